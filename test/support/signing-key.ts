@@ -1,0 +1,28 @@
+// Key pairs for tests: made once a run for each name, so that RSA generation does not dominate the suite.
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK } from 'jose';
+
+export interface SigningKey {
+  readonly kid: string;
+  readonly alg: string;
+  readonly privateKey: CryptoKey;
+  /** The public half as an issuer would publish it, with kid, alg and use. */
+  readonly publicJwk: JWK;
+}
+
+const made = new Map<string, Promise<SigningKey>>();
+
+/** The key pair with this kid; the same one each time it is asked for with the same kid and algorithm. */
+export function signingKey(kid: string, alg = 'ES256'): Promise<SigningKey> {
+  const name = `${alg} ${kid}`;
+  const known = made.get(name);
+  if (known !== undefined) return known;
+  const making = makeSigningKey(kid, alg);
+  made.set(name, making);
+  return making;
+}
+
+async function makeSigningKey(kid: string, alg: string): Promise<SigningKey> {
+  const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
+  const publicJwk = { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' };
+  return { kid, alg, privateKey, publicJwk };
+}
