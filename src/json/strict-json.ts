@@ -7,7 +7,9 @@ export type JsonProblem = { readonly kind: 'problem'; readonly problem: 'not UTF
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Bytes or text to the value they hold. A byte order mark is not JSON (RFC 8259 section 8.1). Never throws. */
-export function parseStrictJson(input: Uint8Array | string): { readonly kind: 'value'; readonly value: unknown } | JsonProblem {
+export function parseStrictJson(
+  input: Uint8Array | string,
+): { readonly kind: 'value'; readonly value: unknown } | JsonProblem {
   let text: string;
   try {
     text = typeof input === 'string' ? input : utf8.decode(input);

@@ -1,0 +1,38 @@
+// The accounts that a request addresses outside its path: configured headers and query parameters.
+import { type AccountParameters, accountsInQuery } from './account-query.ts';
+import { type Refusal, refusal } from './refusal.ts';
+import type { RequestFacts } from './request-facts.ts';
+
+export interface AccountPlaces {
+  /** Lower-case header names. */
+  readonly headers: readonly string[];
+  readonly query: AccountParameters;
+}
+
+/** Every account named there, as plain text, none where nothing is named; what could be read in two ways is refused. */
+export function accountsNamed(places: AccountPlaces, facts: RequestFacts, query: string): readonly string[] | Refusal {
+  const inHeaders: string[] = [];
+  for (const name of places.headers) {
+    const values = facts.headers.get(name);
+    if (values === undefined) continue;
+    const [value = ''] = values;
+    if (values.length !== 1) return refusal('request_invalid', 'an account header twice');
+    if (value.trim() === '') return refusal('request_invalid', 'an empty account header');
+    if (value.includes(',')) return refusal('request_invalid', 'a list in an account header');
+    inHeaders.push(value);
+  }
+  if (hasUnderscoreLookAlike(places.headers, facts)) {
+    return refusal('request_invalid', 'an underscore look-alike of an account header');
+  }
+  const inQuery = accountsInQuery(places.query, query);
+  return 'kind' in inQuery ? inQuery : [...inHeaders, ...inQuery];
+}
+
+// CGI and its heirs fold `-` and `_` into one variable name (RFC 3875 section 4.1.18), so such a header could win upstream.
+function hasUnderscoreLookAlike(names: readonly string[], facts: RequestFacts): boolean {
+  if (names.length === 0) return false;
+  for (const shown of facts.headers.keys()) {
+    if (shown.includes('_') && names.includes(shown.replaceAll('_', '-'))) return true;
+  }
+  return false;
+}

@@ -1,0 +1,37 @@
+// Finds the one bearer token in the Authorization values of a request (RFC 6750 section 2.1), or says why there is none.
+import { type Refusal, refusal } from './refusal.ts';
+
+/** The text after `Bearer `: present, not empty, not yet looked into. */
+export type BearerToken = string & { readonly brand: 'BearerToken' };
+
+/** Refuses what makes the choice of a token ambiguous. Envoy joins several Authorization lines with a comma. */
+export function refuseAmbiguousAuthorization(values: readonly string[]): Refusal | undefined {
+  const present = values.filter(value => trimmed(value) !== '');
+  if (present.length > 1) return refusal('request_invalid', 'more than one Authorization');
+  if (present.some(value => value.includes(','))) return refusal('request_invalid', 'a comma in Authorization');
+  return undefined;
+}
+
+/** One space and nothing else separates the scheme, whose case does not matter (RFC 9110 section 11.1), from the token. */
+export function parseBearerToken(values: readonly string[]): BearerToken | Refusal {
+  const value = trimmed(values.find(each => trimmed(each) !== '') ?? '');
+  if (value === '') return refusal('token_missing', 'no Authorization');
+  const space = value.indexOf(' ');
+  const scheme = space === -1 ? value : value.slice(0, space);
+  if (scheme.toLowerCase() !== 'bearer') return refusal('token_missing', 'Authorization has another scheme');
+  if (space === -1) return refusal('token_missing', 'no token after the scheme');
+  return value.slice(space + 1) as BearerToken;
+}
+
+// Optional white space around a field value is not part of it (RFC 9110 section 5.5); only space and tab are.
+function trimmed(value: string): string {
+  let start = 0;
+  let end = value.length;
+  while (start < end && isSpaceOrTab(value.charCodeAt(start))) start += 1;
+  while (end > start && isSpaceOrTab(value.charCodeAt(end - 1))) end -= 1;
+  return value.slice(start, end);
+}
+
+function isSpaceOrTab(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}

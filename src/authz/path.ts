@@ -1,0 +1,31 @@
+// The strict grammar of a request target. Nothing is ever decoded: what two readers could understand differently is refused.
+import { type Refusal, refusal } from './refusal.ts';
+
+/** A target whose path is inside the grammar, split into its plain segments. */
+export interface RequestTarget {
+  readonly kind: 'target';
+  /** Without the empty one that a single trailing slash makes: it is ignored in matching. */
+  readonly segments: readonly string[];
+  /** What follows the first `?`, undecoded; empty where there is none. */
+  readonly query: string;
+}
+
+const maxTargetBytes = 8192;
+const maxPathBytes = 2048;
+const pathGrammar = /^\/(?:[A-Za-z0-9._~:@-]+(?:\/[A-Za-z0-9._~:@-]+)*\/?)?$/;
+
+export function parseRequestTarget(target: string): RequestTarget | Refusal {
+  if (target.length > maxTargetBytes || Buffer.byteLength(target) > maxTargetBytes) {
+    return refusal('request_invalid', `target longer than ${maxTargetBytes} bytes`);
+  }
+  // A fragment never reaches a server (RFC 9112 section 3.2.1): whoever sends one means to split readers (CVE-2021-32779).
+  if (target.includes('#')) return refusal('request_invalid', 'a fragment in the target');
+  const mark = target.indexOf('?');
+  const path = mark === -1 ? target : target.slice(0, mark);
+  if (path.length > maxPathBytes) return refusal('request_invalid', `path longer than ${maxPathBytes} bytes`);
+  if (!pathGrammar.test(path)) return refusal('request_invalid', 'path outside the grammar');
+  const segments = path.split('/').slice(1);
+  if (segments.at(-1) === '') segments.pop();
+  if (segments.includes('.') || segments.includes('..')) return refusal('request_invalid', 'a dot segment in the path');
+  return { kind: 'target', segments, query: mark === -1 ? '' : target.slice(mark + 1) };
+}

@@ -1,0 +1,28 @@
+// Who calls: the identity fields of a verified token, each inside its grammar, so that they can stand in a header as they are.
+
+export type Account = string & { readonly brand: 'Account' };
+
+export interface Principal {
+  readonly uid: string;
+  readonly app: string;
+  readonly acc: Account;
+  readonly role: string;
+  /** The configured issuer, which equals the token's `iss` byte for byte. */
+  readonly iss: string;
+}
+
+// Visible ASCII without space, comma, semicolon and double quote: the value cannot be read as a list, a parameter or a
+// quoted string by whoever reads the header (RFC 9110 section 5.6).
+const fieldGrammar = /^[!#-+\--:<-~]{1,128}$/;
+// The unreserved characters of RFC 3986 section 2.3: an account is compared with a path segment that is never decoded.
+const accountGrammar = /^[A-Za-z0-9._~-]{1,128}$/;
+
+/** Whether a text is inside the grammar of `uid`, `app` and `role`. */
+export function isIdentityField(text: string): boolean {
+  return fieldGrammar.test(text);
+}
+
+/** Whether a text is inside the grammar of `acc`. */
+export function isAccount(text: string): text is Account {
+  return accountGrammar.test(text) && text !== '.' && text !== '..';
+}

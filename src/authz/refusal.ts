@@ -1,0 +1,81 @@
+// Every way a request is refused, in one table: what the client sees for each reason.
+// A reason without a row does not compile; nothing else in the product knows a status code of a refusal.
+
+interface RefusalAnswer {
+  readonly decision: 'deny' | 'unavailable';
+  /** HTTP status of the answer to the client. */
+  readonly httpStatus: 400 | 401 | 403 | 404 | 503;
+  /** google.rpc.Code of the CheckResponse; never 0, which Envoy reads as an allow. */
+  readonly rpcCode: 3 | 5 | 7 | 14 | 16;
+  readonly title: string;
+  /** Value of WWW-Authenticate (RFC 6750 section 3). Constants only: nothing of a request is ever reflected in a header. */
+  readonly challenge?: string;
+}
+
+const realm = 'Bearer realm="account-authz"';
+
+export const refusalAnswers = {
+  request_invalid: { decision: 'deny', httpStatus: 400, rpcCode: 3, title: 'The request is not valid' },
+  token_missing: {
+    decision: 'deny',
+    httpStatus: 401,
+    rpcCode: 16,
+    title: 'A bearer token is required',
+    challenge: realm,
+  },
+  token_invalid: {
+    decision: 'deny',
+    httpStatus: 401,
+    rpcCode: 16,
+    title: 'The bearer token is not valid',
+    challenge: `${realm}, error="invalid_token"`,
+  },
+  token_expired: {
+    decision: 'deny',
+    httpStatus: 401,
+    rpcCode: 16,
+    title: 'The bearer token has expired',
+    challenge: `${realm}, error="invalid_token"`,
+  },
+  role_forbidden: {
+    decision: 'deny',
+    httpStatus: 403,
+    rpcCode: 7,
+    title: 'The role may not do this',
+    challenge: `${realm}, error="insufficient_scope"`,
+  },
+  app_forbidden: { decision: 'deny', httpStatus: 403, rpcCode: 7, title: 'The application may not call this' },
+  account_mismatch: { decision: 'deny', httpStatus: 403, rpcCode: 7, title: 'The request addresses another account' },
+  route_unknown: { decision: 'deny', httpStatus: 404, rpcCode: 5, title: 'There is nothing here' },
+  keys_unavailable: {
+    decision: 'unavailable',
+    httpStatus: 503,
+    rpcCode: 14,
+    title: 'The token cannot be verified at the moment',
+  },
+  internal: {
+    decision: 'unavailable',
+    httpStatus: 503,
+    rpcCode: 14,
+    title: 'The request cannot be decided at the moment',
+  },
+} as const satisfies Record<string, RefusalAnswer>;
+
+/** Stable words: part of the answer, the log, the metrics and the documentation. */
+export type Reason = keyof typeof refusalAnswers;
+
+/** A refused request as a value. `detail` is for the log only and never holds a claim, a token or another foreign value. */
+export interface Refusal {
+  readonly kind: 'refusal';
+  readonly reason: Reason;
+  readonly detail: string;
+}
+
+export function refusal(reason: Reason, detail: string): Refusal {
+  return { kind: 'refusal', reason, detail };
+}
+
+/** The row of the table, with the optional member visible to the type checker on every reason. */
+export function answerOf(reason: Reason): RefusalAnswer {
+  return refusalAnswers[reason];
+}

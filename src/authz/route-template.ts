@@ -1,0 +1,68 @@
+// The grammar of path templates: literal segments, `:account_id`, `:other`, a trailing `/*`, nothing else. A template is
+// never turned into a regular expression.
+
+export type TemplateSegment =
+  | { readonly kind: 'literal'; readonly value: string }
+  | { readonly kind: 'account' }
+  | { readonly kind: 'any'; readonly name: string };
+
+export interface RouteTemplate {
+  readonly kind: 'template';
+  /** As it was written. */
+  readonly text: string;
+  /** Without the trailing `*`; never empty. */
+  readonly segments: readonly TemplateSegment[];
+  /** Whether it ends in `/*`: the path itself and everything under it, by whole segments. */
+  readonly subtree: boolean;
+}
+
+export interface RouteTemplateProblem {
+  readonly kind: 'problem';
+  /** The rest of a sentence about the template: "must start with /". */
+  readonly problem: string;
+}
+
+// A longer path is refused before it is matched.
+const maxTemplateBytes = 2048;
+const literalGrammar = /^[A-Za-z0-9._~:@-]+$/;
+const nameGrammar = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+export function parseRouteTemplate(text: string): RouteTemplate | RouteTemplateProblem {
+  if (!text.startsWith('/')) return problem('must start with /');
+  if (text.length > maxTemplateBytes) return problem(`must not be longer than ${maxTemplateBytes} bytes, no path is`);
+  const subtree = text.endsWith('/*');
+  const path = subtree ? text.slice(0, -'/*'.length) : text;
+  if (path === '' || path === '/')
+    return problem('must name at least one segment, "/" and "/*" alone would take in everything');
+  const segments: TemplateSegment[] = [];
+  for (const segmentText of path.slice(1).split('/')) {
+    const segment = parseSegment(segmentText);
+    if (segment.kind === 'problem') return segment;
+    segments.push(segment);
+  }
+  return { kind: 'template', text, segments, subtree };
+}
+
+function parseSegment(text: string): TemplateSegment | RouteTemplateProblem {
+  if (text === '') return problem('must not have an empty segment ("//", or "/" at the end)');
+  if (text === '.' || text === '..') return problem('must not have a "." or ".." segment');
+  if (text.startsWith(':')) return parseParameter(text.slice(1));
+  if (text.includes('*')) return problem('may have "*" only as its whole last segment');
+  if (!literalGrammar.test(text))
+    return problem('may have only A-Z a-z 0-9 . _ ~ : @ - in a segment, nothing is decoded');
+  return { kind: 'literal', value: text };
+}
+
+function parseParameter(name: string): TemplateSegment | RouteTemplateProblem {
+  if (!nameGrammar.test(name))
+    return problem('must name a parameter with a letter or _ first, then letters, digits and _');
+  if (name === 'account_id') return { kind: 'account' };
+  // `:accountId` would match any account and check none.
+  if (name.replaceAll('_', '').toLowerCase() === 'accountid')
+    return problem('must spell the account parameter :account_id');
+  return { kind: 'any', name };
+}
+
+function problem(text: string): RouteTemplateProblem {
+  return { kind: 'problem', problem: text };
+}

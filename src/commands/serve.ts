@@ -1,0 +1,92 @@
+// `serve`: runs the service until it is told to stop.
+import { formatProblems, loadConfig } from '../config/load.ts';
+import { isKeyFileError } from '../keys/key-ring.ts';
+import { createLogger, describeFault, openLogDestination } from '../operations/log.ts';
+import { startService } from '../service.ts';
+import { version } from '../version.ts';
+import { type CommandIo, defaultConfigFile, parseOptions } from './command.ts';
+
+const usage = `account-authz serve [--config FILE]
+
+  --config FILE   the configuration, ${defaultConfigFile} if not given
+
+Exit code: 0 after a clean stop, 1 bad configuration, 2 a fault or a port in use.
+`;
+
+export async function serve(args: readonly string[], io: CommandIo): Promise<number> {
+  const options = parseOptions(args, {
+    config: { type: 'string', default: defaultConfigFile },
+    help: { type: 'boolean', default: false },
+  });
+  if (options.kind === 'usage problem') {
+    io.stderr.write(`account-authz serve: ${options.problem}\n`);
+    return 1;
+  }
+  if (options.values.help) {
+    io.stdout.write(usage);
+    return 0;
+  }
+  const file = options.values.config;
+  // With it Node verifies no certificate at all, so the keys could come from anyone.
+  if (io.env.NODE_TLS_REJECT_UNAUTHORIZED === '0') {
+    io.stderr.write('account-authz: NODE_TLS_REJECT_UNAUTHORIZED=0 turns certificate checks off; unset it\n');
+    return 1;
+  }
+  const loaded = await loadConfig(file);
+  if (loaded.kind === 'misconfiguration') {
+    io.stderr.write(formatProblems(file, loaded.problems));
+    return 1;
+  }
+  const { config } = loaded;
+  const destination = openLogDestination();
+  const logger = createLogger(config.log, destination);
+  const stopAsked = untilSignal(['SIGTERM', 'SIGINT']);
+  const died = untilFault();
+  try {
+    const service = await startService({ config, version, logger, proxy: proxyOf(io.env) });
+    logger.info({ version, listen: config.listen, admin: config.admin, ports: service.ports }, 'serving');
+    const end = await Promise.race([stopAsked, died]);
+    if (end.kind === 'fault') {
+      logger.fatal({ fault: describeFault(end.error) }, 'fault');
+      return 2;
+    }
+    logger.info({ signal: end.signal, graceSeconds: config.shutdown.graceSeconds }, 'stopping');
+    await service.stop();
+    logger.info('stopped');
+    return 0;
+  } catch (error) {
+    io.stderr.write(`account-authz: ${error instanceof Error ? error.message : String(error)}\n`);
+    return isKeyFileError(error) ? 1 : 2;
+  } finally {
+    destination.flushSync();
+  }
+}
+
+function untilSignal(
+  signals: readonly NodeJS.Signals[],
+): Promise<{ readonly kind: 'signal'; readonly signal: string }> {
+  return new Promise(resolve => {
+    for (const signal of signals) process.on(signal, () => resolve({ kind: 'signal', signal }));
+  });
+}
+
+// What nobody caught leaves the process in a state that nobody thought of: it ends, and Envoy answers 503 meanwhile.
+function untilFault(): Promise<{ readonly kind: 'fault'; readonly error: unknown }> {
+  return new Promise(resolve => {
+    process.on('uncaughtException', error => resolve({ kind: 'fault', error }));
+    process.on('unhandledRejection', error => resolve({ kind: 'fault', error }));
+  });
+}
+
+function proxyOf(env: CommandIo['env']): { httpProxy?: string; httpsProxy?: string; noProxy?: string } {
+  const first = (...names: string[]): string | undefined =>
+    names.map(name => env[name]).find(value => value !== undefined && value !== '');
+  const httpProxy = first('http_proxy', 'HTTP_PROXY');
+  const httpsProxy = first('https_proxy', 'HTTPS_PROXY');
+  const noProxy = first('no_proxy', 'NO_PROXY');
+  return {
+    ...(httpProxy === undefined ? {} : { httpProxy }),
+    ...(httpsProxy === undefined ? {} : { httpsProxy }),
+    ...(noProxy === undefined ? {} : { noProxy }),
+  };
+}

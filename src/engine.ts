@@ -1,0 +1,86 @@
+// Facts of a request → decision: the policy and the token verification of one configuration, joined. The server and `explain` share it.
+import { compileAccountParameters } from './authz/account-query.ts';
+import { admit, authorize, type Policy } from './authz/authorize.ts';
+import type { Decision } from './authz/decision.ts';
+import type { Principal } from './authz/principal.ts';
+import type { RequestFacts } from './authz/request-facts.ts';
+import { compileRoles } from './authz/role.ts';
+import { parseRouteTemplate } from './authz/route-template.ts';
+import type { Config, IssuerConfig } from './config/schema.ts';
+import type { KeyRing } from './keys/key-ring.ts';
+import { createVerifiedTokens } from './token/verified-tokens.ts';
+import { createTokenVerifier, type IssuerKey, normalizeTokenType, type TrustedIssuer } from './token/verifier.ts';
+
+/** A decision and what was learned on the way to it. */
+export interface Judgement {
+  readonly decision: Decision;
+  /** The template that the path matched. */
+  readonly route: string | undefined;
+  /** Set once the token is verified, also where the request is refused later. */
+  readonly principal: Principal | undefined;
+  readonly kid: string | undefined;
+  readonly cache: 'hit' | 'miss' | undefined;
+}
+
+export interface Engine {
+  /** Rejects only on a fault. */
+  judge(facts: RequestFacts): Promise<Judgement>;
+  cachedTokens(): number;
+}
+
+export function createEngine(options: {
+  readonly config: Config;
+  /** By issuer; one for each issuer of the configuration. */
+  readonly keyRings: ReadonlyMap<string, KeyRing>;
+  /** Wall time in seconds since the epoch. */
+  readonly now: () => number;
+}): Engine {
+  const { config, keyRings, now } = options;
+  const policy = toPolicy(config);
+  const verifiedTokens = createVerifiedTokens<IssuerKey>(config.cache.maxTokens);
+  const verifier = createTokenVerifier({
+    issuers: new Map(config.issuers.map(issuer => [issuer.issuer, toTrustedIssuer(issuer, keyRings)])),
+    times: config.token,
+    maxBytes: config.token.maxBytes,
+    verifiedTokens,
+    now,
+  });
+  return {
+    async judge(facts) {
+      const { route, outcome } = admit(policy, facts);
+      if (outcome.kind === 'refusal') {
+        return { decision: outcome, route, principal: undefined, kid: undefined, cache: undefined };
+      }
+      const { outcome: claims, kid, cache } = await verifier.verify(outcome.token);
+      if (claims.kind === 'refusal') return { decision: claims, route, principal: undefined, kid, cache };
+      const { principal } = claims;
+      return { decision: authorize(policy, outcome, principal), route, principal, kid, cache };
+    },
+    cachedTokens: () => verifiedTokens.size(),
+  };
+}
+
+function toPolicy(config: Config): Policy {
+  return {
+    routes: config.routes.map(({ path, roles }) => {
+      const template = parseRouteTemplate(path);
+      if (template.kind === 'problem') throw new Error(`a route that the configuration let pass: ${template.problem}`);
+      return { template, roles: roles === undefined ? undefined : new Set(roles) };
+    }),
+    roles: compileRoles(config.roles),
+    apps: config.apps.includes('*') ? undefined : new Set(config.apps),
+    accountPlaces: { headers: config.account.headers, query: compileAccountParameters(config.account.query) },
+  };
+}
+
+function toTrustedIssuer(config: IssuerConfig, keyRings: ReadonlyMap<string, KeyRing>): TrustedIssuer {
+  const keys = keyRings.get(config.issuer);
+  if (keys === undefined) throw new Error('an issuer without a key ring');
+  const { issuer, claims, allowIntegerClaims } = config;
+  return {
+    rules: { issuer, audiences: new Set(config.audiences), claims, allowIntegerClaims },
+    algorithms: new Set(config.algorithms),
+    tokenTypes: new Set(config.tokenTypes.map(type => (type === '' ? '' : normalizeTokenType(type)))),
+    keys,
+  };
+}

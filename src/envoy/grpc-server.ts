@@ -1,0 +1,111 @@
+// The gRPC side: serves Check and health on TCP or a Unix socket, within stated limits, and stops without losing a call.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Server, ServerCredentials, status, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import {
+  authorizationService,
+  type CheckRequestMessage,
+  type CheckResponseMessage,
+  healthService,
+} from './protocol.ts';
+import { freeSocketPath, withSocketMode } from './socket-file.ts';
+
+export type GrpcAddress =
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
+  | { readonly kind: 'unix'; readonly path: string };
+
+export interface GrpcServer {
+  /** The bound TCP port; 0 for a socket. */
+  readonly port: number;
+  /**
+   * Goes on answering until no call has come for a while or half of the grace is over, then refuses new connections and lets
+   * the calls in flight end, at the latest when the grace is over.
+   */
+  stop(graceMs: number, endWatches: () => void): Promise<void>;
+}
+
+// A CheckRequest carries at most the headers of one request, which Envoy bounds (60 KiB unless configured); our answers are
+// below 8 KiB. Envoy opens a further connection when the streams of one are used up.
+const serverOptions = {
+  'grpc.max_receive_message_length': 256 * 1024,
+  'grpc.max_send_message_length': 64 * 1024,
+  'grpc.max_concurrent_streams': 1000,
+  'grpc.keepalive_time_ms': 60_000,
+  'grpc.keepalive_timeout_ms': 20_000,
+};
+
+/** A server with no call for this long is taken as left by its clients. */
+const quietMs = 1000;
+
+/** Rejects where the address cannot be bound. */
+export async function startGrpcServer(options: {
+  readonly address: GrpcAddress;
+  readonly check: (message: CheckRequestMessage) => Promise<CheckResponseMessage>;
+  readonly health: UntypedServiceImplementation;
+}): Promise<GrpcServer> {
+  const { address, check, health } = options;
+  const server = new Server(serverOptions);
+  const activity = { inFlight: 0, lastCallAt: performance.now() };
+
+  server.addService(authorizationService, {
+    Check: (
+      call: { request: CheckRequestMessage },
+      answer: (error: object | null, message?: CheckResponseMessage) => void,
+    ) => {
+      activity.inFlight += 1;
+      activity.lastCallAt = performance.now();
+      check(call.request).then(
+        response => {
+          activity.inFlight -= 1;
+          answer(null, response);
+        },
+        // Not reached, since a check never rejects; without it a slip there would leave the call open until its deadline.
+        () => {
+          activity.inFlight -= 1;
+          answer({ code: status.UNAVAILABLE, details: 'internal' });
+        },
+      );
+    },
+  });
+  server.addService(healthService, health);
+  const port = await bind(server, address);
+
+  async function untilQuiet(limitMs: number): Promise<void> {
+    const started = performance.now();
+    const isQuiet = (now: number): boolean =>
+      activity.inFlight === 0 && now - Math.max(activity.lastCallAt, started) >= quietMs;
+    for (let now = started; now - started < limitMs && !isQuiet(now); now = performance.now()) await sleep(25);
+  }
+
+  return {
+    port,
+    async stop(graceMs, endWatches) {
+      const forceAt = performance.now() + graceMs;
+      await untilQuiet(graceMs / 2);
+      endWatches();
+      const forced = setTimeout(() => server.forceShutdown(), Math.max(0, forceAt - performance.now()));
+      await new Promise<void>(resolve => {
+        server.tryShutdown(() => resolve());
+      });
+      clearTimeout(forced);
+    },
+  };
+}
+
+async function bind(server: Server, address: GrpcAddress): Promise<number> {
+  if (address.kind === 'tcp') {
+    const host = address.host.includes(':') ? `[${address.host}]` : address.host;
+    return bindTo(server, `${host}:${address.port}`);
+  }
+  await freeSocketPath(address.path);
+  return withSocketMode(() => bindTo(server, `unix:${address.path}`));
+}
+
+function bindTo(server: Server, target: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.bindAsync(target, ServerCredentials.createInsecure(), (error, port) => {
+      if (error === null) resolve(port);
+      else reject(error);
+    });
+  });
+}

@@ -1,0 +1,97 @@
+// Decision → CheckResponse: the only place that builds one. The wire's defaults allow (an empty message is an allow, a text as
+// code is encoded as 0), hence every field is written on purpose and every code is a number from the table of refusals.
+import type { Decision } from '../authz/decision.ts';
+import type { Principal } from '../authz/principal.ts';
+import { answerOf, type Reason } from '../authz/refusal.ts';
+import { type IdentityHeaders, identityFields } from './identity-headers.ts';
+import {
+  type CheckResponseMessage,
+  type HeaderValueOption,
+  headerAppendAction,
+  type StructMessage,
+} from './protocol.ts';
+
+/** Seconds after which a client may ask again when we cannot decide. */
+const retryAfterSeconds = 5;
+
+const okCode = 0;
+
+export interface ResponseSettings {
+  readonly identityHeaders: IdentityHeaders;
+  /** Whether the upstream gets the Authorization header. */
+  readonly forward: boolean;
+}
+
+/** What the answer to one request depends on besides the decision. */
+export interface ResponseContext {
+  readonly requestId: string;
+  /** Names of the headers that the request shows. */
+  readonly shownHeaders: Iterable<string>;
+  /** Known once the token is verified, also where the request is refused later. */
+  readonly principal: Principal | undefined;
+}
+
+export function toCheckResponse(
+  settings: ResponseSettings,
+  decision: Decision,
+  context: ResponseContext,
+): CheckResponseMessage {
+  switch (decision.kind) {
+    case 'allow':
+      return allowed(settings, decision.principal, context.shownHeaders);
+    case 'refusal':
+      return refused(decision.reason, context.requestId, context.principal);
+  }
+}
+
+function allowed(settings: ResponseSettings, principal: Principal, shown: Iterable<string>): CheckResponseMessage {
+  const { identityHeaders, forward } = settings;
+  return {
+    status: { code: okCode },
+    ok_response: {
+      headers: Array.from(identityHeaders.names, ([field, name]) => overwrite(name, principal[field])),
+      // Envoy removes after it sets: a name that is set must never stand here.
+      headers_to_remove: [
+        ...(forward ? [] : ['authorization']),
+        ...identityHeaders.lookAlikes,
+        ...identityHeaders.shownToRemove(shown),
+      ],
+    },
+    dynamic_metadata: metadata({ decision: 'allow', reason: 'allowed' }, principal),
+  };
+}
+
+function refused(reason: Reason, requestId: string, principal: Principal | undefined): CheckResponseMessage {
+  const { decision, httpStatus, rpcCode, title, challenge } = answerOf(reason);
+  const headers = [overwrite('content-type', 'application/problem+json'), overwrite('cache-control', 'no-store')];
+  if (challenge !== undefined) headers.push(overwrite('www-authenticate', challenge));
+  if (decision === 'unavailable') headers.push(overwrite('retry-after', String(retryAfterSeconds)));
+  return {
+    status: { code: rpcCode },
+    denied_response: {
+      status: { code: httpStatus },
+      headers,
+      // RFC 9457. Nothing in it depends on the token or on what was wrong with it.
+      body: JSON.stringify({
+        type: `urn:account-authz:${reason}`,
+        title,
+        status: httpStatus,
+        reason,
+        request_id: requestId,
+      }),
+    },
+    dynamic_metadata: metadata({ decision, reason }, principal),
+  };
+}
+
+// Both fields, because Envoy 1.37 to 1.38 development read one and other versions the other (envoyproxy/envoy#43310).
+function overwrite(key: string, value: string): HeaderValueOption {
+  return { header: { key, value }, append: { value: false }, append_action: headerAppendAction.overwriteIfExistsOrAdd };
+}
+
+function metadata(words: Readonly<Record<string, string>>, principal: Principal | undefined): StructMessage {
+  const fields: Record<string, { stringValue: string }> = {};
+  for (const [name, word] of Object.entries(words)) fields[name] = { stringValue: word };
+  if (principal !== undefined) for (const field of identityFields) fields[field] = { stringValue: principal[field] };
+  return { fields };
+}

@@ -1,0 +1,41 @@
+// The file of a Unix socket: makes its path free for a new server without taking it from a living one.
+import { lstat, unlink } from 'node:fs/promises';
+import { connect } from 'node:net';
+
+/**
+ * Removes a socket that nobody answers on, as a killed process leaves it. Throws where the path is something else, or is
+ * still served: two servers on one path would end with none, since the first to stop removes the file.
+ */
+export async function freeSocketPath(path: string): Promise<void> {
+  const stat = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (stat === undefined) return;
+  if (!stat.isSocket()) throw new Error('the path of listen exists and is not a socket');
+  if (await isServed(path)) throw new Error('another process serves the socket of listen');
+  await unlink(path);
+}
+
+/** Runs `bind` with a umask that gives a new socket the mode 0660: owner and group, which Envoy must share. */
+export async function withSocketMode<T>(bind: () => Promise<T>): Promise<T> {
+  const before = process.umask(0o117);
+  try {
+    return await bind();
+  } finally {
+    process.umask(before);
+  }
+}
+
+function isServed(path: string): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = connect(path);
+    const settle = (served: boolean) => () => {
+      socket.destroy();
+      resolve(served);
+    };
+    socket.once('connect', settle(true));
+    socket.once('error', settle(false));
+    socket.setTimeout(1000, settle(true));
+  });
+}

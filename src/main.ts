@@ -1,0 +1,48 @@
+#!/usr/bin/env node
+// The process edge: arguments in, exit code out. The only place that reads the environment or ends the process.
+import { checkConfig } from './commands/check-config.ts';
+import type { Command } from './commands/command.ts';
+import { health } from './commands/health.ts';
+import { schema } from './commands/schema.ts';
+import { serve } from './commands/serve.ts';
+import { version } from './version.ts';
+
+const commands: ReadonlyMap<string, { readonly run: Command; readonly does: string }> = new Map([
+  ['serve', { run: serve, does: 'run the service (the default)' }],
+  ['check-config', { run: checkConfig, does: 'validate a configuration and print what is in effect' }],
+  ['health', { run: health, does: 'ask a running service for its health' }],
+  ['schema', { run: schema, does: 'print the JSON Schema of the configuration' }],
+]);
+
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(args: readonly string[]): Promise<number> {
+  const [first = 'serve'] = args;
+  if (first === '--version') return print(`${version}\n`);
+  if (first === '--help') return print(help());
+  const named = !first.startsWith('-');
+  const command = commands.get(named ? first : 'serve');
+  if (command === undefined) {
+    process.stderr.write(`account-authz: no command ${JSON.stringify(first)}; see account-authz --help\n`);
+    return 1;
+  }
+  const rest = named ? args.slice(1) : args;
+  if (rest.includes('--version')) return print(`${version}\n`);
+  const { stdin, stdout, stderr, env } = process;
+  try {
+    return await command.run(rest, { stdin, stdout, stderr, env });
+  } catch (error) {
+    process.stderr.write(`account-authz: ${error instanceof Error ? error.message : String(error)}\n`);
+    return 2;
+  }
+}
+
+function print(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
+
+function help(): string {
+  const lines = Array.from(commands, ([name, { does }]) => `  ${name.padEnd(14)}${does}`);
+  return `account-authz COMMAND [options]\n\n${lines.join('\n')}\n\naccount-authz COMMAND --help tells the options of a command.\n`;
+}

@@ -1,0 +1,21 @@
+// What is kept of one check: the source of its log line and of its count.
+import type { DecisionWord } from '../authz/decision.ts';
+import type { Principal } from '../authz/principal.ts';
+import type { Reason } from '../authz/refusal.ts';
+
+export interface CheckRecord {
+  readonly requestId: string;
+  readonly decision: DecisionWord;
+  readonly reason: Reason | 'allowed';
+  readonly detail: string | undefined;
+  /** As the client sent it. */
+  readonly method: string;
+  readonly route: string | undefined;
+  /** Only of a verified token. */
+  readonly principal: Principal | undefined;
+  /** As the token's header says, verified or not. */
+  readonly kid: string | undefined;
+  readonly cache: 'hit' | 'miss' | undefined;
+  readonly durationMs: number;
+  readonly traceId: string | undefined;
+}

@@ -1,0 +1,97 @@
+// The metrics of the product in Prometheus text. Labels come from closed sets: nothing that a caller sends becomes a label.
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client';
+import type { CheckRecord } from './check-record.ts';
+
+export interface MetricsSources {
+  /** The key set of each configured issuer; `ageSeconds` is undefined before the first one. */
+  keySets(): readonly { readonly issuer: string; readonly keys: number; readonly ageSeconds: number | undefined }[];
+  cachedTokens(): number;
+}
+
+export interface Metrics {
+  countCheck(record: CheckRecord): void;
+  countKeyRefresh(issuer: string, result: 'success' | 'failure'): void;
+  page(): Promise<{ readonly contentType: string; readonly text: string }>;
+}
+
+const decisionBuckets = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
+
+export function createMetrics(version: string, sources: MetricsSources): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+
+  const checks = new Counter({
+    name: 'account_authz_checks_total',
+    help: 'Checks answered, by decision and reason.',
+    labelNames: ['decision', 'reason'],
+    registers,
+  });
+  const duration = new Histogram({
+    name: 'account_authz_check_duration_seconds',
+    help: 'Time from the decoded request of a check to its response.',
+    buckets: decisionBuckets,
+    registers,
+  });
+  const refreshes = new Counter({
+    name: 'account_authz_key_refreshes_total',
+    help: 'Fetches of the key set of an issuer, by result.',
+    labelNames: ['issuer', 'result'],
+    registers,
+  });
+  const cacheLookups = new Counter({
+    name: 'account_authz_token_cache_total',
+    help: 'Look-ups in the cache of verified tokens, by result.',
+    labelNames: ['result'],
+    registers,
+  });
+  new Gauge({
+    name: 'account_authz_key_set_age_seconds',
+    help: 'Time since the key set of an issuer was last confirmed.',
+    labelNames: ['issuer'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { issuer, ageSeconds } of sources.keySets())
+        if (ageSeconds !== undefined) this.set({ issuer }, ageSeconds);
+    },
+  });
+  new Gauge({
+    name: 'account_authz_key_set_keys',
+    help: 'Usable keys in the key set of an issuer.',
+    labelNames: ['issuer'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { issuer, keys } of sources.keySets()) this.set({ issuer }, keys);
+    },
+  });
+  new Gauge({
+    name: 'account_authz_token_cache_entries',
+    help: 'Tokens in the cache of verified tokens.',
+    registers,
+    collect() {
+      this.set(sources.cachedTokens());
+    },
+  });
+  new Gauge({
+    name: 'account_authz_build_info',
+    help: 'Always 1; the labels tell the version and the runtime.',
+    labelNames: ['version', 'node'],
+    registers,
+  }).set({ version, node: process.version }, 1);
+
+  return {
+    countCheck({ decision, reason, cache, durationMs }) {
+      checks.inc({ decision, reason });
+      duration.observe(durationMs / 1000);
+      if (cache !== undefined) cacheLookups.inc({ result: cache });
+    },
+    countKeyRefresh(issuer, result) {
+      refreshes.inc({ issuer, result });
+    },
+    async page() {
+      return { contentType: registry.contentType, text: await registry.metrics() };
+    },
+  };
+}

@@ -1,0 +1,60 @@
+// Compact JWS text → header and payload, read strictly before any library sees it. Proves nothing about the signature.
+import { type Refusal, refusal } from '../authz/refusal.ts';
+import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
+
+export interface CompactJws {
+  readonly kind: 'compact';
+  readonly alg: string;
+  readonly kid: string;
+  /** Absent where the header has no `typ`. */
+  readonly typ: string | undefined;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
+
+const compactGrammar = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
+
+// Members that change what is verified, or that name or carry a key (RFC 7515 section 4.1, RFC 7516 section 4.1.3,
+// RFC 7797): a token never chooses its key source. `x5c`, `x5t` and unknown members are ignored and never fetched.
+const refusedMembers = ['crit', 'b64', 'zip', 'jwk', 'jku', 'x5u'] as const;
+
+export function parseCompactJws(token: string): CompactJws | Refusal {
+  const [, headerText, payloadText, signature] = compactGrammar.exec(token) ?? [];
+  if (headerText === undefined || payloadText === undefined || signature === undefined) {
+    return invalid('not three base64url segments');
+  }
+  const headerBytes = canonicalBytes(headerText);
+  const payloadBytes = canonicalBytes(payloadText);
+  if (headerBytes === undefined || payloadBytes === undefined || canonicalBytes(signature) === undefined) {
+    return invalid('a segment is not canonical base64url');
+  }
+  const header = parseStrictJson(headerBytes);
+  if (header.kind === 'problem') return invalid(`header: ${header.problem}`);
+  if (!isJsonObject(header.value)) return invalid('header: not an object');
+  for (const member of refusedMembers) {
+    if (Object.hasOwn(header.value, member)) return invalid(`header: ${member} is not accepted`);
+  }
+  const { alg, kid, typ } = ownMembers(header.value);
+  if (typeof alg !== 'string') return invalid('header: alg is not a string');
+  if (typeof kid !== 'string' || kid === '') return invalid('header: kid is not a non-empty string');
+  if (typ !== undefined && typeof typ !== 'string') return invalid('header: typ is not a string');
+
+  const payload = parseStrictJson(payloadBytes);
+  if (payload.kind === 'problem') return invalid(`payload: ${payload.problem}`);
+  if (!isJsonObject(payload.value)) return invalid('payload: not an object');
+  return { kind: 'compact', alg, kid, typ, payload: payload.value };
+}
+
+// RFC 4648 section 3.5: other texts decode to the same bytes, so one signature would stand for several tokens.
+function canonicalBytes(segment: string): Buffer | undefined {
+  const bytes = Buffer.from(segment, 'base64url');
+  return bytes.toString('base64url') === segment ? bytes : undefined;
+}
+
+function ownMembers(header: Record<string, unknown>): { alg: unknown; kid: unknown; typ: unknown } {
+  const own = (name: string): unknown => (Object.hasOwn(header, name) ? header[name] : undefined);
+  return { alg: own('alg'), kid: own('kid'), typ: own('typ') };
+}
+
+function invalid(detail: string): Refusal {
+  return refusal('token_invalid', detail);
+}

@@ -1,0 +1,136 @@
+// Token text → verified claims. jose checks the signature with a key and an algorithm that the token cannot choose.
+import { type CryptoKey, compactVerify, errors } from 'jose';
+import { type Refusal, refusal } from '../authz/refusal.ts';
+import { type ClaimRules, type Claims, judgeTimes, parseClaims, type TimeRules } from './claims.ts';
+import { type CompactJws, parseCompactJws } from './compact.ts';
+import type { VerifiedTokens } from './verified-tokens.ts';
+
+/** A public key of an issuer. Its identity is the proof that it is still the same key. */
+export interface IssuerKey {
+  /** The key for this algorithm, or undefined where it is not meant for it. */
+  cryptoKeyFor(alg: string): CryptoKey | undefined;
+}
+
+type KeyLookup =
+  | { readonly kind: 'key'; readonly key: IssuerKey }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'unavailable'; readonly detail: string };
+
+/** The keys of one issuer; `keys/` has the real ones. */
+export interface IssuerKeys {
+  current(kid: string): IssuerKey | undefined;
+  find(kid: string): KeyLookup | Promise<KeyLookup>;
+}
+
+export interface TrustedIssuer {
+  readonly rules: ClaimRules;
+  readonly algorithms: ReadonlySet<string>;
+  /** As `normalizeTokenType` gives them; '' allows an absent `typ`. */
+  readonly tokenTypes: ReadonlySet<string>;
+  readonly keys: IssuerKeys;
+}
+
+export interface Verification {
+  readonly outcome: Claims | Refusal;
+  /** The `kid` of the token's header, verified or not; for the log. */
+  readonly kid: string | undefined;
+  /** Whether the token was known; undefined where that was not asked. */
+  readonly cache: 'hit' | 'miss' | undefined;
+}
+
+export interface TokenVerifier {
+  /** At once for a known token. Rejects only on a fault. */
+  verify(token: string): Verification | Promise<Verification>;
+}
+
+export function createTokenVerifier(options: {
+  /** By the exact `iss`. */
+  readonly issuers: ReadonlyMap<string, TrustedIssuer>;
+  readonly times: TimeRules;
+  readonly maxBytes: number;
+  readonly verifiedTokens: VerifiedTokens<IssuerKey>;
+  /** Wall time in seconds since the epoch. */
+  readonly now: () => number;
+}): TokenVerifier {
+  const { issuers, times, maxBytes, verifiedTokens, now } = options;
+
+  function verifyKnown(token: string): Verification | undefined {
+    const known = verifiedTokens.get(token);
+    if (known === undefined) return undefined;
+    const { claims, kid, key } = known;
+    if (issuers.get(claims.principal.iss)?.keys.current(kid) !== key) {
+      verifiedTokens.remove(token);
+      return undefined;
+    }
+    const refused = judgeTimes(claims.times, times, now());
+    if (refused?.reason === 'token_expired') verifiedTokens.remove(token);
+    return { outcome: refused ?? claims, kid, cache: 'hit' };
+  }
+
+  async function verifyNew(token: string): Promise<Verification> {
+    const jws = parseCompactJws(token);
+    if (jws.kind === 'refusal') return { outcome: jws, kid: undefined, cache: 'miss' };
+    const outcome = await verifyJws(token, jws);
+    return { outcome, kid: jws.kid, cache: 'miss' };
+  }
+
+  async function verifyJws(token: string, jws: CompactJws): Promise<Claims | Refusal> {
+    const issuer = trustedIssuer(jws);
+    if (issuer === undefined) return invalid('iss is not a configured issuer');
+    if (!issuer.algorithms.has(jws.alg)) return invalid('alg is not one of algorithms');
+    if (!issuer.tokenTypes.has(jws.typ === undefined ? '' : normalizeTokenType(jws.typ))) {
+      return invalid('typ is not one of tokenTypes');
+    }
+    const lookup = await issuer.keys.find(jws.kid);
+    if (lookup.kind === 'unavailable') return refusal('keys_unavailable', lookup.detail);
+    if (lookup.kind === 'unknown') return invalid('kid is not a key of the issuer');
+    const cryptoKey = lookup.key.cryptoKeyFor(jws.alg);
+    if (cryptoKey === undefined) return invalid('the key is not for this algorithm');
+    if (!(await hasGoodSignature(token, cryptoKey, jws.alg))) return invalid('the signature does not verify');
+
+    const claims = parseClaims(jws.payload, issuer.rules);
+    if (claims.kind === 'refusal') return claims;
+    const refused = judgeTimes(claims.times, times, now());
+    if (refused !== undefined) return refused;
+    // The set may have changed while the signature was checked: a key that is gone proves nothing any more.
+    if (issuer.keys.current(jws.kid) !== lookup.key)
+      return refusal('keys_unavailable', 'the key was replaced meanwhile');
+    verifiedTokens.put(token, { claims, kid: jws.kid, key: lookup.key });
+    return claims;
+  }
+
+  // Chooses among the configured issuers only: the claim is a name to look up, and each issuer's keys verify its tokens alone.
+  function trustedIssuer(jws: CompactJws): TrustedIssuer | undefined {
+    const iss = Object.hasOwn(jws.payload, 'iss') ? jws.payload.iss : undefined;
+    return typeof iss === 'string' ? issuers.get(iss) : undefined;
+  }
+
+  return {
+    verify(token) {
+      if (token.length > maxBytes)
+        return { outcome: invalid('longer than maxBytes'), kid: undefined, cache: undefined };
+      return verifyKnown(token) ?? verifyNew(token);
+    },
+  };
+}
+
+/** RFC 7515 section 4.1.9: media types compare without case, and `application/` may be left out. A present but empty `typ` fits nothing. */
+export function normalizeTokenType(typ: string): string {
+  const lower = typ.toLowerCase();
+  return lower.includes('/') ? lower : `application/${lower}`;
+}
+
+async function hasGoodSignature(token: string, key: CryptoKey, alg: string): Promise<boolean> {
+  try {
+    await compactVerify(token, key, { algorithms: [alg] });
+    return true;
+  } catch (error) {
+    // Every refusal of jose is an error with a code; anything else is a fault of ours.
+    if (error instanceof errors.JOSEError) return false;
+    throw error;
+  }
+}
+
+function invalid(detail: string): Refusal {
+  return refusal('token_invalid', detail);
+}

@@ -1,0 +1,8 @@
+// The version of the product, from the one place that has it.
+import { readFileSync } from 'node:fs';
+
+const { version: packageVersion } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+
+export const version: string = packageVersion;
