@@ -1,0 +1,100 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { accountsInQuery, compileAccountParameters } from '../../src/authz/account-query.ts';
+
+const parameters = compileAccountParameters(['account_id']);
+
+describe('account in the query', () => {
+  const found: readonly (readonly [query: string, accounts: string[]])[] = [
+    ['', []],
+    ['a=1', []],
+    ['account_id=acct1', ['acct1']],
+    ['a=1&account_id=acct1&b', ['acct1']],
+    ['account_id=acct1&account_id=acct2', ['acct1', 'acct2']],
+    ['account_id=a=b', ['a=b']],
+    ['account=acct2', []],
+    ['xaccount_id=acct2', []],
+    ['account_idx=acct2', []],
+    ['account-id=acct2', []],
+    ['a=account_id', []],
+    ['%zz=%&%&&==', []],
+    ['a[account_id]=acct2', []],
+  ];
+  for (const [query, accounts] of found) {
+    it(`finds ${JSON.stringify(accounts)} in ${JSON.stringify(query)}`, () => {
+      expect(accountsInQuery(parameters, query)).to.deep.equal(accounts);
+    });
+  }
+
+  const refused: readonly (readonly [name: string, query: string])[] = [
+    ['an empty value', 'account_id='],
+    ['no value', 'account_id'],
+    ['a percent sign in the value', 'account_id=acct%31'],
+    ['a plus in the value', 'account_id=acct+1'],
+    ['a semicolon in the value', 'account_id=acct1;b=2'],
+    ['another case', 'Account_ID=acct2'],
+    ['one letter encoded', '%61ccount_id=acct2'],
+    ['one letter encoded twice', '%2561ccount_id=acct2'],
+    ['one letter encoded in the way of IIS', '%u0061ccount_id=acct2'],
+    ['the underscore encoded', 'account%5fid=acct2'],
+    ['a plus in front', '+account_id=acct2'],
+    ['a plus behind', 'account_id+=acct2'],
+    ['an encoded space in front', '%20account_id=acct2'],
+    ['an encoded tab behind', 'account_id%09=acct2'],
+    ['an encoded NUL behind', 'account_id%00=acct2'],
+    ['an encoded NUL and more behind', 'account_id%00x=acct2'],
+    ['a dot for the underscore', 'account.id=acct2'],
+    ['a space for the underscore', 'account%20id=acct2'],
+    ['an array', 'account_id[]=acct2'],
+    ['an encoded array', 'account_id%5B%5D=acct2'],
+    ['a member', 'account_id[a]=acct2'],
+    ['an open bracket for the underscore', 'account[id=acct2'],
+    ['a semicolon in front', 'a=1;account_id=acct2'],
+    ['a name before a semicolon', 'account_id;a=acct2'],
+    ['a second question mark', '?account_id=acct2'],
+    ['full-width letters', '\uff41ccount_id=acct2'],
+    ['encoded full-width letters', '%EF%BD%81ccount_id=acct2'],
+    ['an encoded byte order mark in front', '%EF%BB%BFaccount_id=acct2'],
+    ['an encoded equals sign', 'account_id%3Dacct2'],
+    ['a good one beside it', 'account_id=acct1&ACCOUNT_ID=acct2'],
+  ];
+  for (const [name, query] of refused) {
+    it(`refuses ${name}`, () => {
+      expect(accountsInQuery(parameters, query)).to.include({ kind: 'refusal', reason: 'request_invalid' });
+    });
+  }
+
+  it('takes nothing for an account where none is configured', () => {
+    expect(accountsInQuery(compileAccountParameters([]), 'account_id=acct2&ACCOUNT_ID=')).to.deep.equal([]);
+  });
+
+  it('leaves no parameter that URLSearchParams would take for the account', () => {
+    const piece = fc.constantFrom(
+      'account_id',
+      '%61ccount_id',
+      'a',
+      '=',
+      '&',
+      ';',
+      '+',
+      '%20',
+      'acct2',
+      '%',
+      '[',
+      ']',
+      '.',
+      '?',
+      '#',
+      '%26',
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), pieces => {
+        const query = pieces.join('');
+        const found = accountsInQuery(parameters, query);
+        const taken = new URLSearchParams(query).getAll('account_id');
+        expect('kind' in found ? taken : found).to.deep.equal(taken);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

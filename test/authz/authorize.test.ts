@@ -1,0 +1,242 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { admit, authorize, type Policy } from '../../src/authz/authorize.ts';
+import type { Decision } from '../../src/authz/decision.ts';
+import type { Principal } from '../../src/authz/principal.ts';
+import type { RequestFacts } from '../../src/authz/request-facts.ts';
+import { facts, policy, principal, route } from '../support/facts.ts';
+
+function decide(under: Policy, request: RequestFacts, who: Principal = principal()): Decision {
+  const { outcome } = admit(under, request);
+  return outcome.kind === 'refusal' ? outcome : authorize(under, outcome, who);
+}
+
+function reasonOf(decision: Decision): string {
+  return decision.kind === 'allow' ? 'allowed' : decision.reason;
+}
+
+describe('policy', () => {
+  it('allows a request for the account of the token', () => {
+    expect(decide(policy(), facts())).to.deep.equal({ kind: 'allow', principal: principal() });
+  });
+
+  describe('on the path', () => {
+    const paths: readonly (readonly [target: string, reason: string])[] = [
+      ['/api/subscriptions/acct1', 'allowed'],
+      ['/api/subscriptions/acct2', 'account_mismatch'],
+      ['/api/subscriptions/acct1/items/9', 'allowed'],
+      ['/api/subscriptions/acct1/', 'allowed'],
+      ['/api/subscriptions/acct2/', 'account_mismatch'],
+      ['/api/subscriptions/acct1//', 'request_invalid'],
+      ['/api/subscriptions', 'route_unknown'],
+      ['/api/subscriptionsX/acct1', 'route_unknown'],
+      ['/api/subscriptions-old/acct1', 'route_unknown'],
+      ['/API/subscriptions/acct1', 'request_invalid'],
+      ['/api/Subscriptions/acct1', 'request_invalid'],
+      ['/api/subscriptions/ACCT1', 'account_mismatch'],
+      ['/api/subscriptions/acct1?account=acct2', 'allowed'],
+      ['/api/subscriptions/acct1/api/subscriptions/acct2', 'allowed'],
+      ['/x/api/subscriptions/acct1', 'route_unknown'],
+      ['/api/subscriptions/acct10', 'account_mismatch'],
+      ['/api/subscriptions/acct', 'account_mismatch'],
+      ['/api/subscriptions/...', 'account_mismatch'],
+      ['/api/subscriptions/acct:1', 'account_mismatch'],
+      ['/', 'route_unknown'],
+      ['/pkg.Svc/M', 'route_unknown'],
+    ];
+    for (const [target, reason] of paths) {
+      it(`answers ${target} with ${reason}`, () => {
+        expect(reasonOf(decide(policy(), facts({ target })))).to.equal(reason);
+      });
+    }
+
+    it('P-055 does not take a longer or shorter account for the same', () => {
+      expect(
+        reasonOf(decide(policy(), facts({ target: '/api/subscriptions/acct1' }), principal({ acc: 'acct10' }))),
+      ).to.equal('account_mismatch');
+    });
+  });
+
+  describe('with several matching routes', () => {
+    const several = policy({
+      routes: [
+        route('/api/subscriptions/*'),
+        route('/api/subscriptions/accounts/:account_id/*', ['owner']),
+        route('/api/subscriptions/:kind/:account_id/members'),
+      ],
+    });
+    const rows: readonly (readonly [name: string, target: string, who: Principal, reason: string])[] = [
+      ['no account in the path', '/api/subscriptions/plans', principal(), 'allowed'],
+      ['the account in one of two', '/api/subscriptions/accounts/acct1/items', principal(), 'allowed'],
+      ['another account in one of two', '/api/subscriptions/accounts/acct2/items', principal(), 'account_mismatch'],
+      [
+        'a role that one of them leaves out',
+        '/api/subscriptions/accounts/acct1',
+        principal({ role: 'member' }),
+        'role_forbidden',
+      ],
+      ['a role that the only one allows', '/api/subscriptions/plans', principal({ role: 'member' }), 'allowed'],
+      ['the account in another template', '/api/subscriptions/teams/acct2/members', principal(), 'account_mismatch'],
+      ['a template that fits but for case', '/api/subscriptions/Accounts/acct2', principal(), 'request_invalid'],
+    ];
+    for (const [name, target, who, reason] of rows) {
+      it(`answers ${name} with ${reason}`, () => {
+        expect(reasonOf(decide(several, facts({ target }), who))).to.equal(reason);
+      });
+    }
+
+    it('leaves only the roles that all of them name', () => {
+      const narrowed = policy({
+        routes: [route('/api/*', ['owner', 'member']), route('/api/subscriptions/*', ['owner'])],
+      });
+      const target = '/api/subscriptions/x';
+      expect(reasonOf(decide(narrowed, facts({ target }), principal({ role: 'member' })))).to.equal('role_forbidden');
+      expect(reasonOf(decide(narrowed, facts({ target }), principal()))).to.equal('allowed');
+    });
+
+    it('logs the most specific one', () => {
+      expect(admit(several, facts({ target: '/api/subscriptions/accounts/acct1/x' })).route).to.equal(
+        '/api/subscriptions/accounts/:account_id/*',
+      );
+    });
+
+    it('checks an account that a template names twice in both places', () => {
+      const twice = policy({ routes: [route('/a/:account_id/b/:account_id')] });
+      expect(reasonOf(decide(twice, facts({ target: '/a/acct1/b/acct2' })))).to.equal('account_mismatch');
+      expect(reasonOf(decide(twice, facts({ target: '/a/acct1/b/acct1' })))).to.equal('allowed');
+    });
+  });
+
+  describe('on the method', () => {
+    const methods: readonly (readonly [role: string, method: string, reason: string])[] = [
+      ['owner', 'DELETE', 'allowed'],
+      ['owner', 'OPTIONS', 'allowed'],
+      ['owner', 'TRACE', 'role_forbidden'],
+      ['owner', 'CONNECT', 'role_forbidden'],
+      ['owner', 'PROPFIND', 'role_forbidden'],
+      ['member', 'GET', 'allowed'],
+      ['member', 'HEAD', 'allowed'],
+      ['member', 'POST', 'role_forbidden'],
+      ['member', 'OPTIONS', 'role_forbidden'],
+      ['admin', 'GET', 'role_forbidden'],
+      ['__proto__', 'GET', 'role_forbidden'],
+      ['Owner', 'GET', 'role_forbidden'],
+      ['owner', 'get', 'request_invalid'],
+      ['owner', '', 'request_invalid'],
+      ['owner', 'GE T', 'request_invalid'],
+      ['owner', 'A'.repeat(10_000), 'request_invalid'],
+    ];
+    for (const [role, method, reason] of methods) {
+      it(`answers ${method.slice(0, 12)} by ${role} with ${reason}`, () => {
+        expect(reasonOf(decide(policy(), facts({ method }), principal({ role })))).to.equal(reason);
+      });
+    }
+  });
+
+  describe('on the application', () => {
+    it('refuses one that is not listed', () => {
+      expect(reasonOf(decide(policy({ apps: ['web'] }), facts(), principal({ app: 'cli' })))).to.equal('app_forbidden');
+    });
+    it('allows one that is listed', () => {
+      expect(reasonOf(decide(policy({ apps: ['web'] }), facts()))).to.equal('allowed');
+    });
+  });
+
+  describe('on account headers and parameters', () => {
+    const places = policy({ headers: ['x-account-id'], query: ['account_id'] });
+    const rows: readonly (readonly [name: string, request: Parameters<typeof facts>[0], reason: string])[] = [
+      ['none', {}, 'allowed'],
+      ['a header with the account', { headers: { 'x-account-id': 'acct1' } }, 'allowed'],
+      ['a header with another', { headers: { 'x-account-id': 'acct2' } }, 'account_mismatch'],
+      ['an empty header', { headers: { 'x-account-id': '' } }, 'request_invalid'],
+      ['a header of spaces', { headers: { 'x-account-id': ' \t' } }, 'request_invalid'],
+      ['a list', { headers: { 'x-account-id': 'acct1,acct1' } }, 'request_invalid'],
+      ['two lines', { headers: { 'x-account-id': ['acct1', 'acct1'] } }, 'request_invalid'],
+      ['an underscore look-alike', { headers: { x_account_id: 'acct1' } }, 'request_invalid'],
+      ['a mixed look-alike', { headers: { 'x-account_id': 'acct1' } }, 'request_invalid'],
+      ['a parameter with the account', { target: '/api/subscriptions/acct1?account_id=acct1' }, 'allowed'],
+      ['a parameter with another', { target: '/api/subscriptions/acct1?account_id=acct2' }, 'account_mismatch'],
+      [
+        'two parameters, one of another',
+        { target: '/api/subscriptions/acct1?account_id=acct1&account_id=acct2' },
+        'account_mismatch',
+      ],
+      ['a look-alike parameter', { target: '/api/subscriptions/acct1?Account_Id=acct1' }, 'request_invalid'],
+    ];
+    for (const [name, request, reason] of rows) {
+      it(`answers ${name} with ${reason}`, () => {
+        expect(reasonOf(decide(places, facts(request)))).to.equal(reason);
+      });
+    }
+  });
+
+  describe('on Authorization', () => {
+    const rows: readonly (readonly [name: string, authorization: string | string[], reason: string])[] = [
+      ['H-001 none', [], 'token_missing'],
+      ['H-002 empty', '', 'token_missing'],
+      ['H-003 no token', 'Bearer', 'token_missing'],
+      ['H-003 a space for a token', 'Bearer ', 'token_missing'],
+      ['H-007 white space around', ' \tBearer h.p.s \t', 'allowed'],
+      ['another case of the scheme', 'bEARER h.p.s', 'allowed'],
+      ['H-006 a tab between', 'Bearer\th.p.s', 'token_missing'],
+      ['H-009 Basic', 'Basic aDpw', 'token_missing'],
+      ['H-009 no scheme', 'h.p.s', 'token_missing'],
+      ['a longer scheme', 'BearerX h.p.s', 'token_missing'],
+      ['H-010 two values in one', 'Bearer a,Bearer b', 'request_invalid'],
+      ['H-011 two values', ['Bearer a', 'Bearer b'], 'request_invalid'],
+      ['H-013 the same value twice', ['Bearer a', 'Bearer a'], 'request_invalid'],
+      ['one value and an empty one', ['', 'Bearer h.p.s'], 'allowed'],
+      ['a comma under another scheme', 'Digest a,b', 'request_invalid'],
+    ];
+    for (const [name, authorization, reason] of rows) {
+      it(`answers ${name} with ${reason}`, () => {
+        expect(reasonOf(decide(policy(), facts({ headers: { authorization } })))).to.equal(reason);
+      });
+    }
+    it('H-005 keeps a second space in the token, where it is found to be no token', () => {
+      const { outcome } = admit(policy(), facts({ headers: { authorization: 'Bearer  h.p.s' } }));
+      expect(outcome).to.include({ kind: 'admitted', token: ' h.p.s' });
+    });
+  });
+
+  describe('in its order', () => {
+    const worst = { method: 'get', target: '/nothing/here', headers: { authorization: '' } };
+    const rows: readonly (readonly [
+      name: string,
+      request: Parameters<typeof facts>[0],
+      who: Principal,
+      reason: string,
+    ])[] = [
+      ['the message before all', { ...worst, contradiction: 'any' }, principal(), 'request_invalid'],
+      ['the grammar before the route', worst, principal(), 'request_invalid'],
+      [
+        'an ambiguous Authorization before the route',
+        { target: '/x', headers: { authorization: 'a,b' } },
+        principal(),
+        'request_invalid',
+      ],
+      ['the route before the token', { ...worst, method: 'GET' }, principal(), 'route_unknown'],
+      ['the application before the role', {}, principal({ app: 'no', role: 'no', acc: 'acct2' }), 'app_forbidden'],
+      ['the role before the account', {}, principal({ role: 'no', acc: 'acct2' }), 'role_forbidden'],
+      ['the account last', {}, principal({ acc: 'acct2' }), 'account_mismatch'],
+    ];
+    for (const [name, request, who, reason] of rows) {
+      it(`answers ${name}`, () => {
+        expect(reasonOf(decide(policy({ apps: ['web'] }), facts(request), who))).to.equal(reason);
+      });
+    }
+  });
+
+  it('never allows where a matching template, header or parameter names another account', () => {
+    const acc = fc.constantFrom('acct1', 'acct2', 'ACCT1', 'acct', '.', '');
+    fc.assert(
+      fc.property(acc, acc, acc, (inPath, inHeader, inQuery) => {
+        const places = policy({ headers: ['x-account-id'], query: ['account_id'] });
+        const target = `/api/subscriptions/${inPath}?account_id=${inQuery}`;
+        const decision = decide(places, facts({ target, headers: { 'x-account-id': inHeader } }));
+        const allEqual = [inPath, inHeader, inQuery].every(each => each === 'acct1');
+        expect(decision.kind === 'allow').to.equal(allEqual);
+      }),
+    );
+  });
+});

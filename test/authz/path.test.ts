@@ -1,0 +1,102 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { parseRequestTarget } from '../../src/authz/path.ts';
+
+describe('request target', () => {
+  const accepted: readonly (readonly [target: string, segments: string[], query: string])[] = [
+    ['/api/subscriptions/acct1', ['api', 'subscriptions', 'acct1'], ''],
+    ['/api/subscriptions/acct1/', ['api', 'subscriptions', 'acct1'], ''],
+    ['/api/subscriptions/acct1?a=1', ['api', 'subscriptions', 'acct1'], 'a=1'],
+    ['/a?x?y', ['a'], 'x?y'],
+    ['/a?%zz&é;../%2e', ['a'], '%zz&é;../%2e'],
+    ['/', [], ''],
+    ['/?', [], ''],
+    ['/.../a~b@c:d-e_f', ['...', 'a~b@c:d-e_f'], ''],
+    [`/${'a'.repeat(2047)}`, ['a'.repeat(2047)], ''],
+    [`/a?${'q'.repeat(8189)}`, ['a'], 'q'.repeat(8189)],
+  ];
+  for (const [target, segments, query] of accepted) {
+    it(`reads ${shown(target)}`, () => {
+      expect(parseRequestTarget(target)).to.deep.equal({ kind: 'target', segments, query });
+    });
+  }
+
+  const refused: readonly string[] = [
+    '',
+    '?',
+    '*',
+    'api',
+    '//',
+    '//a',
+    '/a//b',
+    '/a//',
+    '/.',
+    '/..',
+    '/a/.',
+    '/a/../b',
+    '/a/./b',
+    '/a/..;/b',
+    '/a;x',
+    '/a/;/b',
+    '/a\\b',
+    '/a%2fb',
+    '/a%2Eb',
+    '/a%',
+    '/a%zz',
+    '/a%u0061',
+    '/a#b',
+    '/a?b#c',
+    '#',
+    '/a b',
+    '/a\tb',
+    '/a\nb',
+    '/a\r\nb',
+    '/a\n',
+    '/a\0',
+    '/a\x7f',
+    '/a+b',
+    '/a!b',
+    '/a*',
+    '/{a}',
+    '/a|b',
+    '/é',
+    '/аcct1',
+    '/\ud800',
+    'http://evil.test/a',
+    `/${'a'.repeat(2048)}`,
+    `/a?${'q'.repeat(8190)}`,
+    `/a?${'é'.repeat(4095)}`,
+  ];
+  for (const target of refused) {
+    it(`refuses ${shown(target)}`, () => {
+      expect(parseRequestTarget(target)).to.include({ kind: 'refusal', reason: 'request_invalid' });
+    });
+  }
+
+  it('puts every target back together from what it read, so that nothing was decoded or lost', () => {
+    const segment = fc.stringMatching(/^[A-Za-z0-9_~:@-][A-Za-z0-9._~:@-]{0,12}$/);
+    fc.assert(
+      fc.property(
+        fc.array(segment, { minLength: 1 }),
+        fc.boolean(),
+        fc.stringMatching(/^[^#]{0,20}$/),
+        (segments, slash, query) => {
+          const path = `/${segments.join('/')}${slash ? '/' : ''}`;
+          expect(parseRequestTarget(`${path}?${query}`)).to.deep.equal({ kind: 'target', segments, query });
+        },
+      ),
+    );
+  });
+
+  it('answers any text with a value', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), text => {
+        expect(parseRequestTarget(text).kind).to.be.oneOf(['target', 'refusal']);
+      }),
+    );
+  });
+});
+
+function shown(target: string): string {
+  return JSON.stringify(target.length > 40 ? `${target.slice(0, 40)}… (${target.length})` : target);
+}

@@ -1,0 +1,68 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { parseStrictJson } from '../../src/json/strict-json.ts';
+
+describe('strict JSON', () => {
+  const refused: readonly (readonly [name: string, input: string | Buffer, problem: string])[] = [
+    ['a member twice', '{"a":1,"a":2}', 'a member twice'],
+    ['a member twice with the same value', '{"a":1,"a":1}', 'a member twice'],
+    ['a member twice in two spellings', '{"acc":1,"\\u0061cc":2}', 'a member twice'],
+    ['a member twice inside an array', '[{"a":1},{"b":{"c":1,"c":2}}]', 'a member twice'],
+    ['an empty name twice', '{"":1,"":2}', 'a member twice'],
+    ['__proto__ twice', '{"__proto__":1,"__proto__":2}', 'a member twice'],
+    ['a member twice around a nested object', '{"a":{"b":1},"a":2}', 'a member twice'],
+    ['a member twice around text that looks like the end', '{"a":"}\\"","a":2}', 'a member twice'],
+    ['bytes that are not UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'not UTF-8'],
+    ['an overlong encoding', Buffer.from([0x22, 0xc0, 0xaf, 0x22]), 'not UTF-8'],
+    ['a byte order mark', Buffer.from('\ufeff{}'), 'not JSON'],
+    ['two values', '{}{}', 'not JSON'],
+    ['a comment', '{/**/}', 'not JSON'],
+    ['NaN', '{"a":NaN}', 'not JSON'],
+    ['nothing', '', 'not JSON'],
+  ];
+  for (const [name, input, problem] of refused) {
+    it(`refuses ${name}`, () => {
+      expect(parseStrictJson(input)).to.deep.equal({ kind: 'problem', problem });
+    });
+  }
+
+  const accepted: readonly (readonly [name: string, text: string])[] = [
+    ['the same name in two objects', '[{"a":1},{"a":2}]'],
+    ['the same name at two depths', '{"a":{"a":{"a":1}}}'],
+    ['strings equal to a name', '{"a":"a","b":["a","a"]}'],
+    ['escaped quotes and backslashes', '{"a\\"":"\\\\","a\\\\":"\\""}'],
+    ['a scalar', '7'],
+  ];
+  for (const [name, text] of accepted) {
+    it(`reads ${name}`, () => {
+      expect(parseStrictJson(text)).to.deep.equal({ kind: 'value', value: JSON.parse(text) });
+    });
+  }
+
+  it('reads whatever JSON.stringify writes', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), value => {
+        const text = JSON.stringify(value);
+        expect(parseStrictJson(text)).to.deep.equal({ kind: 'value', value: JSON.parse(text) });
+      }),
+    );
+  });
+
+  it('finds a member repeated anywhere in an object', () => {
+    const object = fc.dictionary(fc.string(), fc.jsonValue(), { minKeys: 1, noNullPrototype: true });
+    fc.assert(
+      fc.property(object, fc.nat(), fc.jsonValue(), (value, pick, other) => {
+        const names = Object.keys(value);
+        const repeated = `${JSON.stringify(names[pick % names.length])}:${JSON.stringify(other)}`;
+        const text = `${JSON.stringify(value).slice(0, -1)},${repeated}}`;
+        expect(parseStrictJson(text)).to.deep.equal({ kind: 'problem', problem: 'a member twice' });
+      }),
+    );
+  });
+
+  it('does not exhaust the stack on deep nesting', () => {
+    const depth = 100_000;
+    const text = `${'['.repeat(depth)}${']'.repeat(depth)}`;
+    expect(parseStrictJson(text).kind).to.be.oneOf(['value', 'problem']);
+  });
+});

@@ -1,0 +1,66 @@
+// Request facts and policies for tests of the pure policy; good defaults, any part replaced.
+import { compileAccountParameters } from '../../src/authz/account-query.ts';
+import type { Policy } from '../../src/authz/authorize.ts';
+import { type Account, isAccount, type Principal } from '../../src/authz/principal.ts';
+import type { RequestFacts } from '../../src/authz/request-facts.ts';
+import { compileRoles } from '../../src/authz/role.ts';
+import type { Route } from '../../src/authz/route.ts';
+import { parseRouteTemplate } from '../../src/authz/route-template.ts';
+
+export function facts(
+  changes: {
+    method?: string;
+    target?: string;
+    headers?: Record<string, string | string[]>;
+    contradiction?: string;
+  } = {},
+): RequestFacts {
+  const headers = { authorization: 'Bearer h.p.s', ...changes.headers };
+  return {
+    method: changes.method ?? 'GET',
+    target: changes.target ?? '/api/subscriptions/acct1',
+    headers: new Map(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value : [value]])),
+    contradiction: changes.contradiction,
+  };
+}
+
+export function route(text: string, roles?: readonly string[]): Route {
+  const template = parseRouteTemplate(text);
+  if (template.kind === 'problem') throw new Error(template.problem);
+  return { template, roles: roles === undefined ? undefined : new Set(roles) };
+}
+
+export function policy(
+  changes: {
+    routes?: readonly Route[];
+    roles?: Record<string, string[]>;
+    apps?: readonly string[];
+    headers?: readonly string[];
+    query?: readonly string[];
+  } = {},
+): Policy {
+  return {
+    routes: changes.routes ?? [route('/api/subscriptions/:account_id/*')],
+    roles: compileRoles(changes.roles ?? { owner: ['*'], member: ['GET', 'HEAD'] }),
+    apps: changes.apps === undefined ? undefined : new Set(changes.apps),
+    accountPlaces: { headers: changes.headers ?? [], query: compileAccountParameters(changes.query ?? []) },
+  };
+}
+
+export function principal(
+  changes: { uid?: string; app?: string; acc?: string; role?: string; iss?: string } = {},
+): Principal {
+  return {
+    uid: 'u-1',
+    app: 'web',
+    role: 'owner',
+    iss: 'https://idp.test',
+    ...changes,
+    acc: account(changes.acc ?? 'acct1'),
+  };
+}
+
+export function account(text: string): Account {
+  if (!isAccount(text)) throw new Error('not an account');
+  return text;
+}
