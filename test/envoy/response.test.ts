@@ -1,0 +1,183 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { Decision } from '../../src/authz/decision.ts';
+import { isIdentityField } from '../../src/authz/principal.ts';
+import { type Reason, refusal, refusalAnswers } from '../../src/authz/refusal.ts';
+import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
+import { authorizationService, type CheckResponseMessage } from '../../src/envoy/protocol.ts';
+import { type ResponseContext, toCheckResponse } from '../../src/envoy/response.ts';
+import { principal } from '../support/facts.ts';
+
+const identityHeaders = createIdentityHeaders('x-auth-');
+const context: ResponseContext = { requestId: 'r-1', shownHeaders: [], principal: undefined };
+const reasons = Object.keys(refusalAnswers) as Reason[];
+
+/** What Envoy decodes from what we send. */
+function onTheWire(decision: Decision, changes: Partial<ResponseContext> = {}, forward = false): CheckResponseMessage {
+  const response = toCheckResponse({ identityHeaders, forward }, decision, { ...context, ...changes });
+  const { responseSerialize, responseDeserialize } = authorizationService.Check;
+  return responseDeserialize(responseSerialize(response));
+}
+
+function headersOf(response: CheckResponseMessage): Record<string, string> {
+  const list = response.denied_response?.headers ?? response.ok_response?.headers ?? [];
+  return Object.fromEntries(list.map(({ header }) => [header.key, header.value]));
+}
+
+function metadataOf(response: CheckResponseMessage): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(response.dynamic_metadata?.fields ?? {}).map(([name, value]) => [name, value.stringValue]),
+  );
+}
+
+describe('CheckResponse', () => {
+  describe('of an allow', () => {
+    const allow: Decision = { kind: 'allow', principal: principal() };
+
+    it('has code 0 and the identity headers', () => {
+      const response = onTheWire(allow);
+      expect(response.status.code).to.equal(0);
+      expect(headersOf(response)).to.deep.equal({
+        'x-auth-uid': 'u-1',
+        'x-auth-app': 'web',
+        'x-auth-acc': 'acct1',
+        'x-auth-role': 'owner',
+        'x-auth-iss': 'https://idp.test',
+      });
+      expect(response).to.not.have.property('denied_response');
+    });
+
+    it('O-009 overwrites by both fields that say so', () => {
+      for (const option of onTheWire(allow).ok_response?.headers ?? []) {
+        expect(option.append).to.deep.equal({ value: false });
+        expect(option.append_action).to.equal(2);
+      }
+    });
+
+    it('removes authorization, unless it is forwarded', () => {
+      expect(onTheWire(allow).ok_response?.headers_to_remove).to.include('authorization');
+      expect(onTheWire(allow, {}, true).ok_response?.headers_to_remove).to.not.include('authorization');
+    });
+
+    it('removes every underscore spelling of the five, shown or not', () => {
+      const removed = onTheWire(allow).ok_response?.headers_to_remove ?? [];
+      for (const field of ['uid', 'app', 'acc', 'role', 'iss']) {
+        expect(removed).to.include.members([`x_auth_${field}`, `x-auth_${field}`, `x_auth-${field}`]);
+      }
+      expect(removed).to.have.lengthOf(1 + 15);
+    });
+
+    it('O-007 removes whatever else is shown under the prefix, in any spelling', () => {
+      const shownHeaders = [
+        'x-auth-email',
+        'x_auth-email',
+        'x-auth-uid',
+        'x_auth_uid',
+        'x-authority',
+        'accept',
+        'x-auth-',
+      ];
+      const removed = onTheWire(allow, { shownHeaders }).ok_response?.headers_to_remove ?? [];
+      expect(removed.slice(16)).to.deep.equal(['x-auth-email', 'x_auth-email', 'x-auth-']);
+    });
+
+    it('O-005 does not name what is no header name', () => {
+      const shownHeaders = ['x-auth-uid ', 'x-auth-a\r\nb', 'x-auth-\0', `x-auth-${'a'.repeat(300)}`];
+      expect(onTheWire(allow, { shownHeaders }).ok_response?.headers_to_remove).to.have.lengthOf(16);
+    });
+
+    it('never sets and removes the same header', () => {
+      const name = fc.stringMatching(/^[xX][-_][aA]uth[-_][a-z_-]{0,6}$/).map(text => text.toLowerCase());
+      fc.assert(
+        fc.property(
+          fc.array(fc.oneof(name, fc.constantFrom('x-auth-uid', 'x-auth-iss', 'x-auth-acc'))),
+          shownHeaders => {
+            const { ok_response } = onTheWire(allow, { shownHeaders });
+            const set = new Set(ok_response?.headers.map(({ header }) => header.key));
+            expect(set.size).to.equal(5);
+            expect(ok_response?.headers_to_remove.filter(each => set.has(each))).to.deep.equal([]);
+          },
+        ),
+      );
+    });
+
+    it('F-010 carries every value that the grammar of identity fields lets pass, unchanged', () => {
+      fc.assert(
+        fc.property(fc.string({ minLength: 1, maxLength: 128 }).filter(isIdentityField), uid => {
+          expect(headersOf(onTheWire({ kind: 'allow', principal: principal({ uid }) }))['x-auth-uid']).to.equal(uid);
+        }),
+      );
+    });
+
+    it('tells Envoy the decision and who it is', () => {
+      expect(metadataOf(onTheWire(allow))).to.deep.equal({ decision: 'allow', reason: 'allowed', ...principal() });
+    });
+  });
+
+  describe('of a refusal', () => {
+    for (const reason of reasons) {
+      const { httpStatus, rpcCode, decision } = refusalAnswers[reason];
+
+      it(`${reason}: has code ${rpcCode}, status ${httpStatus} and a problem body`, () => {
+        const response = onTheWire(refusal(reason, 'a detail'));
+        expect(response.status.code).to.equal(rpcCode);
+        expect(response.denied_response?.status.code).to.equal(httpStatus);
+        expect(response).to.not.have.property('ok_response');
+        expect(headersOf(response)).to.include({
+          'content-type': 'application/problem+json',
+          'cache-control': 'no-store',
+        });
+        const body: unknown = JSON.parse(response.denied_response?.body ?? '');
+        expect(body).to.have.all.keys('type', 'title', 'status', 'reason', 'request_id');
+        expect(body).to.include({ status: httpStatus, reason, request_id: 'r-1' });
+        expect(JSON.stringify(body)).to.not.contain('a detail');
+      });
+
+      it(`${reason}: says when to come back only where we cannot decide`, () => {
+        expect('retry-after' in headersOf(onTheWire(refusal(reason, '')))).to.equal(decision === 'unavailable');
+      });
+
+      it(`${reason}: tells Envoy the decision, and who it is only where that is verified`, () => {
+        expect(metadataOf(onTheWire(refusal(reason, '')))).to.deep.equal({ decision, reason });
+        expect(metadataOf(onTheWire(refusal(reason, ''), { principal: principal() }))).to.deep.equal({
+          decision,
+          reason,
+          ...principal(),
+        });
+      });
+    }
+
+    const realm = 'Bearer realm="account-authz"';
+    const challenges: Readonly<Record<Reason, string | undefined>> = {
+      request_invalid: undefined,
+      token_missing: realm,
+      token_invalid: `${realm}, error="invalid_token"`,
+      token_expired: `${realm}, error="invalid_token"`,
+      role_forbidden: `${realm}, error="insufficient_scope"`,
+      app_forbidden: undefined,
+      account_mismatch: undefined,
+      route_unknown: undefined,
+      keys_unavailable: undefined,
+      internal: undefined,
+    };
+    for (const reason of reasons) {
+      it(`${reason}: challenges with ${challenges[reason] ?? 'nothing'}`, () => {
+        expect(headersOf(onTheWire(refusal(reason, '')))['www-authenticate']).to.equal(challenges[reason]);
+      });
+    }
+
+    it('O-011 carries no identity header', () => {
+      const response = onTheWire(refusal('account_mismatch', ''), { principal: principal() });
+      expect(Object.keys(headersOf(response)).filter(name => name.startsWith('x-'))).to.deep.equal([]);
+    });
+  });
+});
+
+describe('identity headers', () => {
+  it('have look-alikes for every hyphen of a longer prefix', () => {
+    const { lookAlikes } = createIdentityHeaders('x-a-b-');
+    expect(lookAlikes).to.have.lengthOf(5 * 7);
+    expect(lookAlikes).to.include.members(['x_a-b-uid', 'x-a_b_uid', 'x_a_b_uid']);
+    expect(lookAlikes).to.not.include('x-a-b-uid');
+  });
+});
