@@ -1,7 +1,14 @@
 // The gRPC side: serves Check and health on TCP or a Unix socket, within stated limits, and stops without losing a call.
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Server, ServerCredentials, status, type UntypedServiceImplementation } from '@grpc/grpc-js';
+import {
+  logVerbosity,
+  Server,
+  ServerCredentials,
+  setLogVerbosity,
+  status,
+  type UntypedServiceImplementation,
+} from '@grpc/grpc-js';
 import {
   authorizationService,
   type CheckRequestMessage,
@@ -44,6 +51,8 @@ export async function startGrpcServer(options: {
   readonly health: UntypedServiceImplementation;
 }): Promise<GrpcServer> {
   const { address, check, health } = options;
+  // The library writes to standard error, past our log; what it could say is told by the calls and by the errors of bind.
+  setLogVerbosity(logVerbosity.NONE);
   const server = new Server(serverOptions);
   const activity = { inFlight: 0, lastCallAt: performance.now() };
 
@@ -105,7 +114,13 @@ function bindTo(server: Server, target: string): Promise<number> {
   return new Promise((resolve, reject) => {
     server.bindAsync(target, ServerCredentials.createInsecure(), (error, port) => {
       if (error === null) resolve(port);
-      else reject(error);
+      // The library joins the errors of all addresses to one text; there is one address here.
+      else
+        reject(
+          new Error(`cannot listen on ${target}${/EADDRINUSE/.test(error.message) ? ', which is in use' : ''}`, {
+            cause: error,
+          }),
+        );
     });
   });
 }

@@ -76,9 +76,12 @@ function send(response: ServerResponse, statusCode: number, contentType: string,
 
 function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const used = error.code === 'EADDRINUSE' ? ', which is in use' : '';
+      reject(new Error(`cannot listen on ${host}:${port}${used}`, { cause: error }));
+    });
     server.listen({ host, port }, () => {
-      server.off('error', reject);
+      server.removeAllListeners('error');
       resolve();
     });
   });

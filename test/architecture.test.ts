@@ -1,0 +1,94 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+
+const source = fileURLToPath(new URL('../src/', import.meta.url));
+
+/** What each part of src/ may import of the others, beside itself. A folder name with a file means that file only. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  'main.ts': ['commands', 'version.ts'],
+  commands: [
+    'service.ts',
+    'engine.ts',
+    'version.ts',
+    'config',
+    'operations',
+    'keys/key-ring.ts',
+    'envoy/protocol.ts',
+    'authz',
+  ],
+  'service.ts': ['check.ts', 'engine.ts', 'config', 'envoy', 'keys', 'operations'],
+  'check.ts': ['engine.ts', 'envoy', 'authz', 'operations'],
+  'engine.ts': ['authz', 'token', 'keys/key-ring.ts', 'config/schema.ts'],
+  envoy: ['authz'],
+  token: ['authz', 'json'],
+  keys: ['json'],
+  config: ['authz/route-template.ts', 'authz/principal.ts', 'json'],
+  operations: ['authz', 'envoy/protocol.ts'],
+  authz: [],
+  json: [],
+  'version.ts': [],
+};
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+function sourceFiles(): string[] {
+  return readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'));
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(source, file), 'utf8');
+  const specifiers = Array.from(text.matchAll(/(?:from|import\()\s*'([^']+)'/g), match => match[1] ?? '');
+  return specifiers.map(to => ({
+    from: file,
+    to: to.startsWith('.') ? relative(source, join(source, dirname(file), to)) : to,
+  }));
+}
+
+function partOf(file: string): string {
+  return file.split('/')[0] ?? file;
+}
+
+function isAllowed({ from, to }: Import): boolean {
+  if (!to.endsWith('.ts')) return true;
+  const [own, other] = [partOf(from), partOf(to)];
+  return own === other || (mayImport[own] ?? []).some(allowed => allowed === other || allowed === to);
+}
+
+describe('src/', () => {
+  const imports = sourceFiles().flatMap(importsOf);
+
+  it('imports in the direction of the architecture only', () => {
+    expect(imports.filter(each => !isAllowed(each))).to.deep.equal([]);
+  });
+
+  it('has a rule for each of its parts', () => {
+    expect(Object.keys(mayImport)).to.include.members([...new Set(sourceFiles().map(partOf))]);
+  });
+
+  it('has authz/ import nothing from outside', () => {
+    const outside = imports.filter(({ from, to }) => partOf(from) === 'authz' && partOf(to) !== 'authz');
+    expect(outside).to.deep.equal([]);
+  });
+
+  it('reads the environment and ends the process in main.ts alone', () => {
+    const found = sourceFiles().filter(file => /process\.(env|exit)/.test(readFileSync(join(source, file), 'utf8')));
+    expect(found).to.deep.equal(['main.ts']);
+  });
+
+  it('builds a CheckResponse in envoy/response.ts alone', () => {
+    const found = sourceFiles().filter(file =>
+      /(?:denied|ok)_response: ?\{/.test(readFileSync(join(source, file), 'utf8')),
+    );
+    expect(found).to.deep.equal(['envoy/response.ts']);
+  });
+
+  it('opens each file with a comment that says its job', () => {
+    const silent = sourceFiles().filter(file => !/^(?:#!.*\n)?\/\/ \S/.test(readFileSync(join(source, file), 'utf8')));
+    expect(silent).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,266 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { status } from '@grpc/grpc-js';
+import { expect } from 'chai';
+import {
+  type CheckResponseMessage,
+  type HealthCheckResponseMessage,
+  healthService,
+  servingStatus,
+} from '../src/envoy/protocol.ts';
+import { createLogger } from '../src/operations/log.ts';
+import { startService } from '../src/service.ts';
+import { checkRequest } from './support/check-request.ts';
+import { type ServiceLab, serviceConfig, startServiceLab, until } from './support/service.ts';
+import { signingKey } from './support/signing-key.ts';
+
+function reasonOf(response: CheckResponseMessage): string {
+  const { dynamic_metadata, status: answer, ok_response } = response;
+  expect(ok_response === undefined, 'I2: an ok_response is there exactly with code 0').to.equal(answer.code !== 0);
+  return dynamic_metadata?.fields.reason?.stringValue ?? 'none';
+}
+
+describe('service', () => {
+  let lab: ServiceLab;
+  before(async () => {
+    lab = await startServiceLab();
+  });
+  after(() => lab.stop());
+
+  it('allows a good token', async () => {
+    expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`))).to.equal('allowed');
+  });
+  it('allows a good token from a header map', async () => {
+    expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`, { raw: false }))).to.equal('allowed');
+  });
+  it('refuses a request without a token', async () => {
+    expect(reasonOf(await lab.check(undefined))).to.equal('token_missing');
+  });
+  it('refuses another account', async () => {
+    expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`, { path: '/api/subscriptions/acct2' }))).to.equal(
+      'account_mismatch',
+    );
+  });
+  it('J-050 refuses an unknown kid', async () => {
+    const key = await signingKey('nobody-knows');
+    expect(reasonOf(await lab.check(`Bearer ${await lab.token({ key })}`))).to.equal('token_invalid');
+  });
+  it('G-005 refuses an empty message', async () => {
+    expect(reasonOf(await lab.client.check({ attributes: null }))).to.equal('request_invalid');
+  });
+  it('G-001 does not know another method', async () => {
+    const outcome = await new Promise(resolve => {
+      lab.client.channel.makeUnaryRequest(
+        '/envoy.service.auth.v2.Authorization/Check',
+        Buffer.from,
+        Buffer.from,
+        '',
+        error => resolve(error?.code),
+      );
+    });
+    expect(outcome).to.equal(status.UNIMPLEMENTED);
+  });
+  it('G-009 refuses a message above its limit', async () => {
+    const message = checkRequest({ headers: { 'x-big': 'a'.repeat(300_000) } });
+    const code = await lab.client.check(message).catch((error: { code: number }) => error.code);
+    expect(code).to.equal(status.RESOURCE_EXHAUSTED);
+  });
+
+  describe('log', () => {
+    it('has one line a check, with what was decided and who it was', async () => {
+      const headers = {
+        'x-request-id': 'log-1',
+        traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+      };
+      await lab.check(`Bearer ${await lab.token()}`, { headers });
+      const lines = lab.log.filter(line => line.requestId === 'log-1');
+      expect(lines).to.have.lengthOf(1);
+      expect(lines[0]).to.include({
+        decision: 'allow',
+        reason: 'allowed',
+        method: 'GET',
+        route: '/api/subscriptions/:account_id/*',
+        uid: 'u-1',
+        app: 'web',
+        acc: 'acct1',
+        role: 'owner',
+        iss: lab.issuer.url,
+        kid: 'k1',
+        cache: 'miss',
+        traceId: '0af7651916cd43dd8448eb211c80319c',
+      });
+      expect(lines[0]?.durationMs).to.be.a('number');
+    });
+    it('L-001 has no identity of a token that is not verified, and no part of it', async () => {
+      const key = { ...(await signingKey('other')), kid: 'k1' };
+      const forged = await lab.token({ key, claims: { uid: 'forger' } });
+      await lab.check(`Bearer ${forged}`, {
+        headers: { 'x-request-id': 'log-2' },
+        path: '/api/subscriptions/acct1?secret=1',
+      });
+      const text = JSON.stringify(lab.log.filter(line => line.requestId === 'log-2'));
+      expect(text).to.contain('"reason":"token_invalid"').and.contain('"kid":"k1"');
+      for (const part of ['forger', 'secret', ...forged.split('.')]) expect(text).to.not.contain(part);
+    });
+    it('L-003 has foreign text bounded and escaped', async () => {
+      const key = { ...(await signingKey('k1')), kid: `\u001b[2K\u2028${'k'.repeat(500)}` };
+      await lab.check(`Bearer ${await lab.token({ key })}`, { headers: { 'x-request-id': 'log-3' } });
+      const [line] = lab.log.filter(each => each.requestId === 'log-3');
+      expect(line?.kid).to.match(/^\\u001b\[2K\\u2028k+…$/);
+      expect(String(line?.kid)).to.have.length.below(100);
+    });
+    it('L-007 has an id of ours for a request whose id is outside the grammar, the same as the answer', async () => {
+      const response = await lab.check(undefined, { headers: { 'x-request-id': 'a b\r\nc' } });
+      const body = JSON.parse(response.denied_response?.body ?? '{}') as { request_id: string };
+      expect(body.request_id).to.match(/^[0-9a-f-]{36}$/);
+      expect(lab.log.some(line => line.requestId === body.request_id)).to.equal(true);
+    });
+  });
+
+  describe('admin', () => {
+    it('answers livez and readyz', async () => {
+      expect((await lab.admin('/livez')).status).to.equal(200);
+      const ready = await lab.admin('/readyz');
+      expect(ready.status).to.equal(200);
+      expect(await ready.json()).to.deep.include({ ready: true, draining: false });
+    });
+    it('counts checks by decision and reason', async () => {
+      await lab.check(undefined);
+      const text = await (await lab.admin('/metrics')).text();
+      expect(text).to.match(/^account_authz_checks_total\{decision="deny",reason="token_missing"\} [1-9]/m);
+      expect(text).to.match(/^account_authz_check_duration_seconds_count [1-9]/m);
+      expect(text).to.match(/^account_authz_key_set_keys\{issuer="[^"]+"\} 1$/m);
+    });
+    it('L-021 reads only and knows no other page', async () => {
+      expect((await lab.admin('/readyz', { method: 'POST' })).status).to.equal(405);
+      for (const path of ['/', '/config', '/../etc/passwd', '/metricsx'])
+        expect((await lab.admin(path)).status).to.equal(404);
+    });
+  });
+
+  describe('health', () => {
+    for (const name of ['', 'envoy.service.auth.v3.Authorization']) {
+      it(`G-035 is SERVING for ${JSON.stringify(name)}`, async () => {
+        expect((await lab.client.health(name)).status).to.equal(servingStatus.serving);
+      });
+    }
+    it('G-035 is NOT_FOUND for another name', async () => {
+      const code = await lab.client.health('x').catch((error: { code: number }) => error.code);
+      expect(code).to.equal(status.NOT_FOUND);
+    });
+  });
+});
+
+describe('service without its issuer', () => {
+  it('K-002 starts, is not ready, answers 503, and recovers by itself', async () => {
+    const lab = await startServiceLab({
+      ready: false,
+      config: { keys: { cooldownSeconds: 1, refreshSeconds: 1, maxAgeSeconds: 60 } },
+      keys: [],
+    });
+    try {
+      expect((await lab.admin('/readyz')).status).to.equal(503);
+      expect((await lab.client.health('')).status).to.equal(servingStatus.notServing);
+      const response = await lab.check(`Bearer ${await lab.token()}`);
+      expect(reasonOf(response)).to.equal('keys_unavailable');
+      expect(response.denied_response?.headers.some(({ header }) => header.key === 'retry-after')).to.equal(true);
+      expect(reasonOf(await lab.check(undefined))).to.equal('token_missing');
+
+      lab.issuer.publish([(await signingKey('k1')).publicJwk]);
+      await until(async () => (await lab.admin('/readyz')).ok);
+      expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`))).to.equal('allowed');
+    } finally {
+      await lab.stop();
+    }
+  });
+});
+
+describe('service that stops', () => {
+  it('is not ready at once, answers calls meanwhile, and closes', async () => {
+    const lab = await startServiceLab();
+    const authorization = `Bearer ${await lab.token()}`;
+    const statuses: number[] = [];
+    const { path, requestSerialize, responseDeserialize } = healthService.Watch;
+    const watch = lab.client.channel.makeServerStreamRequest(path, requestSerialize, responseDeserialize, {
+      service: '',
+    });
+    watch.on('data', (message: HealthCheckResponseMessage) => statuses.push(message.status));
+    const watchEnded = new Promise(resolve => watch.on('status', resolve));
+    await until(() => statuses.length === 1);
+
+    const stopping = lab.service.stop();
+    expect((await lab.admin('/readyz')).status).to.equal(503);
+    expect((await lab.client.health('')).status).to.equal(servingStatus.notServing);
+    expect(reasonOf(await lab.check(authorization))).to.equal('allowed');
+    await stopping;
+    await watchEnded;
+    expect(statuses).to.deep.equal([servingStatus.serving, servingStatus.notServing]);
+    const code = await lab.check(authorization).catch((error: { code: number }) => error.code);
+    expect(code).to.equal(status.UNAVAILABLE);
+    lab.client.close();
+    await lab.issuer.stop();
+  });
+});
+
+describe('service on a Unix socket', () => {
+  let directory: string;
+  let socket: string;
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'account-authz-'));
+    socket = join(directory, 'authz.sock');
+  });
+  afterEach(() => rm(directory, { recursive: true }));
+
+  it('serves there with mode 0660 and removes the file when it stops', async () => {
+    const lab = await startServiceLab({ config: { listen: `unix:${socket}` } });
+    expect(statSync(socket).mode & 0o777).to.equal(0o660);
+    expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`))).to.equal('allowed');
+    await lab.stop();
+    expect(existsSync(socket)).to.equal(false);
+  });
+
+  it('G-038 replaces a socket that nobody serves', async () => {
+    leaveStaleSocket(socket);
+    const lab = await startServiceLab({ config: { listen: `unix:${socket}` } });
+    expect(reasonOf(await lab.check(undefined))).to.equal('token_missing');
+    await lab.stop();
+  });
+
+  it('G-038 does not take a socket from a living server, nor a file that is no socket', async () => {
+    const living = createServer().listen(socket);
+    expect(await startFailure(`unix:${socket}`)).to.contain('another process serves');
+    living.close();
+    const file = join(directory, 'file');
+    writeFileSync(file, 'kept');
+    expect(await startFailure(`unix:${file}`)).to.contain('not a socket');
+    expect(existsSync(file)).to.equal(true);
+  });
+
+  it('fails to start on a port that is taken', async () => {
+    const taken = createServer();
+    await new Promise<void>(resolve => taken.listen(0, '127.0.0.1', resolve));
+    const address = taken.address();
+    expect(await startFailure(`127.0.0.1:${typeof address === 'object' ? address?.port : 0}`)).to.contain('in use');
+    taken.close();
+  });
+});
+
+async function startFailure(listen: string): Promise<string> {
+  const config = serviceConfig({ url: 'http://127.0.0.1:9', jwksUrl: 'http://127.0.0.1:9/jwks' }, { listen });
+  const logger = createLogger(config.log, { write: () => undefined });
+  const outcome = await startService({ config, version: '0', logger, proxy: {} }).catch(
+    (error: Error) => error.message,
+  );
+  return typeof outcome === 'string' ? outcome : 'it started';
+}
+
+// What a killed server leaves: the file of a socket with nobody behind it.
+function leaveStaleSocket(path: string): void {
+  const script = `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`;
+  spawnSync(process.execPath, ['-e', script]);
+  expect(existsSync(path)).to.equal(true);
+}

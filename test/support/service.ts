@@ -1,0 +1,133 @@
+// The service in this process, with a real issuer beside it and a real gRPC client in front of it.
+import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
+import { type Config, configSchema } from '../../src/config/schema.ts';
+import {
+  authorizationService,
+  type CheckRequestMessage,
+  type CheckResponseMessage,
+  type HealthCheckResponseMessage,
+  healthService,
+} from '../../src/envoy/protocol.ts';
+import { createLogger } from '../../src/operations/log.ts';
+import { type Service, startService } from '../../src/service.ts';
+import { type CheckRequestParts, checkRequest } from './check-request.ts';
+import { type SigningKey, signingKey } from './signing-key.ts';
+import { startTestIssuer, type TestIssuer } from './test-issuer.ts';
+import { audience, type TokenParts, token } from './token.ts';
+
+export type LogLine = Readonly<Record<string, unknown>>;
+
+export interface ServiceLab {
+  readonly issuer: TestIssuer;
+  readonly service: Service;
+  readonly client: GrpcClient;
+  readonly log: readonly LogLine[];
+  /** A token that the service accepts now; times are of the wall clock. */
+  token(parts?: TokenParts): Promise<string>;
+  /** Checks a request with this Authorization value. */
+  check(authorization: string | undefined, parts?: CheckRequestParts): Promise<CheckResponseMessage>;
+  admin(path: string, init?: RequestInit): Promise<Response>;
+  stop(): Promise<void>;
+}
+
+export interface GrpcClient {
+  check(message: CheckRequestMessage, deadlineMs?: number): Promise<CheckResponseMessage>;
+  health(service: string): Promise<HealthCheckResponseMessage>;
+  readonly channel: Client;
+  close(): void;
+}
+
+type ConfigInput = Parameters<typeof configSchema.parse>[0];
+
+/** A good configuration for an issuer at this URL; `changes` replaces whole sections. */
+export function serviceConfig(
+  issuer: { url: string; jwksUrl: string },
+  changes: Readonly<Record<string, unknown>> = {},
+): Config {
+  const input: ConfigInput = {
+    listen: '127.0.0.1:0',
+    admin: '127.0.0.1:0',
+    issuers: [{ issuer: issuer.url, audiences: [audience], jwksUrl: issuer.jwksUrl }],
+    routes: [{ path: '/api/subscriptions/:account_id/*' }],
+    roles: { owner: ['*'], member: ['GET', 'HEAD'] },
+    shutdown: { graceSeconds: 2 },
+    ...changes,
+  };
+  return configSchema.parse(input);
+}
+
+export async function startServiceLab(
+  options: { config?: Readonly<Record<string, unknown>>; keys?: readonly SigningKey[]; ready?: boolean } = {},
+): Promise<ServiceLab> {
+  const keys = options.keys ?? [await signingKey('k1')];
+  const issuer = await startTestIssuer({ keys: keys.map(key => key.publicJwk) });
+  const config = serviceConfig(issuer, options.config);
+  const log: LogLine[] = [];
+  const logger = createLogger(config.log, { write: (line: string) => log.push(JSON.parse(line) as LogLine) });
+  const service = await startService({ config, version: '0.0.0-test', logger, proxy: {} });
+  const client = connect(config.listen.startsWith('unix:') ? config.listen : `127.0.0.1:${service.ports.listen}`);
+  const admin = (path: string, init?: RequestInit): Promise<Response> =>
+    fetch(`http://127.0.0.1:${service.ports.admin}${path}`, init);
+  if (options.ready ?? true) await until(async () => (await admin('/readyz')).ok);
+  return {
+    issuer,
+    service,
+    client,
+    log,
+    admin,
+    token(parts = {}) {
+      const seconds = Math.floor(Date.now() / 1000);
+      return token({ ...parts, claims: { iss: issuer.url, iat: seconds - 10, exp: seconds + 3600, ...parts.claims } });
+    },
+    check(authorization, parts = {}) {
+      const headers = authorization === undefined ? {} : { authorization };
+      return client.check(checkRequest({ raw: true, ...parts, headers: { ...headers, ...parts.headers } }));
+    },
+    async stop() {
+      client.close();
+      await service.stop();
+      await issuer.stop();
+    },
+  };
+}
+
+export function connect(target: string): GrpcClient {
+  const channel = new Client(target, credentials.createInsecure());
+  return {
+    channel,
+    check: (message, deadlineMs = 5000) => call(channel, authorizationService.Check, message, deadlineMs),
+    health: service => call(channel, healthService.Check, { service }, 5000),
+    close: () => channel.close(),
+  };
+}
+
+interface Method<Request, Response> {
+  readonly path: string;
+  readonly requestSerialize: (request: Request) => Buffer;
+  readonly responseDeserialize: (bytes: Buffer) => Response;
+}
+
+function call<Request, Response>(
+  channel: Client,
+  method: Method<Request, Response>,
+  request: Request,
+  deadlineMs: number,
+): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const options = { deadline: Date.now() + deadlineMs };
+    const done = (error: ServiceError | null, response?: Response): void => {
+      if (response !== undefined) resolve(response);
+      else reject(error ?? new Error('no response'));
+    };
+    channel.makeUnaryRequest(method.path, method.requestSerialize, method.responseDeserialize, request, options, done);
+  });
+}
+
+/** Asks until the answer is yes; fails after five seconds. */
+export async function until(question: () => Promise<boolean> | boolean, limitMs = 5000): Promise<void> {
+  const end = performance.now() + limitMs;
+  while (!(await question())) {
+    if (performance.now() > end) throw new Error('it did not come to that in time');
+    await new Promise(resolve => setTimeout(resolve, 10));
+  }
+}
