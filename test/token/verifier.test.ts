@@ -9,6 +9,7 @@ import {
   normalizeTokenType,
   type Verification,
 } from '../../src/token/verifier.ts';
+import { providerTokens } from '../fixtures/provider-tokens.ts';
 import { type SigningKey, signingKey } from '../support/signing-key.ts';
 import { audience, base64url, issuer, now, type TokenParts, token } from '../support/token.ts';
 
@@ -32,6 +33,7 @@ async function lab(
     algorithms?: readonly string[];
     tokenTypes?: readonly string[];
     allowIntegerClaims?: boolean;
+    claims?: { readonly uid: string; readonly app: string; readonly acc: string; readonly role: string };
     clockToleranceSeconds?: number;
     maxTokens?: number;
     maxBytes?: number;
@@ -52,7 +54,7 @@ async function lab(
     rules: {
       issuer: name,
       audiences: new Set([audience]),
-      claims: { uid: 'uid', app: 'app', acc: 'acc', role: 'role' },
+      claims: changes.claims ?? { uid: 'uid', app: 'app', acc: 'acc', role: 'role' },
       allowIntegerClaims: changes.allowIntegerClaims ?? false,
     },
     algorithms: new Set(changes.algorithms ?? ['RS256', 'ES256', 'EdDSA']),
@@ -473,6 +475,18 @@ describe('token verifier', () => {
       expect((await at.verify(a ?? '')).cache).to.equal('hit');
       expect((await at.verify(b ?? '')).cache).to.equal('miss');
     });
+  });
+
+  describe('with tokens of real providers', () => {
+    for (const { provider, header, claims, settings, refusedFor } of providerTokens) {
+      it(`${refusedFor === undefined ? 'accepts' : 'refuses'} one of ${provider}`, async () => {
+        const key = await signingKey('r1', 'RS256');
+        const payloadText = JSON.stringify(claims);
+        const headerText = JSON.stringify({ ...header, kid: key.kid });
+        const { outcome } = await (await lab(settings)).verify(await token({ key, headerText, payloadText }));
+        expect(outcome.kind === 'claims' ? undefined : outcome.detail).to.equal(refusedFor);
+      });
+    }
   });
 
   it('I4 tells no difference between two bad tokens but in the detail for the log', async () => {
