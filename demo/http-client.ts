@@ -1,0 +1,50 @@
+// Plain HTTP/1.1 requests: the target goes out as it is written, redirects are not followed, and no connection is kept.
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+
+export interface HttpRequest {
+  /** Scheme, host and port; a path here is ignored. */
+  readonly origin: string;
+  readonly method?: string;
+  /** Path and query, sent byte for byte. */
+  readonly target: string;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  readonly body?: string;
+  readonly timeoutMilliseconds?: number;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** Rejects where there is no complete answer in time. */
+export function send(request: HttpRequest): Promise<HttpResponse> {
+  const { origin, method = 'GET', target, headers = {}, body, timeoutMilliseconds = 10_000 } = request;
+  const { hostname, port } = new URL(origin);
+  return new Promise((resolve, reject) => {
+    const signal = AbortSignal.timeout(timeoutMilliseconds);
+    const call = httpRequest({ agent: false, hostname, port, method, path: target, headers: { ...headers }, signal });
+    call.once('error', reject);
+    call.once('response', response => {
+      const chunks: Buffer[] = [];
+      response.on('data', chunk => chunks.push(chunk));
+      response.once('error', reject);
+      response.once('end', () => {
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body: Buffer.concat(chunks).toString(),
+        });
+      });
+    });
+    call.end(body);
+  });
+}
+
+/** A JSON object, as the loose record that it is; throws on anything else. */
+export function jsonOf(response: HttpResponse): Readonly<Record<string, unknown>> {
+  const value: unknown = JSON.parse(response.body);
+  if (typeof value !== 'object' || value === null) throw new Error(`not a JSON object: ${response.body.slice(0, 100)}`);
+  return value as Readonly<Record<string, unknown>>;
+}

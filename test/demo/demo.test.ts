@@ -1,0 +1,151 @@
+// The demo as a user runs it: a process that starts everything, tells its story and leaves nothing behind.
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { send } from '../../demo/http-client.ts';
+import { envoyBinary } from '../support/envoy.ts';
+
+const project = fileURLToPath(new URL('../../', import.meta.url));
+
+describe('the demo', function () {
+  this.timeout(300_000);
+
+  before(async () => {
+    await access(`${project}dist/main.js`).catch(() => promisify(execFile)('npm', ['run', 'build'], { cwd: project }));
+    await envoyBinary();
+  });
+
+  describe('from beginning to end', () => {
+    let run: Run;
+    let exitCode: number;
+
+    before(async () => {
+      run = startDemo();
+      exitCode = await run.exited;
+    });
+
+    it('ends with 0 and every step as expected', () => {
+      expect(run.output()).to.match(/^(\d+) of \1 steps as expected$/m);
+      expect(run.output()).to.not.match(/^ *FAIL/m);
+      expect(exitCode).to.equal(0);
+    });
+
+    for (const row of [
+      /sign in with the right one +200 session +200 session/,
+      /authorization code with PKCE +200 tokens +200 tokens/,
+      /refresh token +200 tokens +200 tokens/,
+      /client credentials +200 tokens +200 tokens/,
+      /derive a token for globex, as a member +200 tokens +200 tokens/,
+      /derive a token for initech, as a stranger +403 not_a_member +403 not_a_member/,
+      /alice lists subscriptions +200 +200\n +upstream saw x-auth-uid: user-alice/,
+      /forged identity headers are overwritten +200, none upstream +200, none upstream\n +upstream saw x-auth-uid: user-alice/,
+      /alice of acme asks for globex +403 account_mismatch +403 account_mismatch/,
+      /a member deletes +403 role_forbidden +403 role_forbidden/,
+      /no token +401 token_missing +401 token_missing/,
+      /forged signature +401 token_invalid +401 token_invalid/,
+      /alg none +401 token_invalid +401 token_invalid/,
+      /wrong audience +401 token_invalid +401 token_invalid/,
+      /wrong issuer +401 token_invalid +401 token_invalid/,
+      /no account claim +401 token_invalid +401 token_invalid/,
+      /expired +401 token_expired +401 token_expired/,
+      /keys rotated: a token of the new key +200 +200/,
+      /authentication down: a token of a known key +200 +200/,
+      /a token of a key that cannot be looked up +503 keys_unavailable +503 keys_unavailable/,
+      /authentication back: recovers by itself +200 +200/,
+      /account-authz stopped +503 from Envoy +503 from Envoy/,
+    ]) {
+      it(`tells: ${row.source.split(' +')[0]}`, () => {
+        expect(run.output()).to.match(row);
+      });
+    }
+
+    it('prints no token and no colour into a pipe', () => {
+      expect(run.output()).to.not.match(/eyJ[\w-]+\.[\w-]+\./);
+      expect(run.output()).to.not.include('\x1b');
+    });
+
+    it('leaves nothing running', async () => {
+      await expectNothingAt(run.origins());
+    });
+  });
+
+  describe('told to stay', () => {
+    it('ends with everything that it has started when it is told to end', async () => {
+      const run = startDemo('--stay');
+      await run.shows('Everything stays up until Ctrl-C');
+      const origins = run.origins();
+      const answers = await Promise.all(origins.map(origin => send({ origin, target: '/' })));
+      expect(answers.length).to.be.greaterThan(3);
+      run.end();
+      expect(await run.exited).to.equal(0);
+      await expectNothingAt(origins);
+    });
+  });
+
+  describe('interrupted', () => {
+    it('ends with everything that it has started', async () => {
+      const run = startDemo();
+      await run.shows('alice lists subscriptions');
+      run.end();
+      expect(await run.exited).to.equal(143);
+      expect(run.output()).to.not.include('steps as expected');
+      await expectNothingAt(run.origins());
+    });
+  });
+});
+
+interface Run {
+  readonly exited: Promise<number>;
+  output(): string;
+  /** Every http origin that the output names as the place of a part. */
+  origins(): readonly string[];
+  /** Resolves once the output contains the text; rejects where the run ends without it. */
+  shows(text: string): Promise<void>;
+  /** SIGTERM. */
+  end(): void;
+}
+
+function startDemo(...args: readonly string[]): Run {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'demo/main.ts', ...args], {
+    cwd: project,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const killed = (): boolean => child.kill('SIGTERM');
+  process.once('exit', killed);
+  const exited = once(child, 'exit').then(([code]) => {
+    process.off('exit', killed);
+    return Number(code);
+  });
+  let output = '';
+  const collect = (text: string): void => {
+    output += text;
+  };
+  child.stdout.setEncoding('utf8').on('data', collect);
+  child.stderr.setEncoding('utf8').on('data', collect);
+  return {
+    exited,
+    output: () => output,
+    origins: () => [...new Set(output.match(/http:\/\/127\.0\.0\.1:\d+/g))],
+    async shows(text) {
+      const over = exited.then(code => {
+        throw new Error(`the demo has ended with ${code}:\n${output}`);
+      });
+      while (!output.includes(text)) await Promise.race([once(child.stdout, 'data'), over]);
+    },
+    end: killed,
+  };
+}
+
+async function expectNothingAt(origins: readonly string[]): Promise<void> {
+  expect(origins.length).to.be.greaterThan(3);
+  const attempts = origins.map(origin =>
+    send({ origin, target: '/' }).then(
+      ({ status }) => `${origin} answers ${status}`,
+      (error: NodeJS.ErrnoException) => error.code,
+    ),
+  );
+  expect(new Set(await Promise.all(attempts))).to.deep.equal(new Set(['ECONNREFUSED']));
+}

@@ -1,0 +1,477 @@
+// proto/ against the protos that Envoy publishes, and the loaded services against bytes of real Envoys and of known meaning.
+import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import protobuf from 'protobufjs';
+import {
+  authorizationService,
+  authorizationServiceName,
+  type CheckRequestMessage,
+  type CheckResponseMessage,
+  headerAppendAction,
+  healthService,
+  servingStatus,
+} from '../../src/envoy/protocol.ts';
+
+const entryFile = 'envoy/service/auth/v3/external_auth.proto';
+const ourDirectory = fileURLToPath(new URL('../../proto/', import.meta.url));
+const xdsPackage = dirname(createRequire(import.meta.url).resolve('@grpc/grpc-js-xds/package.json'));
+const publishedDirectories = ['envoy-api', 'googleapis', 'xds', 'protoc-gen-validate'].map(name =>
+  join(xdsPackage, 'deps', name),
+);
+
+const ours = loadProtos([ourDirectory], [entryFile, 'grpc/health/v1/health.proto']);
+const published = loadProtos(publishedDirectories, [entryFile]);
+
+// The published protos of the installed package are of an Envoy before 1.37. What is newer is held against the figures that
+// were read in Envoy's own API and seen on real Envoys.
+const newerThanPublished: Readonly<Record<string, Readonly<Record<string, FieldFacts>>>> = {
+  'envoy.service.auth.v3.CheckResponse': {
+    error_response: {
+      number: 5,
+      type: 'envoy.service.auth.v3.DeniedHttpResponse',
+      cardinality: 'single',
+      oneof: 'http_response',
+    },
+  },
+};
+
+// No npm package of ours ships grpc/health/v1/health.proto: these are the figures of grpc/grpc-proto.
+const healthMessages: Readonly<Record<string, Readonly<Record<string, FieldFacts>>>> = {
+  'grpc.health.v1.HealthCheckRequest': {
+    service: { number: 1, type: 'string', cardinality: 'single', oneof: undefined },
+  },
+  'grpc.health.v1.HealthCheckResponse': {
+    status: {
+      number: 1,
+      type: 'grpc.health.v1.HealthCheckResponse.ServingStatus',
+      cardinality: 'single',
+      oneof: undefined,
+    },
+  },
+};
+
+interface FieldFacts {
+  readonly number: number;
+  /** A scalar, or the full name of a message or an enum. */
+  readonly type: string;
+  readonly cardinality: string;
+  readonly oneof: string | undefined;
+}
+
+describe('proto/', () => {
+  describe('has the published fields', () => {
+    for (const message of messagesOf(ours, 'envoy', 'google.rpc')) {
+      const name = fullName(message);
+      it(`in ${name}`, () => {
+        expect(fieldsOf(message)).to.deep.equal({
+          ...fieldsOf(published.lookupType(name)),
+          ...newerThanPublished[name],
+        });
+      });
+    }
+  });
+
+  describe('has the published values', () => {
+    for (const enumeration of enumsOf(ours, 'envoy')) {
+      const name = fullName(enumeration);
+      it(`in ${name}`, () => {
+        expect(valuesOf(enumeration)).to.deep.equal(valuesOf(published.lookupEnum(name)));
+      });
+    }
+  });
+
+  it('has the messages that a check is made of', () => {
+    expect(messagesOf(ours, 'envoy', 'google.rpc').map(fullName)).to.have.members([
+      'envoy.service.auth.v3.CheckRequest',
+      'envoy.service.auth.v3.CheckResponse',
+      'envoy.service.auth.v3.DeniedHttpResponse',
+      'envoy.service.auth.v3.OkHttpResponse',
+      'envoy.service.auth.v3.AttributeContext',
+      'envoy.service.auth.v3.AttributeContext.Peer',
+      'envoy.service.auth.v3.AttributeContext.Request',
+      'envoy.service.auth.v3.AttributeContext.HttpRequest',
+      'envoy.service.auth.v3.AttributeContext.TLSSession',
+      'envoy.config.core.v3.Metadata',
+      'envoy.config.core.v3.QueryParameter',
+      'envoy.config.core.v3.HeaderValue',
+      'envoy.config.core.v3.HeaderValueOption',
+      'envoy.config.core.v3.HeaderMap',
+      'envoy.config.core.v3.Address',
+      'envoy.config.core.v3.SocketAddress',
+      'envoy.config.core.v3.Pipe',
+      'envoy.config.core.v3.EnvoyInternalAddress',
+      'envoy.type.v3.HttpStatus',
+      'google.rpc.Status',
+    ]);
+  });
+
+  it('needs its own figures for error_response, which the published protos of the installed package do not have yet', () => {
+    expect(Object.keys(newerThanPublished)).to.deep.equal(['envoy.service.auth.v3.CheckResponse']);
+    expect(fieldsOf(published.lookupType('envoy.service.auth.v3.CheckResponse'))).to.not.have.property(
+      'error_response',
+    );
+  });
+
+  it('has the published service', () => {
+    expect(methodsOf(ours.lookupService(authorizationServiceName))).to.deep.equal(
+      methodsOf(published.lookupService(authorizationServiceName)),
+    );
+  });
+
+  it('has the health protocol of gRPC', () => {
+    const messages = messagesOf(ours, 'grpc');
+    expect(Object.fromEntries(messages.map(each => [fullName(each), fieldsOf(each)]))).to.deep.equal(healthMessages);
+    expect(valuesOf(ours.lookupEnum('grpc.health.v1.HealthCheckResponse.ServingStatus'))).to.deep.equal({
+      UNKNOWN: 0,
+      SERVING: 1,
+      NOT_SERVING: 2,
+      SERVICE_UNKNOWN: 3,
+    });
+    expect(methodsOf(ours.lookupService('grpc.health.v1.Health'))).to.deep.equal({
+      Check: 'HealthCheckRequest → HealthCheckResponse',
+      Watch: 'HealthCheckRequest → stream HealthCheckResponse',
+    });
+  });
+
+  it('imports nothing that validates or annotates', () => {
+    const imports = protoFiles(ourDirectory).flatMap(file =>
+      [...readFileSync(file, 'utf8').matchAll(/^import "([^"]+)"/gm)].map(match => match[1] ?? ''),
+    );
+    expect(imports).to.not.be.empty;
+    expect(imports.filter(name => !/^(envoy\/(config|service|type)|google\/(protobuf|rpc))\//.test(name))).to.be.empty;
+  });
+});
+
+describe('authorizationService', () => {
+  it('is called by the path that Envoy uses', () => {
+    expect(authorizationService.Check.path).to.equal('/envoy.service.auth.v3.Authorization/Check');
+    expect(authorizationService.Check.requestStream).to.equal(false);
+    expect(authorizationService.Check.responseStream).to.equal(false);
+  });
+
+  describe('reads what Envoy sends', () => {
+    for (const { name, bytes, content } of captures()) {
+      it(`${name}: every field, and none that is not known`, () => {
+        const type = ours.lookupType('envoy.service.auth.v3.CheckRequest');
+        const message = type.toObject(type.decode(bytes), { longs: String, enums: String, bytes: String });
+        expect(message).to.deep.equal(content);
+      });
+
+      it(`${name}: with the settings that the service is loaded with`, () => {
+        const { attributes } = content;
+        const message = authorizationService.Check.requestDeserialize(bytes);
+        expect(message.attributes?.context_extensions).to.deep.equal(attributes.context_extensions ?? {});
+        const http = message.attributes?.request?.http;
+        expect(http).to.deep.include({ path: '', ...asRead(attributes.request.http) });
+      });
+    }
+  });
+
+  it('reads the lines of encode_raw_headers as bytes, each on its own', () => {
+    const { bytes } = capture('1.40.0/duplicate-headers-raw');
+    const http = authorizationService.Check.requestDeserialize(bytes).attributes?.request?.http;
+    const lines = http?.header_map?.headers.filter(each => each.key === 'x-auth-uid') ?? [];
+    expect(lines.map(each => each.raw_value)).to.deep.equal([Buffer.from('forged-1'), Buffer.from('forged-2')]);
+    expect(http?.headers).to.deep.equal({});
+  });
+
+  it('reads the joined values of the map where encode_raw_headers is off', () => {
+    const { bytes } = capture('1.40.0/get-bearer');
+    const http = authorizationService.Check.requestDeserialize(bytes).attributes?.request?.http;
+    expect(http?.headers.authorization).to.match(/^Bearer /);
+    expect(http?.header_map).to.equal(null);
+  });
+
+  it('reads an empty message as one without attributes', () => {
+    expect(authorizationService.Check.requestDeserialize(Buffer.alloc(0))).to.deep.equal({ attributes: null });
+  });
+
+  it('reads a header named __proto__ as a header', () => {
+    const request = requestWithHeaders(Object.fromEntries([['__proto__', 'x']]));
+    const headers = authorizationService.Check.requestDeserialize(request).attributes?.request?.http?.headers ?? {};
+    expect(Object.entries(headers)).to.deep.equal([['__proto__', 'x']]);
+  });
+
+  describe('has the golden bytes', () => {
+    const set = {
+      header: { key: 'x-auth-acc', value: 'acct1' },
+      append: { value: false },
+      append_action: headerAppendAction.overwriteIfExistsOrAdd,
+    };
+    const responses: readonly { name: string; hex: string; message: object; read?: object }[] = [
+      {
+        name: 'R1 deny 401',
+        hex: '0a02081012050a03089103',
+        message: { status: { code: 16 }, denied_response: { status: { code: 401 } } },
+      },
+      {
+        name: 'R2 deny 403',
+        hex: '0a02080712050a03089303',
+        message: { status: { code: 7 }, denied_response: { status: { code: 403 } } },
+      },
+      {
+        name: 'R3 allow and set a header',
+        hex: '0a0208001a1d121b0a130a0a782d617574682d61636312056163637431120208001802',
+        message: { status: { code: 0 }, ok_response: { headers: [set] } },
+      },
+      {
+        name: 'R4 allow, set a header and remove another',
+        hex: '0a0208001a2c121b0a130a0a782d617574682d616363120561636374311202080018022a0d617574686f72697a6174696f6e',
+        message: { status: { code: 0 }, ok_response: { headers: [set], headers_to_remove: ['authorization'] } },
+      },
+      { name: 'R5 the empty message, which allows', hex: '', message: {}, read: { status: null } },
+      {
+        name: 'R6 error 503, which failure_mode_allow turns into an allow',
+        hex: '0a02080e2a050a0308f703',
+        message: { status: { code: 14 }, error_response: { status: { code: 503 } } },
+      },
+      {
+        name: 'R7 deny 503',
+        hex: '0a02080e12050a0308f703',
+        message: { status: { code: 14 }, denied_response: { status: { code: 503 } } },
+      },
+    ];
+    for (const { name, hex, message, read = message } of responses) {
+      it(`${name}`, () => {
+        expect(serialized(message)).to.equal(hex);
+      });
+
+      it(`${name}, read back`, () => {
+        expect(authorizationService.Check.responseDeserialize(Buffer.from(hex, 'hex'))).to.containSubset(read);
+      });
+    }
+
+    it('Q1 a request with the map', () => {
+      const hex = '0a282226122412034745541a190a0d617574686f72697a6174696f6e1208426561726572207822022f61';
+      expect(
+        authorizationService.Check.requestDeserialize(Buffer.from(hex, 'hex')).attributes?.request?.http,
+      ).to.deep.include({
+        method: 'GET',
+        path: '/a',
+        headers: { authorization: 'Bearer x' },
+        header_map: null,
+      });
+    });
+
+    it('Q2 a request with raw lines', () => {
+      const hex = '0a2a22281226120347455422022f616a1b0a190a0d617574686f72697a6174696f6e1a084265617265722078';
+      expect(
+        authorizationService.Check.requestDeserialize(Buffer.from(hex, 'hex')).attributes?.request?.http,
+      ).to.deep.include({
+        method: 'GET',
+        path: '/a',
+        headers: {},
+        header_map: { headers: [{ key: 'authorization', value: '', raw_value: Buffer.from('Bearer x') }] },
+      });
+    });
+  });
+
+  describe('has traps, which is why only response.ts builds an answer', () => {
+    it('encodes a word for a code as 0, which allows', () => {
+      expect(serialized({ status: { code: 'UNAUTHENTICATED' } })).to.equal(serialized({ status: { code: 0 } }));
+    });
+
+    it('drops a member in camelCase', () => {
+      expect(serialized({ status: { code: 16 }, deniedResponse: { status: { code: 401 } } })).to.equal(
+        serialized({ status: { code: 16 } }),
+      );
+    });
+
+    it('drops a misspelt header action', () => {
+      const header = { key: 'a', value: 'b' };
+      expect(serialized({ ok_response: { headers: [{ header, append_action: 'OVERWRITE' }] } })).to.equal(
+        serialized({ ok_response: { headers: [{ header }] } }),
+      );
+    });
+
+    it('keeps a text of the dynamic metadata in camelCase', () => {
+      expect(readBack({ dynamic_metadata: { fields: { reason: { stringValue: 'allowed' } } } })).to.containSubset({
+        dynamic_metadata: { fields: { reason: { stringValue: 'allowed' } } },
+      });
+    });
+
+    it('drops a text of the dynamic metadata in snake_case', () => {
+      const read = readBack({ dynamic_metadata: { fields: { reason: { string_value: 'allowed' } } } });
+      expect(read.dynamic_metadata?.fields.reason).to.deep.equal({});
+    });
+
+    it('reads an enum as the number that is written', () => {
+      const written = { header: { key: 'a', value: 'b' }, append_action: headerAppendAction.overwriteIfExists };
+      expect(readBack({ ok_response: { headers: [written] } }).ok_response?.headers[0]?.append_action).to.equal(3);
+    });
+  });
+
+  it('names the header actions as proto/ does', () => {
+    const values = valuesOf(ours.lookupEnum('envoy.config.core.v3.HeaderValueOption.HeaderAppendAction'));
+    expect(inCamelCase(values)).to.deep.equal(headerAppendAction);
+  });
+});
+
+describe('healthService', () => {
+  it('is called by the paths that probes use', () => {
+    expect(healthService.Check.path).to.equal('/grpc.health.v1.Health/Check');
+    expect(healthService.Watch.path).to.equal('/grpc.health.v1.Health/Watch');
+    expect(healthService.Watch.responseStream).to.equal(true);
+  });
+
+  it('writes and reads a status as a number', () => {
+    const bytes = healthService.Check.responseSerialize({ status: servingStatus.notServing });
+    expect(bytes.toString('hex')).to.equal('0802');
+    expect(healthService.Check.responseDeserialize(bytes)).to.deep.equal({ status: servingStatus.notServing });
+  });
+
+  it('reads the empty name of the whole server', () => {
+    expect(healthService.Check.requestDeserialize(Buffer.alloc(0))).to.deep.equal({ service: '' });
+  });
+
+  it('names the states as proto/ does', () => {
+    const values = valuesOf(ours.lookupEnum('grpc.health.v1.HealthCheckResponse.ServingStatus'));
+    expect(inCamelCase(values)).to.deep.equal(servingStatus);
+  });
+});
+
+function loadProtos(directories: readonly string[], files: readonly string[]): protobuf.Root {
+  const root = new protobuf.Root();
+  root.resolvePath = (_origin, target) => directories.map(each => join(each, target)).find(isReadable) ?? target;
+  root.loadSync([...files], { keepCase: true });
+  root.resolveAll();
+  return root;
+}
+
+function isReadable(file: string): boolean {
+  try {
+    readFileSync(file);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function protoFiles(directory: string): string[] {
+  return readdirSync(directory, { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.proto'))
+    .map(name => join(directory, name));
+}
+
+function fullName(object: protobuf.ReflectionObject): string {
+  return object.fullName.slice(1);
+}
+
+function descendants(namespace: protobuf.NamespaceBase): protobuf.ReflectionObject[] {
+  return namespace.nestedArray.flatMap(each =>
+    each instanceof protobuf.Namespace ? [each, ...descendants(each)] : [each],
+  );
+}
+
+function messagesOf(root: protobuf.Root, ...namespaces: readonly string[]): protobuf.Type[] {
+  return namespaces.flatMap(each =>
+    descendants(root.lookup(each) as protobuf.Namespace).filter(object => object instanceof protobuf.Type),
+  );
+}
+
+function enumsOf(root: protobuf.Root, namespace: string): protobuf.Enum[] {
+  return descendants(root.lookup(namespace) as protobuf.Namespace).filter(object => object instanceof protobuf.Enum);
+}
+
+function fieldsOf(message: protobuf.Type): Record<string, FieldFacts> {
+  return Object.fromEntries(message.fieldsArray.map(field => [field.name, factsOf(field.resolve())]));
+}
+
+function factsOf(field: protobuf.Field): FieldFacts {
+  return {
+    number: field.id,
+    type: field.resolvedType === null ? field.type : fullName(field.resolvedType),
+    cardinality: cardinalityOf(field),
+    oneof: field.partOf?.name,
+  };
+}
+
+function cardinalityOf(field: protobuf.Field): string {
+  if (field instanceof protobuf.MapField) return `map of ${field.keyType}`;
+  return field.repeated ? 'repeated' : 'single';
+}
+
+// protobufjs keeps the names by number in the prototype of the numbers by name.
+function valuesOf(enumeration: protobuf.Enum): Record<string, number> {
+  return { ...enumeration.values };
+}
+
+function methodsOf(service: protobuf.Service): Record<string, string> {
+  const stream = (flag: boolean | undefined) => (flag === true ? 'stream ' : '');
+  return Object.fromEntries(
+    service.methodsArray.map(method => [
+      method.name,
+      `${stream(method.requestStream)}${method.requestType} → ${stream(method.responseStream)}${method.responseType}`,
+    ]),
+  );
+}
+
+function inCamelCase(values: Readonly<Record<string, number>>): Record<string, number> {
+  const camelCase = (name: string) =>
+    name.toLowerCase().replaceAll(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [camelCase(name), value]));
+}
+
+interface Capture {
+  readonly name: string;
+  readonly bytes: Buffer;
+  readonly content: CaptureContent;
+}
+
+interface CaptureContent {
+  readonly attributes: {
+    readonly context_extensions?: Readonly<Record<string, string>>;
+    readonly request: {
+      readonly http: Readonly<Record<string, unknown>> & {
+        readonly header_map?: { readonly headers: readonly { readonly key: string; readonly raw_value?: string }[] };
+        readonly raw_body?: string;
+      };
+    };
+  };
+}
+
+function captures(): Capture[] {
+  const directory = new URL('../fixtures/captures/', import.meta.url);
+  return readdirSync(directory, { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.bin'))
+    .sort()
+    .map(name => capture(name.slice(0, -'.bin'.length)));
+}
+
+function capture(name: string): Capture {
+  const file = (extension: string) => new URL(`../fixtures/captures/${name}.${extension}`, import.meta.url);
+  return { name, bytes: readFileSync(file('bin')), content: JSON.parse(readFileSync(file('json'), 'utf8')) };
+}
+
+/** The JSON of a capture as the loader reads it: bytes as a Buffer, and the texts that are absent as empty. */
+function asRead(http: CaptureContent['attributes']['request']['http']): Record<string, unknown> {
+  const { header_map, raw_body, ...rest } = http;
+  const lines = header_map?.headers.map(({ key, raw_value = '' }) => ({
+    key,
+    value: '',
+    raw_value: Buffer.from(raw_value, 'base64'),
+  }));
+  return {
+    ...rest,
+    header_map: lines === undefined ? null : { headers: lines },
+    raw_body: Buffer.from(raw_body ?? '', 'base64'),
+  };
+}
+
+function requestWithHeaders(headers: Readonly<Record<string, string>>): Buffer {
+  const http = { method: 'GET', headers };
+  const message = { attributes: { request: { http } } } as unknown as CheckRequestMessage;
+  return authorizationService.Check.requestSerialize(message);
+}
+
+// The types of protocol.ts refuse what the traps and some golden vectors are about, so these messages come in untyped.
+function serialized(message: object): string {
+  return authorizationService.Check.responseSerialize(message as CheckResponseMessage).toString('hex');
+}
+
+function readBack(message: object): CheckResponseMessage {
+  return authorizationService.Check.responseDeserialize(Buffer.from(serialized(message), 'hex'));
+}
