@@ -199,6 +199,10 @@ describe('policy', () => {
     });
   });
 
+  it('refuses a message that contradicts itself, good as the rest may be', () => {
+    expect(reasonOf(decide(policy(), facts({ contradiction: 'two of them' })))).to.equal('request_invalid');
+  });
+
   describe('in its order', () => {
     const worst = { method: 'get', target: '/nothing/here', headers: { authorization: '' } };
     const rows: readonly (readonly [
