@@ -25,6 +25,7 @@ interface Lab {
 async function check(judge: Engine['judge'], message: CheckRequestMessage, failingRecord = false): Promise<Lab> {
   const records: CheckRecord[] = [];
   const faults: unknown[] = [];
+  let clock = 100;
   const run = createCheck({
     current: () => ({ engine: { judge, cachedTokens: () => 0 }, response }),
     record(record) {
@@ -32,7 +33,7 @@ async function check(judge: Engine['judge'], message: CheckRequestMessage, faili
       if (failingRecord) throw new Error('the log is broken');
     },
     onFault: fault => faults.push(fault),
-    monotonicNow: () => 0,
+    monotonicNow: () => (clock += 5),
   });
   return { answer: await run(message), records, faults };
 }
@@ -93,6 +94,19 @@ describe('check', () => {
     const { answer } = await check(() => Promise.reject(fault), checkRequest({ headers: { 'x-request-id': 'r-7' } }));
     expect(JSON.parse(answer.denied_response?.body ?? '{}')).to.include({ request_id: 'r-7' });
   });
+
+  it('records how long it took', async () => {
+    const { records } = await check(() => Promise.resolve(allowed), checkRequest());
+    expect(records[0]?.durationMs).to.equal(5);
+  });
+
+  for (const sent of [undefined, 'a b', 'a'.repeat(129), '', 'é'] as const) {
+    it(`makes an id where the client sends ${sent === undefined ? 'none' : JSON.stringify(sent.slice(0, 5))}`, async () => {
+      const headers = sent === undefined ? {} : { 'x-request-id': sent };
+      const { records } = await check(() => Promise.resolve(allowed), checkRequest({ headers }));
+      expect(records[0]?.requestId).to.match(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+    });
+  }
 
   const traces: readonly (readonly [traceparent: string, traceId: string | undefined])[] = [
     ['00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', '0af7651916cd43dd8448eb211c80319c'],

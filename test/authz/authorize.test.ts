@@ -94,6 +94,13 @@ describe('policy', () => {
       expect(reasonOf(decide(narrowed, facts({ target }), principal()))).to.equal('allowed');
     });
 
+    it('does not stretch a template without /* over a longer path', () => {
+      const exact = policy({ routes: [route('/api/subscriptions/:account_id'), route('/a/:any')] });
+      expect(reasonOf(decide(exact, facts({ target: '/api/subscriptions/acct1/items' })))).to.equal('route_unknown');
+      expect(reasonOf(decide(exact, facts({ target: '/api/subscriptions' })))).to.equal('route_unknown');
+      expect(reasonOf(decide(exact, facts({ target: '/a/b/c' })))).to.equal('route_unknown');
+    });
+
     it('logs the most specific one', () => {
       expect(admit(several, facts({ target: '/api/subscriptions/accounts/acct1/x' })).route).to.equal(
         '/api/subscriptions/accounts/:account_id/*',

@@ -59,6 +59,7 @@ describe('CheckRequest', () => {
     ],
     ['a :method header that differs', checkRequest({ headers: { ':method': 'POST' } })],
     ['a query beside the path', checkRequest({ http: { query: 'a=1' } })],
+    ['a query that differs from that of the path', checkRequest({ path: '/a?b=1', http: { query: 'b=2' } })],
     ['a fragment beside the path', checkRequest({ http: { fragment: 'x' } })],
     [
       'H-018 bytes and text that differ',

@@ -1,0 +1,21 @@
+import { expect } from 'chai';
+import { compileRoles, roleAllows } from '../../src/authz/role.ts';
+
+describe('role', () => {
+  const roles = compileRoles({ owner: ['*', 'PROPFIND'], member: ['GET'] });
+  const rows: readonly (readonly [role: string, method: string, allowed: boolean])[] = [
+    ['owner', 'OPTIONS', true],
+    ['owner', 'PROPFIND', true],
+    ['owner', 'TRACE', false],
+    ['owner', '*', false],
+    ['member', 'GET', true],
+    ['member', 'HEAD', false],
+    ['nobody', 'GET', false],
+    ['constructor', 'GET', false],
+  ];
+  for (const [role, method, allowed] of rows) {
+    it(`${allowed ? 'lets' : 'does not let'} ${role} use ${method}`, () => {
+      expect(roleAllows(roles, role, method)).to.equal(allowed);
+    });
+  }
+});
