@@ -1,0 +1,76 @@
+// Rules over several fields of the configuration. They run whatever else is wrong with it, so they read it as unknown and
+// say nothing about what they cannot judge.
+import type { z } from 'zod';
+import { isIdentityField } from '../authz/principal.ts';
+import { isJsonObject } from '../json/strict-json.ts';
+import { identityPrefixProblem } from './header-names.ts';
+import { isLoopback, isSameListener, parseListenAddress } from './listen-address.ts';
+import { report } from './value-schemas.ts';
+
+export const keySources = ['jwksUrl', 'discoveryUrl', 'jwksFile'] as const;
+
+export function requireOneKeySource(issuer: unknown, context: z.RefinementCtx): void {
+  if (!isJsonObject(issuer)) return;
+  const named = keySources.filter(source => Object.hasOwn(issuer, source));
+  if (named.length === 1) return;
+  const found = named.length === 0 ? 'none' : named.join(' and ');
+  report(context, `must name exactly one of ${keySources.join(', ')}, it names ${found}`);
+}
+
+export function requireOrderOfTimes(keys: unknown, context: z.RefinementCtx): void {
+  requireAtLeast(keys, 'refreshSeconds', 'cooldownSeconds', context);
+  requireAtLeast(keys, 'maxAgeSeconds', 'refreshSeconds', context);
+}
+
+export function refuseWildcardAmongOthers(apps: unknown, context: z.RefinementCtx): void {
+  if (Array.isArray(apps) && apps.length > 1 && apps.includes('*'))
+    report(context, 'must be "*" alone, or app ids without "*"');
+}
+
+export function requireSafeListeners(config: unknown, context: z.RefinementCtx): void {
+  if (!isJsonObject(config)) return;
+  const listen = addressOf(config.listen);
+  const admin = addressOf(config.admin);
+  if (listen?.kind === 'tcp' && !isLoopback(listen.host) && config.listenInsecure === false) {
+    const remedy = 'listen on loopback or on a Unix socket, or set listenInsecure: true';
+    report(context, `would take calls from other machines without TLS: ${remedy}`, ['listen']);
+  }
+  if (listen !== undefined && admin !== undefined && isSameListener(listen, admin)) {
+    report(context, 'must not be, or take in, the address of listen', ['admin']);
+  }
+}
+
+export function requireKnownRoles(config: unknown, context: z.RefinementCtx): void {
+  if (!isJsonObject(config) || !isJsonObject(config.roles) || !Array.isArray(config.routes)) return;
+  for (const [i, route] of config.routes.entries()) {
+    if (!isJsonObject(route) || !Array.isArray(route.roles)) continue;
+    for (const [j, role] of route.roles.entries()) {
+      if (typeof role !== 'string' || !isIdentityField(role) || Object.hasOwn(config.roles, role)) continue;
+      report(context, 'must be one of the roles under roles', ['routes', i, 'roles', j]);
+    }
+  }
+}
+
+export function requireAccountHeadersOutsidePrefix(config: unknown, context: z.RefinementCtx): void {
+  if (!isJsonObject(config) || !isJsonObject(config.account)) return;
+  const prefix = config.identityHeaders;
+  const { headers } = config.account;
+  if (typeof prefix !== 'string' || identityPrefixProblem(prefix) !== undefined || !Array.isArray(headers)) return;
+  for (const [i, header] of headers.entries()) {
+    if (typeof header !== 'string' || !header.toLowerCase().replaceAll('_', '-').startsWith(prefix)) continue;
+    report(context, 'must not be under identityHeaders, whatever arrives there is removed', ['account', 'headers', i]);
+  }
+}
+
+function requireAtLeast(keys: unknown, larger: string, smaller: string, context: z.RefinementCtx): void {
+  if (!isJsonObject(keys)) return;
+  const [most, least] = [keys[larger], keys[smaller]];
+  if (typeof most !== 'number' || typeof least !== 'number' || !(most < least)) return;
+  report(context, `must be at least ${smaller}, that is ${least}`, [larger]);
+}
+
+function addressOf(value: unknown) {
+  if (typeof value !== 'string') return undefined;
+  const address = parseListenAddress(value);
+  return address.kind === 'problem' ? undefined : address;
+}

@@ -1,0 +1,154 @@
+// Which header names the operator may give a meaning: those that do not belong to HTTP, to Envoy, to tracing or to us.
+
+// A name that starts like this belongs to its family, known to us or not.
+const families = [
+  'accept-',
+  'access-control-',
+  'cache-',
+  'content-',
+  'cross-origin-',
+  'grpc-',
+  'if-',
+  'proxy-',
+  'sec-',
+  'transfer-',
+  'www-',
+  'x-amzn-',
+  'x-b3-',
+  'x-datadog-',
+  'x-envoy-',
+  'x-forwarded-',
+  'x-http-',
+  'x-ot-',
+] as const;
+
+// The IANA registry of HTTP field names where such a header is in use, the CORS and fetch headers of browsers, what Envoy
+// reads or writes, tracing, and the headers by which frameworks let a client change a request's method, URL or address.
+const names: ReadonlySet<string> = new Set([
+  'a-im',
+  'accept',
+  'age',
+  'allow',
+  'alt-svc',
+  'alt-used',
+  'authentication-info',
+  'authorization',
+  'b3',
+  'baggage',
+  'client-cert',
+  'client-cert-chain',
+  'connection',
+  'cookie',
+  'date',
+  'depth',
+  'destination',
+  'dnt',
+  'early-data',
+  'etag',
+  'expect',
+  'expires',
+  'forwarded',
+  'from',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'last-event-id',
+  'last-modified',
+  'link',
+  'location',
+  'max-forwards',
+  'mime-version',
+  'origin',
+  'origin-agent-cluster',
+  'overwrite',
+  'permissions-policy',
+  'pragma',
+  'prefer',
+  'preference-applied',
+  'priority',
+  'range',
+  'referer',
+  'referrer-policy',
+  'refresh',
+  'report-to',
+  'retry-after',
+  'save-data',
+  'server',
+  'server-timing',
+  'service-worker',
+  'service-worker-allowed',
+  'set-cookie',
+  'signature',
+  'signature-input',
+  'strict-transport-security',
+  'te',
+  'timing-allow-origin',
+  'traceparent',
+  'tracestate',
+  'trailer',
+  'upgrade',
+  'upgrade-insecure-requests',
+  'user-agent',
+  'vary',
+  'via',
+  'want-content-digest',
+  'want-digest',
+  'want-repr-digest',
+  'warning',
+  'x-client-trace-id',
+  'x-cloud-trace-context',
+  'x-content-type-options',
+  'x-correlation-id',
+  'x-csrf-token',
+  'x-frame-options',
+  'x-method-override',
+  'x-original-host',
+  'x-original-method',
+  'x-original-url',
+  'x-permitted-cross-domain-policies',
+  'x-powered-by',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'x-real-ip',
+  'x-request-id',
+  'x-requested-with',
+  'x-rewrite-url',
+  'x-robots-tag',
+  'x-xsrf-token',
+  'x-xss-protection',
+]);
+
+const maxPrefixLength = 64;
+// Every mixture of - and _ in our five names is looked for by name: 2^hyphens each.
+const maxPrefixHyphens = 5;
+
+/** The rest of a sentence about a name (in lower case) that cannot be an account header; undefined: it can. */
+export function accountHeaderProblem(name: string): string | undefined {
+  if (name.startsWith(':')) return 'must not be a pseudo header';
+  if (name.includes('_')) return 'must be spelt with hyphens, a request with an underscore in such a name is refused';
+  if (!/^[a-z0-9](?:[a-z0-9-]{0,126}[a-z0-9])?$/.test(name)) {
+    return 'must be a header name of letters, digits and hyphens, at most 128';
+  }
+  return isReserved(name) ? 'must not be a header that HTTP, Envoy or account-authz uses' : undefined;
+}
+
+/** The rest of a sentence about a prefix that identity headers cannot have; undefined: they can. */
+export function identityPrefixProblem(prefix: string): string | undefined {
+  if (!/^[a-z0-9][a-z0-9-]*-$/.test(prefix)) {
+    return 'must be lower-case letters, digits and hyphens with a hyphen at the end, such as x-auth-';
+  }
+  if (prefix.length < 4 || prefix.length > maxPrefixLength) return `must have 4 to ${maxPrefixLength} characters`;
+  if (prefix.split('-').length - 1 > maxPrefixHyphens) return `must not have more than ${maxPrefixHyphens} hyphens`;
+  const taken = reservedUnder(prefix);
+  return taken === undefined ? undefined : `must not take in ${taken}, which is not ours to own`;
+}
+
+function isReserved(name: string): boolean {
+  return names.has(name) || families.some(family => name.startsWith(family));
+}
+
+function reservedUnder(prefix: string): string | undefined {
+  const family = families.find(each => each.startsWith(prefix) || prefix.startsWith(each));
+  return family === undefined ? [...names].find(name => name.startsWith(prefix)) : `${family}*`;
+}

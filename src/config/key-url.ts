@@ -1,0 +1,41 @@
+// What a URL in the configuration must be like for public keys to be fetched from it.
+import { BlockList, isIPv4, isIPv6 } from 'node:net';
+import { isLoopback } from './listen-address.ts';
+
+const maxUrlLength = 2048;
+
+/**
+ * The rest of a sentence about a URL that is not fit to fetch keys from, undefined where it is. Never repeats the URL: it
+ * may hold a password. Names are not resolved; which names and private addresses to trust is the operator's choice.
+ */
+export function keyUrlProblem(text: string): string | undefined {
+  // The URL standard repairs what it reads: it drops tabs, turns \ into / and takes https:host for https://host.
+  if (!/^https?:\/\/[!-[\]-~]+$/.test(text) || /^https?:\/\/\//.test(text)) {
+    return 'must be an absolute https:// URL of visible ASCII characters';
+  }
+  if (text.length > maxUrlLength) return `must not be longer than ${maxUrlLength} characters`;
+  if (/^https?:\/\/[^/?#]*@/.test(text)) return 'must not have a user name or a password';
+  if (text.includes('#')) return 'must not have a fragment';
+  if (!URL.canParse(text)) return 'must be a valid URL';
+  const { hostname, protocol } = new URL(text);
+  const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+  if (isLinkLocal(host)) return 'must not have a link-local address';
+  if (protocol === 'http:' && !isLoopback(host)) {
+    return 'must be https://, plain http:// is only for 127.0.0.0/8, [::1] and localhost';
+  }
+  return undefined;
+}
+
+// 169.254.0.0/16 (RFC 3927), where clouds serve credentials, fe80::/10 (RFC 4291), and the first inside the second's world:
+// mapped (BlockList looks through that itself), compatible (RFC 4291), NAT64 (RFC 6052), 6to4 (RFC 3056).
+const linkLocal = new BlockList();
+linkLocal.addSubnet('169.254.0.0', 16, 'ipv4');
+linkLocal.addSubnet('fe80::', 10, 'ipv6');
+linkLocal.addSubnet('::a9fe:0', 112, 'ipv6');
+linkLocal.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6');
+linkLocal.addSubnet('2002:a9fe::', 32, 'ipv6');
+
+function isLinkLocal(host: string): boolean {
+  if (isIPv4(host)) return linkLocal.check(host, 'ipv4');
+  return isIPv6(host) && linkLocal.check(host, 'ipv6');
+}

@@ -1,0 +1,110 @@
+// The addresses that the configuration and the command line may name: a TCP port or a Unix socket.
+import { BlockList, isIPv4, isIPv6 } from 'node:net';
+
+export interface TcpAddress {
+  readonly kind: 'tcp';
+  /** An IP address without brackets, or a name in lower case. */
+  readonly host: string;
+  /** 0 stands for any free port. */
+  readonly port: number;
+}
+
+export interface UnixAddress {
+  readonly kind: 'unix';
+  readonly path: string;
+}
+
+export type ListenAddress = TcpAddress | UnixAddress;
+
+export interface ListenAddressProblem {
+  readonly kind: 'problem';
+  /** The rest of a sentence about the address: "must be …". */
+  readonly problem: string;
+}
+
+// sun_path of Linux (108 bytes) less the closing NUL, see unix(7). A longer one would be cut or refused at bind.
+const maxSocketPathBytes = 107;
+const maxNameLength = 253;
+const nameGrammar = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}))*$/;
+const portGrammar = /^(?:0|[1-9][0-9]{0,4})$/;
+const maxPort = 65_535;
+
+/** `host:port`, `[v6]:port` or `unix:/absolute/path` (also as `unix:///absolute/path`). Asks no name service. */
+export function parseListenAddress(text: string): ListenAddress | ListenAddressProblem {
+  return text.startsWith('unix:') ? parseUnixAddress(text) : parseTcpAddress(text);
+}
+
+/** Whether only this machine can reach the host: 127.0.0.0/8, ::1 in any spelling, or `localhost`. */
+export function isLoopback(host: string): boolean {
+  if (isIPv4(host)) return loopback4.check(host, 'ipv4');
+  if (isIPv6(host)) return loopback6.check(host, 'ipv6');
+  return host.toLowerCase() === 'localhost';
+}
+
+/** Whether only one of the two can be bound: the same port of hosts that overlap. */
+export function isSameListener(one: ListenAddress, other: ListenAddress): boolean {
+  if (one.kind === 'unix' || other.kind === 'unix') {
+    return one.kind === 'unix' && other.kind === 'unix' && one.path === other.path;
+  }
+  if (one.port === 0 || one.port !== other.port) return false;
+  const [a, b] = [canonicalHost(one.host), canonicalHost(other.host)];
+  return a === b || isCovered(a, b) || isCovered(b, a);
+}
+
+const loopback4 = new BlockList();
+loopback4.addSubnet('127.0.0.0', 8, 'ipv4');
+// A list of its own: with the other one, BlockList would take ::ffff:127.0.0.1 for a loopback address too.
+const loopback6 = new BlockList();
+loopback6.addAddress('::1', 'ipv6');
+
+function parseTcpAddress(text: string): TcpAddress | ListenAddressProblem {
+  const colon = text.lastIndexOf(':');
+  const written = text.slice(0, Math.max(colon, 0));
+  const portText = text.slice(colon + 1);
+  if (written === '') return problem('must be host:port, [v6]:port or unix:/absolute/path');
+  if (!portGrammar.test(portText) || Number(portText) > maxPort)
+    return problem(`must end in a port from 0 to ${maxPort}`);
+  const host = parseHost(written);
+  if (host === undefined)
+    return problem('must have an IPv4 address, an IPv6 address in brackets or a host name before the port');
+  return { kind: 'tcp', host, port: Number(portText) };
+}
+
+function parseHost(text: string): string | undefined {
+  if (text.startsWith('[') && text.endsWith(']')) {
+    const address = text.slice(1, -1);
+    return isIPv6(address) && !address.includes('%') ? address.toLowerCase() : undefined;
+  }
+  if (isIPv4(text)) return text;
+  if (text.length > maxNameLength || !nameGrammar.test(text)) return undefined;
+  // inet_aton reads 127.1, 0x7f.1 and 0 as addresses: what looks like one must be written as one.
+  const lastLabel = text.slice(text.lastIndexOf('.') + 1);
+  return /^(?:[0-9]+|0x[0-9a-f]*)$/i.test(lastLabel) ? undefined : text.toLowerCase();
+}
+
+function parseUnixAddress(text: string): UnixAddress | ListenAddressProblem {
+  const path = text.slice('unix:'.length).replace(/^\/\/(?=\/)/, '');
+  if (!path.startsWith('/') || path.startsWith('//')) return problem('must have an absolute path after unix:');
+  if (path.endsWith('/')) return problem('must name a socket after unix:, not a folder');
+  if (path.includes('\0')) return problem('must not have a NUL in the path of the socket');
+  if (Buffer.byteLength(path) > maxSocketPathBytes) {
+    return problem(
+      `must have a socket path of at most ${maxSocketPathBytes} bytes, this one has ${Buffer.byteLength(path)}`,
+    );
+  }
+  return { kind: 'unix', path };
+}
+
+function canonicalHost(host: string): string {
+  if (isIPv6(host)) return new URL(`http://[${host}]`).hostname.slice(1, -1);
+  return host === 'localhost' ? '127.0.0.1' : host;
+}
+
+// A wildcard takes the port on every address; the one of IPv4 leaves IPv6 alone.
+function isCovered(host: string, wildcard: string): boolean {
+  return wildcard === '::' || (wildcard === '0.0.0.0' && (host === '::' || !isIPv6(host)));
+}
+
+function problem(text: string): ListenAddressProblem {
+  return { kind: 'problem', problem: text };
+}

@@ -1,0 +1,64 @@
+// What zod found → sentences for people, by the code of each issue. A value is never repeated: it may be a secret.
+import type { z } from 'zod';
+import { isJsonObject } from '../json/strict-json.ts';
+
+/** The rest of a sentence about the value, or the key, at the path. */
+export interface SchemaProblem {
+  readonly path: readonly PropertyKey[];
+  readonly part: 'key' | 'value';
+  readonly message: string;
+}
+
+export function toSchemaProblems(issues: readonly z.core.$ZodIssue[], value: unknown): SchemaProblem[] {
+  return issues.flatMap(issue => toProblems(issue, value));
+}
+
+function toProblems(issue: z.core.$ZodIssue, value: unknown): SchemaProblem[] {
+  const { path } = issue;
+  switch (issue.code) {
+    case 'invalid_type':
+      return [{ path, part: 'value', message: typeProblem(issue.expected, valueAt(value, path)) }];
+    case 'invalid_value':
+      return [{ path, part: 'value', message: `must be one of ${issue.values.map(String).join(', ')}` }];
+    case 'unrecognized_keys':
+      return issue.keys.map(key => ({ path: [...path, key], part: 'key', message: 'is not a known key' }));
+    case 'invalid_key':
+      return issue.issues.map(({ message }) => ({ path, part: 'key', message }));
+    case 'custom':
+    case 'invalid_element':
+    case 'invalid_format':
+    case 'invalid_union':
+    case 'not_multiple_of':
+    case 'too_big':
+    case 'too_small':
+      return [{ path, part: 'value', message: issue.message }];
+  }
+}
+
+const typeNames: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a mapping',
+  record: 'a mapping',
+};
+
+function typeProblem(expected: string, value: unknown): string {
+  const rule = `must be ${typeNames[expected] ?? expected}`;
+  if (value === undefined) return 'is required';
+  if (value === null) return `${rule}, it has no value`;
+  if (typeof value === 'string') return `${rule}, not text`;
+  if (Array.isArray(value)) return `${rule}, not a list`;
+  if (isJsonObject(value)) return `${rule}, not a mapping`;
+  return expected === 'string' ? `${rule}: put it in quotes` : rule;
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  let inner = value;
+  for (const segment of path) {
+    if (typeof inner !== 'object' || inner === null || !Object.hasOwn(inner, segment)) return undefined;
+    inner = Reflect.get(inner, segment);
+  }
+  return inner;
+}

@@ -1,0 +1,333 @@
+// The configuration: one zod source for its types, its rules, its defaults and its JSON Schema.
+// Every rule runs whatever else is wrong, so that all problems come out at once.
+import { isAbsolute } from 'node:path';
+import { z } from 'zod';
+import { parseRouteTemplate } from '../authz/route-template.ts';
+import { isJsonObject } from '../json/strict-json.ts';
+import {
+  keySources,
+  refuseWildcardAmongOthers,
+  requireAccountHeadersOutsidePrefix,
+  requireKnownRoles,
+  requireOneKeySource,
+  requireOrderOfTimes,
+  requireSafeListeners,
+} from './cross-field-rules.ts';
+import { identityPrefixProblem } from './header-names.ts';
+import { parseListenAddress } from './listen-address.ts';
+import {
+  accountHeader,
+  always,
+  fileName,
+  identityField,
+  keyUrl,
+  list,
+  patternedText,
+  report,
+  text,
+  wholeNumber,
+} from './value-schemas.ts';
+
+// Only signatures that a public key verifies: no HS*, no none.
+const algorithms = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+] as const;
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+// A timer of Node holds 2,147,483 s and a longer one fires at once; some room is left for jitter.
+const maxTimerSeconds = 2_000_000;
+
+const tls = z
+  .strictObject({
+    certFile: fileName().meta({ description: 'Certificate chain of the service: a PEM file.' }),
+    keyFile: fileName().meta({ description: 'Private key of the certificate: a PEM file.' }),
+    clientCaFile: fileName().exactOptional().meta({
+      description:
+        'CA certificates: a PEM file. With it the caller must present a certificate that one of them vouches for.',
+    }),
+  })
+  .superRefine((value: unknown, context) => {
+    if (isJsonObject(value))
+      report(context, 'is not supported yet: leave it out and listen on loopback or on a Unix socket');
+  }, always);
+
+const claims = z.strictObject({
+  uid: claimName().default('uid').meta({ description: 'Claim that holds the user.' }),
+  app: claimName().default('app').meta({ description: 'Claim that holds the application.' }),
+  acc: claimName().default('acc').meta({ description: 'Claim that holds the account.' }),
+  role: claimName().default('role').meta({ description: 'Claim that holds the role.' }),
+});
+
+const issuer = z
+  .strictObject({
+    issuer: patternedText(/^[!-~]{1,1024}$/, 'must be 1 to 1024 visible ASCII characters').meta({
+      description: 'The issuer as it stands in the claim iss, compared byte for byte.',
+    }),
+    audiences: list(text(audienceProblem).meta({ minLength: 1, maxLength: 1024 }), { noun: 'audience' }).meta({
+      description: 'Accepted audiences: the claim aud must contain at least one of them.',
+    }),
+    jwksUrl: keyUrl().exactOptional().meta({
+      description: 'URL of the key set: https, or http to loopback. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
+    }),
+    discoveryUrl: keyUrl().exactOptional().meta({
+      description:
+        'URL of the metadata document that names the key set (OpenID Connect Discovery, RFC 8414): https, or http to loopback. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
+    }),
+    jwksFile: fileName().exactOptional().meta({
+      description: 'File that holds the key set. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
+    }),
+    algorithms: list(z.enum(algorithms), { noun: 'algorithm' })
+      .default(['RS256', 'ES256', 'EdDSA'])
+      .meta({ description: 'Accepted signature algorithms.' }),
+    tokenTypes: list(
+      patternedText(
+        /^(?:[\w!#$%&'*+.^`|~-]{1,127}(?:\/[\w!#$%&'*+.^`|~-]{1,127})?)?$/,
+        'must be a media type such as JWT or at+jwt, or "" for an absent typ',
+      ),
+      { noun: 'token type', sameBy: toMediaType },
+    )
+      .default(['JWT', 'at+jwt'])
+      .meta({
+        description:
+          'Accepted values of the header member typ, compared as RFC 7515 section 4.1.9 says. "" accepts a token without typ.',
+      }),
+    claims: claims.prefault({}).meta({
+      description: 'Where each identity field is read from: names of top-level claims, byte for byte.',
+    }),
+    allowIntegerClaims: z.boolean().default(false).meta({
+      description:
+        'Whether uid, app, acc and role may also be safe integers of at least 0, read as their decimal digits.',
+    }),
+    caFile: fileName().exactOptional().meta({
+      description:
+        'CA certificates: a PEM file. They are trusted in addition when the keys of this issuer are fetched.',
+    }),
+  })
+  .superRefine(requireOneKeySource, always)
+  .meta({ description: 'An issuer of tokens.', oneOf: keySources.map(source => ({ required: [source] })) });
+
+const token = z.strictObject({
+  clockToleranceSeconds: wholeNumber(0, 300).default(30).meta({
+    description: 'How far the clocks may differ where exp, nbf and iat are judged, in seconds.',
+  }),
+  maxLifetimeSeconds: wholeNumber(1).default(86_400).meta({
+    description: 'Longest accepted life of a token (exp - iat), in seconds.',
+  }),
+  maxBytes: wholeNumber(256, 65_536).default(8192).meta({ description: 'Longest accepted token, in bytes.' }),
+  forward: z.boolean().default(false).meta({
+    description: 'Whether Authorization is left in place for the upstream. It is removed otherwise.',
+  }),
+});
+
+const keys = z
+  .strictObject({
+    refreshSeconds: wholeNumber(1, maxTimerSeconds).default(300).meta({
+      description: 'Time between two background refreshes, in seconds, with jitter. At least cooldownSeconds.',
+    }),
+    maxAgeSeconds: wholeNumber(1).default(3600).meta({
+      description:
+        'Keys that were not confirmed for this long are not used (503), in seconds. At least refreshSeconds.',
+    }),
+    cooldownSeconds: wholeNumber(1, maxTimerSeconds).default(5).meta({
+      description: 'Shortest time between two fetches for one issuer, whatever their result, in seconds.',
+    }),
+    timeoutSeconds: wholeNumber(1, maxTimerSeconds).default(3).meta({
+      description: 'Time limit of a fetch, its whole body included, in seconds.',
+    }),
+    cacheDirectory: text(cacheDirectoryProblem).exactOptional().meta({
+      description:
+        'Folder for the last good key sets, for a start while an issuer is down: an absolute path. They are not used beyond maxAgeSeconds.',
+    }),
+  })
+  .superRefine(requireOrderOfTimes, always);
+
+const route = z
+  .strictObject({
+    path: text(path => problemOf(parseRouteTemplate(path))).meta({
+      description:
+        'Path template: literal segments, :account_id, :other for any one segment, and /* at the end for the path itself and everything under it.',
+      examples: ['/api/subscriptions/*', '/api/subscriptions/accounts/:account_id/*'],
+      pattern: '^/[A-Za-z0-9._~:@-][A-Za-z0-9._~:@/-]*(/\\*)?$',
+    }),
+    roles: list(identityField('a role'), { noun: 'role' }).exactOptional().meta({
+      description: 'The roles that may use this route. It narrows what roles allows and never widens it.',
+    }),
+  })
+  .meta({ description: 'A protected route.' });
+
+const account = z.strictObject({
+  headers: list(accountHeader(), { noun: 'header' }).default([]).meta({
+    description: 'Request headers that name an account: where present, they must equal acc.',
+  }),
+  query: list(patternedText(/^[A-Za-z0-9._~-]{1,128}$/, 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ -'), {
+    noun: 'parameter',
+    sameBy: toParameterFamily,
+  })
+    .default([])
+    .meta({ description: 'Query parameters that name an account: where present, they must equal acc.' }),
+});
+
+const roles = z
+  .record(
+    identityField('a role').superRefine((name, context) => {
+      if (name === '*') report(context, 'must be the name of one role, "*" does not stand for all of them');
+    }),
+    list(patternedText(/^(?:[A-Z]+|\*)$/, 'must be a method in capital letters, or "*"'), { noun: 'method' }),
+  )
+  .superRefine((value: unknown, context) => {
+    if (isJsonObject(value) && Object.keys(value).length === 0) report(context, 'must name at least one role');
+  });
+
+const cache = z.strictObject({
+  maxTokens: wholeNumber(0, 1_000_000).default(10_000).meta({
+    description: 'How many verified tokens are remembered. 0 turns the cache off.',
+  }),
+});
+
+const log = z.strictObject({
+  level: z.enum(logLevels).default('info').meta({ description: 'The least severe lines that are written.' }),
+  allowed: z.boolean().default(true).meta({ description: 'Whether an allowed request gets its line too.' }),
+});
+
+const shutdown = z.strictObject({
+  graceSeconds: wholeNumber(0, 300).default(10).meta({
+    description: 'Longest time that a stop waits for calls and connections, in seconds.',
+  }),
+});
+
+export const configSchema = z
+  .strictObject({
+    listen: text(address => problemOf(parseListenAddress(address)))
+      .default('127.0.0.1:9191')
+      .meta({
+        description:
+          'Where the gRPC service listens: host:port, [v6]:port or unix:/absolute/path (107 bytes at most). Port 0 is any free port. A change needs a restart.',
+        examples: ['127.0.0.1:9191', 'unix:/run/account-authz/authz.sock'],
+      }),
+    listenInsecure: z.boolean().default(false).meta({
+      description: 'Whether listen may be neither loopback nor a Unix socket although there is no tls.',
+    }),
+    tls: tls.exactOptional().meta({ description: 'TLS for listen. Not supported yet. A change needs a restart.' }),
+    admin: text(adminAddressProblem).default('0.0.0.0:9192').meta({
+      description:
+        'Where /livez, /readyz and /metrics are served over HTTP: host:port or [v6]:port. Port 0 is any free port. A change needs a restart.',
+    }),
+    issuers: list(issuer, { noun: 'issuer', sameBy: memberOf('issuer'), repeatedAt: 'issuer' }).meta({
+      description: 'Whose tokens are accepted. Issuers never share keys.',
+    }),
+    token: token.prefault({}).meta({ description: 'Bounds of a token, the same for all issuers.' }),
+    keys: keys.prefault({}).meta({ description: 'How the keys of each issuer are kept up to date.' }),
+    routes: list(route, { noun: 'route', sameBy: toRouteShape, repeatedAt: 'path' }).meta({
+      description:
+        'The protected routes. A request must match at least one of them; every :account_id of every match must equal acc.',
+    }),
+    account: account
+      .prefault({})
+      .meta({ description: 'Places other than the path where a request may name an account.' }),
+    roles: roles.meta({
+      description:
+        'The methods that each role may use, the same on all routes. "*" stands for GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS. A role that is not named here is refused.',
+      minProperties: 1,
+    }),
+    apps: list(identityField('an app id'), { noun: 'app' })
+      .superRefine(refuseWildcardAmongOthers, always)
+      .default(['*'])
+      .meta({ description: 'The applications that may call, or "*" alone for all of them.' }),
+    identityHeaders: text(identityPrefixProblem).default('x-auth-').meta({
+      description:
+        'Prefix of the identity headers uid, app, acc, role and iss for the upstream; nothing that a client sends under it survives. 4 to 64 characters, at most 5 hyphens, one of them at the end.',
+      pattern: '^[a-z0-9][a-z0-9-]*-$',
+      minLength: 4,
+      maxLength: 64,
+    }),
+    cache: cache.prefault({}).meta({ description: 'The cache of verified tokens.' }),
+    log: log.prefault({}).meta({ description: 'The log on standard output.' }),
+    shutdown: shutdown.prefault({}).meta({ description: 'How the service stops.' }),
+  })
+  .superRefine(requireSafeListeners, always)
+  .superRefine(requireKnownRoles, always)
+  .superRefine(requireAccountHeadersOutsidePrefix, always)
+  .meta({ title: 'account-authz configuration', description: 'The configuration file of account-authz.' });
+
+type DeepReadonly<T> = T extends readonly (infer Item)[]
+  ? readonly DeepReadonly<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
+    : T;
+
+/** The effective settings: every rule holds and every default is filled in. */
+export type Config = DeepReadonly<z.output<typeof configSchema>>;
+export type IssuerConfig = Config['issuers'][number];
+export type Algorithm = IssuerConfig['algorithms'][number];
+export type TokenConfig = Config['token'];
+export type KeysConfig = Config['keys'];
+export type RouteConfig = Config['routes'][number];
+export type AccountConfig = Config['account'];
+export type LogConfig = Config['log'];
+
+/** The JSON Schema (draft 2020-12) of the file as people write it: what has a default may be left out. */
+export function toJsonSchema(): z.core.JSONSchema.BaseSchema {
+  return z.toJSONSchema(configSchema, { io: 'input', target: 'draft-2020-12' });
+}
+
+function claimName() {
+  return text(name => (/^[^\p{Cc}]{1,256}$/u.test(name) ? undefined : 'must be the name of a claim')).meta({
+    minLength: 1,
+    maxLength: 256,
+  });
+}
+
+// A line end or a space too many, as YAML makes them, would refuse every token.
+function audienceProblem(audience: string): string | undefined {
+  const isPossible = /^[^\p{Cc}]{1,1024}$/u.test(audience) && audience.trim() === audience;
+  return isPossible ? undefined : 'must be 1 to 1024 characters, no control among them and no white space around them';
+}
+
+function cacheDirectoryProblem(path: string): string | undefined {
+  return isAbsolute(path) && !path.includes('\0') ? undefined : 'must be an absolute path';
+}
+
+function adminAddressProblem(address: string): string | undefined {
+  return address.startsWith('unix:') ? 'must be host:port or [v6]:port' : problemOf(parseListenAddress(address));
+}
+
+function problemOf(parsed: { readonly kind: string; readonly problem?: string }): string | undefined {
+  return parsed.problem;
+}
+
+function memberOf(name: string): (item: unknown) => unknown {
+  return item => (isJsonObject(item) ? item[name] : undefined);
+}
+
+// RFC 7515 section 4.1.9: media types have no case, and `application/` may be left out where no other slash is.
+function toMediaType(item: unknown): unknown {
+  if (typeof item !== 'string' || item === '') return item;
+  const type = item.toLowerCase();
+  return type.includes('/') ? type : `application/${type}`;
+}
+
+// Each of two such parameters would be a look-alike of the other, and every request with one of them refused.
+function toParameterFamily(item: unknown): unknown {
+  return typeof item === 'string' ? item.toLowerCase().replaceAll('.', '_') : item;
+}
+
+// The name of a parameter other than :account_id makes no difference to what a route matches.
+function toRouteShape(item: unknown): unknown {
+  const path = memberOf('path')(item);
+  if (typeof path !== 'string') return undefined;
+  const template = parseRouteTemplate(path);
+  if (template.kind === 'problem') return path;
+  const segments = template.segments.map(each => (each.kind === 'literal' ? each.value : `:${each.kind}`));
+  return [...segments, template.subtree ? '*' : ''].join('/');
+}

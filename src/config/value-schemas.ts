@@ -1,0 +1,87 @@
+// The kinds of values that the configuration is made of. Each check reports at most one problem and aborts nothing.
+import { z } from 'zod';
+import { isIdentityField } from '../authz/principal.ts';
+import { accountHeaderProblem } from './header-names.ts';
+import { keyUrlProblem } from './key-url.ts';
+
+/** For a check that must run although zod has found a problem in the value already: it has to expect anything. */
+export const always = { when: () => true };
+
+export function report(context: z.RefinementCtx, problem: string | undefined, path: readonly PropertyKey[] = []): void {
+  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem, path: [...path] });
+}
+
+/** Text under a rule, which gives the rest of a sentence about a text that breaks it. */
+export function text(problemOf: (text: string) => string | undefined) {
+  return z.string().superRefine((value, context) => report(context, problemOf(value)));
+}
+
+/** Text that a pattern describes wholly; the JSON Schema has the same pattern. */
+export function patternedText(pattern: RegExp, problem: string) {
+  return text(value => (pattern.test(value) ? undefined : problem)).meta({ pattern: pattern.source });
+}
+
+// Not z.int(): what it finds wrong would stop the checks of everything around it.
+export function wholeNumber(minimum: number, maximum = Number.MAX_SAFE_INTEGER) {
+  const isBounded = maximum < Number.MAX_SAFE_INTEGER;
+  const range = isBounded ? `from ${minimum} to ${maximum}` : `of at least ${minimum}`;
+  return z
+    .number()
+    .superRefine((value, context) => {
+      const isInside = Number.isSafeInteger(value) && value >= minimum && value <= maximum;
+      report(context, isInside ? undefined : `must be a whole number ${range}`);
+    })
+    .meta({ type: 'integer', minimum, ...(isBounded ? { maximum } : {}) });
+}
+
+interface ListRules {
+  /** What one item is, for "must name at least one …". */
+  readonly noun: string;
+  /** What makes two items the same one. */
+  readonly sameBy?: (item: unknown) => unknown;
+  /** Where inside an item the repetition is. */
+  readonly repeatedAt?: string;
+}
+
+/** A list with at least one item and none twice. */
+export function list<Item extends z.ZodType>(item: Item, { noun, sameBy = each => each, repeatedAt }: ListRules) {
+  return z
+    .array(item)
+    .superRefine((value: unknown, context) => {
+      if (!Array.isArray(value)) return;
+      if (value.length === 0) report(context, `must name at least one ${noun}`);
+      const seen = new Set<string>();
+      for (const [i, each] of value.entries()) {
+        const key = sameBy(each);
+        if (typeof key !== 'string') continue;
+        if (seen.has(key))
+          report(context, `must not name the same ${noun} twice`, repeatedAt === undefined ? [i] : [i, repeatedAt]);
+        seen.add(key);
+      }
+    }, always)
+    .meta({ minItems: 1, ...(repeatedAt === undefined ? { uniqueItems: true } : {}) });
+}
+
+export function keyUrl() {
+  return text(keyUrlProblem).meta({ format: 'uri', pattern: '^https?://' });
+}
+
+/** Relative names are relative to the folder of the configuration file. */
+export function fileName() {
+  return text(name => (name === '' || name.includes('\0') ? 'must be the name of a file' : undefined)).meta({
+    minLength: 1,
+  });
+}
+
+/** A role or an application, in the grammar that the claims have: anything else could never be equal to one. */
+export function identityField(noun: string) {
+  const rule = `must be ${noun} of 1 to 128 visible ASCII characters without space , ; and "`;
+  return text(value => (isIdentityField(value) ? undefined : rule)).meta({ pattern: '^[!#-+.-:<-~-]{1,128}$' });
+}
+
+/** Read in lower case: names of headers have no case (RFC 9110 section 5.1). */
+export function accountHeader() {
+  return text(name => accountHeaderProblem(name.toLowerCase()))
+    .toLowerCase()
+    .meta({ pattern: '^[A-Za-z0-9]([A-Za-z0-9-]{0,126}[A-Za-z0-9])?$' });
+}

@@ -1,0 +1,62 @@
+import { expect } from 'chai';
+import { parseRouteTemplate, type TemplateSegment } from '../../src/authz/route-template.ts';
+
+const literal = (value: string): TemplateSegment => ({ kind: 'literal', value });
+const account: TemplateSegment = { kind: 'account' };
+const any = (name: string): TemplateSegment => ({ kind: 'any', name });
+
+describe('route template', () => {
+  const good: readonly (readonly [text: string, segments: readonly TemplateSegment[], subtree: boolean])[] = [
+    ['/a', [literal('a')], false],
+    ['/a/*', [literal('a')], true],
+    ['/api/subscriptions/*', [literal('api'), literal('subscriptions')], true],
+    ['/accounts/:account_id/*', [literal('accounts'), account], true],
+    ['/:account_id', [account], false],
+    ['/:account_id/*', [account], true],
+    ['/:account_id/:account_id', [account, account], false],
+    ['/:other', [any('other')], false],
+    ['/a/:_x9/:Z', [literal('a'), any('_x9'), any('Z')], false],
+    ['/a:b/c:account_id', [literal('a:b'), literal('c:account_id')], false],
+    ['/A-Z.a_z~0@9/...', [literal('A-Z.a_z~0@9'), literal('...')], false],
+    [`/${'a'.repeat(2047)}`, [literal('a'.repeat(2047))], false],
+  ];
+  for (const [text, segments, subtree] of good) {
+    it(`reads ${text.slice(0, 60)}`, () => {
+      expect(parseRouteTemplate(text)).to.deep.equal({ kind: 'template', text, segments, subtree });
+    });
+  }
+
+  const bad: Readonly<Record<string, readonly string[]>> = {
+    'must start with /': ['', 'api', '*', ':account_id', 'https://a.test/b'],
+    'must name at least one segment': ['/', '/*', '//*'],
+    'must not have an empty segment': ['//', '//a', '/a//b', '/a/', '/a//*'],
+    'must not have a "." or ".." segment': ['/.', '/a/..', '/a/./b', '/../*'],
+    'may have "*" only as its whole last segment': ['/a*', '/a/*/b', '/a/**', '/*/a', '/a/*x'],
+    'may have only': [
+      '/a b',
+      '/a%20b',
+      '/a;b',
+      '/a?b',
+      '/a#b',
+      '/a\\b',
+      '/é',
+      '/a\n',
+      '/(a|b)',
+      '/a+',
+      '/[a]',
+      '/a$',
+      '/{a}',
+    ],
+    'must name a parameter': ['/:', '/:9', '/:a-b', '/:a.b', '/:a:b', '/:é', '/:account_id?', '/:*'],
+    'must spell the account parameter': ['/:accountId', '/:account_Id', '/:ACCOUNT_ID', '/:accountid', '/:_account_id'],
+    'must not be longer than 2048 bytes': [`/${'a'.repeat(2048)}`],
+  };
+  for (const [problem, texts] of Object.entries(bad)) {
+    for (const text of texts) {
+      it(`says of ${JSON.stringify(text.slice(0, 60))} that it ${problem}`, () => {
+        const parsed = parseRouteTemplate(text);
+        expect(parsed.kind === 'problem' && parsed.problem).to.satisfy((found: string) => found.startsWith(problem));
+      });
+    }
+  }
+});

@@ -1,0 +1,204 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { isIdentityField } from '../../src/authz/principal.ts';
+import { checkConfig } from '../../src/commands/check-config.ts';
+import type { Command } from '../../src/commands/command.ts';
+import { schema } from '../../src/commands/schema.ts';
+import { toJsonSchema } from '../../src/config/schema.ts';
+import { changed, configOf, fixtureFolder, smallestConfig, writeFixture } from './config-file.ts';
+
+const root = new URL('../../', import.meta.url);
+const exampleFile = new URL('config.example.yaml', root).pathname;
+const example = readFileSync(exampleFile, 'utf8');
+
+async function run(command: Command, ...args: readonly string[]) {
+  const printed = { stdout: '', stderr: '' };
+  const code = await command(args, {
+    stdin: process.stdin,
+    stdout: { write: text => (printed.stdout += text) },
+    stderr: { write: text => (printed.stderr += text) },
+    env: {},
+  });
+  return { code, ...printed };
+}
+
+describe('check-config', () => {
+  it('prints the effective settings of a good file', async () => {
+    const { code, stdout, stderr } = await run(checkConfig, '--config', writeFixture('good.yaml', smallestConfig()));
+    expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+    expect(parse(stdout)).to.deep.include({ listen: '127.0.0.1:9191', identityHeaders: 'x-auth-' });
+  });
+
+  it('prints settings that are themselves a configuration with the same effect', async () => {
+    for (const content of [smallestConfig(), changed({ 'account.query': ['a'] }), example]) {
+      const { stdout } = await run(checkConfig, '--config', writeFixture('first.yaml', content));
+      expect(await configOf(stdout)).to.deep.equal(await configOf(content));
+    }
+  });
+
+  it('prints each problem on a line of its own and exits 1', async () => {
+    const file = writeFixture('bad.yaml', 'issuers: []\nroutes: []\nroles: {}\n');
+    expect(await run(checkConfig, '--config', file)).to.deep.equal({
+      code: 1,
+      stdout: '',
+      stderr:
+        `${file}:1:1: issuers: must name at least one issuer\n` +
+        `${file}:2:1: routes: must name at least one route\n` +
+        `${file}:3:1: roles: must name at least one role\n`,
+    });
+  });
+
+  it('exits 1 for a file that does not exist', async () => {
+    const file = `${fixtureFolder()}/nowhere.yaml`;
+    expect(await run(checkConfig, '--config', file)).to.deep.equal({
+      code: 1,
+      stdout: '',
+      stderr: `${file}:1:1: the file does not exist\n`,
+    });
+  });
+
+  it('reads /etc/account-authz/config.yaml where no file is named', async () => {
+    expect((await run(checkConfig)).stderr).to.match(/^\/etc\/account-authz\/config\.yaml:1:1: /);
+  });
+
+  const usage: readonly (readonly [args: readonly string[], problem: string])[] = [
+    [['--envoy', 'envoy.yaml'], 'unknown option --envoy'],
+    [['--token=eyJhbGciOiJub25lIn0'], 'unknown option --token'],
+    [['-x'], 'unknown option -x'],
+    [['eyJhbGciOiJub25lIn0'], 'an argument that is not an option'],
+    [['--config'], 'an option lacks its value or has one that it does not take'],
+    [['--help=1'], 'an option lacks its value or has one that it does not take'],
+  ];
+  for (const [args, problem] of usage) {
+    it(`exits 1 and says "${problem}" for ${args.join(' ')}`, async () => {
+      expect(await run(checkConfig, ...args)).to.deep.equal({
+        code: 1,
+        stdout: '',
+        stderr: `account-authz check-config: ${problem}\n`,
+      });
+    });
+  }
+
+  for (const [name, command] of Object.entries({ 'check-config': checkConfig, schema })) {
+    it(`prints the usage of ${name} for --help`, async () => {
+      const { code, stdout, stderr } = await run(command, '--help');
+      expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+      expect(stdout).to.match(new RegExp(`^account-authz ${name}`));
+    });
+  }
+});
+
+interface JsonSchema {
+  readonly description?: string;
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly items?: JsonSchema;
+}
+
+/** Each key with its schema, at any depth. */
+function keysOf(part: JsonSchema): (readonly [key: string, schema: JsonSchema])[] {
+  const own = Object.entries(part.properties ?? {});
+  return [...own, ...[...own.map(([, inner]) => inner), ...(part.items ? [part.items] : [])].flatMap(keysOf)];
+}
+
+const jsonSchema = toJsonSchema();
+const describedKeys = keysOf(jsonSchema as JsonSchema);
+
+describe('JSON Schema of the configuration', () => {
+  it('is what the schema command prints', async () => {
+    const { code, stdout, stderr } = await run(schema);
+    expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).to.deep.equal(JSON.parse(JSON.stringify(jsonSchema)));
+  });
+
+  it('is the file config.schema.json', async () => {
+    expect(readFileSync(new URL('config.schema.json', root), 'utf8')).to.equal((await run(schema)).stdout);
+  });
+
+  it('exits 1 for an argument', async () => {
+    expect((await run(schema, 'x')).code).to.equal(1);
+  });
+
+  it('is of draft 2020-12 and requires what has no default', () => {
+    expect(jsonSchema).to.deep.include({
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      required: ['issuers', 'routes', 'roles'],
+      additionalProperties: false,
+    });
+  });
+
+  it('asks for exactly one source of keys', () => {
+    expect(jsonSchema.properties?.issuers)
+      .to.have.nested.property('items.oneOf')
+      .that.deep.equals([{ required: ['jwksUrl'] }, { required: ['discoveryUrl'] }, { required: ['jwksFile'] }]);
+  });
+
+  it('knows every key of the example, tls among them', () => {
+    expect(describedKeys.map(([key]) => key)).to.include.members([
+      'tls',
+      'clientCaFile',
+      'cacheDirectory',
+      'graceSeconds',
+    ]);
+  });
+
+  for (const [key, part] of describedKeys) {
+    it(`describes ${key}`, () => {
+      expect(part.description).to.match(/^[A-Z].+\.$/);
+    });
+  }
+
+  const units: Readonly<Record<string, RegExp>> = { Seconds: /in seconds/, Bytes: /in bytes/ };
+  for (const [suffix, unit] of Object.entries(units)) {
+    for (const [key, part] of describedKeys.filter(([key]) => key.endsWith(suffix))) {
+      it(`states the unit of ${key}`, () => {
+        expect(part.description).to.match(unit);
+        expect(part.type).to.equal('integer');
+      });
+    }
+  }
+
+  it('has the grammar of identity fields', () => {
+    const { properties } = jsonSchema as unknown as { properties: { apps: { items: { pattern: string } } } };
+    const pattern = new RegExp(properties.apps.items.pattern);
+    const characters = Array.from({ length: 0x100 }, (_, code) => String.fromCharCode(code));
+    expect(characters.filter(each => pattern.test(each))).to.deep.equal(characters.filter(isIdentityField));
+  });
+
+  it('accepts the example and refuses an unknown key', () => {
+    const reader = z.fromJSONSchema(
+      JSON.parse(JSON.stringify(jsonSchema, (key, value) => (key === 'oneOf' ? undefined : value))),
+    );
+    expect(reader.safeParse(parse(example)).error?.issues).to.equal(undefined);
+    expect(reader.safeParse({ ...parse(example), nope: 1 }).success).to.equal(false);
+  });
+});
+
+describe('config.example.yaml', () => {
+  it('is a good configuration as it stands', async () => {
+    expect(await run(checkConfig, '--config', exampleFile)).to.deep.include({ code: 0, stderr: '' });
+  });
+
+  it('shows the defaults', async () => {
+    const { issuers, routes, roles, account, ...shown } = await configOf(example);
+    const { issuers: own, routes: _, roles: __, account: ___, ...defaults } = await configOf(smallestConfig());
+    expect(shown).to.deep.equal(defaults);
+    expect(issuers).to.deep.equal(own);
+    expect({ routes, roles, account }).to.deep.equal({
+      routes: [
+        { path: '/api/subscriptions/*' },
+        { path: '/api/subscriptions/accounts/:account_id/*', roles: ['owner', 'admin'] },
+      ],
+      roles: { owner: ['*'], admin: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], member: ['GET', 'HEAD'] },
+      account: { headers: ['x-account-id'], query: ['account_id'] },
+    });
+  });
+
+  for (const key of new Set(describedKeys.map(([name]) => name))) {
+    it(`shows ${key}`, () => {
+      expect(example).to.match(new RegExp(`(?:^|[\\s{])${key}: ?`, 'm'));
+    });
+  }
+});

@@ -1,0 +1,122 @@
+import { expect } from 'chai';
+import { accountHeaderProblem, identityPrefixProblem } from '../../src/config/header-names.ts';
+
+describe('header names of the configuration', () => {
+  for (const name of ['x-account-id', 'account', 'x-tenant', 'x-auth-account', 'x1', 'a', 'x-customer-number-2']) {
+    it(`lets ${name} name an account`, () => {
+      expect(accountHeaderProblem(name)).to.equal(undefined);
+    });
+  }
+
+  const reserved = [
+    'authorization',
+    'proxy-authorization',
+    'host',
+    'content-length',
+    'content-type',
+    'content-anything',
+    'te',
+    'trailer',
+    'connection',
+    'keep-alive',
+    'transfer-encoding',
+    'upgrade',
+    'expect',
+    'cookie',
+    'set-cookie',
+    'origin',
+    'referer',
+    'user-agent',
+    'forwarded',
+    'via',
+    'range',
+    'accept',
+    'accept-language',
+    'if-match',
+    'sec-fetch-site',
+    'access-control-request-method',
+    'x-request-id',
+    'traceparent',
+    'tracestate',
+    'b3',
+    'x-b3-traceid',
+    'x-forwarded-for',
+    'x-forwarded-client-cert',
+    'x-envoy-original-path',
+    'x-envoy-anything',
+    'x-real-ip',
+    'x-original-url',
+    'x-http-method-override',
+    'grpc-timeout',
+  ];
+  for (const name of reserved) {
+    it(`does not let ${name} name an account`, () => {
+      expect(accountHeaderProblem(name)).to.equal('must not be a header that HTTP, Envoy or account-authz uses');
+    });
+  }
+
+  for (const name of [
+    ':path',
+    ':authority',
+    '',
+    'x account',
+    'x_account_id',
+    'x-account_id',
+    'é',
+    'a:b',
+    'a,b',
+    '-a',
+    'a-',
+  ]) {
+    it(`finds a problem in the account header ${JSON.stringify(name)}`, () => {
+      expect(accountHeaderProblem(name)).to.be.a('string');
+    });
+  }
+
+  it('says that an underscore cannot work', () => {
+    expect(accountHeaderProblem('x_account_id')).to.equal(
+      'must be spelt with hyphens, a request with an underscore in such a name is refused',
+    );
+  });
+
+  for (const prefix of ['x-auth-', 'x-id-', 'abc-', 'identity-', 'x-my-company-auth-', 'a-b-c-d-e-', 'x-authz-']) {
+    it(`lets ${prefix} be the prefix`, () => {
+      expect(identityPrefixProblem(prefix)).to.equal(undefined);
+    });
+  }
+
+  const refused = {
+    'of another grammar': ['', 'X-Auth-', 'x-Auth-', 'x_auth-', 'x auth-', 'x-auth:-', ':path-', '-auth-', 'x-äuth-'],
+    'without a hyphen at the end': ['x-auth', 'authorization', 'host', ':path', 'x-auth_'],
+    'shorter than four characters': ['x-', 'ab-', 'a--'],
+    'longer than 64 characters': [`${'a'.repeat(64)}-`],
+    'with more than five hyphens': ['a-b-c-d-e-f-', 'x------'],
+    'that belongs to a family': [
+      'content-',
+      'content-x-',
+      'x-envoy-',
+      'x-envoy-auth-',
+      'x-forwarded-',
+      'sec-fetch-',
+      'grpc-',
+    ],
+    'that takes in a family': ['access-', 'cross-'],
+    'that takes in a known header': [
+      'x-request-',
+      'user-',
+      'last-',
+      'max-',
+      'x-real-',
+      'strict-transport-',
+      'keep-',
+      'www-',
+    ],
+  };
+  for (const [why, prefixes] of Object.entries(refused)) {
+    for (const prefix of prefixes) {
+      it(`finds a problem in a prefix ${why}: ${JSON.stringify(prefix)}`, () => {
+        expect(identityPrefixProblem(prefix)).to.be.a('string');
+      });
+    }
+  }
+});

@@ -1,0 +1,419 @@
+import { mkdirSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { formatProblems, loadConfig, type Problem } from '../../src/config/load.ts';
+import { changed, configOf, fixtureFolder, problemsOf, smallestConfig, writeFixture } from './config-file.ts';
+
+// Made with `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=test -days 36500`.
+const certificate = `-----BEGIN CERTIFICATE-----
+MIIBdTCCARugAwIBAgIULdw151a78zhU7MwxyFp6LEG7DHMwCgYIKoZIzj0EAwIw
+DzENMAsGA1UEAwwEdGVzdDAgFw0yNjExMjExMTU1NDFaGA8yMTI2MTAyODExNTU0
+MVowDzENMAsGA1UEAwwEdGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABHDr
+M8cvXgxEACHNrebg8ZZoysEl3nGOULK9RpNvlWQhsJP/Ey+uC8eKEAz5Rh4cZHp8
+Vuebm8eiq1Pnpo8kLO6jUzBRMB0GA1UdDgQWBBTM/DLpnYgxc7sxHMJpa9M/z5bC
+9TAfBgNVHSMEGDAWgBTM/DLpnYgxc7sxHMJpa9M/z5bC9TAPBgNVHRMBAf8EBTAD
+AQH/MAoGCCqGSM49BAMCA0gAMEUCIQDLwBlwK04T/wFJpGNoUuK8aloYe71OzT1k
+9VBLC5n38gIgZXvq82Hg0M6VeFCTKMXMa4ZC/LKA6VGOMtIbvWdo5jI=
+-----END CERTIFICATE-----
+`;
+
+/** `line:column place` of each problem of this text. */
+async function positionsOf(text: string): Promise<readonly string[]> {
+  const loaded = await loadConfig(writeFixture('config.yaml', text));
+  return loaded.kind === 'config' ? [] : loaded.problems.map(({ line, column, place }) => `${line}:${column} ${place}`);
+}
+
+/** The message of the one problem of this file. */
+async function messageOf(file: string): Promise<string> {
+  const loaded = await loadConfig(file);
+  expect(loaded).to.have.property('kind', 'misconfiguration');
+  expect(loaded).to.have.property('problems').with.lengthOf(1);
+  return loaded.kind === 'config' ? '' : (loaded.problems[0]?.message ?? '');
+}
+
+const good = `issuers:
+  - issuer: https://auth.example.com
+    audiences: [https://api.example.com]
+    jwksUrl: https://auth.example.com/jwks
+routes:
+  - path: /api/*
+roles:
+  owner: ['*']
+`;
+
+describe('configuration file', () => {
+  it('is read into the effective settings', async () => {
+    const config = await configOf(good);
+    expect(config.issuers[0]?.audiences).to.deep.equal(['https://api.example.com']);
+    expect(config.roles).to.deep.equal({ owner: ['*'] });
+  });
+
+  const sameAsGood: Readonly<Record<string, string | Uint8Array>> = {
+    'with a byte order mark': `\ufeff${good}`,
+    'with the line ends of Windows': good.replaceAll('\n', '\r\n'),
+    'with a document start and end': `%YAML 1.2\n---\n${good}...\n# end\n`,
+    'with an anchor and an alias': good
+      .replace('[https://api.example.com]', '&a [&b https://api.example.com]')
+      .concat('apps: *a\n'),
+    'as JSON': JSON.stringify(smallestConfig()),
+  };
+  for (const [name, text] of Object.entries(sameAsGood)) {
+    it(`is read ${name}`, async () => {
+      expect(await problemsOf(text)).to.deep.equal([]);
+    });
+  }
+
+  it('has YAML 1.2 values whatever version it claims', async () => {
+    const text = `%YAML 1.1\n---\n${good}listenInsecure: yes\n`;
+    expect(await problemsOf(text)).to.deep.equal(['listenInsecure: must be true or false, not text']);
+  });
+
+  it('shows every problem at once, in the order of the file', async () => {
+    const text = `listen: 0.0.0.0:9191
+admin: localhost
+issuers:
+  - issuer: https://auth.example.com
+    audiences: []
+    algorithms: [HS256]
+    audience: x
+  - issuer: https://auth.example.com
+    audiences: [a, a]
+    jwksUrl: http://auth.example.com/jwks
+    jwksFile: nowhere.json
+token: { maxBytes: 1.5 }
+keys: { refreshSeconds: 7200 }
+routes:
+  - path: /*
+    roles: [boss]
+account: { headers: [x-auth-acc, x_acc] }
+roles: { owner: ['*'] }
+identityHeaders: x-auth-
+log:
+listen: 0.0.0.0:9191
+`;
+    expect(await positionsOf(text)).to.deep.equal([
+      '2:8 admin',
+      '4:5 issuers[0]',
+      '5:5 issuers[0].audiences',
+      '6:18 issuers[0].algorithms[0]',
+      '7:5 issuers[0].audience',
+      '8:5 issuers[1]',
+      '8:13 issuers[1].issuer',
+      '9:20 issuers[1].audiences[1]',
+      '10:14 issuers[1].jwksUrl',
+      '11:15 issuers[1].jwksFile',
+      '12:20 token.maxBytes',
+      '13:1 keys.maxAgeSeconds',
+      '15:11 routes[0].path',
+      '16:13 routes[0].roles[0]',
+      '17:22 account.headers[0]',
+      '17:34 account.headers[1]',
+      '20:1 log',
+      '21:1 listen',
+      '21:9 listen',
+    ]);
+  });
+
+  const positions: readonly (readonly [name: string, text: string, position: string])[] = [
+    ['a scalar where it stands', `${good}listen:   nowhere\n`, '9:11 listen'],
+    ['a scalar on the line after its key', `${good}listen:\n  nowhere\n`, '10:3 listen'],
+    ['an empty value where its key stands', `${good}cache:\n`, '9:1 cache'],
+    ['a list where its key stands', `${good}apps:\n  []\n`, '9:1 apps'],
+    ['an item where it stands', `${good}apps:\n  - web\n  - web\n`, '11:5 apps[1]'],
+    [
+      'a missing key where the mapping around it stands',
+      good.replace('  - path: /api/*', '  - {}'),
+      '6:5 routes[0].path',
+    ],
+    ['an unknown key where it stands', `${good}token: { maxByte: 1 }\n`, '9:10 token.maxByte'],
+    ['a quoted key', `${good}"to ken": 1\n`, '9:1 ["to ken"]'],
+    ['a key with a control character', `${good}"a\\nb\\e[1m": 1\n`, '9:1 ["a\\nb\\u001b[1m"]'],
+    ['a key with a mark of direction', `${good}"\\u202Ea": 1\n`, '9:1 ["\\u{202e}a"]'],
+    ['the name of a role', `${good}  a,b: [GET]\n`, '9:3 roles["a,b"]'],
+    ['a key given twice, at the second', `${good}roles: { owner: [GET] }\n`, '9:1 roles'],
+    ['a key given twice inside a mapping', `${good}  owner: [GET]\n`, '9:3 roles.owner'],
+    ['an alias where it stands', `${good}apps: &a [web]\nlog: { level: *a }\n`, '10:15 log.level'],
+    [
+      'something inside an alias where its anchor has it',
+      `${good}token: &t { maxBytes: 1 }\ncache: *t\n`,
+      '9:13 cache.maxBytes',
+    ],
+    ['a merge key, a key like any other', `${good}log: &l { level: info }\ntoken: { <<: *l }\n`, '10:10 token["<<"]'],
+    ['a tag', `${good}listen: !secret x\n`, '9:9 '],
+    ['a tag of YAML 1.1', `${good}apps: !!set { web }\n`, '9:7 '],
+    ['an impossible key', `${good}__proto__: { listen: x }\n`, '9:1 __proto__'],
+    ['an impossible role', `${good}  __proto__: [GET]\n`, '9:3 roles.__proto__'],
+    ['the document as a whole', '- a\n', '1:1 '],
+    ['a scalar in place of the document', '\n\n  x\n', '3:3 '],
+  ];
+  for (const [name, text, position] of positions) {
+    it(`gives the position of ${name}`, async () => {
+      expect(await positionsOf(text)).to.include(position);
+    });
+  }
+
+  it('gives the place of a missing section at the start of the mapping', async () => {
+    expect(await positionsOf('# nothing\n\nlisten: 127.0.0.1:1\n')).to.deep.equal([
+      '3:1 issuers',
+      '3:1 routes',
+      '3:1 roles',
+    ]);
+  });
+
+  const broken: readonly (readonly [name: string, text: string, problems: readonly string[]])[] = [
+    ['two mistakes', 'a: [1\nb: "x\n', ['2:1 ', '3:1 ']],
+    ['an unquoted *', 'roles:\n  owner: [*]\n', ['2:11 ']],
+    ['an alias of nothing', `${good}apps: *web\n`, ['9:7 apps']],
+    ['an alias of what it stands in', `${good}apps: &a [*a]\n`, ['9:11 apps[0]']],
+    ['a tab', 'roles:\n\towner: 1\n', ['2:1 ']],
+    ['a second document', `${good}---\n${good}`, ['9:1 ']],
+    ['a key that is a list', '? [a]\n: b\n', ['1:3 ']],
+    ['an unclosed bracket', 'apps: [a, b\n', ['2:1 ']],
+  ];
+  for (const [name, text, expected] of broken) {
+    it(`shows where YAML is broken by ${name}`, async () => {
+      expect(await positionsOf(text)).to.deep.equal(expected);
+    });
+  }
+
+  it('refuses aliases that multiply', async () => {
+    const levels = Array.from(
+      { length: 8 },
+      (_, i) => `a${i + 1}: &a${i + 1} [${Array(10).fill(`*a${i}`).join(', ')}]`,
+    );
+    const file = writeFixture('bomb.yaml', `a0: &a0 [x]\n${levels.join('\n')}\n`);
+    expect(await messageOf(file)).to.equal('the file uses aliases too often');
+  });
+
+  for (const [name, text] of Object.entries({ brackets: '[', braces: '{', keys: '? ', items: '- ' })) {
+    it(`refuses 64 KiB of nested ${name}`, async () => {
+      const file = writeFixture('deep.yaml', text.repeat(64 * 1024).slice(0, 64 * 1024));
+      expect(await messageOf(file)).to.equal('the file is nested more than 32 deep');
+    });
+  }
+
+  it('reads 1 MiB of different keys within seconds', async function () {
+    this.timeout(10_000);
+    const keys = Array.from({ length: 90_000 }, (_, i) => `k${i}: 1\n`).join('');
+    const loaded = await loadConfig(writeFixture('wide.yaml', keys));
+    expect(loaded).to.have.property('kind', 'misconfiguration');
+  });
+
+  describe('that cannot be read', () => {
+    const files: Readonly<Record<string, readonly [content: string | Uint8Array, message: string]>> = {
+      'an empty file': ['', 'the file is empty'],
+      'a file of comments': ['# nothing\n', 'the file is empty'],
+      'an empty document': ['---\n', 'the file is empty'],
+      'a null': ['~\n', 'the file is empty'],
+      'Latin-1': [Buffer.from('listen: caf\xe9\n', 'latin1'), 'the file is not UTF-8'],
+      'UTF-16': [Buffer.from(`\ufeff${good}`, 'utf16le'), 'the file is not UTF-8'],
+      'more than 1 MiB': ['#'.repeat(1024 * 1024 + 1), 'the file is larger than 1048576 bytes'],
+      '1 MiB': ['#'.repeat(1024 * 1024), 'the file is empty'],
+    };
+    for (const [name, [content, message]] of Object.entries(files)) {
+      it(`is ${name}: ${message}`, async () => {
+        expect(await messageOf(writeFixture('unreadable.yaml', content))).to.equal(message);
+      });
+    }
+
+    it('does not exist', async () => {
+      expect(await messageOf(join(fixtureFolder(), 'nowhere', 'config.yaml'))).to.equal('the file does not exist');
+    });
+
+    it('is a directory', async () => {
+      expect(await messageOf(fixtureFolder())).to.equal('the file is a directory');
+    });
+
+    it('has a name with a NUL in it', async () => {
+      expect(await messageOf('a\0b')).to.equal('the file does not exist');
+    });
+
+    it('is a loop of symbolic links', async () => {
+      const loop = join(fixtureFolder(), 'loop.yaml');
+      symlinkSync(loop, loop);
+      expect(await messageOf(loop)).to.equal('the file cannot be read (ELOOP)');
+    });
+  });
+
+  describe('naming other files', () => {
+    const keySet = JSON.stringify({ keys: [] });
+    const withFile = (key: string, name: string) =>
+      changed({ [`issuers.0.${key}`]: name, ...(key === 'jwksFile' ? { 'issuers.0.jwksUrl': undefined } : {}) });
+
+    it('resolves their names against its own folder', async () => {
+      writeFixture('ca.pem', certificate);
+      writeFixture('jwks.json', keySet);
+      const config = await configOf(
+        changed({ 'issuers.0.jwksUrl': undefined, 'issuers.0.jwksFile': './jwks.json', 'issuers.0.caFile': 'ca.pem' }),
+      );
+      expect(config.issuers[0]?.jwksFile).to.equal(join(fixtureFolder(), 'jwks.json'));
+      expect(config.issuers[0]?.caFile).to.equal(join(fixtureFolder(), 'ca.pem'));
+    });
+
+    it('takes an absolute name as it is', async () => {
+      const file = writeFixture('jwks.json', keySet);
+      const config = await configOf(withFile('jwksFile', file));
+      expect(config.issuers[0]?.jwksFile).to.equal(file);
+    });
+
+    const brokenCertificate = certificate.replace(/\nMII/, '\nMIJ');
+    const contents: readonly (readonly [key: string, name: string, content: string, message: string | undefined])[] = [
+      ['caFile', 'one certificate', certificate, undefined],
+      ['caFile', 'two certificates with text around them', `# CA\n${certificate}\nold\n${certificate}`, undefined],
+      ['caFile', 'nothing', '', 'the file holds no PEM certificate'],
+      ['caFile', 'a key set', keySet, 'the file holds no PEM certificate'],
+      ['caFile', 'a broken certificate', brokenCertificate, 'the file holds a broken certificate'],
+      [
+        'caFile',
+        'a good and a broken certificate',
+        certificate + brokenCertificate,
+        'the file holds a broken certificate',
+      ],
+      [
+        'caFile',
+        'a certificate cut short',
+        certificate + certificate.slice(0, 200),
+        'the file holds a broken certificate',
+      ],
+      ['jwksFile', 'a key set', keySet, undefined],
+      ['jwksFile', 'nothing', '', 'the file is not a key set: not JSON'],
+      ['jwksFile', 'a member twice', '{"keys":[],"keys":[]}', 'the file is not a key set: a member twice'],
+      ['jwksFile', 'a list', '[]', 'the file is not a key set: it must be a JSON object with an array "keys"'],
+      [
+        'jwksFile',
+        'one key',
+        '{"kty":"RSA"}',
+        'the file is not a key set: it must be a JSON object with an array "keys"',
+      ],
+      [
+        'jwksFile',
+        'an object for keys',
+        '{"keys":{}}',
+        'the file is not a key set: it must be a JSON object with an array "keys"',
+      ],
+    ];
+    for (const [key, name, content, message] of contents) {
+      it(`says ${message ?? 'nothing'} of a ${key} with ${name}`, async () => {
+        writeFixture('named', content);
+        const expected = message === undefined ? [] : [`issuers[0].${key}: ${message}`];
+        expect(await problemsOf(withFile(key, 'named'))).to.deep.equal(expected);
+      });
+    }
+
+    for (const key of ['caFile', 'jwksFile']) {
+      it(`refuses a ${key} that does not exist`, async () => {
+        expect(await problemsOf(withFile(key, 'nowhere'))).to.deep.equal([
+          `issuers[0].${key}: the file does not exist`,
+        ]);
+      });
+
+      it(`refuses a ${key} that is a directory`, async () => {
+        mkdirSync(join(fixtureFolder(), 'folder'), { recursive: true });
+        expect(await problemsOf(withFile(key, 'folder'))).to.deep.equal([`issuers[0].${key}: the file is a directory`]);
+      });
+    }
+  });
+
+  it('is checked without a word to the network', async () => {
+    let connections = 0;
+    const server = createServer((_, response) => response.end('{"keys":[]}')).on('connection', () => {
+      connections += 1;
+    });
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    expect(await problemsOf(changed({ 'issuers.0.jwksUrl': `http://127.0.0.1:${port}/jwks` }))).to.deep.equal([]);
+    await fetch(`http://127.0.0.1:${port}/jwks`);
+    await new Promise(resolve => server.close(resolve).closeAllConnections());
+    expect(connections).to.equal(1);
+  });
+
+  it('is never repeated in a problem', async () => {
+    const secret = 'hunter2secret';
+    const text = JSON.stringify(
+      changed({
+        'issuers.0.jwksUrl': `https://user:${secret}@auth.example.com/`,
+        'issuers.0.issuer': ` ${secret}`,
+        listen: secret,
+        'token.maxBytes': secret,
+        apps: [`${secret} ${secret}`],
+        'log.level': secret,
+        identityHeaders: secret,
+        'account.headers': [`${secret}_`],
+        'routes.0.path': secret,
+      }),
+    );
+    const problems = await problemsOf(text);
+    expect(problems).to.have.lengthOf(9);
+    expect(problems.join('\n')).not.to.include(secret);
+  });
+
+  it('is loaded or refused, and never throws, whatever it holds', async () => {
+    const texts = fc.oneof(
+      fc.uint8Array({ maxLength: 200 }),
+      fc.string({ unit: fc.constantFrom(...'{}[],:-?&*!|>\'"%@`#\n\t ab0~.<=\u{1F600}'), maxLength: 80 }),
+      fc
+        .array(fc.constantFrom(...good.split(/(?<=\n)/), '- a\n', '  x: &a [*a]\n', 'roles: *a\n', '? !!set\n'), {
+          maxLength: 12,
+        })
+        .map(lines => lines.join('')),
+      fc.json({ maxDepth: 4 }),
+    );
+    await fc.assert(
+      fc.asyncProperty(texts, async text => {
+        const loaded = await loadConfig(
+          writeFixture('random.yaml', typeof text === 'string' ? text : Buffer.from(text)),
+        );
+        const problems: readonly Problem[] = loaded.kind === 'misconfiguration' ? loaded.problems : [];
+        expect(loaded.kind === 'config' || problems.length > 0).to.equal(true);
+        for (const line of formatProblems('f', problems).trimEnd().split('\n')) {
+          expect(line).to.match(problems.length > 0 ? /^f:[1-9][0-9]*:[1-9][0-9]*: [^\p{C}]+$/u : /^$/);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('survives one value of any type at any key', async () => {
+    const keys = [
+      'listen',
+      'tls',
+      'admin',
+      'issuers',
+      'token',
+      'keys',
+      'routes',
+      'account',
+      'roles',
+      'apps',
+      'identityHeaders',
+      'log',
+    ];
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...keys), fc.jsonValue({ maxDepth: 3 }), async (key, value) => {
+        const loaded = await loadConfig(writeFixture('random.yaml', { ...smallestConfig(), [key]: value }));
+        expect(loaded.kind).to.be.oneOf(['config', 'misconfiguration']);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe('problems of a configuration', () => {
+  it('are printed one a line, with file, line, column and place', () => {
+    const problems: readonly Problem[] = [
+      { place: '', line: 1, column: 1, message: 'the file is empty' },
+      { place: 'issuers[0].audiences', line: 12, column: 5, message: 'must name at least one audience' },
+    ];
+    expect(formatProblems('config.yaml', problems)).to.equal(
+      'config.yaml:1:1: the file is empty\nconfig.yaml:12:5: issuers[0].audiences: must name at least one audience\n',
+    );
+  });
+
+  it('keep a file name on one line', () => {
+    const problem = { place: '', line: 1, column: 1, message: 'the file does not exist' };
+    expect(formatProblems('a\nb\u001b', [problem])).to.equal('a\\u{a}b\\u{1b}:1:1: the file does not exist\n');
+  });
+});

@@ -1,0 +1,368 @@
+import { expect } from 'chai';
+import { changed, configOf, placesOf, problemsOf, smallestConfig } from './config-file.ts';
+
+const long = (length: number) => 'a'.repeat(length);
+const socket = (bytes: number) => `unix:/${long(bytes - 1)}`;
+
+type Changes = Readonly<Record<string, unknown>>;
+
+describe('rules of the configuration', () => {
+  const good: readonly Changes[] = [
+    {},
+    { listen: '127.0.0.1:0' },
+    { listen: '127.255.0.9:65535' },
+    { listen: '[::1]:9191' },
+    { listen: '[0:0:0:0:0:0:0:1]:9191' },
+    { listen: 'localhost:9191' },
+    { listen: 'LOCALHOST:9191' },
+    { listen: 'unix:/run/a.sock' },
+    { listen: 'unix:///run/a.sock' },
+    { listen: socket(107) },
+    { listen: '0.0.0.0:9191', listenInsecure: true },
+    { listen: '[::]:9191', listenInsecure: true },
+    { listen: 'authz.internal:9191', listenInsecure: true },
+    { admin: '127.0.0.1:0' },
+    { admin: '[::]:9192' },
+    { listen: '127.0.0.1:0', admin: '127.0.0.1:0' },
+    { listen: '127.0.0.1:9191', admin: '127.0.0.2:9191' },
+    { listen: '[::1]:9191', admin: '0.0.0.0:9191' },
+    { 'issuers.0.issuer': 'x' },
+    { 'issuers.0.issuer': long(1024) },
+    { 'issuers.0.audiences': ['a', 'A'] },
+    { 'issuers.0.audiences': ['an audience with spaces, and ünicode'] },
+    { 'issuers.0.audiences': [long(1024)] },
+    { 'issuers.0.jwksUrl': undefined, 'issuers.0.discoveryUrl': 'https://a.test/.well-known/openid-configuration' },
+    { 'issuers.0.algorithms': ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] },
+    { 'issuers.0.algorithms': ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] },
+    { 'issuers.0.tokenTypes': ['', 'JWT', 'application/x', long(127)] },
+    { 'issuers.0.claims': { uid: 'sub' } },
+    { 'issuers.0.claims': { uid: 'https://a.test/uid', app: 'azp', acc: 'kundennummer ü', role: '__proto__' } },
+    { 'issuers.0.allowIntegerClaims': true },
+    { 'token.clockToleranceSeconds': 0 },
+    { 'token.clockToleranceSeconds': 300 },
+    { 'token.maxLifetimeSeconds': 1 },
+    { 'token.maxLifetimeSeconds': 315_360_000 },
+    { 'token.maxBytes': 256 },
+    { 'token.maxBytes': 65_536 },
+    { 'token.forward': true },
+    { keys: { refreshSeconds: 1, maxAgeSeconds: 1, cooldownSeconds: 1, timeoutSeconds: 1 } },
+    {
+      keys: {
+        refreshSeconds: 2_000_000,
+        maxAgeSeconds: 2_000_000,
+        cooldownSeconds: 2_000_000,
+        timeoutSeconds: 2_000_000,
+      },
+    },
+    { keys: { refreshSeconds: 300, maxAgeSeconds: 300, cooldownSeconds: 300 } },
+    { 'keys.cacheDirectory': '/var/cache/account-authz' },
+    { 'routes.0.path': '/a' },
+    { 'routes.0.roles': ['owner'] },
+    { 'routes.1': { path: '/api/Subscriptions/*' } },
+    { 'routes.1': { path: '/api/subscriptions/:account_id' } },
+    { 'account.headers': ['x-account-id', 'X-Tenant'] },
+    { 'account.headers': [long(128)] },
+    { 'account.headers': ['x-authority'] },
+    { 'account.query': ['account_id', 'account-id', 'A', long(128)] },
+    { 'roles.admin': ['GET', 'PROPFIND', '*'] },
+    { 'roles.read-only': ['GET'] },
+    { [`roles.${long(128)}`]: ['GET'] },
+    { 'roles.constructor': ['GET'], 'routes.0.roles': ['constructor'] },
+    { apps: ['web'] },
+    { apps: ['web', 'Web', '!#$%&()+-:<=>?@[]^_`{|}~'] },
+    { identityHeaders: 'x-id-' },
+    { identityHeaders: 'abc-' },
+    { identityHeaders: 'a-b-c-d-e-' },
+    { identityHeaders: `${long(63)}-` },
+    { identityHeaders: 'x-account-', 'account.headers': ['x-auth-acc'] },
+    { 'cache.maxTokens': 0 },
+    { 'cache.maxTokens': 1_000_000 },
+    ...['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'].map(level => ({ 'log.level': level })),
+    { 'log.allowed': false },
+    { 'shutdown.graceSeconds': 0 },
+    { 'shutdown.graceSeconds': 300 },
+  ];
+  for (const changes of good) {
+    it(`accepts ${JSON.stringify(changes).slice(0, 160)}`, async () => {
+      expect(await problemsOf(changed(changes))).to.deep.equal([]);
+    });
+  }
+
+  const numbers = {
+    'token.clockToleranceSeconds': [-1, 301],
+    'token.maxLifetimeSeconds': [0, -1, 9_007_199_254_740_992],
+    'token.maxBytes': [255, 65_537],
+    'keys.refreshSeconds': [0, 2_000_001],
+    'keys.maxAgeSeconds': [0],
+    'keys.cooldownSeconds': [0, 2_000_001],
+    'keys.timeoutSeconds': [0, 2_000_001],
+    'cache.maxTokens': [-1, 1_000_001],
+    'shutdown.graceSeconds': [-1, 301],
+  };
+  for (const [place, values] of Object.entries(numbers)) {
+    for (const value of [...values, 1.5, '10', true, null, [1]]) {
+      it(`refuses ${JSON.stringify(value)} for ${place}`, async () => {
+        const problems = await problemsOf(changed({ [place]: value }));
+        expect(problems.filter(each => each.startsWith(`${place}: must be a whole number`))).to.have.lengthOf(1);
+      });
+    }
+  }
+
+  const flags = ['listenInsecure', 'issuers.0.allowIntegerClaims', 'token.forward', 'log.allowed'];
+  for (const path of flags) {
+    for (const value of ['true', 1, null]) {
+      it(`refuses ${JSON.stringify(value)} for ${path}`, async () => {
+        const place = path.replace('.0', '[0]');
+        expect(await placesOf(changed({ [path]: value }))).to.deep.equal([place]);
+      });
+    }
+  }
+
+  const bad: readonly (readonly [place: string, changes: Changes])[] = [
+    ...[
+      '',
+      ':9191',
+      '127.0.0.1',
+      '127.0.0.1:',
+      '127.0.0.1:65536',
+      '127.0.0.1:-1',
+      '127.0.0.1:09191',
+      '127.0.0.1:x',
+    ].map(listen => ['listen', { listen }] as const),
+    ...['::1:9191', '[::1]', '[::1%eth0]:9191', '[127.0.0.1]:9191', '127.1:9191', '0x7f.1:9191', '0:9191', 'a b:1'].map(
+      listen => ['listen', { listen, listenInsecure: true }] as const,
+    ),
+    ...['unix:', 'unix:run/a', 'unix://host/a', 'unix:/run/', 'unix:/a\0b', 'unix:@abstract', socket(108)].map(
+      listen => ['listen', { listen }] as const,
+    ),
+    ['listen', { listen: '0.0.0.0:9191' }],
+    ['listen', { listen: '[::]:9191' }],
+    ['listen', { listen: '[::ffff:127.0.0.1]:9191' }],
+    ['listen', { listen: '10.0.0.1:9191', listenInsecure: false }],
+    ['listen', { listen: 'localhost.example.com:9191' }],
+    ['listen', { listen: 9191 }],
+    ['admin', { admin: 'unix:/run/a.sock' }],
+    ['admin', { admin: ':9192' }],
+    ['admin', { admin: '127.0.0.1:9191' }],
+    ['admin', { admin: '0.0.0.0:9191' }],
+    ['admin', { admin: '[::]:9191' }],
+    ['admin', { admin: 'localhost:9191' }],
+    ['admin', { listen: '[::1]:9191', admin: '[0::1]:9191' }],
+    ['tls', { tls: { certFile: 'a', keyFile: 'b' } }],
+    ['tls', { tls: null }],
+    ['issuers', { issuers: [] }],
+    ['issuers', { issuers: undefined }],
+    ['issuers', { issuers: {} }],
+    ['issuers[1].issuer', { 'issuers.1': smallestConfig().issuers[0] }],
+    ...['', 'https://a.test ', 'a b', 'https://ä.test', 'a\nb', long(1025)].map(
+      issuer => ['issuers[0].issuer', { 'issuers.0.issuer': issuer }] as const,
+    ),
+    ['issuers[0].issuer', { 'issuers.0.issuer': undefined }],
+    ['issuers[0].audiences', { 'issuers.0.audiences': [] }],
+    ['issuers[0].audiences', { 'issuers.0.audiences': 'a' }],
+    ['issuers[0].audiences', { 'issuers.0.audiences': undefined }],
+    ['issuers[0].audiences[1]', { 'issuers.0.audiences': ['a', 'a'] }],
+    ...['', ' a', 'a\n', 'a\u0001b', long(1025)].map(
+      audience => ['issuers[0].audiences[0]', { 'issuers.0.audiences': [audience] }] as const,
+    ),
+    ['issuers[0]', { 'issuers.0.jwksUrl': undefined }],
+    ['issuers[0]', { 'issuers.0.discoveryUrl': 'https://a.test/' }],
+    ['issuers[0].jwksUrl', { 'issuers.0.jwksUrl': 'http://a.test/' }],
+    ['issuers[0].discoveryUrl', { 'issuers.0.jwksUrl': undefined, 'issuers.0.discoveryUrl': 'http://a.test/' }],
+    ['issuers[0].jwksUrl', { 'issuers.0.jwksUrl': null }],
+    ['issuers[0].jwksFile', { 'issuers.0.jwksUrl': undefined, 'issuers.0.jwksFile': '' }],
+    ['issuers[0].caFile', { 'issuers.0.caFile': '' }],
+    ['issuers[0].caFile', { 'issuers.0.caFile': 'a\0b' }],
+    ['issuers[0].algorithms', { 'issuers.0.algorithms': [] }],
+    ...['none', 'NONE', 'HS256', 'HS512', 'rs256', '', 'RSA-OAEP', 'ES256K', 'Ed448', 256].map(
+      algorithm => ['issuers[0].algorithms[1]', { 'issuers.0.algorithms': ['RS256', algorithm] }] as const,
+    ),
+    ['issuers[0].algorithms[1]', { 'issuers.0.algorithms': ['RS256', 'RS256'] }],
+    ['issuers[0].tokenTypes', { 'issuers.0.tokenTypes': [] }],
+    ...['jwt', 'application/jwt', 'APPLICATION/JWT'].map(
+      type => ['issuers[0].tokenTypes[1]', { 'issuers.0.tokenTypes': ['JWT', type] }] as const,
+    ),
+    ['issuers[0].tokenTypes[1]', { 'issuers.0.tokenTypes': ['', ''] }],
+    ...['a b', 'a/b/c', '/jwt', 'a/', 'jwt;v=1', 'ü', long(128)].map(
+      type => ['issuers[0].tokenTypes[0]', { 'issuers.0.tokenTypes': [type] }] as const,
+    ),
+    ...['uid', 'app', 'acc', 'role'].map(
+      field => [`issuers[0].claims.${field}`, { [`issuers.0.claims.${field}`]: '' }] as const,
+    ),
+    ['issuers[0].claims.uid', { 'issuers.0.claims.uid': long(257) }],
+    ['issuers[0].claims.iss', { 'issuers.0.claims.iss': 'iss' }],
+    ['issuers[0].claims.uid', { 'issuers.0.claims.uid': ['a', 'b'] }],
+    ['keys.maxAgeSeconds', { 'keys.maxAgeSeconds': 299 }],
+    ['keys.maxAgeSeconds', { 'keys.refreshSeconds': 3601 }],
+    ['keys.refreshSeconds', { 'keys.refreshSeconds': 4 }],
+    ['keys.refreshSeconds', { 'keys.cooldownSeconds': 301 }],
+    ['keys.cacheDirectory', { 'keys.cacheDirectory': '' }],
+    ['keys.cacheDirectory', { 'keys.cacheDirectory': 'var/cache' }],
+    ['routes', { routes: [] }],
+    ['routes', { routes: undefined }],
+    ['routes[0].path', { 'routes.0.path': '/*' }],
+    ['routes[0].path', { 'routes.0.path': undefined }],
+    ['routes[1].path', { 'routes.1': { path: '/api/subscriptions/*' } }],
+    ['routes[2].path', { 'routes.1': { path: '/a/:x/*' }, 'routes.2': { path: '/a/:y/*' } }],
+    ['routes[0].roles', { 'routes.0.roles': [] }],
+    ['routes[0].roles[1]', { 'routes.0.roles': ['owner', 'owner'] }],
+    ['routes[0].roles[0]', { 'routes.0.roles': ['Owner'] }],
+    ['routes[0].roles[0]', { 'routes.0.roles': ['toString'] }],
+    ['routes[0].roles[0]', { 'routes.0.roles': ['*'] }],
+    ['routes[0].roles[0]', { 'routes.0.roles': ['a b'] }],
+    ['account.headers', { 'account.headers': [] }],
+    ['account.query', { 'account.query': [] }],
+    ['account.headers[1]', { 'account.headers': ['x-a', 'X-A'] }],
+    ['account.headers[0]', { 'account.headers': ['host'] }],
+    ['account.headers[0]', { 'account.headers': ['x-auth-acc'] }],
+    ['account.headers[0]', { 'account.headers': ['X-Auth-Account'] }],
+    ['account.headers[0]', { identityHeaders: 'x-account-', 'account.headers': ['x-account-id'] }],
+    ...['', 'a b', 'a&b', 'a=b', 'a[]', 'a%62', 'a+b', 'ü', long(129)].map(
+      name => ['account.query[0]', { 'account.query': [name] }] as const,
+    ),
+    ...['account.id', 'Account_Id', 'account_id'].map(
+      name => ['account.query[1]', { 'account.query': ['account_id', name] }] as const,
+    ),
+    ['roles', { roles: {} }],
+    ['roles', { roles: undefined }],
+    ['roles', { roles: ['owner'] }],
+    ['roles.owner', { 'roles.owner': [] }],
+    ['roles.owner', { 'roles.owner': '*' }],
+    ['roles.owner', { 'roles.owner': null }],
+    ['roles.owner[1]', { 'roles.owner': ['GET', 'GET'] }],
+    ...['', 'get', 'GET ', 'GET,POST', '**', 'M-SEARCH'].map(
+      method => ['roles.owner[0]', { 'roles.owner': [method] }] as const,
+    ),
+    ...['a b', 'a,b', 'a;b', 'a"b', 'ü', '*', ''].map(
+      role => [`roles[${JSON.stringify(role)}]`, { [`roles.${role}`]: ['GET'] }] as const,
+    ),
+    [`roles["${long(64)}…"]`, { [`roles.${long(129)}`]: ['GET'] }],
+    ['apps', { apps: [] }],
+    ['apps', { apps: ['*', 'web'] }],
+    ['apps[1]', { apps: ['web', 'web'] }],
+    ...['', 'a b', 'a,b', 'a;b', 'a"b', 'ü', long(129)].map(app => ['apps[0]', { apps: [app] }] as const),
+    ['identityHeaders', { identityHeaders: 'x-' }],
+    ['cache.maxtokens', { 'cache.maxtokens': 1 }],
+    ...['Info', 'warning', '', 30, null].map(level => ['log.level', { 'log.level': level }] as const),
+    ...['token', 'keys', 'account', 'cache', 'log', 'shutdown'].flatMap(section => [
+      [section, { [section]: null }] as const,
+      [section, { [section]: [] }] as const,
+      [`${section}.nope`, { [`${section}.nope`]: 1 }] as const,
+    ]),
+    ['nope', { nope: 1 }],
+    ['issuers[0].nope', { 'issuers.0.nope': 1 }],
+    ['routes[0].nope', { 'routes.0.nope': 1 }],
+    ['issuers[0].claims.nope', { 'issuers.0.claims.nope': 'a' }],
+  ];
+  for (const [place, changes] of bad) {
+    it(`refuses ${JSON.stringify(changes).slice(0, 160)} at ${place}`, async () => {
+      expect(await placesOf(changed(changes))).to.include(place);
+    });
+  }
+
+  const wrongInOneWay: readonly Changes[] = [
+    { 'token.maxBytes': 1.5 },
+    { listen: '0.0.0.0:1' },
+    { apps: [''] },
+    { 'roles.*': ['GET'] },
+    { 'account.headers': ['x_y'] },
+    { identityHeaders: 'X' },
+    { 'routes.0.path': '' },
+    { issuers: undefined },
+  ];
+  for (const changes of wrongInOneWay) {
+    it(`says one thing about ${JSON.stringify(changes)}`, async () => {
+      expect(await problemsOf(changed(changes))).to.have.lengthOf(1);
+    });
+  }
+
+  const wrongInSeveralWays: readonly (readonly [places: readonly string[], changes: Changes])[] = [
+    [['keys.timeoutSeconds', 'keys.maxAgeSeconds'], { keys: { timeoutSeconds: 'x', refreshSeconds: 7200 } }],
+    [['tls', 'tls.certFile', 'tls.keyFile', 'tls.x'], { tls: { x: 1 } }],
+    [['listen', 'token.maxBytes'], { listen: '0.0.0.0:1', 'token.maxBytes': 'x' }],
+    [['apps[1]', 'apps'], { apps: ['*', 1] }],
+    [['issuers[0].audiences', 'issuers[0]'], { issuers: [{ issuer: 'a' }] }],
+    [['roles["a b"]', 'routes[0].roles[0]'], { 'roles.a b': ['GET'], 'routes.0.roles': ['boss'] }],
+    [['account.headers[0]', 'account.headers[1]'], { 'account.headers': ['x-auth-a', 1] }],
+  ];
+  for (const [places, changes] of wrongInSeveralWays) {
+    it(`finds ${places.join(' and ')} in ${JSON.stringify(changes)}`, async () => {
+      expect(await placesOf(changed(changes))).to.have.members(places);
+    });
+  }
+
+  const types: readonly (readonly [problem: string, changes: Changes])[] = [
+    ['issuers: is required', { issuers: undefined }],
+    ['routes: must be a list, it has no value', { routes: null }],
+    ['roles: must be a mapping, not a list', { roles: [] }],
+    ['token: must be a mapping, not text', { token: 'x' }],
+    ['apps: must be a list, not a mapping', { apps: {} }],
+    ['apps[0]: must be text: put it in quotes', { apps: [7] }],
+    ['listenInsecure: must be true or false', { listenInsecure: 1 }],
+    ['nope: is not a known key', { nope: 1 }],
+    ['log.level: must be one of trace, debug, info, warn, error, fatal, silent', { 'log.level': 1 }],
+  ];
+  for (const [problem, changes] of types) {
+    it(`says "${problem}"`, async () => {
+      expect(await problemsOf(changed(changes))).to.deep.equal([problem]);
+    });
+  }
+
+  it('says how to listen elsewhere than on loopback', async () => {
+    expect(await problemsOf(changed({ listen: '0.0.0.0:9191' }))).to.deep.equal([
+      'listen: would take calls from other machines without TLS: listen on loopback or on a Unix socket, or set listenInsecure: true',
+    ]);
+  });
+
+  it('says that tls is not supported yet', async () => {
+    const problems = await problemsOf(changed({ tls: { certFile: 'a', keyFile: 'b', clientCaFile: 'c' } }));
+    expect(problems).to.deep.equal([
+      'tls: is not supported yet: leave it out and listen on loopback or on a Unix socket',
+    ]);
+  });
+
+  it('fills in the defaults', async () => {
+    expect(await configOf(smallestConfig())).to.deep.equal({
+      listen: '127.0.0.1:9191',
+      listenInsecure: false,
+      admin: '0.0.0.0:9192',
+      issuers: [
+        {
+          issuer: 'https://auth.example.com',
+          audiences: ['https://api.example.com/subscriptions'],
+          jwksUrl: 'https://auth.example.com/.well-known/jwks.json',
+          algorithms: ['RS256', 'ES256', 'EdDSA'],
+          tokenTypes: ['JWT', 'at+jwt'],
+          claims: { uid: 'uid', app: 'app', acc: 'acc', role: 'role' },
+          allowIntegerClaims: false,
+        },
+      ],
+      token: { clockToleranceSeconds: 30, maxLifetimeSeconds: 86_400, maxBytes: 8192, forward: false },
+      keys: { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3 },
+      routes: [{ path: '/api/subscriptions/*' }],
+      account: { headers: [], query: [] },
+      roles: { owner: ['*'] },
+      apps: ['*'],
+      identityHeaders: 'x-auth-',
+      cache: { maxTokens: 10_000 },
+      log: { level: 'info', allowed: true },
+      shutdown: { graceSeconds: 10 },
+    });
+  });
+
+  it('keeps the defaults beside what a section sets', async () => {
+    const config = await configOf(changed({ 'keys.refreshSeconds': 60, 'issuers.0.claims.uid': 'sub' }));
+    expect(config.keys).to.deep.equal({
+      refreshSeconds: 60,
+      maxAgeSeconds: 3600,
+      cooldownSeconds: 5,
+      timeoutSeconds: 3,
+    });
+    expect(config.issuers[0]?.claims).to.deep.equal({ uid: 'sub', app: 'app', acc: 'acc', role: 'role' });
+  });
+
+  it('reads account headers in lower case', async () => {
+    const config = await configOf(changed({ 'account.headers': ['X-Account-ID'] }));
+    expect(config.account.headers).to.deep.equal(['x-account-id']);
+  });
+});
