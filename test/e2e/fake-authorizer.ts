@@ -1,0 +1,95 @@
+// A server in the place of account-authz that answers whatever a test wants, also what no gRPC server would.
+import { createServer, type Http2Session, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import type { Account } from '../../src/authz/principal.ts';
+import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
+import { authorizationService } from '../../src/envoy/protocol.ts';
+import { toCheckResponse } from '../../src/envoy/response.ts';
+
+export type AnswerCheck = (stream: ServerHttp2Stream, attempt: number) => void;
+
+export interface FakeAuthorizer {
+  readonly address: string;
+  /** What the next checks get. */
+  answer: AnswerCheck;
+  /** Checks that arrived since `answer` was set by `answerWith`. */
+  attempts(): number;
+  answerWith(answer: AnswerCheck): void;
+  stop(): Promise<void>;
+}
+
+export async function startFakeAuthorizer(): Promise<FakeAuthorizer> {
+  const server = createServer();
+  const sessions = new Set<Http2Session>();
+  let attempts = 0;
+  const fake = { answer: neverAnswers };
+  server.on('session', session => {
+    sessions.add(session);
+    session.on('close', () => sessions.delete(session));
+    session.on('error', () => undefined);
+  });
+  server.on('stream', stream => {
+    attempts += 1;
+    stream.on('error', () => undefined);
+    fake.answer(stream, attempts);
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  server.unref();
+  return Object.assign(fake, {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    attempts: () => attempts,
+    answerWith(answer: AnswerCheck) {
+      attempts = 0;
+      fake.answer = answer;
+    },
+    stop: () =>
+      new Promise<void>(resolve => {
+        server.close(() => resolve());
+        for (const session of sessions) session.destroy();
+      }),
+  });
+}
+
+export const neverAnswers: AnswerCheck = () => undefined;
+
+/** A complete gRPC answer around the bytes of a message. */
+export function answersMessage(message: Buffer, status = 0): AnswerCheck {
+  return stream => {
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': String(status) }));
+    stream.end(framed(message));
+  };
+}
+
+/** A gRPC status without a message. */
+export function answersStatus(status: number): AnswerCheck {
+  return stream => {
+    stream.respond(
+      { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': String(status) },
+      { endStream: true },
+    );
+  };
+}
+
+/** Any HTTP answer. */
+export function answersHttp(status: number, contentType: string, body: string): AnswerCheck {
+  return stream => {
+    stream.respond({ ':status': status, 'content-type': contentType });
+    stream.end(body);
+  };
+}
+
+/** The frame of a gRPC message (length-prefixed, not compressed). */
+export function framed(message: Buffer): Buffer {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
+}
+
+/** The bytes of the allow that the product sends. */
+export function allowMessage(): Buffer {
+  const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
+  const principal = { uid: 'u-1', app: 'web', acc: 'acct1' as Account, role: 'owner', iss: 'https://idp.test' };
+  const context = { requestId: 'none', shownHeaders: [], principal };
+  return authorizationService.Check.responseSerialize(toCheckResponse(settings, { kind: 'allow', principal }, context));
+}

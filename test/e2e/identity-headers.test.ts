@@ -1,0 +1,315 @@
+// What a client says under our prefix never reaches the upstream, in any spelling, on any route, on every Envoy that is supported;
+// what the upstream gets there is ours, byte for byte.
+import { expect } from 'chai';
+import type { Document } from 'yaml';
+import {
+  connectionManagerPath,
+  envoyVersions,
+  freePorts,
+  httpFilterPath,
+  type RunningEnvoy,
+  startEnvoy,
+} from '../support/envoy.ts';
+import { exchange, type HttpAnswer, http2Exchange, rawHttp2Exchange, requestBytes } from '../support/raw-http.ts';
+import { bearer, identity, installEnvoys, type Lab, ownedFields, startLab, theOneOf } from './lab.ts';
+
+const path = '/api/subscriptions/accounts/acct1';
+
+/** Header lines of HTTP/1.1 with a forged value. `refused`: not even Envoy lets the request in while underscores are refused. */
+const forgedLines: readonly { readonly name: string; readonly lines: readonly string[]; readonly refused?: boolean }[] =
+  [
+    { name: 'O-001 a value', lines: ['x-auth-acc: evil'] },
+    { name: 'O-002 two lines', lines: ['x-auth-acc: evil', 'x-auth-acc: evil2'] },
+    { name: 'O-003 odd case', lines: ['X-Auth-Acc: evil', 'x-AUTH-uid: evil', 'X-AUTH-ROLE: evil'] },
+    { name: 'O-006 all five', lines: identity.map(([name]) => `${name}: evil`) },
+    {
+      name: 'O-007 another name under the prefix',
+      lines: ['x-auth-email: evil', 'X-Auth-: evil', "x-auth-a.b!#$%&'*+^`|~: evil"],
+    },
+    { name: 'a list', lines: ['x-auth-acc: evil, acct1'] },
+    { name: 'an empty value', lines: ['x-auth-acc:', 'x-auth-email:'] },
+    { name: 'a tab before the value', lines: ['x-auth-acc:\tevil\t'] },
+    { name: 'a folded line', lines: ['x-auth-acc: evil', ' evil'] },
+    { name: 'a line that ends in a bare line feed', lines: ['x-other: a\nx-auth-acc: evil'] },
+    { name: 'a carriage return in the value', lines: ['x-auth-acc: a\rx-auth-acc: evil'] },
+    { name: 'a Connection header that names ours', lines: ['Connection: x-auth-acc, x-auth-uid', 'x-auth-acc: evil'] },
+    { name: 'O-026 underscores', lines: ['x_auth_acc: evil'], refused: true },
+    { name: 'O-026 one underscore', lines: ['x-auth_acc: evil'], refused: true },
+    { name: 'O-026 the other underscore, in capitals', lines: ['X_AUTH-ACC: evil'], refused: true },
+    { name: 'O-026 underscores in another name under the prefix', lines: ['x_auth_email: evil'], refused: true },
+  ];
+
+/** What is no header line at all: refused on every setting. */
+const brokenLines: readonly { readonly name: string; readonly lines: readonly string[] }[] = [
+  { name: 'O-005 a space before the colon', lines: ['x-auth-acc : evil'] },
+  { name: 'O-005 a NUL in the name', lines: ['x-auth-acc\0: evil'] },
+  { name: 'O-005 a NUL in the value', lines: ['x-auth-acc: evil\0'] },
+  { name: 'a line without a colon', lines: ['x-auth-acc'] },
+];
+
+/** Underscores allowed and nothing stripped by Envoy, which shows all headers: what is left is the product's own removal. */
+function withoutEnvoysPart(bootstrap: Document): void {
+  allowUnderscores(bootstrap);
+  bootstrap.deleteIn([...connectionManagerPath(bootstrap), 'early_header_mutation_extensions']);
+  bootstrap.deleteIn([...httpFilterPath(bootstrap, 'envoy.filters.http.ext_authz'), 'allowed_headers']);
+}
+
+/** The mistakes of O-022 and O-023: a filter that fails open with nobody there, and a route that is not checked. */
+function withoutTheCheck(bootstrap: Document): void {
+  allowUnderscores(bootstrap);
+  const manager = connectionManagerPath(bootstrap);
+  bootstrap.setIn([...httpFilterPath(bootstrap, 'envoy.filters.http.ext_authz'), 'failure_mode_allow'], true);
+  const onlyAllowed = httpFilterPath(bootstrap, 'envoy.filters.http.rbac').slice(0, -1);
+  bootstrap.deleteIn(onlyAllowed);
+  const routes = [...manager, 'route_config', 'virtual_hosts', 0, 'routes'];
+  const last = bootstrap.getIn([...routes, 2, 'typed_per_filter_config', 'envoy.filters.http.ext_authz']);
+  bootstrap.setIn([...routes, 2], {
+    match: { prefix: '/' },
+    route: { cluster: 'upstream' },
+    typed_per_filter_config: { 'envoy.filters.http.ext_authz': last },
+  });
+}
+
+function allowUnderscores(bootstrap: Document): void {
+  bootstrap.setIn(
+    [...connectionManagerPath(bootstrap), 'common_http_protocol_options', 'headers_with_underscores_action'],
+    'ALLOW',
+  );
+}
+
+describe('forged identity headers', function () {
+  this.timeout(120_000);
+  let lab: Lab;
+  let authorization: string;
+
+  before(async () => {
+    await installEnvoys();
+    lab = await startLab();
+    authorization = `Authorization: ${await bearer()}`;
+  });
+  after(() => lab.stop());
+  beforeEach(() => lab.upstream.clear());
+
+  const expectOursOnly = (): void => {
+    const request = theOneOf(lab.upstream);
+    expect(ownedFields(request)).to.deep.equal(identity);
+    expect(JSON.stringify(request)).not.to.include('evil');
+  };
+  const expectNoneAtAll = (): void => {
+    const request = theOneOf(lab.upstream);
+    expect(ownedFields(request)).to.deep.equal([]);
+    expect(JSON.stringify(request)).not.to.include('evil');
+  };
+  const expectRefused = (answer: Pick<HttpAnswer, 'status'>): void => {
+    // 0: Envoy closes an HTTP/2 connection that carries such a field.
+    expect(answer.status).to.be.oneOf([400, 0]);
+    expect(lab.upstream.requests).to.deep.equal([]);
+  };
+
+  for (const version of envoyVersions) {
+    describe(`Envoy ${version}`, () => {
+      let shipped: RunningEnvoy;
+      let bare: RunningEnvoy;
+      let unchecked: RunningEnvoy;
+
+      before(async () => {
+        const [nobody] = await freePorts(1);
+        const upstream = lab.upstream.port;
+        [shipped, bare, unchecked] = await Promise.all([
+          startEnvoy({ version, upstream, authz: lab.service.address }),
+          startEnvoy({ version, upstream, authz: lab.service.address, edit: withoutEnvoysPart }),
+          startEnvoy({ version, upstream, authz: `127.0.0.1:${nobody}`, edit: withoutTheCheck }),
+        ]);
+      });
+      after(() => Promise.all([shipped.stop(), bare.stop(), unchecked.stop()]));
+
+      describe('with envoy.yaml as shipped', () => {
+        for (const { name, lines, refused = false } of forgedLines) {
+          it(`${refused ? 'refuses' : 'replaces'} ${name}`, async () => {
+            const answer = await exchange(shipped.port, requestBytes('GET', path, [authorization, ...lines]));
+            const judge = refused ? expectRefused : expectOursOnly;
+            judge(answer);
+          });
+        }
+
+        for (const { name, lines } of brokenLines) {
+          it(`refuses ${name}`, async () => {
+            expectRefused(await exchange(shipped.port, requestBytes('GET', path, [authorization, ...lines])));
+          });
+        }
+
+        it('replaces what stands after our names are spelt with other characters', async () => {
+          const lines = ['x.auth.acc: evil', 'x-auth.acc: evil', 'x~auth-acc: evil'];
+          await exchange(shipped.port, requestBytes('GET', path, [authorization, ...lines]));
+          expectOursOnly();
+        });
+
+        it('sends the five headers byte for byte, each once, and no Authorization', async () => {
+          await exchange(shipped.port, requestBytes('GET', path, [authorization]));
+          const request = theOneOf(lab.upstream);
+          expect(ownedFields(request)).to.deep.equal(identity);
+          expect(request.headers.map(([name]) => name.toLowerCase())).not.to.include('authorization');
+        });
+
+        it('lets nothing of a client pass beside an answer that refuses', async () => {
+          const answer = await exchange(shipped.port, requestBytes('GET', path, ['x-auth-acc: acct1']));
+          expect(answer.status).to.equal(401);
+          expect(answer.headers.filter(([name]) => name.startsWith('x-auth-'))).to.deep.equal([]);
+          expect(lab.upstream.requests).to.deep.equal([]);
+        });
+
+        it('lets nothing reach the upstream from a path that is not protected', async () => {
+          const answer = await exchange(
+            shipped.port,
+            requestBytes('GET', '/open', [authorization, 'x-auth-acc: evil']),
+          );
+          expect(answer.status).to.equal(404);
+          expect(lab.upstream.requests).to.deep.equal([]);
+        });
+
+        it('O-027 drops a forged trailer of a chunked request', async () => {
+          const head = requestBytes('POST', path, [authorization, 'Transfer-Encoding: chunked', 'Trailer: x-auth-acc']);
+          await exchange(shipped.port, `${head}3\r\nabc\r\n0\r\nx-auth-acc: evil\r\nx-auth-email: evil\r\n\r\n`);
+          expectOursOnly();
+        });
+
+        it('replaces forged headers of an HTTP/2 request', async () => {
+          const forged = { 'x-auth-acc': ['evil', 'evil2'], 'x-auth-email': 'evil' };
+          await http2Exchange(shipped.port, {
+            headers: { ':path': path, authorization: value(authorization), ...forged },
+          });
+          expectOursOnly();
+        });
+
+        it('refuses an underscore spelling in an HTTP/2 request', async () => {
+          const headers = { ':path': path, authorization: value(authorization), x_auth_acc: 'evil' };
+          expectRefused(await http2Exchange(shipped.port, { headers }));
+        });
+
+        it('refuses a name in capitals in an HTTP/2 request', async () => {
+          const fields = pseudo('GET', [
+            ['authorization', value(authorization)],
+            ['X-Auth-Acc', 'evil'],
+          ]);
+          expectRefused(await rawHttp2Exchange(shipped.port, fields));
+        });
+
+        it('O-027 drops forged trailers of an HTTP/2 request', async () => {
+          const headers = { ':path': path, ':method': 'POST', authorization: value(authorization) };
+          await http2Exchange(shipped.port, { headers, body: 'abc', trailers: { 'x-auth-acc': 'evil' } });
+          expectOursOnly();
+        });
+
+        it('O-027 drops forged trailers of a gRPC call, and only those', async () => {
+          const trailers = { 'x-auth-acc': 'evil', 'x.auth.acc': 'evil', 'x-auth-email': 'evil', 'x-checksum': 'good' };
+          await http2Exchange(shipped.port, { headers: grpcHeaders(), body: Buffer.alloc(5), trailers });
+          expectOursOnly();
+          expect(theOneOf(lab.upstream).trailers).to.deep.equal([['x-checksum', 'good']]);
+        });
+
+        it('refuses an underscore spelling in the trailers of a gRPC call', async () => {
+          const trailers = { x_auth_acc: 'evil' };
+          expectRefused(await http2Exchange(shipped.port, { headers: grpcHeaders(), body: Buffer.alloc(5), trailers }));
+        });
+
+        it('replaces forged headers of a gRPC call', async () => {
+          const headers = { ...grpcHeaders(), 'x-auth-acc': 'evil', 'x-auth-email': 'evil' };
+          await http2Exchange(shipped.port, { headers, body: Buffer.alloc(5) });
+          expectOursOnly();
+        });
+
+        it('removes what only ext_authz may set', async () => {
+          const lines = ['x-envoy-auth-partial-body: evil', 'X-Envoy-Auth-Failure-Mode-Allowed: evil'];
+          await exchange(shipped.port, requestBytes('GET', path, [authorization, ...lines]));
+          expectOursOnly();
+        });
+
+        it('O-013, O-015 removes what makes an upstream act on another path or method than the checked one', async () => {
+          const names = [
+            'X-Original-URL',
+            'X-Rewrite-URL',
+            'X-HTTP-Method-Override',
+            'X-HTTP-Method',
+            'X-Method-Override',
+          ];
+          const lines = names.map(name => `${name}: evil`);
+          await exchange(shipped.port, requestBytes('GET', path, [authorization, ...lines]));
+          expectOursOnly();
+        });
+
+        it('believes nothing that a client says in the headers of Envoy', async () => {
+          const names = [
+            'original-path',
+            'internal',
+            'downstream-service-cluster',
+            'decorator-operation',
+            'upstream-alt-stat-name',
+          ];
+          const lines = [
+            ...names.map(name => `x-envoy-${name}: evil`),
+            'x-forwarded-client-cert: evil',
+            'x-request-id: evil',
+          ];
+          await exchange(shipped.port, requestBytes('GET', path, [authorization, ...lines]));
+          expectOursOnly();
+        });
+      });
+
+      describe('with nothing stripped by Envoy, underscores allowed and all headers shown', () => {
+        for (const { name, lines } of forgedLines) {
+          it(`the product replaces ${name}`, async () => {
+            const answer = await exchange(bare.port, requestBytes('GET', path, [authorization, ...lines]));
+            expect(answer.status).to.equal(200);
+            expectOursOnly();
+          });
+        }
+
+        it('the product replaces all mixtures of underscores at once, with no fault', async () => {
+          const separators = ['-', '_'];
+          const names = separators.flatMap(one => separators.map(two => `x${one}auth${two}`));
+          const lines = names.flatMap(prefix =>
+            ['uid', 'app', 'acc', 'role', 'iss', 'email'].map(field => `${prefix}${field}: evil`),
+          );
+          const answer = await exchange(bare.port, requestBytes('GET', path, [authorization, ...lines]));
+          expect(answer.status).to.equal(200);
+          expectOursOnly();
+        });
+      });
+
+      describe('without a check', () => {
+        for (const { name, lines } of forgedLines) {
+          it(`O-022 strips ${name} where the filter fails open`, async () => {
+            const answer = await exchange(unchecked.port, requestBytes('GET', path, [authorization, ...lines]));
+            expect(answer.status).to.equal(200);
+            expectNoneAtAll();
+          });
+
+          it(`O-023 strips ${name} on a route that is not checked`, async () => {
+            const answer = await exchange(unchecked.port, requestBytes('GET', '/open', [authorization, ...lines]));
+            expect(answer.status).to.equal(200);
+            expectNoneAtAll();
+          });
+        }
+      });
+    });
+  }
+
+  function grpcHeaders(): Record<string, string> {
+    const grpc = { te: 'trailers', 'content-type': 'application/grpc' };
+    return { ':path': `${path}/List`, ':method': 'POST', ...grpc, authorization: value(authorization) };
+  }
+});
+
+function value(line: string): string {
+  return line.slice(line.indexOf(':') + 2);
+}
+
+function pseudo(method: string, fields: readonly (readonly [string, string])[]): [string, string][] {
+  const first: [string, string][] = [
+    [':method', method],
+    [':scheme', 'http'],
+    [':authority', 'api.test'],
+    [':path', path],
+  ];
+  return [...first, ...fields.map(([name, text]): [string, string] => [name, text])];
+}

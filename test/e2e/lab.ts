@@ -1,0 +1,102 @@
+// The whole request path for the end-to-end tests: an issuer, the built product, a recording upstream; each test file adds its Envoys.
+import { expect } from 'chai';
+import { envoyBinary, envoyVersions } from '../support/envoy.ts';
+import { type HeaderField, type HttpAnswer, headerValues } from '../support/raw-http.ts';
+import { type RecordedRequest, type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
+import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
+import { signingKey } from '../support/signing-key.ts';
+import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { audience, issuer, token } from '../support/token.ts';
+
+/** The five headers that the upstream gets for the tokens of `bearer`, in the order in which they are set. */
+export const identity: readonly HeaderField[] = [
+  ['x-auth-uid', 'u-1'],
+  ['x-auth-app', 'web'],
+  ['x-auth-acc', 'acct1'],
+  ['x-auth-role', 'owner'],
+  ['x-auth-iss', issuer],
+];
+
+/** The value of an Authorization header that is good now, for account acct1 and role owner unless told otherwise. */
+export async function bearer(claims: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  const now = Math.floor(Date.now() / 1000);
+  return `Bearer ${await token({ claims: { iat: now - 10, exp: now + 600, ...claims } })}`;
+}
+
+export interface Lab {
+  readonly service: ServiceProcess;
+  readonly upstream: RecordingUpstream;
+  stop(): Promise<void>;
+}
+
+/** Starts all but Envoy. `config` replaces members of the configuration; one that is undefined is left out. */
+export async function startLab(config: Readonly<Record<string, unknown>> = {}): Promise<Lab> {
+  const authentication = await startIssuer();
+  const upstream = await startRecordingUpstream();
+  const stop = (): Promise<unknown> => Promise.all([upstream.stop(), authentication.stop()]);
+  try {
+    const service = await startServiceProcess({ ...configuration(authentication.jwksUrl), ...config });
+    return {
+      service,
+      upstream,
+      async stop() {
+        await service.kill();
+        await stop();
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+export function configuration(jwksUrl: string): Record<string, unknown> {
+  return {
+    listen: '127.0.0.1:0',
+    admin: '127.0.0.1:0',
+    issuers: [{ issuer, audiences: [audience], jwksUrl }],
+    routes: [{ path: '/api/subscriptions/*' }, { path: '/api/subscriptions/accounts/:account_id/*', roles: ['owner'] }],
+    account: { headers: ['x-account-id'], query: ['account_id'] },
+    roles: { owner: ['*'], member: ['GET', 'HEAD'] },
+    apps: ['web'],
+    shutdown: { graceSeconds: 2 },
+  };
+}
+
+/** An issuer that publishes the key of `bearer`. */
+export async function startIssuer(): Promise<TestIssuer> {
+  return startTestIssuer({ keys: [(await signingKey('k1')).publicJwk] });
+}
+
+/** Has every Envoy that these tests run with on the disk; the first time that takes as long as its download. */
+export async function installEnvoys(): Promise<void> {
+  for (const version of envoyVersions) await envoyBinary(version);
+}
+
+/** Every header and trailer that some server would take for one under our prefix, whatever stands between its words. */
+export function ownedFields(request: RecordedRequest): HeaderField[] {
+  return [...request.headers, ...request.trailers].filter(([name]) => /^x[^a-z0-9]auth[^a-z0-9]/i.test(name));
+}
+
+/** The request that reached the upstream, which is exactly one. */
+export function theOneOf(upstream: RecordingUpstream): RecordedRequest {
+  expect(upstream.requests).to.have.length(1);
+  const [request] = upstream.requests;
+  if (request === undefined) throw new Error('no request');
+  return request;
+}
+
+/** Asserts that an answer is the product's own refusal: its status, its reason, its form (product.md section 4). */
+export function expectRefusal(answer: HttpAnswer, status: number, reason: string): void {
+  expect({ status: answer.status, body: answer.body }).to.deep.include({ status });
+  const problem: Record<string, unknown> = JSON.parse(answer.body);
+  expect(problem).to.include({ status, reason });
+  expect(problem.request_id).to.equal(headerValues(answer, 'x-request-id')[0]);
+  expect(headerValues(answer, 'content-type')).to.deep.equal(['application/problem+json']);
+  expect(headerValues(answer, 'cache-control')).to.deep.equal(['no-store']);
+}
+
+/** The reason of the product's own refusal; `undefined` where Envoy itself answered. */
+export function reasonOf(answer: Pick<HttpAnswer, 'body'>): unknown {
+  return answer.body.startsWith('{') ? JSON.parse(answer.body).reason : undefined;
+}

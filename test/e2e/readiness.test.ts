@@ -1,0 +1,57 @@
+// What a kubelet sees of Envoy, and how little else of it can be reached from outside.
+import { expect } from 'chai';
+import { envoyVersions, freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { exchange, requestBytes } from '../support/raw-http.ts';
+import { installEnvoys } from './lab.ts';
+
+describe('the readiness of Envoy', function () {
+  this.timeout(120_000);
+  before(installEnvoys);
+
+  for (const version of envoyVersions) {
+    describe(`Envoy ${version}`, () => {
+      let envoy: RunningEnvoy;
+
+      before(async () => {
+        const [nobody] = await freePorts(1);
+        envoy = await startEnvoy({ version, authz: `127.0.0.1:${nobody}` });
+      });
+      after(() => envoy.stop());
+
+      const statusOf = async (port: number, method: string, target: string): Promise<number> =>
+        (await exchange(port, requestBytes(method, target))).status;
+
+      it('is told at GET /ready, whether account-authz and the upstream are there or not', async () => {
+        expect(await statusOf(envoy.readyPort, 'GET', '/ready')).to.equal(200);
+      });
+
+      for (const [method, target] of [
+        ['HEAD', '/ready'],
+        ['POST', '/ready'],
+        ['GET', '/ready?x'],
+        ['GET', '/ready/'],
+        ['GET', '/stats'],
+        ['GET', '/'],
+        ['POST', '/quitquitquit'],
+      ] as const) {
+        it(`is nothing else: ${method} ${target} is 404`, async () => {
+          expect(await statusOf(envoy.readyPort, method, target)).to.equal(404);
+        });
+      }
+
+      it('and the admin interface are not at the public port', async () => {
+        const targets = ['/ready', '/stats', '/config_dump', '/server_info'];
+        const statuses = await Promise.all(targets.map(target => statusOf(envoy.port, 'GET', target)));
+        expect(statuses).to.deep.equal(targets.map(() => 404));
+      });
+
+      it('ends with /healthcheck/fail at the admin interface, and begins again with /healthcheck/ok', async () => {
+        const post = (path: string) => fetch(`http://127.0.0.1:${envoy.adminPort}${path}`, { method: 'POST' });
+        await post('/healthcheck/fail');
+        expect(await statusOf(envoy.readyPort, 'GET', '/ready')).to.equal(503);
+        await post('/healthcheck/ok');
+        expect(await statusOf(envoy.readyPort, 'GET', '/ready')).to.equal(200);
+      });
+    });
+  }
+});

@@ -1,0 +1,418 @@
+// Kinds of requests through the whole path: methods, protocols, calls and upgrades, and what identifies a caller or an account in them.
+import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
+import { expect } from 'chai';
+import { connectionManagerPath, envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { exchange, headerValues, http2Exchange, rawHttp2Exchange, requestBytes } from '../support/raw-http.ts';
+import { bearer, expectRefusal, identity, installEnvoys, type Lab, ownedFields, startLab, theOneOf } from './lab.ts';
+
+const path = '/api/subscriptions/accounts/acct1/items';
+const otherPath = '/api/subscriptions/accounts/acct2/items';
+
+describe('requests through Envoy', function () {
+  this.timeout(120_000);
+  let lab: Lab;
+  let owner: string;
+  let member: string;
+
+  before(async () => {
+    await installEnvoys();
+    lab = await startLab();
+    owner = await bearer();
+    member = await bearer({ role: 'member' });
+  });
+  after(() => lab.stop());
+  beforeEach(() => lab.upstream.clear());
+
+  const expectNothingReached = (): void => {
+    expect(lab.upstream.requests).to.deep.equal([]);
+  };
+  const authorization = (): string => `Authorization: ${owner}`;
+
+  for (const version of envoyVersions) {
+    describe(`Envoy ${version}`, () => {
+      let envoy: RunningEnvoy;
+      let withWebsockets: RunningEnvoy;
+
+      before(async () => {
+        const addresses = { version, upstream: lab.upstream.port, authz: lab.service.address };
+        [envoy, withWebsockets] = await Promise.all([
+          startEnvoy(addresses),
+          startEnvoy({
+            ...addresses,
+            edit: bootstrap =>
+              bootstrap.setIn(
+                [...connectionManagerPath(bootstrap), 'upgrade_configs'],
+                [{ upgrade_type: 'websocket' }],
+              ),
+          }),
+        ]);
+      });
+      after(() => Promise.all([envoy.stop(), withWebsockets.stop()]));
+
+      const send = (method: string, target: string, lines: readonly string[] = [], body = '') =>
+        exchange(envoy.port, requestBytes(method, target, lines, body));
+
+      describe('methods', () => {
+        for (const method of ['GET', 'DELETE', 'OPTIONS']) {
+          it(`passes ${method} with a token`, async () => {
+            expect((await send(method, path, [authorization()])).status).to.equal(200);
+            expect(theOneOf(lab.upstream)).to.include({ method, path });
+          });
+
+          it(`refuses ${method} without a token`, async () => {
+            expectRefusal(await send(method, path), 401, 'token_missing');
+            expectNothingReached();
+          });
+        }
+
+        for (const method of ['POST', 'PUT', 'PATCH']) {
+          it(`passes ${method} with its body unchanged`, async () => {
+            expect((await send(method, path, [authorization()], '{"plan":"\xe9"}')).status).to.equal(200);
+            expect(theOneOf(lab.upstream)).to.include({ method, body: '{"plan":"\xe9"}' });
+          });
+        }
+
+        it('refuses a POST before its body has come', async () => {
+          const bytes = requestBytes('POST', path, ['Content-Length: 1000']);
+          expectRefusal(await exchange(envoy.port, `${bytes}only this`), 401, 'token_missing');
+          expectNothingReached();
+        });
+
+        it('answers HEAD without a body, refused or not', async () => {
+          const passed = await send('HEAD', path, [authorization()]);
+          expect(passed).to.include({ status: 200, body: '' });
+          expect(theOneOf(lab.upstream).method).to.equal('HEAD');
+          const refused = await send('HEAD', path);
+          expect(refused).to.include({ status: 401, body: '' });
+          expect(headerValues(refused, 'www-authenticate')).to.deep.equal(['Bearer realm="account-authz"']);
+        });
+
+        for (const method of ['TRACE', 'PROPFIND', 'PURGE']) {
+          it(`R-002, R-003 refuses ${method}, which no role names`, async () => {
+            expectRefusal(await send(method, path, [authorization()]), 403, 'role_forbidden');
+            expectNothingReached();
+          });
+        }
+
+        for (const method of ['get', 'Get', 'FOO', 'PRI']) {
+          it(`R-001 lets Envoy refuse ${method}`, async () => {
+            expect((await send(method, path, [authorization()])).status).to.equal(400);
+            expectNothingReached();
+          });
+        }
+
+        it('refuses a method that the role does not have', async () => {
+          expect((await send('GET', '/api/subscriptions', [`Authorization: ${member}`])).status).to.equal(200);
+          lab.upstream.clear();
+          expectRefusal(await send('POST', '/api/subscriptions', [`Authorization: ${member}`]), 403, 'role_forbidden');
+          expectNothingReached();
+        });
+
+        it('checks a preflight as any other request', async () => {
+          const lines = ['Origin: https://app.test', 'Access-Control-Request-Method: GET'];
+          expectRefusal(await send('OPTIONS', path, lines), 401, 'token_missing');
+          expectNothingReached();
+        });
+      });
+
+      describe('request targets', () => {
+        it('takes path and host from an absolute form, not from the Host header', async () => {
+          await send('GET', `http://other.test${path}`, [authorization()]);
+          const request = theOneOf(lab.upstream);
+          expect(request.path).to.equal(path);
+          expect(headerValues(request, 'host')).to.deep.equal(['other.test']);
+        });
+
+        it('refuses the account that an absolute form addresses', async () => {
+          expectRefusal(await send('GET', `http://api.test${otherPath}`, [authorization()]), 403, 'account_mismatch');
+          expectNothingReached();
+        });
+
+        it('P-043 answers OPTIONS * with 404', async () => {
+          expect((await send('OPTIONS', '*', [authorization()])).status).to.equal(404);
+          expectNothingReached();
+        });
+
+        it('P-044 refuses CONNECT', async () => {
+          expect((await send('CONNECT', 'api.test:443', [authorization()])).status).to.equal(403);
+          const fields = [
+            [':method', 'CONNECT'],
+            [':authority', 'api.test:443'],
+            ['authorization', owner],
+          ] as const;
+          expect((await rawHttp2Exchange(envoy.port, fields)).status).to.equal(403);
+          expectNothingReached();
+        });
+
+        it('refuses CONNECT with a path', async () => {
+          expect((await send('CONNECT', path, [authorization()])).status).to.equal(400);
+          expectNothingReached();
+        });
+      });
+
+      describe('Authorization', () => {
+        it('H-010 refuses two lines, over HTTP/1.1 and HTTP/2', async () => {
+          expectRefusal(await send('GET', path, [authorization(), authorization()]), 400, 'request_invalid');
+          const fields = [...http2Fields(path), ['authorization', owner], ['authorization', owner]] as const;
+          const answer = await rawHttp2Exchange(envoy.port, fields);
+          expect(answer.status).to.equal(400);
+          expect(JSON.parse(answer.body)).to.include({ reason: 'request_invalid' });
+          expectNothingReached();
+        });
+
+        it('H-010 refuses two lines of which one is not a bearer token', async () => {
+          const lines = [authorization(), 'Authorization: Basic dTpw'];
+          expectRefusal(await send('GET', path, lines), 400, 'request_invalid');
+          expectRefusal(await send('GET', path, lines.reverse()), 400, 'request_invalid');
+          expectNothingReached();
+        });
+
+        it('H-014 refuses two tokens in one line', async () => {
+          expectRefusal(await send('GET', path, [`${authorization()}, ${owner}`]), 400, 'request_invalid');
+          expectNothingReached();
+        });
+
+        it('H-023, H-025 looks for a token in no other place', async () => {
+          const token = owner.slice('Bearer '.length);
+          const lines = [`Proxy-Authorization: ${owner}`, `Cookie: access_token=${token}`, `X-Access-Token: ${token}`];
+          expectRefusal(await send('GET', `${path}?access_token=${token}`, lines), 401, 'token_missing');
+          expectNothingReached();
+        });
+
+        it('H-027 takes no token from a trailer', async () => {
+          const head = requestBytes('POST', path, ['Transfer-Encoding: chunked', 'Trailer: authorization']);
+          expectRefusal(await exchange(envoy.port, `${head}0\r\n${authorization()}\r\n\r\n`), 401, 'token_missing');
+          expectNothingReached();
+        });
+
+        it('refuses a token of 33 kB without asking', async () => {
+          expect((await send('GET', path, [`Authorization: Bearer ${'a'.repeat(33_000)}`])).status).to.equal(431);
+          expectNothingReached();
+        });
+      });
+
+      describe('the account', () => {
+        it('is refused where the path names another one', async () => {
+          expectRefusal(await send('GET', otherPath, [authorization()]), 403, 'account_mismatch');
+          expectNothingReached();
+        });
+
+        it('is refused where the header x-account-id names another one', async () => {
+          expectRefusal(
+            await send('GET', '/api/subscriptions', [authorization(), 'X-Account-Id: acct2']),
+            403,
+            'account_mismatch',
+          );
+          expectNothingReached();
+        });
+
+        it('passes where the header x-account-id names it', async () => {
+          expect((await send('GET', '/api/subscriptions', [authorization(), 'X-Account-Id: acct1'])).status).to.equal(
+            200,
+          );
+          expect(headerValues(theOneOf(lab.upstream), 'x-account-id')).to.deep.equal(['acct1']);
+        });
+
+        for (const lines of [
+          ['X-Account-Id: acct1', 'x-account-id: acct1'],
+          ['x-account-id: acct1, acct2'],
+          ['x-account-id:'],
+        ]) {
+          it(`is refused where the header is ambiguous: ${JSON.stringify(lines)}`, async () => {
+            expectRefusal(await send('GET', '/api/subscriptions', [authorization(), ...lines]), 400, 'request_invalid');
+            expectNothingReached();
+          });
+        }
+
+        it('is refused by Envoy where the header is spelt with an underscore', async () => {
+          expect((await send('GET', '/api/subscriptions', [authorization(), 'x_account_id: acct2'])).status).to.equal(
+            400,
+          );
+          expectNothingReached();
+        });
+
+        it('is refused where the query names another one', async () => {
+          const target = '/api/subscriptions?account_id=acct2';
+          expectRefusal(await send('GET', target, [authorization()]), 403, 'account_mismatch');
+          expectNothingReached();
+        });
+      });
+
+      describe('HTTP/2', () => {
+        it('passes a request to an upstream that speaks HTTP/1.1', async () => {
+          const answer = await http2Exchange(envoy.port, { headers: { ':path': path, authorization: owner } });
+          expect(answer.status).to.equal(200);
+          const request = theOneOf(lab.upstream);
+          expect(request).to.include({ httpVersion: '1.1', method: 'GET', path });
+          expect(ownedFields(request)).to.deep.equal(identity);
+        });
+
+        it('refuses a request without a token', async () => {
+          expectRefusal(await http2Exchange(envoy.port, { headers: { ':path': path } }), 401, 'token_missing');
+          expectNothingReached();
+        });
+
+        it('R-009 closes the connection on an extended CONNECT', async () => {
+          const connect = [
+            [':method', 'CONNECT'],
+            [':protocol', 'websocket'],
+          ] as const;
+          const fields = [...connect, ...http2Fields(path).slice(1), ['authorization', owner]] as const;
+          expect((await rawHttp2Exchange(envoy.port, fields)).status).to.equal(0);
+          expectNothingReached();
+        });
+      });
+
+      describe('gRPC', () => {
+        it('passes a unary call to an upstream that speaks HTTP/2', async () => {
+          const answer = await unaryCall(envoy.port, `${path}/List`, owner);
+          expect(answer).to.include({ code: 0 });
+          const request = theOneOf(lab.upstream);
+          expect(request).to.include({ httpVersion: '2.0', method: 'POST', path: `${path}/List` });
+          expect(ownedFields(request)).to.deep.equal(identity);
+          expect(JSON.parse(answer.message)).to.deep.include({ path: `${path}/List` });
+        });
+
+        const refusals = [
+          { name: 'no token', target: path, authorization: undefined, code: 16, reason: 'token_missing' },
+          { name: 'another account', target: otherPath, authorization: 'owner', code: 7, reason: 'account_mismatch' },
+          {
+            name: 'an account outside the grammar',
+            target: '/api/subscriptions/a!b',
+            authorization: 'owner',
+            code: 13,
+            reason: 'request_invalid',
+          },
+        ] as const;
+        for (const { name, target, authorization, code, reason } of refusals) {
+          it(`answers a call with ${name} with status ${code}`, async () => {
+            const answer = await unaryCall(envoy.port, `${target}/List`, authorization && owner);
+            expect(answer.code).to.equal(code);
+            expect(JSON.parse(answer.message)).to.include({ reason });
+            expectNothingReached();
+          });
+        }
+
+        it('P-063 answers a call to a service outside the protected path with status 12', async () => {
+          expect((await unaryCall(envoy.port, '/pkg.Service/Method', owner)).code).to.equal(12);
+          expectNothingReached();
+        });
+      });
+
+      describe('upgrades', () => {
+        const upgrade = [
+          'Connection: Upgrade',
+          'Upgrade: websocket',
+          'Sec-WebSocket-Version: 13',
+          'Sec-WebSocket-Key: eA==',
+        ];
+
+        it('are refused as shipped, with and without a token', async () => {
+          expect((await send('GET', path, [...upgrade, authorization()])).status).to.equal(403);
+          expect((await send('GET', path, upgrade)).status).to.equal(403);
+          expect((await send('GET', '/open', upgrade)).status).to.equal(403);
+          expectNothingReached();
+        });
+
+        it('R-007 are checked first where websockets are switched on', async () => {
+          expectRefusal(await exchange(withWebsockets.port, requestBytes('GET', path, upgrade)), 401, 'token_missing');
+          expectRefusal(
+            await exchange(withWebsockets.port, requestBytes('GET', otherPath, [...upgrade, authorization()])),
+            403,
+            'account_mismatch',
+          );
+          expectNothingReached();
+        });
+
+        it('pass with a token where websockets are switched on, with our headers', async () => {
+          const answer = await exchange(withWebsockets.port, requestBytes('GET', path, [...upgrade, authorization()]));
+          expect(answer.status).to.equal(101);
+          expect(ownedFields(theOneOf(lab.upstream))).to.deep.equal(identity);
+        });
+
+        it('to h2c are not passed on: the request is answered as it stands', async () => {
+          const lines = [
+            'Connection: Upgrade, HTTP2-Settings',
+            'Upgrade: h2c',
+            'HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA',
+          ];
+          expect((await send('GET', path, [...lines, authorization()])).status).to.equal(200);
+          const names = theOneOf(lab.upstream).headers.map(([name]) => name.toLowerCase());
+          expect(names).not.to.include.members(['upgrade', 'http2-settings', 'connection']);
+        });
+      });
+
+      describe('framing', () => {
+        const broken = [
+          {
+            name: 'Content-Length beside Transfer-Encoding',
+            lines: ['Content-Length: 4', 'Transfer-Encoding: chunked'],
+            status: 400,
+          },
+          { name: 'two lengths', lines: ['Content-Length: 0', 'Content-Length: 5'], status: 400 },
+          { name: 'an unknown transfer coding', lines: ['Transfer-Encoding: xchunked'], status: 501 },
+        ];
+        for (const { name, lines, status } of broken) {
+          it(`refuses ${name}`, async () => {
+            const bytes = `${requestBytes('POST', path, [authorization(), ...lines])}0\r\n\r\n`;
+            expect((await exchange(envoy.port, bytes)).status).to.equal(status);
+            expectNothingReached();
+          });
+        }
+
+        it('refuses HTTP/1.0', async () => {
+          const bytes = requestBytes('GET', path, [authorization()]).replace('HTTP/1.1', 'HTTP/1.0');
+          expect((await exchange(envoy.port, bytes)).status).to.equal(426);
+          expectNothingReached();
+        });
+      });
+
+      describe('the request id', () => {
+        it('is Envoy’s, not the client’s, and the same in the answer, its body and both logs', async () => {
+          const answer = await send('GET', path, ['x-request-id: chosen']);
+          expectRefusal(answer, 401, 'token_missing');
+          const [id = ''] = headerValues(answer, 'x-request-id');
+          expect(id).to.match(/^[0-9a-f-]{36}$/);
+          expect(await envoy.accessLogLine(id)).to.include({ status: 401, reason: 'token_missing' });
+          expect(await lab.service.logLine(id)).to.include({ decision: 'deny', reason: 'token_missing' });
+        });
+
+        it('is the one that the upstream gets', async () => {
+          const answer = await send('GET', path, [authorization()]);
+          const ids = headerValues(answer, 'x-request-id');
+          expect(ids).to.have.length(1);
+          expect(headerValues(theOneOf(lab.upstream), 'x-request-id')).to.deep.equal(ids);
+        });
+      });
+    });
+  }
+});
+
+function http2Fields(target: string): [string, string][] {
+  return [
+    [':method', 'GET'],
+    [':scheme', 'http'],
+    [':authority', 'api.test'],
+    [':path', target],
+  ];
+}
+
+/** A unary call as a gRPC client makes it; the message of a failure is the text of its status. */
+function unaryCall(
+  port: number,
+  target: string,
+  authorization: string | undefined,
+): Promise<{ code: number; message: string }> {
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+  const metadata = new Metadata();
+  if (authorization !== undefined) metadata.set('authorization', authorization);
+  const asIs = (bytes: Buffer): Buffer => bytes;
+  return new Promise(resolve => {
+    const deadline = Date.now() + 5000;
+    const done = (error: ServiceError | null, message?: Buffer): void => {
+      client.close();
+      resolve(error === null ? { code: 0, message: String(message) } : { code: error.code, message: error.details });
+    };
+    client.makeUnaryRequest(target, asIs, asIs, Buffer.alloc(0), metadata, { deadline }, done);
+  });
+}

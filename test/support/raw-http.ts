@@ -1,0 +1,267 @@
+// HTTP clients that send exactly what a test says, byte for byte, and report what came back or how the connection ended.
+// No client library stands between: most of them refuse to send what an attacker would.
+import { once } from 'node:events';
+import * as http2 from 'node:http2';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export type HeaderField = readonly [name: string, value: string];
+
+export interface HttpAnswer {
+  /** 0 where the connection ended without an answer. */
+  readonly status: number;
+  readonly headers: readonly HeaderField[];
+  readonly body: string;
+}
+
+/** The values of a header, in order; the name's case does not matter. */
+export function headerValues(answer: Pick<HttpAnswer, 'headers'>, name: string): string[] {
+  return answer.headers.filter(([key]) => key.toLowerCase() === name.toLowerCase()).map(([, value]) => value);
+}
+
+const noAnswer: HttpAnswer = { status: 0, headers: [], body: '' };
+const answerTimeoutMs = 10_000;
+
+/** Sends the bytes (latin1) on a connection of its own and reads one HTTP/1.1 answer, past any `100 Continue`. */
+export async function exchange(port: number, bytes: string): Promise<HttpAnswer> {
+  const socket = connect({ host: '127.0.0.1', port });
+  try {
+    await once(socket, 'connect');
+    socket.write(bytes, 'latin1');
+    return await readAnswer(socket, bytes.startsWith('HEAD '));
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** The bytes (latin1) of a request whose header lines stand as given, after `Host`. */
+export function requestBytes(method: string, target: string, lines: readonly string[] = [], body = ''): string {
+  const length = body === '' ? [] : [`Content-Length: ${body.length}`];
+  return [`${method} ${target} HTTP/1.1`, 'Host: api.test', ...lines, ...length, '', body].join('\r\n');
+}
+
+async function readAnswer(socket: Socket, headOnly: boolean): Promise<HttpAnswer> {
+  let received = '';
+  let ended = false;
+  socket.setEncoding('latin1');
+  socket.setTimeout(answerTimeoutMs, () => socket.destroy(new Error(`no answer within ${answerTimeoutMs} ms`)));
+  const parsed = () => parseAnswer(received, ended, headOnly);
+  return new Promise((resolve, reject) => {
+    const settle = (): void => {
+      const answer = parsed();
+      if (answer !== undefined) resolve(answer);
+    };
+    socket.on('data', (text: string) => {
+      received += text;
+      settle();
+    });
+    socket.on('close', () => {
+      ended = true;
+      settle();
+    });
+    // A reset is one of the ways in which a server refuses; what had arrived before it still counts.
+    socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? undefined : reject(error)));
+  });
+}
+
+function parseAnswer(text: string, ended: boolean, headOnly: boolean): HttpAnswer | undefined {
+  const end = text.indexOf('\r\n\r\n');
+  if (end === -1) return ended ? noAnswer : undefined;
+  const [statusLine = '', ...lines] = text.slice(0, end).split('\r\n');
+  const status = Number(statusLine.split(' ')[1]);
+  const rest = text.slice(end + 4);
+  if (status === 100) return parseAnswer(rest, ended, headOnly);
+  const headers = lines.map((line): HeaderField => {
+    const colon = line.indexOf(':');
+    return [line.slice(0, colon), line.slice(colon + 1).trim()];
+  });
+  const answer = { status, headers, body: '' };
+  if (headOnly || status === 101 || status === 204 || status === 304) return answer;
+  if (headerValues(answer, 'transfer-encoding').includes('chunked')) {
+    const body = dechunked(rest);
+    return body === undefined && !ended ? undefined : { ...answer, body: utf8(body ?? rest) };
+  }
+  const length = Number(headerValues(answer, 'content-length')[0] ?? Number.POSITIVE_INFINITY);
+  return rest.length < length && !ended ? undefined : { ...answer, body: utf8(rest.slice(0, length)) };
+}
+
+function dechunked(text: string): string | undefined {
+  let body = '';
+  let at = 0;
+  for (;;) {
+    const lineEnd = text.indexOf('\r\n', at);
+    if (lineEnd === -1) return undefined;
+    const size = Number.parseInt(text.slice(at, lineEnd), 16);
+    if (size === 0) return body;
+    if (text.length < lineEnd + 4 + size) return undefined;
+    body += text.slice(lineEnd + 2, lineEnd + 2 + size);
+    at = lineEnd + 4 + size;
+  }
+}
+
+function utf8(latin1: string): string {
+  return Buffer.from(latin1, 'latin1').toString('utf8');
+}
+
+export interface Http2Request {
+  readonly headers: http2.OutgoingHttpHeaders;
+  readonly body?: Buffer | string;
+  readonly trailers?: http2.OutgoingHttpHeaders;
+}
+
+export interface Http2Answer extends HttpAnswer {
+  readonly bodyBytes: Buffer;
+  readonly trailers: readonly HeaderField[];
+}
+
+/** One request over HTTP/2 with prior knowledge, on a connection of its own. */
+export async function http2Exchange(port: number, request: Http2Request): Promise<Http2Answer> {
+  const session = http2.connect(`http://127.0.0.1:${port}`);
+  try {
+    const fields: http2.OutgoingHttpHeaders = { ':authority': 'api.test', ...request.headers };
+    const hasBody = request.body !== undefined || request.trailers !== undefined;
+    const stream = session.request(fields, { endStream: !hasBody, waitForTrailers: request.trailers !== undefined });
+    stream.on('wantTrailers', () => stream.sendTrailers(request.trailers ?? {}));
+    let headers: HeaderField[] = [];
+    let trailers: HeaderField[] = [];
+    stream.on('response', (_: unknown, __: unknown, raw: unknown) => (headers = pairs(raw)));
+    stream.on('trailers', (_: unknown, __: unknown, raw: unknown) => (trailers = pairs(raw)));
+    const chunks: Buffer[] = [];
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+    // A refusal may close the connection in any of the ways that HTTP/2 has; that is an answer too.
+    const over = Promise.race([once(stream, 'close'), once(session, 'error')]).catch(() => undefined);
+    session.on('error', () => undefined);
+    if (hasBody) stream.end(request.body ?? '');
+    await Promise.race([over, timeout()]);
+    const status = Number(headers.find(([name]) => name === ':status')?.[1] ?? 0);
+    const bodyBytes = Buffer.concat(chunks);
+    return { status, headers, body: bodyBytes.toString('utf8'), bodyBytes, trailers };
+  } finally {
+    session.destroy();
+  }
+}
+
+async function timeout(): Promise<never> {
+  await delay(answerTimeoutMs, undefined, { ref: false });
+  throw new Error(`no answer within ${answerTimeoutMs} ms`);
+}
+
+// Node gives the list of names and values, alternating, which keeps what an object would merge.
+function pairs(raw: unknown): HeaderField[] {
+  const list = Array.isArray(raw) ? raw.map(String) : [];
+  const fields: HeaderField[] = [];
+  for (let i = 0; i + 1 < list.length; i += 2) fields.push([list[i] ?? '', list[i + 1] ?? '']);
+  return fields;
+}
+
+/**
+ * One HTTP/2 request whose header fields are written as given: repeated names, upper case, any pseudo header, in any order.
+ * Only the status and the body of the answer are read.
+ */
+export async function rawHttp2Exchange(
+  port: number,
+  fields: readonly HeaderField[],
+): Promise<Pick<HttpAnswer, 'status' | 'body'>> {
+  const socket = connect({ host: '127.0.0.1', port });
+  try {
+    await once(socket, 'connect');
+    socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
+    socket.write(frame(frameType.settings, 0, 0, Buffer.alloc(0)));
+    const block = Buffer.concat(
+      fields.flatMap(([name, value]) => [Buffer.of(0), hpackString(name), hpackString(value)]),
+    );
+    socket.write(frame(frameType.headers, flagEndHeaders | flagEndStream, 1, block));
+    return await readHttp2Answer(socket);
+  } finally {
+    socket.destroy();
+  }
+}
+
+// RFC 9113 section 6.
+const frameType = { data: 0, headers: 1, rstStream: 3, settings: 4, goaway: 7 } as const;
+const flagEndStream = 0x1;
+const flagEndHeaders = 0x4;
+
+function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+// A string literal without Huffman coding (RFC 7541 section 5.2).
+function hpackString(text: string): Buffer {
+  const bytes = Buffer.from(text, 'latin1');
+  if (bytes.length < 127) return Buffer.concat([Buffer.of(bytes.length), bytes]);
+  const length = [127];
+  let rest = bytes.length - 127;
+  for (; rest >= 128; rest = Math.floor(rest / 128)) length.push((rest % 128) + 128);
+  return Buffer.concat([Buffer.from([...length, rest]), bytes]);
+}
+
+function readHttp2Answer(socket: Socket): Promise<Pick<HttpAnswer, 'status' | 'body'>> {
+  let received = Buffer.alloc(0);
+  let status = 0;
+  let body = '';
+  socket.setTimeout(answerTimeoutMs, () => socket.destroy(new Error(`no answer within ${answerTimeoutMs} ms`)));
+  return new Promise((resolve, reject) => {
+    socket.on('data', (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk]);
+      while (received.length >= 9 && received.length >= 9 + received.readUIntBE(0, 3)) {
+        const length = received.readUIntBE(0, 3);
+        const type = received.readUInt8(3);
+        const flags = received.readUInt8(4);
+        const payload = received.subarray(9, 9 + length);
+        received = received.subarray(9 + length);
+        if (type === frameType.headers && status === 0) status = hpackStatus(payload);
+        if (type === frameType.data) body += payload.toString('utf8');
+        const last = (type === frameType.headers || type === frameType.data) && (flags & flagEndStream) !== 0;
+        if (last || type === frameType.rstStream || type === frameType.goaway) resolve({ status, body });
+      }
+    });
+    socket.on('close', () => resolve({ status, body }));
+    socket.on('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'ECONNRESET' ? resolve({ status, body }) : reject(error),
+    );
+  });
+}
+
+const staticStatus = new Map([
+  [8, 200],
+  [9, 204],
+  [10, 206],
+  [11, 304],
+  [12, 400],
+  [13, 404],
+  [14, 500],
+]);
+
+// `:status` stands first in an answer: an entry of the static table, or a literal with the name from there (RFC 7541 appendix A).
+function hpackStatus(block: Buffer): number {
+  const first = block.readUInt8(0);
+  if (first >= 0x80) return staticStatus.get(first & 0x7f) ?? Number.NaN;
+  const length = block.readUInt8(1);
+  const value = block.subarray(2, 2 + (length & 0x7f));
+  return Number(length >= 0x80 ? huffmanDigits(value) : value.toString('latin1'));
+}
+
+// RFC 7541 appendix B, digits only: 0, 1 and 2 have five bits, the others six.
+function huffmanDigits(bytes: Buffer): string {
+  const bits = Array.from(bytes, byte => byte.toString(2).padStart(8, '0')).join('');
+  let digits = '';
+  let at = 0;
+  while (at + 5 <= bits.length) {
+    const five = Number.parseInt(bits.slice(at, at + 5), 2);
+    const six = Number.parseInt(bits.slice(at, at + 6), 2);
+    if (five <= 2) {
+      digits += five;
+      at += 5;
+    } else if (six >= 0b011001 && six <= 0b011111) {
+      digits += six - 0b011001 + 3;
+      at += 6;
+    } else break;
+  }
+  return digits;
+}

@@ -1,0 +1,124 @@
+// The built product as a process of its own, as an operator runs it: `node dist/main.js serve --config FILE`.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { stringify } from 'yaml';
+
+/** One line of the product's log. */
+export type LogLine = Readonly<Record<string, unknown>>;
+
+export interface ServiceProcess {
+  readonly pid: number;
+  /** Where Envoy asks: `127.0.0.1:PORT` or `unix:PATH`, as the configuration of Envoy's cluster needs it. */
+  readonly address: string;
+  readonly adminPort: number;
+  log(): readonly LogLine[];
+  /** The line of one check, waited for. */
+  logLine(requestId: string): Promise<LogLine>;
+  /** Everything written to standard error. */
+  errorLog(): string;
+  /** SIGTERM; the exit code. */
+  stop(): Promise<number | null>;
+  /** SIGKILL. */
+  kill(): Promise<void>;
+  /** SIGSTOP: the process is there and answers nothing. */
+  pause(): void;
+  /** SIGCONT. */
+  resume(): void;
+}
+
+const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+
+export interface ServiceProcessOptions {
+  /** Whether to wait until it is ready, which needs keys; true if not given. */
+  readonly ready?: boolean;
+}
+
+/** Writes the configuration to a file and runs the product with it; ports may be 0. */
+export async function startServiceProcess(
+  config: Readonly<Record<string, unknown>>,
+  { ready = true }: ServiceProcessOptions = {},
+): Promise<ServiceProcess> {
+  await access(main).catch(cause => {
+    throw new Error('dist/main.js is missing: npm run build makes it', { cause });
+  });
+  const directory = await mkdtemp(join(tmpdir(), 'account-authz-'));
+  const file = join(directory, 'config.yaml');
+  await writeFile(file, stringify(config));
+  const child = spawn(process.execPath, [main, 'serve', '--config', file], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const kill = (): boolean => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const exited = once(child, 'exit').then(async ([code]) => {
+    process.off('exit', kill);
+    await rm(directory, { recursive: true, force: true });
+    return code as number | null;
+  });
+
+  const lines: LogLine[] = [];
+  let errors = '';
+  let rest = '';
+  const waiting = new Map<(line: LogLine) => boolean, (line: LogLine) => void>();
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    const complete = (rest + text).split('\n');
+    rest = complete.pop() ?? '';
+    for (const line of complete.map((json): LogLine => JSON.parse(json))) {
+      lines.push(line);
+      for (const [isWanted, resolve] of waiting) if (isWanted(line)) resolve(line);
+    }
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  const line = (isWanted: (line: LogLine) => boolean): Promise<LogLine> => {
+    const written = lines.find(isWanted);
+    return written === undefined ? new Promise(resolve => waiting.set(isWanted, resolve)) : Promise.resolve(written);
+  };
+  const ended = exited.then(code => {
+    throw new Error(
+      `the service has ended with ${code}:\n${errors}${lines.map(each => JSON.stringify(each)).join('\n')}`,
+    );
+  });
+  ended.catch(() => undefined);
+
+  const serving = await Promise.race([line(each => each.msg === 'serving'), ended]);
+  const ports = serving.ports as { listen: number; admin: number };
+  if (ready) await Promise.race([untilReady(ports.admin), ended]);
+  // A test that fails before it can stop the service must not keep the run from ending, and the end kills the service.
+  child.unref();
+  for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();
+  const listen = String(config.listen);
+  return {
+    pid: child.pid ?? 0,
+    address: listen.startsWith('unix:') ? listen : `127.0.0.1:${ports.listen}`,
+    adminPort: ports.admin,
+    log: () => lines,
+    logLine: requestId => line(each => each.requestId === requestId),
+    errorLog: () => errors,
+    stop() {
+      child.ref();
+      child.kill('SIGTERM');
+      return exited;
+    },
+    async kill() {
+      child.ref();
+      kill();
+      await exited;
+    },
+    pause: () => process.kill(child.pid ?? 0, 'SIGSTOP'),
+    resume: () => process.kill(child.pid ?? 0, 'SIGCONT'),
+  };
+}
+
+// Readiness can only be asked for.
+async function untilReady(adminPort: number): Promise<void> {
+  for (;;) {
+    const { status } = await fetch(`http://127.0.0.1:${adminPort}/readyz`);
+    if (status === 200) return;
+    await delay(20);
+  }
+}
