@@ -1,0 +1,333 @@
+// The keys of one issuer while the process runs: performs what key-set-state.ts decides (fetches, timers, waiting callers).
+// The only place in keys/ with a clock; tests bring their own.
+import {
+  type KeySet,
+  maxKidLength,
+  parseKeySet,
+  type SkippedKey,
+  type SkippedKeyReason,
+  type VerificationKey,
+} from './jwks.ts';
+import { createKeySeed, type KeySeed } from './key-seed.ts';
+import {
+  createKeySetState,
+  isUsable,
+  type KeyLookup,
+  type KeySetEffect,
+  type KeySetEvent,
+  nextWakeMs,
+  reduce,
+  usableKey,
+} from './key-set-state.ts';
+import { createKeySource, type IssuerKeySettings, type Validator } from './key-source.ts';
+import type { ProxySettings } from './key-transport.ts';
+
+export type { KeyLookup } from './key-set-state.ts';
+export type { ProxySettings } from './key-transport.ts';
+
+/** The `keys` section of the configuration. */
+export interface KeySettings {
+  readonly refreshSeconds: number;
+  readonly maxAgeSeconds: number;
+  readonly cooldownSeconds: number;
+  readonly timeoutSeconds: number;
+  readonly cacheDirectory?: string | undefined;
+}
+
+export interface KeyRingStatus {
+  readonly issuer: string;
+  /** `loading`: never had a set; `stale`: not confirmed for maxAgeSeconds, so not used. */
+  readonly state: 'loading' | 'usable' | 'stale';
+  /** Keys that are usable now. */
+  readonly keys: number;
+  /** Since the start of the fetch that confirmed the set. */
+  readonly ageSeconds: number | undefined;
+  readonly lastResult: 'success' | 'failure' | undefined;
+  readonly lastProblem: string | undefined;
+  readonly kids: readonly string[];
+}
+
+export interface KeyRing {
+  readonly issuer: string;
+  /** The key under this kid if it is usable now (set within maxAgeSeconds): synchronous, for the verified-token cache. */
+  current(kid: string): VerificationKey | undefined;
+  /** Synchronous whenever the answer is known now; a promise (at most 150 ms) only while an early refresh decides. Never rejects. */
+  find(kid: string): KeyLookup | Promise<KeyLookup>;
+  status(): KeyRingStatus;
+  /** Resolves once started and does not wait for the issuer; rejects only where a jwksFile is missing or broken, see isKeyFileError. */
+  start(): Promise<void>;
+  /** Aborts a fetch in flight and answers every waiting caller `unavailable`. Known keys stay findable until they are too old. */
+  stop(): Promise<void>;
+}
+
+/** Told of what happens; a hook that throws is ignored. */
+export interface KeyRingObserver {
+  onRefresh(event: {
+    readonly issuer: string;
+    readonly result: 'success' | 'failure';
+    readonly problem: string | undefined;
+    readonly keys: number;
+    readonly skipped: number;
+  }): void;
+  /** The set has become usable: the first one, or the first after it was too old. */
+  onUsable(issuer: string): void;
+  onWarning(event: { readonly issuer: string; readonly problem: string }): void;
+}
+
+export interface KeyRingOptions {
+  readonly issuer: IssuerKeySettings;
+  readonly keys: KeySettings;
+  readonly observer: KeyRingObserver;
+  readonly proxy?: ProxySettings;
+  readonly monotonicNow?: () => number;
+  readonly wallNow?: () => number;
+  readonly random?: () => number;
+}
+
+const waitMs = 150;
+const maxWaiters = 1024;
+const maxUnknownKids = 1024;
+// setTimeout takes 31 bits; a timer that fires early finds nothing due and is set again.
+const maxTimerMs = 2 ** 31 - 1;
+
+const keyFileErrorCode = 'ERR_KEY_FILE';
+
+/** True for the rejection of `start` over a jwksFile that is missing or broken: a misconfiguration, not a fault. */
+export function isKeyFileError(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === keyFileErrorCode;
+}
+
+interface Waiting {
+  readonly promise: Promise<KeyLookup>;
+  readonly resolve: (lookup: KeyLookup) => void;
+}
+
+export function createKeyRing(options: KeyRingOptions): KeyRing {
+  const { keys: settings, proxy = {} } = options;
+  const { monotonicNow = () => performance.now(), wallNow = Date.now, random = Math.random } = options;
+  const { issuer, algorithms } = options.issuer;
+  const source = createKeySource(options.issuer, settings.timeoutSeconds * 1000, proxy);
+  const seed = toSeed(options.issuer, settings.cacheDirectory, `${source.kind} ${source.place}`);
+  const tell = createTeller(issuer, options.observer);
+
+  let state = createKeySetState({
+    refreshMs: settings.refreshSeconds * 1000,
+    maxAgeMs: settings.maxAgeSeconds * 1000,
+    cooldownMs: settings.cooldownSeconds * 1000,
+    waitMs,
+    maxWaiters,
+    maxUnknownKids,
+  });
+  const waiting = new Map<string, Waiting>();
+  let inFlight: { readonly controller: AbortController; readonly done: Promise<void> } | undefined;
+  let saving: Promise<void> = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+  let timerMs: number | undefined;
+  let unwatch: (() => void) | undefined;
+  let confirmed: { readonly validator: Validator | undefined; readonly keySet: KeySet } | undefined;
+
+  function step(event: KeySetEvent): readonly KeySetEffect[] {
+    const nowMs = monotonicNow();
+    const wasUsable = isUsable(state, nowMs);
+    const next = reduce(state, event, nowMs);
+    state = next.state;
+    for (const effect of next.effects) perform(effect);
+    setTimer(nowMs);
+    if (!wasUsable && isUsable(state, nowMs)) tell.usable();
+    return next.effects;
+  }
+
+  function perform(effect: KeySetEffect): void {
+    switch (effect.kind) {
+      case 'fetch': {
+        const controller = new AbortController();
+        inFlight = { controller, done: runFetch(effect.fetch, controller.signal) };
+        return;
+      }
+      case 'abort':
+        inFlight?.controller.abort();
+        return;
+      case 'answer':
+        waiting.get(effect.kid)?.resolve(effect.lookup);
+        waiting.delete(effect.kid);
+        return;
+    }
+  }
+
+  function setTimer(nowMs: number): void {
+    const wakeMs = nextWakeMs(state);
+    if (wakeMs !== timerMs) {
+      clearTimeout(timer);
+      timerMs = wakeMs;
+      const delayMs = wakeMs === undefined ? undefined : Math.min(Math.max(Math.ceil(wakeMs - nowMs), 1), maxTimerMs);
+      timer = delayMs === undefined ? undefined : setTimeout(wake, delayMs);
+    }
+    // A refresh to come must not keep a process alive; a caller who waits may.
+    if (state.waiters.length === 0) timer?.unref();
+    else timer?.ref();
+  }
+
+  function wake(): void {
+    timerMs = undefined;
+    step({ kind: 'woken' });
+  }
+
+  async function runFetch(fetch: number, signal: AbortSignal): Promise<void> {
+    const startedWallMs = wallNow();
+    const result = await source.read(signal, confirmed?.validator);
+    const read = result.kind === 'body' ? await parseKeySet(result.bytes, algorithms, state.keys) : result;
+    if (signal.aborted) return;
+    const jitter = random();
+    switch (read.kind) {
+      case 'keySet':
+        confirmed = { keySet: read, validator: result.kind === 'body' ? result.validator : undefined };
+        step({ kind: 'fetched', fetch, keys: read.keys, jitter });
+        break;
+      case 'notModified':
+        step({ kind: 'notModified', fetch, jitter });
+        break;
+      case 'problem':
+        step({ kind: 'failed', fetch, problem: read.problem, jitter });
+        break;
+    }
+    const skipped = 'skipped' in read ? read.skipped : [];
+    if (read.kind !== 'notModified') tell.skipped(skipped);
+    tell.refresh(state.lastResult ?? 'failure', state.lastProblem, usableKeys(), skipped.length);
+    if (read.kind !== 'problem') saveSeed(startedWallMs);
+  }
+
+  function saveSeed(confirmedWallMs: number): void {
+    if (seed === undefined || confirmed === undefined) return;
+    const { publicJwks } = confirmed.keySet;
+    saving = saving.then(async () => tell.seed(await seed.save(publicJwks, confirmedWallMs)));
+  }
+
+  async function loadSeed(): Promise<void> {
+    const loaded = await seed?.load();
+    if (loaded === undefined || loaded.kind === 'none') return;
+    if (loaded.kind === 'problem') return tell.seed(loaded.problem);
+    const ageMs = wallNow() - loaded.confirmedWallMs;
+    step({ kind: 'seeded', keys: loaded.keySet.keys, ageMs });
+    if (state.confirmedMs === undefined) tell.seed(`seed not used: ${ageMs < 0 ? 'from the future' : 'too old'}`);
+  }
+
+  function usableKeys(): number {
+    return isUsable(state, monotonicNow()) ? state.keys.size : 0;
+  }
+
+  function find(kid: string): KeyLookup | Promise<KeyLookup> {
+    const key = usableKey(state, kid, monotonicNow());
+    if (key !== undefined) return { kind: 'key', key };
+    // No set ever holds a longer one, so nobody has to be asked, and nothing of it is kept.
+    if (kid.length > maxKidLength) return { kind: 'unknown' };
+    const known = waiting.get(kid);
+    if (known !== undefined) return known.promise;
+    const answer = step({ kind: 'asked', kid }).find(effect => effect.kind === 'answer' && effect.kid === kid);
+    if (answer?.kind === 'answer') return answer.lookup;
+    const asker = createWaiting();
+    waiting.set(kid, asker);
+    return asker.promise;
+  }
+
+  async function stop(): Promise<void> {
+    step({ kind: 'stopped' });
+    unwatch?.();
+    await inFlight?.done;
+    await saving;
+  }
+
+  return {
+    issuer,
+    current: kid => usableKey(state, kid, monotonicNow()),
+    find,
+    status() {
+      const nowMs = monotonicNow();
+      const held = isUsable(state, nowMs) ? 'usable' : 'stale';
+      return {
+        issuer,
+        state: state.confirmedMs === undefined ? 'loading' : held,
+        keys: usableKeys(),
+        ageSeconds: state.confirmedMs === undefined ? undefined : (nowMs - state.confirmedMs) / 1000,
+        lastResult: state.lastResult,
+        lastProblem: state.lastProblem,
+        kids: [...state.keys.keys()],
+      };
+    },
+    async start() {
+      if (state.phase !== 'new') return;
+      await loadSeed();
+      // Nothing to do for it: stopped while the seed was read.
+      if (step({ kind: 'started' }).length === 0) return;
+      unwatch = source.watch(() => step({ kind: 'changed' }), tell.watch);
+      if (source.kind !== 'jwksFile') return;
+      await inFlight?.done;
+      if (state.lastResult !== 'failure') return;
+      await stop();
+      const message = `jwksFile of ${issuer}: ${state.lastProblem ?? 'not read'}: ${source.place}`;
+      throw Object.assign(new Error(message), { code: keyFileErrorCode });
+    },
+    stop,
+  };
+}
+
+function toSeed(issuer: IssuerKeySettings, cacheDirectory: string | undefined, source: string): KeySeed | undefined {
+  // A file is there at the start or the start fails: a copy of it would only be older.
+  if (cacheDirectory === undefined || issuer.jwksFile !== undefined) return undefined;
+  return createKeySeed({ cacheDirectory, issuer: issuer.issuer, source, algorithms: issuer.algorithms });
+}
+
+function createWaiting(): Waiting {
+  let resolve: (lookup: KeyLookup) => void = () => undefined;
+  const promise = new Promise<KeyLookup>(settle => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+/** The observer, kept from hurting us; a warning that has not changed since the last time is not repeated. */
+function createTeller(issuer: string, observer: KeyRingObserver) {
+  const last = new Map<string, string | undefined>();
+  const quietly = (hook: () => void): void => {
+    try {
+      hook();
+    } catch {
+      // What watches the keys must not be able to stop them.
+    }
+  };
+  const warn = (topic: string, problem: string | undefined): void => {
+    const isNews = last.get(topic) !== problem;
+    last.set(topic, problem);
+    if (isNews && problem !== undefined) quietly(() => observer.onWarning({ issuer, problem }));
+  };
+  return {
+    refresh: (result: 'success' | 'failure', problem: string | undefined, keys: number, skipped: number) =>
+      quietly(() => observer.onRefresh({ issuer, result, problem, keys, skipped })),
+    usable: () => quietly(() => observer.onUsable(issuer)),
+    seed: (problem: string | undefined) => warn('seed', problem),
+    watch: (problem: string) => warn('watch', problem),
+    skipped: (keys: readonly SkippedKey[]) => warn('skipped', skippedWarning(keys)),
+  };
+}
+
+const maxNamedKeys = 5;
+const notForUs: ReadonlySet<SkippedKeyReason> = new Set([
+  'for another use',
+  'key type not supported',
+  'curve not supported',
+  'algorithm not allowed',
+]);
+
+/** One line that names the keys in which something is wrong; those that are simply for others are not worth a warning. */
+function skippedWarning(skipped: readonly SkippedKey[]): string | undefined {
+  const wrong = skipped.filter(({ reason }) => !notForUs.has(reason));
+  if (wrong.length === 0) return undefined;
+  const named = wrong
+    .slice(0, maxNamedKeys)
+    .map(({ kid, reason }) => `${reason} (kid ${JSON.stringify(shorten(kid))})`);
+  const more = wrong.length > maxNamedKeys ? ` and ${wrong.length - maxNamedKeys} more` : '';
+  return `keys not used: ${named.join(', ')}${more}`;
+}
+
+function shorten(kid: string | undefined): string | null {
+  return kid === undefined ? null : kid.slice(0, 64);
+}

@@ -1,0 +1,118 @@
+// The last good key set of one issuer on disk, for a start while the issuer is down. Bound to issuer and source, written
+// atomically, and read with the same strictness as an answer from the network. The wall clock alone spans a restart.
+import { createHash, randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { mkdir, open, rename, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
+import { type KeySet, maxKeySetBytes, type PublicJwk, parseKeySet } from './jwks.ts';
+
+export interface KeySeedSettings {
+  readonly cacheDirectory: string;
+  readonly issuer: string;
+  /** Kind and place of the source: another source is another seed. */
+  readonly source: string;
+  readonly algorithms: readonly string[];
+}
+
+export type LoadedSeed =
+  | { readonly kind: 'seed'; readonly keySet: KeySet; readonly confirmedWallMs: number }
+  | { readonly kind: 'none' }
+  | { readonly kind: 'problem'; readonly problem: string };
+
+export interface KeySeed {
+  /** What was written last, whatever its age. Never rejects. */
+  load(): Promise<LoadedSeed>;
+  /** Gives the problem where it could not be written. Never rejects. */
+  save(publicJwks: readonly PublicJwk[], confirmedWallMs: number): Promise<string | undefined>;
+}
+
+// The set is written as a string inside a string, which can double it.
+const maxSeedBytes = 2 * maxKeySetBytes + 16 * 1024;
+const seedVersion = 1;
+
+export function createKeySeed(settings: KeySeedSettings): KeySeed {
+  const { cacheDirectory, issuer, source, algorithms } = settings;
+  const name = `${createHash('sha256')
+    .update(JSON.stringify([issuer, source]))
+    .digest('hex')}.json`;
+  const path = join(cacheDirectory, name);
+  return {
+    async load() {
+      const bytes = await readSeedFile(path);
+      if (!(bytes instanceof Uint8Array)) return bytes;
+      const json = parseStrictJson(bytes);
+      if (json.kind === 'problem') return problem(json.problem);
+      if (!isJsonObject(json.value)) return problem('not a seed');
+      const fields = new Map(Object.entries(json.value));
+      const confirmedWallMs = fields.get('confirmedAt');
+      const jwks = fields.get('jwks');
+      if (fields.get('version') !== seedVersion || typeof jwks !== 'string') return problem('not a seed');
+      if (typeof confirmedWallMs !== 'number' || !Number.isSafeInteger(confirmedWallMs)) return problem('not a seed');
+      if (fields.get('issuer') !== issuer || fields.get('source') !== source)
+        return problem('of another issuer or source');
+      if (fields.get('digest') !== digestOf(jwks)) return problem('damaged');
+      const keySet = await parseKeySet(Buffer.from(jwks), algorithms);
+      return keySet.kind === 'problem' ? problem(keySet.problem) : { kind: 'seed', keySet, confirmedWallMs };
+    },
+    async save(publicJwks, confirmedWallMs) {
+      const jwks = JSON.stringify({ keys: publicJwks });
+      const confirmedAt = Math.floor(confirmedWallMs);
+      const seed = { version: seedVersion, issuer, source, confirmedAt, digest: digestOf(jwks), jwks };
+      try {
+        await mkdir(cacheDirectory, { recursive: true, mode: 0o700 });
+        await writeAtomically(path, JSON.stringify(seed));
+        return undefined;
+      } catch (error) {
+        return `seed not written: ${codeOf(error)}`;
+      }
+    },
+  };
+}
+
+async function readSeedFile(path: string): Promise<Uint8Array | LoadedSeed> {
+  try {
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      const stats = await file.stat();
+      if (!stats.isFile() || stats.size > maxSeedBytes) return problem('not a seed');
+      // Whoever can write here can name the keys that we trust: only ourselves.
+      if ((stats.mode & 0o022) !== 0 || stats.uid !== process.geteuid?.()) return problem('writable by others');
+      return await file.readFile();
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    const code = codeOf(error);
+    return code === 'ENOENT' || code === 'ENOTDIR' ? { kind: 'none' } : problem(`not readable: ${code}`);
+  }
+}
+
+async function writeAtomically(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  try {
+    const file = await open(temporary, 'wx', 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (error) {
+    await unlink(temporary).catch(() => undefined);
+    throw error;
+  }
+}
+
+function digestOf(jwks: string): string {
+  return createHash('sha256').update(jwks).digest('hex');
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown error';
+}
+
+function problem(word: string): LoadedSeed {
+  return { kind: 'problem', problem: `seed not used: ${word}` };
+}

@@ -1,0 +1,212 @@
+// Where the key set of one issuer comes from: a JWKS URL, a discovery document that names one, or a file.
+// Gives bytes or a named problem within one total time limit; what the bytes are worth is for jwks.ts to say.
+import { type FSWatcher, watch } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { keyUrlProblem } from '../config/key-url.ts';
+import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
+import { maxKeySetBytes } from './jwks.ts';
+import { createKeyTransport, type GetDocument, isLoopbackUrl, type ProxySettings } from './key-transport.ts';
+
+/** The part of an issuer's configuration that concerns its keys; one of the three sources is set. */
+export interface IssuerKeySettings {
+  readonly issuer: string;
+  readonly jwksUrl?: string | undefined;
+  readonly discoveryUrl?: string | undefined;
+  readonly jwksFile?: string | undefined;
+  readonly algorithms: readonly string[];
+  readonly caFile?: string | undefined;
+}
+
+/** What the last good answer said about itself, for asking whether it still holds (RFC 9110 section 13.1.2). */
+export interface Validator {
+  readonly url: string;
+  readonly etag: string;
+}
+
+export type SourceResult =
+  | { readonly kind: 'body'; readonly bytes: Uint8Array; readonly validator: Validator | undefined }
+  | { readonly kind: 'notModified' }
+  | { readonly kind: 'problem'; readonly problem: string };
+
+export interface KeySource {
+  readonly kind: 'jwksUrl' | 'discoveryUrl' | 'jwksFile';
+  /** The URL or path as configured. */
+  readonly place: string;
+  /** Never rejects; settles at once when the signal aborts. */
+  read(signal: AbortSignal, validator: Validator | undefined): Promise<SourceResult>;
+  /** Calls back when the source may have changed, until the function it returns is called. */
+  watch(onChange: () => void, onProblem: (problem: string) => void): () => void;
+}
+
+const settleMs = 50;
+
+/** Throws where no source is set: the configuration lets none such pass. */
+export function createKeySource(issuer: IssuerKeySettings, timeoutMs: number, proxy: ProxySettings): KeySource {
+  const { jwksUrl, discoveryUrl, jwksFile } = issuer;
+  if (jwksFile !== undefined) return createFileSource(jwksFile, timeoutMs);
+  const transport = createKeyTransport({ caFile: issuer.caFile, proxy, timeoutMs });
+  if (jwksUrl !== undefined) {
+    return {
+      kind: 'jwksUrl',
+      place: jwksUrl,
+      read: (signal, validator) =>
+        withinTime(timeoutMs, signal, limited => transport.use(limited, get => readKeySet(get, jwksUrl, validator))),
+      watch: () => () => undefined,
+    };
+  }
+  if (discoveryUrl === undefined) throw new Error('an issuer without a key source');
+  return {
+    kind: 'discoveryUrl',
+    place: discoveryUrl,
+    read: (signal, validator) =>
+      withinTime(timeoutMs, signal, limited =>
+        transport.use(limited, async get => {
+          const discovered = await readDiscovery(get, discoveryUrl, issuer.issuer);
+          return typeof discovered === 'string' ? readKeySet(get, discovered, validator) : discovered;
+        }),
+      ),
+    watch: () => () => undefined,
+  };
+}
+
+async function readKeySet(get: GetDocument, url: string, validator: Validator | undefined): Promise<SourceResult> {
+  const document = await get(url, validator?.url === url ? validator.etag : undefined);
+  if (document.kind !== 'body') return document;
+  const { bytes, etag } = document;
+  return { kind: 'body', bytes, validator: etag === undefined ? undefined : { url, etag } };
+}
+
+/** The jwks_uri of the metadata (OpenID Connect Discovery section 3, RFC 8414), or what is wrong with them. */
+async function readDiscovery(get: GetDocument, url: string, issuer: string): Promise<string | SourceResult> {
+  const document = await get(url);
+  if (document.kind === 'problem') return problem(`discovery: ${document.problem}`);
+  if (document.kind === 'notModified') return problem('discovery: status 304');
+  const json = parseStrictJson(document.bytes);
+  if (json.kind === 'problem') return problem(`discovery: ${json.problem}`);
+  const metadata = json.value;
+  if (!isJsonObject(metadata)) return problem('discovery: not an object');
+  // RFC 8414 section 3.3: identical to the issuer, or the metadata must not be used.
+  if (!Object.hasOwn(metadata, 'issuer') || metadata.issuer !== issuer) return problem('discovery: issuer differs');
+  const jwksUri = Object.hasOwn(metadata, 'jwks_uri') ? metadata.jwks_uri : undefined;
+  if (typeof jwksUri !== 'string') return problem('discovery: no jwks_uri');
+  if (keyUrlProblem(jwksUri) !== undefined) return problem('discovery: jwks_uri refused');
+  // Plain http passes for loopback, where only a document from loopback may point us to.
+  const isPlain = new URL(jwksUri).protocol === 'http:';
+  if (isPlain && !isLoopbackUrl(url)) return problem('discovery: jwks_uri refused');
+  return jwksUri;
+}
+
+function createFileSource(path: string, timeoutMs: number): KeySource {
+  return {
+    kind: 'jwksFile',
+    place: path,
+    read: signal => withinTime(timeoutMs, signal, () => readKeyFile(path)),
+    watch: (onChange, onProblem) => watchFile(path, onChange, onProblem),
+  };
+}
+
+async function readKeyFile(path: string): Promise<SourceResult> {
+  try {
+    // Before opening: a pipe would block until somebody writes to it.
+    if (!(await stat(path)).isFile()) return problem('not a regular file');
+    const file = await open(path, 'r');
+    try {
+      const buffer = Buffer.alloc(maxKeySetBytes + 1);
+      let size = 0;
+      while (size < buffer.length) {
+        const { bytesRead } = await file.read(buffer, size, buffer.length - size, size);
+        if (bytesRead === 0) break;
+        size += bytesRead;
+      }
+      if (size > maxKeySetBytes) return problem('body too large');
+      return { kind: 'body', bytes: buffer.subarray(0, size), validator: undefined };
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    return problem(fileProblem(error));
+  }
+}
+
+function fileProblem(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  switch (code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return 'no such file';
+    case 'EACCES':
+    case 'EPERM':
+      return 'file not readable';
+    default:
+      return 'file error';
+  }
+}
+
+// The directory, not the file: Kubernetes replaces a symbolic link beside it, and editors replace the file itself. Where the
+// platform does not tell, the background refresh reads the file anyway.
+function watchFile(path: string, onChange: () => void, onProblem: (problem: string) => void): () => void {
+  let settling: NodeJS.Timeout | undefined;
+  let watcher: FSWatcher | undefined;
+  let seen: string | undefined;
+  const compare = async (): Promise<void> => {
+    const signature = await signatureOf(path);
+    if (watcher === undefined || signature === seen) return;
+    seen = signature;
+    onChange();
+  };
+  try {
+    watcher = watch(dirname(path), { persistent: false }, () => {
+      clearTimeout(settling);
+      settling = setTimeout(compare, settleMs).unref();
+    });
+    watcher.on('error', () => onProblem('file watch ended'));
+  } catch {
+    onProblem('file watch not available');
+  }
+  return () => {
+    clearTimeout(settling);
+    watcher?.close();
+    watcher = undefined;
+  };
+}
+
+async function signatureOf(path: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeMs, ctimeMs } = await stat(path);
+    return [dev, ino, size, mtimeMs, ctimeMs].join(' ');
+  } catch (error) {
+    return fileProblem(error);
+  }
+}
+
+/** One limit over everything that `work` does; what does not listen to its signal is left behind. */
+async function withinTime(
+  timeoutMs: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<SourceResult>,
+): Promise<SourceResult> {
+  const controller = new AbortController();
+  let abort: (() => void) | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const ended = new Promise<SourceResult>(resolve => {
+    const end = (word: string) => () => {
+      resolve(problem(word));
+      controller.abort();
+    };
+    abort = end('stopped');
+    timer = setTimeout(end('timed out'), timeoutMs).unref();
+    signal.addEventListener('abort', abort);
+    if (signal.aborted) abort();
+  });
+  try {
+    return await Promise.race([ended, work(controller.signal)]);
+  } finally {
+    clearTimeout(timer);
+    if (abort !== undefined) signal.removeEventListener('abort', abort);
+  }
+}
+
+function problem(word: string): SourceResult {
+  return { kind: 'problem', problem: word };
+}

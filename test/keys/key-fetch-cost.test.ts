@@ -1,0 +1,49 @@
+// What a hostile issuer can cost: memory of a process that does nothing else, and time.
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { type IssuerFault, startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+
+interface Cost {
+  readonly problem: string;
+  readonly tookMs: number;
+  readonly megabytes: number;
+}
+
+const timeoutMs = 500;
+const maxMegabytes = 5;
+const faults: readonly (readonly [string, IssuerFault, string])[] = [
+  ['a body of 300 MB', { kind: 'huge' }, 'body too large'],
+  ['a body of 300 MB that says so', { kind: 'huge', declared: true }, 'body too large'],
+  ['K-013 a gzip bomb of 300 MB', { kind: 'gzipBomb' }, 'body too large'],
+  ['K-014 a body of a byte a second', { kind: 'drip' }, 'timed out'],
+];
+
+describe('what a key fetch costs', () => {
+  const costs: Cost[] = [];
+
+  before(async () => {
+    const good = await startTestIssuer();
+    const hostile: TestIssuer[] = [];
+    for (const [, fault] of faults) {
+      const issuer = await startTestIssuer({ keys: [{ kty: 'oct', k: 'x'.repeat(1_000) }] });
+      issuer.fault(fault);
+      hostile.push(issuer);
+    }
+    const script = fileURLToPath(new URL('fetch-cost.ts', import.meta.url));
+    const urls = [good, ...hostile].map(({ jwksUrl }) => jwksUrl);
+    const options = ['--expose-gc', '--import', 'tsx', script, String(timeoutMs), ...urls];
+    const { stdout } = await promisify(execFile)(process.execPath, options);
+    for (const line of stdout.trim().split('\n')) costs.push(JSON.parse(line));
+    await Promise.all([good, ...hostile].map(issuer => issuer.stop()));
+  });
+
+  faults.forEach(([name, , problem], i) => {
+    it(`${name}: ${problem}, in less than ${maxMegabytes} MB and within timeoutSeconds`, () => {
+      expect(costs[i]?.problem).to.equal(problem);
+      expect(costs[i]?.megabytes).to.be.below(maxMegabytes);
+      expect(costs[i]?.tookMs).to.be.below(timeoutMs + 300);
+    });
+  });
+});

@@ -1,0 +1,613 @@
+// A running key ring against a real issuer: rotation, outage, flood, slow answers, clocks, seeds, files, and the stop.
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { JWK } from 'jose';
+import {
+  createKeyRing,
+  isKeyFileError,
+  type KeyLookup,
+  type KeyRing,
+  type KeyRingObserver,
+  type KeyRingOptions,
+} from '../../src/keys/key-ring.ts';
+import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
+import { signingKey } from '../support/signing-key.ts';
+import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../support/test-issuer.ts';
+
+type Refresh = Parameters<KeyRingObserver['onRefresh']>[0];
+
+/** A ring whose clocks can leap, and everything that it told. */
+interface Rig {
+  readonly ring: KeyRing;
+  readonly refreshes: Refresh[];
+  readonly usable: string[];
+  readonly warnings: string[];
+  /** The monotonic clock goes forward; the wall clock with it. */
+  leap(seconds: number): void;
+  /** The wall clock alone. */
+  setWall(seconds: number): void;
+  /** Resolves once that many fetches have ended. */
+  refreshed(count: number): Promise<Refresh>;
+}
+
+describe('key ring', () => {
+  const ends: (() => Promise<unknown>)[] = [];
+  let directory: string;
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'account-authz-ring-'));
+  });
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+    await rm(directory, { recursive: true });
+  });
+
+  const jwk = async (kid: string): Promise<JWK> => (await signingKey(kid)).publicJwk;
+
+  async function issuerWith(kids: readonly string[], options: TestIssuerOptions = {}): Promise<TestIssuer> {
+    const issuer = await startTestIssuer({ keys: await Promise.all(kids.map(jwk)), ...options });
+    ends.push(() => issuer.stop());
+    return issuer;
+  }
+
+  function rig(
+    source: Partial<IssuerKeySettings>,
+    keys: Partial<KeyRingOptions['keys']> = {},
+    observer: Partial<KeyRingObserver> = {},
+  ): Rig {
+    const refreshes: Refresh[] = [];
+    const usable: string[] = [];
+    const warnings: string[] = [];
+    const waiting: { count: number; resolve: (refresh: Refresh) => void }[] = [];
+    let leaped = 0;
+    let wall = 0;
+    const ring = createKeyRing({
+      issuer: { issuer: 'https://issuer', algorithms: ['ES256'], ...source },
+      keys: { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3, ...keys },
+      observer: {
+        onRefresh(event) {
+          refreshes.push(event);
+          for (const { resolve } of waiting.filter(({ count }) => count === refreshes.length)) resolve(event);
+        },
+        onUsable: issuer => usable.push(issuer),
+        onWarning: ({ problem }) => warnings.push(problem),
+        ...observer,
+      },
+      monotonicNow: () => performance.now() + leaped,
+      wallNow: () => Date.now() + leaped + wall,
+      random: () => 0,
+    });
+    ends.push(() => ring.stop());
+    return {
+      ring,
+      refreshes,
+      usable,
+      warnings,
+      leap(seconds) {
+        leaped += seconds * 1000;
+      },
+      setWall(seconds) {
+        wall = seconds * 1000;
+      },
+      refreshed: count =>
+        new Promise(resolve => {
+          const last = refreshes.at(-1);
+          if (last !== undefined && refreshes.length >= count) resolve(last);
+          else waiting.push({ count, resolve });
+        }),
+    };
+  }
+
+  /** Started, and its first fetch over. */
+  async function loaded(...parameters: Parameters<typeof rig>): Promise<Rig> {
+    const made = rig(...parameters);
+    await made.ring.start();
+    await made.refreshed(1);
+    return made;
+  }
+
+  const kindOf = async (lookup: KeyLookup | Promise<KeyLookup>): Promise<KeyLookup['kind']> => (await lookup).kind;
+
+  describe('start', () => {
+    it('K-001 makes the keys of the issuer usable and says so', async () => {
+      const { jwksUrl } = await issuerWith(['k1', 'k2']);
+      const { ring, refreshes, usable } = await loaded({ jwksUrl });
+      expect(ring.current('k1')?.cryptoKeyFor('ES256')).to.not.equal(undefined);
+      expect(ring.find('k2')).to.deep.equal({ kind: 'key', key: ring.current('k2') });
+      expect(refreshes).to.deep.equal([
+        { issuer: 'https://issuer', result: 'success', problem: undefined, keys: 2, skipped: 0 },
+      ]);
+      expect(usable).to.deep.equal(['https://issuer']);
+    });
+
+    it('tells its state from loading to usable to stale', async () => {
+      const { jwksUrl } = await issuerWith(['k1']);
+      const { ring, refreshed, leap } = rig({ jwksUrl });
+      expect(ring.status()).to.include({ state: 'loading', keys: 0, ageSeconds: undefined, lastResult: undefined });
+      await ring.start();
+      await refreshed(1);
+      expect(ring.status()).to.include({ state: 'usable', keys: 1, lastResult: 'success', lastProblem: undefined });
+      expect(ring.status().kids).to.deep.equal(['k1']);
+      leap(3600);
+      expect(ring.status()).to.include({ state: 'stale', keys: 0 });
+      expect(ring.status().ageSeconds).to.be.within(3600, 3603);
+    });
+
+    it('K-002 comes up without the issuer and becomes usable by itself', async () => {
+      const issuer = await issuerWith(['k1']);
+      await issuer.stop();
+      const times = { cooldownSeconds: 0.05, refreshSeconds: 0.2 };
+      const { ring, usable, refreshes, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, times);
+      expect(refreshes[0]).to.include({ result: 'failure', problem: 'connection refused', keys: 0 });
+      expect(await kindOf(ring.find('k1'))).to.equal('unavailable');
+      expect(usable).to.deep.equal([]);
+      await issuer.restart();
+      while ((await refreshed(refreshes.length + 1)).result === 'failure');
+      expect(await kindOf(ring.find('k1'))).to.equal('key');
+      expect(usable).to.deep.equal(['https://issuer']);
+    });
+
+    it('K-006 lets the first callers wait for the first set', async () => {
+      const issuer = await issuerWith(['k1']);
+      issuer.fault({ kind: 'slow', delayMs: 50 });
+      const { ring } = rig({ jwksUrl: issuer.jwksUrl });
+      await ring.start();
+      expect(await kindOf(ring.find('k1'))).to.equal('key');
+    });
+
+    it('is answered unavailable before it was started', () => {
+      expect(rig({ jwksUrl: 'http://127.0.0.1:1/' }).ring.find('k1')).to.include({ kind: 'unavailable' });
+    });
+
+    it('reads a discovery document', async () => {
+      const issuer = await issuerWith(['k1']);
+      const { ring } = await loaded({ issuer: issuer.url, discoveryUrl: issuer.discoveryUrl });
+      expect(ring.current('k1')?.kid).to.equal('k1');
+    });
+  });
+
+  describe('rotation', () => {
+    it('K-006 K-007 finds a new key with one early refresh, whoever and how many ask', async () => {
+      const issuer = await issuerWith(['k1']);
+      const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
+      issuer.publish([await jwk('k1'), await jwk('k2')]);
+      leap(6);
+      const lookups = await Promise.all(Array.from({ length: 50 }, () => ring.find('k2')));
+      expect(new Set(lookups.map(({ kind }) => kind))).to.deep.equal(new Set(['key']));
+      expect(await kindOf(ring.find('k1'))).to.equal('key');
+      expect(issuer.requests()).to.have.length(2);
+    });
+
+    it('K-006 refuses the new key of a hard rotation within the cooldown, and finds it without being asked again', async () => {
+      const issuer = await issuerWith(['k1']);
+      const { ring, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, { cooldownSeconds: 0.3 });
+      issuer.publish([await jwk('k2')]);
+      expect(ring.find('k2')).to.deep.equal({ kind: 'unknown' });
+      await refreshed(2);
+      expect(ring.find('k2')).to.include({ kind: 'key' });
+      expect(ring.current('k1')).to.equal(undefined);
+      expect(ring.find('k1')).to.deep.equal({ kind: 'unknown' });
+    });
+
+    it('K-057 lets each successful set replace the one before', async () => {
+      const issuer = await issuerWith(['a']);
+      const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+      for (const [fetches, here, gone] of [
+        [2, 'b', 'a'],
+        [3, 'a', 'b'],
+      ] as const) {
+        issuer.publish([await jwk(here)]);
+        leap(6);
+        ring.find(`stranger ${fetches}`);
+        await refreshed(fetches);
+        expect(ring.current(here)?.kid).to.equal(here);
+        expect(ring.current(gone)).to.equal(undefined);
+      }
+    });
+
+    it('keeps the object of a key for as long as it is the same key', async () => {
+      const issuer = await issuerWith(['k1'], { etag: false });
+      const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const before = ring.current('k1');
+      issuer.publish([await jwk('k0'), await jwk('k1')]);
+      leap(6);
+      await ring.find('k0');
+      await refreshed(2);
+      expect(ring.current('k1')).to.equal(before);
+      issuer.publish([{ ...(await jwk('k0')), kid: 'k1' }]);
+      leap(6);
+      ring.find('stranger');
+      await refreshed(3);
+      expect(ring.current('k1')).to.not.equal(before);
+    });
+
+    it('asks with the ETag and counts 304 as a confirmation', async () => {
+      const issuer = await issuerWith(['k1']);
+      const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+      leap(3_000);
+      ring.find('stranger');
+      expect(await refreshed(2)).to.include({ result: 'success', keys: 1 });
+      expect(issuer.requests().map(({ status }) => status)).to.deep.equal([200, 304]);
+      leap(3_000);
+      expect(ring.current('k1')?.kid).to.equal('k1');
+    });
+
+    it('does not ask with the ETag of a set that it refused', async () => {
+      const issuer = await issuerWith([]);
+      const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+      leap(6);
+      ring.find('k1');
+      expect(await refreshed(2)).to.include({ problem: 'no usable key' });
+      expect(issuer.requests()[1]?.headers['if-none-match']).to.equal(undefined);
+    });
+  });
+
+  describe('background refresh', () => {
+    for (const [name, headers] of [
+      ['max-age=0', { 'cache-control': 'max-age=0' }],
+      ['no-store', { 'cache-control': 'no-store' }],
+      ['a year', { 'cache-control': 'max-age=31536000, immutable', expires: 'garbage' }],
+    ] as const) {
+      it(`K-049 comes when refreshSeconds says, whatever the answer says about caching (${name})`, async () => {
+        const issuer = await issuerWith(['k1'], { headers });
+        const times = { refreshSeconds: 0.5, cooldownSeconds: 0.01 };
+        const { refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, times);
+        await refreshed(2);
+        const [first, second] = issuer.requests();
+        // random() is 0 here: a fifth before the interval is over.
+        expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).to.be.within(390, 800);
+        expect(issuer.requests()).to.have.length(2);
+      });
+    }
+  });
+
+  describe('outage', () => {
+    it('K-003 K-005 serves known keys for their age, then nothing, and recovers without a restart', async () => {
+      const issuer = await issuerWith(['k1']);
+      const { ring, leap, refreshed, usable } = await loaded({ jwksUrl: issuer.jwksUrl });
+      await issuer.stop();
+      leap(3_500);
+      expect(await kindOf(ring.find('stranger'))).to.equal('unavailable');
+      expect(ring.find('k1')).to.include({ kind: 'key' });
+      expect(ring.status()).to.include({ state: 'usable', lastResult: 'failure', lastProblem: 'connection refused' });
+      leap(100);
+      expect(ring.current('k1')).to.equal(undefined);
+      expect(await kindOf(ring.find('k1'))).to.equal('unavailable');
+      await issuer.restart();
+      leap(6);
+      expect(await kindOf(ring.find('k1'))).to.equal('key');
+      expect((await refreshed(4)).result).to.equal('success');
+      expect(usable).to.have.length(2);
+    });
+
+    for (const [name, break_, problem] of [
+      ['K-018 a login page', { kind: 'html' }, 'content type'],
+      ['K-017 an error', { kind: 'respond', status: 500 }, 'status 500'],
+      ['K-022 an empty set', { kind: 'respond', body: '{"keys":[]}' }, 'no usable key'],
+      ['truncated JSON', { kind: 'truncated' }, 'not JSON'],
+      ['K-021 another document', { kind: 'respond', body: '{}' }, 'not a key set'],
+    ] as const) {
+      it(`${name} is a failed refresh and leaves the last good set`, async () => {
+        const issuer = await issuerWith(['k1']);
+        const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+        issuer.fault(break_);
+        leap(6);
+        expect(await kindOf(ring.find('stranger'))).to.equal('unavailable');
+        expect(await refreshed(2)).to.include({ result: 'failure', problem, keys: 1 });
+        expect(ring.current('k1')?.kid).to.equal('k1');
+      });
+    }
+
+    it('K-050 is measured on the monotonic clock: an hour on the wall, either way, changes nothing', async () => {
+      const { jwksUrl } = await issuerWith(['k1']);
+      const { ring, setWall } = await loaded({ jwksUrl });
+      for (const seconds of [3600, -3600]) {
+        setWall(seconds);
+        expect(ring.current('k1')?.kid).to.equal('k1');
+        expect(ring.find('stranger')).to.deep.equal({ kind: 'unknown' });
+        expect(ring.status().ageSeconds).to.be.within(0, 5);
+      }
+    });
+  });
+
+  describe('strangers', () => {
+    it('K-006 wait no longer than 150 ms for a slow issuer, and known keys do not wait', async () => {
+      const issuer = await issuerWith(['k1']);
+      const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
+      issuer.fault({ kind: 'hang' });
+      leap(6);
+      const startedMs = performance.now();
+      const lookup = ring.find('stranger');
+      expect(lookup).to.be.instanceOf(Promise);
+      expect(ring.find('stranger')).to.equal(lookup);
+      expect(ring.find('k1')).to.include({ kind: 'key' });
+      expect(await lookup).to.deep.equal({ kind: 'unavailable', detail: 'the refresh takes longer than 150 ms' });
+      expect(performance.now() - startedMs).to.be.within(140, 400);
+    });
+
+    it('K-009 K-011 in a flood cost one fetch a cooldown, and are refused at once', async () => {
+      const issuer = await issuerWith(['k1']);
+      const { ring, refreshes } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const lookups = Array.from({ length: 20_000 }, (_, i) => ring.find(`stranger ${i}`));
+      expect(lookups.every(lookup => 'kind' in lookup && lookup.kind === 'unknown')).to.equal(true);
+      expect(ring.find('k1')).to.include({ kind: 'key' });
+      expect(issuer.requests()).to.have.length(1);
+      expect(refreshes).to.have.length(1);
+    });
+
+    it('K-009 that may wait are bounded, and all of them are answered', async () => {
+      const issuer = await issuerWith(['k1']);
+      const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
+      leap(6);
+      const lookups = Array.from({ length: 2_000 }, (_, i) => ring.find(`stranger ${i}`));
+      expect(lookups.filter(lookup => lookup instanceof Promise)).to.have.length(1024);
+      const kinds = await Promise.all(lookups.map(kindOf));
+      expect(new Set(kinds)).to.deep.equal(new Set(['unknown']));
+      expect(issuer.requests()).to.have.length(2);
+    });
+
+    it('K-010 in a flood during an outage cost one fetch a cooldown, and nobody is let in or turned away for good', async () => {
+      const issuer = await issuerWith(['k1']);
+      const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+      issuer.fault({ kind: 'respond', status: 500 });
+      leap(6);
+      await ring.find('first');
+      await refreshed(2);
+      const lookups = Array.from({ length: 20_000 }, (_, i) => ring.find(`stranger ${i}`));
+      expect(lookups.every(lookup => 'kind' in lookup && lookup.kind === 'unavailable')).to.equal(true);
+      expect(ring.find('k1')).to.include({ kind: 'key' });
+      expect(issuer.requests()).to.have.length(2);
+    });
+
+    it('K-037 with a kid that no set can hold are unknown and ask for nothing', async () => {
+      const issuer = await issuerWith(['k1']);
+      const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
+      leap(6);
+      expect(ring.find('k'.repeat(257))).to.deep.equal({ kind: 'unknown' });
+      expect(issuer.requests()).to.have.length(1);
+    });
+
+    it('K-037 called __proto__ or constructor are unknown', async () => {
+      const { jwksUrl } = await issuerWith(['k1']);
+      const { ring } = await loaded({ jwksUrl });
+      for (const kid of ['__proto__', 'constructor', 'toString', '']) {
+        expect(ring.find(kid)).to.deep.equal({ kind: 'unknown' });
+        expect(ring.current(kid)).to.equal(undefined);
+      }
+    });
+  });
+
+  it('K-051 two issuers that share a kid do not share its key', async () => {
+    const one = await issuerWith(['one']);
+    const other = await issuerWith([]);
+    other.publish([{ ...(await jwk('other')), kid: 'one' }]);
+    const rings = [await loaded({ jwksUrl: one.jwksUrl }), await loaded({ jwksUrl: other.jwksUrl })];
+    const thumbprints = rings.map(({ ring }) => ring.current('one')?.thumbprint);
+    expect(new Set(thumbprints).size).to.equal(2);
+    expect(thumbprints).to.not.include(undefined);
+  });
+
+  describe('observer', () => {
+    it('is warned of published private keys, weak keys and their like once, with names', async () => {
+      const issuer = await issuerWith(['k1'], { etag: false });
+      const bad = [
+        { kty: 'oct', k: 'AAAA', kid: 'shared "secret"' },
+        { kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: 'weak' },
+      ];
+      issuer.publish([await jwk('k1'), ...bad, { ...(await jwk('k2')), use: 'enc' }]);
+      const { ring, leap, refreshed, refreshes, warnings } = await loaded({ jwksUrl: issuer.jwksUrl });
+      leap(6);
+      ring.find('stranger');
+      await refreshed(2);
+      expect(refreshes.map(({ skipped }) => skipped)).to.deep.equal([3, 3]);
+      expect(warnings).to.deep.equal([
+        'keys not used: symmetric key (kid "shared \\"secret\\""), RSA modulus (kid "weak")',
+      ]);
+    });
+
+    it('that throws does not break the ring', async () => {
+      const fail = (): never => {
+        throw new Error('hook');
+      };
+      const issuer = await issuerWith(['k1']);
+      issuer.publish([await jwk('k1'), { kty: 'oct', kid: 'shared' }]);
+      const observer = { onRefresh: fail, onUsable: fail, onWarning: fail };
+      const { ring } = rig({ jwksUrl: issuer.jwksUrl }, {}, observer);
+      await ring.start();
+      expect(await kindOf(ring.find('k1'))).to.equal('key');
+    });
+  });
+
+  describe('stop', () => {
+    it('K-054 aborts a fetch in flight, answers those who wait, and is done at once', async () => {
+      const issuer = await issuerWith(['k1']);
+      issuer.fault({ kind: 'hang' });
+      const { ring, refreshes } = rig({ jwksUrl: issuer.jwksUrl }, { timeoutSeconds: 60 });
+      await ring.start();
+      const lookup = ring.find('k1');
+      const startedMs = performance.now();
+      await ring.stop();
+      expect(performance.now() - startedMs).to.be.below(100);
+      expect(await lookup).to.deep.equal({ kind: 'unavailable', detail: 'stopped' });
+      expect(refreshes).to.deep.equal([]);
+    });
+
+    it('leaves known keys findable for calls that are still under way, and asks for no others', async () => {
+      const issuer = await issuerWith(['k1']);
+      const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
+      await ring.stop();
+      leap(6);
+      expect(ring.find('k1')).to.include({ kind: 'key' });
+      expect(ring.find('stranger')).to.deep.equal({ kind: 'unavailable', detail: 'stopped' });
+      expect(issuer.requests()).to.have.length(1);
+    });
+
+    it('may come before the start and twice', async () => {
+      const issuer = await issuerWith(['k1']);
+      const { ring } = rig({ jwksUrl: issuer.jwksUrl, caFile: undefined }, { cacheDirectory: directory });
+      const starting = ring.start();
+      await ring.stop();
+      await starting;
+      await ring.stop();
+      expect(issuer.requests()).to.have.length(0);
+    });
+
+    it('leaves no timer behind, and while it runs none that keeps a process alive', async () => {
+      const { jwksUrl } = await issuerWith(['k1']);
+      const timers = (): number => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length;
+      const before = timers();
+      const { ring } = await loaded({ jwksUrl });
+      expect(timers()).to.be.at.most(before);
+      await ring.stop();
+      expect(timers()).to.be.at.most(before);
+    });
+  });
+
+  describe('seed', () => {
+    const seeded = async (issuer: TestIssuer): Promise<void> => {
+      const { ring } = await loaded({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
+      await ring.stop();
+      await issuer.stop();
+    };
+
+    it('K-002 starts with the last good set while the issuer is down', async () => {
+      const issuer = await issuerWith(['k1']);
+      await seeded(issuer);
+      const { ring, usable } = rig({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
+      await ring.start();
+      expect(ring.find('k1')).to.include({ kind: 'key' });
+      expect(ring.status().state).to.equal('usable');
+      expect(usable).to.deep.equal(['https://issuer']);
+      expect(await kindOf(ring.find('stranger'))).to.equal('unavailable');
+    });
+
+    it('is used for the rest of its age and no longer', async () => {
+      const issuer = await issuerWith(['k1']);
+      await seeded(issuer);
+      const { ring, leap } = rig({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
+      leap(0);
+      await ring.start();
+      leap(3_590);
+      expect(ring.current('k1')?.kid).to.equal('k1');
+      leap(10);
+      expect(ring.current('k1')).to.equal(undefined);
+    });
+
+    for (const [seconds, problem] of [
+      [3_601, 'seed not used: too old'],
+      [-3_600, 'seed not used: from the future'],
+    ] as const) {
+      it(`is not used when the wall clock says that it is ${seconds} s old: ${problem}`, async () => {
+        const issuer = await issuerWith(['k1']);
+        await seeded(issuer);
+        const { ring, setWall, warnings } = rig({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
+        setWall(seconds);
+        await ring.start();
+        expect(ring.current('k1')).to.equal(undefined);
+        expect(warnings).to.deep.equal([problem]);
+      });
+    }
+
+    it('gives way to what the issuer says', async () => {
+      const issuer = await issuerWith(['k1']);
+      await seeded(issuer);
+      await issuer.restart();
+      issuer.publish([await jwk('k2')]);
+      const { ring } = await loaded({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
+      expect(ring.current('k1')).to.equal(undefined);
+      expect(ring.current('k2')?.kid).to.equal('k2');
+    });
+
+    it('is confirmed on disk by a 304 too', async () => {
+      const issuer = await issuerWith(['k1']);
+      const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
+      leap(1_000);
+      ring.find('stranger');
+      await refreshed(2);
+      await ring.stop();
+      const [name = ''] = await readdir(directory);
+      const { confirmedAt } = JSON.parse(await readFile(join(directory, name), 'utf8'));
+      expect(confirmedAt - Date.now()).to.be.within(990_000, 1_000_000);
+    });
+
+    it('that cannot be written is one warning and no error', async () => {
+      const issuer = await issuerWith(['k1'], { etag: false });
+      const file = join(directory, 'file');
+      await writeFile(file, '');
+      const { ring, leap, refreshed, warnings } = await loaded({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: file });
+      leap(6);
+      ring.find('stranger');
+      await refreshed(2);
+      await ring.stop();
+      expect(ring.current('k1')?.kid).to.equal('k1');
+      expect(warnings).to.have.length(1);
+      expect(warnings[0]).to.match(/^seed not written: /);
+    });
+  });
+
+  describe('file', () => {
+    const replace = async (path: string, text: string): Promise<void> => {
+      await writeFile(`${path}.new`, text);
+      await rename(`${path}.new`, path);
+    };
+
+    it('is there once start has resolved', async () => {
+      const path = join(directory, 'jwks.json');
+      await writeFile(path, JSON.stringify({ keys: [await jwk('k1')] }));
+      const { ring } = rig({ jwksFile: path });
+      await ring.start();
+      expect(ring.current('k1')?.kid).to.equal('k1');
+    });
+
+    for (const [name, text, problem] of [
+      ['missing', undefined, 'no such file'],
+      ['broken', '{', 'not JSON'],
+      ['without a usable key', '{"keys":[]}', 'no usable key'],
+    ] as const) {
+      it(`${name} at the start is an error that names it: ${problem}`, async () => {
+        const path = join(directory, 'jwks.json');
+        if (text !== undefined) await writeFile(path, text);
+        const { ring } = rig({ jwksFile: path });
+        const error: unknown = await ring.start().catch((reason: unknown) => reason);
+        expect(isKeyFileError(error)).to.equal(true);
+        expect(ring.find('k1')).to.deep.equal({ kind: 'unavailable', detail: 'stopped' });
+        expect(String(error)).to.equal(`Error: jwksFile of https://issuer: ${problem}: ${path}`);
+      });
+    }
+
+    it('has no seed', async () => {
+      const path = join(directory, 'jwks.json');
+      await writeFile(path, JSON.stringify({ keys: [await jwk('k1')] }));
+      const { ring } = await loaded({ jwksFile: path }, { cacheDirectory: join(directory, 'cache') });
+      await ring.stop();
+      expect(await readdir(directory)).to.deep.equal(['jwks.json']);
+    });
+
+    it('is read again when it changes, and a broken version leaves the last good set', async () => {
+      const path = join(directory, 'jwks.json');
+      await writeFile(path, JSON.stringify({ keys: [await jwk('k1')] }));
+      const { ring, refreshed } = await loaded({ jwksFile: path }, { cooldownSeconds: 0.01 });
+      await replace(path, '{');
+      expect(await refreshed(2)).to.include({ result: 'failure', problem: 'not JSON', keys: 1 });
+      expect(ring.current('k1')?.kid).to.equal('k1');
+      await replace(path, JSON.stringify({ keys: [await jwk('k2')] }));
+      expect(await refreshed(3)).to.include({ result: 'success' });
+      expect(ring.current('k1')).to.equal(undefined);
+      expect(ring.current('k2')?.kid).to.equal('k2');
+    });
+
+    it('is read again in the background where nothing tells of a change', async () => {
+      const path = join(directory, 'jwks.json');
+      await writeFile(path, JSON.stringify({ keys: [await jwk('k1')] }));
+      const { refreshed } = await loaded({ jwksFile: path }, { cooldownSeconds: 0.01, refreshSeconds: 0.1 });
+      expect(await refreshed(3)).to.include({ result: 'success' });
+    });
+  });
+
+  it('an error that is not about a key file is none', () => {
+    expect(isKeyFileError(new Error('other'))).to.equal(false);
+    expect(isKeyFileError('ERR_KEY_FILE')).to.equal(false);
+  });
+});

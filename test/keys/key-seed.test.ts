@@ -1,0 +1,152 @@
+// The key set on disk: what is written, and everything that keeps it from being read back.
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { PublicJwk } from '../../src/keys/jwks.ts';
+import { createKeySeed, type KeySeed, type KeySeedSettings } from '../../src/keys/key-seed.ts';
+import { signingKey } from '../support/signing-key.ts';
+
+describe('key seed', () => {
+  let cacheDirectory: string;
+  let publicJwks: readonly PublicJwk[];
+
+  beforeEach(async () => {
+    cacheDirectory = await mkdtemp(join(tmpdir(), 'account-authz-seed-'));
+    const { kty, crv, x, y, kid } = (await signingKey('seeded')).publicJwk;
+    publicJwks = [
+      Object.fromEntries(Object.entries({ kty, crv, x, y, kid }).map(([name, value]) => [name, `${value}`])),
+    ];
+  });
+  afterEach(() => rm(cacheDirectory, { recursive: true }));
+
+  const seed = (overrides: Partial<KeySeedSettings> = {}): KeySeed =>
+    createKeySeed({
+      cacheDirectory,
+      issuer: 'https://issuer',
+      source: 'jwksUrl https://issuer/jwks',
+      algorithms: ['ES256'],
+      ...overrides,
+    });
+
+  async function writtenFile(): Promise<string> {
+    const [name = ''] = await readdir(cacheDirectory);
+    return join(cacheDirectory, name);
+  }
+
+  /** Writes a seed and changes its fields on disk. */
+  async function tampered(change: (fields: Record<string, unknown>) => unknown): Promise<KeySeed> {
+    await seed().save(publicJwks, 1_000);
+    const path = await writtenFile();
+    await writeFile(path, JSON.stringify(change(JSON.parse(await readFile(path, 'utf8')))));
+    return seed();
+  }
+
+  it('gives back what was written, with the time of its confirmation', async () => {
+    expect(await seed().save(publicJwks, 1_234.5)).to.equal(undefined);
+    const loaded = await seed().load();
+    if (loaded.kind !== 'seed') throw new Error(JSON.stringify(loaded));
+    expect(loaded.confirmedWallMs).to.equal(1_234);
+    expect([...loaded.keySet.keys.keys()]).to.deep.equal(['seeded']);
+    expect(loaded.keySet.keys.get('seeded')?.cryptoKeyFor('ES256')).to.not.equal(undefined);
+  });
+
+  it('is none where nothing was written, or not even a directory is', async () => {
+    expect(await seed().load()).to.deep.equal({ kind: 'none' });
+    const nowhere = seed({ cacheDirectory: join(cacheDirectory, 'no', 'such') });
+    expect(await nowhere.load()).to.deep.equal({ kind: 'none' });
+  });
+
+  it('creates its directory, for itself alone', async () => {
+    const deep = join(cacheDirectory, 'a', 'b');
+    expect(await seed({ cacheDirectory: deep }).save(publicJwks, 1)).to.equal(undefined);
+    expect((await stat(deep)).mode & 0o777).to.equal(0o700);
+  });
+
+  it('is readable and writable by its owner alone', async () => {
+    await seed().save(publicJwks, 1);
+    expect((await stat(await writtenFile())).mode & 0o777).to.equal(0o600);
+  });
+
+  it('is replaced whole and leaves no temporary file', async () => {
+    await seed().save(publicJwks, 1);
+    await seed().save(publicJwks, 2);
+    expect(await readdir(cacheDirectory)).to.have.length(1);
+    expect(await seed().load()).to.include({ kind: 'seed', confirmedWallMs: 2 });
+  });
+
+  for (const [name, overrides] of [
+    ['issuer', { issuer: 'https://other' }],
+    ['source', { source: 'jwksUrl https://other/jwks' }],
+  ] as const) {
+    it(`is not that of another ${name}`, async () => {
+      await seed().save(publicJwks, 1);
+      expect(await seed(overrides).load()).to.deep.equal({ kind: 'none' });
+    });
+  }
+
+  it('holds only keys for the algorithms of today', async () => {
+    await seed().save(publicJwks, 1);
+    const loaded = await seed({ algorithms: ['RS256'] }).load();
+    expect(loaded).to.deep.equal({ kind: 'problem', problem: 'seed not used: no usable key' });
+  });
+
+  const changes: readonly (readonly [string, (fields: Record<string, unknown>) => unknown, string])[] = [
+    ['of another issuer under our name', fields => ({ ...fields, issuer: 'x' }), 'of another issuer or source'],
+    ['of another source under our name', fields => ({ ...fields, source: 'x' }), 'of another issuer or source'],
+    ['of another version', fields => ({ ...fields, version: 2 }), 'not a seed'],
+    ['with a time that is text', fields => ({ ...fields, confirmedAt: '1' }), 'not a seed'],
+    ['with a broken time', fields => ({ ...fields, confirmedAt: 1.5 }), 'not a seed'],
+    ['with no set', fields => ({ ...fields, jwks: undefined }), 'not a seed'],
+    ['with another set', fields => ({ ...fields, jwks: '{"keys":[]}' }), 'damaged'],
+    ['that is an array', () => [], 'not a seed'],
+  ];
+  for (const [name, change, problem] of changes) {
+    it(`${name}: ${problem}`, async () => {
+      const read = await (await tampered(change)).load();
+      expect(read).to.deep.equal({ kind: 'problem', problem: `seed not used: ${problem}` });
+    });
+  }
+
+  for (const [name, text, problem] of [
+    ['half a file', '{"version":1,', 'not JSON'],
+    ['a member twice', '{"version":1,"version":1}', 'a member twice'],
+    ['more than it can be', ' '.repeat(2 * 1024 * 1024), 'not a seed'],
+  ] as const) {
+    it(`${name}: ${problem}`, async () => {
+      await seed().save(publicJwks, 1);
+      await writeFile(await writtenFile(), text);
+      expect(await seed().load()).to.deep.equal({ kind: 'problem', problem: `seed not used: ${problem}` });
+    });
+  }
+
+  it('that others may write is not used', async () => {
+    await seed().save(publicJwks, 1);
+    await chmod(await writtenFile(), 0o620);
+    expect(await seed().load()).to.deep.equal({ kind: 'problem', problem: 'seed not used: writable by others' });
+  });
+
+  it('behind a symbolic link is not used', async () => {
+    await seed().save(publicJwks, 1);
+    const path = await writtenFile();
+    const elsewhere = join(cacheDirectory, 'elsewhere');
+    await writeFile(elsewhere, await readFile(path), { mode: 0o600 });
+    await rm(path);
+    await symlink(elsewhere, path);
+    expect(await seed().load()).to.deep.equal({ kind: 'problem', problem: 'seed not used: not readable: ELOOP' });
+  });
+
+  it('that cannot be written says why and leaves nothing behind', async () => {
+    const file = join(cacheDirectory, 'file');
+    await writeFile(file, '');
+    const problem = await seed({ cacheDirectory: file }).save(publicJwks, 1);
+    expect(problem).to.match(/^seed not written: E(?:EXIST|NOTDIR)$/);
+    await seed().save(publicJwks, 1);
+    const path = await writtenFile().then(() => readdir(cacheDirectory));
+    const name = path.find(entry => entry.endsWith('.json')) ?? '';
+    await rm(join(cacheDirectory, name));
+    await mkdir(join(cacheDirectory, name, 'occupied'), { recursive: true });
+    expect(await seed().save(publicJwks, 1)).to.match(/^seed not written: E/);
+    expect((await readdir(cacheDirectory)).filter(entry => entry.endsWith('.tmp'))).to.deep.equal([]);
+  });
+});

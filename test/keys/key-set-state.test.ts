@@ -1,0 +1,745 @@
+// The state machine of a key set: each row of its table, and its invariants over random sequences of events.
+// FAST_CHECK_RUNS goes longer, FAST_CHECK_SEED repeats a run; a failure prints its seed.
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { VerificationKey } from '../../src/keys/jwks.ts';
+import {
+  createKeySetState,
+  isUsable,
+  type KeyLookup,
+  type KeySetEvent,
+  type KeySetLimits,
+  type KeySetState,
+  type KeySetStep,
+  nextWakeMs,
+  reduce,
+  usableKey,
+} from '../../src/keys/key-set-state.ts';
+
+const limits: KeySetLimits = {
+  refreshMs: 300_000,
+  maxAgeMs: 3_600_000,
+  cooldownMs: 5_000,
+  waitMs: 150,
+  maxWaiters: 4,
+  maxUnknownKids: 4,
+};
+
+type Keys = ReadonlyMap<string, VerificationKey>;
+
+function keySet(...kids: readonly string[]): Keys {
+  return new Map(kids.map(kid => [kid, { kid, thumbprint: kid, cryptoKeyFor: () => undefined }]));
+}
+
+/** Drives a machine by hand, one event at a time. */
+function machine(overrides: Partial<KeySetLimits> = {}) {
+  let state = createKeySetState({ ...limits, ...overrides });
+  const send = (event: KeySetEvent, nowMs: number): KeySetStep => {
+    const step = reduce(state, event, nowMs);
+    state = step.state;
+    return step;
+  };
+  return {
+    send,
+    state: () => state,
+    fetched: (nowMs: number, keys: Keys, jitter = 0) =>
+      send({ kind: 'fetched', fetch: state.fetch, keys, jitter }, nowMs),
+    failed: (nowMs: number, jitter = 0) =>
+      send({ kind: 'failed', fetch: state.fetch, problem: 'status 500', jitter }, nowMs),
+    ask: (nowMs: number, kid: string) => send({ kind: 'asked', kid }, nowMs),
+    wake: (nowMs: number) => send({ kind: 'woken' }, nowMs),
+    wakeAt: () => nextWakeMs(state),
+  };
+}
+
+/** A machine whose first fetch ran from 0 to 100 and brought the key k1. */
+function loaded(overrides: Partial<KeySetLimits> = {}) {
+  const driven = machine(overrides);
+  driven.send({ kind: 'started' }, 0);
+  driven.fetched(100, keySet('k1'));
+  return driven;
+}
+
+function fetches({ effects }: KeySetStep): number {
+  return effects.filter(effect => effect.kind === 'fetch').length;
+}
+
+function answers({ effects }: KeySetStep): readonly string[] {
+  return effects.flatMap(effect => (effect.kind === 'answer' ? [`${effect.kid}: ${effect.lookup.kind}`] : []));
+}
+
+describe('key set state', () => {
+  describe('start', () => {
+    it('fetches at once', () => {
+      const driven = machine();
+      expect(fetches(driven.send({ kind: 'started' }, 7))).to.equal(1);
+      expect(driven.wakeAt()).to.equal(undefined);
+    });
+
+    it('starts once only', () => {
+      const driven = loaded();
+      expect(fetches(driven.send({ kind: 'started' }, 50_000))).to.equal(0);
+    });
+
+    it('answers unavailable before it has started', () => {
+      expect(answers(machine().ask(0, 'k1'))).to.deep.equal(['k1: unavailable']);
+    });
+
+    it('K-002 lets a caller wait for the first fetch and gives it its key', () => {
+      const driven = machine();
+      driven.send({ kind: 'started' }, 0);
+      expect(driven.ask(10, 'k1').effects).to.deep.equal([]);
+      expect(answers(driven.fetched(100, keySet('k1')))).to.deep.equal(['k1: key']);
+    });
+
+    it('takes a seed with its age, and gives it up when it is too old', () => {
+      const driven = machine();
+      driven.send({ kind: 'seeded', keys: keySet('k1'), ageMs: 3_000_000 }, 0);
+      expect(usableKey(driven.state(), 'k1', 599_999)?.kid).to.equal('k1');
+      expect(usableKey(driven.state(), 'k1', 600_000)).to.equal(undefined);
+    });
+
+    for (const [name, ageMs] of [
+      ['older than maxAge', 3_600_000],
+      ['from the future', -1],
+      ['of an age that is not a number', Number.NaN],
+    ] as const) {
+      it(`refuses a seed ${name}`, () => {
+        const driven = machine();
+        driven.send({ kind: 'seeded', keys: keySet('k1'), ageMs }, 0);
+        expect(isUsable(driven.state(), 0)).to.equal(false);
+      });
+    }
+
+    it('refuses a seed once a fetch has begun', () => {
+      const driven = machine();
+      driven.send({ kind: 'started' }, 0);
+      driven.send({ kind: 'seeded', keys: keySet('old'), ageMs: 1 }, 1);
+      expect(driven.state().keys.size).to.equal(0);
+    });
+  });
+
+  describe('a successful fetch', () => {
+    it('K-001 makes its keys usable', () => {
+      expect(usableKey(loaded().state(), 'k1', 100)?.kid).to.equal('k1');
+    });
+
+    it('counts the age of its set from the start of the fetch', () => {
+      const { state } = loaded();
+      expect(isUsable(state(), 3_599_999)).to.equal(true);
+      expect(isUsable(state(), 3_600_000)).to.equal(false);
+    });
+
+    it('K-057 replaces the set whole: a key that is gone is gone at once', () => {
+      const driven = loaded();
+      driven.wake(300_000);
+      driven.fetched(300_100, keySet('k2'));
+      expect(usableKey(driven.state(), 'k1', 300_100)).to.equal(undefined);
+      expect(usableKey(driven.state(), 'k2', 300_100)?.kid).to.equal('k2');
+    });
+
+    for (const [jitter, dueMs] of [
+      [0, 240_000],
+      [0.5, 270_000],
+      [0.999, 299_940],
+    ] as const) {
+      it(`is due again ${dueMs} ms after its start with jitter ${jitter}`, () => {
+        const driven = machine();
+        driven.send({ kind: 'started' }, 0);
+        driven.fetched(100, keySet('k1'), jitter);
+        expect(driven.wakeAt()).to.be.closeTo(dueMs, 1e-6);
+        expect(fetches(driven.wake(dueMs - 1))).to.equal(0);
+        expect(fetches(driven.wake(dueMs + 1))).to.equal(1);
+      });
+    }
+
+    it('is due again before the set would be too old', () => {
+      const driven = machine({ maxAgeMs: 300_000 });
+      driven.send({ kind: 'started' }, 0);
+      driven.fetched(100, keySet('k1'), 0.999);
+      expect(driven.wakeAt()).to.equal(240_000);
+    });
+
+    it('is due again no sooner than the cooldown after its end', () => {
+      const driven = machine({ refreshMs: 5_000 });
+      driven.send({ kind: 'started' }, 0);
+      driven.fetched(4_000, keySet('k1'));
+      expect(driven.wakeAt()).to.equal(9_000);
+    });
+
+    it('not modified confirms the set that is there', () => {
+      const driven = loaded();
+      driven.wake(300_000);
+      driven.send({ kind: 'notModified', fetch: 2, jitter: 0 }, 300_100);
+      expect(isUsable(driven.state(), 3_899_999)).to.equal(true);
+      expect(isUsable(driven.state(), 3_900_000)).to.equal(false);
+    });
+
+    it('not modified without a set is a failure', () => {
+      const driven = machine();
+      driven.send({ kind: 'started' }, 0);
+      driven.send({ kind: 'notModified', fetch: 1, jitter: 0 }, 100);
+      expect(isUsable(driven.state(), 100)).to.equal(false);
+      expect(driven.state().lastProblem).to.equal('status 304');
+    });
+  });
+
+  describe('a failed fetch', () => {
+    it('K-003 leaves the set in force until its age is over', () => {
+      const driven = loaded();
+      driven.wake(300_000);
+      driven.failed(300_100);
+      expect(usableKey(driven.state(), 'k1', 3_599_999)?.kid).to.equal('k1');
+      expect(usableKey(driven.state(), 'k1', 3_600_000)).to.equal(undefined);
+    });
+
+    const backoff: readonly (readonly [number, number, number])[] = [
+      [1, 5_000, 10_000],
+      [2, 10_000, 20_000],
+      [3, 20_000, 40_000],
+      [6, 150_000, 300_000],
+      [60, 150_000, 300_000],
+    ];
+    for (const [failures, leastMs, mostMs] of backoff) {
+      it(`K-002 is followed by ${leastMs} to ${mostMs} ms of backoff when it is number ${failures} in a row`, () => {
+        for (const [jitter, expectedMs] of [
+          [0, leastMs],
+          [1, mostMs],
+        ] as const) {
+          const driven = machine();
+          driven.send({ kind: 'started' }, 0);
+          let now = 0;
+          for (let failure = 0; failure < failures; failure += 1) {
+            driven.failed(now, jitter);
+            const waited = (driven.wakeAt() ?? 0) - now;
+            if (failure === failures - 1) expect(waited).to.equal(expectedMs);
+            now += waited;
+            driven.wake(now);
+          }
+        }
+      });
+    }
+
+    it('K-005 starts the backoff anew after a success', () => {
+      const driven = machine();
+      driven.send({ kind: 'started' }, 0);
+      driven.failed(0);
+      driven.wake(5_000);
+      driven.failed(5_000);
+      driven.wake(15_000);
+      driven.fetched(15_000, keySet('k1'));
+      driven.wake(300_000);
+      driven.failed(300_000);
+      expect(driven.wakeAt()).to.equal(305_000);
+    });
+
+    it('answers those who waited unavailable', () => {
+      const driven = machine();
+      driven.send({ kind: 'started' }, 0);
+      driven.ask(10, 'k1');
+      expect(answers(driven.failed(100))).to.deep.equal(['k1: unavailable']);
+    });
+  });
+
+  describe('an unknown kid', () => {
+    it('K-006 asks for one early refresh once the cooldown is over, and waits for it', () => {
+      const driven = loaded();
+      const step = driven.ask(5_100, 'k2');
+      expect(fetches(step)).to.equal(1);
+      expect(answers(step)).to.deep.equal([]);
+      expect(answers(driven.fetched(5_200, keySet('k1', 'k2')))).to.deep.equal(['k2: key']);
+    });
+
+    it('shares the refresh in flight with the others', () => {
+      const driven = loaded();
+      driven.ask(5_100, 'k2');
+      expect(driven.ask(5_110, 'k3').effects).to.deep.equal([]);
+      expect(driven.ask(5_120, 'k2').effects).to.deep.equal([]);
+      expect(answers(driven.fetched(5_200, keySet('k1', 'k2')))).to.deep.equal(['k2: key', 'k3: unknown']);
+    });
+
+    it('K-006 is answered unavailable when the refresh takes longer than 150 ms', () => {
+      const driven = loaded();
+      driven.ask(5_100, 'k2');
+      expect(driven.wakeAt()).to.equal(5_250);
+      expect(answers(driven.wake(5_249))).to.deep.equal([]);
+      expect(answers(driven.wake(5_250))).to.deep.equal(['k2: unavailable']);
+    });
+
+    it('K-009 is unknown at once within the cooldown after a success', () => {
+      const driven = loaded();
+      const step = driven.ask(5_099, 'k2');
+      expect(answers(step)).to.deep.equal(['k2: unknown']);
+      expect(fetches(step)).to.equal(0);
+    });
+
+    it('is not lost within the cooldown: a fetch follows at its end though nobody asks again', () => {
+      const driven = loaded();
+      driven.ask(200, 'k2');
+      expect(driven.wakeAt()).to.equal(5_100);
+      expect(fetches(driven.wake(5_100))).to.equal(1);
+    });
+
+    it('that the last successful fetch has settled owes no other one, and may ask again after the cooldown', () => {
+      const driven = loaded();
+      driven.ask(5_100, 'nobody');
+      driven.fetched(5_200, keySet('k1'));
+      const due = driven.wakeAt();
+      expect(answers(driven.ask(5_300, 'nobody'))).to.deep.equal(['nobody: unknown']);
+      expect(driven.wakeAt()).to.equal(due);
+      expect(fetches(driven.ask(10_200, 'nobody'))).to.equal(1);
+    });
+
+    it('K-011 leaves the negative cache when it has come to be', () => {
+      const driven = loaded();
+      driven.ask(5_100, 'k2');
+      driven.fetched(5_200, keySet('k1'));
+      expect([...driven.state().absent]).to.deep.equal(['k2']);
+      driven.wake(300_000);
+      driven.fetched(300_100, keySet('k2'));
+      expect([...driven.state().absent]).to.deep.equal([]);
+    });
+
+    it('asked while a fetch was in flight is not settled by it', () => {
+      const driven = loaded();
+      driven.ask(5_100, 'k2');
+      driven.ask(5_150, 'k3');
+      expect(answers(driven.fetched(5_200, keySet('k1')))).to.deep.equal(['k2: unknown', 'k3: unknown']);
+      expect(driven.wakeAt()).to.equal(10_200);
+    });
+
+    it('K-010 is unavailable within the cooldown after a failure, and the known kid is not touched', () => {
+      const driven = loaded();
+      driven.wake(300_000);
+      driven.failed(300_100);
+      const step = driven.ask(300_200, 'k2');
+      expect(answers(step)).to.deep.equal(['k2: unavailable']);
+      expect(fetches(step)).to.equal(0);
+      expect(answers(driven.ask(300_200, 'k1'))).to.deep.equal(['k1: key']);
+    });
+
+    it('K-010 may ask again during an outage once the cooldown is over, before the backoff is', () => {
+      const driven = loaded();
+      driven.wake(300_000);
+      driven.failed(300_100);
+      driven.wake(310_100);
+      driven.failed(310_200);
+      expect(fetches(driven.ask(315_199, 'k2'))).to.equal(0);
+      expect(fetches(driven.ask(315_200, 'k2'))).to.equal(1);
+    });
+
+    it('K-006 finds a hard rotation within the cooldown', () => {
+      const driven = loaded();
+      expect(answers(driven.ask(200, 'k2'))).to.deep.equal(['k2: unknown']);
+      driven.wake(5_100);
+      driven.fetched(5_150, keySet('k2'));
+      expect(answers(driven.ask(5_151, 'k2'))).to.deep.equal(['k2: key']);
+      expect(answers(driven.ask(5_151, 'k1'))).to.deep.equal(['k1: unknown']);
+    });
+
+    it('is treated like a known one whose set is too old: unavailable, and a fetch is asked for', () => {
+      const driven = loaded();
+      driven.wake(300_000);
+      driven.failed(300_100);
+      expect(fetches(driven.ask(3_600_000, 'k1'))).to.equal(1);
+      expect(answers(driven.failed(3_600_010))).to.deep.equal(['k1: unavailable']);
+      expect(answers(driven.ask(3_600_020, 'k1'))).to.deep.equal(['k1: unavailable']);
+    });
+
+    it('K-011 beyond the number that may wait is answered at once', () => {
+      const driven = loaded();
+      for (const kid of ['a', 'b', 'c', 'd']) driven.ask(5_100, kid);
+      expect(answers(driven.ask(5_100, 'e'))).to.deep.equal(['e: unknown']);
+    });
+
+    it('K-011 beyond the number that may wait is unavailable while nothing is known', () => {
+      const driven = machine();
+      driven.send({ kind: 'started' }, 0);
+      for (const kid of ['a', 'b', 'c', 'd']) driven.ask(10, kid);
+      expect(answers(driven.ask(10, 'e'))).to.deep.equal(['e: unavailable']);
+    });
+  });
+
+  describe('a changed source', () => {
+    it('is read at once outside the cooldown', () => {
+      expect(fetches(loaded().send({ kind: 'changed' }, 5_100))).to.equal(1);
+    });
+
+    it('is read at the end of the cooldown within it', () => {
+      const driven = loaded();
+      expect(fetches(driven.send({ kind: 'changed' }, 5_099))).to.equal(0);
+      expect(driven.wakeAt()).to.equal(5_100);
+    });
+
+    for (const result of ['fetched', 'failed'] as const) {
+      it(`is read once more when a fetch was in flight that has ${result}`, () => {
+        const driven = loaded();
+        driven.wake(300_000);
+        driven.send({ kind: 'changed' }, 300_050);
+        if (result === 'fetched') driven.fetched(300_100, keySet('k1'));
+        else driven.failed(300_100, 1);
+        expect(driven.wakeAt()).to.equal(305_100);
+      });
+    }
+  });
+
+  describe('a late result', () => {
+    it('K-053 of an earlier fetch changes nothing', () => {
+      const driven = loaded();
+      driven.wake(300_000);
+      const before = driven.state();
+      driven.send({ kind: 'fetched', fetch: 1, keys: keySet('old'), jitter: 0 }, 300_050);
+      driven.send({ kind: 'failed', fetch: 1, problem: 'late', jitter: 0 }, 300_050);
+      driven.send({ kind: 'notModified', fetch: 1, jitter: 0 }, 300_050);
+      expect(driven.state()).to.equal(before);
+    });
+
+    it('K-054 after the stop changes nothing', () => {
+      const driven = machine();
+      driven.send({ kind: 'started' }, 0);
+      driven.send({ kind: 'stopped' }, 10);
+      driven.fetched(20, keySet('k1'));
+      expect(isUsable(driven.state(), 20)).to.equal(false);
+    });
+  });
+
+  describe('stop', () => {
+    it('K-054 aborts the fetch in flight and answers those who wait', () => {
+      const driven = loaded();
+      driven.ask(5_100, 'k2');
+      const step = driven.send({ kind: 'stopped' }, 5_110);
+      expect(step.effects[0]).to.deep.equal({ kind: 'abort' });
+      expect(answers(step)).to.deep.equal(['k2: unavailable']);
+      expect(driven.wakeAt()).to.equal(undefined);
+    });
+
+    it('leaves known keys findable and everything else unavailable', () => {
+      const driven = loaded();
+      driven.send({ kind: 'stopped' }, 200);
+      expect(answers(driven.ask(201, 'k1'))).to.deep.equal(['k1: key']);
+      expect(answers(driven.ask(201, 'k2'))).to.deep.equal(['k2: unavailable']);
+      expect(fetches(driven.wake(900_000))).to.equal(0);
+    });
+  });
+
+  describe('properties', function () {
+    this.timeout(600_000);
+    const numRuns = Number(process.env.FAST_CHECK_RUNS ?? 10_000);
+    const seed = process.env.FAST_CHECK_SEED;
+    const parameters = { numRuns, ...(seed === undefined ? {} : { seed: Number(seed) }) };
+
+    it('K-009 K-010 K-011 K-053 hold their invariants over any sequence of events', () => {
+      fc.assert(fc.property(sequence, runSequence), parameters);
+    });
+
+    it('K-006 refuse good tokens of a hard rotation for no longer than the cooldown and a fetch, under any flood', () => {
+      fc.assert(fc.property(rotation, runRotation), { ...parameters, numRuns: Math.ceil(numRuns / 20) });
+    });
+  });
+});
+
+type Operation =
+  | { readonly kind: 'seed'; readonly set: number; readonly ageMs: number }
+  | { readonly kind: 'start' | 'change' | 'stop' }
+  | { readonly kind: 'pass' | 'stall'; readonly ms: number }
+  | { readonly kind: 'ask'; readonly kid: string }
+  | { readonly kind: 'flood'; readonly count: number }
+  | { readonly kind: 'finish' | 'finishLate'; readonly result: Result };
+
+type Result =
+  | { readonly kind: 'fetched'; readonly set: number; readonly jitter: number }
+  | { readonly kind: 'notModified' | 'failed'; readonly jitter: number };
+
+const tight: KeySetLimits = {
+  refreshMs: 3_000,
+  maxAgeMs: 8_000,
+  cooldownMs: 500,
+  waitMs: 150,
+  maxWaiters: 5,
+  maxUnknownKids: 6,
+};
+const kids = ['k0', 'k1', 'k2', 'k3', 'k4'];
+const sets: readonly Keys[] = [keySet('k0'), keySet('k0', 'k1'), keySet('k1', 'k2'), keySet('k3')];
+
+const jitter = fc.constantFrom(0, 0.25, 0.5, 0.999);
+const result: fc.Arbitrary<Result> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('fetched'), set: fc.nat(sets.length - 1), jitter }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('notModified', 'failed'), jitter }) },
+);
+const milliseconds = fc.oneof(fc.nat(20), fc.nat(200), fc.nat(1_000), fc.nat(9_000));
+const seed = fc.record({ kind: fc.constant('seed'), set: fc.nat(sets.length - 1), ageMs: fc.nat(10_000) });
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  { weight: 20, arbitrary: fc.record({ kind: fc.constant('pass'), ms: milliseconds }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('stall'), ms: milliseconds }) },
+  { weight: 20, arbitrary: fc.record({ kind: fc.constant('ask'), kid: fc.constantFrom(...kids) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('flood'), count: fc.integer({ min: 1, max: 20 }) }) },
+  { weight: 20, arbitrary: fc.record({ kind: fc.constant('finish'), result }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('finishLate'), result }) },
+  { weight: 2, arbitrary: fc.constant<Operation>({ kind: 'change' }) },
+  { weight: 1, arbitrary: fc.constant<Operation>({ kind: 'start' }) },
+  { weight: 1, arbitrary: seed },
+);
+const any = fc.array(operation, { maxLength: 60, size: 'max' });
+/** Perhaps something before the start, the start, the most of it, perhaps a stop and something after it. */
+const sequence: fc.Arbitrary<readonly Operation[]> = fc
+  .tuple(fc.array(fc.oneof(seed, operation), { maxLength: 2 }), any, fc.array(operation, { maxLength: 3 }))
+  .map(([early, main, afterwards]) => [...early, { kind: 'start' }, ...main, { kind: 'stop' }, ...afterwards]);
+
+/** A world around the machine that keeps its own, independent account of what must be true. */
+function createWorld(bounds: KeySetLimits) {
+  let state: KeySetState = createKeySetState(bounds);
+  let now = 1_000;
+  let started = false;
+  let stopped = false;
+  let inFlight: number | undefined;
+  let fetchStartedMs = 0;
+  let lastFetchMs = Number.NEGATIVE_INFINITY;
+  let fetchCount = 0;
+  let lastResult: 'success' | 'failure' | undefined;
+  let held: { keys: Keys; confirmedMs: number } | undefined;
+  let strangers = 0;
+  const waiting = new Map<string, number>();
+
+  const isFresh = (): boolean => held !== undefined && now - held.confirmedMs < bounds.maxAgeMs;
+  const expectedKey = (kid: string): VerificationKey | undefined => (isFresh() ? held?.keys.get(kid) : undefined);
+
+  function check(condition: boolean, invariant: string): void {
+    if (!condition) throw new Error(`at ${now}: ${invariant}`);
+  }
+
+  function checkAnswer(kid: string, lookup: KeyLookup): void {
+    const key = expectedKey(kid);
+    if (key !== undefined)
+      check(lookup.kind === 'key' && lookup.key === key, `${kid} is known and answered ${lookup.kind}`);
+    else check(lookup.kind !== 'key', `${kid} has no usable key and was answered with one`);
+    if (lookup.kind === 'unknown')
+      check(isFresh() && lastResult === 'success', `${kid} unknown though nothing can be told`);
+  }
+
+  function send(event: KeySetEvent, before: () => void = () => undefined): KeySetStep {
+    const previous = state;
+    const step = reduce(state, event, now);
+    state = step.state;
+    before();
+    for (const effect of step.effects) {
+      switch (effect.kind) {
+        case 'fetch':
+          check(inFlight === undefined, 'two fetches in flight');
+          check(started && !stopped, 'a fetch outside of start and stop');
+          check(now - lastFetchMs >= bounds.cooldownMs, 'two fetches within the cooldown');
+          inFlight = effect.fetch;
+          fetchStartedMs = now;
+          lastFetchMs = now;
+          fetchCount += 1;
+          break;
+        case 'abort':
+          check(inFlight !== undefined && stopped, 'an abort of nothing');
+          inFlight = undefined;
+          break;
+        case 'answer':
+          checkAnswer(effect.kid, effect.lookup);
+          if (event.kind !== 'asked') check(waiting.delete(effect.kid), `${effect.kid} answered and not waiting`);
+          break;
+      }
+    }
+    checkState(previous);
+    return step;
+  }
+
+  function checkState(previous: KeySetState): void {
+    for (const kid of kids) check(usableKey(state, kid, now) === expectedKey(kid), `the wrong key for ${kid}`);
+    check(state.waiters.length <= bounds.maxWaiters, 'too many waiters');
+    check(state.waiters.length === waiting.size, 'waiters lost or invented');
+    check(state.absent.size <= bounds.maxUnknownKids, 'the negative cache is unbounded');
+    check(state.askedSince.length + state.askedBefore.length <= 2 * bounds.maxUnknownKids, 'remembered kids unbounded');
+    check(previous.phase !== 'stopped' || state.phase === 'stopped', 'it came back from the stop');
+    const wakeMs = nextWakeMs(state);
+    if (stopped) check(wakeMs === undefined && waiting.size === 0, 'it is not still after the stop');
+    else if (started && inFlight === undefined) {
+      check(wakeMs !== undefined && wakeMs <= now + bounds.refreshMs, 'it would never fetch again');
+    }
+  }
+
+  function wakeDue(): void {
+    for (let wakeMs = nextWakeMs(state); wakeMs !== undefined && wakeMs <= now; wakeMs = nextWakeMs(state)) {
+      send({ kind: 'woken' });
+      check(nextWakeMs(state) !== wakeMs, 'it wants to be woken again and again');
+    }
+    for (const [kid, askedMs] of waiting) check(now - askedMs < bounds.waitMs, `${kid} waits longer than it may`);
+  }
+
+  function ask(kid: string): KeyLookup | undefined {
+    const decidableNow = lastResult === 'success' && isFresh() && now - lastFetchMs < bounds.cooldownMs;
+    const wasInFlight = inFlight !== undefined;
+    const step = send({ kind: 'asked', kid }, () => {
+      if (!reducedAnswer(kid)) waiting.set(kid, waiting.get(kid) ?? now);
+    });
+    function reducedAnswer(asked: string): boolean {
+      return !state.waiters.some(waiter => waiter.kid === asked);
+    }
+    const answer = step.effects.find(effect => effect.kind === 'answer');
+    const lookup = answer?.kind === 'answer' ? answer.lookup : undefined;
+    check(lookup !== undefined || waiting.has(kid), `${kid} neither answered nor waiting`);
+    check(lookup === undefined || !waiting.has(kid), `${kid} answered and waiting`);
+    if (started && !stopped && decidableNow && !wasInFlight && expectedKey(kid) === undefined) {
+      check(lookup?.kind === 'unknown', `${kid} within the cooldown after a success is ${lookup?.kind}`);
+    }
+    return lookup;
+  }
+
+  function finish(fetch: number, outcome: Result): void {
+    const counts = fetch === inFlight;
+    const before = state;
+    const { jitter: random } = outcome;
+    const event: KeySetEvent =
+      outcome.kind === 'fetched'
+        ? { kind: 'fetched', fetch, keys: sets[outcome.set] ?? new Map(), jitter: random }
+        : outcome.kind === 'failed'
+          ? { kind: 'failed', fetch, problem: 'status 500', jitter: random }
+          : { kind: 'notModified', fetch, jitter: random };
+    if (counts) {
+      inFlight = undefined;
+      lastFetchMs = now;
+      const isSuccess = outcome.kind === 'fetched' || (outcome.kind === 'notModified' && held !== undefined);
+      lastResult = isSuccess ? 'success' : 'failure';
+      if (event.kind === 'fetched') held = { keys: event.keys, confirmedMs: fetchStartedMs };
+      else if (isSuccess && held !== undefined) held = { ...held, confirmedMs: fetchStartedMs };
+    }
+    send(event);
+    if (counts) check(waiting.size === 0, 'a fetch has ended and somebody still waits');
+    else check(state === before, 'a result that is not in flight changed something');
+  }
+
+  return {
+    now: () => now,
+    inFlight: () => inFlight,
+    fetchCount: () => fetchCount,
+    ask,
+    finish,
+    start() {
+      started = true;
+      send({ kind: 'started' });
+    },
+    seed(set: number, ageMs: number) {
+      if (!started && !stopped && ageMs < bounds.maxAgeMs)
+        held = { keys: sets[set] ?? new Map(), confirmedMs: now - ageMs };
+      send({ kind: 'seeded', keys: sets[set] ?? new Map(), ageMs });
+    },
+    change: () => send({ kind: 'changed' }),
+    stop() {
+      stopped = true;
+      send({ kind: 'stopped' });
+      check(waiting.size === 0, 'somebody waits after the stop');
+    },
+    /** Time goes by and every timer fires on time. */
+    pass(ms: number) {
+      const untilMs = now + ms;
+      for (let wakeMs = nextWakeMs(state); wakeMs !== undefined && wakeMs <= untilMs; wakeMs = nextWakeMs(state)) {
+        now = Math.max(now, wakeMs);
+        wakeDue();
+      }
+      now = untilMs;
+      wakeDue();
+    },
+    /** Time goes by and no timer fires before its end: the process was busy or suspended. */
+    stall(ms: number) {
+      now += ms;
+      wakeDue();
+    },
+    stranger() {
+      strangers += 1;
+      return `stranger ${strangers}`;
+    },
+    isStopped: () => stopped,
+  };
+}
+
+function runSequence(operations: readonly Operation[]): void {
+  const world = createWorld(tight);
+  for (const step of operations) {
+    switch (step.kind) {
+      case 'seed':
+        world.seed(step.set, step.ageMs);
+        break;
+      case 'start':
+        world.start();
+        break;
+      case 'change':
+        world.change();
+        break;
+      case 'stop':
+        world.stop();
+        break;
+      case 'pass':
+        world.pass(step.ms);
+        break;
+      case 'stall':
+        world.stall(step.ms);
+        break;
+      case 'ask':
+        world.ask(step.kid);
+        break;
+      case 'flood':
+        for (let i = 0; i < step.count; i += 1) world.ask(world.stranger());
+        break;
+      case 'finish':
+        world.finish(world.inFlight() ?? -1, step.result);
+        break;
+      case 'finishLate':
+        world.finish((world.inFlight() ?? 1) - 1, step.result);
+        break;
+    }
+  }
+  world.stop();
+}
+
+interface Rotation {
+  /** How long the issuer takes, and when after the start it rotates. */
+  readonly latencyMs: number;
+  readonly rotateMs: number;
+  readonly everyMs: number;
+  readonly flood: number;
+  readonly jitter: number;
+}
+
+const rotation: fc.Arbitrary<Rotation> = fc.record({
+  latencyMs: fc.integer({ min: 1, max: 149 }),
+  rotateMs: fc.integer({ min: 200, max: 7_000 }),
+  everyMs: fc.integer({ min: 5, max: 60 }),
+  flood: fc.nat(3),
+  jitter,
+});
+
+/** A healthy issuer replaces k0 by k3 at one moment; good tokens of k3 and a flood of strangers come from then on. */
+function runRotation({ latencyMs, rotateMs, everyMs, flood, jitter: random }: Rotation): void {
+  const world = createWorld({ ...tight, maxWaiters: 1_000 });
+  const startMs = world.now();
+  let answerAtMs: number | undefined;
+  let answeredSet = 0;
+  world.start();
+  const serve = (): void => {
+    if (world.inFlight() === undefined) answerAtMs = undefined;
+    else if (answerAtMs === undefined) {
+      answerAtMs = world.now() + latencyMs;
+      answeredSet = world.now() - startMs < rotateMs ? 0 : 3;
+    } else if (world.now() >= answerAtMs) {
+      world.finish(world.inFlight() ?? -1, { kind: 'fetched', set: answeredSet, jitter: random });
+      answerAtMs = undefined;
+    }
+  };
+  const lookups: { atMs: number; kind: KeyLookup['kind'] | 'waits' }[] = [];
+  const endMs = rotateMs + 3_000;
+  for (let atMs = 0; atMs < endMs; atMs += 1) {
+    world.pass(1);
+    serve();
+    if (atMs % everyMs !== 0) continue;
+    for (let i = 0; i < flood; i += 1) world.ask(world.stranger());
+    if (atMs >= rotateMs + 2) lookups.push({ atMs, kind: world.ask('k3')?.kind ?? 'waits' });
+    serve();
+  }
+  const refusedUntilMs = lookups.findLast(({ kind }) => kind === 'unknown' || kind === 'unavailable')?.atMs ?? rotateMs;
+  expect(refusedUntilMs - rotateMs, 'refused after the rotation').to.be.at.most(tight.cooldownMs + latencyMs + everyMs);
+  expect(lookups.at(-1)?.kind).to.equal('key');
+  const elapsedMs = world.now() - startMs;
+  expect(world.fetchCount()).to.be.at.most(1 + Math.ceil(elapsedMs / (tight.cooldownMs + latencyMs)));
+}
