@@ -2,6 +2,7 @@
 // The process edge: arguments in, exit code out. The only place that reads the environment or ends the process.
 import { checkConfig } from './commands/check-config.ts';
 import type { Command } from './commands/command.ts';
+import { drain } from './commands/drain.ts';
 import { health } from './commands/health.ts';
 import { schema } from './commands/schema.ts';
 import { serve } from './commands/serve.ts';
@@ -11,6 +12,7 @@ const commands: ReadonlyMap<string, { readonly run: Command; readonly does: stri
   ['serve', { run: serve, does: 'run the service (the default)' }],
   ['check-config', { run: checkConfig, does: 'validate a configuration and print what is in effect' }],
   ['health', { run: health, does: 'ask a running service for its health' }],
+  ['drain', { run: drain, does: 'preStop helper: drain the Envoy in the same pod' }],
   ['schema', { run: schema, does: 'print the JSON Schema of the configuration' }],
 ]);
 

@@ -191,7 +191,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
         break;
     }
     const skipped = 'skipped' in read ? read.skipped : [];
-    if (read.kind !== 'notModified') tell.skipped(skipped);
+    if (result.kind === 'body') tell.skipped(skipped);
     tell.refresh(state.lastResult ?? 'failure', state.lastProblem, usableKeys(), skipped.length);
     if (read.kind !== 'problem') saveSeed(startedWallMs);
   }

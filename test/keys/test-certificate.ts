@@ -17,15 +17,23 @@ export interface TestCertificateOptions {
   /** Signs with it; without one the certificate is its own authority. */
   readonly authority?: TestCertificate & { readonly name: string };
   readonly isAuthority?: boolean;
+  readonly namedCurve?: string;
   /** From now on, negative for the past. */
   readonly validFromHours?: number;
   readonly validForHours?: number;
 }
 
 export function testCertificate(options: TestCertificateOptions = {}): TestCertificate & { readonly name: string } {
-  const { name = 'test', dnsNames = [], addresses = ['127.0.0.1'], authority, isAuthority = false } = options;
+  const {
+    name = 'test',
+    dnsNames = [],
+    addresses = ['127.0.0.1'],
+    authority,
+    isAuthority = false,
+    namedCurve = 'P-256',
+  } = options;
   const { validFromHours = -1, validForHours = 24 } = options;
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve });
   const fromMs = Date.now() + validFromHours * 3_600_000;
   const names = [
     ...dnsNames.map(dnsName => der(0x82, Buffer.from(dnsName))),
@@ -49,7 +57,7 @@ export function testCertificate(options: TestCertificateOptions = {}): TestCerti
   const signer: KeyObject = authority === undefined ? privateKey : createPrivateKey(authority.key);
   const signature = sign('sha256', tbs, signer);
   const certificate = sequence(tbs, ecdsaWithSha256, der(0x03, Buffer.from([0]), signature));
-  const base64 = certificate.toString('base64').replace(/.{64}/g, '$&\n');
+  const base64 = certificate.toString('base64').replace(/.{64}(?=.)/g, '$&\n');
   return {
     name,
     cert: `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`,

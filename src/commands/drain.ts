@@ -1,0 +1,79 @@
+// `drain`: the preStop helper. Makes Envoy fail its health checks and refuse new connections, then waits for the open ones.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type CommandIo, parseOptions } from './command.ts';
+
+const usage = `account-authz drain [options]
+
+  --envoy-admin URL   Envoy's admin, http://127.0.0.1:9901 if not given
+  --seconds N         longest time to wait until its connections are gone, 15 if not given (0 to 3600)
+
+Exit code: 0, with a warning where the admin does not answer.
+`;
+
+/** Milliseconds for one answer of the admin, and between two questions. */
+const answerMs = 2000;
+const pauseMs = 200;
+
+export async function drain(args: readonly string[], io: CommandIo): Promise<number> {
+  const options = parseOptions(args, {
+    'envoy-admin': { type: 'string', default: 'http://127.0.0.1:9901' },
+    seconds: { type: 'string', default: '15' },
+    help: { type: 'boolean', default: false },
+  });
+  const wrong = (problem: string): number => {
+    io.stderr.write(`account-authz drain: ${problem}\n`);
+    return 1;
+  };
+  if (options.kind === 'usage problem') return wrong(options.problem);
+  const { 'envoy-admin': admin, seconds, help } = options.values;
+  if (help) {
+    io.stdout.write(usage);
+    return 0;
+  }
+  if (!/^\d{1,4}$/.test(seconds) || Number(seconds) > 3600)
+    return wrong('--seconds takes a whole number from 0 to 3600');
+  if (!URL.canParse(admin) || new URL(admin).protocol !== 'http:') return wrong('--envoy-admin takes an http URL');
+
+  const endMs = performance.now() + Number(seconds) * 1000;
+  const ask = createAsk(admin);
+  const failed = await ask('POST', '/healthcheck/fail');
+  const drained = await ask('POST', '/drain_listeners?graceful');
+  if (failed === undefined || drained === undefined) {
+    io.stderr.write('account-authz drain: the admin of Envoy does not answer, nothing is drained\n');
+    return 0;
+  }
+  let open = await openConnections(ask);
+  while (open !== undefined && open > 0 && performance.now() < endMs) {
+    await sleep(pauseMs);
+    open = await openConnections(ask);
+  }
+  // An admin that no longer answers is an Envoy that has ended: nothing is open any more.
+  io.stdout.write(open ? `${open} connections are still open\n` : 'no connection is open\n');
+  return 0;
+}
+
+type Ask = (method: 'GET' | 'POST', path: string) => Promise<string | undefined>;
+
+function createAsk(admin: string): Ask {
+  return async (method, path) => {
+    try {
+      const signal = AbortSignal.timeout(answerMs);
+      const response = await fetch(new URL(path, admin), { method, signal, redirect: 'error' });
+      const text = await response.text();
+      return response.ok ? text : undefined;
+    } catch {
+      return undefined;
+    }
+  };
+}
+
+// Of all listeners but the admin's own. Not `server.total_connections`: Envoy brings that one up to date every five seconds only.
+async function openConnections(ask: Ask): Promise<number | undefined> {
+  const text = await ask('GET', '/stats?filter=^listener\\..*downstream_cx_active$');
+  if (text === undefined) return undefined;
+  const gauges = text.matchAll(/^listener\.(.+)\.downstream_cx_active: (\d+)$/gm);
+  return Array.from(gauges, ([, name = '', count]) => (/^admin|\.worker_\d+$/.test(name) ? 0 : Number(count))).reduce(
+    (sum, count) => sum + count,
+    0,
+  );
+}

@@ -1,0 +1,95 @@
+// docs/keys.md against the code: its states, events, names of problems and bounds are those of src/keys/.
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+
+const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+
+const page = read('docs/keys.md');
+const machine = read('src/keys/key-set-state.ts');
+
+const allMatches = (text: string, pattern: RegExp): string[] => [
+  ...new Set([...text.matchAll(pattern)].map(match => match[1] ?? '')),
+];
+
+const section = (text: string, start: string, end: string): string => {
+  const from = text.indexOf(start);
+  return text.slice(from, text.indexOf(end, from));
+};
+
+describe('docs/keys.md', () => {
+  it('has a row for each event, in the order of the code', () => {
+    const events = allMatches(
+      section(machine, 'export type KeySetEvent', 'export type KeySetEffect'),
+      /kind: '(\w+)'/g,
+    );
+    const rows = allMatches(section(page, '## States and events', '```mermaid'), /^\| `(\w+)`/gm);
+    expect(rows).to.deep.equal(events);
+    expect(events).to.have.length(9);
+  });
+
+  it('has a column for each phase, and the diagram a node', () => {
+    const phases = allMatches(section(machine, 'readonly phase:', ';'), /'(\w+)'/g);
+    const header = section(page, '| event |', '\n');
+    expect(allMatches(header, /`(\w+)`/g)).to.deep.equal(phases);
+    const diagram = section(page, 'stateDiagram', '```');
+    for (const phase of phases) expect(diagram).to.match(new RegExp(`^  (?:${phase} -->|.* --> ${phase}:)`, 'm'));
+  });
+
+  it('has every phase and event in the table of the header too', () => {
+    const header = section(machine, '// phase', 'import');
+    for (const event of allMatches(section(page, '## States and events', '```mermaid'), /^\| `(\w+)`/gm)) {
+      expect(header, event).to.contain(event);
+    }
+  });
+
+  const sources: readonly (readonly [string, string, RegExp])[] = [
+    ['reason to skip a key', section(read('src/keys/jwks.ts'), 'type SkippedKeyReason', ';'), /'([^']+)'/g],
+    ['problem of a document', section(read('src/keys/jwks.ts'), 'interface KeySetProblem', '}'), /\| '([^']+)'/g],
+    ['network problem by code', section(read('src/keys/key-transport.ts'), 'problemsByCode', ']);'), /, '([^']+)'\]/g],
+    [
+      'network problem by prefix',
+      section(read('src/keys/key-transport.ts'), 'problemsByPrefix', '];'),
+      /, '([^']+)'\]/g,
+    ],
+    [
+      'problem of an answer',
+      section(read('src/keys/key-transport.ts'), 'function responseProblem(', '\n}'),
+      /'([a-z]+ [a-z ]+)'/g,
+    ],
+    [
+      'problem of trust',
+      section(read('src/keys/key-transport.ts'), 'function createTrust', '\n}'),
+      /problem: '([^']+)'/g,
+    ],
+    [
+      'problem of a file',
+      section(read('src/keys/key-source.ts'), 'function readKeyFile', '// The directory'),
+      /(?:problem\(|return )'([^']+)'/g,
+    ],
+    [
+      'problem of discovery',
+      section(read('src/keys/key-source.ts'), 'function readDiscovery', '\n}'),
+      /'discovery: ([a-z_ ]+)'/g,
+    ],
+  ];
+  for (const [name, source, pattern] of sources) {
+    it(`names each ${name}`, () => {
+      const words = allMatches(source, pattern);
+      expect(words).to.not.deep.equal([]);
+      for (const word of words) expect(page).to.contain(`\`${word}\``);
+    });
+  }
+
+  it('states the bounds of the code', () => {
+    const [ring, jwks] = [read('src/keys/key-ring.ts'), read('src/keys/jwks.ts')];
+    const bound = (text: string, name: string): string | undefined =>
+      new RegExp(`const ${name} = (.+);`).exec(text)?.[1];
+    expect(page).to.contain(`at most ${bound(ring, 'waitMs')} ms`);
+    expect(page).to.contain(`At most ${bound(ring, 'maxWaiters')} different kids wait`);
+    expect(page).to.contain(`at most ${bound(ring, 'maxUnknownKids')} (the negative cache)`);
+    expect(page).to.contain(`At most ${bound(jwks, 'maxKeys')} keys`);
+    expect(page).to.contain(`1 to ${bound(jwks, 'maxKidLength')} characters`);
+    expect(bound(jwks, 'maxKeySetBytes')).to.equal('512 * 1024');
+    expect(page).to.contain('512 KiB');
+  });
+});
