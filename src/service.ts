@@ -2,9 +2,11 @@
 import { createCheck } from './check.ts';
 import { parseListenAddress } from './config/listen-address.ts';
 import type { Config } from './config/schema.ts';
+import { loadTlsFiles } from './config/tls-files.ts';
 import { createEngine } from './engine.ts';
 import { startGrpcServer } from './envoy/grpc-server.ts';
 import { createIdentityHeaders } from './envoy/identity-headers.ts';
+import type { TlsSource } from './envoy/tls-credentials.ts';
 import { createKeyRing, type KeyRing, type KeyRingObserver, type ProxySettings } from './keys/key-ring.ts';
 import { startAdminServer } from './operations/admin-server.ts';
 import { createHealth } from './operations/health.ts';
@@ -25,7 +27,7 @@ export interface ServiceOptions {
   readonly proxy: ProxySettings;
 }
 
-/** Rejects where a key file is not usable or an address cannot be bound; nothing is left running then. */
+/** Rejects where a file of keys or of TLS is not usable or an address cannot be bound; nothing is left running then. */
 export async function startService({ config, version, logger, proxy }: ServiceOptions): Promise<Service> {
   const health = createHealth();
   const metrics = createMetrics(version, {
@@ -74,7 +76,12 @@ export async function startService({ config, version, logger, proxy }: ServiceOp
     try {
       const address = parseListenAddress(config.listen);
       if (address.kind === 'problem') throw new Error(address.problem);
-      const grpc = await startGrpcServer({ address, check, health: { Check: health.check, Watch: health.watch } });
+      const grpc = await startGrpcServer({
+        address,
+        tls: config.tls === undefined ? undefined : tlsSource(config.tls, logger),
+        check,
+        health: { Check: health.check, Watch: health.watch },
+      });
       return {
         ports: { listen: grpc.port, admin: admin.port },
         async stop() {
@@ -91,6 +98,22 @@ export async function startService({ config, version, logger, proxy }: ServiceOp
     await stopKeyRings();
     throw error;
   }
+}
+
+function tlsSource(tls: NonNullable<Config['tls']>, logger: Logger): TlsSource {
+  return {
+    files: [tls.certFile, tls.keyFile, ...(tls.clientCaFile === undefined ? [] : [tls.clientCaFile])],
+    async load() {
+      const loaded = await loadTlsFiles(tls);
+      if (loaded.kind === 'tls material') return loaded;
+      return {
+        kind: 'problem',
+        problem: loaded.problems.map(({ key, message }) => `tls.${key}: ${message}`).join('; '),
+      };
+    },
+    onReload: ({ notAfter }) => logger.info({ notAfter }, 'tls files reloaded'),
+    onRefused: problem => logger.warn({ problem }, 'tls files refused, the old ones stay in use'),
+  };
 }
 
 function tcpAddress(text: string): { host: string; port: number } {

@@ -1,8 +1,10 @@
 // `health`: asks a running service over gRPC, for exec probes and compose.
 
 import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { type ChannelCredentials, Client, credentials } from '@grpc/grpc-js';
-import { parseListenAddress } from '../config/listen-address.ts';
+import { type ListenAddress, parseListenAddress } from '../config/listen-address.ts';
 import { type HealthCheckResponseMessage, healthService, servingStatus } from '../envoy/protocol.ts';
 import { type CommandIo, parseOptions } from './command.ts';
 
@@ -53,30 +55,39 @@ export async function health(args: readonly string[], io: CommandIo): Promise<nu
   if ((values.cert === undefined) !== (values.key === undefined)) return wrong('--cert and --key go together');
   let channel: ChannelCredentials;
   try {
-    channel = await channelCredentials(values.ca, values.cert, values.key);
+    channel = await channelCredentials(hostOf(address), values.ca, values.cert, values.key);
   } catch {
     return wrong('a file of --ca, --cert or --key cannot be read or used');
   }
-  const word = await ask(targetOf(address), values.service, channel);
+  const word = await ask(address, values.service, channel);
   io.stdout.write(`${word}\n`);
   return word === 'SERVING' ? 0 : 1;
 }
 
-function targetOf(address: Exclude<ReturnType<typeof parseListenAddress>, { kind: 'problem' }>): string {
+function targetOf(address: ListenAddress): string {
   if (address.kind === 'unix') return `unix:${address.path}`;
   return `dns:///${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`;
 }
 
-async function channelCredentials(ca?: string, cert?: string, key?: string): Promise<ChannelCredentials> {
+/** The name that the certificate must have: the one that gRPC takes for every Unix socket is localhost. */
+function hostOf(address: ListenAddress): string {
+  return address.kind === 'unix' ? 'localhost' : address.host;
+}
+
+async function channelCredentials(host: string, ca?: string, cert?: string, key?: string): Promise<ChannelCredentials> {
   if (ca === undefined && cert === undefined) return credentials.createInsecure();
   const read = (file: string | undefined): Promise<Buffer | null> =>
     file === undefined ? Promise.resolve(null) : readFile(file);
-  return credentials.createSsl(await read(ca), await read(key), await read(cert));
+  // Whatever the name in the handshake is, see below.
+  const verify = { checkServerIdentity: (_: string, peer: PeerCertificate) => checkServerIdentity(host, peer) };
+  return credentials.createSsl(await read(ca), await read(key), await read(cert), verify);
 }
 
-function ask(target: string, service: string, channel: ChannelCredentials): Promise<string> {
+function ask(address: ListenAddress, service: string, channel: ChannelCredentials): Promise<string> {
   const { path, requestSerialize, responseDeserialize } = healthService.Check;
-  const client = new Client(target, channel);
+  // RFC 6066 section 3: an IP address is no name to ask for in the handshake, and Node warns of one on standard error.
+  const name = isIP(hostOf(address)) === 0 ? {} : { 'grpc.ssl_target_name_override': 'localhost' };
+  const client = new Client(targetOf(address), channel, name);
   return new Promise(resolve => {
     const deadline = Date.now() + deadlineMs;
     client.makeUnaryRequest<{ service: string }, HealthCheckResponseMessage>(

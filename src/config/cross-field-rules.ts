@@ -31,8 +31,9 @@ export function requireSafeListeners(config: unknown, context: z.RefinementCtx):
   if (!isJsonObject(config)) return;
   const listen = addressOf(config.listen);
   const admin = addressOf(config.admin);
-  if (listen?.kind === 'tcp' && !isLoopback(listen.host) && config.listenInsecure === false) {
-    const remedy = 'listen on loopback or on a Unix socket, or set listenInsecure: true';
+  const isPlain = config.tls === undefined;
+  if (listen?.kind === 'tcp' && !isLoopback(listen.host) && isPlain && config.listenInsecure === false) {
+    const remedy = 'set tls, listen on loopback or on a Unix socket, or set listenInsecure: true';
     report(context, `would take calls from other machines without TLS: ${remedy}`, ['listen']);
   }
   if (listen !== undefined && admin !== undefined && isSameListener(listen, admin)) {

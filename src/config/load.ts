@@ -49,8 +49,7 @@ export async function loadConfig(file: string): Promise<LoadedConfig | Misconfig
     problems.push({ place: toPlace(path), ...document.positionOf(path, 'value'), message });
   }
   if (!parsed.success || problems.length > 0) return misconfiguration(problems);
-  const issuers = parsed.data.issuers.map(issuer => resolveNamedFiles(issuer, folder));
-  return { kind: 'config', config: { ...parsed.data, issuers } };
+  return { kind: 'config', config: resolveNamedFiles(parsed.data, folder) };
 }
 
 /** `config.yaml:12:5: issuers[0].audiences: must name at least one audience`, one line each, each with its line end. */

@@ -1,9 +1,10 @@
 // The files that a configuration names: whether each can be read and holds what it should.
-import { X509Certificate } from 'node:crypto';
 import { resolve } from 'node:path';
 import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
 import { loadBoundedFile } from './bounded-file.ts';
-import type { IssuerConfig } from './schema.ts';
+import { parseCertificates } from './certificates.ts';
+import type { Config, IssuerConfig } from './schema.ts';
+import { loadTlsFiles, tlsFileKeys } from './tls-files.ts';
 
 export interface NamedFileProblem {
   readonly path: readonly PropertyKey[];
@@ -22,41 +23,54 @@ export async function loadNamedFileProblems(value: unknown, folder: string): Pro
   const issuers = isJsonObject(value) && Array.isArray(value.issuers) ? value.issuers : [];
   const checks = issuers.flatMap((issuer: unknown, i) =>
     fileKeys.map(async key => {
-      const name = isJsonObject(issuer) ? issuer[key] : undefined;
-      if (typeof name !== 'string' || name === '' || name.includes('\0')) return [];
-      const loaded = await loadBoundedFile(resolve(folder, name));
+      const name = nameIn(issuer, key, folder);
+      if (name === undefined) return [];
+      const loaded = await loadBoundedFile(name);
       const message = loaded.kind === 'problem' ? loaded.problem : contentProblems[key](loaded.bytes);
       return message === undefined ? [] : [{ path: ['issuers', i, key], message }];
     }),
   );
-  return (await Promise.all(checks)).flat();
+  const tls = await loadTlsProblems(isJsonObject(value) ? value.tls : undefined, folder);
+  return [...tls, ...(await Promise.all(checks)).flat()];
 }
 
-/** Makes the names of the files of an issuer absolute. */
-export function resolveNamedFiles(issuer: IssuerConfig, folder: string): IssuerConfig {
+async function loadTlsProblems(tls: unknown, folder: string): Promise<readonly NamedFileProblem[]> {
+  const names = Object.fromEntries(tlsFileKeys.map(key => [key, nameIn(tls, key, folder)]));
+  const loaded = await loadTlsFiles(names);
+  return loaded.kind === 'problems' ? loaded.problems.map(({ key, message }) => ({ path: ['tls', key], message })) : [];
+}
+
+// What is no name at all is for the schema to say.
+function nameIn(section: unknown, key: string, folder: string): string | undefined {
+  const name = isJsonObject(section) ? section[key] : undefined;
+  return typeof name !== 'string' || name === '' || name.includes('\0') ? undefined : resolve(folder, name);
+}
+
+/** Makes the names of files absolute. */
+export function resolveNamedFiles(config: Config, folder: string): Config {
+  const { tls } = config;
   return {
-    ...issuer,
-    ...(issuer.jwksFile === undefined ? {} : { jwksFile: resolve(folder, issuer.jwksFile) }),
-    ...(issuer.caFile === undefined ? {} : { caFile: resolve(folder, issuer.caFile) }),
+    ...config,
+    ...(tls === undefined ? {} : { tls: withAbsolute(tls, tlsFileKeys, folder) }),
+    issuers: config.issuers.map(issuer => withAbsolute(issuer, fileKeys, folder)),
   };
 }
 
-// Text around the blocks is a comment (RFC 7468 section 5.2).
-function certificatesProblem(bytes: Uint8Array): string | undefined {
-  const text = Buffer.from(bytes).toString('latin1');
-  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
-  if (blocks.length === 0) return 'the file holds no PEM certificate';
-  const isComplete = blocks.length === text.split('-----BEGIN CERTIFICATE-----').length - 1;
-  return isComplete && blocks.every(isCertificate) ? undefined : 'the file holds a broken certificate';
+function withAbsolute<Section extends object>(
+  section: Section,
+  keys: readonly (keyof Section & string)[],
+  folder: string,
+): Section {
+  const names = keys.flatMap(key => {
+    const name = nameIn(section, key, folder);
+    return name === undefined ? [] : [[key, name]];
+  });
+  return { ...section, ...Object.fromEntries(names) };
 }
 
-function isCertificate(pem: string): boolean {
-  try {
-    new X509Certificate(pem);
-    return true;
-  } catch {
-    return false;
-  }
+function certificatesProblem(bytes: Uint8Array): string | undefined {
+  const parsed = parseCertificates(bytes);
+  return parsed.kind === 'problem' ? parsed.problem : undefined;
 }
 
 function keySetProblem(bytes: Uint8Array): string | undefined {

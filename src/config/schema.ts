@@ -48,19 +48,16 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 // A timer of Node holds 2,147,483 s and a longer one fires at once; some room is left for jitter.
 const maxTimerSeconds = 2_000_000;
 
-const tls = z
-  .strictObject({
-    certFile: fileName().meta({ description: 'Certificate chain of the service: a PEM file.' }),
-    keyFile: fileName().meta({ description: 'Private key of the certificate: a PEM file.' }),
-    clientCaFile: fileName().exactOptional().meta({
-      description:
-        'CA certificates: a PEM file. With it the caller must present a certificate that one of them vouches for.',
-    }),
-  })
-  .superRefine((value: unknown, context) => {
-    if (isJsonObject(value))
-      report(context, 'is not supported yet: leave it out and listen on loopback or on a Unix socket');
-  }, always);
+const tls = z.strictObject({
+  certFile: fileName().meta({
+    description: 'Certificate of the service, then its intermediate certificates if it has any: a PEM file.',
+  }),
+  keyFile: fileName().meta({ description: 'Private key of the certificate, not encrypted: a PEM file.' }),
+  clientCaFile: fileName().exactOptional().meta({
+    description:
+      'CA certificates: a PEM file. With it the caller must present a certificate that one of them vouches for.',
+  }),
+});
 
 const claims = z.strictObject({
   uid: claimName().default('uid').meta({ description: 'Claim that holds the user.' }),
@@ -218,7 +215,10 @@ export const configSchema = z
     listenInsecure: z.boolean().default(false).meta({
       description: 'Whether listen may be neither loopback nor a Unix socket although there is no tls.',
     }),
-    tls: tls.exactOptional().meta({ description: 'TLS for listen. Not supported yet. A change needs a restart.' }),
+    tls: tls.exactOptional().meta({
+      description:
+        'TLS 1.2 or newer for listen, on a port and on a Unix socket alike. Changed files are picked up, a change of their names needs a restart.',
+    }),
     admin: text(adminAddressProblem).default('0.0.0.0:9192').meta({
       description:
         'Where /livez, /readyz and /metrics are served over HTTP: host:port or [v6]:port. Port 0 is any free port. A change needs a restart.',

@@ -16,6 +16,7 @@ import {
   healthService,
 } from './protocol.ts';
 import { freeSocketPath, withSocketMode } from './socket-file.ts';
+import { startTlsCredentials, type TlsSource } from './tls-credentials.ts';
 
 export type GrpcAddress =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
@@ -44,9 +45,11 @@ const serverOptions = {
 /** A server with no call for this long is taken as left by its clients. */
 const quietMs = 1000;
 
-/** Rejects where the address cannot be bound. */
+/** Rejects where the address cannot be bound or the files of TLS are not usable. */
 export async function startGrpcServer(options: {
   readonly address: GrpcAddress;
+  /** Absent: plain HTTP/2. */
+  readonly tls?: TlsSource | undefined;
   readonly check: (message: CheckRequestMessage) => Promise<CheckResponseMessage>;
   readonly health: UntypedServiceImplementation;
 }): Promise<GrpcServer> {
@@ -77,7 +80,11 @@ export async function startGrpcServer(options: {
     },
   });
   server.addService(healthService, health);
-  const port = await bind(server, address);
+  const tls = options.tls === undefined ? undefined : await startTlsCredentials(options.tls);
+  const port = await bind(server, address, tls?.credentials ?? ServerCredentials.createInsecure()).catch(error => {
+    tls?.stop();
+    throw error;
+  });
 
   async function untilQuiet(limitMs: number): Promise<void> {
     const started = performance.now();
@@ -97,22 +104,23 @@ export async function startGrpcServer(options: {
         server.tryShutdown(() => resolve());
       });
       clearTimeout(forced);
+      tls?.stop();
     },
   };
 }
 
-async function bind(server: Server, address: GrpcAddress): Promise<number> {
+async function bind(server: Server, address: GrpcAddress, credentials: ServerCredentials): Promise<number> {
   if (address.kind === 'tcp') {
     const host = address.host.includes(':') ? `[${address.host}]` : address.host;
-    return bindTo(server, `${host}:${address.port}`);
+    return bindTo(server, `${host}:${address.port}`, credentials);
   }
   await freeSocketPath(address.path);
-  return withSocketMode(() => bindTo(server, `unix:${address.path}`));
+  return withSocketMode(() => bindTo(server, `unix:${address.path}`, credentials));
 }
 
-function bindTo(server: Server, target: string): Promise<number> {
+function bindTo(server: Server, target: string, credentials: ServerCredentials): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.bindAsync(target, ServerCredentials.createInsecure(), (error, port) => {
+    server.bindAsync(target, credentials, (error, port) => {
       if (error === null) resolve(port);
       // The library joins the errors of all addresses to one text; there is one address here.
       else

@@ -1,3 +1,4 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -5,6 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { formatProblems, loadConfig, type Problem } from '../../src/config/load.ts';
+import { testCertificate } from '../keys/test-certificate.ts';
 import { changed, configOf, fixtureFolder, problemsOf, smallestConfig, writeFixture } from './config-file.ts';
 
 // Made with `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=test -days 36500`.
@@ -315,6 +317,106 @@ listen: 0.0.0.0:9191
         expect(await problemsOf(withFile(key, 'folder'))).to.deep.equal([`issuers[0].${key}: the file is a directory`]);
       });
     }
+  });
+
+  describe('naming the files of tls', () => {
+    const pem = testCertificate({ name: 'a' });
+    const otherPem = testCertificate({ name: 'b' });
+    const files = { 'own.crt': pem.cert, 'own.key': pem.key, 'ca.crt': otherPem.cert };
+    type Contents = Readonly<Partial<Record<keyof typeof files, string | Buffer>>>;
+    const withFiles = (contents: Contents) => {
+      for (const [name, content] of Object.entries({ ...files, ...contents })) writeFixture(name, content);
+      return changed({ tls: { certFile: 'own.crt', keyFile: './own.key', clientCaFile: 'ca.crt' } });
+    };
+
+    it('resolves their names against its own folder', async () => {
+      expect((await configOf(withFiles({}))).tls).to.deep.equal({
+        certFile: join(fixtureFolder(), 'own.crt'),
+        keyFile: join(fixtureFolder(), 'own.key'),
+        clientCaFile: join(fixtureFolder(), 'ca.crt'),
+      });
+    });
+
+    const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
+    const ec = createPrivateKey(pem.key);
+    const usable: readonly (readonly [name: string, contents: Contents])[] = [
+      ['a chain', { 'own.crt': `${pem.cert}# the authority\n${otherPem.cert}` }],
+      ['several client authorities', { 'ca.crt': pem.cert + otherPem.cert }],
+      ['a key in the form of SEC 1', { 'own.key': ec.export({ type: 'sec1', format: 'pem' }) }],
+      ['certificate and key in one file', { 'own.crt': pem.key + pem.cert, 'own.key': pem.cert + pem.key }],
+    ];
+    for (const [name, contents] of usable) {
+      it(`accepts ${name}`, async () => {
+        expect(await problemsOf(withFiles(contents))).to.deep.equal([]);
+      });
+    }
+
+    const noKey = 'tls.keyFile: the file holds no PEM private key';
+    const foreign = 'tls.keyFile: the key does not belong to the first certificate of certFile';
+    const locked = 'tls.keyFile: the key is encrypted, and there is no passphrase';
+    const encrypted = { format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' } as const;
+    const unusable: readonly (readonly [name: string, contents: Contents, ...problems: string[]])[] = [
+      ['no certificate', { 'own.crt': pem.key }, 'tls.certFile: the file holds no PEM certificate'],
+      [
+        'a chain cut short',
+        { 'own.crt': pem.cert + otherPem.cert.slice(0, 99) },
+        'tls.certFile: the file holds a broken certificate',
+      ],
+      ['no key', { 'own.key': pem.cert }, noKey],
+      ['half a key', { 'own.key': pem.key.slice(0, 99) }, noKey],
+      ['a public key', { 'own.key': createPublicKey(ec).export({ type: 'spki', format: 'pem' }) }, noKey],
+      ['an encrypted key', { 'own.key': ec.export({ type: 'pkcs8', ...encrypted }) }, locked],
+      ['a SEC 1 key, encrypted', { 'own.key': ec.export({ type: 'sec1', ...encrypted }) }, locked],
+      ['a key of another certificate', { 'own.key': otherPem.key }, foreign],
+      ['a key of another kind', { 'own.key': rsa.export({ type: 'pkcs8', format: 'pem' }) }, foreign],
+      ['the authority before the certificate', { 'own.crt': otherPem.cert + pem.cert }, foreign],
+      ['no client authority', { 'ca.crt': '' }, 'tls.clientCaFile: the file holds no PEM certificate'],
+      [
+        'nothing good',
+        { 'own.crt': '', 'own.key': '', 'ca.crt': 'x' },
+        'tls.certFile: the file holds no PEM certificate',
+        noKey,
+        'tls.clientCaFile: the file holds no PEM certificate',
+      ],
+    ];
+    for (const [name, contents, ...problems] of unusable) {
+      it(`refuses ${name}`, async () => {
+        expect(await problemsOf(withFiles(contents))).to.deep.equal(problems);
+      });
+    }
+
+    it('refuses a certificate that OpenSSL does not take', async () => {
+      const weak = testCertificate({ namedCurve: 'secp112r1' });
+      expect(await problemsOf(withFiles({ 'own.crt': weak.cert, 'own.key': weak.key }))).to.deep.equal([
+        'tls.certFile: OpenSSL does not take the certificate (ERR_SSL_EE_KEY_TOO_SMALL)',
+      ]);
+    });
+
+    it('says where each name stands, and judges each file though another has no name', async () => {
+      writeFixture('own.crt', 'x');
+      const text = `tls:\n  certFile: own.crt\n  clientCaFile: nowhere\n${good}`;
+      expect(await positionsOf(text)).to.deep.equal(['1:1 tls.keyFile', '2:13 tls.certFile', '3:17 tls.clientCaFile']);
+    });
+
+    it('is loaded or refused, and never throws, whatever they hold', async () => {
+      const texts = fc
+        .tuple(
+          fc.constantFrom(pem.cert, pem.key),
+          fc.nat(),
+          fc.constantFrom('', '\0', '-', 'A', '\n', '\n\n', pem.key, '\u00ff'),
+          fc.nat(4),
+        )
+        .map(([text, at, put, cut]) => text.slice(0, at % text.length) + put + text.slice((at % text.length) + cut));
+      await fc.assert(
+        fc.asyncProperty(texts, texts, texts, async (cert, key, ca) => {
+          const loaded = await loadConfig(
+            writeFixture('random.yaml', withFiles({ 'own.crt': cert, 'own.key': key, 'ca.crt': ca })),
+          );
+          expect(loaded.kind).to.be.oneOf(['config', 'misconfiguration']);
+        }),
+        { numRuns: 300 },
+      );
+    });
   });
 
   it('is checked without a word to the network', async () => {

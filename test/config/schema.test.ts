@@ -1,10 +1,14 @@
 import { expect } from 'chai';
-import { changed, configOf, placesOf, problemsOf, smallestConfig } from './config-file.ts';
+import { testCertificate } from '../keys/test-certificate.ts';
+import { changed, configOf, placesOf, problemsOf, smallestConfig, writeFixture } from './config-file.ts';
 
 const long = (length: number) => 'a'.repeat(length);
 const socket = (bytes: number) => `unix:/${long(bytes - 1)}`;
 
 type Changes = Readonly<Record<string, unknown>>;
+
+const own = testCertificate();
+const tls = { certFile: writeFixture('tls.crt', own.cert), keyFile: writeFixture('tls.key', own.key) };
 
 describe('rules of the configuration', () => {
   const good: readonly Changes[] = [
@@ -21,6 +25,10 @@ describe('rules of the configuration', () => {
     { listen: '0.0.0.0:9191', listenInsecure: true },
     { listen: '[::]:9191', listenInsecure: true },
     { listen: 'authz.internal:9191', listenInsecure: true },
+    { tls },
+    { listen: 'unix:/run/a.sock', tls },
+    { listen: '0.0.0.0:9191', tls },
+    { listen: '[::]:9191', tls: { ...tls, clientCaFile: tls.certFile }, listenInsecure: true },
     { admin: '127.0.0.1:0' },
     { admin: '[::]:9192' },
     { listen: '127.0.0.1:0', admin: '127.0.0.1:0' },
@@ -148,8 +156,12 @@ describe('rules of the configuration', () => {
     ['admin', { admin: '[::]:9191' }],
     ['admin', { admin: 'localhost:9191' }],
     ['admin', { listen: '[::1]:9191', admin: '[0::1]:9191' }],
-    ['tls', { tls: { certFile: 'a', keyFile: 'b' } }],
     ['tls', { tls: null }],
+    ['tls', { listen: '0.0.0.0:9191', tls: null }],
+    ['tls.keyFile', { tls: { certFile: tls.certFile } }],
+    ['tls.certFile', { tls: { ...tls, certFile: '' } }],
+    ['tls.clientCaFile', { tls: { ...tls, clientCaFile: null } }],
+    ['tls.minVersion', { tls: { ...tls, minVersion: 'TLSv1.3' } }],
     ['issuers', { issuers: [] }],
     ['issuers', { issuers: undefined }],
     ['issuers', { issuers: {} }],
@@ -278,7 +290,7 @@ describe('rules of the configuration', () => {
 
   const wrongInSeveralWays: readonly (readonly [places: readonly string[], changes: Changes])[] = [
     [['keys.timeoutSeconds', 'keys.maxAgeSeconds'], { keys: { timeoutSeconds: 'x', refreshSeconds: 7200 } }],
-    [['tls', 'tls.certFile', 'tls.keyFile', 'tls.x'], { tls: { x: 1 } }],
+    [['tls.certFile', 'tls.keyFile', 'tls.x'], { tls: { x: 1 } }],
     [['listen', 'token.maxBytes'], { listen: '0.0.0.0:1', 'token.maxBytes': 'x' }],
     [['apps[1]', 'apps'], { apps: ['*', 1] }],
     [['issuers[0].audiences', 'issuers[0]'], { issuers: [{ issuer: 'a' }] }],
@@ -310,14 +322,7 @@ describe('rules of the configuration', () => {
 
   it('says how to listen elsewhere than on loopback', async () => {
     expect(await problemsOf(changed({ listen: '0.0.0.0:9191' }))).to.deep.equal([
-      'listen: would take calls from other machines without TLS: listen on loopback or on a Unix socket, or set listenInsecure: true',
-    ]);
-  });
-
-  it('says that tls is not supported yet', async () => {
-    const problems = await problemsOf(changed({ tls: { certFile: 'a', keyFile: 'b', clientCaFile: 'c' } }));
-    expect(problems).to.deep.equal([
-      'tls: is not supported yet: leave it out and listen on loopback or on a Unix socket',
+      'listen: would take calls from other machines without TLS: set tls, listen on loopback or on a Unix socket, or set listenInsecure: true',
     ]);
   });
 

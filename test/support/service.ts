@@ -1,5 +1,5 @@
 // The service in this process, with a real issuer beside it and a real gRPC client in front of it.
-import { Client, credentials, type ServiceError } from '@grpc/grpc-js';
+import { type ChannelCredentials, Client, credentials, type ServiceError } from '@grpc/grpc-js';
 import { type Config, configSchema } from '../../src/config/schema.ts';
 import {
   authorizationService,
@@ -91,8 +91,8 @@ export async function startServiceLab(
   };
 }
 
-export function connect(target: string): GrpcClient {
-  const channel = new Client(target, credentials.createInsecure());
+export function connect(target: string, security: ChannelCredentials = credentials.createInsecure()): GrpcClient {
+  const channel = new Client(target, security);
   return {
     channel,
     check: (message, deadlineMs = 5000) => call(channel, authorizationService.Check, message, deadlineMs),

@@ -1,0 +1,29 @@
+// The certificates in a PEM file of the operator: all of them, or what is wrong with the file.
+import { X509Certificate } from 'node:crypto';
+import type { FileProblem } from './bounded-file.ts';
+
+export interface Certificates {
+  readonly kind: 'certificates';
+  /** In the order of the file. */
+  readonly certificates: readonly [X509Certificate, ...X509Certificate[]];
+}
+
+// Text around the blocks is a comment (RFC 7468 section 5.2).
+export function parseCertificates(bytes: Uint8Array): Certificates | FileProblem {
+  const text = Buffer.from(bytes).toString('latin1');
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  const isComplete = blocks.length === text.split('-----BEGIN CERTIFICATE-----').length - 1;
+  const [first, ...others] = blocks.map(toCertificate).filter(certificate => certificate !== undefined);
+  if (blocks.length === 0) return { kind: 'problem', problem: 'the file holds no PEM certificate' };
+  if (first === undefined || !isComplete || others.length < blocks.length - 1)
+    return { kind: 'problem', problem: 'the file holds a broken certificate' };
+  return { kind: 'certificates', certificates: [first, ...others] };
+}
+
+function toCertificate(pem: string): X509Certificate | undefined {
+  try {
+    return new X509Certificate(pem);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,98 @@
+// The files that tls names: read and judged as a whole, for check-config, the start and each reload alike.
+import { createPrivateKey, type KeyObject, type X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import { type FileProblem, loadBoundedFile } from './bounded-file.ts';
+import { type Certificates, parseCertificates } from './certificates.ts';
+
+export const tlsFileKeys = ['certFile', 'keyFile', 'clientCaFile'] as const;
+
+export type TlsFileNames = { readonly [Key in (typeof tlsFileKeys)[number]]?: string | undefined };
+
+/** PEM texts that fit each other and that OpenSSL takes. */
+export interface LoadedTlsFiles {
+  readonly kind: 'tls material';
+  readonly cert: string;
+  readonly key: string;
+  readonly clientCa: string | undefined;
+  /** The end of the service's certificate. Nothing here compares it with the time: the callers do. */
+  readonly notAfter: Date;
+}
+
+export interface TlsFileProblems {
+  readonly kind: 'problems';
+  /** Empty only where certFile or keyFile has no name. */
+  readonly problems: readonly { readonly key: (typeof tlsFileKeys)[number]; readonly message: string }[];
+}
+
+export async function loadTlsFiles(names: TlsFileNames): Promise<LoadedTlsFiles | TlsFileProblems> {
+  const [cert, key, clientCa] = await Promise.all([
+    loadPart(names.certFile, parseCertificates),
+    loadPart(names.keyFile, parsePrivateKey),
+    loadPart(names.clientCaFile, parseCertificates),
+  ]);
+  const problems = [
+    ...(cert?.kind === 'problem' ? [{ key: 'certFile', message: cert.problem } as const] : []),
+    ...(key?.kind === 'problem' ? [{ key: 'keyFile', message: key.problem } as const] : []),
+    ...(clientCa?.kind === 'problem' ? [{ key: 'clientCaFile', message: clientCa.problem } as const] : []),
+  ];
+  if (cert?.kind !== 'certificates' || key?.kind !== 'private key') return { kind: 'problems', problems };
+  const pairProblem = problemOfPair(cert, key.privateKey);
+  if (pairProblem !== undefined) problems.push(pairProblem);
+  if (problems.length > 0 || clientCa?.kind === 'problem') return { kind: 'problems', problems };
+  return {
+    kind: 'tls material',
+    cert: toPem(cert.certificates),
+    key: toKeyPem(key.privateKey),
+    clientCa: clientCa === undefined ? undefined : toPem(clientCa.certificates),
+    notAfter: new Date(cert.certificates[0].validTo),
+  };
+}
+
+async function loadPart<Part>(
+  name: string | undefined,
+  parse: (bytes: Uint8Array) => Part | FileProblem,
+): Promise<Part | FileProblem | undefined> {
+  if (name === undefined) return undefined;
+  const loaded = await loadBoundedFile(name);
+  return loaded.kind === 'problem' ? loaded : parse(loaded.bytes);
+}
+
+function parsePrivateKey(
+  bytes: Uint8Array,
+): { readonly kind: 'private key'; readonly privateKey: KeyObject } | FileProblem {
+  const pem = Buffer.from(bytes).toString('latin1');
+  try {
+    return { kind: 'private key', privateKey: createPrivateKey({ key: pem, format: 'pem' }) };
+  } catch {
+    // Told by the marks of RFC 7468 section 11 and RFC 1421: the code of the error differs between releases of Node.
+    const isEncrypted = /^(?:-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)/m.test(pem);
+    return {
+      kind: 'problem',
+      problem: isEncrypted ? 'the key is encrypted, and there is no passphrase' : 'the file holds no PEM private key',
+    };
+  }
+}
+
+function problemOfPair(
+  { certificates }: Certificates,
+  key: KeyObject,
+): TlsFileProblems['problems'][number] | undefined {
+  if (!certificates[0].checkPrivateKey(key))
+    return { key: 'keyFile', message: 'the key does not belong to the first certificate of certFile' };
+  try {
+    // It has rules of its own: a key that is too short, a signature that is too weak.
+    createSecureContext({ cert: toPem(certificates), key: toKeyPem(key) });
+    return undefined;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code';
+    return { key: 'certFile', message: `OpenSSL does not take the certificate (${code})` };
+  }
+}
+
+function toPem(certificates: readonly X509Certificate[]): string {
+  return certificates.map(certificate => certificate.toString()).join('');
+}
+
+function toKeyPem(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
+}

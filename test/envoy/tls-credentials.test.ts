@@ -1,0 +1,306 @@
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { rename, writeFile } from 'node:fs/promises';
+import * as tls from 'node:tls';
+import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
+import { expect } from 'chai';
+import { health } from '../../src/commands/health.ts';
+import { createLogger } from '../../src/operations/log.ts';
+import { startService } from '../../src/service.ts';
+import { type TestCertificate, testCertificate } from '../keys/test-certificate.ts';
+import { checkRequest } from '../support/check-request.ts';
+import { mountSecret, type SecretMount } from '../support/secret-mount.ts';
+import { connect, type ServiceLab, serviceConfig, startServiceLab, until } from '../support/service.ts';
+
+type Secret = Readonly<Record<'tls.crt' | 'tls.key' | 'ca.crt', string>>;
+
+const serverCa = testCertificate({ name: 'server ca', isAuthority: true });
+const clientCa = testCertificate({ name: 'client ca', isAuthority: true });
+const otherClientCa = testCertificate({ name: 'client ca', isAuthority: true });
+const envoy = testCertificate({ name: 'envoy', authority: clientCa });
+
+interface SecretOptions {
+  readonly authority?: ReturnType<typeof testCertificate>;
+  readonly clientAuthority?: TestCertificate;
+  readonly addresses?: readonly string[];
+}
+
+function secret({ authority = serverCa, clientAuthority = clientCa, addresses }: SecretOptions = {}): Secret {
+  const dnsNames = ['localhost'];
+  const own = testCertificate({ name: 'account-authz', dnsNames, authority, ...(addresses && { addresses }) });
+  return { 'tls.crt': own.cert, 'tls.key': own.key, 'ca.crt': clientAuthority.cert };
+}
+
+function security(trusted: TestCertificate, own?: TestCertificate): ChannelCredentials {
+  const [key, cert] = own === undefined ? [null, null] : [Buffer.from(own.key), Buffer.from(own.cert)];
+  return credentials.createSsl(Buffer.from(trusted.cert), key, cert);
+}
+
+function tlsConfig(mount: SecretMount, withClientCa = true) {
+  return {
+    certFile: mount.path('tls.crt'),
+    keyFile: mount.path('tls.key'),
+    ...(withClientCa ? { clientCaFile: mount.path('ca.crt') } : {}),
+  };
+}
+
+// By name: the library asks for an IP address in the handshake too, which Node warns of.
+function targetOf(lab: ServiceLab): string {
+  return `localhost:${lab.service.ports.listen}`;
+}
+
+function addressOf(lab: ServiceLab): string {
+  return `127.0.0.1:${lab.service.ports.listen}`;
+}
+
+/** How one check over a new connection ends, and whether anything but the handshake came to see it. */
+async function attempt(lab: ServiceLab, channel: ChannelCredentials | undefined, target = targetOf(lab)) {
+  const checks = (): number => lab.log.filter(line => line.msg === 'check').length;
+  const before = checks();
+  const client = connect(target, channel);
+  const answer = await client.check(checkRequest({ headers: {} })).then(
+    response => response.dynamic_metadata?.fields.reason?.stringValue,
+    (error: { code: number }) => `status ${error.code}`,
+  );
+  client.close();
+  return { answer, checks: checks() - before };
+}
+
+const served = { answer: 'token_missing', checks: 1 };
+const refused = { answer: 'status 14', checks: 0 };
+
+async function openTls(lab: ServiceLab, options: tls.ConnectionOptions = {}): Promise<tls.TLSSocket> {
+  const { cert, key } = envoy;
+  const socket = tls.connect({
+    ...{ host: '127.0.0.1', port: lab.service.ports.listen, ALPNProtocols: ['h2'], ca: serverCa.cert, cert, key },
+    ...options,
+  });
+  await once(socket, 'secureConnect');
+  return socket;
+}
+
+async function serialOf(lab: ServiceLab): Promise<string> {
+  const socket = await openTls(lab, { rejectUnauthorized: false });
+  const { serialNumber } = socket.getPeerCertificate();
+  socket.destroy();
+  return serialNumber;
+}
+
+async function askHealth(...args: readonly string[]) {
+  let stdout = '';
+  const write = (text: string): unknown => (stdout += text);
+  const code = await health(args, { stdin: process.stdin, stdout: { write }, stderr: { write }, env: {} });
+  return { code, stdout };
+}
+
+describe('TLS on listen', () => {
+  describe('with a client CA', () => {
+    let mount: SecretMount;
+    let lab: ServiceLab;
+    before(async () => {
+      mount = await mountSecret({
+        ...secret(),
+        'envoy.crt': envoy.cert,
+        'envoy.key': envoy.key,
+        'server-ca.crt': serverCa.cert,
+      });
+      lab = await startServiceLab({ config: { tls: tlsConfig(mount) } });
+    });
+    after(async () => {
+      await lab.stop();
+      await mount.remove();
+    });
+
+    it('serves a caller with a certificate of that authority', async () => {
+      expect(await attempt(lab, security(serverCa, envoy))).to.deep.equal(served);
+    });
+
+    const callers: readonly (readonly [name: string, security: ChannelCredentials | undefined])[] = [
+      ['a caller without TLS', undefined],
+      ['a caller that trusts another authority', security(clientCa, envoy)],
+      ['a caller without a certificate', security(serverCa)],
+      [
+        'a certificate of another authority with the same name',
+        security(serverCa, testCertificate({ name: 'envoy', authority: otherClientCa })),
+      ],
+      ["a certificate of the service's own authority", security(serverCa, testCertificate({ authority: serverCa }))],
+      ['a self-signed certificate', security(serverCa, testCertificate({ name: 'envoy' }))],
+      [
+        'an expired certificate',
+        security(serverCa, testCertificate({ name: 'envoy', authority: clientCa, validFromHours: -48 })),
+      ],
+      [
+        'a certificate that is not yet valid',
+        security(serverCa, testCertificate({ name: 'envoy', authority: clientCa, validFromHours: 1 })),
+      ],
+    ];
+    for (const [name, channel] of callers) {
+      it(`refuses ${name} before any handler`, async () => {
+        expect(await attempt(lab, channel)).to.deep.equal(refused);
+      });
+    }
+
+    for (const [version, options] of [
+      ['TLSv1.3', {}],
+      ['TLSv1.2', { maxVersion: 'TLSv1.2' }],
+    ] as const) {
+      it(`speaks ${version} and resumes no session`, async () => {
+        const first = await openTls(lab, options);
+        const sessions: Buffer[] = [];
+        first.on('session', session => sessions.push(session));
+        expect(first.getProtocol()).to.equal(version);
+        // The settings of HTTP/2: TLS 1.3 sends its tickets before them.
+        await once(first, 'data');
+        const session = sessions.at(-1) ?? first.getSession();
+        first.destroy();
+        const second = await openTls(lab, { ...options, ...(session === undefined ? {} : { session }) });
+        expect(second.isSessionReused()).to.equal(false);
+        second.destroy();
+      });
+    }
+
+    it('refuses TLS 1.1', async () => {
+      const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
+      const outcome = await openTls(lab, old).catch((error: NodeJS.ErrnoException) => error.code);
+      expect(outcome).to.equal('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION');
+    });
+
+    it('is asked by the health command with --ca, --cert and --key', async () => {
+      const own = ['--cert', mount.path('envoy.crt'), '--key', mount.path('envoy.key')];
+      const trust = ['--ca', mount.path('server-ca.crt')];
+      const ask = (...args: readonly string[]) => askHealth('--address', addressOf(lab), ...args);
+      expect(await ask(...trust, ...own)).to.deep.equal({ code: 0, stdout: 'SERVING\n' });
+      for (const args of [[], trust, own]) {
+        const { code, stdout } = await ask(...args);
+        expect(code).to.equal(1);
+        expect(stdout).to.match(/^not reached: /);
+      }
+    });
+  });
+
+  it('asks for no certificate where there is no client CA', async () => {
+    const mount = await mountSecret(secret());
+    const lab = await startServiceLab({ config: { tls: tlsConfig(mount, false) } });
+    expect(await attempt(lab, security(serverCa))).to.deep.equal(served);
+    expect(await attempt(lab, undefined)).to.deep.equal(refused);
+    await lab.stop();
+    await mount.remove();
+  });
+
+  it('does not pass for another address in the eyes of the health command', async () => {
+    const mount = await mountSecret({ ...secret({ addresses: ['127.0.0.2'] }), 'server-ca.crt': serverCa.cert });
+    const lab = await startServiceLab({ config: { tls: tlsConfig(mount, false) } });
+    const { code, stdout } = await askHealth('--address', addressOf(lab), '--ca', mount.path('server-ca.crt'));
+    expect(code).to.equal(1);
+    expect(stdout).to.match(/^not reached: .*127\.0\.0\.1 is not in the cert's list/);
+    await lab.stop();
+    await mount.remove();
+  });
+
+  it('is there on a Unix socket too', async () => {
+    const ca = { 'server-ca.crt': serverCa.cert, 'envoy.crt': envoy.cert, 'envoy.key': envoy.key };
+    const mount = await mountSecret({ ...secret(), ...ca });
+    const listen = `unix:${mount.path('authz.sock')}`;
+    const lab = await startServiceLab({ config: { listen, tls: tlsConfig(mount) } });
+    expect(await attempt(lab, security(serverCa, envoy), listen)).to.deep.equal(served);
+    expect(await attempt(lab, security(serverCa), listen)).to.deep.equal(refused);
+    expect(await attempt(lab, undefined, listen)).to.deep.equal(refused);
+    const own = ['--cert', mount.path('envoy.crt'), '--key', mount.path('envoy.key')];
+    const { stdout } = await askHealth('--address', listen, '--ca', mount.path('server-ca.crt'), ...own);
+    expect(stdout).to.equal('SERVING\n');
+    await lab.stop();
+    await mount.remove();
+  });
+
+  it('keeps the service from starting where a file is not usable', async () => {
+    const mount = await mountSecret({ ...secret(), 'tls.key': envoy.key, 'ca.crt': '' });
+    const config = serviceConfig(
+      { url: 'http://127.0.0.1:9', jwksUrl: 'http://127.0.0.1:9/jwks' },
+      { tls: tlsConfig(mount) },
+    );
+    const logger = createLogger(config.log, { write: () => undefined });
+    const outcome = await startService({ config, version: '0', logger, proxy: {} }).catch(
+      (error: Error) => error.message,
+    );
+    expect(outcome).to.equal(
+      'tls.clientCaFile: the file holds no PEM certificate; tls.keyFile: the key does not belong to the first certificate of certFile',
+    );
+    await mount.remove();
+  });
+
+  describe('with files that change', () => {
+    let mount: SecretMount;
+    let lab: ServiceLab;
+    beforeEach(async () => {
+      mount = await mountSecret(secret());
+      lab = await startServiceLab({ config: { tls: tlsConfig(mount) } });
+    });
+    afterEach(async () => {
+      await lab.stop();
+      await mount.remove();
+    });
+    const tlsLines = () => lab.log.filter(({ msg }) => String(msg).startsWith('tls files'));
+
+    it('shows the new certificate to new connections within 5 seconds, and old connections live on', async () => {
+      const old = connect(targetOf(lab), security(serverCa, envoy));
+      await old.check(checkRequest({}));
+      // The old client does not trust it: a new connection would fail.
+      const renewed = secret({ authority: testCertificate({ name: 'next server ca', isAuthority: true }) });
+      await mount.update(renewed);
+      const { serialNumber, validTo } = new X509Certificate(renewed['tls.crt']);
+      await until(async () => (await serialOf(lab)) === serialNumber);
+      expect((await old.check(checkRequest({}))).status.code).to.equal(16);
+      old.close();
+      expect(await attempt(lab, security(serverCa, envoy))).to.deep.equal(refused);
+      const [line, ...others] = tlsLines();
+      expect(line).to.deep.include({
+        level: 'info',
+        msg: 'tls files reloaded',
+        notAfter: new Date(validTo).toISOString(),
+      });
+      expect(others).to.deep.equal([]);
+    });
+
+    it('goes over to the new client CA', async () => {
+      await mount.update(secret({ clientAuthority: otherClientCa }));
+      await until(() => tlsLines().length === 1);
+      expect(await attempt(lab, security(serverCa, envoy))).to.deep.equal(refused);
+      const next = testCertificate({ name: 'envoy', authority: otherClientCa });
+      expect(await attempt(lab, security(serverCa, next))).to.deep.equal(served);
+    });
+
+    it('keeps the old ones where the new ones are broken, says so once, and takes the next good ones', async () => {
+      const serial = await serialOf(lab);
+      const broken = { ...secret(), 'tls.key': 'hunter2secret', 'ca.crt': 'hunter2secret' };
+      await mount.update(broken);
+      await until(() => tlsLines().length === 1);
+      expect(await serialOf(lab)).to.equal(serial);
+      expect(await attempt(lab, security(serverCa, envoy))).to.deep.equal(served);
+      const problem =
+        'tls.keyFile: the file holds no PEM private key; tls.clientCaFile: the file holds no PEM certificate';
+      expect(tlsLines()[0]).to.deep.include({ level: 'warn', problem });
+      expect(JSON.stringify(lab.log)).not.to.contain('hunter2secret');
+
+      const next = secret();
+      await mount.update(next);
+      await until(async () => (await serialOf(lab)) === new X509Certificate(next['tls.crt']).serialNumber);
+      expect(tlsLines().map(({ level }) => level)).to.deep.equal(['warn', 'info']);
+    });
+
+    it('keeps the old ones where the new ones are gone', async () => {
+      await rename(mount.path('..data'), mount.path('..gone'));
+      await until(() => tlsLines().length === 1);
+      expect(tlsLines()[0]).to.have.property('problem').that.contains('tls.certFile: the file does not exist');
+      expect(await attempt(lab, security(serverCa, envoy))).to.deep.equal(served);
+      expect(await attempt(lab, security(serverCa))).to.deep.equal(refused);
+    });
+
+    it('takes files that are written in place, one after the other', async () => {
+      const next = secret();
+      await writeFile(mount.path('tls.crt'), next['tls.crt']);
+      await writeFile(mount.path('tls.key'), next['tls.key']);
+      await until(async () => (await serialOf(lab)) === new X509Certificate(next['tls.crt']).serialNumber);
+      expect(tlsLines().map(({ level }) => level)).to.deep.equal(['info']);
+    });
+  });
+});

@@ -1,0 +1,35 @@
+// A folder of files as the kubelet mounts and updates a Secret: each name leads through the link `..data`, which is swapped.
+import { mkdir, mkdtemp, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface SecretMount {
+  path(name: string): string;
+  /** Replaces all files at once and removes the old ones. The names stay those of the beginning. */
+  update(files: Readonly<Record<string, string>>): Promise<void>;
+  remove(): Promise<void>;
+}
+
+export async function mountSecret(files: Readonly<Record<string, string>>): Promise<SecretMount> {
+  const folder = await mkdtemp(join(tmpdir(), 'account-authz-secret-'));
+  let version = 0;
+  const publish = async (contents: Readonly<Record<string, string>>): Promise<void> => {
+    version += 1;
+    const name = `..version_${version}`;
+    await mkdir(join(folder, name));
+    for (const [file, content] of Object.entries(contents)) await writeFile(join(folder, name, file), content);
+    await symlink(name, join(folder, '..data_tmp'));
+    await rename(join(folder, '..data_tmp'), join(folder, '..data'));
+  };
+  await publish(files);
+  for (const file of Object.keys(files)) await symlink(join('..data', file), join(folder, file));
+  return {
+    path: name => join(folder, name),
+    async update(contents) {
+      const old = await readlink(join(folder, '..data'));
+      await publish(contents);
+      await rm(join(folder, old), { recursive: true });
+    },
+    remove: () => rm(folder, { recursive: true }),
+  };
+}
