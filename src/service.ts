@@ -1,6 +1,7 @@
 // The composition root: a configuration in, a running service out. All wiring by hand, on one screen.
+
+import { parseListenAddress } from './address/listen-address.ts';
 import { createCheck } from './check.ts';
-import { parseListenAddress } from './config/listen-address.ts';
 import type { Config } from './config/schema.ts';
 import { loadTlsFiles } from './config/tls-files.ts';
 import { createEngine } from './engine.ts';

@@ -1,15 +1,20 @@
-// `check-config`: prints everything that is wrong with a configuration, or the settings that are in effect with it.
+// `check-config`: prints everything that is wrong with a configuration, and with the Envoy bootstrap that it stands beside, or
+// the settings that are in effect with it.
 import { stringify } from 'yaml';
-import { formatProblems, loadConfig } from '../config/load.ts';
+import { loadBoundedFile } from '../config/bounded-file.ts';
+import { formatProblems, loadConfig, type Problem, toPlace } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
+import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
+import { lintBootstrap } from '../envoy-lint/lint.ts';
 import { type CommandIo, defaultConfigFile, parseOptions } from './command.ts';
 
-const usage = `account-authz check-config [--config FILE]
+const usage = `account-authz check-config [--config FILE] [--envoy FILE]
 
 Checks a configuration file and the files that it names, without asking anything of the network.
 Prints every problem with its place to standard error, or the effective settings to standard output.
 
   --config FILE   the configuration, ${defaultConfigFile} if not given
+  --envoy FILE    an Envoy bootstrap (YAML or JSON): names each setting in it that is dangerous with this configuration
 
 Exit code: 0 good, 1 not.
 `;
@@ -17,6 +22,7 @@ Exit code: 0 good, 1 not.
 export async function checkConfig(args: readonly string[], io: CommandIo): Promise<number> {
   const parsed = parseOptions(args, {
     config: { type: 'string', default: defaultConfigFile },
+    envoy: { type: 'string' },
     help: { type: 'boolean', default: false },
   });
   if (parsed.kind === 'usage problem') {
@@ -33,8 +39,38 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
     io.stderr.write(formatProblems(file, loaded.problems));
     return 1;
   }
+  const { envoy } = parsed.values;
+  const found = envoy === undefined ? [] : await loadEnvoyProblems(envoy, loaded.config);
+  if (envoy !== undefined && found.length > 0) {
+    io.stderr.write(formatProblems(envoy, found));
+    return 1;
+  }
   io.stdout.write(toYaml(loaded.config));
+  // A comment, so that what is printed stays a configuration.
+  if (envoy !== undefined) io.stdout.write(`# ${toPrintable(envoy)}: no dangerous setting found\n`);
   return 0;
+}
+
+// A bootstrap is nested deeper than a configuration, and Envoy gives one tag a meaning.
+const envoyYaml = { maxDepth: 64, keyTag: '!ignore' } as const;
+
+async function loadEnvoyProblems(file: string, config: Config): Promise<readonly Problem[]> {
+  const loaded = await loadBoundedFile(file);
+  if (loaded.kind === 'problem') return [unreadable({ path: [], position: start, message: loaded.problem })];
+  const document = parseYamlDocument(loaded.bytes, envoyYaml);
+  const problems = document.problems.map(unreadable);
+  if (document.kind === 'document') {
+    for (const { path, message } of lintBootstrap(document.value, config)) {
+      problems.push({ place: toPlace(path), ...document.positionOf(path, 'value'), message });
+    }
+  }
+  return problems.toSorted((one, other) => one.line - other.line || one.column - other.column);
+}
+
+const start = { line: 1, column: 1 } as const;
+
+function unreadable({ path, position, message }: TextProblem): Problem {
+  return { place: toPlace(path), ...position, message: `${message} [unreadable-file]` };
 }
 
 // What is printed is itself a valid configuration, in which a list must not be empty.

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { type ChannelCredentials, Client, credentials } from '@grpc/grpc-js';
-import { type ListenAddress, parseListenAddress } from '../config/listen-address.ts';
+import { type ListenAddress, parseListenAddress } from '../address/listen-address.ts';
 import { type HealthCheckResponseMessage, healthService, servingStatus } from '../envoy/protocol.ts';
 import { type CommandIo, parseOptions } from './command.ts';
 

@@ -1,10 +1,10 @@
 // Rules over several fields of the configuration. They run whatever else is wrong with it, so they read it as unknown and
 // say nothing about what they cannot judge.
 import type { z } from 'zod';
+import { isLoopback, isSameListener, parseListenAddress } from '../address/listen-address.ts';
 import { isIdentityField } from '../authz/principal.ts';
 import { isJsonObject } from '../json/strict-json.ts';
 import { identityPrefixProblem } from './header-names.ts';
-import { isLoopback, isSameListener, parseListenAddress } from './listen-address.ts';
 import { report } from './value-schemas.ts';
 
 export const keySources = ['jwksUrl', 'discoveryUrl', 'jwksFile'] as const;

@@ -69,7 +69,8 @@ function misconfiguration(problems: readonly Problem[]): Misconfiguration {
 
 const maxKeyLength = 64;
 
-function toPlace(path: readonly PropertyKey[]): string {
+/** `issuers[0].audiences` of a path; keys that are no plain names in brackets and quotes. */
+export function toPlace(path: readonly PropertyKey[]): string {
   return path
     .map((segment, i) => {
       if (typeof segment === 'number') return `[${segment}]`;

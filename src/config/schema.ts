@@ -2,6 +2,7 @@
 // Every rule runs whatever else is wrong, so that all problems come out at once.
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
+import { parseListenAddress } from '../address/listen-address.ts';
 import { parseRouteTemplate } from '../authz/route-template.ts';
 import { isJsonObject } from '../json/strict-json.ts';
 import {
@@ -14,7 +15,6 @@ import {
   requireSafeListeners,
 } from './cross-field-rules.ts';
 import { identityPrefixProblem } from './header-names.ts';
-import { parseListenAddress } from './listen-address.ts';
 import {
   accountHeader,
   always,

@@ -1,8 +1,8 @@
 // The kinds of values that the configuration is made of. Each check reports at most one problem and aborts nothing.
 import { z } from 'zod';
+import { keyUrlProblem } from '../address/key-url.ts';
 import { isIdentityField } from '../authz/principal.ts';
 import { accountHeaderProblem } from './header-names.ts';
-import { keyUrlProblem } from './key-url.ts';
 
 /** For a check that must run although zod has found a problem in the value already: it has to expect anything. */
 export const always = { when: () => true };

@@ -50,12 +50,20 @@ export interface YamlProblems {
 
 // Deeper nesting could exhaust the stack of the composer, which can end the process: V8 aborts where a regular expression
 // has no stack left to be compiled on.
-const maxDepth = 32;
+const usualMaxDepth = 32;
 // What follows the first mistakes is mostly their echo.
 const maxSyntaxProblems = 100;
 const maxAliases = 100;
 
-export function parseYamlDocument(bytes: Uint8Array): YamlDocument | YamlProblems {
+export interface YamlOptions {
+  /** How deep the text may be nested; 32 if not given. */
+  readonly maxDepth?: number;
+  /** A tag that keys may have, which then need not be text: Envoy's `!ignore`. */
+  readonly keyTag?: string;
+}
+
+export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}): YamlDocument | YamlProblems {
+  const { maxDepth = usualMaxDepth, keyTag } = options;
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -70,7 +78,8 @@ export function parseYamlDocument(bytes: Uint8Array): YamlDocument | YamlProblem
     schema: 'core',
     merge: false,
     resolveKnownTags: false,
-    stringKeys: true,
+    stringKeys: keyTag === undefined,
+    customTags: keyTag === undefined ? null : [{ tag: keyTag, resolve: text => text }],
     // The comparison of the library takes a minute for a large mapping.
     uniqueKeys: false,
     prettyErrors: false,

@@ -3,7 +3,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { keyUrlProblem } from '../config/key-url.ts';
+import { keyUrlProblem } from '../address/key-url.ts';
 import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
 import { maxKeySetBytes } from './jwks.ts';
 import { createKeyTransport, type GetDocument, isLoopbackUrl, type ProxySettings } from './key-transport.ts';

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import * as tls from 'node:tls';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, type Dispatcher, EnvHttpProxyAgent, errors, request } from 'undici';
-import { isLoopback } from '../config/listen-address.ts';
+import { isLoopback } from '../address/listen-address.ts';
 import { maxKeySetBytes } from './jwks.ts';
 
 /** Proxies as the usual environment variables name them; whoever reads the environment passes them in. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { keyUrlProblem } from '../../src/config/key-url.ts';
+import { keyUrlProblem } from '../../src/address/key-url.ts';
 
 describe('key URLs of the configuration', () => {
   const good = [

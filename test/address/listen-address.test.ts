@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type ListenAddress, parseListenAddress } from '../../src/config/listen-address.ts';
+import { type ListenAddress, parseListenAddress } from '../../src/address/listen-address.ts';
 
 describe('listen address', () => {
   const good: readonly (readonly [text: string, address: ListenAddress])[] = [
