@@ -1,0 +1,161 @@
+// Open-loop HTTP load: requests are due at times set beforehand, whether or not earlier ones were answered, and latency counts
+// from those times, so that a stall is seen by every request that it delays (no coordinated omission).
+import { Pool } from 'undici';
+import { clockMs } from './clock.ts';
+
+/** One stream of requests at a rate of its own. */
+export interface Lane {
+  readonly name: string;
+  /** The request with this number, counted from 0. */
+  request(number: number): { readonly path: string; readonly headers: Readonly<Record<string, string>> };
+}
+
+export interface LoadAnswer {
+  readonly lane: string;
+  readonly number: number;
+  /** When it was due; the start of its latency. All times are of clockMs. */
+  readonly scheduledMs: number;
+  /** When it was written to a connection. */
+  readonly sentMs: number;
+  readonly answeredMs: number;
+  /** 0 where the connection failed. */
+  readonly status: number;
+  readonly body: string;
+}
+
+export interface LoadOptions {
+  readonly origin: string;
+  /** Requests under way at once; more than these wait, and their latency counts that. */
+  readonly connections: number;
+  readonly lanes: readonly Lane[];
+  /**
+   * True: sent within microseconds of the due time, for the price of some CPU. False: up to a millisecond late, for rates
+   * above a few hundred a second.
+   */
+  readonly punctual: boolean;
+  onAnswer(answer: LoadAnswer): void;
+}
+
+export interface Load {
+  /** Requests a second of each lane from now on; a lane that is not named rests. */
+  setRates(rates: Readonly<Record<string, number>>): void;
+  /** Sends no more and resolves with the number of requests sent, once all are answered. */
+  stop(): Promise<number>;
+}
+
+interface LaneState {
+  readonly lane: Lane;
+  intervalMs: number;
+  /** Infinity while the lane rests. */
+  dueMs: number;
+  sent: number;
+}
+
+// A timer of Node may fire a millisecond late; the rest of the time is waited for turn by turn of the event loop.
+const timerErrorMs = 1.2;
+const idleMs = 50;
+
+export function createLoad(options: LoadOptions): Load {
+  const pool = new Pool(options.origin, {
+    connections: options.connections,
+    pipelining: 1,
+    headersTimeout: 20_000,
+    bodyTimeout: 20_000,
+  });
+  const states = options.lanes.map((lane): LaneState => ({ lane, intervalMs: 0, dueMs: Infinity, sent: 0 }));
+  let stopped = false;
+  let underWay = 0;
+  let onIdle: (() => void) | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let turn: NodeJS.Immediate | undefined;
+
+  function pump(): void {
+    turn = undefined;
+    if (stopped) return;
+    const nowMs = clockMs();
+    for (;;) {
+      const state = states.reduce<LaneState | undefined>(
+        (first, each) => (each.dueMs < (first?.dueMs ?? Infinity) ? each : first),
+        undefined,
+      );
+      if (state === undefined || state.dueMs > nowMs) {
+        waitFor(state === undefined ? idleMs : state.dueMs - nowMs);
+        return;
+      }
+      const scheduledMs = state.dueMs;
+      state.dueMs += state.intervalMs;
+      send(state.lane, state.sent++, scheduledMs);
+    }
+  }
+
+  function waitFor(waitMs: number): void {
+    clearTimeout(timer);
+    if (options.punctual && waitMs <= timerErrorMs) turn = setImmediate(pump);
+    else timer = setTimeout(pump, Math.max(1, options.punctual ? waitMs - timerErrorMs : waitMs));
+  }
+
+  function send(lane: Lane, number: number, scheduledMs: number): void {
+    const { path, headers } = lane.request(number);
+    let sentMs = scheduledMs;
+    let status = 0;
+    let body = '';
+    underWay++;
+    const end = (finalStatus: number): void => {
+      underWay--;
+      options.onAnswer({
+        lane: lane.name,
+        number,
+        scheduledMs,
+        sentMs,
+        answeredMs: clockMs(),
+        status: finalStatus,
+        body,
+      });
+      if (underWay === 0) onIdle?.();
+    };
+    pool.dispatch(
+      { path, method: 'GET', headers },
+      {
+        onRequestStart() {
+          sentMs = clockMs();
+        },
+        onResponseStart(_, statusCode) {
+          status = statusCode;
+        },
+        onResponseData(_, chunk) {
+          body += chunk.toString('latin1');
+        },
+        onResponseEnd: () => end(status),
+        onResponseError: () => end(0),
+      },
+    );
+  }
+
+  pump();
+  return {
+    setRates(rates) {
+      const nowMs = clockMs();
+      for (const [index, state] of states.entries()) {
+        const rate = rates[state.lane.name] ?? 0;
+        const intervalMs = rate > 0 ? 1000 / rate : 0;
+        if (intervalMs === state.intervalMs) continue;
+        state.intervalMs = intervalMs;
+        // Spread, so that lanes that start together do not send together.
+        state.dueMs = intervalMs === 0 ? Infinity : nowMs + (intervalMs * (index + 0.5)) / states.length;
+      }
+      if (turn === undefined) pump();
+    },
+    async stop() {
+      stopped = true;
+      clearTimeout(timer);
+      if (turn !== undefined) clearImmediate(turn);
+      if (underWay > 0) {
+        await new Promise<void>(resolve => {
+          onIdle = resolve;
+        });
+      }
+      await pool.close();
+      return states.reduce((sum, state) => sum + state.sent, 0);
+    },
+  };
+}
