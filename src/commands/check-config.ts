@@ -2,7 +2,7 @@
 // the settings that are in effect with it.
 import { stringify } from 'yaml';
 import { loadBoundedFile } from '../config/bounded-file.ts';
-import { formatProblems, loadConfig, type Problem, toPlace } from '../config/load.ts';
+import { formatProblems, loadConfig, type Problem, toPlace, toPrintable } from '../config/load.ts';
 import type { Config } from '../config/schema.ts';
 import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
 import { lintBootstrap } from '../envoy-lint/lint.ts';

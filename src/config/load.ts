@@ -82,7 +82,7 @@ export function toPlace(path: readonly PropertyKey[]): string {
     .join('');
 }
 
-// What a terminal or a log could take for something else than text: controls, line ends, marks of direction, halves of pairs.
-function toPrintable(text: string): string {
+/** Escapes what a terminal or a log could take for something else than text: controls, line ends, marks of direction, halves of pairs. */
+export function toPrintable(text: string): string {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, character => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }

@@ -79,7 +79,7 @@ export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}):
     merge: false,
     resolveKnownTags: false,
     stringKeys: keyTag === undefined,
-    customTags: keyTag === undefined ? null : [{ tag: keyTag, resolve: text => text }],
+    customTags: keyTag === undefined ? null : [{ tag: keyTag, resolve: (text: string) => text }],
     // The comparison of the library takes a minute for a large mapping.
     uniqueKeys: false,
     prettyErrors: false,

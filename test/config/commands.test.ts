@@ -63,8 +63,114 @@ describe('check-config', () => {
     expect((await run(checkConfig)).stderr).to.match(/^\/etc\/account-authz\/config\.yaml:1:1: /);
   });
 
+  describe('--envoy', () => {
+    const envoy = readFileSync(new URL('envoy.yaml', root), 'utf8');
+    const lint = (name: string, content: unknown) =>
+      run(checkConfig, '--config', exampleFile, '--envoy', writeFixture(name, content));
+
+    it('finds no dangerous setting in the shipped envoy.yaml, and says so in one line', async () => {
+      const { code, stdout, stderr } = await lint('envoy.yaml', envoy);
+      expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+      expect(stdout.split('\n').at(-2)).to.match(/^# .*envoy\.yaml: no dangerous setting found$/);
+      expect(await configOf(stdout)).to.deep.equal(await configOf(example));
+    });
+
+    it('reads the same as JSON, indented with tabs', async () => {
+      expect(await lint('envoy.json', JSON.stringify(parse(envoy), undefined, '\t'))).to.include({
+        code: 0,
+        stderr: '',
+      });
+    });
+
+    it('names each dangerous setting with its place, line and column, and exits 1', async () => {
+      const broken = envoy
+        .replace('failure_mode_allow: false', 'failure_mode_allow: on')
+        .replace(/^ *status_on_error: .*\n/m, '')
+        .replace('normalize_path: true', 'normalize_path: false');
+      const { code, stdout, stderr } = await lint('broken.yaml', broken);
+      expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
+      const lines = broken.split('\n');
+      const manager = 'static_resources.listeners[0].filter_chains[0].filters[0].typed_config';
+      const found = stderr
+        .split('\n')
+        .map(line => /broken\.yaml:(\d+):(\d+): (\S+): .* \[(.+)\]$/.exec(line)?.slice(1) ?? []);
+      expect(
+        found.map(([line, column, place, rule]) => [
+          lines[Number(line) - 1]?.slice(Number(column) - 1, Number(column) + 7),
+          place,
+          rule,
+        ]),
+      ).to.deep.equal([
+        [broken.match(/normalize_path: (false.{3})/)?.[1], `${manager}.normalize_path`, 'normalize-path'],
+        ['typed_co', `${manager}.http_filters[1].typed_config.status_on_error`, 'status-on-error'],
+        [
+          broken.match(/failure_mode_allow: (on.{6})/)?.[1],
+          `${manager}.http_filters[1].typed_config.failure_mode_allow`,
+          'failure-mode-allow',
+        ],
+        [undefined, undefined, undefined],
+      ]);
+    });
+
+    it('names a mistake behind an anchor where the anchor is, and takes a key that Envoy ignores', async () => {
+      const { stderr } = await lint(
+        'anchored.yaml',
+        `!ignore settings: &open { failure_mode_allow: true }\n${envoy.replace('failure_mode_allow: false', 'filter_metadata: *open')}`,
+      );
+      expect(stderr).to.equal('');
+      const shared = await lint(
+        'shared.yaml',
+        envoy
+          .replace('merge_slashes: true', 'merge_slashes: &on true')
+          .replace('failure_mode_allow: false', 'failure_mode_allow: *on'),
+      );
+      expect(shared.stderr).to.match(/shared\.yaml:\d+:43: \S+failure_mode_allow: is true: /);
+    });
+
+    const unreadable: readonly (readonly [name: string, content: unknown, rule: string])[] = [
+      ['an empty file', '', 'unreadable-file'],
+      ['no YAML', 'a: [', 'unreadable-file'],
+      ['bytes that are no text', new Uint8Array([0xff]), 'unreadable-file'],
+      ['a list', '[]', 'unreadable-value'],
+      ['a number', '1', 'unreadable-value'],
+      ['deep nesting', `a: ${'['.repeat(5000)}${']'.repeat(5000)}`, 'unreadable-file'],
+      [
+        'aliases of aliases',
+        `a: &a [x]\n${Array.from({ length: 40 }, (_, i) => `b${i}: &b${i} [${i ? `*b${i - 1}, *b${i - 1}` : '*a'}]`).join('\n')}`,
+        'unreadable-file',
+      ],
+      [
+        'a key given twice',
+        envoy.replace('merge_slashes: true', 'merge_slashes: true\n                merge_slashes: true'),
+        'unreadable-file',
+      ],
+    ];
+    for (const [name, content, rule] of unreadable) {
+      it(`exits 1 for ${name}`, async () => {
+        const { code, stdout, stderr } = await lint('odd.yaml', content);
+        expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
+        expect(stderr).to.match(new RegExp(`^\\S+odd\\.yaml:\\d+:\\d+: .* \\[${rule}\\]\\n`));
+      });
+    }
+
+    it('exits 1 for a bootstrap that does not exist', async () => {
+      const file = `${fixtureFolder()}/nowhere.yaml`;
+      expect(await run(checkConfig, '--config', exampleFile, '--envoy', file)).to.deep.equal({
+        code: 1,
+        stdout: '',
+        stderr: `${file}:1:1: the file does not exist [unreadable-file]\n`,
+      });
+    });
+
+    it('tells the problems of the configuration before it looks at the bootstrap', async () => {
+      const file = writeFixture('bad.yaml', 'issuers: []\nroutes: []\nroles: {}\n');
+      const { code, stderr } = await run(checkConfig, '--config', file, '--envoy', '/nowhere.yaml');
+      expect({ code, lines: stderr.split('\n').length }).to.deep.equal({ code: 1, lines: 4 });
+    });
+  });
+
   const usage: readonly (readonly [args: readonly string[], problem: string])[] = [
-    [['--envoy', 'envoy.yaml'], 'unknown option --envoy'],
+    [['--envoy'], 'an option lacks its value or has one that it does not take'],
     [['--token=eyJhbGciOiJub25lIn0'], 'unknown option --token'],
     [['-x'], 'unknown option -x'],
     [['eyJhbGciOiJub25lIn0'], 'an argument that is not an option'],

@@ -1,0 +1,118 @@
+// Where the ext_authz filter has to agree with the configuration of account-authz: what it is shown and what it may change.
+import type { Check } from './judgement.ts';
+import { readRegex, readStringMatchers } from './name-pattern.ts';
+import type { ProtoValue } from './proto-value.ts';
+import { listed, type Rules, type Sighting, sightings, unlessTrue } from './rule.ts';
+
+// What a request is, to Envoy and to the service: account-authz never has to change it.
+const dangerousNames = [
+  ':path',
+  ':method',
+  ':authority',
+  ':scheme',
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+] as const;
+
+export const agreementRules = {
+  'account-header-hidden': {
+    what: 'A header of `account.headers` is not among `allowed_headers`',
+    why: 'account-authz does not see which account it names, and the service acts on it unchecked',
+    fix: 'name it in `allowed_headers`',
+    find: check => hiddenBy(check, 'allowed_headers', check.names.account),
+  },
+  'authorization-hidden': {
+    what: '`authorization` is not among `allowed_headers`',
+    why: 'account-authz sees no token and refuses every request',
+    fix: 'add `- exact: authorization` to `allowed_headers`',
+    find: check => hiddenBy(check, 'allowed_headers', ['authorization']),
+  },
+  'request-id-hidden': {
+    what: '`x-request-id` is not among `allowed_headers`',
+    why: 'a refusal carries an id that stands in no log of Envoy, so that an attack cannot be followed',
+    fix: 'add `- exact: x-request-id` to `allowed_headers`',
+    find: check => hiddenBy(check, 'allowed_headers', ['x-request-id']),
+  },
+  'disallowed-headers': {
+    what: '`disallowed_headers` hides an account header, `authorization` or `x-request-id`',
+    why: 'it wins over `allowed_headers`, and what account-authz is not shown it does not check',
+    fix: 'take it out of `disallowed_headers`',
+    find: check => hiddenBy(check, 'disallowed_headers', [...check.names.account, 'authorization', 'x-request-id']),
+  },
+  'mutation-rules-missing': {
+    what: '`decoder_header_mutation_rules` is missing',
+    why: 'an answer may then set any header of the request, `:path` and `host` among them',
+    fix: 'write `decoder_header_mutation_rules` with `disallow_all`, `disallow_is_error` and an `allow_expression` for the identity headers and authorization',
+    find: check => sightings(!rulesOf(check).isPresent, rulesOf(check), 'is missing'),
+  },
+  'mutation-rules-too-narrow': {
+    what: '`decoder_header_mutation_rules` does not allow a header that account-authz sets or removes',
+    why: 'Envoy then answers every allow with 500, or keeps what the client sent without a word',
+    fix: 'cover the identity headers, their spellings with _ and authorization in `allow_expression`; it must match whole names',
+    find: check => {
+      if (!rulesOf(check).isPresent) return [];
+      const allows = readMutationRules(check);
+      const left = check.names.mutated.filter(name => allows(name) === false);
+      return sightings(left.length > 0, rulesOf(check), `does not allow ${listed(left)}`);
+    },
+  },
+  'mutation-rules-too-wide': {
+    what: '`decoder_header_mutation_rules` allows a change of the request line, of `host` or of the framing of the body',
+    why: 'one wrong answer moves a checked request to another path or host, or breaks the connection to the service',
+    fix: 'write `disallow_all: true` and allow only the identity headers and authorization',
+    find: check => {
+      if (!rulesOf(check).isPresent) return [];
+      const allows = readMutationRules(check);
+      const open = dangerousNames.filter(name => allows(name) === true);
+      return sightings(open.length > 0, rulesOf(check), `allows ${listed(open)}`);
+    },
+  },
+  'mutation-not-error': {
+    what: '`disallow_is_error` of `decoder_header_mutation_rules` is missing or false',
+    why: 'what the rules do not allow is left out in silence: the service would get a request without its identity headers, or with forged ones',
+    fix: 'write `disallow_is_error: true`',
+    find: check => (rulesOf(check).isPresent ? unlessTrue(rulesOf(check).field('disallow_is_error')) : []),
+  },
+} as const satisfies Rules<Check>;
+
+function hiddenBy(
+  { settings }: Check,
+  list: 'allowed_headers' | 'disallowed_headers',
+  names: readonly string[],
+): readonly Sighting[] {
+  const at = settings.field(list);
+  if (!at.isPresent) return [];
+  const matches = readStringMatchers(at);
+  const isHiding = list === 'disallowed_headers';
+  const hidden = names.filter(name => matches(name) === isHiding);
+  return sightings(hidden.length > 0, at, isHiding ? `hides ${listed(hidden)}` : `leaves out ${listed(hidden)}`);
+}
+
+function rulesOf({ settings }: Check): ProtoValue {
+  return settings.field('decoder_header_mutation_rules');
+}
+
+/** Whether envoy.config.common.mutation_rules.v3.HeaderMutationRules let a header be set; undefined if it cannot be judged. */
+function readMutationRules(check: Check): (name: string) => boolean | undefined {
+  const rules = rulesOf(check);
+  const isOn = (name: string) => rules.field(name).flag() === true;
+  const expression = (name: string) => {
+    const at = rules.field(name);
+    return at.isPresent ? readRegex(at) : () => false;
+  };
+  const [disallowed, allowed] = [expression('disallow_expression'), expression('allow_expression')];
+  const [allRouting, envoy] = [isOn('allow_all_routing'), isOn('allow_envoy')];
+  const [noSystem, none] = [isOn('disallow_system'), isOn('disallow_all')];
+  return name => {
+    const isDisallowed = disallowed(name);
+    const isAllowed = allowed(name);
+    if (isDisallowed === true) return false;
+    if (isDisallowed === undefined || isAllowed === undefined) return undefined;
+    if (isAllowed) return true;
+    if (none || (noSystem && name.startsWith(':'))) return false;
+    if ([':authority', ':scheme', ':method', 'host'].includes(name)) return allRouting;
+    return envoy || !name.startsWith('x-envoy-');
+  };
+}

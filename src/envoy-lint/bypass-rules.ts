@@ -1,0 +1,166 @@
+// Ways around the check: listeners, upgrades and routes on which nobody asks, and what cannot be seen from the file.
+import { isLocal, readAddress } from './cluster.ts';
+import type { RouteTarget } from './connection-manager.ts';
+import { stateOf } from './http-filter.ts';
+import { type GuardedManager, isProtectedCluster, type Judgement } from './judgement.ts';
+import type { ProtoValue } from './proto-value.ts';
+import { quoted, type Rules, type Sighting, sightings } from './rule.ts';
+
+const connectProtocols: ReadonlySet<string> = new Set(['connect', 'connect-udp', 'connect-ip']);
+
+export const bypassRules = {
+  'unchecked-listener': {
+    what: 'A listener that reaches a protected path, or the service behind it, without the check',
+    why: 'whoever can connect there reads and writes every account without a token',
+    fix: 'give it the ext_authz filter and the settings of the checked listener, or no route to the service',
+    find: judgement => [...uncheckedManagers(judgement), ...uncheckedTcpProxies(judgement)],
+  },
+  'unchecked-upgrade': {
+    what: 'An upgrade with a chain of filters of its own that does not ask account-authz',
+    why: 'a client chooses the upgrade, and with it the way around the check',
+    fix: 'leave out `filters` of the upgrade: the check of the main chain runs before it',
+    find: ({ guarded }) =>
+      guarded.flatMap(({ manager, checks, targets }) =>
+        manager.chains
+          .filter(
+            chain => chain.upgrade !== undefined && targets.length > 0 && checks.every(each => each.chain !== chain),
+          )
+          .map(chain => ({ at: chain.value, says: `have no check for the upgrade ${quoted(chain.upgrade ?? '')}` })),
+      ),
+  },
+  'unchecked-route': {
+    what: 'The check is off for a route that a protected path reaches: `disabled` on the filter, the route or what is around it',
+    why: 'these requests reach the service without a token',
+    fix: 'leave out `disabled`, or match only paths that no route of the configuration protects',
+    find: ({ guarded }) =>
+      guarded.flatMap(each =>
+        each.targets.flatMap(({ target }) =>
+          off(each, target).map(by => ({
+            at: by,
+            says: `turns the check off where ${quoted(target.protectedPath ?? '')} goes to ${clusterOf(target)}`,
+          })),
+        ),
+      ),
+  },
+  'unchecked-look-alike': {
+    what: 'The check is off for a route to the protected service that another spelling of a protected path reaches',
+    why: 'an upstream that ignores case, as many do, serves it as the protected path, without a token',
+    fix: 'send unchecked routes to named paths only, or set `case_sensitive: false` on the checked route: account-authz refuses the other spelling',
+    find: judgement =>
+      judgement.guarded.flatMap(each =>
+        each.manager.targets
+          .filter(
+            ({ protectedPath, lookAlikePath, cluster }) =>
+              protectedPath === undefined && lookAlikePath !== undefined && isProtectedCluster(judgement, cluster),
+          )
+          .flatMap(target =>
+            off(each, target).map(by => ({
+              at: by,
+              says: `turns the check off where ${quoted(target.lookAlikePath ?? '')} goes to ${clusterOf(target)}`,
+            })),
+          ),
+      ),
+  },
+  'conditional-check': {
+    what: 'A matcher decides by request whether the check runs',
+    why: 'what the matcher looks at comes from the client, and a request that it lets out is not checked',
+    fix: 'use the ext_authz filter itself, without ExtensionWithMatcher around it',
+    find: ({ guarded }) =>
+      guarded.flatMap(({ checks }) =>
+        checks.flatMap(({ filter }) =>
+          filter.condition === undefined ? [] : [{ at: filter.condition, says: 'makes the check depend on a matcher' }],
+        ),
+      ),
+  },
+  'connect-upgrade': {
+    what: 'CONNECT is accepted as an upgrade',
+    why: 'after one request the client has a tunnel in which no further request is checked',
+    fix: 'leave the upgrade out',
+    find: ({ guarded }) => guarded.flatMap(connectUpgrades),
+  },
+  'admin-exposed': {
+    what: 'The admin interface listens on more than loopback or a Unix socket',
+    why: 'whoever reaches it changes runtime settings, reads the configuration and stops Envoy',
+    fix: 'bind `admin.address` to 127.0.0.1',
+    find: ({ root }) => {
+      const address = root.field('admin').field('address');
+      return sightings(address.isPresent && !isLocal(readAddress(address)), address, 'is not loopback');
+    },
+  },
+  'nothing-checked': {
+    what: 'Nothing in the file asks account-authz, and nothing leads to a protected path',
+    why: 'requests go another way than through this Envoy, or past it unchecked',
+    fix: 'name the bootstrap that stands before the service, with its listeners in static_resources',
+    find: judgement =>
+      sightings(
+        judgement.guarded.length === 0 &&
+          dynamicSettings(judgement).length === 0 &&
+          uncheckedManagers(judgement).length === 0,
+        judgement.root.field('static_resources').field('listeners'),
+        'has nothing that asks account-authz',
+      ),
+  },
+  'dynamic-settings': {
+    what: 'Listeners, routes or filters come from a control plane (LDS, RDS, VHDS, ECDS) or from a tree of matchers',
+    why: 'cannot be judged: dynamic, not in this file',
+    fix: 'lint a static copy, as the admin interface gives it in /config_dump',
+    find: judgement => dynamicSettings(judgement).map(at => ({ at, says: 'takes settings from elsewhere' })),
+  },
+} as const satisfies Rules<Judgement>;
+
+function dynamicSettings({ root, listeners }: Judgement): readonly ProtoValue[] {
+  return [
+    root.field('dynamic_resources').field('lds_config'),
+    ...listeners.flatMap(({ dynamic, managers }) => [...dynamic, ...managers.flatMap(manager => manager.dynamic)]),
+  ].filter(({ isPresent }) => isPresent);
+}
+
+function uncheckedManagers(judgement: Judgement): readonly Sighting[] {
+  const managers = judgement.listeners.flatMap(listener => listener.managers);
+  return managers.flatMap(manager => {
+    const checks = judgement.guarded.find(each => each.manager === manager)?.checks ?? [];
+    if (checks.some(({ chain }) => chain.upgrade === undefined)) return [];
+    const open = manager.targets.filter(
+      target => target.protectedPath !== undefined && isMeant(target, manager.listener.isPublic, judgement),
+    );
+    return open.slice(0, 1).map(target => ({
+      at: manager.value.field('http_filters'),
+      says: `have no check, and ${quoted(target.protectedPath ?? '')} goes to ${clusterOf(target)}`,
+    }));
+  });
+}
+
+// A way out of the pod that takes any path, to a service other than ours, is no way in.
+function isMeant(target: RouteTarget, isPublic: boolean, judgement: Judgement): boolean {
+  return isPublic || !target.isCatchAll || isProtectedCluster(judgement, target.cluster);
+}
+
+function uncheckedTcpProxies(judgement: Judgement): readonly Sighting[] {
+  if (judgement.protectedClusters.size === 0) return [];
+  return judgement.listeners
+    .flatMap(({ tcpTargets }) => tcpTargets)
+    .filter(({ cluster }) => cluster !== undefined && isProtectedCluster(judgement, cluster))
+    .map(({ place }) => ({ at: place, says: 'forwards bytes to the protected service' }));
+}
+
+/** What turns every check off for the target, chain by chain; nothing where one asks, or where there is none at all. */
+function off({ manager, checks }: GuardedManager, target: RouteTarget): readonly Sighting['at'][] {
+  return manager.chains.flatMap(chain => {
+    const states = checks.filter(check => check.chain === chain).map(({ filter }) => stateOf(filter, target.scopes));
+    return states.some(({ runs }) => runs) ? [] : states.slice(0, 1).map(({ by }) => by);
+  });
+}
+
+function connectUpgrades({ manager }: GuardedManager): readonly Sighting[] {
+  const hosts = manager.routes.field('virtual_hosts').items();
+  const actions = hosts.flatMap(host => host.field('routes').items()).map(route => route.field('route'));
+  return [manager.value, ...actions]
+    .flatMap(each => each.field('upgrade_configs').items())
+    .filter(each => connectProtocols.has((each.field('upgrade_type').text() ?? '').toLowerCase()))
+    .filter(each => each.field('enabled').flag() !== false)
+    .map(each => ({ at: each.field('upgrade_type'), says: 'accepts CONNECT' }));
+}
+
+function clusterOf({ cluster }: RouteTarget): string {
+  return cluster === undefined ? 'a cluster that the request chooses' : `cluster ${quoted(cluster)}`;
+}

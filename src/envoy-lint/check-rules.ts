@@ -1,0 +1,171 @@
+// The settings of the ext_authz filter itself: whether it asks always, fails closed, and takes the answer as it is meant.
+import { filterTypes, routeSettingsOf } from './http-filter.ts';
+import type { Check } from './judgement.ts';
+import type { ProtoValue } from './proto-value.ts';
+import { ifPresent, ifTrue, type Rules, type Sighting, sightings, unlessTrue } from './rule.ts';
+
+const maxTimeoutSeconds = 2;
+const serviceUnavailable = 503;
+const apiVersions = { AUTO: 0, V2: 1, V3: 2 };
+const denominators = { HUNDRED: 0, TEN_THOUSAND: 1, MILLION: 2 };
+const ofDenominator = [100, 10_000, 1_000_000] as const;
+const checkMetadata = 'envoy.filters.http.ext_authz';
+
+export const checkRules = {
+  'failure-mode-allow': {
+    what: '`failure_mode_allow` is true',
+    why: 'whatever cannot be checked reaches the service, with the identity headers that the client made up',
+    fix: 'write `failure_mode_allow: false`',
+    find: ({ settings }) => ifTrue(settings.field('failure_mode_allow')),
+  },
+  'failure-mode-header': {
+    what: '`failure_mode_allow_header_add` is true',
+    why: 'it marks requests that went on unchecked, of which there must be none, and a client can send the mark itself',
+    fix: 'leave it out',
+    find: ({ settings }) => ifTrue(settings.field('failure_mode_allow_header_add')),
+  },
+  'status-on-error': {
+    what: '`status_on_error` is missing or not 503',
+    why: 'an outage of the check looks like a refusal (403 by default), so that nobody retries and nobody is woken',
+    fix: 'write `status_on_error: { code: ServiceUnavailable }`',
+    find: ({ settings }) => {
+      const status = settings.field('status_on_error');
+      const code = status.field('code').choice({ ServiceUnavailable: serviceUnavailable });
+      return sightings(code !== serviceUnavailable, status, status.isPresent ? 'is not 503' : 'is missing');
+    },
+  },
+  'check-timeout': {
+    what: '`grpc_service.timeout` is missing, zero or above 2 s',
+    why: 'the default of 0.2 s is missed on a cold connection; without a near end, requests pile up behind a check that hangs',
+    fix: 'write `timeout: 0.5s`',
+    find: ({ service }) => (service.isPresent ? timeoutSightings(service.field('timeout')) : []),
+  },
+  'filter-enabled': {
+    what: '`filter_enabled` is below 100 % or can be changed at run time',
+    why: 'the rest of the requests is not checked',
+    fix: 'leave it out',
+    find: ({ settings }) => {
+      const enabled = settings.field('filter_enabled');
+      return sightings(
+        enabled.isPresent && !isAlways(enabled),
+        enabled,
+        enabled.field('runtime_key').isPresent ? 'is a share that can be changed at run time' : 'is not 100 %',
+      );
+    },
+  },
+  'filter-enabled-metadata': {
+    what: '`filter_enabled_metadata` is set',
+    why: 'a request without the metadata is not checked',
+    fix: 'leave it out',
+    find: ({ settings }) => ifPresent(settings.field('filter_enabled_metadata')),
+  },
+  'deny-at-disable': {
+    what: '`filter_enabled` or `filter_enabled_metadata` is used without `deny_at_disable`',
+    why: 'a request for which the filter is not enabled passes, instead of being refused',
+    fix: 'leave those settings out, or write `deny_at_disable: { default_value: true }` beside them',
+    find: ({ settings }) => {
+      const enabled = settings.field('filter_enabled');
+      const isPartial =
+        settings.field('filter_enabled_metadata').isPresent || (enabled.isPresent && !isAlways(enabled));
+      const deny = settings.field('deny_at_disable');
+      const denies = deny.field('default_value').flag() === true;
+      return sightings(isPartial && !denies, deny, deny.isPresent ? 'is not true' : 'is missing');
+    },
+  },
+  'shadow-mode': {
+    what: '`shadow_mode` is true',
+    why: 'nothing is refused',
+    fix: 'leave it out as soon as the trial is over',
+    find: ({ settings }) => ifTrue(settings.field('shadow_mode')),
+  },
+  'clear-route-cache': {
+    what: '`clear_route_cache` is true',
+    why: 'after the check a request can move to another route than the one that was checked',
+    fix: 'write `clear_route_cache: false`',
+    find: ({ settings }) => ifTrue(settings.field('clear_route_cache')),
+  },
+  'transport-api-version': {
+    what: '`transport_api_version` is not V3',
+    why: 'account-authz speaks the third version of the protocol only, every check would fail',
+    fix: 'write `transport_api_version: V3`',
+    find: ({ settings }) => {
+      const version = settings.field('transport_api_version');
+      const isGood = version.choice(apiVersions) === apiVersions.V3;
+      return sightings(!isGood, version, version.isPresent ? 'is not V3' : 'is missing');
+    },
+  },
+  'grpc-service': {
+    what: 'The check is not asked over gRPC: `http_service`, or no service at all',
+    why: 'account-authz answers gRPC only, and over HTTP a status is all that decides: any server that says 200 allows',
+    fix: 'write `grpc_service: { timeout: 0.5s, envoy_grpc: { cluster_name: … } }`',
+    find: ({ settings, service }) => {
+      const http = settings.field('http_service');
+      if (http.isPresent) return ifPresent(http);
+      return sightings(!service.isPresent, service, 'is missing');
+    },
+  },
+  'google-grpc': {
+    what: '`google_grpc` is used',
+    why: 'it knows no retry policy, no circuit breaker and no `max_receive_message_length`, so that each restart fails requests',
+    fix: 'use `envoy_grpc` with a cluster',
+    find: ({ service }) => ifPresent(service.field('google_grpc')),
+  },
+  'request-body': {
+    what: '`with_request_body` is set, on the filter or on a route',
+    why: 'bodies are buffered before anybody knows who sends them, and account-authz does not read them',
+    fix: 'leave it out',
+    find: check =>
+      [check.settings, ...checkSettings(check)].flatMap(each => ifPresent(each.field('with_request_body'))),
+  },
+  'check-service-override': {
+    what: 'A route asks another service (`check_settings.grpc_service` or `http_service`)',
+    why: 'what is set for the check does not hold there, and Envoys before August 2026 use freed memory (CVE-2026-47205)',
+    fix: 'leave it out',
+    find: check =>
+      checkSettings(check).flatMap(each =>
+        ['grpc_service', 'http_service'].flatMap(name => ifPresent(each.field(name))),
+      ),
+  },
+  'metadata-ingestion': {
+    what: '`enable_dynamic_metadata_ingestion` is false and an rbac filter behind the check reads its metadata',
+    why: 'the filter decides on metadata that is never there, or that another filter wrote',
+    fix: 'write `enable_dynamic_metadata_ingestion: true`',
+    find: ({ settings, later, filter }) => {
+      const ingestion = settings.field('enable_dynamic_metadata_ingestion');
+      const readers = later.filter(
+        ({ type, config }) => type === filterTypes.rbac && (config.holds(checkMetadata) || config.holds(filter.name)),
+      );
+      return sightings(ingestion.flag() === false && readers.length > 0, ingestion, 'is false');
+    },
+  },
+  'validate-mutations': {
+    what: '`validate_mutations` is missing or false',
+    why: 'a line break in a header of an answer would be written as it is: response splitting',
+    fix: 'write `validate_mutations: true`',
+    find: ({ settings }) => unlessTrue(settings.field('validate_mutations')),
+  },
+} as const satisfies Rules<Check>;
+
+function timeoutSightings(timeout: ProtoValue): readonly Sighting[] {
+  if (!timeout.isPresent) return [{ at: timeout, says: 'is missing' }];
+  const seconds = timeout.seconds();
+  if (seconds === undefined) return [];
+  if (seconds === 0) return [{ at: timeout, says: 'is zero, which is no limit or an error at once' }];
+  return sightings(seconds > maxTimeoutSeconds, timeout, `is longer than ${maxTimeoutSeconds} s`);
+}
+
+/** Of an envoy.config.core.v3.RuntimeFractionalPercent. */
+function isAlways(share: ProtoValue): boolean {
+  const value = share.field('default_value');
+  const of = ofDenominator[value.field('denominator').choice(denominators) ?? denominators.HUNDRED];
+  const isWhole = of !== undefined && (value.field('numerator').number() ?? 0) >= of;
+  return isWhole && !share.field('runtime_key').isPresent;
+}
+
+/** envoy.extensions.filters.http.ext_authz.v3.CheckSettings of the routes that a protected path reaches, and of what is around them. */
+function checkSettings({ manager, filter }: Check): readonly ProtoValue[] {
+  return manager.targets
+    .filter(({ protectedPath }) => protectedPath !== undefined)
+    .flatMap(({ scopes }) => routeSettingsOf(filter, scopes))
+    .map(each => each.field('check_settings'));
+}

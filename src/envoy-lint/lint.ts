@@ -1,0 +1,74 @@
+// An Envoy bootstrap and the configuration that it has to fit → every dangerous setting. Pure: no file, no network, no Envoy.
+import { laterFilterRules, routeRules } from './after-check-rules.ts';
+import { agreementRules } from './agreement-rules.ts';
+import { bypassRules } from './bypass-rules.ts';
+import { checkRules } from './check-rules.ts';
+import { toJudgement } from './judgement.ts';
+import type { CheckedConfig } from './owned-names.ts';
+import { createProtoValue, type ProtoValue, type ValuePath } from './proto-value.ts';
+import { requestRules } from './request-rules.ts';
+import type { Rule, Rules } from './rule.ts';
+import { transportRules } from './transport-rules.ts';
+
+export interface LintProblem {
+  readonly rule: string;
+  /** Where it stands in the bootstrap, or would stand. */
+  readonly path: ValuePath;
+  /** The rest of a sentence that starts with the place; printable. */
+  readonly message: string;
+}
+
+/** Not a rule that looks for something: what a rule needed and could not read. */
+const unreadable = {
+  what: 'A value that the lint needs and cannot read: a wrong type, two spellings of one field, a pattern beyond the common part of RE2',
+  why: 'it cannot be judged',
+  fix: 'write it as the documentation of Envoy does, a pattern without look-around, \\b or Unicode classes',
+} as const;
+
+/** The same for the file as a whole: whoever reads it tells these. */
+const unreadableFile = {
+  what: 'A file that is missing, empty, no YAML or JSON, nested deeper than 64, or that gives a key twice',
+  why: 'what Envoy makes of it cannot be judged',
+  fix: 'write each key once, and see the message for the rest',
+} as const;
+
+/** Every rule by its id, in the order of docs/envoy-lint.md. */
+export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why' | 'fix'>>> = {
+  ...bypassRules,
+  ...requestRules,
+  ...checkRules,
+  ...agreementRules,
+  ...transportRules,
+  ...laterFilterRules,
+  ...routeRules,
+  'unreadable-value': unreadable,
+  'unreadable-file': unreadableFile,
+};
+
+/** What is wrong with a bootstrap for this configuration, each problem once. */
+export function lintBootstrap(bootstrap: unknown, config: CheckedConfig): readonly LintProblem[] {
+  const problems = new Map<string, LintProblem>();
+  const report = (rule: string, at: ProtoValue, says: string, { why, fix }: { why: string; fix: string }) => {
+    const key = JSON.stringify([rule, at.path]);
+    if (!problems.has(key)) problems.set(key, { rule, path: at.path, message: `${says}: ${why}; ${fix} [${rule}]` });
+  };
+  const judge = <Subject>(rules: Rules<Subject>, subjects: readonly Subject[]): void => {
+    for (const [id, rule] of Object.entries(rules)) {
+      for (const { at, says } of subjects.flatMap(rule.find)) report(id, at, says, rule);
+    }
+  };
+  const root = createProtoValue(bootstrap, (at, says) => report('unreadable-value', at, says, unreadable));
+  const judgement = toJudgement(root, config);
+  const checks = judgement.guarded.flatMap(guarded => guarded.checks);
+  judge(bypassRules, [judgement]);
+  judge(requestRules, judgement.guarded);
+  judge(checkRules, checks);
+  judge(agreementRules, checks);
+  judge(transportRules, checks);
+  judge(laterFilterRules, checks);
+  judge(
+    routeRules,
+    judgement.guarded.flatMap(({ targets }) => targets),
+  );
+  return [...problems.values()];
+}

@@ -1,0 +1,145 @@
+// The way to account-authz: its cluster, and a retry policy that hides a restart instead of failing requests.
+import { isAt } from './cluster.ts';
+import type { Check } from './judgement.ts';
+import type { ProtoValue } from './proto-value.ts';
+import { type Rules, type Sighting, sightings } from './rule.ts';
+
+const protocolOptions = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+const previousHosts = 'envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate';
+const defaultConnectSeconds = 5;
+const defaultMaxRetries = 3;
+// 10 ms was worse than no retry at all: it limits each attempt too.
+const minAttemptSeconds = 0.02;
+const priorities = { DEFAULT: 0, HIGH: 1 };
+
+export const transportRules = {
+  'authz-cluster-unknown': {
+    what: 'The cluster of the check is not in the file',
+    why: 'cannot be judged: its protocol, address, timeouts and circuit breakers are not known',
+    fix: 'name a cluster of static_resources',
+    find: ({ service, cluster }) => {
+      const grpc = service.field('envoy_grpc');
+      return sightings(grpc.isPresent && cluster === undefined, grpc.field('cluster_name'), 'names no static cluster');
+    },
+  },
+  'authz-cluster-http2': {
+    what: 'The cluster of the check does not speak HTTP/2',
+    why: 'gRPC needs it, every check would fail',
+    fix: 'write `explicit_http_config: { http2_protocol_options: {} }` in its HttpProtocolOptions',
+    find: ({ cluster }) =>
+      cluster === undefined || speaksHttp2(cluster.value) ? [] : [{ at: cluster.value, says: 'does not speak HTTP/2' }],
+  },
+  'connect-timeout': {
+    what: '`connect_timeout` of the cluster of the check is not shorter than the timeout of the check',
+    why: 'one dead host uses up the time of the whole check, and no other is tried',
+    fix: 'write `connect_timeout: 0.1s`',
+    find: ({ cluster, timeoutSeconds }) => {
+      const timeout = cluster?.value.field('connect_timeout');
+      if (timeout === undefined || timeoutSeconds === undefined) return [];
+      const isLong = (timeout.seconds() ?? defaultConnectSeconds) >= timeoutSeconds;
+      return sightings(
+        isLong,
+        timeout,
+        timeout.isPresent ? 'is as long as the whole check' : 'is missing, it is 5 s then',
+      );
+    },
+  },
+  'authz-address': {
+    what: 'The cluster of the check leads to another local address than `listen` of the configuration',
+    why: 'nobody, or somebody else, answers there whether a request may pass',
+    fix: 'give both the same address',
+    find: ({ cluster, config }) =>
+      cluster !== undefined && isAt(cluster, config.listen) === false
+        ? [{ at: cluster.place, says: `is not where the configuration listens (${config.listen})` }]
+        : [],
+  },
+  'retry-nothing': {
+    what: 'A retry policy that retries nothing: no `retry_on`, or `num_retries: 0`',
+    why: 'each restart of account-authz fails the requests under way',
+    fix: 'write `retry_on: connect-failure,refused-stream,reset,unavailable` and `num_retries: 2`',
+    find: withRetry(retry => [
+      ...sightings((retry.field('retry_on').text() ?? '').trim() === '', retry.field('retry_on'), 'names nothing'),
+      ...sightings(retry.field('num_retries').number() === 0, retry.field('num_retries'), 'is 0'),
+    ]),
+  },
+  'retry-back-off': {
+    what: 'A retry policy without `retry_back_off`, or without its `base_interval` or `max_interval`',
+    why: 'by default the first retry waits up to 1 s, longer than the check may take',
+    fix: 'write `retry_back_off: { base_interval: 0.01s, max_interval: 0.25s }`',
+    find: withRetry(retry => {
+      const backOff = retry.field('retry_back_off');
+      if (!backOff.isPresent) return [{ at: backOff, says: 'is missing' }];
+      return ['base_interval', 'max_interval']
+        .map(name => backOff.field(name))
+        .flatMap(interval => sightings(!interval.isPresent, interval, 'is missing'));
+    }),
+  },
+  'retry-interval': {
+    what: '`max_interval` of the retry policy is not below the timeout of the check, or below 20 ms; or `base_interval` is not below the timeout',
+    why: 'it is the limit of each attempt as well: too long leaves no time for a second one, too short ends good ones',
+    fix: 'write `retry_back_off: { base_interval: 0.01s, max_interval: 0.25s }`',
+    find: withRetry((retry, { timeoutSeconds = Number.POSITIVE_INFINITY }) => {
+      const backOff = retry.field('retry_back_off');
+      const max = backOff.field('max_interval');
+      return [
+        ...[max, backOff.field('base_interval')].flatMap(each =>
+          sightings((each.seconds() ?? 0) >= timeoutSeconds, each, 'is as long as the whole check'),
+        ),
+        ...sightings((max.seconds() ?? minAttemptSeconds) < minAttemptSeconds, max, 'is below 20 ms'),
+      ];
+    }),
+  },
+  'retry-budget': {
+    what: '`max_retries` of the circuit breaker of the cluster of the check is missing or at most 3',
+    why: 'by default only 3 retries are under way at a time, the others fail their requests under load',
+    fix: 'write `circuit_breakers: { thresholds: [{ max_retries: 1024 }] }` on the cluster',
+    find: withRetry((_, { cluster }) => (cluster === undefined ? [] : retryBudgetSightings(cluster.value))),
+  },
+  'retry-same-host': {
+    what: 'Several hosts, and a retry policy without `previous_hosts`',
+    why: 'the retry may go to the same dead host again',
+    fix: 'add envoy.retry_host_predicates.previous_hosts to `retry_host_predicate`, and `host_selection_retry_max_attempts: 5`',
+    find: withRetry((retry, { cluster }) => {
+      const predicates = retry.field('retry_host_predicate');
+      const types = predicates.items().map(each => each.field('typed_config').any().type);
+      const isNeeded = (cluster?.endpoints.length ?? 0) > 1;
+      return sightings(isNeeded && !types.includes(previousHosts), predicates, 'has no previous_hosts');
+    }),
+  },
+} as const satisfies Rules<Check>;
+
+type Finding = (retry: ProtoValue, check: Check) => readonly Sighting[];
+
+// No retry policy at all is no mistake: a check that fails is answered 503.
+function withRetry(find: Finding): (check: Check) => readonly Sighting[] {
+  return check => {
+    const retry = check.service.field('retry_policy');
+    return retry.isPresent ? find(retry, check) : [];
+  };
+}
+
+function retryBudgetSightings(cluster: ProtoValue): readonly Sighting[] {
+  const breakers = cluster.field('circuit_breakers');
+  const threshold = breakers
+    .field('thresholds')
+    .items()
+    .find(each => (each.field('priority').choice(priorities) ?? priorities.DEFAULT) === priorities.DEFAULT);
+  if (threshold?.field('retry_budget').isPresent) return [];
+  const retries = (threshold ?? breakers).field('max_retries');
+  const isSmall = (retries.number() ?? defaultMaxRetries) <= defaultMaxRetries;
+  return sightings(isSmall, retries, retries.isPresent ? 'is small' : 'is missing, it is 3 then');
+}
+
+function speaksHttp2(cluster: ProtoValue): boolean {
+  const options = cluster.field('typed_extension_protocol_options');
+  const own = options
+    .keys()
+    .map(key => options.entry(key).any())
+    .filter(({ type }) => type === protocolOptions)
+    .map(({ message }) => message);
+  // auto_config asks TLS (ALPN) for the protocol; without TLS it is HTTP/1.1.
+  const isExplicit = own.some(each => each.field('explicit_http_config').field('http2_protocol_options').isPresent);
+  const isNegotiated =
+    own.some(each => each.field('auto_config').isPresent) && cluster.field('transport_socket').isPresent;
+  return isExplicit || isNegotiated || cluster.field('http2_protocol_options').isPresent;
+}

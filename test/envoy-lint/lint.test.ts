@@ -1,0 +1,120 @@
+// The lint as a whole: its messages, its list of rules in docs/envoy-lint.md, and that nothing makes it throw.
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { lintBootstrap, lintRules } from '../../src/envoy-lint/lint.ts';
+import { type Part, problemsAfter, shipped } from './shipped.ts';
+
+const page = readFileSync(new URL('../../docs/envoy-lint.md', import.meta.url), 'utf8');
+
+describe('docs/envoy-lint.md', () => {
+  it('lists the rules with the words of the code', () => {
+    const rows = page.split('\n').filter(line => line.startsWith('| `'));
+    const cell = (text: string) => text.replaceAll('|', '\\|');
+    expect(rows).to.deep.equal(
+      Object.entries(lintRules).map(
+        ([id, { what, why, fix }]) => `| \`${id}\` | ${cell(what)} | ${cell(why)} | ${cell(fix)} |`,
+      ),
+    );
+  });
+});
+
+describe('a problem of the lint', () => {
+  it('says what is wrong, why it matters and what to write, and ends with its rule', () => {
+    const [problem] = problemsAfter(p => Object.assign(p.check, { failure_mode_allow: true }));
+    expect(problem?.message).to.equal(
+      'is true: whatever cannot be checked reaches the service, with the identity headers that the client made up; write `failure_mode_allow: false` [failure-mode-allow]',
+    );
+  });
+
+  it('shows a path that gets around the check', () => {
+    const [problem] = problemsAfter(p => {
+      p.routes.unshift({
+        match: { safe_regex: { regex: '/api/.*/export' } },
+        route: { cluster: 'upstream' },
+        typed_per_filter_config: { 'envoy.filters.http.ext_authz': { ...perRoute, disabled: true } },
+      });
+    });
+    expect(problem?.message).to.match(
+      /^turns the check off where "\/api\/subscriptions\/export" goes to cluster "upstream": /,
+    );
+  });
+
+  it('is told once, however many routes share it', () => {
+    const problems = problemsAfter(p => {
+      p.host.request_headers_to_remove = ['x-auth-uid'];
+    });
+    expect(problems).to.have.length(1);
+  });
+
+  it('shows nothing of the file that a terminal would obey', () => {
+    const problems = problemsAfter(p => {
+      p.routes[1].route = { cluster: '\u001b]0;x\u0007\n\u202e'.repeat(100) };
+      p.routes[1].typed_per_filter_config = { 'envoy.filters.http.ext_authz': { ...perRoute, disabled: true } };
+    });
+    expect(problems).to.have.length(1);
+    expect(problems[0]?.message).not.to.match(/[\p{C}\p{Zl}\p{Zp}]/u);
+    expect(problems[0]?.message).to.have.length.below(600);
+  });
+});
+
+const perRoute = { '@type': 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute' };
+
+/** The paths of all parts of a value, itself left out. */
+function partsOf(value: unknown, path: readonly (string | number)[] = []): (readonly (string | number)[])[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const keys = Array.isArray(value) ? [...value.keys()] : Object.keys(value);
+  return keys.flatMap(key => [[...path, key], ...partsOf(Reflect.get(value, key), [...path, key])]);
+}
+
+describe('robustness of the lint', () => {
+  const { root, config } = shipped();
+  const parts = partsOf(root);
+  const odd = fc.oneof(
+    fc.constantFrom<unknown>(null, true, '', 0, -1, [], {}, [[]], [null], '@type', '*', '(', '9s', Number.NaN),
+    fc.jsonValue({ maxDepth: 3 }),
+    fc.constantFrom(...parts).map(path => path.reduce<Part>((value, key) => value[key], root)),
+  );
+
+  it('says something of whatever it is given', () => {
+    fc.assert(
+      fc.property(fc.anything({ maxDepth: 4 }), value => {
+        expect(lintBootstrap(value, config)).to.not.have.length(0);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('never throws for a shipped bootstrap with other values in it, and says the same of the same', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.constantFrom(...parts), odd), { minLength: 1, maxLength: 3 }), changes => {
+        const value: Part = structuredClone(root);
+        for (const [path, other] of changes) {
+          const around = path.slice(0, -1).reduce<Part>((inner, key) => inner?.[key], value);
+          if (typeof around === 'object' && around !== null) around[path.at(-1) ?? ''] = structuredClone(other);
+        }
+        const problems = lintBootstrap(value, config);
+        expect(lintBootstrap(value, config)).to.deep.equal(problems);
+        for (const { rule, message } of problems) {
+          expect(Object.keys(lintRules)).to.include(rule);
+          expect(message).to.satisfy((text: string) => text.endsWith(` [${rule}]`));
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('takes no longer for a regex that would keep a backtracking engine busy', () => {
+    const start = performance.now();
+    const problems = problemsAfter(p => {
+      p.check.decoder_header_mutation_rules.allow_expression.regex =
+        '((a*)*)*((x|x)*)*-(auth|a.*th)+-(.*)*!|x.*|auth.*';
+      p.routes.unshift({
+        match: { safe_regex: { regex: '(/(a|b|[a-z]*)*)*/x{900}' } },
+        route: { cluster: 'upstream' },
+      });
+    });
+    expect(problems).to.deep.equal([]);
+    expect(performance.now() - start).to.be.below(5000);
+  });
+});
