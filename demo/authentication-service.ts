@@ -41,8 +41,12 @@ export interface AuthenticationService {
 }
 
 export interface AuthenticationServiceOptions {
+  /** 127.0.0.1 if not given. */
+  readonly host?: string;
   /** 0, the default, takes a free one. */
   readonly port?: number;
+  /** Its own name, where it is called by another one than 127.0.0.1 and its port. */
+  readonly issuer?: string;
   /** The `aud` of every access token. */
   readonly audience: string;
   readonly directory?: Directory;
@@ -75,18 +79,18 @@ const sessionSeconds = 3600;
 const sessionCookie = 'session';
 const maxBodyBytes = 4096;
 
-/** Listens on 127.0.0.1; rejects when the port is taken. */
+/** Rejects when the port is taken. */
 export async function startAuthenticationService(
   options: AuthenticationServiceOptions,
 ): Promise<AuthenticationService> {
-  const { audience, directory = demoDirectory, accessTokenSeconds = 600 } = options;
+  const { host = '127.0.0.1', audience, directory = demoDirectory, accessTokenSeconds = 600 } = options;
   // The port decides the issuer, and the issuer the rest: so listen first, and answer once the rest is there.
   let answer: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => {
     response.writeHead(503).end();
   };
-  let server = await listen(options.port ?? 0, (request, response) => answer(request, response));
+  let server = await listen(host, options.port ?? 0, (request, response) => answer(request, response));
   const { port } = server.address() as AddressInfo;
-  const issuer = `http://127.0.0.1:${port}`;
+  const issuer = options.issuer ?? `http://127.0.0.1:${port}`;
   const resourceServer: ResourceServerInfo = {
     scope,
     audience,
@@ -127,16 +131,20 @@ export async function startAuthenticationService(
       await new Promise<void>(resolve => server.close(() => resolve()));
     },
     async startAgain() {
-      server = await listen(port, (request, response) => answer(request, response));
+      server = await listen(host, port, (request, response) => answer(request, response));
     },
   };
 }
 
-function listen(port: number, handler: (request: IncomingMessage, response: ServerResponse) => void): Promise<Server> {
+function listen(
+  host: string,
+  port: number,
+  handler: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer(handler);
     server.once('error', reject);
-    server.listen(port, '127.0.0.1', () => resolve(server));
+    server.listen(port, host, () => resolve(server));
   });
 }
 

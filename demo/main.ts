@@ -4,8 +4,9 @@ import { constants } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type Stage, startStage } from './stage.ts';
-import { type Chapter, type Outcome, type Step, story, type Tokens } from './story.ts';
-import { createTerminal, type StepLine, type Terminal } from './terminal.ts';
+import { story, type Tokens } from './story.ts';
+import { lineOf, messageOf, terminalFor } from './telling.ts';
+import type { StepLine, Terminal } from './terminal.ts';
 
 const { values: options } = parseArgs({ options: { stay: { type: 'boolean', default: false } } });
 
@@ -72,22 +73,6 @@ async function tell(): Promise<End> {
   return { kind: 'told', exitCode: failed.length === 0 ? 0 : 1 };
 }
 
-async function lineOf(step: Step): Promise<StepLine> {
-  const { actual, notes = [] } = await step.act().catch((error): Outcome => ({ actual: messageOf(error) }));
-  return { name: step.name, expected: step.expected, actual, ok: actual === step.expected, notes };
-}
-
-function terminalFor(chapters: readonly Chapter[]): Terminal {
-  const steps = chapters.flatMap(chapter => chapter.steps);
-  const columns = {
-    step: Math.max(0, ...steps.map(step => step.name.length)),
-    expected: Math.max(0, ...steps.map(step => step.expected.length)),
-  };
-  const isTerminal = process.stdout.isTTY === true;
-  const noColour = process.env.NO_COLOR !== undefined && process.env.NO_COLOR !== '';
-  return createTerminal(process.stdout, columns, { colour: isTerminal && !noColour, overwrite: isTerminal });
-}
-
 /** Requests to paste, with real tokens: on a terminal only, where no log keeps them. */
 function invite({ gateway, authentication }: Stage, terminal: Terminal): void {
   const { issuer } = authentication;
@@ -109,8 +94,4 @@ function invite({ gateway, authentication }: Stage, terminal: Terminal): void {
     terminal.text(`# ${what}`);
     terminal.text(`curl -i -H 'Authorization: Bearer ${token}' ${rest}`);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -8,16 +8,26 @@ import { envoyBinary, freePorts, startEnvoy } from '../test/support/envoy.ts';
 import { type ServiceProcess, startServiceProcess } from '../test/support/service-process.ts';
 import { type AuthenticationService, startAuthenticationService } from './authentication-service.ts';
 import { jsonOf, send } from './http-client.ts';
-import { startUpstream, type Upstream } from './upstream.ts';
+import { type SeenRequest, startUpstream } from './upstream.ts';
 
-export interface Stage {
-  readonly authentication: AuthenticationService;
-  readonly upstream: Upstream;
+/** What a story is told on, wherever it runs. */
+export interface Setting {
+  readonly authentication: Omit<AuthenticationService, 'port' | 'discoveryUrl'>;
+  /** How many requests have reached the upstream so far, and the last of them. */
+  reached(): Promise<Reached>;
   /** Where clients call: Envoy. */
   readonly gateway: string;
   /** As it is until `stopAuthorizer`, and again from `startAuthorizer` on. */
   stopAuthorizer(): Promise<void>;
   startAuthorizer(): Promise<void>;
+}
+
+export interface Reached {
+  readonly count: number;
+  readonly last?: SeenRequest | undefined;
+}
+
+export interface Stage extends Setting {
   /** Ends every process and closes every port. */
   stop(): Promise<void>;
 }
@@ -97,8 +107,8 @@ export async function startStage(progress: Progress): Promise<Stage> {
 
     return {
       authentication,
-      upstream,
       gateway,
+      reached: async () => ({ count: upstream.count, last: upstream.requests.at(-1) }),
       async stopAuthorizer() {
         await stopAuthorizer(authorizer);
         authorizer = undefined;

@@ -12,7 +12,7 @@ import {
   requestBackendToken,
   signIn,
 } from './oauth-client.ts';
-import type { Stage } from './stage.ts';
+import type { Setting } from './stage.ts';
 import type { SeenRequest } from './upstream.ts';
 
 export interface Chapter {
@@ -48,10 +48,11 @@ const globex = `${subscriptions}/accounts/globex`;
 const identityHeaders = /^x[-_]auth[-_]/;
 const recoverySeconds = 15;
 
-export function story(stage: Stage, tokens: Tokens): readonly Chapter[] {
-  const { authentication, upstream } = stage;
+export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
+  const { authentication } = stage;
   const { issuer, audience } = authentication;
   let lastAnswer: HttpResponse | undefined;
+  let lastSeen: SeenRequest = { method: '', path: '', httpVersion: '', headers: [] };
 
   return [
     {
@@ -154,7 +155,7 @@ export function story(stage: Stage, tokens: Tokens): readonly Chapter[] {
           expected: '200, none upstream',
           async act() {
             const { actual } = await call({ token: tokens.owner });
-            const leaked = lastSeen().headers.some(([name]) => name === 'authorization');
+            const leaked = lastSeen.headers.some(([name]) => name === 'authorization');
             return { actual: `${actual}, ${leaked ? 'sent' : 'none'} upstream` };
           },
         },
@@ -169,7 +170,7 @@ export function story(stage: Stage, tokens: Tokens): readonly Chapter[] {
               headers: { ...headers, ...more },
               shows: identityHeaders,
             });
-            const identity = lastSeen().headers.filter(([name]) => identityHeaders.test(name));
+            const identity = lastSeen.headers.filter(([name]) => identityHeaders.test(name));
             const asIssued = JSON.stringify(identity.toSorted()) === JSON.stringify(ownerIdentity(issuer));
             return { ...outcome, actual: `${outcome.actual}, ${asIssued ? 'none' : 'some'} upstream` };
           },
@@ -377,7 +378,7 @@ export function story(stage: Stage, tokens: Tokens): readonly Chapter[] {
     body,
     shows,
   }: Call): Promise<Outcome> {
-    const seenBefore = upstream.requests.length;
+    const before = await stage.reached();
     const response = await send({
       origin: stage.gateway,
       method,
@@ -386,8 +387,10 @@ export function story(stage: Stage, tokens: Tokens): readonly Chapter[] {
       ...(body === undefined ? {} : { body }),
     });
     lastAnswer = response;
-    const passed = upstream.requests.length > seenBefore;
-    const notes = passed && shows ? lastSeen().headers.filter(([name]) => shows.test(name)) : [];
+    const { count, last = lastSeen } = await stage.reached();
+    const passed = count > before.count;
+    lastSeen = last;
+    const notes = passed && shows ? lastSeen.headers.filter(([name]) => shows.test(name)) : [];
     return {
       actual: answerShown(response, passed),
       notes: notes.map(([name, value]) => `upstream saw ${name}: ${value}`),
@@ -396,10 +399,6 @@ export function story(stage: Stage, tokens: Tokens): readonly Chapter[] {
 
   function refused(name: string, expected: string, request: () => Call | Promise<Call>): Step {
     return { name, expected, act: async () => call(await request()) };
-  }
-
-  function lastSeen(): SeenRequest {
-    return upstream.requests.at(-1) ?? { method: '', path: '', httpVersion: '', headers: [] };
   }
 
   async function newCode(): Promise<{ readonly code: string; readonly verifier: string }> {

@@ -13,16 +13,34 @@ export interface SeenRequest {
 
 export interface Upstream {
   readonly port: number;
-  /** What has come so far, in the order of arrival. */
+  /** What has come so far, in the order of arrival; the last ones, where only those are remembered. */
   readonly requests: readonly SeenRequest[];
+  /** How many have come so far. */
+  readonly count: number;
   stop(): Promise<void>;
 }
 
-/** Listens on 127.0.0.1; port 0, the default, takes a free one; rejects when the port is taken. */
-export async function startUpstream(options: { readonly port?: number } = {}): Promise<Upstream> {
+export interface UpstreamOptions {
+  /** 127.0.0.1 if not given. */
+  readonly host?: string;
+  /** 0, the default, takes a free one. */
+  readonly port?: number;
+  /** How many requests are remembered; all if not given. */
+  readonly remembered?: number;
+}
+
+/** Rejects when the port is taken. */
+export async function startUpstream(options: UpstreamOptions = {}): Promise<Upstream> {
+  const { host = '127.0.0.1', remembered = Number.POSITIVE_INFINITY } = options;
   const requests: SeenRequest[] = [];
-  const http1 = createHttpServer((request, response) => answer(requests, request, response));
-  const http2 = createHttp2Server((request, response) => answer(requests, request, response));
+  let count = 0;
+  const see = (seen: SeenRequest): void => {
+    count += 1;
+    requests.push(seen);
+    if (requests.length > remembered) requests.shift();
+  };
+  const http1 = createHttpServer((request, response) => answer(see, request, response));
+  const http2 = createHttp2Server((request, response) => answer(see, request, response));
   const sockets = new Set<Socket>();
   const server = createServer(socket => {
     sockets.add(socket);
@@ -40,11 +58,14 @@ export async function startUpstream(options: { readonly port?: number } = {}): P
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(options.port ?? 0, '127.0.0.1', resolve);
+    server.listen(options.port ?? 0, host, resolve);
   });
   return {
     port: (server.address() as AddressInfo).port,
     requests,
+    get count() {
+      return count;
+    },
     async stop() {
       const closed = new Promise<void>(resolve => server.close(() => resolve()));
       for (const socket of sockets) socket.destroy();
@@ -54,7 +75,7 @@ export async function startUpstream(options: { readonly port?: number } = {}): P
 }
 
 function answer(
-  requests: SeenRequest[],
+  see: (seen: SeenRequest) => void,
   request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse,
 ): void {
@@ -67,7 +88,7 @@ function answer(
       index % 2 === 0 ? [[name.toLowerCase(), rawHeaders[index + 1] ?? '']] : [],
     ),
   };
-  requests.push(seen);
+  see(seen);
   request.resume();
   response.statusCode = 200;
   response.setHeader('content-type', 'application/json');

@@ -1,0 +1,83 @@
+# account-authz on distroless Node: production dependencies and compiled code, nothing else. The demo's image is `--target demo`.
+#
+# Both bases are pinned by the digest of their multi-platform index. They were taken from public repositories that pin the same
+# tags (many of them agree on the first, four on the second), not from the registries themselves: see docs/deploy/compose.md.
+ARG BUILD_IMAGE=docker.io/library/node:26.10.0-trixie-slim@sha256:ec7758ee051e457b468b32bde57b0879010b325bb9862718e9615225ce4aaae1
+ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs26-debian13:nonroot@sha256:afc6657a4b662f9cb69ca892b0596e55d6ef81a10e83ee8887b13f602877df89
+
+# What is built is JavaScript, the same for every platform: it is built once, on the builder's own.
+FROM --platform=$BUILDPLATFORM ${BUILD_IMAGE} AS packages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+
+FROM packages AS build
+RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts --no-audit --no-fund
+COPY tsconfig.json tsconfig.build.json ./
+COPY src ./src
+RUN npm run build
+
+# Type declarations, sources and source maps of the dependencies are never read at run time and are half of their bytes.
+FROM packages AS production-packages
+RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+    && find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.cts' -o -name '*.mts' \) -delete \
+    && rm node_modules/.package-lock.json
+
+# The demo's own: the production ones and oidc-provider, in the versions of the lockfile.
+FROM packages AS demo-packages
+RUN --mount=type=cache,target=/root/.npm npm pkg set "dependencies.oidc-provider=$(node -p 'require("./package.json").devDependencies["oidc-provider"]')" \
+    && npm pkg delete devDependencies \
+    && npm install --ignore-scripts --no-audit --no-fund
+
+# The authentication service, the upstream and the client of the demo. Node runs their TypeScript as it is. Not for production.
+FROM ${RUNTIME_IMAGE} AS demo
+USER 0:0
+ARG VERSION=0.0.0-dev
+ARG REVISION=unknown
+ARG CREATED=1970-01-01T00:00:00Z
+ARG SOURCE=unknown
+ARG RUNTIME_IMAGE
+LABEL org.opencontainers.image.title="account-authz-demo" \
+      org.opencontainers.image.description="The demo of account-authz: an authentication service, an upstream and a test client. Not for production." \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.created="${CREATED}" \
+      org.opencontainers.image.source="${SOURCE}" \
+      org.opencontainers.image.base.name="${RUNTIME_IMAGE}"
+WORKDIR /app
+COPY --from=demo-packages /app/node_modules ./node_modules
+COPY package.json LICENSE ./
+COPY demo ./demo
+ENV NODE_ENV=production
+USER 65532:65532
+ENTRYPOINT ["/nodejs/bin/node"]
+CMD ["demo/serve.ts", "upstream", "--listen", "0.0.0.0:8000", "--health", "0.0.0.0:8001"]
+
+# The product. All of it belongs to root: the user that runs it can change nothing.
+FROM ${RUNTIME_IMAGE} AS account-authz
+USER 0:0
+ARG VERSION=0.0.0-dev
+ARG REVISION=unknown
+ARG CREATED=1970-01-01T00:00:00Z
+ARG SOURCE=unknown
+ARG RUNTIME_IMAGE
+LABEL org.opencontainers.image.title="account-authz" \
+      org.opencontainers.image.description="External authorization for Envoy: verifies the bearer token and that its account is the account the request addresses" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.created="${CREATED}" \
+      org.opencontainers.image.source="${SOURCE}" \
+      org.opencontainers.image.base.name="${RUNTIME_IMAGE}"
+WORKDIR /app
+COPY --from=production-packages /app/node_modules ./node_modules
+COPY package.json LICENSE ./
+COPY proto ./proto
+COPY --from=build /app/dist ./dist
+ENV NODE_ENV=production
+USER 65532:65532
+EXPOSE 9191 9192
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 \
+    CMD ["/nodejs/bin/node", "/app/dist/main.js", "health"]
+ENTRYPOINT ["/nodejs/bin/node", "/app/dist/main.js"]
+CMD ["serve", "--config", "/etc/account-authz/config.yaml"]

@@ -1,0 +1,24 @@
+// The overlays of k8s/ that bring an Envoy of their own: their bootstrap and their configuration, as mounted, in a real Envoy and the
+// built product. The other two need a control plane: test/k8s/real/verify.ts.
+import { expect } from 'chai';
+import { kustomizeBinary } from '../k8s/kustomize.ts';
+import { verifyStandalone } from '../k8s/real/standalone.ts';
+import { installEnvoys } from './lab.ts';
+
+describe('k8s/: behind the Envoy of', function () {
+  this.timeout(60_000);
+
+  before(async function () {
+    this.timeout(600_000); // kustomize is built the first time
+    await kustomizeBinary();
+    await installEnvoys();
+  });
+
+  for (const overlay of ['envoy-sidecar', 'envoy-sidecar-socket', 'service', 'demo'] as const) {
+    it(`${overlay}, the promises are kept`, async () => {
+      const rows = await verifyStandalone(overlay);
+      expect(rows.filter(({ good }) => !good)).to.deep.equal([]);
+      expect(rows).to.have.length.of.at.least(20);
+    });
+  }
+});

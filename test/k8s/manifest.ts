@@ -1,0 +1,212 @@
+// Manifests as the tests read them: the fields that they look at. The strict schemas say what else there may be.
+import { parseAllDocuments } from 'yaml';
+
+export interface Manifest {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; namespace?: string; labels?: Labels };
+  spec?: unknown;
+  data?: Record<string, string>;
+}
+
+export type Labels = Record<string, string>;
+
+export interface Selector {
+  matchLabels?: Labels;
+  matchExpressions?: { key: string; operator: string; values?: string[] }[];
+}
+
+/** What is known of the spec of each kind. */
+export interface Specs {
+  AuthorizationPolicy: {
+    selector: Selector;
+    action: string;
+    provider?: { name: string };
+    rules: { to: { operation: { paths?: string[]; ports?: string[]; methods?: string[] } }[] }[];
+  };
+  BackendTLSPolicy: { targetRefs: Reference[]; validation: { caCertificateRefs: Reference[]; hostname: string } };
+  ClientTrafficPolicy: {
+    targetRefs: Reference[];
+    path: { escapedSlashesAction?: string; disableMergeSlashes?: boolean };
+    headers: {
+      withUnderscoresAction?: string;
+      earlyRequestHeaders: { remove?: string[]; removeOnMatch?: { type: string; value: string }[] };
+    };
+  };
+  Deployment: { replicas?: number; selector: Selector; template: PodTemplate };
+  EnvoyFilter: {
+    workloadSelector: { labels: Labels };
+    configPatches: { patch: { value: { typed_config: unknown } } }[];
+  };
+  EnvoyProxy: { backendTLS: { clientCertificateRef: Reference; minVersion?: string } };
+  Gateway: { gatewayClassName: string; infrastructure: { parametersRef: Reference } };
+  HorizontalPodAutoscaler: {
+    scaleTargetRef: { kind: string; name: string };
+    minReplicas: number;
+    metrics: { containerResource?: { container: string } }[];
+  };
+  HTTPRoute: {
+    parentRefs: Reference[];
+    rules: { matches: { path: { type: string; value: string } }[]; backendRefs: Reference[] }[];
+  };
+  NetworkPolicy: {
+    podSelector: Selector;
+    policyTypes: string[];
+    ingress?: {
+      from?: { podSelector?: Selector; namespaceSelector?: Selector }[];
+      ports?: { port: string | number }[];
+    }[];
+  };
+  PodDisruptionBudget: { selector: Selector };
+  PodMonitor: { selector: Selector; podMetricsEndpoints: { port: string; path: string }[] };
+  SecurityPolicy: { targetRefs: Reference[]; extAuth: ExtAuth };
+  Service: {
+    clusterIP?: string;
+    selector: Labels;
+    ports: { name: string; port: number; targetPort: string | number }[];
+  };
+  ServiceEntry: {
+    hosts: string[];
+    exportTo?: string[];
+    resolution: string;
+    ports: { number: number; protocol: string }[];
+    endpoints: { address: string }[];
+  };
+}
+
+export interface Reference {
+  kind: string;
+  name: string;
+  port?: number;
+  sectionName?: string;
+}
+
+export interface ExtAuth {
+  failOpen?: boolean;
+  statusOnError?: number;
+  timeout?: string;
+  recomputeRoute?: boolean;
+  headersToExtAuth?: string[];
+  grpc?: { backendRefs: Reference[] };
+}
+
+export interface PodTemplate {
+  metadata: { labels: Labels };
+  spec: PodSpec;
+}
+
+export interface PodSpec {
+  serviceAccountName: string;
+  automountServiceAccountToken?: boolean;
+  enableServiceLinks?: boolean;
+  terminationGracePeriodSeconds: number;
+  securityContext?: SecurityContext & { fsGroup?: number };
+  topologySpreadConstraints?: { labelSelector: Selector }[];
+  initContainers?: Container[];
+  containers: Container[];
+  volumes?: Volume[];
+  [field: string]: unknown;
+}
+
+export interface Container {
+  name: string;
+  image: string;
+  restartPolicy?: string;
+  args?: string[];
+  env?: { name: string }[];
+  ports?: { name: string; containerPort: number; hostPort?: number }[];
+  volumeMounts?: { name: string; mountPath: string; readOnly?: boolean; subPath?: string; subPathExpr?: string }[];
+  startupProbe?: Probe;
+  readinessProbe?: Probe;
+  livenessProbe?: Probe;
+  lifecycle?: { preStop?: { sleep?: { seconds: number }; exec?: { command: string[] }; httpGet?: { host?: string } } };
+  resources?: { requests?: Record<string, string>; limits?: Record<string, string> };
+  securityContext?: SecurityContext;
+  terminationMessagePolicy?: string;
+}
+
+export interface SecurityContext {
+  runAsNonRoot?: boolean;
+  runAsUser?: number;
+  runAsGroup?: number;
+  privileged?: boolean;
+  allowPrivilegeEscalation?: boolean;
+  readOnlyRootFilesystem?: boolean;
+  capabilities?: { add?: string[]; drop?: string[] };
+  seccompProfile?: { type: string };
+  procMount?: string;
+}
+
+export interface Probe {
+  httpGet?: { path: string; port: string | number; host?: string };
+  tcpSocket?: { port: string | number; host?: string };
+  grpc?: { port: number };
+  exec?: { command: string[] };
+}
+
+export interface Volume {
+  name: string;
+  configMap?: { name: string };
+  secret?: { secretName: string };
+  projected?: { sources: { configMap?: { name: string }; secret?: { name: string } }[] };
+  emptyDir?: { medium?: string; sizeLimit?: string };
+}
+
+export function parseManifests(yaml: string): Manifest[] {
+  return parseAllDocuments(yaml).map(document => {
+    if (document.errors.length > 0) throw new Error(document.errors.join('\n'));
+    return document.toJS();
+  });
+}
+
+export function ofKind<Kind extends keyof Specs>(
+  manifests: readonly Manifest[],
+  kind: Kind,
+): (Manifest & { spec: Specs[Kind] })[] {
+  return manifests.filter((each): each is Manifest & { spec: Specs[Kind] } => each.kind === kind);
+}
+
+/** `Kind/name`, as kubectl writes it. */
+export function nameOf(manifest: Manifest): string {
+  return `${manifest.kind}/${manifest.metadata.name}`;
+}
+
+export interface Pod {
+  /** Of the Deployment that makes it. */
+  readonly name: string;
+  readonly labels: Labels;
+  readonly spec: PodSpec;
+}
+
+export function podsOf(manifests: readonly Manifest[]): Pod[] {
+  return ofKind(manifests, 'Deployment').map(({ metadata, spec }) => ({
+    name: metadata.name,
+    labels: spec.template.metadata.labels,
+    spec: spec.template.spec,
+  }));
+}
+
+/** The sidecars first, in the order in which they start. */
+export function containersOf({ spec }: Pod): Container[] {
+  return [...(spec.initContainers ?? []), ...spec.containers];
+}
+
+export function containerOf(pod: Pod, name: string): Container | undefined {
+  return containersOf(pod).find(container => container.name === name);
+}
+
+/** The data of the ConfigMap of this name, whatever the hash behind it. */
+export function configMapOf(manifests: readonly Manifest[], name: string): Record<string, string> | undefined {
+  return manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && withoutHash(metadata.name) === name)?.data;
+}
+
+export function withoutHash(name: string): string {
+  return name.replace(/-[a-z0-9]{10}$/, '');
+}
+
+export function isSelected(labels: Labels, { matchLabels = {}, matchExpressions = [] }: Selector): boolean {
+  return (
+    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
+    matchExpressions.every(({ key, operator }) => operator === 'Exists' && Object.hasOwn(labels, key))
+  );
+}

@@ -1,0 +1,850 @@
+// Every overlay of k8s/ as kustomize renders it: valid, hardened, of one piece with the configuration, Envoy and the code. Each rule
+// is shown mistakes that it must find.
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { checkConfig } from '../../src/commands/check-config.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { agreementProblems, type Facts, parseMeshConfig } from './agreement.ts';
+import { kustomizeBinary, overlays, render } from './kustomize.ts';
+import {
+  type Container,
+  containersOf,
+  type Manifest,
+  ofKind,
+  type Pod,
+  podsOf,
+  type Specs,
+  withoutHash,
+} from './manifest.ts';
+import { layOutFiles, type MountedFiles } from './mounted-files.ts';
+import { podSecurityProblems } from './pod-security.ts';
+import { referenceProblems } from './references.ts';
+import { createSchemaCheck } from './schemas.ts';
+
+const folders: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(overlays.map(name => [name, `k8s/overlays/${name}`])),
+  'the plain form': 'test/fixtures/k8s-variants/plain',
+  'every component': 'test/fixtures/k8s-variants/everything',
+};
+const meshConfigText = readFileSync(new URL('../../k8s/overlays/istio/mesh-config.yaml', import.meta.url), 'utf8');
+
+const tlsOfConfig = `tls: # changed files are picked up
+  certFile: /etc/account-authz/tls/tls.crt
+  keyFile: /etc/account-authz/tls/tls.key
+  clientCaFile: /etc/account-authz/tls/ca.crt # whoever calls must show a certificate of it
+`;
+
+type Rule = 'the schemas' | 'restricted' | 'references' | 'check-config' | 'agreement';
+
+describe('k8s/', function () {
+  this.timeout(60_000);
+  const rendered = new Map<string, Manifest[]>();
+  let schemaProblems: (manifests: readonly Manifest[]) => string[];
+
+  before(async function () {
+    this.timeout(600_000); // kustomize is built the first time
+    await kustomizeBinary();
+    schemaProblems = await createSchemaCheck();
+    await Promise.all(Object.entries(folders).map(async ([name, folder]) => rendered.set(name, await render(folder))));
+  });
+
+  const manifestsOf = (name: string): Manifest[] => structuredClone(rendered.get(name) ?? []);
+
+  async function problemsOf(
+    rule: Rule,
+    manifests: readonly Manifest[],
+    meshConfig: unknown = parseMeshConfig(meshConfigText),
+  ): Promise<readonly string[]> {
+    switch (rule) {
+      case 'the schemas':
+        return schemaProblems(manifests);
+      case 'restricted':
+        return podSecurityProblems(manifests);
+      case 'references':
+        return referenceProblems(manifests);
+      case 'check-config':
+      case 'agreement': {
+        const files = await layOutFiles(manifests);
+        try {
+          if (rule === 'check-config') return await checkConfigProblems(files);
+          const loaded = await loadConfig(files.config);
+          if (loaded.kind === 'misconfiguration') return ['the configuration is not valid'];
+          const bootstrap = files.bootstrap === undefined ? undefined : parse(await readFile(files.bootstrap, 'utf8'));
+          const facts: Facts = { manifests, config: loaded.config, bootstrap, meshConfig };
+          return agreementProblems(facts);
+        } finally {
+          await files.remove();
+        }
+      }
+    }
+  }
+
+  for (const name of Object.keys(folders)) {
+    describe(name, () => {
+      for (const rule of ['the schemas', 'restricted', 'references', 'check-config', 'agreement'] as const) {
+        it(`has no problem with ${rule}`, async () => {
+          expect(await problemsOf(rule, manifestsOf(name))).to.deep.equal([]);
+        });
+      }
+
+      it('rolls its pods when what they mount has changed', () => {
+        const configMaps = manifestsOf(name).filter(({ kind }) => kind === 'ConfigMap');
+        expect(configMaps).not.to.deep.equal([]);
+        for (const { metadata } of configMaps) expect(metadata.name).not.to.equal(withoutHash(metadata.name));
+      });
+    });
+  }
+
+  it('uses each of its components', () => {
+    const used = new Set([...rendered.values()].flat().map(({ kind }) => kind));
+    expect([...used]).to.include.members([
+      'HorizontalPodAutoscaler',
+      'PodMonitor',
+      'NetworkPolicy',
+      'PodDisruptionBudget',
+    ]);
+  });
+
+  // Mistakes, each of which its rule must find.
+
+  const pod = (manifests: Manifest[], name = 'subscriptions'): Pod =>
+    found(podsOf(manifests).find(each => each.name === name));
+  const container = (manifests: Manifest[], name: string): Container =>
+    found(
+      podsOf(manifests)
+        .flatMap(containersOf)
+        .find(each => each.name === name),
+    );
+  const specOf = <Kind extends keyof Specs>(manifests: Manifest[], kind: Kind): Specs[Kind] =>
+    found(ofKind(manifests, kind)[0]).spec;
+  const configMap = (manifests: Manifest[], name: string): Record<string, string> =>
+    found(manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && withoutHash(metadata.name) === name)?.data);
+  const edit = (manifests: Manifest[], name: string, file: string, part: string, by: string): void => {
+    const data = configMap(manifests, name);
+    expect(data[file]).to.contain(part);
+    data[file] = found(data[file]).replaceAll(part, by);
+  };
+  const editConfig = (manifests: Manifest[], part: string, by: string): void =>
+    edit(manifests, 'account-authz-config', 'config.yaml', part, by);
+  const editEnvoy = (manifests: Manifest[], part: string, by: string): void =>
+    edit(manifests, 'account-authz-envoy', 'envoy.yaml', part, by);
+
+  const mistakes: readonly (readonly [
+    rule: Rule,
+    overlay: string,
+    mistake: string,
+    make: (manifests: Manifest[]) => unknown,
+  ])[] = [
+    [
+      'the schemas',
+      'envoy-sidecar',
+      'a misspelt probe',
+      m => Object.assign(container(m, 'envoy'), { readnessProbe: {} }),
+    ],
+    [
+      'the schemas',
+      'envoy-sidecar',
+      'a replica too wordy',
+      m => Object.assign(specOf(m, 'Deployment'), { replicas: 'two' }),
+    ],
+    [
+      'the schemas',
+      'envoy-sidecar',
+      'a grpc probe of a named port',
+      m => {
+        container(m, 'envoy').livenessProbe = Object.assign({}, { grpc: { port: 'envoy-ready' as unknown as number } });
+      },
+    ],
+    [
+      'the schemas',
+      'envoy-sidecar',
+      'an unknown kind',
+      m => m.push({ apiVersion: 'v1', kind: 'Pood', metadata: { name: 'x' } }),
+    ],
+    [
+      'the schemas',
+      'envoy-sidecar',
+      'an old version of a kind',
+      m => Object.assign(found(ofKind(m, 'PodDisruptionBudget')[0]), { apiVersion: 'policy/v1beta1' }),
+    ],
+    [
+      'the schemas',
+      'service',
+      'an autoscaler without its target',
+      m => Object.assign(specOf(m, 'HorizontalPodAutoscaler'), { scaleTargetRef: undefined }),
+    ],
+    [
+      'the schemas',
+      'istio',
+      'a misspelt field of Istio',
+      m => Object.assign(specOf(m, 'AuthorizationPolicy').rules[0]?.to[0]?.operation ?? {}, { notPath: ['/x'] }),
+    ],
+    [
+      'the schemas',
+      'istio',
+      'a resolution that Istio does not know',
+      m => {
+        specOf(m, 'ServiceEntry').resolution = 'STATIK';
+      },
+    ],
+    [
+      'the schemas',
+      'envoy-gateway',
+      'a misspelt field of Envoy Gateway',
+      m => Object.assign(specOf(m, 'SecurityPolicy').extAuth, { failOpn: true }),
+    ],
+    [
+      'the schemas',
+      'envoy-gateway',
+      'a duration that is none',
+      m => {
+        specOf(m, 'SecurityPolicy').extAuth.timeout = '500sec';
+      },
+    ],
+    [
+      'the schemas',
+      'envoy-gateway',
+      'a path match that does not exist',
+      m => {
+        found(specOf(m, 'HTTPRoute').rules[0]?.matches[0]).path.type = 'Prefix';
+      },
+    ],
+    [
+      'the schemas',
+      'every component',
+      'a misspelt field of a PodMonitor',
+      m => Object.assign(specOf(m, 'PodMonitor'), { podMetricEndpoints: [] }),
+    ],
+
+    [
+      'restricted',
+      'envoy-sidecar',
+      'privilege escalation',
+      m => {
+        found(container(m, 'envoy').securityContext).allowPrivilegeEscalation = true;
+      },
+    ],
+    [
+      'restricted',
+      'envoy-sidecar',
+      'user 0',
+      m => {
+        found(container(m, 'account-authz').securityContext).runAsUser = 0;
+      },
+    ],
+    [
+      'restricted',
+      'envoy-sidecar',
+      'a capability',
+      m => {
+        found(container(m, 'envoy').securityContext).capabilities = { drop: ['ALL'], add: ['NET_ADMIN'] };
+      },
+    ],
+    [
+      'restricted',
+      'envoy-sidecar',
+      'a root that can be written',
+      m => {
+        delete found(container(m, 'app').securityContext).readOnlyRootFilesystem;
+      },
+    ],
+    [
+      'restricted',
+      'envoy-sidecar',
+      'no seccomp profile',
+      m => {
+        delete found(pod(m).spec.securityContext).seccompProfile;
+      },
+    ],
+    [
+      'restricted',
+      'envoy-sidecar',
+      'a host in a probe',
+      m => {
+        found(container(m, 'account-authz').livenessProbe?.httpGet).host = '127.0.0.1';
+      },
+    ],
+    [
+      'restricted',
+      'envoy-sidecar',
+      'a hostPath',
+      m => {
+        pod(m).spec.volumes?.push(Object.assign({ name: 'x' }, { hostPath: { path: '/' } }));
+      },
+    ],
+    [
+      'restricted',
+      'envoy-sidecar',
+      'the network of the host',
+      m => {
+        pod(m).spec.hostNetwork = true;
+      },
+    ],
+    [
+      'restricted',
+      'envoy-sidecar',
+      'a mounted token',
+      m => {
+        pod(m).spec.automountServiceAccountToken = true;
+      },
+    ],
+    [
+      'restricted',
+      'envoy-sidecar',
+      'service links',
+      m => {
+        delete pod(m).spec.enableServiceLinks;
+      },
+    ],
+    [
+      'restricted',
+      'envoy-sidecar',
+      'an image without a version',
+      m => {
+        container(m, 'account-authz').image = 'ghcr.io/account-authz/account-authz:latest';
+      },
+    ],
+    [
+      'restricted',
+      'service',
+      'no memory limit',
+      m => {
+        delete container(m, 'account-authz').resources?.limits;
+      },
+    ],
+    [
+      'restricted',
+      'service',
+      'a CPU limit',
+      m => {
+        container(m, 'account-authz').resources = {
+          requests: { cpu: '1', memory: '1Mi' },
+          limits: { cpu: '1', memory: '1Mi' },
+        };
+      },
+    ],
+    [
+      'restricted',
+      'demo',
+      'a container without a startup probe',
+      m => {
+        delete container(m, 'authentication-service').startupProbe;
+      },
+    ],
+
+    [
+      'references',
+      'envoy-sidecar',
+      'a mount of nothing',
+      m => {
+        container(m, 'envoy').volumeMounts?.push({ name: 'x', mountPath: '/x' });
+      },
+    ],
+    [
+      'references',
+      'envoy-sidecar',
+      'a mounted file',
+      m => {
+        found(container(m, 'envoy').volumeMounts?.[0]).subPath = 'envoy.yaml';
+      },
+    ],
+    [
+      'references',
+      'envoy-sidecar',
+      'a ConfigMap that is not there',
+      m => {
+        found(pod(m).spec.volumes?.[0]).configMap = { name: 'x' };
+      },
+    ],
+    [
+      'references',
+      'service',
+      'a Secret that nobody is told of',
+      m => {
+        found(found(pod(m).spec.volumes?.find(({ secret }) => secret)).secret).secretName = 'x';
+      },
+    ],
+    [
+      'references',
+      'service',
+      'a mount in a mount',
+      m => {
+        container(m, 'account-authz').volumeMounts?.push({
+          name: 'account-authz',
+          mountPath: '/etc/account-authz/tls',
+        });
+      },
+    ],
+    [
+      'references',
+      'envoy-sidecar',
+      'a probe of a port that is not there',
+      m => {
+        found(container(m, 'envoy').readinessProbe?.httpGet).port = 8082;
+      },
+    ],
+    [
+      'references',
+      'envoy-sidecar',
+      'a Service past Envoy',
+      m => {
+        found(specOf(m, 'Service').ports[0]).targetPort = 'app';
+      },
+    ],
+    [
+      'references',
+      'envoy-sidecar',
+      'a Service of nothing',
+      m => {
+        specOf(m, 'Service').selector = { app: 'x' };
+      },
+    ],
+    [
+      'references',
+      'envoy-sidecar',
+      'a policy for nothing',
+      m => {
+        specOf(m, 'NetworkPolicy').podSelector = { matchLabels: { app: 'x' } };
+      },
+    ],
+    [
+      'references',
+      'envoy-sidecar',
+      'a policy with a port that is not there',
+      m => {
+        specOf(m, 'NetworkPolicy').ingress?.push({ ports: [{ port: 'https' }] });
+      },
+    ],
+    [
+      'references',
+      'envoy-sidecar',
+      'no disruption budget',
+      m =>
+        m.splice(
+          m.findIndex(({ kind }) => kind === 'PodDisruptionBudget'),
+          1,
+        ),
+    ],
+    [
+      'references',
+      'envoy-sidecar',
+      'a Namespace that is not restricted',
+      m => {
+        found(found(m.find(({ kind }) => kind === 'Namespace')).metadata.labels)['pod-security.kubernetes.io/enforce'] =
+          'baseline';
+      },
+    ],
+    [
+      'references',
+      'envoy-sidecar',
+      'an object in another namespace',
+      m => {
+        found(m.find(({ kind }) => kind === 'ConfigMap')).metadata.namespace = 'default';
+      },
+    ],
+    [
+      'references',
+      'service',
+      'an autoscaler of nothing',
+      m => {
+        specOf(m, 'HorizontalPodAutoscaler').scaleTargetRef.name = 'x';
+      },
+    ],
+    [
+      'references',
+      'service',
+      'two that set the replicas',
+      m => {
+        found(ofKind(m, 'Deployment').find(({ metadata }) => metadata.name === 'account-authz')).spec.replicas = 3;
+      },
+    ],
+    [
+      'references',
+      'every component',
+      'an autoscaler that measures nothing',
+      m => {
+        found(found(specOf(m, 'HorizontalPodAutoscaler').metrics[0]).containerResource).container = 'x';
+      },
+    ],
+    [
+      'references',
+      'every component',
+      'a monitor of a port that is not there',
+      m => {
+        found(specOf(m, 'PodMonitor').podMetricsEndpoints[0]).port = 'metrics';
+      },
+    ],
+
+    ['check-config', 'envoy-sidecar', 'an unknown key', m => editConfig(m, 'roles:\n  owner', 'rolls:\n  owner')],
+    ['check-config', 'envoy-sidecar', 'keys without TLS', m => editConfig(m, 'jwksUrl: https:', 'jwksUrl: http:')],
+    ['check-config', 'service', 'no TLS', m => editConfig(m, tlsOfConfig, '')],
+    ['check-config', 'service', 'a certificate that is not there', m => editConfig(m, 'tls.crt', 'tls.pem')],
+
+    [
+      'check-config',
+      'envoy-sidecar',
+      'an Envoy that fails open',
+      m => editEnvoy(m, 'failure_mode_allow: false', 'failure_mode_allow: true'),
+    ],
+    [
+      'check-config',
+      'envoy-sidecar',
+      'escaped slashes taken',
+      m =>
+        editEnvoy(
+          m,
+          'path_with_escaped_slashes_action: REJECT_REQUEST',
+          'path_with_escaped_slashes_action: KEEP_UNCHANGED',
+        ),
+    ],
+    [
+      'check-config',
+      'envoy-sidecar-socket',
+      'an outage that looks like a refusal',
+      m => editEnvoy(m, 'status_on_error:', '# status_on_error:'),
+    ],
+    [
+      'check-config',
+      'service',
+      'a timeout left out',
+      m => editEnvoy(m, 'timeout: 0.5s # all', '# timeout: 0.5s # all'),
+    ],
+    [
+      'check-config',
+      'demo',
+      'a header of an account that is hidden',
+      m => editConfig(m, '[x-account-id]', '[x-account-id, x-tenant-id]'),
+    ],
+
+    [
+      'agreement',
+      'envoy-sidecar',
+      'an admin that the kubelet cannot reach',
+      m => editConfig(m, 'admin: 0.0.0.0:9192', 'admin: 127.0.0.1:9192'),
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'another admin port',
+      m => editConfig(m, 'admin: 0.0.0.0:9192', 'admin: 0.0.0.0:9193'),
+    ],
+    ['agreement', 'envoy-sidecar', 'another port of listen', m => editConfig(m, '127.0.0.1:9191', '127.0.0.1:9195')],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'a listen that leaves the pod',
+      m => editConfig(m, 'listen: 127.0.0.1:9191', 'listenInsecure: true\nlisten: 0.0.0.0:9191'),
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'an account header that Envoy does not show',
+      m => editConfig(m, '[x-account-id]', '[x-account-id, x-tenant-id]'),
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'another identity prefix',
+      m => editConfig(m, 'shutdown:', 'identityHeaders: x-id-\nshutdown:'),
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'a longer stop than the pod has',
+      m => editConfig(m, 'graceSeconds: 10', 'graceSeconds: 60'),
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'a probe with another path',
+      m => {
+        found(container(m, 'account-authz').readinessProbe?.httpGet).path = '/ready';
+      },
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'a liveness that asks for readiness',
+      m => {
+        found(container(m, 'account-authz').livenessProbe?.httpGet).path = '/readyz';
+      },
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'another configuration file',
+      m => {
+        container(m, 'account-authz').args = ['serve', '--config', '/config.yaml'];
+      },
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'Envoy before account-authz',
+      m => {
+        pod(m).spec.initContainers?.reverse();
+      },
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'another port of Envoy',
+      m => {
+        found(container(m, 'envoy').ports?.[0]).containerPort = 8088;
+      },
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'a liveness that ends a drain',
+      m => {
+        container(m, 'envoy').livenessProbe = { httpGet: { path: '/ready', port: 'envoy-ready' } };
+      },
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'a limit below the heap',
+      m => {
+        found(container(m, 'envoy').resources).limits = { memory: '256Mi' };
+      },
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'an app that can be reached past Envoy',
+      m => {
+        container(m, 'app').args = ['demo/serve.ts', 'upstream', '--listen', '0.0.0.0:8000'];
+      },
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'an app that stops at once',
+      m => {
+        delete container(m, 'app').lifecycle;
+      },
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'another version of the image',
+      m => {
+        container(m, 'account-authz').image = 'ghcr.io/account-authz/account-authz:9.9.9';
+      },
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'an upstream elsewhere',
+      m => editEnvoy(m, 'address: 127.0.0.1, port_value: 8000', 'address: 127.0.0.1, port_value: 8008'),
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'an account header that is not allowed',
+      m => editEnvoy(m, '- exact: x-account-id', '- exact: x-account'),
+    ],
+    [
+      'agreement',
+      'envoy-sidecar',
+      'an Envoy that lets clients set our headers',
+      m => editEnvoy(m, 'x[^a-z0-9]auth[^a-z0-9].*', 'x-forged-.*'),
+    ],
+    ['agreement', 'envoy-sidecar-socket', 'a socket elsewhere', m => editConfig(m, 'authz.sock', 'other.sock')],
+    [
+      'agreement',
+      'envoy-sidecar-socket',
+      'a socket that cannot be made',
+      m => {
+        found(
+          container(m, 'account-authz').volumeMounts?.find(({ mountPath }) => mountPath.startsWith('/run')),
+        ).readOnly = true;
+      },
+    ],
+    [
+      'agreement',
+      'envoy-sidecar-socket',
+      'a socket that Envoy does not see',
+      m => {
+        const envoy = container(m, 'envoy');
+        envoy.volumeMounts = found(envoy.volumeMounts).filter(({ mountPath }) => !mountPath.startsWith('/run'));
+      },
+    ],
+    [
+      'agreement',
+      'envoy-sidecar-socket',
+      'a socket of another user',
+      m => {
+        found(container(m, 'envoy').securityContext).runAsUser = 101;
+      },
+    ],
+    ['agreement', 'service', 'callers without a certificate', m => editConfig(m, 'clientCaFile:', '# clientCaFile:')],
+    [
+      'agreement',
+      'service',
+      'another port than the Service leads to',
+      m => editConfig(m, '0.0.0.0:9191', '0.0.0.0:9199'),
+    ],
+    ['agreement', 'service', 'an Envoy without TLS', m => editEnvoy(m, 'transport_socket: #', 'x: #')],
+    [
+      'agreement',
+      'istio',
+      'a path that is not asked about',
+      m => {
+        found(specOf(m, 'AuthorizationPolicy').rules[0]?.to[0]).operation.paths = ['/api/subscriptions/*'];
+      },
+    ],
+    [
+      'agreement',
+      'istio',
+      'a provider that does not exist',
+      m => {
+        specOf(m, 'AuthorizationPolicy').provider = { name: 'authz' };
+      },
+    ],
+    [
+      'agreement',
+      'istio',
+      'another place to ask',
+      m => {
+        found(specOf(m, 'ServiceEntry').ports[0]).number = 9190;
+      },
+    ],
+    [
+      'agreement',
+      'istio',
+      'no refusal of all else',
+      m =>
+        m.splice(
+          m.findIndex(({ metadata }) => metadata.name === 'nothing-else'),
+          1,
+        ),
+    ],
+    [
+      'agreement',
+      'envoy-gateway',
+      'failing open',
+      m => {
+        specOf(m, 'SecurityPolicy').extAuth.failOpen = true;
+      },
+    ],
+    [
+      'agreement',
+      'envoy-gateway',
+      'an outage that looks like a refusal',
+      m => {
+        delete specOf(m, 'SecurityPolicy').extAuth.statusOnError;
+      },
+    ],
+    [
+      'agreement',
+      'envoy-gateway',
+      'the timeout left out',
+      m => {
+        delete specOf(m, 'SecurityPolicy').extAuth.timeout;
+      },
+    ],
+    [
+      'agreement',
+      'envoy-gateway',
+      'an account header that is not shown',
+      m => {
+        specOf(m, 'SecurityPolicy').extAuth.headersToExtAuth = ['authorization'];
+      },
+    ],
+    [
+      'agreement',
+      'envoy-gateway',
+      'a policy for another route',
+      m => {
+        found(specOf(m, 'SecurityPolicy').targetRefs[0]).name = 'x';
+      },
+    ],
+    [
+      'agreement',
+      'envoy-gateway',
+      'underscores taken',
+      m => {
+        specOf(m, 'ClientTrafficPolicy').headers.withUnderscoresAction = 'Allow';
+      },
+    ],
+    [
+      'agreement',
+      'envoy-gateway',
+      'our headers left in',
+      m => {
+        delete specOf(m, 'ClientTrafficPolicy').headers.earlyRequestHeaders.removeOnMatch;
+      },
+    ],
+    [
+      'agreement',
+      'envoy-gateway',
+      'escaped slashes taken',
+      m => {
+        delete specOf(m, 'ClientTrafficPolicy').path.escapedSlashesAction;
+      },
+    ],
+    [
+      'agreement',
+      'envoy-gateway',
+      'any certificate taken',
+      m => {
+        specOf(m, 'BackendTLSPolicy').validation.hostname = 'x';
+      },
+    ],
+    [
+      'agreement',
+      'envoy-gateway',
+      'a route that takes everything',
+      m => {
+        found(specOf(m, 'HTTPRoute').rules[0]?.matches[0]).path.value = '/';
+      },
+    ],
+  ];
+
+  describe('finds a mistake', () => {
+    for (const [rule, overlay, mistake, make] of mistakes) {
+      it(`${rule}: ${mistake} in ${overlay}`, async () => {
+        const manifests = manifestsOf(overlay);
+        await make(manifests);
+        expect(await problemsOf(rule, manifests)).not.to.deep.equal([]);
+      });
+    }
+
+    for (const [part, by] of [
+      ['statusOnError:', 'statusOnErorr:'],
+      ['failOpen: false', 'failOpen: true'],
+      ['timeout: 0.5s', ''],
+      ['DECODE_AND_MERGE_SLASHES', 'BASE'],
+      ['name: account-authz\n', 'name: authz\n'],
+    ] as const) {
+      it(`agreement: ${by.trim() || `no ${part}`} in the mesh configuration of istio`, async () => {
+        expect(meshConfigText).to.contain(part);
+        const meshConfig = parseMeshConfig(meshConfigText.replace(part, by));
+        expect(await problemsOf('agreement', manifestsOf('istio'), meshConfig)).not.to.deep.equal([]);
+      });
+    }
+  });
+});
+
+/** What the command of that name writes to standard error, with Envoy's bootstrap where there is one. */
+async function checkConfigProblems({ config, bootstrap }: MountedFiles): Promise<string[]> {
+  const problems: string[] = [];
+  const output = { write: () => undefined };
+  const args = ['--config', config, ...(bootstrap === undefined ? [] : ['--envoy', bootstrap])];
+  const code = await checkConfig(args, {
+    stdin: process.stdin,
+    stdout: output,
+    stderr: { write: text => problems.push(text) },
+    env: {},
+  });
+  return code === 0 ? problems : [`exit code ${code}`, ...problems];
+}
+
+function found<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('the place for the mistake is not there');
+  return value;
+}

@@ -1,0 +1,91 @@
+// The pod of the envoy-sidecar overlay on this machine: started, asked and ended as a kubelet would, and rolled under load.
+import { expect } from 'chai';
+import { type PodPlan, parsePodPlan } from '../../rehearsal/pod-plan.ts';
+import { type Rehearsal, type RehearsalOptions, rehearse } from '../../rehearsal/rehearsal.ts';
+import { isLossless, reportOf } from '../../rehearsal/report.ts';
+import { renderText } from '../k8s/kustomize.ts';
+
+/** Waits of a fifth, and a load that a busy machine can carry. */
+const short = {
+  pace: 0.2,
+  propagationSeconds: 1,
+  clients: { 'HTTP/1.1': 2, 'HTTP/2': 2, 'one request a connection': 1 },
+  pauseMs: 50,
+} satisfies Partial<RehearsalOptions>;
+
+describe('the pod of the envoy-sidecar overlay', function () {
+  this.timeout(180_000);
+
+  let yaml: string;
+  let plan: PodPlan;
+  before(async () => {
+    yaml = await renderText('k8s/overlays/envoy-sidecar');
+    plan = parsePodPlan(yaml);
+  });
+
+  it('is read from the rendered manifests', () => {
+    expect(plan.containers.map(({ name, kind }) => `${kind} ${name}`)).to.deep.equal([
+      'sidecar account-authz',
+      'sidecar envoy',
+      'app app',
+    ]);
+    expect(plan.containers.every(({ startup, readiness, liveness }) => startup && readiness && liveness)).to.equal(
+      true,
+    );
+    expect(plan.servicePort).to.equal(8080);
+  });
+
+  it('is not rehearsed where it asks for what the rehearsal does not know', () => {
+    expect(() => parsePodPlan(yaml.replace('restartPolicy: Always', 'restartPolicy: Never'))).to.throw(/no sidecar/);
+    expect(() => parsePodPlan(yaml.replace(/preStop:\n\s+sleep:/, 'preStop:\n            tcpSocket:'))).to.throw(
+      /preStop/,
+    );
+  });
+
+  describe('rolled twice under load', () => {
+    let rehearsal: Rehearsal;
+    before(async () => {
+      rehearsal = await rehearse({ ...short, plan, rolls: 2 });
+    });
+
+    const record = (pod: number, name: string) =>
+      rehearsal.pods[pod]?.containers.find(container => container.name === name) ?? expect.fail(`no ${name}`);
+
+    it('loses no request', () => {
+      expect(isLossless(rehearsal), reportOf(rehearsal, false)).to.equal(true);
+      expect(rehearsal.answers.length).to.be.greaterThan(200);
+    });
+
+    it('has each of the three pods answer', () => {
+      expect(new Set(rehearsal.answers.map(({ pod }) => pod))).to.deep.equal(new Set(['pod 1', 'pod 2', 'pod 3']));
+    });
+
+    it('starts each container once the one before has started', () => {
+      for (const pod of [0, 1, 2]) {
+        const started = ['account-authz', 'envoy', 'app'].map(name => record(pod, name).startedMs);
+        expect(started).to.deep.equal(started.toSorted((a, b) => a - b));
+      }
+    });
+
+    it('ends the app first and account-authz last, each by itself and with 0', () => {
+      for (const pod of [0, 1]) {
+        const [app, envoy, authz] = ['app', 'envoy', 'account-authz'].map(name => record(pod, name));
+        expect(app?.exitedMs).to.be.at.most(envoy?.terminatedMs ?? 0);
+        expect(envoy?.exitedMs).to.be.at.most(authz?.terminatedMs ?? 0);
+        expect([app, envoy, authz].map(each => each?.exitCode)).to.deep.equal([0, 0, 0]);
+      }
+    });
+  });
+
+  it('loses requests where the app does not wait for the drain, so a rehearsal would tell', async () => {
+    const hasty: PodPlan = {
+      ...plan,
+      containers: plan.containers.map(container =>
+        container.name === 'app' ? { ...container, preStop: { kind: 'none' } } : container,
+      ),
+    };
+    const rehearsal = await rehearse({ ...short, plan: hasty, rolls: 1 });
+    expect(isLossless(rehearsal)).to.equal(false);
+    expect(new Set(rehearsal.answers.flatMap(({ failure = [] }) => failure))).to.include('503 in the place of 200');
+  });
+});
