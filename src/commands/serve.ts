@@ -1,7 +1,6 @@
 // `serve`: runs the service until it is told to stop.
 import { formatProblems, loadConfig } from '../config/load.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
-import { keepHeapGrowthSmall } from '../operations/heap-growth.ts';
 import { createLogger, describeFault, openLogDestination } from '../operations/log.ts';
 import { startService } from '../service.ts';
 import { version } from '../version.ts';
@@ -33,7 +32,6 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     io.stderr.write('account-authz: NODE_TLS_REJECT_UNAUTHORIZED=0 turns certificate checks off; unset it\n');
     return 1;
   }
-  keepHeapGrowthSmall();
   const loaded = await loadConfig(file);
   if (loaded.kind === 'misconfiguration') {
     io.stderr.write(formatProblems(file, loaded.problems));
