@@ -44,7 +44,7 @@ function sourceFiles(): string[] {
 
 function importsOf(file: string): Import[] {
   const text = readFileSync(join(source, file), 'utf8');
-  const specifiers = Array.from(text.matchAll(/(?:from|import\()\s*'([^']+)'/g), match => match[1] ?? '');
+  const specifiers = Array.from(text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g), match => match[1] ?? '');
   return specifiers.map(to => ({
     from: file,
     to: to.startsWith('.') ? relative(source, join(source, dirname(file), to)) : to,
