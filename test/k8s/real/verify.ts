@@ -1,6 +1,7 @@
 // Everything about k8s/ that needs more than the test command has: a real API server with Pod Security, istiod, Envoy Gateway.
 //   npx tsx test/k8s/real/verify.ts TOOLS_DIR
-// TOOLS_DIR/bin: etcd, kube-apiserver, kubectl, pilot-discovery, egctl. TOOLS_DIR/crds: the custom kinds, as YAML.
+// TOOLS_DIR/bin: etcd, kube-apiserver, kubectl, pilot-discovery, egctl. TOOLS_DIR/crds: the custom kinds, as YAML (those of
+// Istio, of the Gateway API, of Envoy Gateway's chart gateway-crds-helm, and the PodMonitor of the Prometheus operator).
 // Needs `npm run build`. Writes a report to standard output; exit code 0 where all of it is as it should be.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
