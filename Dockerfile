@@ -8,23 +8,24 @@ ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs26-debian13:nonroot@sha256:afc6657a4b6
 # What is built is JavaScript, the same for every platform: it is built once, on the builder's own.
 FROM --platform=$BUILDPLATFORM ${BUILD_IMAGE} AS packages
 WORKDIR /app
+ENV npm_config_cache=/npm-cache
 COPY package.json package-lock.json .npmrc ./
 
 FROM packages AS build
-RUN --mount=type=cache,target=/root/.npm npm ci --ignore-scripts --no-audit --no-fund
+RUN --mount=type=cache,target=/npm-cache npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 RUN npm run build
 
 # Type declarations, sources and source maps of the dependencies are never read at run time and are half of their bytes.
 FROM packages AS production-packages
-RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
+RUN --mount=type=cache,target=/npm-cache npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
     && find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.cts' -o -name '*.mts' \) -delete \
     && rm node_modules/.package-lock.json
 
 # The demo's own: the production ones and oidc-provider, in the versions of the lockfile.
 FROM packages AS demo-packages
-RUN --mount=type=cache,target=/root/.npm npm pkg set "dependencies.oidc-provider=$(node -p 'require("./package.json").devDependencies["oidc-provider"]')" \
+RUN --mount=type=cache,target=/npm-cache npm pkg set "dependencies.oidc-provider=$(node -p 'require("./package.json").devDependencies["oidc-provider"]')" \
     && npm pkg delete devDependencies \
     && npm install --ignore-scripts --no-audit --no-fund
 
