@@ -111,6 +111,7 @@ describe('token verifier', () => {
       ['C-074 a sub that differs from uid', async () => ({ claims: { sub: 'other' } })],
       ['no iat', async () => ({ claims: { iat: undefined } })],
       ['times with fractions', async () => ({ claims: { exp: now + 0.5, iat: now - 0.5, nbf: now - 0.25 } })],
+      ['nbf at the end of the tolerance', async () => ({ claims: { nbf: now + 60 } })],
       ['iat within the tolerance ahead', async () => ({ claims: { iat: now + 60 } })],
       ['the longest lifetime', async () => ({ claims: { iat: now, exp: now + 86_400 } })],
       [
@@ -206,6 +207,8 @@ describe('token verifier', () => {
       ['C-017 iat beyond the tolerance', { iat: now + 61 }],
       ['C-018 iat negative', { iat: -1 }],
       ['C-019 iat as text', { iat: '1' }],
+      ['C-019 a good iat as text', { iat: String(now - 60) }],
+      ['C-019 iat null', { iat: null }],
       ['iat after exp', { iat: now + 30, exp: now + 20 }],
       ['C-021 iss with a slash more', { iss: `${issuer}/` }],
       ['C-022 iss in another case', { iss: 'https://IDP.test' }],
@@ -307,6 +310,10 @@ describe('token verifier', () => {
       ['a header that is an array', async () => ({ headerText: '[]' })],
       ['C-009 NaN', async () => ({ payloadText: (await payload()).replace(/"exp":\d+/, '"exp":NaN') })],
       ['C-015 an infinite nbf', async () => ({ payloadText: (await payload()).replace('{', '{"nbf":1e400,') })],
+      [
+        'C-015 an nbf of minus infinity',
+        async () => ({ payloadText: (await payload()).replace('{', '{"nbf":-1e400,') }),
+      ],
       ['C-045 acc twice', async () => ({ payloadText: (await payload()).replace('{', '{"acc":"acct2",') })],
       ['C-046 exp twice', async () => ({ payloadText: (await payload()).replace('{', '{"exp":1,') })],
       [
@@ -487,6 +494,13 @@ describe('token verifier', () => {
         expect(outcome.kind === 'claims' ? undefined : outcome.detail).to.equal(refusedFor);
       });
     }
+  });
+
+  it('J-021 refuses a good signature by an algorithm that the issuer does not list, though its key could', async () => {
+    const key = await signingKey('k1');
+    expect(await (await lab({ keys: [key], algorithms: ['RS256'] })).reasonOf(await token({ key }))).to.equal(
+      'token_invalid',
+    );
   });
 
   it('I4 tells no difference between two bad tokens but in the detail for the log', async () => {

@@ -1,0 +1,47 @@
+import { expect } from 'chai';
+import { parseCompactJws } from '../../src/token/compact.ts';
+import { base64url } from '../support/token.ts';
+
+const header = '{"alg":"ES256","kid":"k1"}';
+
+function detailOf(headerText: string, payloadText = '{}'): string | undefined {
+  const read = parseCompactJws(`${base64url(headerText)}.${base64url(payloadText)}.AA`);
+  return read.kind === 'refusal' ? read.detail : undefined;
+}
+
+describe('compact JWS', () => {
+  const rows: readonly (readonly [name: string, header: string, payload: string, detail: string | undefined])[] = [
+    ['a good one', header, '{}', undefined],
+    ['a header that is no JSON', '{', '{}', 'header: not JSON'],
+    ['a header that is null', 'null', '{}', 'header: not an object'],
+    ['no alg', '{"kid":"k1"}', '{}', 'header: alg is not a string'],
+    ['an alg that is a number', '{"alg":1,"kid":"k1"}', '{}', 'header: alg is not a string'],
+    ['no kid', '{"alg":"ES256"}', '{}', 'header: kid is not a non-empty string'],
+    ['an empty kid', '{"alg":"ES256","kid":""}', '{}', 'header: kid is not a non-empty string'],
+    ['a kid that is a number', '{"alg":"ES256","kid":1}', '{}', 'header: kid is not a non-empty string'],
+    [
+      'a kid of __proto__ only',
+      '{"alg":"ES256","__proto__":{"kid":"k1"}}',
+      '{}',
+      'header: kid is not a non-empty string',
+    ],
+    ['a typ that is null', '{"alg":"ES256","kid":"k1","typ":null}', '{}', 'header: typ is not a string'],
+    ['a payload that is no JSON', header, 'x', 'payload: not JSON'],
+    ['a payload that is an array', header, '[]', 'payload: not an object'],
+  ];
+  for (const [name, headerText, payloadText, detail] of rows) {
+    it(`says ${detail ?? 'nothing'} of ${name}`, () => {
+      expect(detailOf(headerText, payloadText)).to.equal(detail);
+    });
+  }
+
+  for (const [place, text] of [
+    ['header', `${base64url(header).slice(0, -1)}1.e30.AA`],
+    ['payload', `${base64url(header)}.e31.AA`],
+    ['signature', `${base64url(header)}.e30.AB`],
+  ] as const) {
+    it(`J-062 J-063 refuses unused bits in the ${place}`, () => {
+      expect(parseCompactJws(text)).to.include({ detail: 'a segment is not canonical base64url' });
+    });
+  }
+});
