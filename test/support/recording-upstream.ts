@@ -124,6 +124,8 @@ function answerHttp2(
       body: Buffer.concat(chunks).toString('latin1'),
     };
     requests.push(recorded);
+    // Reset by Envoy meanwhile, as for trailers that it refuses: recorded, and nobody to answer.
+    if (stream.destroyed) return;
     const json = Buffer.from(JSON.stringify(recorded));
     if (String(headers['content-type']).startsWith('application/grpc')) answerGrpc(stream, json);
     else {
