@@ -209,7 +209,14 @@ describe('forged identity headers', function () {
 
         it('refuses an underscore spelling in the trailers of a gRPC call', async () => {
           const trailers = { x_auth_acc: 'evil' };
-          expectRefused(await http2Exchange(shipped.port, { headers: grpcHeaders(), body: Buffer.alloc(5), trailers }));
+          const { status } = await http2Exchange(shipped.port, {
+            headers: grpcHeaders(),
+            body: Buffer.alloc(5),
+            trailers,
+          });
+          expect(status).to.be.oneOf([400, 0]);
+          // Headers and body were allowed and may have gone ahead of the trailers: what must not arrive is the forged name.
+          expect(JSON.stringify(lab.upstream.requests)).to.not.contain('evil');
         });
 
         it('replaces forged headers of a gRPC call', async () => {

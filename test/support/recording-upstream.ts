@@ -125,7 +125,7 @@ function answerHttp2(
     };
     requests.push(recorded);
     // Reset by Envoy meanwhile, as for trailers that it refuses: recorded, and nobody to answer.
-    if (stream.destroyed) return;
+    if (stream.destroyed || stream.closed) return;
     const json = Buffer.from(JSON.stringify(recorded));
     if (String(headers['content-type']).startsWith('application/grpc')) answerGrpc(stream, json);
     else {
