@@ -1,18 +1,16 @@
-// One Check call: request → facts → decision → response → one log line and one count. The only catch-all of the product:
+// One Check call: facts → decision → answer → one log line and one count. The only catch-all of the product:
 // whatever throws in here is answered as a refusal (503), because an error of the call would leave the answer to Envoy.
 import { randomUUID } from 'node:crypto';
 import type { DecisionWord } from './authz/decision.ts';
 import { answerOf, type Reason, refusal } from './authz/refusal.ts';
 import { type RequestFacts, singleHeader } from './authz/request-facts.ts';
 import type { Engine, Judgement } from './engine.ts';
-import type { CheckRequestMessage, CheckResponseMessage } from './envoy/protocol.ts';
-import { toRequestFacts } from './envoy/request.ts';
-import { type ResponseSettings, toCheckResponse } from './envoy/response.ts';
+import type { Answers } from './envoy/answers.ts';
 import type { CheckRecord } from './operations/check-record.ts';
 
 export interface CheckDependencies {
   /** Asked once a call, so that a call is decided by one configuration from its start to its end. */
-  current(): { readonly engine: Engine; readonly response: ResponseSettings };
+  current(): CheckConfiguration;
   /** Log line and count. A throw here changes nothing of the answer. */
   record(record: CheckRecord): void;
   onFault(error: unknown): void;
@@ -20,43 +18,74 @@ export interface CheckDependencies {
   monotonicNow(): number;
 }
 
-export type Check = (message: CheckRequestMessage) => Promise<CheckResponseMessage>;
+export interface CheckConfiguration {
+  readonly engine: Engine;
+  readonly answers: Answers;
+}
 
-const noFacts: RequestFacts = { method: '', target: '', headers: new Map(), contradiction: 'not read' };
-const noJudgement = { route: undefined, principal: undefined, kid: undefined, cache: undefined };
+/** Gives the bytes of a CheckResponse, at once where nothing has to be waited for. Never throws and never rejects. */
+export type Check = (facts: RequestFacts) => Buffer | Promise<Buffer>;
+
+interface Call {
+  readonly facts: RequestFacts;
+  readonly configuration: CheckConfiguration;
+  readonly startedMs: number;
+  /** Empty until the headers are read. */
+  requestId: string;
+}
+
+const faultJudgement: Judgement = {
+  decision: refusal('internal', 'a fault, see the log line before this one'),
+  route: undefined,
+  principal: undefined,
+  kid: undefined,
+  cache: undefined,
+};
 const requestIdGrammar = /^[A-Za-z0-9._-]{1,128}$/;
 // W3C Trace Context section 3.2.2; a trace id of zeros is no trace id.
 const traceparentGrammar = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 
-/** The promise never rejects. */
 export function createCheck(dependencies: CheckDependencies): Check {
   const { current, record, onFault, monotonicNow } = dependencies;
 
-  return async message => {
-    const started = monotonicNow();
-    const { response: settings, engine } = current();
-    let facts = noFacts;
-    let judgement: Judgement;
-    let requestId: string | undefined;
-    let response: CheckResponseMessage;
+  function answer(call: Call, judgement: Judgement): Buffer {
+    const { requestId, facts, configuration } = call;
+    const { decision, principal } = judgement;
+    const shownHeaders = facts.headers.keys();
+    const bytes = configuration.answers.encode(decision, { requestId, shownHeaders, principal });
+    recordQuietly(call, judgement);
+    return bytes;
+  }
+
+  function answerFault(call: Call, error: unknown): Buffer {
+    onFault(error);
+    if (call.requestId === '') call.requestId = randomUUID();
+    const { requestId, configuration } = call;
+    const { decision } = faultJudgement;
+    const bytes = configuration.answers.encode(decision, { requestId, shownHeaders: [], principal: undefined });
+    recordQuietly(call, faultJudgement);
+    return bytes;
+  }
+
+  function recordQuietly(call: Call, judgement: Judgement): void {
     try {
-      facts = toRequestFacts(message);
-      requestId = requestIdOf(facts);
-      judgement = await engine.judge(facts);
-      const { decision, principal } = judgement;
-      response = toCheckResponse(settings, decision, { requestId, shownHeaders: facts.headers.keys(), principal });
+      record(toRecord(call, judgement, monotonicNow() - call.startedMs));
     } catch (error) {
       onFault(error);
-      requestId ??= randomUUID();
-      judgement = { ...noJudgement, decision: refusal('internal', 'a fault, see the log line before this one') };
-      response = toCheckResponse(settings, judgement.decision, { requestId, shownHeaders: [], principal: undefined });
     }
+  }
+
+  return facts => {
+    const startedMs = monotonicNow();
+    const call: Call = { facts, configuration: current(), startedMs, requestId: '' };
     try {
-      record(toRecord(facts, judgement, requestId, monotonicNow() - started));
+      call.requestId = requestIdOf(facts);
+      const judged = call.configuration.engine.judge(facts);
+      if (!(judged instanceof Promise)) return answer(call, judged);
+      return judged.then(judgement => answer(call, judgement)).catch(error => answerFault(call, error));
     } catch (error) {
-      onFault(error);
+      return answerFault(call, error);
     }
-    return response;
   };
 }
 
@@ -65,7 +94,7 @@ function requestIdOf(facts: RequestFacts): string {
   return sent !== undefined && requestIdGrammar.test(sent) ? sent : randomUUID();
 }
 
-function toRecord(facts: RequestFacts, judgement: Judgement, requestId: string, durationMs: number): CheckRecord {
+function toRecord({ facts, requestId }: Call, judgement: Judgement, durationMs: number): CheckRecord {
   const { decision, route, principal, kid, cache } = judgement;
   const refused = decision.kind === 'refusal' ? decision : undefined;
   const word: DecisionWord = refused === undefined ? 'allow' : answerOf(refused.reason).decision;

@@ -9,7 +9,13 @@ import { parseRouteTemplate } from './authz/route-template.ts';
 import type { Config, IssuerConfig } from './config/schema.ts';
 import type { KeyRing } from './keys/key-ring.ts';
 import { createVerifiedTokens } from './token/verified-tokens.ts';
-import { createTokenVerifier, type IssuerKey, normalizeTokenType, type TrustedIssuer } from './token/verifier.ts';
+import {
+  createTokenVerifier,
+  type IssuerKey,
+  normalizeTokenType,
+  type TrustedIssuer,
+  type Verification,
+} from './token/verifier.ts';
 
 /** A decision and what was learned on the way to it. */
 export interface Judgement {
@@ -23,8 +29,8 @@ export interface Judgement {
 }
 
 export interface Engine {
-  /** Rejects only on a fault. */
-  judge(facts: RequestFacts): Promise<Judgement>;
+  /** At once where nothing has to be waited for, as with a known token. Throws and rejects only on a fault. */
+  judge(facts: RequestFacts): Judgement | Promise<Judgement>;
   cachedTokens(): number;
 }
 
@@ -46,15 +52,18 @@ export function createEngine(options: {
     now,
   });
   return {
-    async judge(facts) {
+    judge(facts) {
       const { route, outcome } = admit(policy, facts);
       if (outcome.kind === 'refusal') {
         return { decision: outcome, route, principal: undefined, kid: undefined, cache: undefined };
       }
-      const { outcome: claims, kid, cache } = await verifier.verify(outcome.token);
-      if (claims.kind === 'refusal') return { decision: claims, route, principal: undefined, kid, cache };
-      const { principal } = claims;
-      return { decision: authorize(policy, outcome, principal), route, principal, kid, cache };
+      const judgeVerified = ({ outcome: claims, kid, cache }: Verification): Judgement => {
+        if (claims.kind === 'refusal') return { decision: claims, route, principal: undefined, kid, cache };
+        const { principal } = claims;
+        return { decision: authorize(policy, outcome, principal), route, principal, kid, cache };
+      };
+      const verification = verifier.verify(outcome.token);
+      return verification instanceof Promise ? verification.then(judgeVerified) : judgeVerified(verification);
     },
     cachedTokens: () => verifiedTokens.size(),
   };

@@ -5,6 +5,7 @@ import { createCheck } from './check.ts';
 import type { Config } from './config/schema.ts';
 import { loadTlsFiles } from './config/tls-files.ts';
 import { createEngine } from './engine.ts';
+import { createAnswers } from './envoy/answers.ts';
 import { startGrpcServer } from './envoy/grpc-server.ts';
 import { createIdentityHeaders } from './envoy/identity-headers.ts';
 import type { TlsSource } from './envoy/tls-credentials.ts';
@@ -51,9 +52,13 @@ export async function startService({ config, version, logger, proxy }: ServiceOp
     config.issuers.map(issuer => [issuer.issuer, createKeyRing({ issuer, keys: config.keys, observer, proxy })]),
   );
   const engine = createEngine({ config, keyRings, now: () => Date.now() / 1000 });
-  const response = { identityHeaders: createIdentityHeaders(config.identityHeaders), forward: config.token.forward };
+  const answers = createAnswers({
+    identityHeaders: createIdentityHeaders(config.identityHeaders),
+    forward: config.token.forward,
+  });
+  const configuration = { engine, answers };
   const check = createCheck({
-    current: () => ({ engine, response }),
+    current: () => configuration,
     record(record) {
       metrics.countCheck(record);
       logCheck(logger, config.log, record);

@@ -1,13 +1,14 @@
 import { expect } from 'chai';
+import type { RequestFacts } from '../src/authz/request-facts.ts';
 import { createCheck } from '../src/check.ts';
 import type { Engine, Judgement } from '../src/engine.ts';
+import { createAnswers } from '../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../src/envoy/identity-headers.ts';
-import type { CheckRequestMessage, CheckResponseMessage } from '../src/envoy/protocol.ts';
+import { authorizationService, type CheckResponseMessage } from '../src/envoy/protocol.ts';
 import type { CheckRecord } from '../src/operations/check-record.ts';
-import { checkRequest } from './support/check-request.ts';
-import { principal } from './support/facts.ts';
+import { facts, principal } from './support/facts.ts';
 
-const response = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
+const answers = createAnswers({ identityHeaders: createIdentityHeaders('x-auth-'), forward: false });
 const allowed: Judgement = {
   decision: { kind: 'allow', principal: principal() },
   route: undefined,
@@ -22,12 +23,12 @@ interface Lab {
   readonly faults: readonly unknown[];
 }
 
-async function check(judge: Engine['judge'], message: CheckRequestMessage, failingRecord = false): Promise<Lab> {
+async function check(judge: Engine['judge'], request: RequestFacts, failingRecord = false): Promise<Lab> {
   const records: CheckRecord[] = [];
   const faults: unknown[] = [];
   let clock = 100;
   const run = createCheck({
-    current: () => ({ engine: { judge, cachedTokens: () => 0 }, response }),
+    current: () => ({ engine: { judge, cachedTokens: () => 0 }, answers }),
     record(record) {
       records.push(record);
       if (failingRecord) throw new Error('the log is broken');
@@ -35,7 +36,8 @@ async function check(judge: Engine['judge'], message: CheckRequestMessage, faili
     onFault: fault => faults.push(fault),
     monotonicNow: () => (clock += 5),
   });
-  return { answer: await run(message), records, faults };
+  const answer = authorizationService.Check.responseDeserialize(await run(request));
+  return { answer, records, faults };
 }
 
 function reasonOf({ answer }: Lab): string | undefined {
@@ -64,7 +66,7 @@ describe('check', () => {
   ];
   for (const [name, judge] of faults) {
     it(`G-023 F-014 turns ${name} into a refusal with 503`, async () => {
-      const lab = await check(judge, checkRequest());
+      const lab = await check(judge, facts());
       expect(lab.answer.status.code).to.equal(14);
       expect(lab.answer.denied_response?.status.code).to.equal(503);
       expect(reasonOf(lab)).to.equal('internal');
@@ -73,10 +75,14 @@ describe('check', () => {
     });
   }
 
-  it('turns a message that cannot be read into a refusal with 503', async () => {
-    const unreadable: CheckRequestMessage = {
-      get attributes(): never {
-        throw fault;
+  it('turns headers that cannot be read into a refusal with 503', async () => {
+    const unreadable: RequestFacts = {
+      ...facts(),
+      headers: {
+        get() {
+          throw fault;
+        },
+        keys: () => [],
       },
     };
     const lab = await check(() => Promise.resolve(allowed), unreadable);
@@ -85,25 +91,25 @@ describe('check', () => {
   });
 
   it('answers the same where the log is broken', async () => {
-    const lab = await check(() => Promise.resolve(allowed), checkRequest(), true);
+    const lab = await check(() => Promise.resolve(allowed), facts(), true);
     expect(reasonOf(lab)).to.equal('allowed');
     expect(lab.faults).to.have.lengthOf(1);
   });
 
   it('keeps the request id of the client in a fault, too', async () => {
-    const { answer } = await check(() => Promise.reject(fault), checkRequest({ headers: { 'x-request-id': 'r-7' } }));
+    const { answer } = await check(() => Promise.reject(fault), facts({ headers: { 'x-request-id': 'r-7' } }));
     expect(JSON.parse(answer.denied_response?.body ?? '{}')).to.include({ request_id: 'r-7' });
   });
 
   it('records how long it took', async () => {
-    const { records } = await check(() => Promise.resolve(allowed), checkRequest());
+    const { records } = await check(() => Promise.resolve(allowed), facts());
     expect(records[0]?.durationMs).to.equal(5);
   });
 
   for (const sent of [undefined, 'a b', 'a'.repeat(129), '', 'é'] as const) {
     it(`makes an id where the client sends ${sent === undefined ? 'none' : JSON.stringify(sent.slice(0, 5))}`, async () => {
       const headers = sent === undefined ? {} : { 'x-request-id': sent };
-      const { records } = await check(() => Promise.resolve(allowed), checkRequest({ headers }));
+      const { records } = await check(() => Promise.resolve(allowed), facts({ headers }));
       expect(records[0]?.requestId).to.match(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
     });
   }
@@ -117,7 +123,7 @@ describe('check', () => {
   ];
   for (const [traceparent, traceId] of traces) {
     it(`reads ${String(traceId)} from the traceparent ${traceparent.slice(0, 12)}…`, async () => {
-      const { records } = await check(() => Promise.resolve(allowed), checkRequest({ headers: { traceparent } }));
+      const { records } = await check(() => Promise.resolve(allowed), facts({ headers: { traceparent } }));
       expect(records[0]?.traceId).to.equal(traceId);
     });
   }

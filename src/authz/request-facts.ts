@@ -4,10 +4,16 @@ export interface RequestFacts {
   readonly method: string;
   /** Path and query as Envoy routes them, undecoded. */
   readonly target: string;
-  /** Lower-case name → the value of each line, in the order received. */
-  readonly headers: ReadonlyMap<string, readonly string[]>;
+  readonly headers: RequestHeaders;
   /** Set where the message itself contradicts: such a request is refused whatever else it says. */
   readonly contradiction: string | undefined;
+}
+
+export interface RequestHeaders {
+  /** The value of each line of the header with this lower-case name, in the order received. */
+  get(name: string): readonly string[] | undefined;
+  /** The lower-case names; one that came twice may stand there twice. */
+  keys(): Iterable<string>;
 }
 
 /** The value of a header that was sent exactly once. */

@@ -1,7 +1,8 @@
 // `serve`: runs the service until it is told to stop.
 import { formatProblems, loadConfig } from '../config/load.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
-import { createLogger, describeFault, openLogDestination } from '../operations/log.ts';
+import { createLogger, describeFault } from '../operations/log.ts';
+import { openLogDestination } from '../operations/log-destination.ts';
 import { startService } from '../service.ts';
 import { version } from '../version.ts';
 import { type CommandIo, defaultConfigFile, parseOptions } from './command.ts';

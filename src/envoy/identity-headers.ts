@@ -25,13 +25,23 @@ export function createIdentityHeaders(prefix: string): IdentityHeaders {
     shownToRemove(shown) {
       const found: string[] = [];
       for (const name of shown) {
-        if (own.has(name) || removedAnyway.has(name) || !name.replaceAll('_', '-').startsWith(prefix)) continue;
+        if (!isUnder(prefix, name) || own.has(name) || removedAnyway.has(name)) continue;
         // What is no header name cannot be forwarded by Envoy either, and naming it would void the whole answer.
-        if (headerName.test(name)) found.push(name);
+        if (headerName.test(name) && !found.includes(name)) found.push(name);
       }
       return found;
     },
   };
+}
+
+/** Whether a name starts with the prefix, `_` read as `-`. */
+function isUnder(prefix: string, name: string): boolean {
+  if (name.length < prefix.length) return false;
+  for (let i = 0; i < prefix.length; i += 1) {
+    const character = name[i];
+    if (character !== prefix[i] && !(character === '_' && prefix[i] === '-')) return false;
+  }
+  return true;
 }
 
 function underscoreSpellings(name: string): string[] {

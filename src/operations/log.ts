@@ -22,14 +22,6 @@ export function createLogger(settings: LogSettings, destination: DestinationStre
   );
 }
 
-/** Standard output, written in the background; `flushSync` before the process ends. */
-export function openLogDestination(): DestinationStream & { flushSync(): void } {
-  const destination = pino.destination({ dest: 1, sync: false });
-  // A reader of the log that goes away must not end the service.
-  destination.on('error', () => undefined);
-  return destination;
-}
-
 /** Writes the decision line of a check. */
 export function logCheck(logger: Logger, settings: LogSettings, record: CheckRecord): void {
   if (record.decision === 'allow' && !settings.allowed) return;

@@ -1,9 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import type { RequestFacts } from '../../src/authz/request-facts.ts';
 import { authorizationService, type CheckRequestMessage } from '../../src/envoy/protocol.ts';
-import { toRequestFacts } from '../../src/envoy/request.ts';
+import { readRequestFacts } from '../../src/envoy/request.ts';
 import { type CheckRequestParts, checkRequest, rawHeader } from '../support/check-request.ts';
+
+const { requestSerialize, requestDeserialize } = authorizationService.Check;
+
+/** Through the bytes that a client of gRPC would send. */
+function toRequestFacts(message: CheckRequestMessage): RequestFacts {
+  return readRequestFacts(Buffer.from(requestSerialize(message)));
+}
 
 describe('CheckRequest', () => {
   for (const raw of [false, true]) {
@@ -101,29 +109,144 @@ describe('CheckRequest', () => {
   const captures = new URL('../fixtures/captures/', import.meta.url);
   for (const version of readdirSync(captures)) {
     for (const file of readdirSync(new URL(`${version}/`, captures)).filter(name => name.endsWith('.bin'))) {
-      it(`reads ${file} of Envoy ${version} without a contradiction`, () => {
-        const message = authorizationService.Check.requestDeserialize(
-          readFileSync(new URL(`${version}/${file}`, captures)),
-        );
-        const facts = toRequestFacts(message);
+      it(`reads ${file} of Envoy ${version} as the loader does, without a contradiction`, () => {
+        const bytes = readFileSync(new URL(`${version}/${file}`, captures));
+        const facts = readRequestFacts(bytes);
         expect(facts.contradiction).to.equal(undefined);
         expect(facts.method).to.match(/^[A-Z]+$/);
+        expect(read(facts)).to.deep.equal(plainlyRead(requestDeserialize(bytes)));
       });
     }
   }
 
-  it('gives facts for any bytes that decode', () => {
+  const text = fc.oneof(fc.string({ maxLength: 20 }), fc.string({ unit: 'grapheme', maxLength: 20 }));
+  const headerName = fc.oneof(fc.constantFrom('authorization', ':path', '__proto__', 'X-A'), text);
+  const message = fc.record({
+    attributes: fc.option(
+      fc.record({
+        source: fc.record({ service: text, certificate: text, labels: fc.dictionary(text, text, { maxKeys: 2 }) }),
+        request: fc.option(
+          fc.record({
+            time: fc.record({ seconds: fc.constant('1800000000'), nanos: fc.nat(999) }),
+            http: fc.option(
+              fc.record({
+                id: text,
+                method: fc.oneof(fc.constant('GET'), text),
+                headers: fc.dictionary(headerName, text, { maxKeys: 4 }),
+                path: text,
+                host: text,
+                scheme: text,
+                query: fc.oneof(fc.constant(''), text),
+                fragment: fc.oneof(fc.constant(''), text),
+                size: fc.constant('-1'),
+                body: text,
+                raw_body: fc.uint8Array({ maxLength: 20 }).map(bytes => Buffer.from(bytes)),
+                header_map: fc.option(
+                  fc.record({
+                    headers: fc.array(
+                      fc.record({
+                        key: headerName,
+                        value: fc.oneof(fc.constant(''), text),
+                        raw_value: fc.uint8Array({ maxLength: 20 }).map(bytes => Buffer.from(bytes)),
+                      }),
+                      { maxLength: 5 },
+                    ),
+                  }),
+                ),
+              }),
+            ),
+          }),
+        ),
+        context_extensions: fc.dictionary(text, text, { maxKeys: 2 }),
+      }),
+    ),
+  });
+
+  it('G-030 G-031 reads every message as the loader does', () => {
+    fc.assert(
+      fc.property(message, each => {
+        const bytes = Buffer.from(requestSerialize(each as unknown as CheckRequestMessage));
+        expect(read(readRequestFacts(bytes))).to.deep.equal(plainlyRead(requestDeserialize(bytes)));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('takes unknown fields for absent and merges the pieces of a message', () => {
+    const unknown = Buffer.from([0xfa, 0x3f, 3, 1, 2, 3, 0xf8, 0x3f, 7]);
+    const part = (http: object): Buffer =>
+      requestSerialize({ attributes: { request: { http } } } as unknown as CheckRequestMessage);
+    const parts = [unknown, part({ method: 'GET' }), unknown, part({ path: '/a' })];
+    const facts = readRequestFacts(Buffer.concat(parts));
+    expect(facts).to.include({ method: 'GET', target: '/a', contradiction: undefined });
+  });
+
+  it('throws for a message that is cut anywhere inside a field', () => {
+    const bytes = Buffer.from(requestSerialize(checkRequest({ raw: true, headers: { 'x-a': '1' } })));
+    for (let end = 1; end < bytes.length; end += 1) {
+      expect(() => readRequestFacts(bytes.subarray(0, end)), String(end)).to.throw();
+    }
+  });
+
+  it('gives facts for any bytes, or throws what the library answers with INTERNAL', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), bytes => {
-        let message: CheckRequestMessage;
         try {
-          message = authorizationService.Check.requestDeserialize(Buffer.from(bytes));
-        } catch {
-          return;
+          expect(readRequestFacts(Buffer.from(bytes)).method).to.be.a('string');
+        } catch (error) {
+          expect(error).to.be.an('error').that.is.not.a('TypeError');
         }
-        expect(toRequestFacts(message)).to.have.property('headers').that.is.a('map');
       }),
-      { numRuns: 1000 },
+      { numRuns: 2000 },
     );
   });
 });
+
+/** What the policy sees of a request. */
+interface Seen {
+  readonly method: string;
+  readonly target: string;
+  readonly contradicts: boolean;
+  readonly headers: ReadonlyMap<string, readonly string[] | undefined>;
+}
+
+function read({ method, target, contradiction, headers }: RequestFacts): Seen {
+  const lines = new Map(Array.from(headers.keys(), name => [name, headers.get(name)] as const));
+  return { method, target, contradicts: contradiction !== undefined, headers: lines };
+}
+
+/** The same from the loader's message, whole and without haste. */
+function plainlyRead(message: CheckRequestMessage): Seen {
+  const http = message.attributes?.request?.http ?? undefined;
+  if (http === undefined) return { method: '', target: '', contradicts: true, headers: new Map() };
+  const group = (lines: readonly (readonly [string, string])[]): Map<string, string[]> => {
+    const groups = new Map<string, string[]>();
+    for (const [name, value] of lines)
+      groups.set(name.toLowerCase(), [...(groups.get(name.toLowerCase()) ?? []), value]);
+    return groups;
+  };
+  const list = http.header_map?.headers ?? [];
+  const joined = group(Object.entries(http.headers));
+  const listed = group(
+    list.map(({ key, value, raw_value }) => [key, raw_value.length > 0 ? raw_value.toString('latin1') : value]),
+  );
+  const decoded = (line: string): string => Buffer.from(line, 'latin1').toString('utf8');
+  const differs = (attribute: string, lines: readonly string[] | undefined): boolean =>
+    lines !== undefined &&
+    (lines.length !== 1 || lines.every(line => line !== attribute && decoded(line) !== attribute));
+  const contradictions = [
+    list.some(each => each.value !== '' && each.raw_value.length > 0 && each.value !== each.raw_value.toString('utf8')),
+    [...listed].some(([name, lines]) => joined.has(name) && joined.get(name)?.join() !== lines.join()),
+    [joined, listed].some(
+      lines => differs(http.path, lines.get(':path')) || differs(http.method, lines.get(':method')),
+    ),
+    http.query !== '' && (!http.path.includes('?') || http.path.slice(http.path.indexOf('?') + 1) !== http.query),
+    http.fragment !== '',
+  ];
+  return {
+    method: http.method,
+    target: http.path,
+    contradicts: contradictions.includes(true),
+    headers: new Map([...joined, ...listed]),
+  };
+}

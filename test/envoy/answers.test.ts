@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import type { Decision } from '../../src/authz/decision.ts';
+import { type Reason, refusal, refusalAnswers } from '../../src/authz/refusal.ts';
+import { createAnswers } from '../../src/envoy/answers.ts';
+import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
+import { authorizationService } from '../../src/envoy/protocol.ts';
+import { type ResponseContext, toCheckResponse } from '../../src/envoy/response.ts';
+import { principal } from '../support/facts.ts';
+
+const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
+const usual: ResponseContext = { requestId: 'r-1', shownHeaders: [], principal: undefined };
+const alice = principal({ uid: 'alice' });
+const bob = principal({ uid: 'bob', acc: 'acct2' });
+
+function serialized(decision: Decision, context: ResponseContext): Buffer {
+  return authorizationService.Check.responseSerialize(toCheckResponse(settings, decision, context));
+}
+
+describe('answers', () => {
+  const allow = (who: typeof alice): Decision => ({ kind: 'allow', principal: who });
+  const cases: readonly (readonly [name: string, decision: Decision, context: ResponseContext])[] = [
+    ['an allow', allow(alice), { ...usual, principal: alice }],
+    ['the same allow again', allow(alice), { ...usual, principal: alice, requestId: 'r-2' }],
+    ['an allow of somebody else', allow(bob), { ...usual, principal: bob }],
+    ['an allow with a forged header', allow(alice), { ...usual, principal: alice, shownHeaders: ['x-auth-admin'] }],
+    ['an allow after one with a forged header', allow(alice), { ...usual, principal: alice }],
+    ['a refusal of a verified token', refusal('account_mismatch', 'why'), { ...usual, principal: alice }],
+    ...Object.keys(refusalAnswers).flatMap(reason =>
+      ['a', 'r-1', 'r-2', '6f1c1a0e-3b5a-4b0e-9a57-000000000001', 'i'.repeat(128)].map(
+        requestId =>
+          [
+            `${reason} with an id of ${requestId.length} from ${requestId.slice(0, 3)}`,
+            refusal(reason as Reason, 'why'),
+            { ...usual, requestId },
+          ] as const,
+      ),
+    ),
+  ];
+  const answers = createAnswers(settings);
+  for (const [name, decision, context] of cases) {
+    it(`has the bytes of the whole response for ${name}`, () => {
+      expect(answers.encode(decision, context).equals(serialized(decision, context))).to.equal(true);
+    });
+  }
+
+  it('G-025 throws for what is neither an allow nor a refusal', () => {
+    expect(() => answers.encode({ kind: 'perhaps' } as unknown as Decision, usual)).to.throw();
+    expect(() => answers.encode({ kind: 'allow' } as unknown as Decision, usual)).to.throw();
+  });
+
+  it('gives bytes that no later answer changes', () => {
+    const first = answers.encode(refusal('token_invalid', 'why'), { ...usual, requestId: 'r-1' });
+    const before = Buffer.from(first);
+    answers.encode(refusal('token_invalid', 'why'), { ...usual, requestId: 'r-2' });
+    expect(first.equals(before)).to.equal(true);
+  });
+});
