@@ -4,6 +4,7 @@ import './operations/heap-growth.ts';
 import { checkConfig } from './commands/check-config.ts';
 import type { Command } from './commands/command.ts';
 import { drain } from './commands/drain.ts';
+import { explain } from './commands/explain.ts';
 import { health } from './commands/health.ts';
 import { schema } from './commands/schema.ts';
 import { serve } from './commands/serve.ts';
@@ -12,6 +13,7 @@ import { version } from './version.ts';
 const commands: ReadonlyMap<string, { readonly run: Command; readonly does: string }> = new Map([
   ['serve', { run: serve, does: 'run the service (the default)' }],
   ['check-config', { run: checkConfig, does: 'validate a configuration and print what is in effect' }],
+  ['explain', { run: explain, does: 'say what the service would answer to a request, and why' }],
   ['health', { run: health, does: 'ask a running service for its health' }],
   ['drain', { run: drain, does: 'preStop helper: drain the Envoy in the same pod' }],
   ['schema', { run: schema, does: 'print the JSON Schema of the configuration' }],

@@ -6,6 +6,7 @@ import { openLogDestination } from '../operations/log-destination.ts';
 import { startService } from '../service.ts';
 import { version } from '../version.ts';
 import { type CommandIo, defaultConfigFile, parseOptions } from './command.ts';
+import { environmentProblem, proxyOf } from './environment.ts';
 
 const usage = `account-authz serve [--config FILE]
 
@@ -28,9 +29,9 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     return 0;
   }
   const file = options.values.config;
-  // With it Node verifies no certificate at all, so the keys could come from anyone.
-  if (io.env.NODE_TLS_REJECT_UNAUTHORIZED === '0') {
-    io.stderr.write('account-authz: NODE_TLS_REJECT_UNAUTHORIZED=0 turns certificate checks off; unset it\n');
+  const unsafe = environmentProblem(io.env);
+  if (unsafe !== undefined) {
+    io.stderr.write(`account-authz: ${unsafe}\n`);
     return 1;
   }
   const loaded = await loadConfig(file);
@@ -77,17 +78,4 @@ function untilFault(): Promise<{ readonly kind: 'fault'; readonly error: unknown
     process.on('uncaughtException', error => resolve({ kind: 'fault', error }));
     process.on('unhandledRejection', error => resolve({ kind: 'fault', error }));
   });
-}
-
-function proxyOf(env: CommandIo['env']): { httpProxy?: string; httpsProxy?: string; noProxy?: string } {
-  const first = (...names: string[]): string | undefined =>
-    names.map(name => env[name]).find(value => value !== undefined && value !== '');
-  const httpProxy = first('http_proxy', 'HTTP_PROXY');
-  const httpsProxy = first('https_proxy', 'HTTPS_PROXY');
-  const noProxy = first('no_proxy', 'NO_PROXY');
-  return {
-    ...(httpProxy === undefined ? {} : { httpProxy }),
-    ...(httpsProxy === undefined ? {} : { httpsProxy }),
-    ...(noProxy === undefined ? {} : { noProxy }),
-  };
 }

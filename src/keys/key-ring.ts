@@ -79,6 +79,8 @@ export interface KeyRingOptions {
   readonly keys: KeySettings;
   readonly observer: KeyRingObserver;
   readonly proxy?: ProxySettings;
+  /** True: a seed is used and never written. */
+  readonly seedReadOnly?: boolean;
   readonly monotonicNow?: () => number;
   readonly wallNow?: () => number;
   readonly random?: () => number;
@@ -197,7 +199,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   }
 
   function saveSeed(confirmedWallMs: number): void {
-    if (seed === undefined || confirmed === undefined) return;
+    if (seed === undefined || confirmed === undefined || options.seedReadOnly === true) return;
     const { publicJwks } = confirmed.keySet;
     saving = saving.then(async () => tell.seed(await seed.save(publicJwks, confirmedWallMs)));
   }

@@ -1,0 +1,23 @@
+// What the environment says about how keys are fetched.
+import type { ProxySettings } from '../keys/key-ring.ts';
+import type { CommandIo } from './command.ts';
+
+/** Why keys must not be fetched in this environment; undefined: they may. */
+export function environmentProblem(env: CommandIo['env']): string | undefined {
+  // With it Node verifies no certificate at all, so the keys could come from anyone.
+  if (env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return undefined;
+  return 'NODE_TLS_REJECT_UNAUTHORIZED=0 turns certificate checks off; unset it';
+}
+
+export function proxyOf(env: CommandIo['env']): ProxySettings {
+  const first = (...names: string[]): string | undefined =>
+    names.map(name => env[name]).find(value => value !== undefined && value !== '');
+  const httpProxy = first('http_proxy', 'HTTP_PROXY');
+  const httpsProxy = first('https_proxy', 'HTTPS_PROXY');
+  const noProxy = first('no_proxy', 'NO_PROXY');
+  return {
+    ...(httpProxy === undefined ? {} : { httpProxy }),
+    ...(httpsProxy === undefined ? {} : { httpsProxy }),
+    ...(noProxy === undefined ? {} : { noProxy }),
+  };
+}

@@ -1,0 +1,174 @@
+// `explain`: says what the service would answer to a request and why, or why it answered as a line of its log says.
+import { z } from 'zod';
+import type { DecisionWord } from '../authz/decision.ts';
+import { formatProblems, loadConfig } from '../config/load.ts';
+import { parseDecisionLine } from '../explain/decision-line.ts';
+import { checkLive } from '../explain/live-check.ts';
+import { createPaint, reportLine, reportLive, wantsColour } from '../explain/report.ts';
+import { isKeyFileError } from '../keys/key-ring.ts';
+import { type CommandIo, defaultConfigFile, parseOptions } from './command.ts';
+import { environmentProblem, proxyOf } from './environment.ts';
+
+const usage = `account-authz explain [--config FILE] --path PATH [options]
+account-authz explain --from-log [--json]
+
+Makes one check as the service would make it, with keys fetched now, and says for each step whether it passed and what would
+have to be different. Reads the token from standard input; empty input is a request without one. It is never printed.
+
+  --config FILE           the configuration, ${defaultConfigFile} if not given
+  --path PATH             path and query as Envoy would send them
+  --method METHOD         GET if not given
+  --header 'NAME: VALUE'  a header of the request, any number of times; not authorization
+  --at TIME               judges the times of the token at this time (RFC 3339, or seconds since 1970)
+  --from-log              reads a decision line of the log from standard input instead, and needs nothing else
+  --json                  prints { decision, reason, status, headers, checks: [{ name, verdict, detail }] }
+
+Exit code: 0 allow, 3 deny, 4 cannot decide, 1 bad configuration or usage.
+`;
+
+const exitCodes = { allow: 0, deny: 3, unavailable: 4 } as const satisfies Record<DecisionWord, number>;
+
+/** More than any configuration accepts of a token, and than any line of the log has. */
+const maxInputBytes = 128 * 1024;
+
+export async function explain(args: readonly string[], io: CommandIo): Promise<number> {
+  const wrong = (problem: string): number => {
+    io.stderr.write(`account-authz explain: ${problem}\n`);
+    return 1;
+  };
+  const options = parseOptions(args, {
+    config: { type: 'string' },
+    path: { type: 'string' },
+    method: { type: 'string' },
+    header: { type: 'string', multiple: true },
+    at: { type: 'string' },
+    'from-log': { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  });
+  if (options.kind === 'usage problem') return wrong(options.problem);
+  const { config: file = defaultConfigFile, path, method = 'GET', header = [], at, json, ...given } = options.values;
+  if (given.help) {
+    io.stdout.write(usage);
+    return 0;
+  }
+  const paint = createPaint(wantsColour(io.env, io.stdout.isTTY === true));
+  if (given['from-log']) {
+    const others = [options.values.config, path, options.values.method, options.values.header, at];
+    if (others.some(value => value !== undefined)) return wrong('--from-log goes with --json alone');
+    const input = await readInput(io, 'a decision line');
+    if (input.kind === 'problem') return wrong(input.problem);
+    const line = parseDecisionLine(input.bytes.toString('utf8'));
+    if (line.kind === 'problem') return wrong(line.problem);
+    io.stdout.write(json ? toJson(line.explanation) : reportLine(line, paint));
+    return exitCodes[line.explanation.decision];
+  }
+
+  if (path === undefined) return wrong('--path is missing');
+  const headers: (readonly [string, string])[] = [];
+  for (const each of header) {
+    const parsed = parseHeader(each);
+    if (parsed.kind === 'problem') return wrong(parsed.problem);
+    headers.push(parsed.header);
+  }
+  const now = at === undefined ? undefined : parseTime(at);
+  if (at !== undefined && now === undefined)
+    return wrong('--at takes a time as RFC 3339 or seconds since 1970 have it');
+  const unsafe = environmentProblem(io.env);
+  if (unsafe !== undefined) return wrong(unsafe);
+  const loaded = await loadConfig(file);
+  if (loaded.kind === 'misconfiguration') {
+    io.stderr.write(formatProblems(file, loaded.problems));
+    return 1;
+  }
+  const input = await readInput(io, 'a token');
+  if (input.kind === 'problem') return wrong(input.problem);
+  const authorization = toAuthorization(input.bytes.toString('latin1'));
+  if (authorization.kind === 'problem') return wrong(authorization.problem);
+
+  try {
+    const live = await checkLive({
+      config: loaded.config,
+      request: { method, target: path, headers },
+      authorization: authorization.value,
+      now: now ?? Date.now() / 1000,
+      proxy: proxyOf(io.env),
+      onWarning: warning => io.stderr.write(`account-authz explain: ${warning}\n`),
+    });
+    io.stdout.write(json ? toJson(live.explanation) : reportLive(live, paint));
+    return exitCodes[live.explanation.decision];
+  } catch (error) {
+    if (error instanceof Error && isKeyFileError(error)) return wrong(error.message);
+    throw error;
+  }
+}
+
+function toJson(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}
+
+interface InputProblem {
+  readonly kind: 'problem';
+  /** One sentence, without anything that was read. */
+  readonly problem: string;
+}
+
+async function readInput(
+  { stdin, stderr }: CommandIo,
+  what: string,
+): Promise<{ readonly kind: 'input'; readonly bytes: Buffer } | InputProblem> {
+  if (stdin.isTTY === true) stderr.write(`account-authz explain: paste ${what}, then Enter and Ctrl-D\n`);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stdin) {
+    const bytes = Buffer.from(chunk);
+    chunks.push(bytes);
+    length += bytes.length;
+    if (length > maxInputBytes) {
+      return {
+        kind: 'problem',
+        problem: `standard input is longer than ${maxInputBytes} bytes, which ${what} never is`,
+      };
+    }
+  }
+  return { kind: 'input', bytes: Buffer.concat(chunks) };
+}
+
+/** `Bearer` may stand before the token, as people copy it from a request. */
+function toAuthorization(
+  input: string,
+): { readonly kind: 'authorization'; readonly value: string | undefined } | InputProblem {
+  const text = input.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
+  if (text === '') return { kind: 'authorization', value: undefined };
+  // What Envoy never forwards in a header (RFC 9110 section 5.5); several lines are the usual case.
+  if (/[^\t -~\x80-\xff]/.test(text)) {
+    return {
+      kind: 'problem',
+      problem: 'standard input is not a token: it has more than one line, or control characters',
+    };
+  }
+  return { kind: 'authorization', value: /^bearer(?: |$)/i.test(text) ? text : `Bearer ${text}` };
+}
+
+function parseHeader(
+  text: string,
+): { readonly kind: 'header'; readonly header: readonly [name: string, value: string] } | InputProblem {
+  const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t -~\u0080-\uffff]*)$/.exec(text) ?? [];
+  if (name === undefined || value === undefined) {
+    return { kind: 'problem', problem: "--header takes 'name: value', without control characters" };
+  }
+  const lower = name.toLowerCase();
+  if (lower === 'authorization') {
+    return { kind: 'problem', problem: 'a token is never taken from the command line: give it on standard input' };
+  }
+  return { kind: 'header', header: [lower, value.replace(/[ \t]+$/, '')] };
+}
+
+const dateTime = z.iso.datetime({ offset: true });
+
+function parseTime(text: string): number | undefined {
+  if (/^\d{1,12}(?:\.\d{1,6})?$/.test(text)) return Number(text);
+  // RFC 3339 section 5.6 leaves the case of T and Z open.
+  const upper = text.toUpperCase();
+  return dateTime.safeParse(upper).success ? Date.parse(upper) / 1000 : undefined;
+}

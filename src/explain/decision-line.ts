@@ -1,0 +1,100 @@
+// A decision line of the log → what it says, or why it is none of ours. The line is foreign text: read strictly, shown escaped.
+import { z } from 'zod';
+import { isAccount } from '../authz/principal.ts';
+import { answerOf, type Reason, refusal, refusalAnswers } from '../authz/refusal.ts';
+import { toPrintable } from '../config/load.ts';
+import { createIdentityHeaders } from '../envoy/identity-headers.ts';
+import { toCheckResponse } from '../envoy/response.ts';
+import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
+import { type Explanation, explainAnswer } from './explanation.ts';
+
+export interface DecisionLine {
+  readonly kind: 'decision line';
+  readonly explanation: Explanation;
+  /** The members of the line that are ours, in the order of the contract. */
+  readonly fields: readonly { readonly name: string; readonly value: string; readonly meaning: string }[];
+}
+
+export interface NoDecisionLine {
+  readonly kind: 'problem';
+  readonly problem: string;
+}
+
+/** Where each member comes from. */
+const meanings = {
+  time: 'when the line was written, by the clock of account-authz',
+  requestId: "the client's x-request-id, or an id of ours; the same in the answer and in Envoy's access log",
+  decision: 'allow, deny, or unavailable: it could not be decided',
+  reason: 'the word that metrics, access log and answer have too',
+  detail: 'what was found, for the log alone',
+  method: 'as the client sent it',
+  route: 'of the routes that the path matches, the one with the most segments',
+  uid: 'of the verified token',
+  app: 'of the verified token',
+  acc: 'of the verified token',
+  role: 'of the verified token',
+  iss: 'of the verified token',
+  kid: 'as the header of the token says, verified or not',
+  cache: 'hit: the token was verified before; miss: it was new or refused',
+  durationMs: "from the decoded request to the answer, without the network; Envoy's own figure is authzMicroseconds",
+  traceId: 'of the traceparent of the request',
+} as const;
+
+const text = z.string().max(2048);
+const line = z.object({
+  msg: z.literal('check'),
+  time: text.optional(),
+  requestId: text,
+  decision: z.enum(['allow', 'deny', 'unavailable']),
+  reason: z.union([z.literal('allowed'), z.enum(Object.keys(refusalAnswers) as [Reason, ...Reason[]])]),
+  detail: text.optional(),
+  method: text,
+  route: text.optional(),
+  uid: text.optional(),
+  app: text.optional(),
+  acc: text.refine(isAccount).optional(),
+  role: text.optional(),
+  iss: text.optional(),
+  kid: text.optional(),
+  cache: z.enum(['hit', 'miss']).optional(),
+  durationMs: z.number().optional(),
+  traceId: text.optional(),
+});
+
+const notOurs = 'standard input is not a decision line of account-authz: one JSON object with "msg":"check"';
+
+export function parseDecisionLine(input: string): DecisionLine | NoDecisionLine {
+  // Collectors put the name of a pod or container before a line.
+  const json = parseStrictJson(input.slice(Math.max(input.indexOf('{'), 0)).trim());
+  if (json.kind === 'problem' || !isJsonObject(json.value)) return { kind: 'problem', problem: notOurs };
+  const parsed = line.safeParse(json.value);
+  if (!parsed.success) return { kind: 'problem', problem: notOurs };
+  const { decision, reason, detail, method, route, uid, app, acc, role, iss } = parsed.data;
+  if (decision !== (reason === 'allowed' ? 'allow' : answerOf(reason).decision)) {
+    return { kind: 'problem', problem: 'the decision and the reason of the line do not fit' };
+  }
+  const isVerified =
+    uid !== undefined && app !== undefined && acc !== undefined && role !== undefined && iss !== undefined;
+  const principal = isVerified && isAccount(acc) ? { uid, app, acc, role, iss } : undefined;
+  const answer = { decision, reason, ...(reason === 'allowed' ? passedOn : refusedWith(reason)) };
+  const fields = Object.entries(meanings).flatMap(([name, meaning]) => {
+    const value = parsed.data[name as keyof typeof meanings];
+    return value === undefined ? [] : [{ name, value: toPrintable(String(value)), meaning }];
+  });
+  const known = { method, route, principal, live: undefined };
+  return { kind: 'decision line', explanation: explainAnswer(answer, detail, known), fields };
+}
+
+// The names of the identity headers are a setting, which the line does not tell.
+const passedOn = { status: 200, headers: {} } as const;
+
+function refusedWith(reason: Reason): { readonly status: number; readonly headers: Readonly<Record<string, string>> } {
+  const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
+  const context = { requestId: '', shownHeaders: [], principal: undefined };
+  const { denied_response: denied } = toCheckResponse(settings, refusal(reason, ''), context);
+  if (denied === undefined) throw new Error('a refusal without an answer');
+  return {
+    status: denied.status.code,
+    headers: Object.fromEntries(denied.headers.map(({ header }) => [header.key, header.value])),
+  };
+}

@@ -1,0 +1,116 @@
+// Answer of the engine → one line for each check: what passed, what failed and why, what was not reached. The answer is given; nothing
+// is decided here.
+import type { DecisionWord } from '../authz/decision.ts';
+import type { Reason } from '../authz/refusal.ts';
+import { toPrintable } from '../config/load.ts';
+import { type CheckName, checkNames, isAfter } from './checks.ts';
+import type { Known, LiveFacts } from './known.ts';
+import { findRefusedCheck } from './refused-checks.ts';
+import { duration, instant, keyAge } from './wording.ts';
+
+export interface Answer {
+  readonly decision: DecisionWord;
+  readonly reason: Reason | 'allowed';
+  /** HTTP status for the client; 200 where the request is passed on, which leaves it to the upstream. */
+  readonly status: number;
+  /** What the client gets with a refusal, what the upstream gets with an allow. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export type Verdict = 'pass' | 'fail' | 'not reached';
+
+export interface CheckVerdict {
+  readonly name: CheckName | 'service';
+  readonly verdict: Verdict;
+  readonly detail: string;
+}
+
+export interface Explanation extends Answer {
+  readonly checks: readonly CheckVerdict[];
+}
+
+/** `detail` is that of the decision line; undefined for an allow. */
+export function explainAnswer(answer: Answer, detail: string | undefined, known: Known): Explanation {
+  const { reason } = answer;
+  if (reason === 'allowed') return { ...answer, checks: checkNames.map(name => passed(name, known)) };
+  const refused = findRefusedCheck(reason, detail ?? '');
+  const seen = refused.seen?.(known);
+  const why = `${detail ?? reason}: ${refused.must}${seen ? ` (${seen})` : ''}`;
+  const failed: CheckVerdict = { name: refused.check, verdict: 'fail', detail: toPrintable(why) };
+  const { check } = refused;
+  // What a fault of ours left unsaid nobody can say.
+  if (check === 'service') return { ...answer, checks: [failed, ...checkNames.map(notReached)] };
+  const checks = checkNames.map(name => {
+    if (name === check) return failed;
+    return isAfter(name, check) ? notReached(name) : passed(name, known);
+  });
+  return { ...answer, checks };
+}
+
+function notReached(name: CheckName): CheckVerdict {
+  return { name, verdict: 'not reached', detail: '' };
+}
+
+function passed(name: CheckName, known: Known): CheckVerdict {
+  return { name, verdict: 'pass', detail: toPrintable(found(name, known)) };
+}
+
+function found(name: CheckName, { method, route, principal, live }: Known): string {
+  switch (name) {
+    case 'message':
+      return 'it does not contradict itself';
+    case 'method':
+      return method;
+    case 'path':
+      return 'inside the grammar';
+    case 'authorization':
+      return 'no more than one value';
+    case 'account-places':
+      return 'nothing that could be read in two ways';
+    case 'route':
+      return route ?? 'one of routes';
+    case 'token-present':
+      return 'there is one';
+    case 'token-length':
+      return live === undefined
+        ? 'within token.maxBytes'
+        : `${live.tokenLength} of ${live.config.token.maxBytes} bytes`;
+    case 'token-format':
+      return 'a signed JWT in its compact form';
+    case 'issuer':
+      return principal?.iss ?? live?.keys?.issuer ?? 'one of issuers';
+    case 'algorithm':
+      return 'one of algorithms';
+    case 'token-type':
+      return 'one of tokenTypes';
+    case 'key':
+      return live?.keys === undefined ? 'a key of the issuer' : `a key of the issuer, ${keyAge(live.keys)}`;
+    case 'signature':
+      return 'made with that key';
+    case 'audience':
+      return 'names one of audiences';
+    case 'binding':
+      return 'a plain bearer token';
+    case 'claims':
+      return 'all there and inside their grammar';
+    case 'times':
+      return 'has begun, and does not live too long';
+    case 'expiry':
+      return remaining(live);
+    case 'app':
+      return principal?.app ?? 'one of apps';
+    case 'role':
+      return principal === undefined ? 'may use the method' : `${principal.role} may ${method} here`;
+    case 'account':
+      return `${principal?.acc ?? 'that of the token'}, in every place that names one`;
+  }
+}
+
+function remaining(live: LiveFacts | undefined): string {
+  if (live?.times?.exp === undefined) return 'not yet';
+  const { exp } = live.times;
+  const left = exp - live.now;
+  return left > 0
+    ? `in ${duration(left)}, at ${instant(exp)}`
+    : `at ${instant(exp)}, within the tolerance of the clocks`;
+}

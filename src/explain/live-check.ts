@@ -1,0 +1,173 @@
+// One check as the server makes it, with a configuration, keys fetched now and a time of choice; nothing is served, logged or written.
+import { createCheck } from '../check.ts';
+import { toPrintable } from '../config/load.ts';
+import type { Config } from '../config/schema.ts';
+import { createEngine } from '../engine.ts';
+import { createAnswers } from '../envoy/answers.ts';
+import { createIdentityHeaders } from '../envoy/identity-headers.ts';
+import { authorizationService, type CheckRequestMessage, type CheckResponseMessage } from '../envoy/protocol.ts';
+import { readRequestFacts } from '../envoy/request.ts';
+import { createKeyRing, type KeyRing, type KeyRingStatus, type ProxySettings } from '../keys/key-ring.ts';
+import type { CheckRecord } from '../operations/check-record.ts';
+import { describeFault } from '../operations/log.ts';
+import { parseCompactJws } from '../token/compact.ts';
+import { isAfter } from './checks.ts';
+import { type Answer, type Explanation, explainAnswer } from './explanation.ts';
+import type { ExplainedRequest, VerifiedTimes } from './known.ts';
+import { findRefusedCheck } from './refused-checks.ts';
+
+export interface LiveCheck {
+  readonly config: Config;
+  readonly request: ExplainedRequest;
+  /** Value of the Authorization header, one character for each byte; undefined: the request has none. */
+  readonly authorization: string | undefined;
+  /** Wall time that tokens are judged at, in seconds since the epoch. The keys are those of now. */
+  readonly now: number;
+  readonly proxy: ProxySettings;
+  readonly onWarning: (warning: string) => void;
+}
+
+export interface LiveExplanation {
+  readonly explanation: Explanation;
+  /** What the upstream does not get, where the request is passed on. */
+  readonly removed: readonly string[];
+  readonly keys: readonly KeyRingStatus[];
+}
+
+/** Rejects where a jwksFile is missing or broken, see isKeyFileError. */
+export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
+  const { config, now } = options;
+  const rings = await startKeyRings(options);
+  try {
+    const told: { asked?: KeyRing; record?: CheckRecord; fault?: string } = {};
+    // The engine says which issuer a token is of by asking for its keys.
+    const watched = rings.map(ring => {
+      const find: KeyRing['find'] = kid => {
+        told.asked = ring;
+        return ring.find(kid);
+      };
+      return [ring.issuer, { ...ring, find }] as const;
+    });
+    const engine = createEngine({ config, keyRings: new Map(watched), now: () => now });
+    const identityHeaders = createIdentityHeaders(config.identityHeaders);
+    const answers = createAnswers({ identityHeaders, forward: config.token.forward });
+    const check = createCheck({
+      current: () => ({ engine, answers }),
+      record: made => {
+        told.record = made;
+      },
+      onFault: error => {
+        const { name, code, at } = describeFault(error);
+        told.fault = [name, code, at].filter(part => part !== undefined).join(' ');
+      },
+      monotonicNow: () => performance.now(),
+    });
+    const message = Check.responseDeserialize(await check(readRequestFacts(asEnvoySends(options))));
+    const { record, fault } = told;
+    const keys = told.asked?.status();
+    if (record === undefined) throw new Error('a check without a record');
+    const { method, route, principal, reason, detail } = record;
+    const { answer, removed } = readAnswer(message, record);
+    const token = options.authorization?.replace(/^bearer /i, '') ?? '';
+    const isSigned = reason === 'allowed' || isPastSignature(findRefusedCheck(reason, detail ?? '').check);
+    const explanation = explainAnswer(answer, detail, {
+      method,
+      route,
+      principal,
+      live: {
+        config,
+        request: options.request,
+        now,
+        keys,
+        tokenLength: token.length,
+        times: isSigned ? timesOf(token) : undefined,
+        fault,
+      },
+    });
+    return { explanation, removed, keys: rings.map(ring => ring.status()) };
+  } finally {
+    await Promise.all(rings.map(ring => ring.stop()));
+  }
+}
+
+/** Each has made its first refresh, good or not: within keys.timeoutSeconds. */
+async function startKeyRings({ config, proxy, onWarning }: LiveCheck): Promise<readonly KeyRing[]> {
+  const started = config.issuers.map(issuer => {
+    let refreshed = (): void => undefined;
+    const firstRefresh = new Promise<void>(resolve => {
+      refreshed = resolve;
+    });
+    const observer = {
+      onRefresh: refreshed,
+      onUsable: () => undefined,
+      onWarning: ({ issuer: of, problem }: { issuer: string; problem: string }) =>
+        onWarning(toPrintable(`${of}: ${problem}`)),
+    };
+    return { ring: createKeyRing({ issuer, keys: config.keys, observer, proxy, seedReadOnly: true }), firstRefresh };
+  });
+  const rings = started.map(({ ring }) => ring);
+  try {
+    await Promise.all(rings.map(ring => ring.start()));
+    await Promise.all(started.map(({ firstRefresh }) => firstRefresh));
+    return rings;
+  } catch (error) {
+    await Promise.all(rings.map(ring => ring.stop()));
+    throw error;
+  }
+}
+
+const { Check } = authorizationService;
+
+// With `encode_raw_headers`, as envoy.yaml sets it: the bytes of each line.
+function asEnvoySends({ request, authorization }: LiveCheck): Buffer {
+  const { method, target, headers } = request;
+  const lines = [[':path', target], [':method', method], ...headers].map(([key = '', value = '']) => ({
+    key,
+    value: '',
+    raw_value: Buffer.from(value),
+  }));
+  if (authorization !== undefined) {
+    lines.push({ key: 'authorization', value: '', raw_value: Buffer.from(authorization, 'latin1') });
+  }
+  const http = {
+    method,
+    path: target,
+    host: '',
+    scheme: '',
+    protocol: '',
+    query: '',
+    fragment: '',
+    headers: {},
+    header_map: { headers: lines },
+  };
+  const message: CheckRequestMessage = { attributes: { request: { http }, context_extensions: {} } };
+  return Check.requestSerialize(message);
+}
+
+const passedOn = 200;
+
+function readAnswer(
+  { denied_response: denied, ok_response: allowed }: CheckResponseMessage,
+  { decision, reason }: CheckRecord,
+): { readonly answer: Answer; readonly removed: readonly string[] } {
+  const sent = denied ?? allowed;
+  if (!sent || (decision === 'allow') !== (sent === allowed)) throw new Error('an answer that is not the decision');
+  const headers = Object.fromEntries(sent.headers.map(({ header }) => [header.key, header.value]));
+  const status = denied ? denied.status.code : passedOn;
+  return { answer: { decision, reason, status, headers }, removed: allowed?.headers_to_remove ?? [] };
+}
+
+function isPastSignature(check: ReturnType<typeof findRefusedCheck>['check']): boolean {
+  return check !== 'service' && isAfter(check, 'signature');
+}
+
+// Only of a token whose signature is good.
+function timesOf(token: string): VerifiedTimes | undefined {
+  const jws = parseCompactJws(token);
+  if (jws.kind === 'refusal') return undefined;
+  const timeIn = (name: string): number | undefined => {
+    const value = Object.hasOwn(jws.payload, name) ? jws.payload[name] : undefined;
+    return typeof value === 'number' ? value : undefined;
+  };
+  return { exp: timeIn('exp'), nbf: timeIn('nbf'), iat: timeIn('iat') };
+}
