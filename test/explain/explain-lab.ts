@@ -1,0 +1,149 @@
+// The service and `explain` side by side: the same configuration, the same issuer, the same request put to both.
+import { Readable } from 'node:stream';
+import { expect } from 'chai';
+import { explain } from '../../src/commands/explain.ts';
+import type { Explanation } from '../../src/explain/explanation.ts';
+import { createLogger } from '../../src/operations/log.ts';
+import { startService } from '../../src/service.ts';
+import { writeFixture } from '../config/config-file.ts';
+import { checkRequest } from '../support/check-request.ts';
+import { freePorts } from '../support/envoy.ts';
+import { connect, type LogLine, serviceConfig, until } from '../support/service.ts';
+import { signingKey } from '../support/signing-key.ts';
+import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { audience, type TokenParts, token } from '../support/token.ts';
+
+export interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly input?: string | Buffer;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly isTTY?: boolean;
+}
+
+export async function runExplain(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
+  const { input = '', env = {}, isTTY = false } = options;
+  const printed = { stdout: '', stderr: '' };
+  const stdin = Object.assign(Readable.from(input.length === 0 ? [] : [Buffer.from(input)]), { isTTY });
+  const code = await explain(args, {
+    stdin,
+    stdout: { write: (text: string) => (printed.stdout += text), isTTY },
+    stderr: { write: (text: string) => (printed.stderr += text) },
+    env,
+  });
+  return { code, ...printed };
+}
+
+/** The explanation that was printed with --json. */
+export function explanationOf({ stdout, stderr }: Outcome): Explanation {
+  expect(stderr).to.equal('');
+  return JSON.parse(stdout) as Explanation;
+}
+
+/** The check that failed; `passed` where none did. */
+export function failedCheck({ checks }: Pick<Explanation, 'checks'>): string {
+  return checks.find(({ verdict }) => verdict === 'fail')?.name ?? 'passed';
+}
+
+export interface ExplainedCase {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: readonly (readonly [name: string, value: string])[];
+  /** The value of Authorization; undefined: none. */
+  readonly authorization: string | undefined;
+}
+
+export interface ExplainLab {
+  readonly issuer: TestIssuer;
+  /** An issuer of the configuration whose keys cannot be had. */
+  readonly deafIssuer: string;
+  readonly configFile: string;
+  token(parts?: TokenParts): Promise<string>;
+  /** What the service answers, and the line that it logs. */
+  ask(request: ExplainedCase): Promise<{ readonly answer: Omit<Explanation, 'checks'>; readonly line: LogLine }>;
+  /** What explain says of the same request. */
+  explain(request: ExplainedCase, ...more: readonly string[]): Promise<Outcome>;
+  stop(): Promise<void>;
+}
+
+const path = '/api/subscriptions/accounts/acct1';
+
+export async function startExplainLab(): Promise<ExplainLab> {
+  const keys = [await signingKey('k1'), await signingKey('r1', 'RS256')];
+  const issuer = await startTestIssuer({ keys: keys.map(({ publicJwk }) => publicJwk) });
+  const [nobody] = await freePorts(1);
+  const deafIssuer = 'https://deaf.test';
+  const config = serviceConfig(issuer, {
+    issuers: [
+      { issuer: issuer.url, audiences: [audience, 'https://other.test'], jwksUrl: issuer.jwksUrl },
+      { issuer: deafIssuer, audiences: [audience], jwksUrl: `http://127.0.0.1:${nobody}/jwks.json` },
+    ],
+    routes: [
+      { path: '/api/subscriptions/accounts/:account_id/*' },
+      { path: '/api/subscriptions/:kind/:account_id/members', roles: ['owner'] },
+      { path: '/api/subscriptions/plans' },
+    ],
+    account: { headers: ['x-account-id'], query: ['account_id'] },
+    roles: { owner: ['*'], member: ['GET', 'HEAD'] },
+    apps: ['web'],
+    token: { maxBytes: 4096 },
+  });
+  const configFile = writeFixture('explain.json', config);
+  const log: LogLine[] = [];
+  const logger = createLogger(config.log, { write: (line: string) => log.push(JSON.parse(line) as LogLine) });
+  const service = await startService({ config, version: '0.0.0-test', logger, proxy: {} });
+  const client = connect(`127.0.0.1:${service.ports.listen}`);
+  const readiness = `http://127.0.0.1:${service.ports.admin}/readyz`;
+  await until(async () => (await fetch(readiness)).ok);
+  let asked = 0;
+  return {
+    issuer,
+    deafIssuer,
+    configFile,
+    token(parts = {}) {
+      const seconds = Math.floor(Date.now() / 1000);
+      return token({ ...parts, claims: { iss: issuer.url, iat: seconds - 10, exp: seconds + 3600, ...parts.claims } });
+    },
+    async ask(request) {
+      asked += 1;
+      const requestId = `case-${asked}`;
+      const headers: Record<string, string[]> = { 'x-request-id': [requestId] };
+      for (const [name, value] of request.headers ?? []) headers[name] = [...(headers[name] ?? []), value];
+      if (request.authorization !== undefined) headers.authorization = [request.authorization];
+      const message = checkRequest({
+        method: request.method ?? 'GET',
+        path: request.path ?? path,
+        headers,
+        raw: true,
+      });
+      const { denied_response, ok_response, dynamic_metadata } = await client.check(message);
+      const words = dynamic_metadata?.fields ?? {};
+      const sent = denied_response ?? ok_response;
+      const line = log.find(each => each.requestId === requestId);
+      if (line === undefined) throw new Error('no decision line');
+      return {
+        line,
+        answer: {
+          decision: words.decision?.stringValue as Explanation['decision'],
+          reason: words.reason?.stringValue as Explanation['reason'],
+          status: denied_response?.status.code ?? 200,
+          headers: Object.fromEntries((sent?.headers ?? []).map(({ header }) => [header.key, header.value])),
+        },
+      };
+    },
+    explain(request, ...more) {
+      const headers = (request.headers ?? []).flatMap(([name, value]) => ['--header', `${name}: ${value}`]);
+      const options = ['--config', configFile, '--path', request.path ?? path, '--method', request.method ?? 'GET'];
+      return runExplain([...options, ...headers, ...more], { input: request.authorization ?? '' });
+    },
+    async stop() {
+      client.close();
+      await service.stop();
+      await issuer.stop();
+    },
+  };
+}
