@@ -34,7 +34,7 @@ export function reportLive({ explanation, removed, keys }: LiveExplanation, pain
   const label = explanation.decision === 'allow' ? 'the upstream gets' : 'the client gets';
   return [
     checkLines(explanation, paint),
-    keys.map(ring => keyLine(ring, paint)).join(''),
+    `\n${keys.map(ring => keyLine(ring, paint)).join('')}`,
     `\n${answerLine(explanation, paint)}`,
     headerLines(explanation, paint, label),
     removed.includes('authorization') ? `  ${paint('label', 'it does not get')}  authorization\n` : '',
@@ -56,10 +56,10 @@ export function reportLine({ explanation, fields }: DecisionLine, paint: Paint):
 
 function checkLines({ checks }: Explanation, paint: Paint): string {
   return checks
-    .map(({ name, verdict, detail }) =>
-      `${paint(verdict, `${verdict.padEnd(13)}${name.padEnd(16)}`)}${detail}`.trimEnd(),
-    )
-    .map(line => `${line}\n`)
+    .map(({ name, verdict, detail }) => {
+      const row = `${verdict.padEnd(13)}${name.padEnd(16)}`;
+      return detail === '' ? `${paint(verdict, row.trimEnd())}\n` : `${paint(verdict, row)}${detail}\n`;
+    })
     .join('');
 }
 
@@ -67,7 +67,7 @@ function keyLine(ring: KeyRingStatus, paint: Paint): string {
   const state = `${ring.keys} ${ring.keys === 1 ? 'key' : 'keys'} in use, ${keyAge(ring)}`;
   // A process that has just started holds keys after a failed refresh only if a seed gave them.
   const origin = ring.keys > 0 && ring.lastResult === 'failure' ? '; these are from keys.cacheDirectory' : '';
-  return `\n${paint('label', 'keys of')} ${toPrintable(`${ring.issuer}: ${state}${origin}`)}\n`;
+  return `${paint('label', 'keys of')} ${toPrintable(`${ring.issuer}: ${state}${origin}`)}\n`;
 }
 
 function answerLine({ decision, status, reason }: Explanation, paint: Paint): string {
