@@ -37,12 +37,14 @@ const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 export interface ServiceProcessOptions {
   /** Whether to wait until it is ready, which needs keys; true if not given. */
   readonly ready?: boolean;
+  /** Options of Node itself, such as a module to import first. */
+  readonly nodeOptions?: readonly string[];
 }
 
 /** Writes the configuration to a file and runs the product with it; ports may be 0. */
 export async function startServiceProcess(
   config: Readonly<Record<string, unknown>>,
-  { ready = true }: ServiceProcessOptions = {},
+  { ready = true, nodeOptions = [] }: ServiceProcessOptions = {},
 ): Promise<ServiceProcess> {
   await access(main).catch(cause => {
     throw new Error('dist/main.js is missing: npm run build makes it', { cause });
@@ -50,7 +52,9 @@ export async function startServiceProcess(
   const directory = await mkdtemp(join(tmpdir(), 'account-authz-'));
   const file = join(directory, 'config.yaml');
   await writeFile(file, stringify(config));
-  const child = spawn(process.execPath, [main, 'serve', '--config', file], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [...nodeOptions, main, 'serve', '--config', file], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const kill = (): boolean => child.kill('SIGKILL');
   process.once('exit', kill);
   const exited = once(child, 'exit').then(async ([code]) => {

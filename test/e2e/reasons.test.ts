@@ -1,0 +1,148 @@
+// Every reason through a real Envoy: one word for it in the answer, the log, the metrics, Envoy's access log, and in what
+// `explain` says of the request and of the log line.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
+import { writeFixture } from '../config/config-file.ts';
+import { explanationOf, failedCheck, type Outcome, runExplain } from '../explain/explain-lab.ts';
+import { freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
+import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
+import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
+import type { TestIssuer } from '../support/test-issuer.ts';
+import { audience } from '../support/token.ts';
+import { bearer, configuration, reasonOf, startIssuer } from './lab.ts';
+
+const path = '/api/subscriptions/accounts/acct1';
+const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const deafIssuer = 'https://deaf.test';
+
+// No request makes the product itself fail, so the runtime below it does: for one token, which says no more than its text.
+const faultySegment = 'ZmF1bHQ';
+const faultyRuntime = `
+  const from = Buffer.from;
+  Buffer.from = function (value, ...rest) {
+    if (value === '${faultySegment}') throw new TypeError('a broken runtime');
+    return from.call(this, value, ...rest);
+  };`;
+const nodeOptions = [`--import=data:text/javascript,${encodeURIComponent(faultyRuntime)}`];
+
+interface Row {
+  readonly reason: Reason | 'allowed';
+  readonly decision: string;
+  readonly exitCode: number;
+  readonly method?: string;
+  readonly target?: string;
+  readonly authorization: () => Promise<string> | string;
+}
+
+const expired = (): Record<string, number> => {
+  const now = Math.floor(Date.now() / 1000);
+  return { iat: now - 900, exp: now - 300 };
+};
+
+const rows: readonly Row[] = [
+  { reason: 'allowed', decision: 'allow', exitCode: 0, authorization: () => bearer() },
+  { reason: 'request_invalid', decision: 'deny', exitCode: 3, target: `${path};v=1`, authorization: () => bearer() },
+  {
+    reason: 'route_unknown',
+    decision: 'deny',
+    exitCode: 3,
+    target: '/api/subscriptions',
+    authorization: () => bearer(),
+  },
+  { reason: 'token_missing', decision: 'deny', exitCode: 3, authorization: () => '' },
+  { reason: 'token_invalid', decision: 'deny', exitCode: 3, authorization: async () => `${await bearer()}A` },
+  { reason: 'token_expired', decision: 'deny', exitCode: 3, authorization: () => bearer(expired()) },
+  { reason: 'app_forbidden', decision: 'deny', exitCode: 3, authorization: () => bearer({ app: 'cli' }) },
+  {
+    reason: 'role_forbidden',
+    decision: 'deny',
+    exitCode: 3,
+    method: 'DELETE',
+    authorization: () => bearer({ role: 'member' }),
+  },
+  { reason: 'account_mismatch', decision: 'deny', exitCode: 3, authorization: () => bearer({ acc: 'acct2' }) },
+  {
+    reason: 'keys_unavailable',
+    decision: 'unavailable',
+    exitCode: 4,
+    authorization: () => bearer({ iss: deafIssuer }),
+  },
+  {
+    reason: 'internal',
+    decision: 'unavailable',
+    exitCode: 4,
+    authorization: () => `Bearer ${[faultySegment, faultySegment, faultySegment].join('.')}`,
+  },
+];
+
+describe('reasons', function () {
+  this.timeout(60_000);
+  let authentication: TestIssuer;
+  let upstream: RecordingUpstream;
+  let service: ServiceProcess;
+  let envoy: RunningEnvoy;
+  let configFile: string;
+
+  before(async () => {
+    authentication = await startIssuer();
+    upstream = await startRecordingUpstream();
+    const [nobody] = await freePorts(1);
+    const base = configuration(authentication.jwksUrl);
+    const deaf = { issuer: deafIssuer, audiences: [audience], jwksUrl: `http://127.0.0.1:${nobody}/jwks.json` };
+    const config = {
+      ...base,
+      issuers: [...(base.issuers as unknown[]), deaf],
+      routes: [{ path: '/api/subscriptions/accounts/:account_id/*' }],
+    };
+    configFile = writeFixture('reasons.json', config);
+    service = await startServiceProcess(config, { nodeOptions });
+    envoy = await startEnvoy({ upstream: upstream.port, authz: service.address });
+  });
+  after(() => Promise.all([envoy.stop(), service.kill(), upstream.stop(), authentication.stop()]));
+
+  const counted = async ({ decision, reason }: Row): Promise<number> => {
+    const page = await (await fetch(`http://127.0.0.1:${service.adminPort}/metrics`)).text();
+    const line = new RegExp(`^account_authz_checks_total\\{decision="${decision}",reason="${reason}"\\} (\\d+)$`, 'm');
+    return Number(line.exec(page)?.[1] ?? 0);
+  };
+
+  it('are all here', () => {
+    expect(rows.map(({ reason }) => reason)).to.have.members(['allowed', ...Object.keys(refusalAnswers)]);
+  });
+
+  for (const row of rows) {
+    const { reason, decision, exitCode, method = 'GET', target = path } = row;
+    it(`${reason} is the same word everywhere`, async () => {
+      const before = await counted(row);
+      const authorization = await row.authorization();
+      const answer = await exchange(envoy.port, requestBytes(method, target, [`Authorization: ${authorization}`]));
+      const [requestId = ''] = headerValues(answer, 'x-request-id');
+      const [line, accessLine] = await Promise.all([service.logLine(requestId), envoy.accessLogLine(requestId)]);
+      const explained = await explain(['--config', configFile, '--method', method, '--path', target], authorization);
+      const readBack = await runExplain(['--from-log', '--json'], { input: JSON.stringify(line) });
+
+      expect(reasonOf(answer) ?? 'allowed').to.equal(reason);
+      expect(line).to.include({ decision, reason, msg: 'check' });
+      expect(accessLine).to.include({ decision, reason, status: answer.status });
+      expect(await counted(row)).to.equal(before + 1);
+      for (const outcome of [explained, readBack]) {
+        expect(outcome.code).to.equal(exitCode);
+        expect(explanationOf(outcome)).to.include({ decision, reason, status: answer.status });
+      }
+      expect(failedCheck(explanationOf(explained))).to.equal(failedCheck(explanationOf(readBack)));
+    });
+  }
+});
+
+// The command as it is built, in the same runtime as the service.
+async function explain(args: readonly string[], input: string): Promise<Outcome> {
+  const child = spawn(process.execPath, [...nodeOptions, main, 'explain', '--json', ...args], { stdio: 'pipe' });
+  child.stdin.end(input);
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { code, stdout, stderr };
+}
