@@ -1,0 +1,47 @@
+// docs/explain.md says of the command what the code says.
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { refusalAnswers } from '../../src/authz/refusal.ts';
+import { checkNames } from '../../src/explain/checks.ts';
+import { runExplain } from './explain-lab.ts';
+
+const page = readFileSync(new URL('../../docs/explain.md', import.meta.url), 'utf8');
+
+function rowsUnder(head: string): string[][] {
+  const [, table = ''] = page.split(`| ${head} |`);
+  const [rows = ''] = table.split('\n\n');
+  return rows
+    .split('\n')
+    .slice(2)
+    .map(row =>
+      row
+        .split('|')
+        .slice(1, -1)
+        .map(cell => cell.trim()),
+    );
+}
+
+describe('docs/explain.md', () => {
+  it('has the checks in their order', () => {
+    expect(rowsUnder('check').map(([name]) => name)).to.deep.equal(checkNames.map(name => `\`${name}\``));
+  });
+
+  it('has every reason but a fault of ours beside the checks', () => {
+    const reasons = rowsUnder('check').flatMap(([, , reason = '']) => reason.match(/\w+_\w+/g) ?? []);
+    const all = Object.keys(refusalAnswers).filter(reason => reason !== 'internal');
+    expect(new Set(reasons)).to.deep.equal(new Set(all));
+  });
+
+  it('has the options that --help tells', async () => {
+    const { stdout } = await runExplain(['--help']);
+    const told = Array.from(stdout.matchAll(/^ {2}(--[a-z-]+)/gm), ([, option]) => option);
+    const written = rowsUnder('option').map(([option = '']) => /--[a-z-]+/.exec(option)?.[0]);
+    expect(written).to.deep.equal(told);
+  });
+
+  it('has the exit codes that --help tells', async () => {
+    const { stdout } = await runExplain(['--help']);
+    const told = /^Exit code: (.*)\.$/m.exec(stdout)?.[1]?.split(', ');
+    expect(rowsUnder('exit code').map(([code, meaning]) => `${code} ${meaning}`)).to.deep.equal(told);
+  });
+});
