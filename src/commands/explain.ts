@@ -138,7 +138,7 @@ async function readInput(
 function toAuthorization(
   input: string,
 ): { readonly kind: 'authorization'; readonly value: string | undefined } | InputProblem {
-  const text = input.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
+  const text = input.trim();
   if (text === '') return { kind: 'authorization', value: undefined };
   // What Envoy never forwards in a header (RFC 9110 section 5.5); several lines are the usual case.
   if (/[^\t -~\x80-\xff]/.test(text)) {

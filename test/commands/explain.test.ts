@@ -360,6 +360,15 @@ describe('explain', () => {
       expect(stdout).to.contain('last refresh: timed out');
     });
 
+    it('are waited for longer than a request to the service would wait', async () => {
+      const slow = await startTestIssuer({ keys: [(await signingKey('k1')).publicJwk] });
+      slow.fault({ kind: 'slow', delayMs: 400 });
+      const file = writeFixture('explain-slow.json', serviceConfig(slow, fullConfig()));
+      const { code } = await runExplain(['--config', file, '--path', path], { input: await goodToken(slow.url) });
+      await slow.stop();
+      expect(code).to.equal(0);
+    });
+
     it('that are not usable are named on standard error', async () => {
       const issuer = await startTestIssuer({
         keys: [(await signingKey('k1')).publicJwk, { kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: 'weak' }],
@@ -480,9 +489,20 @@ describe('explain', () => {
     });
 
     it('escapes what a terminal could obey', async () => {
-      const line = { ...(await lineOf({})), method: `GET${controlSequence}2J`, requestId: 'a\u202eb' };
-      const { stdout } = await fromLog(JSON.stringify(line));
-      expect(stdout).to.contain('GET\\u{1b}[2J').and.to.contain('a\\u{202e}b').and.to.not.contain(controlSequence);
+      const line = {
+        ...(await lineOf({ key: { ...(await signingKey('forger')), kid: 'k1' } })),
+        requestId: 'a\u202eb',
+        method: `GET${controlSequence}2J`,
+        detail: `the signature${controlSequence}2J`,
+      };
+      for (const args of [[], ['--json']]) {
+        const { code, stdout } = await fromLog(JSON.stringify(line), ...args);
+        expect(code).to.equal(3);
+        expect(stdout).to.not.contain(controlSequence).and.to.not.contain('\u202e');
+      }
+      expect((await fromLog(JSON.stringify(line))).stdout)
+        .to.contain('GET\\u{1b}[2J')
+        .and.to.contain('a\\u{202e}b');
     });
 
     const strange: readonly (readonly [name: string, change: (line: string) => string])[] = [

@@ -1,7 +1,7 @@
 // `explain` and the service are asked the same: one answer, one check to blame, and the decision line says the same again.
 import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
-import { checkNames } from '../../src/explain/checks.ts';
+import { type CheckName, checkNames } from '../../src/explain/checks.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { base64url, type TokenParts } from '../support/token.ts';
 import {
@@ -252,6 +252,45 @@ const tokens: readonly Row[] = [
   },
 ];
 
+// What fails two checks that follow one another is answered by the first of them.
+const pairs: readonly (Omit<Row, 'name' | 'reason' | 'check'> & {
+  readonly first: CheckName;
+  readonly second: CheckName;
+})[] = [
+  { first: 'method', second: 'path', request: { method: 'get', path: '/a%41' } },
+  { first: 'path', second: 'authorization', request: { path: '/a%41' }, authorization: 'Bearer a,b' },
+  {
+    first: 'authorization',
+    second: 'account-places',
+    request: { headers: [['x-account-id', '']] },
+    authorization: 'Bearer a,b',
+  },
+  { first: 'account-places', second: 'route', request: { path: '/a', headers: [['x-account-id', '']] } },
+  { first: 'route', second: 'token-present', request: { path: '/a' }, authorization: '' },
+  { first: 'token-length', second: 'token-format', authorization: `Bearer ${'a'.repeat(4097)}` },
+  { first: 'token-format', second: 'issuer', token: () => ({ header: { crit: [] }, claims: { iss: 'x' } }) },
+  { first: 'issuer', second: 'algorithm', token: () => ({ header: { alg: 'none' }, claims: { iss: 'x' } }) },
+  { first: 'algorithm', second: 'token-type', token: () => ({ header: { alg: 'none', typ: 'x' } }) },
+  { first: 'token-type', second: 'key', token: () => ({ header: { typ: 'x', kid: 'nobody' } }) },
+  { first: 'key', second: 'signature', token: () => ({ header: { kid: 'nobody' }, signature: 'AAAA' }) },
+  { first: 'signature', second: 'audience', token: () => ({ signature: 'AAAA', claims: { aud: 'x' } }) },
+  { first: 'audience', second: 'binding', token: () => ({ claims: { aud: 'x', cnf: {} } }) },
+  { first: 'binding', second: 'claims', token: () => ({ claims: { cnf: {}, uid: 1 } }) },
+  { first: 'claims', second: 'times', token: () => ({ claims: { uid: 1, nbf: nowSeconds() + 900 } }) },
+  {
+    first: 'times',
+    second: 'expiry',
+    token: () => ({ claims: { iat: nowSeconds() - 90, exp: nowSeconds() - 900 } }),
+  },
+  {
+    first: 'expiry',
+    second: 'app',
+    token: () => ({ claims: { iat: nowSeconds() - 900, exp: nowSeconds() - 300, app: 'cli' } }),
+  },
+  { first: 'app', second: 'role', token: () => ({ claims: { app: 'cli', role: 'guest' } }) },
+  { first: 'role', second: 'account', token: () => ({ claims: { role: 'guest', acc: 'acct9' } }) },
+];
+
 const unavailable: Row = { name: 'an issuer without keys', reason: 'keys_unavailable', check: 'key' };
 
 describe('explain and the service', () => {
@@ -288,6 +327,19 @@ describe('explain and the service', () => {
     it(`answer ${row.name} with ${row.reason}, found at ${row.check}`, async () => {
       const bearer = async (): Promise<string> => `Bearer ${await lab.token(await row.token?.())}`;
       await expectSame(row, row.authorization ?? (await bearer()));
+    });
+  }
+
+  for (const row of pairs) {
+    it(`make the check ${row.first} before ${row.second}`, async () => {
+      const authorization = row.authorization ?? `Bearer ${await lab.token(await row.token?.())}`;
+      const { answer } = await lab.ask({ ...row.request, authorization });
+      const outcome = await lab.explain({ ...row.request, authorization }, '--json');
+      const { checks, ...explained } = explanationOf(outcome);
+      expect(explained).to.deep.equal(answer);
+      expect(failedCheck({ checks })).to.equal(row.first);
+      const at = checkNames.indexOf(row.first);
+      expect(checkNames[at + 1]).to.equal(row.second);
     });
   }
 
