@@ -1,4 +1,5 @@
 // Facts of a request → decision: the policy and the token verification of one configuration, joined. The server and `explain` share it.
+import { isDeepStrictEqual } from 'node:util';
 import { compileAccountParameters } from './authz/account-query.ts';
 import { admit, authorize, type Policy } from './authz/authorize.ts';
 import type { Decision } from './authz/decision.ts';
@@ -8,7 +9,7 @@ import { compileRoles } from './authz/role.ts';
 import { parseRouteTemplate } from './authz/route-template.ts';
 import type { Config, IssuerConfig } from './config/schema.ts';
 import type { KeyRing } from './keys/key-ring.ts';
-import { createVerifiedTokens } from './token/verified-tokens.ts';
+import { createVerifiedTokens, type VerifiedTokens } from './token/verified-tokens.ts';
 import {
   createTokenVerifier,
   type IssuerKey,
@@ -34,16 +35,50 @@ export interface Engine {
   cachedTokens(): number;
 }
 
+/** The tokens that were verified, and what they were verified by. */
+export interface TokenMemory {
+  readonly issuers: Config['issuers'];
+  readonly maxTokens: number;
+  readonly verifiedTokens: VerifiedTokens<IssuerKey>;
+}
+
+/**
+ * Goes on with the memory of the configuration before where all its issuers are still there and verify as they did. The keys need
+ * no comparison: a token is known only as long as the very key that verified it is in use.
+ */
+export function createTokenMemory({ issuers, cache }: Config, before?: TokenMemory): TokenMemory {
+  const { maxTokens } = cache;
+  const goesOn =
+    before?.maxTokens === maxTokens &&
+    before.issuers.every(known => issuers.some(issuer => verifiesAlike(issuer, known)));
+  return { issuers, maxTokens, verifiedTokens: goesOn ? before.verifiedTokens : createVerifiedTokens(maxTokens) };
+}
+
+// All that decides over a token but its key and what is judged again for each request, such as the times.
+function verifiesAlike(one: IssuerConfig, other: IssuerConfig): boolean {
+  const rulesOf = ({ issuer, audiences, claims, allowIntegerClaims, algorithms, tokenTypes }: IssuerConfig) => ({
+    issuer,
+    audiences,
+    claims,
+    allowIntegerClaims,
+    algorithms,
+    tokenTypes,
+  });
+  return isDeepStrictEqual(rulesOf(one), rulesOf(other));
+}
+
 export function createEngine(options: {
   readonly config: Config;
   /** By issuer; one for each issuer of the configuration. */
   readonly keyRings: ReadonlyMap<string, KeyRing>;
+  /** Made for this configuration; a new one if not given. */
+  readonly memory?: TokenMemory;
   /** Wall time in seconds since the epoch. */
   readonly now: () => number;
 }): Engine {
   const { config, keyRings, now } = options;
   const policy = toPolicy(config);
-  const verifiedTokens = createVerifiedTokens<IssuerKey>(config.cache.maxTokens);
+  const { verifiedTokens } = options.memory ?? createTokenMemory(config);
   const verifier = createTokenVerifier({
     issuers: new Map(config.issuers.map(issuer => [issuer.issuer, toTrustedIssuer(issuer, keyRings)])),
     times: config.token,

@@ -3,21 +3,29 @@
 import { parseListenAddress } from './address/listen-address.ts';
 import { createCheck } from './check.ts';
 import type { Config } from './config/schema.ts';
-import { loadTlsFiles } from './config/tls-files.ts';
-import { createEngine } from './engine.ts';
-import { createAnswers } from './envoy/answers.ts';
+import { loadTlsFiles, tlsFileKeys } from './config/tls-files.ts';
+import { type ConfigVerdict, refusedConfig } from './config/verdict.ts';
+import { createEngine, createTokenMemory, type Engine, type TokenMemory } from './engine.ts';
+import { type Answers, createAnswers } from './envoy/answers.ts';
 import { startGrpcServer } from './envoy/grpc-server.ts';
 import { createIdentityHeaders } from './envoy/identity-headers.ts';
 import type { TlsSource } from './envoy/tls-credentials.ts';
-import { createKeyRing, type KeyRing, type KeyRingObserver, type ProxySettings } from './keys/key-ring.ts';
+import { isKeyFileError, type KeyRingObserver, type ProxySettings } from './keys/key-ring.ts';
+import { createKeyRings } from './keys/key-rings.ts';
 import { startAdminServer } from './operations/admin-server.ts';
 import { createHealth } from './operations/health.ts';
 import { describeFault, type Logger, logCheck } from './operations/log.ts';
 import { createMetrics } from './operations/metrics.ts';
+import { createReloadRecord, type ReloadStatus } from './operations/reload-record.ts';
 
 export interface Service {
   /** Bound ports; `listen` is 0 for a Unix socket. */
   readonly ports: { readonly listen: number; readonly admin: number };
+  /** In effect now, but for the settings that need a restart. */
+  config(): Config;
+  /** A good configuration takes effect for the next call, a refused one changes nothing. One after the other; never rejects. */
+  reload(verdict: ConfigVerdict): Promise<void>;
+  reloadStatus(): ReloadStatus;
   /** Not ready at once, calls answered while they come, everything closed within `shutdown.graceSeconds`. */
   stop(): Promise<void>;
 }
@@ -29,13 +37,26 @@ export interface ServiceOptions {
   readonly proxy: ProxySettings;
 }
 
+/** All that one configuration decides over a call. */
+interface Generation {
+  readonly config: Config;
+  readonly memory: TokenMemory;
+  readonly engine: Engine;
+  readonly answers: Answers;
+}
+
 /** Rejects where a file of keys or of TLS is not usable or an address cannot be bound; nothing is left running then. */
-export async function startService({ config, version, logger, proxy }: ServiceOptions): Promise<Service> {
+export async function startService({ config: first, version, logger, proxy }: ServiceOptions): Promise<Service> {
+  const now = (): number => Date.now() / 1000;
   const health = createHealth();
   const metrics = createMetrics(version, {
-    keySets: () => [...keyRings.values()].map(ring => ring.status()),
-    cachedTokens: () => engine.cachedTokens(),
+    keySets: () => keyRings.inForce().map(ring => ring.status()),
+    cachedTokens: () => inForce.engine.cachedTokens(),
   });
+  const reloads = createReloadRecord({ logger, metrics, now });
+  const markReady = (): void => {
+    if (keyRings.inForce().some(ring => ring.status().state === 'usable')) health.markReady();
+  };
   const observer: KeyRingObserver = {
     onRefresh({ issuer, result, problem, keys, skipped }) {
       metrics.countKeyRefresh(issuer, result);
@@ -44,56 +65,103 @@ export async function startService({ config, version, logger, proxy }: ServiceOp
     },
     onUsable(issuer) {
       logger.info({ issuer }, 'keys usable');
-      health.markReady();
+      markReady();
     },
     onWarning: ({ issuer, problem }) => logger.warn({ issuer, problem }, 'keys'),
   };
-  const keyRings: ReadonlyMap<string, KeyRing> = new Map(
-    config.issuers.map(issuer => [issuer.issuer, createKeyRing({ issuer, keys: config.keys, observer, proxy })]),
-  );
-  const engine = createEngine({ config, keyRings, now: () => Date.now() / 1000 });
-  const answers = createAnswers({
-    identityHeaders: createIdentityHeaders(config.identityHeaders),
-    forward: config.token.forward,
-  });
-  const configuration = { engine, answers };
+  const keyRings = createKeyRings({ observer, proxy });
+
+  /** What is new runs beside what is in force. From `takeOver` on, which is one step for every call, it is in force. */
+  async function prepare(config: Config, before?: Generation) {
+    const prepared = await keyRings.prepare(config.issuers, config.keys);
+    try {
+      const memory = createTokenMemory(config, before?.memory);
+      const identityHeaders = createIdentityHeaders(config.identityHeaders);
+      const answers = createAnswers({ identityHeaders, forward: config.token.forward });
+      const engine = createEngine({ config, keyRings: prepared.rings, memory, now });
+      return { ...prepared, generation: { config, memory, engine, answers } };
+    } catch (error) {
+      await prepared.discard();
+      throw error;
+    }
+  }
+
+  const initial = await prepare(first);
+  let inForce: Generation = initial.generation;
+  initial.takeOver();
+  markReady();
+
+  let changes: Promise<void> = Promise.resolve();
+  async function change(verdict: ConfigVerdict): Promise<void> {
+    if (verdict.kind === 'refused') return reloads.refused(verdict);
+    const { config } = verdict;
+    const before = inForce.config;
+    try {
+      const next = await prepare(config, inForce);
+      if (health.isDraining()) return await next.discard();
+      inForce = next.generation;
+      next.takeOver();
+      logger.level = config.log.level;
+      markReady();
+      reloads.succeeded({ issuers: config.issuers.length, needsRestart: settingsThatNeedRestart(first, config) });
+    } catch (error) {
+      if (!isKeyFileError(error)) logger.error({ fault: describeFault(error) }, 'fault');
+      const problem = isKeyFileError(error) ? error.message : 'a fault, see the log line before this one';
+      reloads.refused(refusedConfig([problem]));
+    }
+    forgetIssuers(before, config);
+  }
+
+  // A refused configuration may have named an issuer too.
+  function forgetIssuers(...configs: readonly Config[]): void {
+    const known = new Set(inForce.config.issuers.map(({ issuer }) => issuer));
+    for (const { issuer } of configs.flatMap(({ issuers }) => issuers))
+      if (!known.has(issuer)) metrics.forgetIssuer(issuer);
+  }
+
   const check = createCheck({
-    current: () => configuration,
+    current: () => inForce,
     record(record) {
       metrics.countCheck(record);
-      logCheck(logger, config.log, record);
+      logCheck(logger, inForce.config.log, record);
     },
     onFault: error => logger.error({ fault: describeFault(error) }, 'fault'),
     monotonicNow: () => performance.now(),
   });
-  const stopKeyRings = (): Promise<unknown> => Promise.all(Array.from(keyRings.values(), ring => ring.stop()));
   const readiness = () => ({
     ready: health.isServing(),
     body: {
       ready: health.isServing(),
       draining: health.isDraining(),
-      issuers: [...keyRings.values()].map(ring => ring.status()),
+      issuers: keyRings.inForce().map(ring => ring.status()),
     },
   });
 
   try {
-    await Promise.all(Array.from(keyRings.values(), ring => ring.start()));
-    const admin = await startAdminServer(tcpAddress(config.admin), { readiness, metrics: metrics.page });
+    const admin = await startAdminServer(tcpAddress(first.admin), { readiness, metrics: metrics.page });
     try {
-      const address = parseListenAddress(config.listen);
+      const address = parseListenAddress(first.listen);
       if (address.kind === 'problem') throw new Error(address.problem);
       const grpc = await startGrpcServer({
         address,
-        tls: config.tls === undefined ? undefined : tlsSource(config.tls, logger),
+        tls: first.tls === undefined ? undefined : tlsSource(first.tls, logger),
         check,
         health: { Check: health.check, Watch: health.watch },
       });
+      reloads.started();
       return {
         ports: { listen: grpc.port, admin: admin.port },
+        config: () => inForce.config,
+        reload(verdict) {
+          changes = changes.then(() => change(verdict));
+          return changes;
+        },
+        reloadStatus: reloads.status,
         async stop() {
           health.drain();
-          await grpc.stop(config.shutdown.graceSeconds * 1000, health.endWatches);
-          await Promise.all([admin.stop(), stopKeyRings()]);
+          await grpc.stop(inForce.config.shutdown.graceSeconds * 1000, health.endWatches);
+          await Promise.all([admin.stop(), keyRings.stop()]);
+          await changes;
         },
       };
     } catch (error) {
@@ -101,9 +169,24 @@ export async function startService({ config, version, logger, proxy }: ServiceOp
       throw error;
     }
   } catch (error) {
-    await stopKeyRings();
+    await keyRings.stop();
     throw error;
   }
+}
+
+/** Bound or read once, when the process starts. */
+function settingsThatNeedRestart(started: Config, changed: Config): readonly string[] {
+  const settings = ({
+    listen,
+    admin,
+    tls,
+  }: Config): readonly (readonly [name: string, value: string | undefined])[] => [
+    ['listen', listen],
+    ['admin', admin],
+    ...tlsFileKeys.map(key => [`tls.${key}`, tls?.[key]] as const),
+  ];
+  const before = new Map(settings(started));
+  return settings(changed).flatMap(([name, value]) => (before.get(name) === value ? [] : [name]));
 }
 
 function tlsSource(tls: NonNullable<Config['tls']>, logger: Logger): TlsSource {

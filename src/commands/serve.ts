@@ -1,9 +1,12 @@
 // `serve`: runs the service until it is told to stop.
-import { formatProblems, loadConfig } from '../config/load.ts';
+import { type FileContent, loadBoundedFile } from '../config/bounded-file.ts';
+import { judgeInThread } from '../config/config-thread.ts';
+import { formatProblems, judgeConfig } from '../config/load.ts';
+import { type ConfigWatch, startConfigWatch } from '../config/watch.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
-import { createLogger, describeFault } from '../operations/log.ts';
+import { createLogger, describeFault, type Logger } from '../operations/log.ts';
 import { openLogDestination } from '../operations/log-destination.ts';
-import { startService } from '../service.ts';
+import { type Service, startService } from '../service.ts';
 import { version } from '../version.ts';
 import { type CommandIo, defaultConfigFile, parseOptions } from './command.ts';
 import { environmentProblem, proxyOf } from './environment.ts';
@@ -11,6 +14,9 @@ import { environmentProblem, proxyOf } from './environment.ts';
 const usage = `account-authz serve [--config FILE]
 
   --config FILE   the configuration, ${defaultConfigFile} if not given
+
+A change of the file takes effect within five seconds, on SIGHUP at once; a bad one is refused, and the old configuration stays.
+SIGTERM and SIGINT stop the service.
 
 Exit code: 0 after a clean stop, 1 bad configuration, 2 a fault or a port in use.
 `;
@@ -34,7 +40,8 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     io.stderr.write(`account-authz: ${unsafe}\n`);
     return 1;
   }
-  const loaded = await loadConfig(file);
+  const content = await loadBoundedFile(file);
+  const loaded = await judgeConfig(content, file);
   if (loaded.kind === 'misconfiguration') {
     io.stderr.write(formatProblems(file, loaded.problems));
     return 1;
@@ -44,15 +51,19 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   const logger = createLogger(config.log, destination);
   const stopAsked = untilSignal(['SIGTERM', 'SIGINT']);
   const died = untilFault();
+  const hangUps = createHangUps();
   try {
     const service = await startService({ config, version, logger, proxy: proxyOf(io.env) });
     logger.info({ version, listen: config.listen, admin: config.admin, ports: service.ports }, 'serving');
+    const watch = await watchFile(file, content, service, logger);
+    hangUps.call(watch.tellNow);
     const end = await Promise.race([stopAsked, died]);
     if (end.kind === 'fault') {
       logger.fatal({ fault: describeFault(end.error) }, 'fault');
       return 2;
     }
-    logger.info({ signal: end.signal, graceSeconds: config.shutdown.graceSeconds }, 'stopping');
+    logger.info({ signal: end.signal, graceSeconds: service.config().shutdown.graceSeconds }, 'stopping');
+    watch.stop();
     await service.stop();
     logger.info('stopped');
     return 0;
@@ -62,6 +73,30 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   } finally {
     destination.flushSync();
   }
+}
+
+function watchFile(file: string, known: FileContent, service: Service, logger: Logger): Promise<ConfigWatch> {
+  return startConfigWatch({
+    file,
+    known,
+    onContent: async content => service.reload(await judgeInThread(content, file)),
+    onProblem: problem => logger.warn({ problem }, 'configuration watch'),
+  });
+}
+
+/** Heard from now on, since the signal ends a process that does not listen; one that came before `call` is not lost. */
+function createHangUps(): { call(onHangUp: () => void): void } {
+  let heard = false;
+  let tell = (): void => {
+    heard = true;
+  };
+  process.on('SIGHUP', () => tell());
+  return {
+    call(onHangUp) {
+      tell = onHangUp;
+      if (heard) onHangUp();
+    },
+  };
 }
 
 function untilSignal(

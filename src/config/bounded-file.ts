@@ -9,10 +9,10 @@ export interface FileProblem {
   readonly problem: string;
 }
 
+export type FileContent = { readonly kind: 'bytes'; readonly bytes: Uint8Array } | FileProblem;
+
 /** At most 1 MiB, which is also the most that a ConfigMap or a Secret holds. */
-export async function loadBoundedFile(
-  file: string,
-): Promise<{ readonly kind: 'bytes'; readonly bytes: Uint8Array } | FileProblem> {
+export async function loadBoundedFile(file: string): Promise<FileContent> {
   try {
     const handle = await open(file, 'r');
     try {

@@ -1,7 +1,7 @@
 // A configuration file → the effective settings, or everything that is wrong with it and with the files it names.
 // Asks nothing of the network.
 import { dirname, resolve } from 'node:path';
-import { loadBoundedFile } from './bounded-file.ts';
+import { type FileContent, loadBoundedFile } from './bounded-file.ts';
 import { loadNamedFileProblems, resolveNamedFiles } from './named-files.ts';
 import { type Config, configSchema } from './schema.ts';
 import { toSchemaProblems } from './schema-problems.ts';
@@ -30,9 +30,14 @@ export interface LoadedConfig {
 }
 
 export async function loadConfig(file: string): Promise<LoadedConfig | Misconfiguration> {
-  const loaded = await loadBoundedFile(file);
-  if (loaded.kind === 'problem') return misconfiguration([{ place: '', line: 1, column: 1, message: loaded.problem }]);
-  const document = parseYamlDocument(loaded.bytes);
+  return judgeConfig(await loadBoundedFile(file), file);
+}
+
+/** The same for what was read from the file before. Reads the files that it names. */
+export async function judgeConfig(content: FileContent, file: string): Promise<LoadedConfig | Misconfiguration> {
+  if (content.kind === 'problem')
+    return misconfiguration([{ place: '', line: 1, column: 1, message: content.problem }]);
+  const document = parseYamlDocument(content.bytes);
   const problems = document.problems.map(({ path, position, message }) => ({
     place: toPlace(path),
     ...position,

@@ -47,6 +47,13 @@ export interface KeyRingStatus {
   readonly kids: readonly string[];
 }
 
+/** A key set in use, on its way from one ring to the next. */
+export interface HandedOverKeys {
+  readonly keys: ReadonlyMap<string, VerificationKey>;
+  /** Since the start of the fetch that confirmed it. */
+  readonly ageSeconds: number;
+}
+
 export interface KeyRing {
   readonly issuer: string;
   /** The key under this kid if it is usable now (set within maxAgeSeconds): synchronous, for the verified-token cache. */
@@ -54,6 +61,8 @@ export interface KeyRing {
   /** Synchronous whenever the answer is known now; a promise (at most 150 ms) only while an early refresh decides. Never rejects. */
   find(kid: string): KeyLookup | Promise<KeyLookup>;
   status(): KeyRingStatus;
+  /** The set in use, for a ring with other times at the same source; undefined where none is usable. */
+  handOver(): HandedOverKeys | undefined;
   /** Resolves once started and does not wait for the issuer; rejects only where a jwksFile is missing or broken, see isKeyFileError. */
   start(): Promise<void>;
   /** Aborts a fetch in flight and answers every waiting caller `unavailable`. Known keys stay findable until they are too old. */
@@ -81,6 +90,8 @@ export interface KeyRingOptions {
   readonly proxy?: ProxySettings;
   /** True: a seed is used and never written. */
   readonly seedReadOnly?: boolean;
+  /** What the ring before this one had from the same source. It goes on ageing, and takes the place of a seed. */
+  readonly handedOver?: HandedOverKeys | undefined;
   readonly monotonicNow?: () => number;
   readonly wallNow?: () => number;
   readonly random?: () => number;
@@ -95,7 +106,7 @@ const maxTimerMs = 2 ** 31 - 1;
 const keyFileErrorCode = 'ERR_KEY_FILE';
 
 /** True for the rejection of `start` over a jwksFile that is missing or broken: a misconfiguration, not a fault. */
-export function isKeyFileError(error: unknown): boolean {
+export function isKeyFileError(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && error.code === keyFileErrorCode;
 }
 
@@ -105,7 +116,7 @@ interface Waiting {
 }
 
 export function createKeyRing(options: KeyRingOptions): KeyRing {
-  const { keys: settings, proxy = {} } = options;
+  const { keys: settings, proxy = {}, handedOver } = options;
   const { monotonicNow = () => performance.now(), wallNow = Date.now, random = Math.random } = options;
   const { issuer, algorithms } = options.issuer;
   const source = createKeySource(options.issuer, settings.timeoutSeconds * 1000, proxy);
@@ -213,6 +224,11 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     if (state.confirmedMs === undefined) tell.seed(`seed not used: ${ageMs < 0 ? 'from the future' : 'too old'}`);
   }
 
+  async function takeFirstKeys(): Promise<void> {
+    if (handedOver === undefined) return loadSeed();
+    step({ kind: 'seeded', keys: handedOver.keys, ageMs: handedOver.ageSeconds * 1000 });
+  }
+
   function usableKeys(): number {
     return isUsable(state, monotonicNow()) ? state.keys.size : 0;
   }
@@ -255,9 +271,14 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
         kids: [...state.keys.keys()],
       };
     },
+    handOver() {
+      const nowMs = monotonicNow();
+      if (state.confirmedMs === undefined || !isUsable(state, nowMs)) return undefined;
+      return { keys: state.keys, ageSeconds: (nowMs - state.confirmedMs) / 1000 };
+    },
     async start() {
       if (state.phase !== 'new') return;
-      await loadSeed();
+      await takeFirstKeys();
       // Nothing to do for it: stopped while the seed was read.
       if (step({ kind: 'started' }).length === 0) return;
       unwatch = source.watch(() => step({ kind: 'changed' }), tell.watch);

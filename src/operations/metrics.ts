@@ -11,9 +11,15 @@ export interface MetricsSources {
 export interface Metrics {
   countCheck(record: CheckRecord): void;
   countKeyRefresh(issuer: string, result: 'success' | 'failure'): void;
+  /** The issuer is not configured any more: its series end. */
+  forgetIssuer(issuer: string): void;
+  countReload(result: 'success' | 'failure'): void;
+  /** A configuration has taken effect: at the start, or by a reload. */
+  markLoaded(atSeconds: number): void;
   page(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
+const results = ['success', 'failure'] as const;
 const decisionBuckets = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
 
 export function createMetrics(version: string, sources: MetricsSources): Metrics {
@@ -43,6 +49,19 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
     name: 'account_authz_token_cache_total',
     help: 'Look-ups in the cache of verified tokens, by result.',
     labelNames: ['result'],
+    registers,
+  });
+  const reloads = new Counter({
+    name: 'account_authz_config_reloads_total',
+    help: 'Changed configurations that took effect (success) or were refused (failure). The start is not counted.',
+    labelNames: ['result'],
+    registers,
+  });
+  // There from the start, so that the first one is seen as an increase.
+  for (const result of results) reloads.inc({ result }, 0);
+  const loadedAt = new Gauge({
+    name: 'account_authz_config_last_reload_timestamp_seconds',
+    help: 'When the configuration in effect was loaded: at the start or by the last successful reload.',
     registers,
   });
   new Gauge({
@@ -89,6 +108,15 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
     },
     countKeyRefresh(issuer, result) {
       refreshes.inc({ issuer, result });
+    },
+    forgetIssuer(issuer) {
+      for (const result of results) refreshes.remove({ issuer, result });
+    },
+    countReload(result) {
+      reloads.inc({ result });
+    },
+    markLoaded(atSeconds) {
+      loadedAt.set(atSeconds);
     },
     async page() {
       return { contentType: registry.contentType, text: await registry.metrics() };

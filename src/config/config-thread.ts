@@ -1,0 +1,54 @@
+// Judges a changed configuration while the service runs: in a thread of its own, bounded in memory and time, because reading a
+// megabyte of hostile YAML takes many seconds and a gigabyte, and the calls of that time would wait or the process would end.
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import type { FileContent } from './bounded-file.ts';
+import { judgeConfig } from './load.ts';
+import { type ConfigVerdict, refusedConfig, toVerdict } from './verdict.ts';
+
+const maxHeapMegabytes = 64;
+const maxSeconds = 10;
+
+// Beside this file, under the name that it has there: .ts in the sources, .js once built.
+const entry = new URL(`./config-thread-entry${extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+
+/** Never rejects: what the thread cannot bear is refused. */
+export async function judgeInThread(content: FileContent, file: string): Promise<ConfigVerdict> {
+  if (content.kind === 'problem') return toVerdict(file, await judgeConfig(content, file));
+  const refused = (problem: string): ConfigVerdict => refusedConfig([`${file}: ${problem}`]);
+  // The bytes alone: they may be a view of a larger buffer, which would be copied whole.
+  const workerData: ThreadTask = { bytes: Uint8Array.from(content.bytes), file };
+  return new Promise(resolve => {
+    const worker = new Worker(entry, {
+      workerData,
+      resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes, maxYoungGenerationSizeMb: 8 },
+    });
+    const end = (verdict: ConfigVerdict): void => {
+      clearTimeout(timer);
+      resolve(verdict);
+      worker.terminate();
+    };
+    const timer = setTimeout(
+      () => end(refused(`the file takes longer than ${maxSeconds} s to be read`)),
+      maxSeconds * 1000,
+    );
+    timer.unref();
+    worker.unref();
+    worker.on('message', end);
+    worker.on('error', error => end(refused(problemOf(error))));
+    worker.on('exit', () => end(refused('the thread that reads the file ended without an answer')));
+  });
+}
+
+export interface ThreadTask {
+  readonly bytes: Uint8Array;
+  readonly file: string;
+}
+
+function problemOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code';
+  return code === 'ERR_WORKER_OUT_OF_MEMORY'
+    ? `the file takes more than ${maxHeapMegabytes} MB of memory to be read`
+    : `the file cannot be judged (${code})`;
+}

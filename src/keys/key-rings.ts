@@ -1,0 +1,152 @@
+// The key rings of all issuers across changes of the configuration: which go on, which hand their set over, which are new. What is
+// new is started beside what is in force; nothing of it shows until it takes over.
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createKeyRing, type KeyRing, type KeyRingObserver, type KeySettings, type ProxySettings } from './key-ring.ts';
+import type { IssuerKeySettings } from './key-source.ts';
+
+export interface KeyRings {
+  /** Those in force, in the order of the configuration. */
+  inForce(): readonly KeyRing[];
+  /**
+   * Starts the rings that these settings need beside those in force. Waits for no issuer, but a moment for those whose ring in use
+   * is to be replaced without its keys. Rejects, leaving nothing behind, where a jwksFile is missing or broken, see isKeyFileError.
+   */
+  prepare(issuers: readonly IssuerKeySettings[], keys: KeySettings): Promise<PreparedKeyRings>;
+  /** For good, also what is being prepared. */
+  stop(): Promise<void>;
+}
+
+export interface PreparedKeyRings {
+  /** By issuer. */
+  readonly rings: ReadonlyMap<string, KeyRing>;
+  /** From now on in force; the rings that have no part in it are stopped. */
+  takeOver(): void;
+  /** Stops what was started. */
+  discard(): Promise<void>;
+}
+
+interface HeldRing {
+  readonly ring: KeyRing;
+  /** What the keys depend on: where they come from, and which of them are taken. */
+  readonly source: string;
+  /** When they are fetched and how long they last. */
+  readonly times: string;
+}
+
+// Long enough for most fetches, and short within the five seconds that a change may take.
+const usualHeadStartMs = 1000;
+
+export function createKeyRings(options: {
+  readonly observer: KeyRingObserver;
+  readonly proxy: ProxySettings;
+  readonly headStartMs?: number;
+}): KeyRings {
+  const { observer, proxy, headStartMs = usualHeadStartMs } = options;
+  const running = new Set<KeyRing>();
+  let held: ReadonlyMap<string, HeldRing> = new Map();
+  let isStopped = false;
+
+  async function stopRing(ring: KeyRing): Promise<void> {
+    await ring.stop();
+    running.delete(ring);
+  }
+
+  async function prepare(issuers: readonly IssuerKeySettings[], keys: KeySettings): Promise<PreparedKeyRings> {
+    const sources = await Promise.all(issuers.map(sourceOf));
+    const times = JSON.stringify(keys);
+    const added: KeyRing[] = [];
+    const missed: Promise<void>[] = [];
+    const next = new Map<string, HeldRing>();
+    for (const [i, issuer] of issuers.entries()) {
+      const source = sources[i] ?? '';
+      const before = held.get(issuer.issuer);
+      if (before?.source === source && before.times === times) {
+        next.set(issuer.issuer, before);
+        continue;
+      }
+      const handedOver = before?.source === source ? before.ring.handOver() : undefined;
+      const first = createSignal();
+      const ring = createKeyRing({ issuer, keys, proxy, handedOver, observer: withFirstRefresh(observer, first.set) });
+      added.push(ring);
+      next.set(issuer.issuer, { ring, source, times });
+      if (handedOver === undefined && before?.ring.status().state === 'usable') missed.push(first.isSet);
+    }
+    const discard = async (): Promise<void> => {
+      await Promise.all(added.map(stopRing));
+    };
+    try {
+      for (const ring of added) running.add(ring);
+      await Promise.all(added.map(ring => ring.start()));
+    } catch (error) {
+      await discard();
+      throw error;
+    }
+    await withinMs(headStartMs, missed);
+    // The stop has seen to those that it knew of.
+    if (isStopped) await discard();
+    return {
+      rings: new Map(Array.from(next, ([issuer, { ring }]) => [issuer, ring])),
+      takeOver() {
+        const before = held;
+        held = next;
+        const kept = new Set(Array.from(next.values(), ({ ring }) => ring));
+        for (const { ring } of before.values()) if (!kept.has(ring)) void stopRing(ring);
+      },
+      discard,
+    };
+  }
+
+  return {
+    inForce: () => Array.from(held.values(), ({ ring }) => ring),
+    prepare,
+    async stop() {
+      isStopped = true;
+      await Promise.all(Array.from(running, stopRing));
+    },
+  };
+}
+
+/** The settings, and the text of the CA file: another authority may name other keys. */
+async function sourceOf(issuer: IssuerKeySettings): Promise<string> {
+  const { jwksUrl, discoveryUrl, jwksFile, algorithms, caFile } = issuer;
+  const ca = caFile === undefined ? undefined : await digestOf(caFile);
+  return JSON.stringify([jwksUrl, discoveryUrl, jwksFile, algorithms.toSorted(), caFile, ca]);
+}
+
+async function digestOf(file: string): Promise<string> {
+  try {
+    return createHash('sha256')
+      .update(await readFile(file))
+      .digest('hex');
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? String(error.code) : 'no code';
+  }
+}
+
+function withFirstRefresh(observer: KeyRingObserver, first: () => void): KeyRingObserver {
+  return {
+    ...observer,
+    onRefresh(event) {
+      first();
+      observer.onRefresh(event);
+    },
+  };
+}
+
+function createSignal(): { readonly isSet: Promise<void>; readonly set: () => void } {
+  let set: () => void = () => undefined;
+  const isSet = new Promise<void>(resolve => {
+    set = resolve;
+  });
+  return { isSet, set };
+}
+
+async function withinMs(limitMs: number, waited: readonly Promise<void>[]): Promise<void> {
+  if (waited.length === 0) return;
+  const timer = new AbortController();
+  const late = delay(limitMs, undefined, { signal: timer.signal, ref: false }).catch(() => undefined);
+  await Promise.race([late, Promise.all(waited)]);
+  timer.abort();
+}

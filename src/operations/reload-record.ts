@@ -1,0 +1,50 @@
+// What became of the changes of the configuration: their log lines, their metrics, and the last of them for people to see.
+import type { Logger } from './log.ts';
+import type { Metrics } from './metrics.ts';
+
+export interface ReloadStatus {
+  /** Undefined until the first change. */
+  readonly lastResult: 'success' | 'failure' | undefined;
+  /** When that was, in seconds since the epoch. */
+  readonly lastAtSeconds: number | undefined;
+  /** How many problems the last change had; 0 after a success. */
+  readonly problems: number;
+  /** Settings of the file that are not in effect until the process is started again. */
+  readonly needsRestart: readonly string[];
+}
+
+export interface ReloadRecord {
+  /** The configuration of the start is in effect. */
+  started(): void;
+  succeeded(change: { readonly issuers: number; readonly needsRestart: readonly string[] }): void;
+  /** `count` is how many problems there are; the first ones are listed. */
+  refused(change: { readonly problems: readonly string[]; readonly count: number }): void;
+  status(): ReloadStatus;
+}
+
+export function createReloadRecord(options: {
+  readonly logger: Logger;
+  readonly metrics: Pick<Metrics, 'countReload' | 'markLoaded'>;
+  /** Wall time in seconds since the epoch. */
+  readonly now: () => number;
+}): ReloadRecord {
+  const { logger, metrics, now } = options;
+  let status: ReloadStatus = { lastResult: undefined, lastAtSeconds: undefined, problems: 0, needsRestart: [] };
+  return {
+    started: () => metrics.markLoaded(now()),
+    succeeded({ issuers, needsRestart }) {
+      const lastAtSeconds = now();
+      status = { lastResult: 'success', lastAtSeconds, problems: 0, needsRestart };
+      metrics.countReload('success');
+      metrics.markLoaded(lastAtSeconds);
+      logger.info({ issuers }, 'configuration reloaded');
+      if (needsRestart.length > 0) logger.warn({ settings: needsRestart }, 'changed settings need a restart');
+    },
+    refused({ problems, count }) {
+      status = { ...status, lastResult: 'failure', lastAtSeconds: now(), problems: count };
+      metrics.countReload('failure');
+      logger.error({ problems, count }, 'configuration refused, the old one stays in effect');
+    },
+    status: () => status,
+  };
+}
