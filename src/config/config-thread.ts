@@ -1,7 +1,5 @@
 // Judges a changed configuration while the service runs: in a thread of its own, bounded in memory and time, because reading a
 // megabyte of hostile YAML takes many seconds and a gigabyte, and the calls of that time would wait or the process would end.
-import { extname } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { FileContent } from './bounded-file.ts';
 import { judgeConfig } from './load.ts';
@@ -10,11 +8,15 @@ import { type ConfigVerdict, refusedConfig, toVerdict } from './verdict.ts';
 const maxHeapMegabytes = 64;
 const maxSeconds = 10;
 
-// Beside this file, under the name that it has there: .ts in the sources, .js once built.
-const entry = new URL(`./config-thread-entry${extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+// As it is built: a thread does not take sources.
+const builtEntry = new URL('./config-thread-entry.js', import.meta.url);
 
 /** Never rejects: what the thread cannot bear is refused. */
-export async function judgeInThread(content: FileContent, file: string): Promise<ConfigVerdict> {
+export async function judgeInThread(
+  content: FileContent,
+  file: string,
+  entry: URL = builtEntry,
+): Promise<ConfigVerdict> {
   if (content.kind === 'problem') return toVerdict(file, await judgeConfig(content, file));
   const refused = (problem: string): ConfigVerdict => refusedConfig([`${file}: ${problem}`]);
   // The bytes alone: they may be a view of a larger buffer, which would be copied whole.

@@ -1,0 +1,84 @@
+// A changed configuration judged beside the running service: the same verdict as in line, and no text that blocks or kills it.
+import { access, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { judgeInThread } from '../../src/config/config-thread.ts';
+import { formatProblems, loadConfig } from '../../src/config/load.ts';
+import { fixtureFolder, smallestConfig, writeFixture } from './config-file.ts';
+
+const entry = new URL('../../dist/config/config-thread-entry.js', import.meta.url);
+
+function judge(content: string, file = join(fixtureFolder(), 'config.yaml')) {
+  return judgeInThread({ kind: 'bytes', bytes: Buffer.from(content) }, file, entry);
+}
+
+const megabyte = 1024 * 1024;
+const fill = (unit: string, head = ''): string => head + unit.repeat((megabyte - head.length) / unit.length);
+
+describe('configuration thread', () => {
+  before(() =>
+    access(entry).catch(cause => {
+      throw new Error('dist/ is missing: npm run build makes it', { cause });
+    }),
+  );
+
+  it('gives the settings that loadConfig gives, files named relative to the file included', async () => {
+    await writeFile(join(fixtureFolder(), 'keys.json'), '{"keys":[]}');
+    const [issuer] = smallestConfig().issuers;
+    const content = JSON.stringify({
+      ...smallestConfig(),
+      issuers: [{ issuer: issuer?.issuer, audiences: issuer?.audiences, jwksFile: 'keys.json' }],
+    });
+    const file = writeFixture('thread.yaml', content);
+    expect(await judge(content, file)).to.deep.equal(await loadConfig(file));
+  });
+
+  it('judges the bytes that it is given, not the file', async () => {
+    const file = writeFixture('thread-other.yaml', 'broken: [');
+    expect(await judge(JSON.stringify(smallestConfig()), file)).to.have.property('kind', 'config');
+  });
+
+  it('gives the problems as check-config prints them', async () => {
+    const file = writeFixture('thread-bad.yaml', { ...smallestConfig(), apps: [], colour: 'red' });
+    const loaded = await loadConfig(file);
+    const printed = loaded.kind === 'config' ? '' : formatProblems(file, loaded.problems);
+    const verdict = await judge(JSON.stringify({ ...smallestConfig(), apps: [], colour: 'red' }), file);
+    expect(verdict).to.deep.equal({ kind: 'refused', problems: printed.trimEnd().split('\n'), count: 2 });
+  });
+
+  it('says why a file that was not read is refused', async () => {
+    const verdict = await judgeInThread({ kind: 'problem', problem: 'the file does not exist' }, '/x/config.yaml');
+    expect(verdict).to.deep.equal({
+      kind: 'refused',
+      problems: ['/x/config.yaml:1:1: the file does not exist'],
+      count: 1,
+    });
+  });
+
+  it('gives twenty problems at most, of three hundred characters at most, and how many there are', async () => {
+    const keys = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`${i} ${'k'.repeat(100)}`, 1]));
+    const verdict = await judge(JSON.stringify({ ...smallestConfig(), ...keys }), join('/', 'd'.repeat(400)));
+    expect(verdict).to.include({ kind: 'refused', count: 50 });
+    const problems = 'problems' in verdict ? verdict.problems : [];
+    expect(problems).to.have.lengthOf(20);
+    for (const problem of problems) expect(problem.length).to.be.at.most(301);
+  });
+
+  const hostile: readonly (readonly [name: string, content: string])[] = [
+    ['commas without items', fill(',', '[')],
+    ['issuers with nothing in them', fill('- {}\n', 'issuers:\n')],
+  ];
+  for (const [name, content] of hostile) {
+    it(`refuses a megabyte of ${name} within its memory, and the event loop goes on meanwhile`, async () => {
+      let turns = 0;
+      const turning = setInterval(() => {
+        turns += 1;
+      }, 1);
+      const verdict = await judge(content);
+      clearInterval(turning);
+      expect(verdict).to.deep.include({ kind: 'refused', count: 1 });
+      expect(JSON.stringify(verdict)).to.contain('takes more than 64 MB of memory');
+      expect(turns).to.be.above(20);
+    });
+  }
+});
