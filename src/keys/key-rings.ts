@@ -46,6 +46,7 @@ export function createKeyRings(options: {
   const { observer, proxy, headStartMs = usualHeadStartMs } = options;
   const running = new Set<KeyRing>();
   let held: ReadonlyMap<string, HeldRing> = new Map();
+  const stopping = createSignal();
   let isStopped = false;
 
   async function stopRing(ring: KeyRing): Promise<void> {
@@ -83,7 +84,7 @@ export function createKeyRings(options: {
       await discard();
       throw error;
     }
-    await withinMs(headStartMs, missed);
+    await Promise.race([withinMs(headStartMs, missed), stopping.isSet]);
     // The stop has seen to those that it knew of.
     if (isStopped) await discard();
     return {
@@ -103,6 +104,7 @@ export function createKeyRings(options: {
     prepare,
     async stop() {
       isStopped = true;
+      stopping.set();
       await Promise.all(Array.from(running, stopRing));
     },
   };

@@ -1,0 +1,217 @@
+// The key rings across changes of the configuration: which ring goes on, what one hands to the next, and what is left behind.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { KeyRing, KeySettings } from '../../src/keys/key-ring.ts';
+import { createKeyRings, type KeyRings, type PreparedKeyRings } from '../../src/keys/key-rings.ts';
+import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
+import { until } from '../support/service.ts';
+import { signingKey } from '../support/signing-key.ts';
+import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { testCertificate } from './test-certificate.ts';
+
+const times: KeySettings = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3 };
+const name = 'https://issuer.test';
+
+describe('key rings', () => {
+  const ends: (() => Promise<unknown>)[] = [];
+  let rings: KeyRings;
+  let issuer: TestIssuer;
+  let folder: string;
+  let caFile: string;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'account-authz-rings-'));
+    caFile = join(folder, 'ca.pem');
+    await writeFile(caFile, testCertificate({ name: 'one', isAuthority: true }).cert);
+    issuer = await startIssuer();
+    rings = startRings();
+  });
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+    await rm(folder, { recursive: true });
+  });
+
+  async function startIssuer(kid = 'k1'): Promise<TestIssuer> {
+    const started = await startTestIssuer({ keys: [(await signingKey(kid)).publicJwk] });
+    ends.push(() => started.stop());
+    return started;
+  }
+
+  function startRings(headStartMs = 1000): KeyRings {
+    const observer = { onRefresh: () => undefined, onUsable: () => undefined, onWarning: () => undefined };
+    const made = createKeyRings({ observer, proxy: {}, headStartMs });
+    ends.push(() => made.stop());
+    return made;
+  }
+
+  const settings = (changes: Partial<IssuerKeySettings> = {}): IssuerKeySettings => ({
+    issuer: name,
+    algorithms: ['ES256', 'RS256'],
+    jwksUrl: issuer.jwksUrl,
+    ...changes,
+  });
+
+  function ringOf(prepared: PreparedKeyRings): KeyRing {
+    const ring = prepared.rings.get(name);
+    if (ring === undefined) throw new Error('no ring');
+    return ring;
+  }
+
+  async function takeOver(issuers: readonly IssuerKeySettings[], keys = times): Promise<KeyRing> {
+    const prepared = await rings.prepare(issuers, keys);
+    prepared.takeOver();
+    return ringOf(prepared);
+  }
+
+  const isUsable = (ring: KeyRing) => (): boolean => ring.status().state === 'usable';
+
+  /** In force, with its keys. */
+  async function usable(changes: Partial<IssuerKeySettings> = {}): Promise<KeyRing> {
+    const ring = await takeOver([settings(changes)]);
+    await until(isUsable(ring));
+    return ring;
+  }
+
+  it('shows nothing of what is prepared until it takes over', async () => {
+    const prepared = await rings.prepare([settings()], times);
+    expect(rings.inForce()).to.deep.equal([]);
+    prepared.takeOver();
+    expect(rings.inForce()).to.deep.equal([ringOf(prepared)]);
+  });
+
+  describe('of an issuer whose settings are the same', () => {
+    const rows: readonly (readonly [string, () => Partial<IssuerKeySettings>])[] = [
+      ['all', () => ({})],
+      ['but for the order of algorithms', () => ({ algorithms: ['RS256', 'ES256'] })],
+    ];
+    for (const [what, changes] of rows) {
+      it(`go on (${what})`, async () => {
+        const ring = await usable({ caFile });
+        expect(await takeOver([settings({ caFile, ...changes() })])).to.equal(ring);
+        expect(issuer.requests()).to.have.lengthOf(1);
+        expect(ring.find('k1')).to.have.property('kind', 'key');
+      });
+    }
+  });
+
+  describe('of an issuer with other times', () => {
+    it('take over the keys, the very same, and their age', async () => {
+      const ring = await usable();
+      await issuer.stop();
+      const next = await takeOver([settings()], { ...times, refreshSeconds: 100 });
+      expect(next).to.not.equal(ring);
+      expect(next.current('k1')).to.equal(ring.current('k1')).and.not.equal(undefined);
+      const [before, after] = [ring.status().ageSeconds ?? 0, next.status().ageSeconds ?? 0];
+      expect(Math.abs(before - after)).to.be.below(0.01);
+    });
+
+    it('do not take over keys that are too old for them', async () => {
+      const ring = await usable();
+      await issuer.stop();
+      await until(() => (ring.status().ageSeconds ?? 0) > 1);
+      const next = await takeOver([settings()], { ...times, refreshSeconds: 1, cooldownSeconds: 1, maxAgeSeconds: 1 });
+      expect(next.current('k1')).to.equal(undefined);
+    });
+
+    it('let a key go that the issuer has not any more', async () => {
+      await usable();
+      issuer.publish([(await signingKey('k2')).publicJwk]);
+      const next = await takeOver([settings()], { ...times, refreshSeconds: 100 });
+      await until(() => next.current('k2') !== undefined);
+      expect(next.current('k1')).to.equal(undefined);
+    });
+  });
+
+  describe('of an issuer with another source', () => {
+    const changes: readonly (readonly [name: string, change: () => Promise<Partial<IssuerKeySettings>>])[] = [
+      ['another jwksUrl', async () => ({ jwksUrl: `${issuer.jwksUrl}?other` })],
+      ['discoveryUrl in place of jwksUrl', async () => ({ jwksUrl: undefined, discoveryUrl: issuer.discoveryUrl })],
+      ['other algorithms', async () => ({ algorithms: ['ES256'] })],
+      ['no caFile', async () => ({ caFile: undefined })],
+      [
+        'other content of caFile',
+        async () => {
+          await writeFile(caFile, testCertificate({ name: 'two', isAuthority: true }).cert);
+          return {};
+        },
+      ],
+    ];
+    for (const [what, change] of changes) {
+      it(`start without keys (${what})`, async () => {
+        rings = startRings(0);
+        await usable({ caFile });
+        await issuer.stop();
+        const next = await takeOver([settings({ caFile, ...(await change()) })]);
+        expect(next.current('k1')).to.equal(undefined);
+      });
+    }
+
+    it('have a head start, so that they have their keys when they take over', async () => {
+      await usable();
+      const other = await startIssuer();
+      other.fault({ kind: 'slow', delayMs: 100 });
+      const next = await takeOver([settings({ jwksUrl: other.jwksUrl })]);
+      expect(next.current('k1')).to.not.equal(undefined);
+    });
+
+    it('take over without keys where the source hangs', async () => {
+      rings = startRings(50);
+      await usable();
+      const other = await startIssuer();
+      other.fault({ kind: 'hang' });
+      const next = await takeOver([settings({ jwksUrl: other.jwksUrl })], { ...times, timeoutSeconds: 1000 });
+      expect(next.status().state).to.equal('loading');
+    });
+
+    it('wait for nothing where no keys are lost', async () => {
+      rings = startRings(3_600_000);
+      const other = await startIssuer();
+      issuer.fault({ kind: 'hang' });
+      other.fault({ kind: 'hang' });
+      const slow = { ...times, timeoutSeconds: 1000 };
+      await takeOver([settings()], slow);
+      const added = settings({ issuer: 'https://added.test', jwksUrl: other.jwksUrl });
+      const next = await takeOver([settings({ jwksUrl: other.jwksUrl }), added], slow);
+      expect(next.status().state).to.equal('loading');
+    });
+  });
+
+  it('answer who waits for a key of an issuer that leaves', async () => {
+    const ring = await takeOver([settings()]);
+    await until(isUsable(ring));
+    issuer.fault({ kind: 'hang' });
+    const next = await takeOver([settings()], { ...times, timeoutSeconds: 1000 });
+    const waiting = next.find('unknown');
+    expect(waiting).to.be.a('promise');
+    (await rings.prepare([], times)).takeOver();
+    expect(await waiting).to.deep.equal({ kind: 'unavailable', detail: 'stopped' });
+    await until(() => issuer.connections() === 0);
+    expect(rings.inForce()).to.deep.equal([]);
+  });
+
+  it('leave nothing behind where a jwksFile cannot be used', async () => {
+    const ring = await usable();
+    const other = await startIssuer();
+    other.fault({ kind: 'hang' });
+    const file = settings({ issuer: 'https://file.test', jwksUrl: undefined, jwksFile: join(folder, 'none.json') });
+    const refused = await rings.prepare([settings({ jwksUrl: other.jwksUrl }), file], times).catch(error => error);
+    expect(refused).to.have.property('message', `jwksFile of https://file.test: no such file: ${file.jwksFile}`);
+    await until(() => other.connections() === 0);
+    expect(rings.inForce()).to.deep.equal([ring]);
+    expect(isUsable(ring)()).to.equal(true);
+  });
+
+  it('stop with what is prepared', async () => {
+    rings = startRings(3_600_000);
+    await usable();
+    const other = await startIssuer();
+    other.fault({ kind: 'hang' });
+    const preparing = rings.prepare([settings({ jwksUrl: other.jwksUrl })], { ...times, timeoutSeconds: 1000 });
+    await until(() => other.connections() === 1);
+    await rings.stop();
+    await until(() => other.connections() === 0);
+    (await preparing).takeOver();
+  });
+});
