@@ -24,6 +24,7 @@ export async function bearer(claims: Readonly<Record<string, unknown>> = {}): Pr
 }
 
 export interface Lab {
+  readonly jwksUrl: string;
   readonly service: ServiceProcess;
   readonly upstream: RecordingUpstream;
   stop(): Promise<void>;
@@ -37,6 +38,7 @@ export async function startLab(config: Readonly<Record<string, unknown>> = {}): 
   try {
     const service = await startServiceProcess({ ...configuration(authentication.jwksUrl), ...config });
     return {
+      jwksUrl: authentication.jwksUrl,
       service,
       upstream,
       async stop() {

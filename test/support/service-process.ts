@@ -1,7 +1,7 @@
 // The built product as a process of its own, as an operator runs it: `node dist/main.js serve --config FILE`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { access, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,6 +20,10 @@ export interface ServiceProcess {
   log(): readonly LogLine[];
   /** The line of one check, waited for. */
   logLine(requestId: string): Promise<LogLine>;
+  /** Puts another configuration, or a text, in the place of the file, as a whole. */
+  configure(config: Readonly<Record<string, unknown>> | string): Promise<void>;
+  /** SIGHUP. */
+  hangUp(): void;
   /** Everything written to standard error. */
   errorLog(): string;
   /** SIGTERM; the exit code. */
@@ -39,19 +43,21 @@ export interface ServiceProcessOptions {
   readonly ready?: boolean;
   /** Options of Node itself, such as a module to import first. */
   readonly nodeOptions?: readonly string[];
+  /** A file that is there, in place of one that is written. */
+  readonly file?: string;
 }
 
 /** Writes the configuration to a file and runs the product with it; ports may be 0. */
 export async function startServiceProcess(
   config: Readonly<Record<string, unknown>>,
-  { ready = true, nodeOptions = [] }: ServiceProcessOptions = {},
+  { ready = true, nodeOptions = [], file: given }: ServiceProcessOptions = {},
 ): Promise<ServiceProcess> {
   await access(main).catch(cause => {
     throw new Error('dist/main.js is missing: npm run build makes it', { cause });
   });
   const directory = await mkdtemp(join(tmpdir(), 'account-authz-'));
-  const file = join(directory, 'config.yaml');
-  await writeFile(file, stringify(config));
+  const file = given ?? join(directory, 'config.yaml');
+  if (given === undefined) await writeFile(file, stringify(config));
   const child = spawn(process.execPath, [...nodeOptions, main, 'serve', '--config', file], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -102,6 +108,11 @@ export async function startServiceProcess(
     adminPort: ports.admin,
     log: () => lines,
     logLine: requestId => line(each => each.requestId === requestId),
+    async configure(changed) {
+      await writeFile(`${file}.new`, typeof changed === 'string' ? changed : stringify(changed));
+      await rename(`${file}.new`, file);
+    },
+    hangUp: () => process.kill(child.pid ?? 0, 'SIGHUP'),
     errorLog: () => errors,
     stop() {
       child.ref();

@@ -1,0 +1,175 @@
+// The built product with a configuration that changes: by the file, as Kubernetes swaps it, by SIGHUP, and under load through a real Envoy.
+import { expect } from 'chai';
+import { stringify } from 'yaml';
+import { checkRequest } from '../support/check-request.ts';
+import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { exchange, requestBytes } from '../support/raw-http.ts';
+import { mountSecret } from '../support/secret-mount.ts';
+import { connect, type GrpcClient, until } from '../support/service.ts';
+import { type LogLine, type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
+import type { TestIssuer } from '../support/test-issuer.ts';
+import { bearer, configuration, installEnvoys, type Lab, reasonOf, startIssuer, startLab } from './lab.ts';
+
+const path = '/api/subscriptions/accounts/acct1';
+const reloaded = 'configuration reloaded';
+const refused = 'configuration refused, the old one stays in effect';
+
+function lines(service: ServiceProcess, ...messages: readonly string[]): readonly LogLine[] {
+  return service.log().filter(({ msg }) => messages.includes(String(msg)));
+}
+
+describe('reload of the built product', () => {
+  let issuer: TestIssuer;
+  let service: ServiceProcess;
+  let client: GrpcClient;
+  let authorization: string;
+
+  before(async () => {
+    issuer = await startIssuer();
+    authorization = await bearer();
+  });
+  after(() => issuer.stop());
+  afterEach(async () => {
+    client.close();
+    await service.kill();
+  });
+
+  const config = (changes: Readonly<Record<string, unknown>> = {}) => ({
+    ...configuration(issuer.jwksUrl),
+    ...changes,
+  });
+  const start = async (...parameters: Parameters<typeof startServiceProcess>): Promise<void> => {
+    service = await startServiceProcess(...parameters);
+    client = connect(service.address);
+  };
+  const reason = async (): Promise<string | undefined> => {
+    const response = await client.check(checkRequest({ path, raw: true, headers: { authorization } }));
+    return response.dynamic_metadata?.fields.reason?.stringValue;
+  };
+  const reloads = (result: string) => async (): Promise<number> => {
+    const text = await (await fetch(`http://127.0.0.1:${service.adminPort}/metrics`)).text();
+    return Number(
+      new RegExp(`^account_authz_config_reloads_total\\{result="${result}"\\} (\\d+)$`, 'm').exec(text)?.[1],
+    );
+  };
+
+  it('takes a file that Kubernetes swaps within five seconds, and refuses a bad one with all its problems in one line', async () => {
+    const mount = await mountSecret({ 'config.yaml': stringify(config()) });
+    try {
+      await start(config(), { file: mount.path('config.yaml') });
+      expect(await reason()).to.equal('allowed');
+
+      await mount.update({ 'config.yaml': stringify(config({ apps: ['other'] })) });
+      await until(async () => (await reason()) === 'app_forbidden', 5000);
+
+      await mount.update({ 'config.yaml': 'apps: []\ncolour: "s3cr3t"\n' });
+      await until(() => lines(service, refused).length === 1, 5000);
+      const file = mount.path('config.yaml');
+      const [line] = lines(service, refused);
+      expect(line?.problems).to.deep.equal([
+        `${file}:1:1: issuers: is required`,
+        `${file}:1:1: routes: is required`,
+        `${file}:1:1: roles: is required`,
+        `${file}:1:1: apps: must name at least one app`,
+        `${file}:2:1: colour: is not a known key`,
+      ]);
+      expect(line?.count).to.equal(5);
+      expect(JSON.stringify(service.log())).to.not.contain('s3cr3t');
+      expect(await reason()).to.equal('app_forbidden');
+      expect([await reloads('success')(), await reloads('failure')()]).to.deep.equal([1, 1]);
+
+      await mount.update({ 'config.yaml': stringify(config()) });
+      await until(async () => (await reason()) === 'allowed', 5000);
+    } finally {
+      await mount.remove();
+    }
+  });
+
+  it('reads the file again on SIGHUP, and counts a success where nothing has changed', async () => {
+    await start(config());
+    service.hangUp();
+    await until(() => lines(service, reloaded).length === 1);
+    expect(await reloads('success')()).to.equal(1);
+    expect(await reason()).to.equal('allowed');
+
+    await service.configure(config({ apps: ['other'] }));
+    service.hangUp();
+    await until(() => lines(service, reloaded).length > 1);
+    expect(await reason()).to.equal('app_forbidden');
+    expect(await service.stop()).to.equal(0);
+  });
+
+  it('goes on with the old one while the file is more than it can bear', async () => {
+    await start(config());
+    await service.configure(`[${','.repeat(1_000_000)}`);
+    service.hangUp();
+    const reasons = new Set<string | undefined>();
+    await until(async () => {
+      reasons.add(await reason());
+      return lines(service, refused).length === 1;
+    }, 20_000);
+    expect([...reasons]).to.deep.equal(['allowed']);
+    expect(String(lines(service, refused)[0]?.problems)).to.contain('takes more than 64 MB of memory');
+  });
+});
+
+describe('reload under load through a real Envoy', function () {
+  this.timeout(60_000);
+  let lab: Lab;
+  let envoy: RunningEnvoy;
+
+  before(async () => {
+    await installEnvoys();
+    lab = await startLab();
+    envoy = await startEnvoy({ upstream: lab.upstream.port, authz: lab.service.address });
+  });
+  after(async () => {
+    await envoy.stop();
+    await lab.stop();
+  });
+
+  it('loses no request in twenty reloads, and each answer is of the old configuration or of the new one', async () => {
+    const authorization = `Authorization: ${await bearer()}`;
+    const good = configuration(lab.jwksUrl);
+    const changes = ['web', 'other'].map(app => ({ ...good, apps: [app] }));
+    const answers = new Set<string>();
+    let inEffect = 'allowed';
+    let isChanging = false;
+    let asked = 0;
+    let isOver = false;
+    const answer = async (): Promise<string> => {
+      const { status, body } = await exchange(envoy.port, requestBytes('GET', path, [authorization]));
+      return status === 200 ? 'allowed' : `${status} ${String(reasonOf({ body }))}`;
+    };
+    const ask = async (): Promise<void> => {
+      while (!isOver) {
+        const [before, wasChanging] = [inEffect, isChanging];
+        const given = await answer();
+        const isSettled = !isChanging && !wasChanging && before === inEffect;
+        answers.add(isSettled ? `${given} where ${inEffect} is in effect` : `${given} during a change`);
+        asked += 1;
+      }
+    };
+    const asking = Promise.all([ask(), ask(), ask(), ask()]);
+    for (let n = 1; n <= 20; n += 1) {
+      const enough = asked + 20;
+      await until(() => asked > enough);
+      const expected = n % 2 === 1 ? '403 app_forbidden' : 'allowed';
+      isChanging = true;
+      await lab.service.configure(changes[n % 2] ?? good);
+      lab.service.hangUp();
+      await until(async () => (await answer()) === expected);
+      inEffect = expected;
+      isChanging = false;
+    }
+    isOver = true;
+    await asking;
+    expect([...answers].sort()).to.deep.equal([
+      '403 app_forbidden during a change',
+      '403 app_forbidden where 403 app_forbidden is in effect',
+      'allowed during a change',
+      'allowed where allowed is in effect',
+    ]);
+    expect(lines(lab.service, refused)).to.deep.equal([]);
+  });
+});
