@@ -5,7 +5,7 @@ import type { FileContent } from './bounded-file.ts';
 import { judgeConfig } from './load.ts';
 import { type ConfigVerdict, refusedConfig, toVerdict } from './verdict.ts';
 
-const maxHeapMegabytes = 64;
+const maxHeapMegabytes = 48;
 const maxSeconds = 10;
 
 // As it is built: a thread does not take sources.

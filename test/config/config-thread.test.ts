@@ -77,7 +77,7 @@ describe('configuration thread', () => {
       const verdict = await judge(content);
       clearInterval(turning);
       expect(verdict).to.deep.include({ kind: 'refused', count: 1 });
-      expect(JSON.stringify(verdict)).to.contain('takes more than 64 MB of memory');
+      expect(JSON.stringify(verdict)).to.contain('takes more than 48 MB of memory');
       expect(turns).to.be.above(20);
     });
   }
