@@ -27,7 +27,6 @@ export interface ConfigWatch {
 
 interface Candidate {
   readonly digest: string;
-  readonly signature: string;
   readonly sinceMs: number;
 }
 
@@ -72,14 +71,14 @@ export async function startConfigWatch(options: ConfigWatchOptions): Promise<Con
       candidate = undefined;
       return;
     }
-    const isSame = candidate?.digest === digest && candidate.signature === signature;
-    if (isAsked || (isSame && candidate !== undefined && nowMs - candidate.sinceMs >= settleMs)) {
+    const standsSinceMs = candidate?.digest === digest ? candidate.sinceMs : nowMs;
+    if (isAsked || nowMs - standsSinceMs >= settleMs) {
       candidate = undefined;
       told = digest;
       await onContent(content);
       return;
     }
-    if (!isSame) candidate = { digest, signature, sinceMs: nowMs };
+    candidate = { digest, sinceMs: standsSinceMs };
     lookIn(settleMs);
   }
 

@@ -170,7 +170,9 @@ describe('configuration watch', () => {
     });
     await writeFile(file, 'a');
     await until(() => told.length === 1);
+    const beside = await rig();
     for (const content of ['b', 'c', 'd', 'e']) await writeFile(file, content);
+    await beside.tells('e');
     expect(told).to.deep.equal(['a']);
     open[0]?.();
     await until(() => told.length === 2);

@@ -195,8 +195,9 @@ describe('key rings', () => {
     const ring = await usable();
     const other = await startIssuer();
     other.fault({ kind: 'hang' });
+    const endless = { ...times, timeoutSeconds: 1000 };
     const file = settings({ issuer: 'https://file.test', jwksUrl: undefined, jwksFile: join(folder, 'none.json') });
-    const refused = await rings.prepare([settings({ jwksUrl: other.jwksUrl }), file], times).catch(error => error);
+    const refused = await rings.prepare([settings({ jwksUrl: other.jwksUrl }), file], endless).catch(error => error);
     expect(refused).to.have.property('message', `jwksFile of https://file.test: no such file: ${file.jwksFile}`);
     await until(() => other.connections() === 0);
     expect(rings.inForce()).to.deep.equal([ring]);
