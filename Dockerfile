@@ -1,4 +1,4 @@
-# account-authz on distroless Node: production dependencies and compiled code, nothing else. The demo's image is `--target demo`.
+# account-authz on distroless Node: one bundle with all that it imports, nothing else. The demo's image is `--target demo`.
 #
 # Both bases are pinned by the digest of their multi-platform index. They were taken from public repositories that pin the same
 # tags (many of them agree on the first, four on the second), not from the registries themselves: see docs/deploy/compose.md.
@@ -13,15 +13,10 @@ COPY package.json package-lock.json .npmrc ./
 
 FROM packages AS build
 RUN --mount=type=cache,target=/npm-cache npm ci --ignore-scripts --no-audit --no-fund
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json ./
+COPY packaging ./packaging
 COPY src ./src
 RUN npm run build
-
-# Type declarations, sources and source maps of the dependencies are never read at run time and are half of their bytes.
-FROM packages AS production-packages
-RUN --mount=type=cache,target=/npm-cache npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
-    && find node_modules -type f \( -name '*.map' -o -name '*.ts' -o -name '*.cts' -o -name '*.mts' \) -delete \
-    && rm node_modules/.package-lock.json
 
 # The demo's own: the production ones and oidc-provider, in the versions of the lockfile.
 FROM packages AS demo-packages
@@ -71,7 +66,6 @@ LABEL org.opencontainers.image.title="account-authz" \
       org.opencontainers.image.source="${SOURCE}" \
       org.opencontainers.image.base.name="${RUNTIME_IMAGE}"
 WORKDIR /app
-COPY --from=production-packages /app/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY proto ./proto
 COPY --from=build /app/dist ./dist

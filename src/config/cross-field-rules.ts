@@ -1,6 +1,6 @@
 // Rules over several fields of the configuration. They run whatever else is wrong with it, so they read it as unknown and
 // say nothing about what they cannot judge.
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { isLoopback, isSameListener, parseListenAddress } from '../address/listen-address.ts';
 import { isIdentityField } from '../authz/principal.ts';
 import { isJsonObject } from '../json/strict-json.ts';

@@ -1,5 +1,5 @@
 // What zod found → sentences for people, by the code of each issue. A value is never repeated: it may be a secret.
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { isJsonObject } from '../json/strict-json.ts';
 
 /** The rest of a sentence about the value, or the key, at the path. */

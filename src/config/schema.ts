@@ -1,7 +1,7 @@
 // The configuration: one zod source for its types, its rules, its defaults and its JSON Schema.
 // Every rule runs whatever else is wrong, so that all problems come out at once.
 import { isAbsolute } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { parseListenAddress } from '../address/listen-address.ts';
 import { parseRouteTemplate } from '../authz/route-template.ts';
 import { isJsonObject } from '../json/strict-json.ts';

@@ -1,5 +1,5 @@
 // The kinds of values that the configuration is made of. Each check reports at most one problem and aborts nothing.
-import { z } from 'zod';
+import * as z from 'zod';
 import { keyUrlProblem } from '../address/key-url.ts';
 import { isIdentityField } from '../authz/principal.ts';
 import { accountHeaderProblem } from './header-names.ts';

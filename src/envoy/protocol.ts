@@ -112,8 +112,9 @@ export interface HealthService extends ServiceDefinition {
 /** The full name of the service that Envoy calls, which is also the name that its health is asked for. */
 export const authorizationServiceName = 'envoy.service.auth.v3.Authorization';
 
-// Two levels below the package, from src/ and from dist/ alike. Nothing else is searched: no working directory, no environment.
-const protoDirectory = fileURLToPath(new URL('../../proto/', import.meta.url));
+// Of the package, seen from src/envoy/ or from the bundle in dist/. Nothing else is searched: no working directory, no environment.
+const isSource = import.meta.url.endsWith('.ts');
+const protoDirectory = fileURLToPath(new URL(isSource ? '../../proto/' : '../proto/', import.meta.url));
 
 const loaderOptions: Options = {
   includeDirs: [protoDirectory],

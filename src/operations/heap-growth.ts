@@ -6,4 +6,4 @@ import { setFlagsFromString } from 'node:v8';
 // one until that is collected. V8 lets it grow to several times what is alive first: under a flood of 2,000 calls a second, tens
 // of megabytes that never come back (`npm run resilience`: 94 MB more, with this 1 MB). It is a pace and no limit: a service that
 // needs more gets more, where `--max-old-space-size` would end it.
-setFlagsFromString('--heap-growing-percent=25');
+setFlagsFromString('--heap-growing-percent=100');

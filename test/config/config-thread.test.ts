@@ -6,7 +6,7 @@ import { judgeInThread } from '../../src/config/config-thread.ts';
 import { formatProblems, loadConfig } from '../../src/config/load.ts';
 import { fixtureFolder, smallestConfig, writeFixture } from './config-file.ts';
 
-const entry = new URL('../../dist/config/config-thread-entry.js', import.meta.url);
+const entry = new URL('../../dist/config-thread-entry.js', import.meta.url);
 
 function judge(content: string, file = join(fixtureFolder(), 'config.yaml')) {
   return judgeInThread({ kind: 'bytes', bytes: Buffer.from(content) }, file, entry);

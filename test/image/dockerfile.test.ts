@@ -102,11 +102,12 @@ describe('the Dockerfile', function () {
     expect(lastOf(stageOf(product), 'EXPOSE')).to.equal(ports.join(' '));
   });
 
-  it('ships production packages only', () => {
-    expect(allOf(stageOf(product), 'COPY').filter(each => each.includes('node_modules'))).to.deep.equal([
-      '--from=production-packages /app/node_modules ./node_modules',
+  it('ships the bundle and no packages', () => {
+    expect(allOf(stageOf(product), 'COPY')).to.deep.equal([
+      'package.json LICENSE ./',
+      'proto ./proto',
+      '--from=build /app/dist ./dist',
     ]);
-    expect(allOf(stageOf('production-packages'), 'RUN').join()).to.match(/npm ci --omit=dev --ignore-scripts/);
   });
 
   it('copies from the context only what is there and is not ignored', async () => {
