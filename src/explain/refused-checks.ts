@@ -260,6 +260,12 @@ const rows: readonly RefusalRow[] = [
   },
 
   {
+    detail: 'too many tokens wait for their verification',
+    check: 'signature',
+    must: 'more new tokens come than signatures can be checked: add replicas, or look who sends them',
+  },
+
+  {
     detail: /^a fault/,
     check: 'service',
     must: 'this is an error in account-authz, whatever the request is; the log has a line "fault" just before this one',

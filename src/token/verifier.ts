@@ -3,6 +3,7 @@ import { type CryptoKey, compactVerify, errors } from 'jose';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { type ClaimRules, type Claims, judgeTimes, parseClaims, type TimeRules } from './claims.ts';
 import { type CompactJws, parseCompactJws } from './compact.ts';
+import { createTurns } from './turns.ts';
 import type { VerifiedTokens } from './verified-tokens.ts';
 
 /** A public key of an issuer. Its identity is the proof that it is still the same key. */
@@ -43,6 +44,11 @@ export interface TokenVerifier {
   verify(token: string): Verification | Promise<Verification>;
 }
 
+// Signatures are checked on the four threads of libuv's pool, which look up the names of key servers and write the log, too: a storm
+// of new tokens must leave some of them, and a processor for the calls with known tokens. Beyond what can wait, Envoy's timeout
+// would be over before the turn comes.
+const signatureTurns = { atOnce: 2, maxWaiting: 2000 };
+
 export function createTokenVerifier(options: {
   /** By the exact `iss`. */
   readonly issuers: ReadonlyMap<string, TrustedIssuer>;
@@ -53,6 +59,9 @@ export function createTokenVerifier(options: {
   readonly now: () => number;
 }): TokenVerifier {
   const { issuers, times, maxBytes, verifiedTokens, now } = options;
+  const turns = createTurns(signatureTurns);
+  /** New tokens that are being verified: who brings one again meanwhile waits for the same result. */
+  const underWay = new Map<string, Promise<Verification>>();
 
   function verifyKnown(token: string): Verification | undefined {
     const known = verifiedTokens.get(token);
@@ -67,35 +76,53 @@ export function createTokenVerifier(options: {
     return { outcome: refused ?? claims, kid, cache: 'hit' };
   }
 
-  async function verifyNew(token: string): Promise<Verification> {
+  // What can be refused without a signature is refused at once, the cheapest reason first.
+  function verifyNew(token: string): Verification | Promise<Verification> {
     const jws = parseCompactJws(token);
     if (jws.kind === 'refusal') return { outcome: jws, kid: undefined, cache: 'miss' };
-    const outcome = await verifyJws(token, jws);
-    return { outcome, kid: jws.kid, cache: 'miss' };
+    const toVerification = (outcome: Claims | Refusal): Verification => ({ outcome, kid: jws.kid, cache: 'miss' });
+    const outcome = verifyJws(token, jws);
+    return outcome instanceof Promise ? outcome.then(toVerification) : toVerification(outcome);
   }
 
-  async function verifyJws(token: string, jws: CompactJws): Promise<Claims | Refusal> {
+  function verifyJws(token: string, jws: CompactJws): Claims | Refusal | Promise<Claims | Refusal> {
     const issuer = trustedIssuer(jws);
     if (issuer === undefined) return invalid('iss is not a configured issuer');
     if (!issuer.algorithms.has(jws.alg)) return invalid('alg is not one of algorithms');
     if (!issuer.tokenTypes.has(jws.typ === undefined ? '' : normalizeTokenType(jws.typ))) {
       return invalid('typ is not one of tokenTypes');
     }
-    const lookup = await issuer.keys.find(jws.kid);
+    const lookup = issuer.keys.find(jws.kid);
+    if (lookup instanceof Promise) return lookup.then(found => verifyWithKey(token, jws, issuer, found));
+    return verifyWithKey(token, jws, issuer, lookup);
+  }
+
+  function verifyWithKey(
+    token: string,
+    jws: CompactJws,
+    issuer: TrustedIssuer,
+    lookup: KeyLookup,
+  ): Refusal | Promise<Claims | Refusal> {
     if (lookup.kind === 'unavailable') return refusal('keys_unavailable', lookup.detail);
     if (lookup.kind === 'unknown') return invalid('kid is not a key of the issuer');
-    const cryptoKey = lookup.key.cryptoKeyFor(jws.alg);
+    const { key } = lookup;
+    const cryptoKey = key.cryptoKeyFor(jws.alg);
     if (cryptoKey === undefined) return invalid('the key is not for this algorithm');
-    if (!(await hasGoodSignature(token, cryptoKey, jws.alg))) return invalid('the signature does not verify');
+    const signature = turns.take(() => hasGoodSignature(token, cryptoKey, jws.alg));
+    if (signature === undefined) return refusal('internal', 'too many tokens wait for their verification');
+    return signature.then(good =>
+      good ? verifySigned(token, jws, issuer, key) : invalid('the signature does not verify'),
+    );
+  }
 
+  function verifySigned(token: string, jws: CompactJws, issuer: TrustedIssuer, key: IssuerKey): Claims | Refusal {
     const claims = parseClaims(jws.payload, issuer.rules);
     if (claims.kind === 'refusal') return claims;
     const refused = judgeTimes(claims.times, times, now());
     if (refused !== undefined) return refused;
     // The set may have changed while the signature was checked: a key that is gone proves nothing any more.
-    if (issuer.keys.current(jws.kid) !== lookup.key)
-      return refusal('keys_unavailable', 'the key was replaced meanwhile');
-    verifiedTokens.put(token, { claims, kid: jws.kid, key: lookup.key });
+    if (issuer.keys.current(jws.kid) !== key) return refusal('keys_unavailable', 'the key was replaced meanwhile');
+    verifiedTokens.put(token, { claims, kid: jws.kid, key });
     return claims;
   }
 
@@ -109,7 +136,13 @@ export function createTokenVerifier(options: {
     verify(token) {
       if (token.length > maxBytes)
         return { outcome: invalid('longer than maxBytes'), kid: undefined, cache: undefined };
-      return verifyKnown(token) ?? verifyNew(token);
+      const verification = verifyKnown(token) ?? underWay.get(token) ?? verifyNew(token);
+      if (verification instanceof Promise && !underWay.has(token)) {
+        underWay.set(token, verification);
+        const forget = (): boolean => underWay.delete(token);
+        verification.then(forget, forget);
+      }
+      return verification;
     },
   };
 }

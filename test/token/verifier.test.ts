@@ -17,6 +17,8 @@ interface Lab {
   verify(token: string): Promise<Verification>;
   reasonOf(token: string): Promise<string>;
   readonly keys: Map<string, IssuerKey>;
+  /** What `verify` of the verifier gives, promise or not. */
+  verifyNow(text: string): unknown;
   clock: number;
   /** What `find` answers for a kid that is not there. */
   missing: 'unknown' | 'unavailable';
@@ -74,9 +76,11 @@ async function lab(
     now: () => result.clock,
   });
   const verify = async (text: string): Promise<Verification> => verifier.verify(text);
+  const verifyNow = (text: string): unknown => verifier.verify(text);
   const result: Lab = {
     keys,
     verify,
+    verifyNow,
     async reasonOf(text) {
       const { outcome } = await verify(text);
       return outcome.kind === 'claims' ? 'verified' : outcome.reason;
@@ -85,6 +89,26 @@ async function lab(
     missing: 'unknown',
   };
   return result;
+}
+
+/** Replaces a key by one that counts how often it is asked for. */
+async function countingKey(at: Lab, kid: string): Promise<{ readonly uses: number }> {
+  const key = at.keys.get(kid);
+  const counted = { uses: 0 };
+  at.keys.set(kid, {
+    cryptoKeyFor(alg) {
+      counted.uses += 1;
+      return key?.cryptoKeyFor(alg);
+    },
+  });
+  return counted;
+}
+
+/** 64 bytes, different for each number. */
+function signatureText(number: number): string {
+  const bytes = Buffer.alloc(64, 1);
+  bytes.writeUInt32BE(number);
+  return bytes.toString('base64url');
 }
 
 describe('token verifier', () => {
@@ -481,6 +505,45 @@ describe('token verifier', () => {
       for (const each of [a, b, a, c]) await at.verify(each ?? '');
       expect((await at.verify(a ?? '')).cache).to.equal('hit');
       expect((await at.verify(b ?? '')).cache).to.equal('miss');
+    });
+  });
+
+  describe('with many calls at once', () => {
+    it('checks the signature of a token once for all that bring it meanwhile', async () => {
+      const at = await lab();
+      const counted = await countingKey(at, 'k1');
+      const good = await token();
+      const outcomes = await Promise.all([at.verify(good), at.verify(good), at.verify(good)]);
+      expect(outcomes.map(({ outcome }) => outcome.kind)).to.deep.equal(['claims', 'claims', 'claims']);
+      expect(counted.uses).to.equal(1);
+      expect((await at.verify(good)).cache).to.equal('hit');
+    });
+    it('checks a refused token anew once its refusal is told', async () => {
+      const at = await lab();
+      const counted = await countingKey(at, 'k1');
+      const bad = await token({ claims: { role: undefined } });
+      await Promise.all([at.verify(bad), at.verify(bad)]);
+      await at.verify(bad);
+      expect(counted.uses).to.equal(2);
+    });
+    it('refuses with 503 what cannot even wait, and goes on with the others', async () => {
+      const at = await lab();
+      const good = await token();
+      const tokens = Array.from(
+        { length: 2003 },
+        (_, i) => `${good.slice(0, good.lastIndexOf('.'))}.${signatureText(i)}`,
+      );
+      const reasons = await Promise.all(tokens.map(at.reasonOf));
+      expect(reasons.slice(0, 2002).every(reason => reason === 'token_invalid')).to.equal(true);
+      expect(reasons.slice(2002)).to.deep.equal(['internal']);
+      expect(await at.reasonOf(good)).to.equal('verified');
+    });
+    it('answers at once what needs no signature', async () => {
+      const at = await lab();
+      const other = await token({ claims: { iss: 'https://other.test' } });
+      expect(at.verifyNow(other)).to.not.be.a('promise');
+      expect(at.verifyNow('a.b.c')).to.not.be.a('promise');
+      expect(at.verifyNow(await token())).to.be.a('promise');
     });
   });
 
