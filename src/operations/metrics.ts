@@ -1,6 +1,8 @@
 // The metrics of the product in Prometheus text. Labels come from closed sets: nothing that a caller sends becomes a label.
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client';
+import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
+import { refusalAnswers } from '../authz/refusal.ts';
 import type { CheckRecord } from './check-record.ts';
+import { registerProcessMetrics } from './process-metrics.ts';
 
 export interface MetricsSources {
   /** The key set of each configured issuer; `ageSeconds` is undefined before the first one. */
@@ -25,7 +27,7 @@ const decisionBuckets = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
 export function createMetrics(version: string, sources: MetricsSources): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry });
+  registerProcessMetrics(registry);
 
   const checks = new Counter({
     name: 'account_authz_checks_total',
@@ -44,6 +46,10 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
     help: 'Fetches of the key set of an issuer, by result.',
     labelNames: ['issuer', 'result'],
     registers,
+    collect() {
+      for (const { issuer } of sources.keySets())
+        for (const result of ['success', 'failure']) this.inc({ issuer, result }, 0);
+    },
   });
   const cacheLookups = new Counter({
     name: 'account_authz_token_cache_total',
@@ -99,6 +105,11 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
     labelNames: ['version', 'node'],
     registers,
   }).set({ version, node: process.version }, 1);
+
+  // Every series is there from the start: what grows from nothing to 1 is no increase to Prometheus, and no alert comes of it.
+  checks.inc({ decision: 'allow', reason: 'allowed' }, 0);
+  for (const [reason, { decision }] of Object.entries(refusalAnswers)) checks.inc({ decision, reason }, 0);
+  for (const result of ['hit', 'miss']) cacheLookups.inc({ result }, 0);
 
   return {
     countCheck({ decision, reason, cache, durationMs }) {

@@ -1,0 +1,66 @@
+import { expect } from 'chai';
+import { refusalAnswers } from '../../src/authz/refusal.ts';
+import { createMetrics } from '../../src/operations/metrics.ts';
+import { checkMetrics } from '../monitoring/promtool.ts';
+import { startServiceLab } from '../support/service.ts';
+
+const issuer = 'https://idp.test';
+const create = () =>
+  createMetrics('0.0.0-test', {
+    keySets: () => [{ issuer, keys: 1, ageSeconds: 5 }],
+    cachedTokens: () => 0,
+  });
+const linesOf = async (metrics: ReturnType<typeof create>): Promise<string[]> =>
+  (await metrics.page()).text.split('\n').filter(line => line !== '' && !line.startsWith('#'));
+
+describe('metrics', function () {
+  this.timeout(120_000); // the first run unpacks promtool
+
+  it('has every decision and reason from the start, at 0', async () => {
+    const expected = Object.entries(refusalAnswers).map(
+      ([reason, { decision }]) => `account_authz_checks_total{decision="${decision}",reason="${reason}"} 0`,
+    );
+    const lines = await linesOf(create());
+    expect(lines).to.include.members([
+      ...expected,
+      'account_authz_checks_total{decision="allow",reason="allowed"} 0',
+      'account_authz_token_cache_total{result="hit"} 0',
+      'account_authz_token_cache_total{result="miss"} 0',
+    ]);
+  });
+
+  it('has both results of the refreshes of each issuer from the start, and counts on from there', async () => {
+    const metrics = create();
+    await metrics.page();
+    metrics.countKeyRefresh(issuer, 'failure');
+    expect(await linesOf(metrics)).to.include.members([
+      `account_authz_key_refreshes_total{issuer="${issuer}",result="success"} 0`,
+      `account_authz_key_refreshes_total{issuer="${issuer}",result="failure"} 1`,
+    ]);
+  });
+
+  it('tells how busy the event loop was since the last scrape', async () => {
+    const metrics = create();
+    await metrics.page();
+    const end = performance.now() + 50;
+    while (performance.now() < end);
+    const line = (await linesOf(metrics)).find(each => each.startsWith('nodejs_eventloop_utilization_ratio '));
+    expect(Number(line?.split(' ')[1])).to.be.within(0.5, 1);
+  });
+
+  it('is a page of a live service that the lint of Prometheus has nothing to say of', async () => {
+    const lab = await startServiceLab();
+    try {
+      await lab.check(`Bearer ${await lab.token()}`);
+      expect(await checkMetrics(await (await lab.admin('/metrics')).text())).to.deep.equal({ good: true, output: '' });
+    } finally {
+      await lab.stop();
+    }
+  });
+
+  it('is linted by a promtool that does find something', async () => {
+    const { good, output } = await checkMetrics('# TYPE a_total gauge\na_total 1\n');
+    expect(good).to.equal(false);
+    expect(output).to.contain('_total');
+  });
+});
