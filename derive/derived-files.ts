@@ -1,0 +1,20 @@
+// The documents and the files for Prometheus and Grafana that are made from the code. They lie in the repository to be read and taken.
+import { readFile } from 'node:fs/promises';
+import { makeConfigurationPage } from './configuration-page.ts';
+import { makeDashboard } from './dashboard.ts';
+import { makeMetricsPage } from './metrics-page.ts';
+import { makePrometheusRule } from './prometheus-rule.ts';
+
+export interface DerivedFile {
+  readonly path: string;
+  make(): Promise<string> | string;
+}
+
+const alerts = new URL('../monitoring/alerts.yaml', import.meta.url);
+
+export const derivedFiles: readonly DerivedFile[] = [
+  { path: 'docs/metrics.md', make: makeMetricsPage },
+  { path: 'docs/configuration.md', make: makeConfigurationPage },
+  { path: 'monitoring/dashboard.json', make: makeDashboard },
+  { path: 'monitoring/prometheus-rule.yaml', make: async () => makePrometheusRule(await readFile(alerts, 'utf8')) },
+];
