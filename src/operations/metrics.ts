@@ -48,7 +48,7 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
     registers,
     collect() {
       for (const { issuer } of sources.keySets())
-        for (const result of ['success', 'failure']) this.inc({ issuer, result }, 0);
+        for (const result of results) this.inc({ issuer, result }, 0);
     },
   });
   const cacheLookups = new Counter({
