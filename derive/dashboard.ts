@@ -194,7 +194,10 @@ const rows: readonly Row[] = [
         title: 'Reloads',
         about: 'A failure: the file was refused, the old configuration is in force.',
         unit: 'short',
-        queries: one('sum by (result) (increase(account_authz_config_reloads_total{%}[$__rate_interval]))', '{{result}}'),
+        queries: one(
+          'sum by (result) (increase(account_authz_config_reloads_total{%}[$__rate_interval]))',
+          '{{result}}',
+        ),
       },
       {
         kind: 'timeseries',
@@ -280,7 +283,8 @@ const rows: readonly Row[] = [
       {
         kind: 'timeseries',
         title: 'Answers that were not ours',
-        about: 'Read as an allow and lacked our word: somebody else answers at the address of account-authz. Must be 0.',
+        about:
+          'Read as an allow and lacked our word: somebody else answers at the address of account-authz. Must be 0.',
         unit: 'reqps',
         queries: one(
           'sum(rate(envoy_http_rbac_denied{%, envoy_rbac_http_prefix="only_allowed"}[$__rate_interval]))',
@@ -296,7 +300,10 @@ const envoySelectors = 'namespace=~"$namespace"';
 
 /** Envoy is another target than account-authz, so that an instance of one says nothing about the other. */
 function complete({ expr }: Query): string {
-  return expr.replaceAll(/(\w+)\{%/g, (_, name: string) => `${name}{${name.startsWith('envoy_') ? envoySelectors : selectors}`);
+  return expr.replaceAll(
+    /(\w+)\{%/g,
+    (_, name: string) => `${name}{${name.startsWith('envoy_') ? envoySelectors : selectors}`,
+  );
 }
 
 /** Every expression of the dashboard, as Grafana gets it. */
@@ -312,7 +319,14 @@ export function makeDashboard(): string {
   const panels: unknown[] = [];
   let y = 0;
   for (const { title, panels: inRow } of rows) {
-    panels.push({ id: panels.length + 1, type: 'row', title, collapsed: false, gridPos: { x: 0, y, w: columns, h: 1 }, panels: [] });
+    panels.push({
+      id: panels.length + 1,
+      type: 'row',
+      title,
+      collapsed: false,
+      gridPos: { x: 0, y, w: columns, h: 1 },
+      panels: [],
+    });
     y += 1;
     const w = columns / inRow.length;
     const h = Math.max(...inRow.map(({ kind }) => heights[kind]));
@@ -380,7 +394,11 @@ function toGrafana(panel: Panel, id: number, gridPos: Readonly<Record<'x' | 'y' 
         options: { reduceOptions: { calcs: ['lastNotNull'] }, graphMode: 'area', colorMode: 'none' },
       };
     case 'timeseries': {
-      const custom = { fillOpacity: stacked ? 60 : 5, showPoints: 'never', stacking: { mode: stacked ? 'normal' : 'none' } };
+      const custom = {
+        fillOpacity: stacked ? 60 : 5,
+        showPoints: 'never',
+        stacking: { mode: stacked ? 'normal' : 'none' },
+      };
       return {
         ...common,
         fieldConfig: { defaults: { ...defaults, custom }, overrides: [] },

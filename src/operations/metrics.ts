@@ -47,8 +47,7 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
     labelNames: ['issuer', 'result'],
     registers,
     collect() {
-      for (const { issuer } of sources.keySets())
-        for (const result of results) this.inc({ issuer, result }, 0);
+      for (const { issuer } of sources.keySets()) for (const result of results) this.inc({ issuer, result }, 0);
     },
   });
   const cacheLookups = new Counter({

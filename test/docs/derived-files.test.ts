@@ -1,0 +1,61 @@
+// What `npm run derive` makes from the code is in the repository as it would be made now.
+import { readFile } from 'node:fs/promises';
+import { expect } from 'chai';
+import { derivedFiles } from '../../derive/derived-files.ts';
+import { productFamilies } from '../../derive/metrics-page.ts';
+import { refusalAnswers } from '../../src/authz/refusal.ts';
+import { toJsonSchema } from '../../src/config/schema.ts';
+
+const read = (path: string): Promise<string> => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
+
+describe('what is made from the code', () => {
+  for (const { path, make } of derivedFiles) {
+    it(`${path} is up to date: npm run derive`, async () => {
+      expect(await read(path)).to.equal(await make());
+    });
+  }
+});
+
+describe('docs/metrics.md', () => {
+  it('has every metric of the product, with a query', async () => {
+    const page = await read('docs/metrics.md');
+    const families = await productFamilies();
+    const ours = families.filter(({ name }) => name.startsWith('account_authz_'));
+    expect(ours).to.have.length.of.at.least(10);
+    for (const { name } of ours) expect(page).to.match(new RegExp(`## \`${name}\`[^#]*\`\`\`promql\n[^\`]*${name}`));
+    for (const { name } of families) expect(page).to.contain(`\`${name}\``);
+  });
+
+  it('has every reason', async () => {
+    const page = await read('docs/metrics.md');
+    for (const reason of [...Object.keys(refusalAnswers), 'allowed']) expect(page).to.contain(`\`${reason}\``);
+  });
+});
+
+describe('docs/configuration.md', () => {
+  it('has a row for every key of the schema', async () => {
+    const rows = (await read('docs/configuration.md')).match(/^\| `[^`]+` \|/gm) ?? [];
+    const keysIn = (node: unknown): number => {
+      if (typeof node !== 'object' || node === null) return 0;
+      const own = 'properties' in node && typeof node.properties === 'object' && node.properties !== null;
+      const inner = Object.values(node).reduce<number>((sum, value) => sum + keysIn(value), 0);
+      return inner + (own ? Object.keys((node as { properties: object }).properties).length : 0);
+    };
+    expect(rows).to.have.length(keysIn(toJsonSchema()));
+    expect(new Set(rows)).to.have.property('size', rows.length);
+  });
+
+  it('says which keys need a restart, and no others do', async () => {
+    const page = await read('docs/configuration.md');
+    const marked = Array.from(page.matchAll(/^\| `([^`]+)` .*\*\*restart\*\* \|$/gm), ([, key]) => key);
+    expect(marked).to.deep.equal([
+      'listen',
+      'listenInsecure',
+      'tls',
+      'admin',
+      'tls.certFile',
+      'tls.keyFile',
+      'tls.clientCaFile',
+    ]);
+  });
+});

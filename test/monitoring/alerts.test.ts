@@ -1,0 +1,173 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { dashboardExpressions } from '../../derive/dashboard.ts';
+import { envoyMetrics } from '../../derive/envoy-metrics.ts';
+import { parseExposition, seriesNames } from '../../derive/exposition.ts';
+import { bearer, type Lab, startLab } from '../e2e/lab.ts';
+import { startEnvoy } from '../support/envoy.ts';
+import { exchange, requestBytes } from '../support/raw-http.ts';
+import { judgeExpressions, metricsIn, unknownMetrics } from './expressions.ts';
+import { runPromtool } from './promtool.ts';
+
+interface Alert {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly description: string; readonly runbook_url: string };
+}
+
+interface RuleFile {
+  readonly groups: readonly { readonly name: string; readonly rules: readonly Alert[] }[];
+}
+
+interface Case {
+  readonly promql_expr_test: readonly { readonly expr: string; readonly exp_samples: readonly unknown[] }[];
+}
+
+const project = new URL('../../', import.meta.url);
+const path = (name: string): string => fileURLToPath(new URL(name, project));
+const read = (name: string): string => readFileSync(new URL(name, project), 'utf8');
+const { groups }: RuleFile = parse(read('monitoring/alerts.yaml'));
+const alerts = groups.flatMap(({ rules }) => rules);
+const cases: readonly Case[] = parse(read('monitoring/alerts.test.yaml')).tests;
+const judgements = cases.flatMap(({ promql_expr_test }) => promql_expr_test);
+const pages = readdirSync(new URL('docs/runbooks/', project)).filter(name => name !== 'README.md');
+
+describe('the alerts', function () {
+  this.timeout(120_000); // the first run unpacks promtool
+
+  it('are rules that Prometheus takes', async () => {
+    const { good, output } = await runPromtool(['check', 'rules', path('monitoring/alerts.yaml')]);
+    expect(good, output).to.equal(true);
+  });
+
+  it('are, each of them, silent when they must be and firing when they must: promtool test rules', async () => {
+    const { good, output } = await runPromtool(['test', 'rules', path('monitoring/alerts.test.yaml')]);
+    expect(good, output).to.equal(true);
+  });
+
+  for (const { alert, annotations, labels } of alerts) {
+    it(`${alert} is tested firing and silent`, () => {
+      const own = judgements.filter(({ expr }) => expr.includes(`"${alert}"`));
+      expect(own.some(({ exp_samples }) => exp_samples.length > 0)).to.equal(true);
+      expect(own.some(({ exp_samples }) => exp_samples.length === 0)).to.equal(true);
+    });
+
+    it(`${alert} says what it is, how urgent and where to read on`, () => {
+      expect(labels.severity).to.be.oneOf(['critical', 'warning']);
+      expect(annotations.summary).to.be.a('string').that.is.not.empty;
+      expect(annotations.description).to.be.a('string').that.is.not.empty;
+      expect(annotations.runbook_url).to.equal(`https://runbooks.example.com/${alert}.md`);
+    });
+  }
+
+  it('name no metric that is not there', async () => {
+    expect(await unknownMetrics(alerts.map(({ expr }) => expr))).to.deep.equal([]);
+    expect(await unknownMetrics(['rate(account_authz_check_total[5m])'])).to.deep.equal(['account_authz_check_total']);
+  });
+});
+
+describe('the runbooks', () => {
+  const index = read('docs/runbooks/README.md');
+
+  it('are one page for each alert', () => {
+    expect(pages.toSorted()).to.deep.equal(alerts.map(({ alert }) => `${alert}.md`).toSorted());
+  });
+
+  it('are listed with the severity of their alert, in the order of the file', () => {
+    const rows = Array.from(index.matchAll(/^\| \[(\w+)\]\(\1\.md\) \| (\w+) \|/gm), ([, name, severity]) => [
+      name,
+      severity,
+    ]);
+    expect(rows).to.deep.equal(alerts.map(({ alert, labels }) => [alert, labels.severity]));
+  });
+
+  for (const page of pages) {
+    it(`${page} has its sections, each with something in it, and a query that proves the recovery`, () => {
+      const [title, ...sections] = read(`docs/runbooks/${page}`).split(/^## /m);
+      expect(title?.trim()).to.equal(`# ${page.replace('.md', '')}`);
+      expect(sections.map(section => section.split('\n', 1)[0])).to.deep.equal([
+        'Symptom',
+        'Meaning',
+        'First look',
+        'Action',
+        'Proof of recovery',
+      ]);
+      for (const section of sections) expect(section.split('\n').slice(1).join('').trim()).to.not.equal('');
+      expect(sections[4]).to.contain('```promql');
+    });
+  }
+});
+
+describe('the dashboard', function () {
+  this.timeout(120_000);
+  const dashboard = JSON.parse(read('monitoring/dashboard.json'));
+
+  it('has expressions that Prometheus takes', async () => {
+    const { good, output } = await judgeExpressions(dashboardExpressions());
+    expect(good, output).to.equal(true);
+    expect(await judgeExpressions(['sum(rate(']).then(verdict => verdict.good)).to.equal(false);
+  });
+
+  it('names no metric that is not there', async () => {
+    expect(await unknownMetrics(dashboardExpressions())).to.deep.equal([]);
+  });
+
+  it('shows every metric of the product', () => {
+    const shown = new Set(dashboardExpressions().flatMap(metricsIn));
+    expect([...shown]).to.include.members([
+      ...['account_authz_checks_total', 'account_authz_check_duration_seconds_bucket'],
+      ...['account_authz_key_refreshes_total', 'account_authz_key_set_age_seconds', 'account_authz_key_set_keys'],
+      ...['account_authz_token_cache_total', 'account_authz_token_cache_entries', 'account_authz_build_info'],
+      ...['account_authz_config_reloads_total', 'account_authz_config_last_reload_timestamp_seconds'],
+    ]);
+  });
+
+  it('keeps its place and takes any data source', () => {
+    expect(dashboard).to.include({ uid: 'account-authz', title: 'account-authz' });
+    expect(dashboard).to.not.have.property('id');
+    const sources = Array.from(read('monitoring/dashboard.json').matchAll(/"uid": "([^"]+)"/g), ([, uid]) => uid);
+    expect(new Set(sources)).to.deep.equal(new Set(['${datasource}', 'account-authz']));
+  });
+
+  it('has panels that do not lie over each other, each with its own id', () => {
+    const panels: { id: number; gridPos: Record<'x' | 'y' | 'w' | 'h', number> }[] = dashboard.panels;
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, i) => `${x + (i % w)}:${y + Math.floor(i / w)}`),
+    );
+    expect(new Set(cells)).to.have.property('size', cells.length);
+    expect(new Set(panels.map(({ id }) => id))).to.have.property('size', panels.length);
+    for (const { gridPos } of panels) expect(gridPos.x + gridPos.w).to.be.at.most(24);
+  });
+});
+
+describe('the metrics of Envoy that alerts and dashboard name', function () {
+  this.timeout(120_000);
+  let lab: Lab;
+
+  before(async () => {
+    lab = await startLab();
+  });
+  after(() => lab.stop());
+
+  it('are on the page of a live Envoy, under the labels that they are asked for', async () => {
+    const envoy = await startEnvoy({ authz: lab.service.address, upstream: lab.upstream.port });
+    try {
+      const ask = (): Promise<string> =>
+        fetch(`http://127.0.0.1:${envoy.adminPort}/stats/prometheus`).then(answer => answer.text());
+      const target = '/api/subscriptions/accounts/acct1';
+      await exchange(envoy.port, requestBytes('GET', target, [`Authorization: ${await bearer()}`]));
+      const families = parseExposition(await ask());
+      expect([...seriesNames(families)]).to.include.members(Object.keys(envoyMetrics));
+      const labelled = (name: string, label: string, value: string): boolean =>
+        families.some(family => family.name === name && family.series.some(labels => labels.get(label) === value));
+      expect(labelled('envoy_http_rbac_denied', 'envoy_rbac_http_prefix', 'only_allowed')).to.equal(true);
+      expect(labelled('envoy_http_ext_authz_ok', 'envoy_ext_authz_prefix', 'account')).to.equal(true);
+      expect(labelled('envoy_cluster_upstream_rq_total', 'envoy_cluster_name', 'account-authz')).to.equal(true);
+    } finally {
+      await envoy.stop();
+    }
+  });
+});

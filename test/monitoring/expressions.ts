@@ -1,0 +1,42 @@
+// PromQL in the files of the repository: judged by the real promtool, and held against the metrics that there are.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { envoyMetrics } from '../../derive/envoy-metrics.ts';
+import { seriesNames } from '../../derive/exposition.ts';
+import { productFamilies } from '../../derive/metrics-page.ts';
+import { runPromtool, type Verdict } from './promtool.ts';
+
+/** What only Grafana knows becomes what Prometheus knows. */
+export async function judgeExpressions(expressions: readonly string[]): Promise<Verdict> {
+  const directory = await mkdtemp(join(tmpdir(), 'account-authz-promql-'));
+  try {
+    const rules = expressions.map((expr, i) => ({
+      record: `expression:${i}`,
+      expr: expr.replaceAll('$__rate_interval', '5m').replaceAll(/\$\w+/g, 'any'),
+    }));
+    const file = join(directory, 'rules.yaml');
+    await writeFile(file, stringify({ groups: [{ name: 'expressions', rules }] }));
+    return await runPromtool(['check', 'rules', '--lint=none', file]);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** Names of metrics in expressions that neither the product has nor the list of Envoy's. */
+export async function unknownMetrics(expressions: readonly string[]): Promise<readonly string[]> {
+  const known = new Set([...seriesNames(await productFamilies()), ...Object.keys(envoyMetrics), ...ofPrometheus]);
+  return [...new Set(expressions.flatMap(metricsIn))].filter(name => !known.has(name));
+}
+
+const ofPrometheus = ['up', 'ALERTS'];
+
+/** Every identifier with an underscore that is neither a label nor a function; they are all there are in these files. */
+export function metricsIn(expression: string): string[] {
+  const bare = expression
+    .replaceAll(/"(?:[^"\\]|\\.)*"/g, '')
+    .replaceAll(/\{[^}]*\}/g, ' ')
+    .replaceAll(/\b(?:by|on|ignoring|without|group_left|group_right)\s*\([^)]*\)/g, ' ');
+  return Array.from(bare.matchAll(/\b[a-z]+(?:_[a-z0-9]+)+\b(?!\s*\()|\bup\b/g), ([name]) => name);
+}
