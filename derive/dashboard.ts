@@ -313,7 +313,7 @@ export function dashboardExpressions(): readonly string[] {
 
 const columns = 24;
 const heights = { stat: 4, timeseries: 8, heatmap: 8 } as const;
-const datasource = { type: 'prometheus', uid: '${datasource}' };
+const datasource = { type: 'prometheus', uid: '$datasource' };
 
 export function makeDashboard(): string {
   const panels: unknown[] = [];

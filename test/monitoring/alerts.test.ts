@@ -129,7 +129,7 @@ describe('the dashboard', function () {
     expect(dashboard).to.include({ uid: 'account-authz', title: 'account-authz' });
     expect(dashboard).to.not.have.property('id');
     const sources = Array.from(read('monitoring/dashboard.json').matchAll(/"uid": "([^"]+)"/g), ([, uid]) => uid);
-    expect(new Set(sources)).to.deep.equal(new Set(['${datasource}', 'account-authz']));
+    expect(new Set(sources)).to.deep.equal(new Set(['$datasource', 'account-authz']));
   });
 
   it('has panels that do not lie over each other, each with its own id', () => {

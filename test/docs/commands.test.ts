@@ -1,0 +1,195 @@
+// Every command in README and docs/ is run, page by page, in a copy of what it needs, against a live Envoy, product and
+// authentication service on loopback. What cannot be run has a stand-in with a reason.
+import { execFile, spawn } from 'node:child_process';
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { type AuthenticationService, startAuthenticationService } from '../../demo/authentication-service.ts';
+import { startUpstream, type Upstream } from '../../demo/upstream.ts';
+import { kustomizeBinary } from '../k8s/kustomize.ts';
+import { judgeExpressions, unknownMetrics } from '../monitoring/expressions.ts';
+import { promtoolBinary } from '../monitoring/promtool.ts';
+import { envoyBinary, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
+import { allPages, blocksOf, commandsOf } from './document.ts';
+import { standIns } from './stand-ins.ts';
+
+const project = fileURLToPath(new URL('../../', import.meta.url));
+const pages = allPages();
+const withCommands = pages.filter(({ blocks }) => blocks.some(block => commandsOf(block) !== undefined));
+/** What the commands read or change, copied; the rest of the project is not theirs. */
+const copied = [
+  ...['k8s', 'monitoring', 'compose', 'compose.yaml', 'Dockerfile', 'package.json', 'package-lock.json'],
+  ...['envoy.yaml', 'config.example.yaml', 'config.schema.json'],
+];
+
+describe('commands in the documents', function () {
+  this.timeout(120_000); // the first run installs promtool, kustomize and Envoy
+  let directory: string;
+  let authentication: AuthenticationService;
+  let upstream: Upstream;
+  let service: ServiceProcess;
+  let envoy: RunningEnvoy;
+  let environment: NodeJS.ProcessEnv;
+
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'account-authz-documents-'));
+    const example = parse(await readFile(`${project}config.example.yaml`, 'utf8'));
+    const [audience] = example.issuers[0].audiences;
+    authentication = await startAuthenticationService({ audience });
+    upstream = await startUpstream();
+    service = await startServiceProcess({
+      ...example,
+      ...{ listen: '127.0.0.1:0', admin: '127.0.0.1:0' },
+      issuers: [{ issuer: authentication.issuer, audiences: [audience], jwksUrl: authentication.jwksUrl }],
+    });
+    envoy = await startEnvoy({ authz: service.address, upstream: upstream.port });
+    await layOut();
+    environment = await surroundings();
+  });
+  after(async () => {
+    await envoy?.stop();
+    await service?.kill();
+    await Promise.all([upstream?.stop(), authentication?.stop()]);
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  async function layOut(): Promise<void> {
+    await mkdir(join(directory, 'bin'));
+    await mkdir(join(directory, 'lab'));
+    await mkdir(join(directory, 'work'));
+    for (const name of copied) await cp(join(project, name), join(directory, 'work', name), { recursive: true });
+    for (const [name, { script }] of Object.entries(standIns)) {
+      await writeFile(join(directory, 'bin', name), `#!/bin/bash\nset -euo pipefail\n${script}\n`);
+      await chmod(join(directory, 'bin', name), 0o755);
+    }
+    const promtool = await promtoolBinary();
+    if (promtool.startsWith('/')) await symlink(promtool, join(directory, 'bin', 'promtool'));
+  }
+
+  async function surroundings(): Promise<NodeJS.ProcessEnv> {
+    const leads: readonly (readonly [place: string, port: number])[] = [
+      ['127.0.0.1:8080', envoy.port],
+      ['ADDRESS:80', envoy.port],
+      ['127.0.0.1:8081', envoy.readyPort],
+      ['127.0.0.1:8090', authentication.port],
+      ['127.0.0.1:9192', service.adminPort],
+      ['127.0.0.1:9901', envoy.adminPort],
+    ];
+    const { stdout: curl } = await promisify(execFile)('which', ['curl']);
+    return {
+      PATH: `${join(directory, 'bin')}:${process.env.PATH}`,
+      HOME: directory,
+      LAB: join(directory, 'lab'),
+      PROJECT: project,
+      NODE: process.execPath,
+      CURL: curl.trim(),
+      CONNECT_TO: leads.map(([place, port]) => `--connect-to ${place}:127.0.0.1:${port}`).join(' '),
+      LISTEN: service.address,
+      KUSTOMIZE: await kustomizeBinary(),
+      ENVOY: await envoyBinary(),
+    };
+  }
+
+  const runPage = async (script: string): Promise<{ readonly code: number | null; readonly output: string }> => {
+    const lines = (entries: readonly unknown[]): string => entries.map(each => `${JSON.stringify(each)}\n`).join('');
+    await writeFile(join(directory, 'lab', 'account-authz.log'), lines(service.log()));
+    await writeFile(join(directory, 'lab', 'envoy.log'), lines(envoy.accessLog()));
+    const child = spawn('/bin/bash', ['-c', script], { cwd: join(directory, 'work'), env: environment });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (bytes: Buffer) => {
+        output += bytes.toString();
+      });
+    child.stdin.end();
+    const code = await new Promise<number | null>(resolve => child.on('close', resolve));
+    return { code, output };
+  };
+
+  for (const { path, blocks } of withCommands) {
+    it(`${path}: all of them`, async () => {
+      const script = blocks.map(block => asserted(commandsOf(block) ?? '')).join('\n');
+      const { code, output } = await runPage(`${header}\n${script}`);
+      expect(code, output).to.equal(0);
+    });
+  }
+
+  it('would be found failing', async () => {
+    for (const wrong of [
+      'node dist/main.js check-config --config missing.yaml',
+      'kubectl apply -k k8s/overlays/missing',
+      'kubectl apply --kustomize k8s/overlays/service',
+      'kubectl get pods --namespac subscriptions',
+      'npm run missing',
+      'docker compose --profile missing up',
+      'curl -i http://127.0.0.1:8080/api/subscriptions   # 200 token_missing',
+      'curl -i http://127.0.0.1:8080/api/subscriptions   # 401 token_expired',
+      `curl -s http://127.0.0.1:8080/api/subscriptions | jq .reason   # "token_expired"`,
+      'no-such-program',
+    ])
+      expect((await runPage(`${header}\n${asserted(wrong)}`)).code, wrong).to.not.equal(0);
+  });
+});
+
+const header = `set -euo pipefail
+trap 'echo "failed: $BASH_COMMAND" >&2' ERR`;
+
+/** With what the comment behind a call promises: `# 401 token_missing` behind `curl -i`, `# "text"` behind `jq`. */
+function asserted(commands: string): string {
+  return commands
+    .split('\n')
+    .map(line => {
+      const [, call, status, reason] = /^(curl -i .*?) +# (\d{3})\b:? ?([a-z]+_[a-z]+)?/.exec(line) ?? [];
+      if (call !== undefined)
+        return `said=$(${call}); grep -q ' ${status}' <<< "\${said%%$'\\r'*}"; grep -q '${reason ?? ''}' <<< "$said"`;
+      const [, query, text] = /^(curl .*\| jq \S+) +# ("\w+")$/.exec(line) ?? [];
+      return query === undefined ? line : `[ "$(${query})" = '${text}' ]`;
+    })
+    .join('\n');
+}
+
+describe('blocks in the documents', () => {
+  const blocks = pages.flatMap(({ path, blocks: own }) => own.map(block => ({ path, ...block })));
+
+  it('are read with their language and place', () => {
+    const text = 'a\n\n```sh\nb\n```\n\n1. c\n\n   ```console\n   $ d\n   e\n   ```\n\n```\n$ f\n```\n';
+    expect(blocksOf(text).map(({ line, language }) => [line, language])).to.deep.equal([
+      [3, 'sh'],
+      [9, 'console'],
+      [14, ''],
+    ]);
+    expect(blocksOf(text).map(commandsOf)).to.deep.equal(['b\n', 'd\n', 'f\n']);
+  });
+
+  it('have a language that somebody looks after', () => {
+    const known = ['', 'sh', 'console', 'yaml', 'json', 'text', 'promql', 'mermaid'];
+    expect(blocks.filter(({ language }) => !known.includes(language))).to.deep.equal([]);
+  });
+
+  it('hide no command where none is run', () => {
+    const programs = [...Object.keys(standIns), 'promtool', 'git', 'npx'].join('|');
+    const hidden = blocks.filter(
+      block => commandsOf(block) === undefined && new RegExp(`^(?:${programs}) `, 'm').test(block.text),
+    );
+    expect(hidden.map(({ path, line }) => `${path}:${line}`)).to.deep.equal([]);
+  });
+
+  it('use every stand-in', () => {
+    const all = blocks.map(block => commandsOf(block) ?? '').join('\n');
+    const unused = Object.keys(standIns).filter(name => !new RegExp(`(?:^|[|&(] ?)${name} `, 'm').test(all));
+    expect(unused).to.deep.equal([]);
+  });
+
+  it('have PromQL that Prometheus takes and metrics that there are', async function () {
+    this.timeout(120_000);
+    const expressions = blocks.filter(({ language }) => language === 'promql').map(({ text }) => text);
+    expect(expressions).to.have.length.of.at.least(20);
+    const { good, output } = await judgeExpressions(expressions);
+    expect(good, output).to.equal(true);
+    expect(await unknownMetrics(expressions)).to.deep.equal([]);
+  });
+});

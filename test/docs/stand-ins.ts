@@ -1,0 +1,105 @@
+// Programs that stand in for those which the documents call and a test cannot: each does the part of the work that it can and fails
+// at what it does not know. They are the exceptions from "every command in the documents is run", with their reasons.
+
+export interface StandIn {
+  readonly reason: string;
+  /** Bash. `$LAB` is a folder with the logs, `$PROJECT` the project. */
+  readonly script: string;
+}
+
+const unknown = 'echo "$(basename "$0"): not known to the stand-in: $*" >&2; exit 64';
+
+export const standIns: Readonly<Record<string, StandIn>> = {
+  kubectl: {
+    reason:
+      'needs a cluster: overlays are rendered, files are read, logs are those of the running lab, verbs and options are checked',
+    script: `
+verb= ; words=() ; folder= ; file= ; container=
+while [ $# -gt 0 ]; do
+  case "$1" in
+    -n|-l|-o) [ $# -ge 2 ] || exit 64; shift 2;;
+    -c) container=$2; shift 2;;
+    -k) folder=$2; shift 2;;
+    -f) file=$2; shift 2;;
+    --previous|--containers|--rm|-it|--restart=Never|--image=*) shift;;
+    --) shift; break;;
+    -*) ${unknown};;
+    *) if [ -z "$verb" ]; then verb=$1; else words+=("$1"); fi; shift;;
+  esac
+done
+named() { [[ "$1" =~ ^(deployment|service)/(subscriptions|account-authz)$ ]] || { echo "kubectl: no $1 in the overlays" >&2; exit 64; }; }
+case "$verb" in
+  apply|delete)
+    if [ -n "$folder" ]; then "$KUSTOMIZE" build "$folder" | grep '^kind:' > /dev/null
+    elif [ "$file" = - ]; then grep '^kind:' > /dev/null
+    elif [ -n "$file" ]; then grep -q '^kind:' "$file"
+    else [ "$verb" = delete ]; fi;;
+  logs) named "\${words[0]}"; cat "$LAB/$container.log";;
+  exec) named "\${words[0]}"; [ "$1 $2" = '/nodejs/bin/node /app/dist/main.js' ]; shift 2; exec account-authz "$@";;
+  rollout) [[ "\${words[0]}" =~ ^(status|undo|restart)$ ]]; named "\${words[1]}";;
+  port-forward) named "\${words[0]}"; [[ "\${words[1]}" =~ ^[0-9]+(:[0-9]+)?$ ]];;
+  get) if [ "\${words[*]}" = 'configmap istio' ]; then cat k8s/overlays/istio/mesh-config.yaml; else [ "\${#words[@]}" -gt 0 ]; fi;;
+  describe|top) [ "\${words[0]}" = pod ];;
+  create) [ "\${words[0]}" = namespace ];;
+  run) [ $# -gt 0 ];;
+  *) set -- "$verb" "\${words[@]}"; ${unknown};;
+esac`,
+  },
+  docker: {
+    reason:
+      'needs an engine: services, profiles and images that it names are looked for in compose.yaml and Dockerfile',
+    script: `
+case "$1 $2" in
+  'compose '*) shift
+    while [ "$1" = --profile ]; do grep -q "profiles: .*$2" compose.yaml; shift 2; done
+    verb=$1; shift
+    [[ "$verb" =~ ^(up|down|run|restart)$ ]]
+    for word in "$@"; do case "$word" in
+      --wait|--rm|--no-deps|--exit-code-from) ;;
+      -*) ${unknown};;
+      check-config) ;;
+      *) grep -q "^  $word:" compose.yaml;;
+    esac; done;;
+  'buildx imagetools') [ "$3" = inspect ]; grep -qF "$4" Dockerfile;;
+  *) ${unknown};;
+esac`,
+  },
+  cosign: {
+    reason: 'needs a published image and the log of its signature',
+    script:
+      '[ "$1" = verify ] && [ "$3" = --certificate-oidc-issuer ] && [ "$5" = --certificate-identity ] && [ $# = 6 ]',
+  },
+  npm: {
+    reason: 'would run the test suite within itself: scripts are looked for in package.json',
+    script: `
+case "$1" in
+  ci) [ -f package-lock.json ];;
+  test) jq -e '.scripts.test' package.json > /dev/null;;
+  run) jq -e --arg name "$2" '.scripts[$name]' package.json > /dev/null;;
+  *) ${unknown};;
+esac`,
+  },
+  envoy: {
+    reason: 'would run until it is told to end, on fixed ports: the real Envoy validates the file',
+    script: 'exec "$ENVOY" --mode validate "$@" 2> /dev/null',
+  },
+  node: {
+    reason: 'the product is the one of the next entry; anything else is run as it stands',
+    script: 'if [ "$1" = dist/main.js ]; then shift; exec account-authz "$@"; fi; exec "$NODE" "$@"',
+  },
+  'account-authz': {
+    reason:
+      'serve would run until it is told to end, on fixed ports: it checks its configuration, and a lab has it running; a verdict of explain is no failure',
+    script: `
+case "$1" in
+  serve) shift; exec "$NODE" "$PROJECT/dist/main.js" check-config "$@";;
+  health) shift; exec "$NODE" "$PROJECT/dist/main.js" health --address "$LISTEN" "$@";;
+  explain) code=0; "$NODE" "$PROJECT/dist/main.js" "$@" || code=$?; [ $code = 0 ] || [ $code = 3 ] || [ $code = 4 ];;
+  *) exec "$NODE" "$PROJECT/dist/main.js" "$@";;
+esac`,
+  },
+  curl: {
+    reason: 'the documented ports may be taken: the real curl is told where they lead to',
+    script: 'exec "$CURL" --max-time 10 $CONNECT_TO "$@"',
+  },
+};
