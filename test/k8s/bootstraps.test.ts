@@ -19,7 +19,7 @@ describe('k8s/: what is made from other files', function () {
   });
 
   for (const { path, make } of derivedFiles) {
-    it(`${path} is up to date: npx tsx test/k8s/write-derived-files.ts`, async () => {
+    it(`${path} is up to date: npm run derive`, async () => {
       expect(await readDerivedFile(path)).to.equal(await make());
     });
   }

@@ -3,11 +3,6 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { dashboardExpressions } from '../../derive/dashboard.ts';
-import { envoyMetrics } from '../../derive/envoy-metrics.ts';
-import { parseExposition, seriesNames } from '../../derive/exposition.ts';
-import { bearer, type Lab, startLab } from '../e2e/lab.ts';
-import { startEnvoy } from '../support/envoy.ts';
-import { exchange, requestBytes } from '../support/raw-http.ts';
 import { judgeExpressions, metricsIn, unknownMetrics } from './expressions.ts';
 import { runPromtool } from './promtool.ts';
 
@@ -140,34 +135,5 @@ describe('the dashboard', function () {
     expect(new Set(cells)).to.have.property('size', cells.length);
     expect(new Set(panels.map(({ id }) => id))).to.have.property('size', panels.length);
     for (const { gridPos } of panels) expect(gridPos.x + gridPos.w).to.be.at.most(24);
-  });
-});
-
-describe('the metrics of Envoy that alerts and dashboard name', function () {
-  this.timeout(120_000);
-  let lab: Lab;
-
-  before(async () => {
-    lab = await startLab();
-  });
-  after(() => lab.stop());
-
-  it('are on the page of a live Envoy, under the labels that they are asked for', async () => {
-    const envoy = await startEnvoy({ authz: lab.service.address, upstream: lab.upstream.port });
-    try {
-      const ask = (): Promise<string> =>
-        fetch(`http://127.0.0.1:${envoy.adminPort}/stats/prometheus`).then(answer => answer.text());
-      const target = '/api/subscriptions/accounts/acct1';
-      await exchange(envoy.port, requestBytes('GET', target, [`Authorization: ${await bearer()}`]));
-      const families = parseExposition(await ask());
-      expect([...seriesNames(families)]).to.include.members(Object.keys(envoyMetrics));
-      const labelled = (name: string, label: string, value: string): boolean =>
-        families.some(family => family.name === name && family.series.some(labels => labels.get(label) === value));
-      expect(labelled('envoy_http_rbac_denied', 'envoy_rbac_http_prefix', 'only_allowed')).to.equal(true);
-      expect(labelled('envoy_http_ext_authz_ok', 'envoy_ext_authz_prefix', 'account')).to.equal(true);
-      expect(labelled('envoy_cluster_upstream_rq_total', 'envoy_cluster_name', 'account-authz')).to.equal(true);
-    } finally {
-      await envoy.stop();
-    }
   });
 });

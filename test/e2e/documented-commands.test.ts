@@ -10,13 +10,12 @@ import { expect } from 'chai';
 import { parse } from 'yaml';
 import { type AuthenticationService, startAuthenticationService } from '../../demo/authentication-service.ts';
 import { startUpstream, type Upstream } from '../../demo/upstream.ts';
+import { allPages, commandsOf } from '../docs/document.ts';
+import { standIns } from '../docs/stand-ins.ts';
 import { kustomizeBinary } from '../k8s/kustomize.ts';
-import { judgeExpressions, unknownMetrics } from '../monitoring/expressions.ts';
 import { promtoolBinary } from '../monitoring/promtool.ts';
 import { envoyBinary, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
-import { allPages, blocksOf, commandsOf } from './document.ts';
-import { standIns } from './stand-ins.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 const pages = allPages();
@@ -151,45 +150,3 @@ function asserted(commands: string): string {
     })
     .join('\n');
 }
-
-describe('blocks in the documents', () => {
-  const blocks = pages.flatMap(({ path, blocks: own }) => own.map(block => ({ path, ...block })));
-
-  it('are read with their language and place', () => {
-    const text = 'a\n\n```sh\nb\n```\n\n1. c\n\n   ```console\n   $ d\n   e\n   ```\n\n```\n$ f\n```\n';
-    expect(blocksOf(text).map(({ line, language }) => [line, language])).to.deep.equal([
-      [3, 'sh'],
-      [9, 'console'],
-      [14, ''],
-    ]);
-    expect(blocksOf(text).map(commandsOf)).to.deep.equal(['b\n', 'd\n', 'f\n']);
-  });
-
-  it('have a language that somebody looks after', () => {
-    const known = ['', 'sh', 'console', 'yaml', 'json', 'text', 'promql', 'mermaid'];
-    expect(blocks.filter(({ language }) => !known.includes(language))).to.deep.equal([]);
-  });
-
-  it('hide no command where none is run', () => {
-    const programs = [...Object.keys(standIns), 'promtool', 'git', 'npx'].join('|');
-    const hidden = blocks.filter(
-      block => commandsOf(block) === undefined && new RegExp(`^(?:${programs}) `, 'm').test(block.text),
-    );
-    expect(hidden.map(({ path, line }) => `${path}:${line}`)).to.deep.equal([]);
-  });
-
-  it('use every stand-in', () => {
-    const all = blocks.map(block => commandsOf(block) ?? '').join('\n');
-    const unused = Object.keys(standIns).filter(name => !new RegExp(`(?:^|[|&(] ?)${name} `, 'm').test(all));
-    expect(unused).to.deep.equal([]);
-  });
-
-  it('have PromQL that Prometheus takes and metrics that there are', async function () {
-    this.timeout(120_000);
-    const expressions = blocks.filter(({ language }) => language === 'promql').map(({ text }) => text);
-    expect(expressions).to.have.length.of.at.least(20);
-    const { good, output } = await judgeExpressions(expressions);
-    expect(good, output).to.equal(true);
-    expect(await unknownMetrics(expressions)).to.deep.equal([]);
-  });
-});
