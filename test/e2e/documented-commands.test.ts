@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { parse } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { type AuthenticationService, startAuthenticationService } from '../../demo/authentication-service.ts';
 import { startUpstream, type Upstream } from '../../demo/upstream.ts';
 import { allPages, commandsOf } from '../docs/document.ts';
@@ -33,6 +33,7 @@ describe('commands in the documents', function () {
   let upstream: Upstream;
   let service: ServiceProcess;
   let envoy: RunningEnvoy;
+  let config: Readonly<Record<string, unknown>>;
   let environment: NodeJS.ProcessEnv;
 
   before(async () => {
@@ -41,11 +42,12 @@ describe('commands in the documents', function () {
     const [audience] = example.issuers[0].audiences;
     authentication = await startAuthenticationService({ audience });
     upstream = await startUpstream();
-    service = await startServiceProcess({
+    config = {
       ...example,
       ...{ listen: '127.0.0.1:0', admin: '127.0.0.1:0' },
       issuers: [{ issuer: authentication.issuer, audiences: [audience], jwksUrl: authentication.jwksUrl }],
-    });
+    };
+    service = await startServiceProcess(config);
     envoy = await startEnvoy({ authz: service.address, upstream: upstream.port });
     await layOut();
     environment = await surroundings();
@@ -62,6 +64,7 @@ describe('commands in the documents', function () {
     await mkdir(join(directory, 'lab'));
     await mkdir(join(directory, 'work'));
     for (const name of copied) await cp(join(project, name), join(directory, 'work', name), { recursive: true });
+    await writeFile(join(directory, 'work', 'config.yaml'), stringify(config));
     for (const [name, { script }] of Object.entries(standIns)) {
       await writeFile(join(directory, 'bin', name), `#!/bin/bash\nset -euo pipefail\n${script}\n`);
       await chmod(join(directory, 'bin', name), 0o755);
@@ -112,7 +115,7 @@ describe('commands in the documents', function () {
   for (const { path, blocks } of withCommands) {
     it(`${path}: all of them`, async () => {
       const script = blocks.map(block => asserted(commandsOf(block) ?? '')).join('\n');
-      const { code, output } = await runPage(`${header}\n${script}`);
+      const { code, output } = await runPage(`${header}\n${script.replaceAll(/\bPID\b/g, String(service.pid))}`);
       expect(code, output).to.equal(0);
     });
   }
