@@ -26,6 +26,9 @@ const copied = [
   ...['envoy.yaml', 'config.example.yaml', 'config.schema.json'],
 ];
 
+/** As the documents write it. In the logs of the lab it stands in place of the id of a refused request. */
+const exampleId = '6f1c2d6e-8d1f-4a55-9a1e-0d6a54a1c0de';
+
 describe('commands in the documents', function () {
   this.timeout(120_000); // the first run installs promtool, kustomize and Envoy
   let directory: string;
@@ -35,6 +38,8 @@ describe('commands in the documents', function () {
   let envoy: RunningEnvoy;
   let config: Readonly<Record<string, unknown>>;
   let environment: NodeJS.ProcessEnv;
+  let token: string;
+  let refusedId: string;
 
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'account-authz-documents-'));
@@ -49,6 +54,16 @@ describe('commands in the documents', function () {
     };
     service = await startServiceProcess(config);
     envoy = await startEnvoy({ authz: service.address, upstream: upstream.port });
+    const now = Math.floor(Date.now() / 1000);
+    const identity = { uid: 'user-alice', app: 'web-app', acc: 'acme', role: 'owner' };
+    const times = { iat: now - 10, exp: now + 600 };
+    token = await authentication.signToken({ iss: authentication.issuer, aud: audience, ...identity, ...times });
+    const refused = await fetch(`http://127.0.0.1:${envoy.port}/api/subscriptions/accounts/globex`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(refused.status).to.equal(403);
+    refusedId = refused.headers.get('x-request-id') ?? '';
+    await Promise.all([service.logLine(refusedId), envoy.accessLogLine(refusedId)]);
     await layOut();
     environment = await surroundings();
   });
@@ -65,6 +80,7 @@ describe('commands in the documents', function () {
     await mkdir(join(directory, 'work'));
     for (const name of copied) await cp(join(project, name), join(directory, 'work', name), { recursive: true });
     await writeFile(join(directory, 'work', 'config.yaml'), stringify(config));
+    await writeFile(join(directory, 'work', 'token.txt'), token);
     for (const [name, { script }] of Object.entries(standIns)) {
       await writeFile(join(directory, 'bin', name), `#!/bin/bash\nset -euo pipefail\n${script}\n`);
       await chmod(join(directory, 'bin', name), 0o755);
@@ -98,7 +114,8 @@ describe('commands in the documents', function () {
   }
 
   const runPage = async (script: string): Promise<{ readonly code: number | null; readonly output: string }> => {
-    const lines = (entries: readonly unknown[]): string => entries.map(each => `${JSON.stringify(each)}\n`).join('');
+    const lines = (entries: readonly unknown[]): string =>
+      entries.map(each => `${JSON.stringify(each).replaceAll(refusedId, exampleId)}\n`).join('');
     await writeFile(join(directory, 'lab', 'account-authz.log'), lines(service.log()));
     await writeFile(join(directory, 'lab', 'envoy.log'), lines(envoy.accessLog()));
     const child = spawn('/bin/bash', ['-c', script], { cwd: join(directory, 'work'), env: environment });
