@@ -22,7 +22,7 @@ const needsRestart = /^(?:listen|listenInsecure|admin|tls)(?:\.|$)/;
 
 export function makeConfigurationPage(): string {
   const schema = toJsonSchema() as Node;
-  return `${[
+  const lines = [
     '# Configuration',
     '',
     '<!-- npm run derive writes this page from the schema. -->',
@@ -37,7 +37,8 @@ export function makeConfigurationPage(): string {
     'route is named in `roles`; no account header is under the prefix of `identityHeaders`; no issuer, route or list item stands there twice.',
     '',
     ...table('At the top', '', schema),
-  ].join('\n')}\n`;
+  ];
+  return `${lines.join('\n').trimEnd()}\n`;
 }
 
 /** A table for the members of an object, then one for each object in it. */
