@@ -4,14 +4,14 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { barsOf, type Phases } from './resilience-bars.ts';
-import { type Form, fullForm, shortForm } from './resilience-form.ts';
-import { figuresOf, judgeAnswers, type PhaseFigures } from './resilience-judgement.ts';
-import { startLab } from './resilience-lab.ts';
-import { barLine, phaseTable, resilienceMarkdown, wrongLines } from './resilience-report.ts';
-import { type PhaseRecord, runPhase, scenario, warmUp } from './resilience-scenario.ts';
-import { resilienceSvg } from './resilience-timeline.ts';
-import { toned, toText } from './table.ts';
+import { toned, toText } from './report/table.ts';
+import { barsOf, type Phases } from './resilience/bars.ts';
+import { type Form, fullForm, shortForm } from './resilience/form.ts';
+import { figuresOf, judgeAnswers, type PhaseFigures } from './resilience/judgement.ts';
+import { startLab } from './resilience/lab.ts';
+import { barLine, phaseTable, resilienceMarkdown, wrongLines } from './resilience/report.ts';
+import { type PhaseRecord, runPhase, scenario, warmUp } from './resilience/scenario.ts';
+import { resilienceSvg } from './resilience/timeline.ts';
 
 const { values: options } = parseArgs({
   options: {

@@ -1,5 +1,5 @@
 // The figures of a rehearsal as tables.
-import { cell, type Table, toText } from '../bench/table.ts';
+import { cell, type Table, toText } from '../bench/report/table.ts';
 import type { Answered } from './load.ts';
 import type { Rehearsal } from './rehearsal.ts';
 

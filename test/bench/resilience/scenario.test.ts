@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { envoyBinary } from '../support/envoy.ts';
+import { envoyBinary } from '../../support/envoy.ts';
 
-const project = fileURLToPath(new URL('../../', import.meta.url));
+const project = fileURLToPath(new URL('../../../', import.meta.url));
 const run = promisify(execFile);
 
 interface Ended {

@@ -1,7 +1,7 @@
-// The process behind load-process.ts: makes the requests of the lanes that it is told, and tells the answers in batches.
+// The process behind http-load-process.ts: makes the requests of the lanes that it is told, and tells the answers in batches.
 import { randomBytes } from 'node:crypto';
-import { createLoad, type Lane, type Load, type LoadAnswer } from './load.ts';
-import type { Answer, LaneDescription, LoadOrder, LoadReport } from './load-process.ts';
+import { createLoad, type Lane, type Load, type LoadAnswer } from './http-load.ts';
+import type { Answer, LaneDescription, LoadOrder, LoadReport } from './http-load-process.ts';
 
 const batchMs = 100;
 

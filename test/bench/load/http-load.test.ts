@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
-import { createLoad, type LoadAnswer } from '../../bench/load.ts';
+import { createLoad, type LoadAnswer } from '../../../bench/load/http-load.ts';
 
 describe('the open-loop load', () => {
   let server: Server;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Timeline, timelineSvg } from '../../bench/timeline-svg.ts';
+import { type Timeline, timelineSvg } from '../../../bench/report/timeline-svg.ts';
 
 const timeline: Timeline = {
   title: 'a < b & "c"',

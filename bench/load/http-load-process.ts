@@ -1,5 +1,5 @@
 // A load in a process of its own, so that neither what it measures nor what it costs mixes with the rest of a bench.
-// This is the side that gives orders; load-worker.ts is the one that obeys.
+// This is the side that gives orders; http-load-worker.ts is the one that obeys.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -59,7 +59,7 @@ export async function startLoadProcess(
   options: LoadProcessOptions,
   hooks: { onAnswers(answers: readonly Answer[]): void; onFault(error: Error): void },
 ): Promise<LoadProcess> {
-  const worker = fork(fileURLToPath(new URL('load-worker.ts', import.meta.url)), { serialization: 'advanced' });
+  const worker = fork(fileURLToPath(new URL('http-load-worker.ts', import.meta.url)), { serialization: 'advanced' });
   const kill = (): void => void worker.kill('SIGKILL');
   process.once('exit', kill);
   let ending = false;

@@ -1,10 +1,11 @@
 // What a run of the resilience scenario has to say: one row a phase, one line a bar, and the page that keeps both.
-import { type Bar, milliseconds, signed } from './resilience-bars.ts';
-import type { Form } from './resilience-form.ts';
-import type { JudgedAnswer, PhaseFigures } from './resilience-judgement.ts';
-import type { Lab } from './resilience-lab.ts';
-import type { PhaseRecord } from './resilience-scenario.ts';
-import { cell, type Table, toMarkdown, toned } from './table.ts';
+
+import { cell, type Table, toMarkdown, toned } from '../report/table.ts';
+import { type Bar, milliseconds, signed } from './bars.ts';
+import type { Form } from './form.ts';
+import type { JudgedAnswer, PhaseFigures } from './judgement.ts';
+import type { Lab } from './lab.ts';
+import type { PhaseRecord } from './scenario.ts';
 
 export function phaseTable(phases: readonly PhaseFigures[]): Table {
   const right = (head: string) => ({ head, align: 'right' as const });

@@ -1,6 +1,11 @@
 import { expect } from 'chai';
-import { isPublished, type KeyRule, type KeyVerdict, permittedVerdicts } from '../../bench/key-expectation.ts';
-import type { IssuerHistory } from '../../bench/watched-issuer.ts';
+import {
+  isPublished,
+  type KeyRule,
+  type KeyVerdict,
+  permittedVerdicts,
+} from '../../../bench/resilience/key-expectation.ts';
+import type { IssuerHistory } from '../../../bench/resilience/watched-issuer.ts';
 
 const rule: KeyRule = { maxAgeMs: 10_000, cooldownMs: 1000, waitMs: 150, settleMs: 100 };
 

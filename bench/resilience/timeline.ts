@@ -1,9 +1,9 @@
 // The run as a picture: what its answers, its memory and its fetches looked like over time.
-import { percentiles } from './percentiles.ts';
-import type { Form } from './resilience-form.ts';
-import type { JudgedAnswer, PhaseFigures } from './resilience-judgement.ts';
-import type { Lab } from './resilience-lab.ts';
-import { timelineSvg } from './timeline-svg.ts';
+import { percentiles } from '../measure/percentiles.ts';
+import { timelineSvg } from '../report/timeline-svg.ts';
+import type { Form } from './form.ts';
+import type { JudgedAnswer, PhaseFigures } from './judgement.ts';
+import type { Lab } from './lab.ts';
 
 const bucketMs = 250;
 const colours = {

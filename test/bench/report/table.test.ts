@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect } from 'chai';
-import { cell, type Table, toMarkdown, toText } from '../../bench/table.ts';
+import { cell, type Table, toMarkdown, toText } from '../../../bench/report/table.ts';
 
 const table: Table = {
   columns: [

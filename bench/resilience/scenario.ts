@@ -1,8 +1,8 @@
 // The story itself: six things that happen to keys, each with a quiet time before and after it, under load that never pauses.
 import { setTimeout as delay } from 'node:timers/promises';
-import { clockMs } from './clock.ts';
-import type { Form, Kid } from './resilience-form.ts';
-import type { Lab, Refreshes } from './resilience-lab.ts';
+import { clockMs } from '../measure/clock.ts';
+import type { Form, Kid } from './form.ts';
+import type { Lab, Refreshes } from './lab.ts';
 
 export type PhaseName = 'overlap' | 'hard' | 'shortOutage' | 'longOutage' | 'slow' | 'flood';
 

@@ -1,7 +1,7 @@
 // The bars of issue 4 that this scenario can judge, each with the figure that was measured.
-import type { Form } from './resilience-form.ts';
-import type { JudgedAnswer, PhaseFigures } from './resilience-judgement.ts';
-import type { PhaseName } from './resilience-scenario.ts';
+import type { Form } from './form.ts';
+import type { JudgedAnswer, PhaseFigures } from './judgement.ts';
+import type { PhaseName } from './scenario.ts';
 import type { IssuerHistory } from './watched-issuer.ts';
 
 export interface Bar {

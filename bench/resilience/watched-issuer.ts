@@ -1,7 +1,7 @@
 // The test issuer with a memory: what it published and when, when it was away, and which fetches it answered.
-import { type SigningKey, signingKey } from '../test/support/signing-key.ts';
-import { startTestIssuer } from '../test/support/test-issuer.ts';
-import { clockMs } from './clock.ts';
+import { type SigningKey, signingKey } from '../../test/support/signing-key.ts';
+import { startTestIssuer } from '../../test/support/test-issuer.ts';
+import { clockMs } from '../measure/clock.ts';
 
 /** All times are of clockMs. */
 export interface IssuerHistory {

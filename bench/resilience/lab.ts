@@ -2,14 +2,14 @@
 // envoy.yaml, a recording upstream, and two load processes: the steady one that is measured, and the flood.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { envoyBinary, startEnvoy } from '../test/support/envoy.ts';
-import { startRecordingUpstream } from '../test/support/recording-upstream.ts';
-import { startServiceProcess } from '../test/support/service-process.ts';
-import { signingKey } from '../test/support/signing-key.ts';
-import { audience, base64url, claims, issuer as issuerName, token } from '../test/support/token.ts';
-import { type Answer, type LaneDescription, startLoadProcess } from './load-process.ts';
-import { type MemorySample, watchResidentMemory } from './resident-memory.ts';
-import { type Form, type Kid, kids } from './resilience-form.ts';
+import { envoyBinary, startEnvoy } from '../../test/support/envoy.ts';
+import { startRecordingUpstream } from '../../test/support/recording-upstream.ts';
+import { startServiceProcess } from '../../test/support/service-process.ts';
+import { signingKey } from '../../test/support/signing-key.ts';
+import { audience, base64url, claims, issuer as issuerName, token } from '../../test/support/token.ts';
+import { type Answer, type LaneDescription, startLoadProcess } from '../load/http-load-process.ts';
+import { type MemorySample, watchResidentMemory } from '../measure/resident-memory.ts';
+import { type Form, type Kid, kids } from './form.ts';
 import { startWatchedIssuer, type WatchedIssuer } from './watched-issuer.ts';
 
 export interface Mix {

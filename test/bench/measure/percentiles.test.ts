@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { percentile, percentiles } from '../../bench/percentiles.ts';
+import { percentile, percentiles } from '../../../bench/measure/percentiles.ts';
 
 const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
 

@@ -1,7 +1,7 @@
 // Open-loop HTTP load: requests are due at times set beforehand, whether or not earlier ones were answered, and latency counts
 // from those times, so that a stall is seen by every request that it delays (no coordinated omission).
 import { Pool } from 'undici';
-import { clockMs } from './clock.ts';
+import { clockMs } from '../measure/clock.ts';
 
 /** One stream of requests at a rate of its own. */
 export interface Lane {

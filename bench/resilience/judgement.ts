@@ -1,10 +1,11 @@
 // Every answer against what had to come, and each phase in figures.
+
+import type { Answer } from '../load/http-load-process.ts';
+import { percentiles } from '../measure/percentiles.ts';
+import type { Form } from './form.ts';
 import { isPublished, type KeyRule, type KeyVerdict, permittedVerdicts } from './key-expectation.ts';
-import type { Answer } from './load-process.ts';
-import { percentiles } from './percentiles.ts';
-import type { Form } from './resilience-form.ts';
-import type { Lab } from './resilience-lab.ts';
-import type { PhaseRecord } from './resilience-scenario.ts';
+import type { Lab } from './lab.ts';
+import type { PhaseRecord } from './scenario.ts';
 import type { IssuerHistory } from './watched-issuer.ts';
 
 export interface JudgedAnswer {
