@@ -1,0 +1,110 @@
+// A CheckRequest as bytes, whole as Envoy 1.40 sends it (also what proto/ leaves out), and the verdict of a CheckResponse's bytes.
+import protobuf from 'protobufjs';
+
+export interface CheckMessageParts {
+  readonly method: string;
+  readonly path: string;
+  /** Without the pseudo-headers, which are added. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** As with `encode_raw_headers`: a list with bytes instead of a map. */
+  readonly raw: boolean;
+}
+
+const authority = 'api.example.com';
+
+export function checkMessage({ method, path, headers, raw }: CheckMessageParts): Buffer {
+  const lines = Object.entries({
+    ':authority': authority,
+    ':method': method,
+    ':path': path,
+    ':scheme': 'http',
+    ...headers,
+  });
+  // Field numbers of envoy/service/auth/v3/attribute_context.proto and envoy/config/core/v3/address.proto.
+  const http = message(writer => {
+    writer.uint32(tag(1)).string('3755588983843614144');
+    writer.uint32(tag(2)).string(method);
+    if (!raw) {
+      for (const [name, value] of lines)
+        writer.uint32(tag(3)).bytes(message(entry => entry.uint32(tag(1)).string(name).uint32(tag(2)).string(value)));
+    }
+    writer.uint32(tag(4)).string(path);
+    writer.uint32(tag(5)).string(authority);
+    writer.uint32(tag(6)).string('http');
+    writer.uint32(tag(10)).string('HTTP/1.1');
+    if (raw) {
+      const list = message(writer => {
+        for (const [name, value] of lines)
+          writer
+            .uint32(tag(1))
+            .bytes(message(entry => entry.uint32(tag(1)).string(name).uint32(tag(3)).bytes(Buffer.from(value))));
+      });
+      writer.uint32(tag(13)).bytes(list);
+    }
+  });
+  const time = message(writer =>
+    writer
+      .uint32(1 << 3)
+      .int64(1_795_252_428)
+      .uint32(2 << 3)
+      .int32(560_506_000),
+  );
+  const attributes = message(writer => {
+    writer.uint32(tag(1)).bytes(peer('192.0.2.17', 41_576));
+    writer.uint32(tag(2)).bytes(peer('198.51.100.4', 8080));
+    writer.uint32(tag(4)).bytes(message(request => request.uint32(tag(1)).bytes(time).uint32(tag(2)).bytes(http)));
+    writer.uint32(tag(11)).bytes(Buffer.alloc(0));
+    writer.uint32(tag(13)).bytes(Buffer.alloc(0));
+  });
+  return message(writer => writer.uint32(tag(1)).bytes(attributes));
+}
+
+/** The message prefix of gRPC: not compressed, and the length. */
+export function grpcFrame(bytes: Buffer): Buffer {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(bytes.length, 1);
+  return Buffer.concat([prefix, bytes]);
+}
+
+export type CheckVerdict = 'allow' | 'deny' | 'neither';
+
+/** Read off the oneof of a framed CheckResponse, without decoding it. */
+export function verdictOf(framed: Buffer): CheckVerdict {
+  for (let at = 5; at < framed.length; ) {
+    const field = framed[at];
+    if (field === tag(2)) return 'deny';
+    if (field === tag(3)) return 'allow';
+    let length = 0;
+    let shift = 0;
+    let byte: number;
+    do {
+      byte = framed[++at] ?? 0;
+      length |= (byte & 0x7f) << shift;
+      shift += 7;
+    } while ((byte & 0x80) !== 0);
+    at += length + 1;
+  }
+  return 'neither';
+}
+
+function peer(address: string, port: number): Buffer {
+  const socket = message(writer =>
+    writer
+      .uint32(tag(2))
+      .string(address)
+      .uint32(3 << 3)
+      .uint32(port),
+  );
+  return message(writer => writer.uint32(tag(1)).bytes(message(inner => inner.uint32(tag(1)).bytes(socket))));
+}
+
+/** Of a field with a length (wire type 2). */
+function tag(field: number): number {
+  return (field << 3) | 2;
+}
+
+function message(write: (writer: protobuf.Writer) => unknown): Buffer {
+  const writer = protobuf.Writer.create();
+  write(writer);
+  return Buffer.from(writer.finish());
+}

@@ -1,0 +1,282 @@
+// An HTTP/2 client that costs next to nothing a call, so that a server on a core of its own is the limit and not the load: requests
+// are bytes made beforehand, answers are frames of which only the end, the first status byte and the message are looked at.
+// Speaks to servers of this bench over loopback or a Unix socket, nowhere else.
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+export type WireTarget = { readonly port: number } | { readonly path: string };
+
+/** One request, ready to be sent on any connection. */
+export interface WireRequest {
+  /** Header block after the shared one; empty where all requests have the same headers. */
+  readonly ownBlock: Buffer;
+  /** With the prefix of gRPC, or undefined where the request has no body. */
+  readonly body: Buffer | undefined;
+}
+
+export interface WireAnswer {
+  /** First byte of the first header block: 0x88 is `:status: 200` (RFC 7541, static table), on every server. */
+  readonly statusByte: number;
+  /** Payload of the DATA frames; valid during the callback only. */
+  readonly message: Buffer | undefined;
+  /** False where the stream was reset or the connection has ended. */
+  readonly isComplete: boolean;
+}
+
+export interface WireClient {
+  /** Sends on the connection with this number; `tag` comes back with the answer. */
+  send(connection: number, request: WireRequest, tag: number): void;
+  close(): Promise<void>;
+}
+
+export interface WireClientOptions {
+  readonly target: WireTarget;
+  readonly connections: number;
+  readonly shared: { readonly first: Buffer; readonly later: Buffer };
+  onAnswer(tag: number, answer: WireAnswer, connection: number): void;
+  /** A connection that ended by itself. */
+  onFault(error: Error): void;
+}
+
+const frameHeaderBytes = 9;
+const frame = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, windowUpdate: 8 } as const;
+const flag = { endStream: 0x1, ack: 0x1, endHeaders: 0x4, padded: 0x8 } as const;
+const settingInitialWindow = 4;
+const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+const receiveWindow = 0x3fff_ffff;
+
+export async function connectWire(options: WireClientOptions): Promise<WireClient> {
+  const connections = await Promise.all(
+    Array.from({ length: options.connections }, (_, index) => connectOne(options, index)),
+  );
+  return {
+    send: (connection, request, tag) => connections[connection]?.send(request, tag),
+    async close() {
+      await Promise.all(connections.map(connection => connection.close()));
+    },
+  };
+}
+
+interface Stream {
+  readonly tag: number;
+  statusByte: number;
+  message: Buffer | undefined;
+}
+
+interface Connection {
+  send(request: WireRequest, tag: number): void;
+  close(): Promise<void>;
+}
+
+async function connectOne(options: WireClientOptions, index: number): Promise<Connection> {
+  const { target, shared } = options;
+  const socket: Socket = connect(target);
+  await once(socket, 'connect');
+  socket.setNoDelay(true);
+
+  const streams = new Map<number, Stream>();
+  let nextStream = 1;
+  // What the server still takes on this connection (RFC 9113 section 6.9); requests are far below the window of a stream.
+  let sendWindow = 65_535;
+  const held: { request: WireRequest; tag: number }[] = [];
+  let unreported = 0;
+  let closing = false;
+  let out: Buffer[] = [];
+  let flushing = false;
+  let rest: Buffer | undefined;
+
+  const flush = (): void => {
+    flushing = false;
+    const bytes = out.length === 1 ? out[0] : Buffer.concat(out);
+    out = [];
+    if (bytes !== undefined && !socket.destroyed) socket.write(bytes);
+  };
+
+  function push(bytes: Buffer): void {
+    out.push(bytes);
+    if (flushing) return;
+    flushing = true;
+    // After the answers of this turn have brought forth their requests: one write for all.
+    queueMicrotask(flush);
+  }
+
+  function send(request: WireRequest, tag: number): void {
+    if (held.length > 0 || (request.body !== undefined && request.body.length > sendWindow))
+      held.push({ request, tag });
+    else write(request, tag);
+  }
+
+  function write({ ownBlock, body }: WireRequest, tag: number): void {
+    const id = nextStream;
+    nextStream += 2;
+    streams.set(id, { tag, statusByte: 0, message: undefined });
+    const block = id === 1 ? shared.first : shared.later;
+    const blockLength = block.length + ownBlock.length;
+    const bytes = Buffer.allocUnsafe(
+      frameHeaderBytes + blockLength + (body === undefined ? 0 : frameHeaderBytes + body.length),
+    );
+    frameHeader(bytes, 0, blockLength, frame.headers, flag.endHeaders | (body === undefined ? flag.endStream : 0), id);
+    block.copy(bytes, frameHeaderBytes);
+    ownBlock.copy(bytes, frameHeaderBytes + block.length);
+    if (body !== undefined) {
+      const at = frameHeaderBytes + blockLength;
+      frameHeader(bytes, at, body.length, frame.data, flag.endStream, id);
+      body.copy(bytes, at + frameHeaderBytes);
+      sendWindow -= body.length;
+    }
+    push(bytes);
+  }
+
+  function release(): void {
+    for (;;) {
+      const next = held[0];
+      if (next === undefined || (next.request.body?.length ?? 0) > sendWindow) return;
+      held.shift();
+      write(next.request, next.tag);
+    }
+  }
+
+  function end(id: number, stream: Stream, isComplete: boolean): void {
+    streams.delete(id);
+    options.onAnswer(stream.tag, { statusByte: stream.statusByte, message: stream.message, isComplete }, index);
+  }
+
+  function receive(bytes: Buffer, at: number, length: number): void {
+    const type = bytes[at + 3] ?? 0;
+    const flags = bytes[at + 4] ?? 0;
+    const id = bytes.readUInt32BE(at + 5) & 0x7fff_ffff;
+    const from = at + frameHeaderBytes;
+    switch (type) {
+      case frame.data: {
+        unreported += length;
+        if (unreported > receiveWindow / 2) {
+          push(windowUpdate(unreported));
+          unreported = 0;
+        }
+        const stream = streams.get(id);
+        if (stream === undefined) return;
+        const padding = (flags & flag.padded) === 0 ? 0 : (bytes[from] ?? 0) + 1;
+        const payload = bytes.subarray(padding === 0 ? from : from + 1, from + length - Math.max(0, padding - 1));
+        stream.message = stream.message === undefined ? payload : Buffer.concat([stream.message, payload]);
+        if ((flags & flag.endStream) !== 0) end(id, stream, true);
+        return;
+      }
+      case frame.headers: {
+        const stream = streams.get(id);
+        if (stream === undefined) return;
+        if (stream.statusByte === 0) {
+          // A change of the table's size may stand first (RFC 7541 section 6.3): one octet, since sizes here are small or usual.
+          let first = from;
+          while (((bytes[first] ?? 0) & 0xe0) === 0x20) first += afterInteger(bytes, first);
+          stream.statusByte = bytes[first] ?? 0;
+        }
+        if ((flags & flag.endStream) !== 0) end(id, stream, true);
+        return;
+      }
+      case frame.reset: {
+        const stream = streams.get(id);
+        if (stream !== undefined) end(id, stream, false);
+        return;
+      }
+      case frame.settings:
+        if ((flags & flag.ack) !== 0) return;
+        for (let entry = from; entry + 6 <= from + length; entry += 6) {
+          if (bytes.readUInt16BE(entry) === settingInitialWindow && bytes.readUInt32BE(entry + 2) < 16_384)
+            fail(new Error('the server takes less than a request on a stream'));
+        }
+        push(settingsAck);
+        return;
+      case frame.ping:
+        if ((flags & flag.ack) !== 0) return;
+        push(pingAck(bytes.subarray(from, from + length)));
+        return;
+      case frame.goaway:
+        if (!closing) fail(new Error(`the server has said GOAWAY, code ${bytes.readUInt32BE(from + 4)}`));
+        return;
+      case frame.windowUpdate:
+        if (id === 0) {
+          sendWindow += bytes.readUInt32BE(from) & 0x7fff_ffff;
+          release();
+        }
+        return;
+    }
+  }
+
+  function fail(error: Error): void {
+    if (closing) return;
+    closing = true;
+    socket.destroy();
+    for (const [id, stream] of streams) end(id, stream, false);
+    options.onFault(error);
+  }
+
+  socket.on('data', chunk => {
+    const bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk]);
+    let at = 0;
+    while (bytes.length - at >= frameHeaderBytes) {
+      const length = bytes.readUIntBE(at, 3);
+      if (bytes.length - at < frameHeaderBytes + length) break;
+      receive(bytes, at, length);
+      at += frameHeaderBytes + length;
+    }
+    rest = at === bytes.length ? undefined : bytes.subarray(at);
+  });
+  socket.on('error', fail);
+  socket.on('close', () => fail(new Error('the server has closed the connection')));
+
+  push(preface);
+  push(ourSettings);
+  push(windowUpdate(receiveWindow));
+  return {
+    send,
+    async close() {
+      if (closing) return;
+      closing = true;
+      const closed = once(socket, 'close');
+      socket.destroy();
+      await closed;
+    },
+  };
+}
+
+// ENABLE_PUSH 0, as Envoy's client sends; the rest by default.
+const ourSettings = settingsFrame([[2, 0]]);
+const settingsAck = Buffer.of(0, 0, 0, frame.settings, flag.ack, 0, 0, 0, 0);
+
+function settingsFrame(settings: readonly (readonly [id: number, value: number])[]): Buffer {
+  const bytes = Buffer.alloc(frameHeaderBytes + settings.length * 6);
+  frameHeader(bytes, 0, settings.length * 6, frame.settings, 0, 0);
+  for (const [index, [id, value]] of settings.entries()) {
+    bytes.writeUInt16BE(id, frameHeaderBytes + index * 6);
+    bytes.writeUInt32BE(value, frameHeaderBytes + index * 6 + 2);
+  }
+  return bytes;
+}
+
+function windowUpdate(increment: number): Buffer {
+  const bytes = Buffer.alloc(frameHeaderBytes + 4);
+  frameHeader(bytes, 0, 4, frame.windowUpdate, 0, 0);
+  bytes.writeUInt32BE(increment, frameHeaderBytes);
+  return bytes;
+}
+
+function pingAck(payload: Buffer): Buffer {
+  const bytes = Buffer.alloc(frameHeaderBytes + payload.length);
+  frameHeader(bytes, 0, payload.length, frame.ping, flag.ack, 0);
+  payload.copy(bytes, frameHeaderBytes);
+  return bytes;
+}
+
+function frameHeader(bytes: Buffer, at: number, length: number, type: number, flags: number, id: number): void {
+  bytes.writeUIntBE(length, at, 3);
+  bytes[at + 3] = type;
+  bytes[at + 4] = flags;
+  bytes.writeUInt32BE(id, at + 5);
+}
+
+function afterInteger(bytes: Buffer, at: number): number {
+  if (((bytes[at] ?? 0) & 0x1f) !== 0x1f) return 1;
+  let length = 2;
+  while (((bytes[at + length - 1] ?? 0) & 0x80) !== 0) length++;
+  return length;
+}

@@ -1,0 +1,69 @@
+// The load of wire-load.ts in a process of its own, which can stand on a core of its own; wire-load-worker.ts is the other side.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { pin } from '../measure/pinning.ts';
+import type { RequestSet, RunFigures, RunTarget } from './wire-load.ts';
+
+export type LoadRun =
+  | { readonly kind: 'closed'; readonly run: RunTarget; readonly set: string; readonly inFlight: number }
+  | {
+      readonly kind: 'open';
+      readonly run: RunTarget;
+      readonly lanes: readonly { readonly set: string; readonly perSecond: number }[];
+    };
+
+export type WireLoadOrder =
+  | { readonly kind: 'define'; readonly name: string; readonly set: RequestSet }
+  /** The set begins again with its first request. */
+  | { readonly kind: 'rewind'; readonly name: string }
+  | LoadRun;
+
+export type WireLoadReport =
+  | { readonly kind: 'taken' }
+  | { readonly kind: 'figures'; readonly figures: RunFigures }
+  | { readonly kind: 'fault'; readonly message: string };
+
+export interface WireLoadProcess {
+  define(name: string, set: RequestSet): Promise<void>;
+  rewind(name: string): Promise<void>;
+  run(run: LoadRun): Promise<RunFigures>;
+  stop(): void;
+}
+
+/** One order at a time. */
+export async function startWireLoadProcess(core: number | undefined): Promise<WireLoadProcess> {
+  const worker = fork(fileURLToPath(new URL('wire-load-worker.ts', import.meta.url)), { serialization: 'advanced' });
+  const kill = (): void => void worker.kill('SIGKILL');
+  process.once('exit', kill);
+  const exited = once(worker, 'exit').then(([code]) => {
+    process.off('exit', kill);
+    throw new Error(`the load process has ended with ${code}`);
+  });
+  exited.catch(() => undefined);
+  await Promise.race([once(worker, 'spawn'), exited]);
+  await pin(worker.pid ?? 0, core);
+
+  async function give(order: WireLoadOrder): Promise<WireLoadReport> {
+    const answered = once(worker, 'message');
+    worker.send(order);
+    const [report] = (await Promise.race([answered, exited])) as [WireLoadReport];
+    if (report.kind === 'fault') throw new Error(report.message);
+    return report;
+  }
+
+  return {
+    async define(name, set) {
+      await give({ kind: 'define', name, set });
+    },
+    async rewind(name) {
+      await give({ kind: 'rewind', name });
+    },
+    async run(run) {
+      const report = await give(run);
+      if (report.kind !== 'figures') throw new Error('the load process has told no figures');
+      return report.figures;
+    },
+    stop: kill,
+  };
+}

@@ -1,0 +1,57 @@
+// The process behind wire-load-process.ts.
+import { runClosedLoop, runOpenLoop, type Source } from './wire-load.ts';
+import type { WireLoadOrder, WireLoadReport } from './wire-load-process.ts';
+
+const sources = new Map<string, Source>();
+
+process.on('disconnect', () => process.exit(1));
+process.on('message', (order: WireLoadOrder) => {
+  obey(order).then(tell, (error: unknown) =>
+    tell({ kind: 'fault', message: error instanceof Error ? error.message : String(error) }),
+  );
+});
+
+async function obey(order: WireLoadOrder): Promise<WireLoadReport> {
+  switch (order.kind) {
+    case 'define':
+      sources.set(order.name, { set: withBuffers(order.set), next: 0 });
+      return { kind: 'taken' };
+    case 'rewind':
+      sourceOf(order.name).next = 0;
+      return { kind: 'taken' };
+    case 'closed':
+      return {
+        kind: 'figures',
+        figures: await runClosedLoop(runOf(order), sourceOf(order.set), order.inFlight),
+      };
+    case 'open': {
+      const lanes = order.lanes.map(({ set, perSecond }) => ({ source: sourceOf(set), perSecond }));
+      return { kind: 'figures', figures: await runOpenLoop(runOf(order), lanes) };
+    }
+  }
+}
+
+function sourceOf(name: string): Source {
+  const source = sources.get(name);
+  if (source === undefined) throw new Error(`no requests were told under the name ${name}`);
+  return source;
+}
+
+function runOf({ run }: Extract<WireLoadOrder, { kind: 'closed' | 'open' }>): typeof run {
+  return { ...run, shared: { first: Buffer.from(run.shared.first), later: Buffer.from(run.shared.later) } };
+}
+
+// What crosses between processes may arrive as plain Uint8Array.
+function withBuffers(set: Source['set']): Source['set'] {
+  return {
+    ...set,
+    requests: set.requests.map(({ ownBlock, body }) => ({
+      ownBlock: Buffer.from(ownBlock),
+      body: body === undefined ? undefined : Buffer.from(body),
+    })),
+  };
+}
+
+function tell(report: WireLoadReport): void {
+  process.send?.(report);
+}

@@ -1,0 +1,38 @@
+// A contender: a server and the requests that it is sent, by a name that --only takes. Who they are is in contenders.ts.
+import type { RequestSet } from '../load/wire-load.ts';
+import type { ServerProcess } from './server-process.ts';
+
+export type Family =
+  /** account-authz itself. */
+  | 'product'
+  /** Answers without a look at the request. */
+  | 'floor'
+  /** Does the same work. */
+  | 'peer';
+
+export interface RunningContender extends ServerProcess {
+  readonly port: number;
+}
+
+export interface Contender {
+  readonly name: string;
+  readonly title: string;
+  readonly family: Family;
+  /** What it is sent, by the name of a request set. */
+  readonly set: SetName;
+  /** True: a new process for each round, since what it has seen must not be known to it. */
+  readonly startsAnew: boolean;
+  start(): Promise<RunningContender>;
+}
+
+/** The absence of a peer, which is reported and no fault. */
+export interface AbsentContender {
+  readonly name: string;
+  readonly title: string;
+  readonly reason: string;
+}
+
+export const setNames = ['known', 'known-as-shipped', 'rotation', 'new', 'garbage', 'mismatch', 'forged'] as const;
+export type SetName = (typeof setNames)[number];
+
+export type RequestSets = Readonly<Record<SetName, RequestSet>>;

@@ -1,0 +1,63 @@
+// What all contenders of a bench share: the tokens, the issuer's key server, the load process, the cores and a folder for files.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startTestIssuer, type TestIssuer } from '../../test/support/test-issuer.ts';
+import { startWireLoadProcess, type WireLoadProcess } from '../load/wire-load-process.ts';
+import { type Cores, chooseCores, pin } from '../measure/pinning.ts';
+import { type Algorithm, createTokens, type Tokens } from './tokens.ts';
+
+export const projectDirectory = fileURLToPath(new URL('../../', import.meta.url));
+export const cacheDirectory = join(projectDirectory, '.cache', 'bench');
+
+export interface BenchLab {
+  readonly tokens: Tokens;
+  readonly issuer: TestIssuer;
+  readonly load: WireLoadProcess;
+  readonly cores: Cores | undefined;
+  /** The Node that every contender in JavaScript runs on. */
+  readonly node: string;
+  /** Flags of the product alone, before its file. */
+  readonly nodeOptions: readonly string[];
+  /** Writes a file that lives as long as the lab. */
+  file(name: string, content: string | Buffer): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export interface BenchLabOptions {
+  readonly algorithm: Algorithm;
+  readonly node: string;
+  readonly nodeOptions: readonly string[];
+}
+
+export async function startBenchLab({ algorithm, node, nodeOptions }: BenchLabOptions): Promise<BenchLab> {
+  const cores = chooseCores();
+  await pin(process.pid, cores?.load);
+  const [tokens, directory] = await Promise.all([
+    createTokens(algorithm, cacheDirectory),
+    mkdtemp(join(tmpdir(), 'account-authz-bench-')),
+  ]);
+  const [issuer, load] = await Promise.all([
+    startTestIssuer({ keys: [tokens.publicJwk] }),
+    startWireLoadProcess(cores?.load),
+  ]);
+  return {
+    tokens,
+    issuer,
+    load,
+    cores,
+    node,
+    nodeOptions,
+    async file(name, content) {
+      const path = join(directory, name);
+      await writeFile(path, content);
+      return path;
+    },
+    async stop() {
+      load.stop();
+      await issuer.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}

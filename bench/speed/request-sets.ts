@@ -1,0 +1,53 @@
+// The request sets of the contenders, made of the tokens of a run.
+import type { RequestSet } from '../load/wire-load.ts';
+import type { SetName } from './contender.ts';
+import { checkCall } from './requests.ts';
+import type { BenchToken, Tokens } from './tokens.ts';
+
+export const rotationTokens = 10_000;
+const refusedTokens = 2000;
+
+/** `newTokens`: how many distinct ones a round may use up. */
+export async function makeRequestSet(name: SetName, tokens: Tokens, newTokens: number): Promise<RequestSet> {
+  const cycle = (expected: RequestSet['expected'], requests: RequestSet['requests']): RequestSet => ({
+    expected,
+    requests,
+    once: false,
+  });
+  switch (name) {
+    case 'known':
+      return cycle('allow', [checkCall(await knownToken(tokens))]);
+    case 'known-as-shipped':
+      return cycle('allow', [checkCall(await knownToken(tokens), { asShipped: true })]);
+    case 'rotation':
+      return cycle(
+        'allow',
+        (await tokens.good(0, rotationTokens)).map(token => checkCall(token)),
+      );
+    case 'new':
+      return {
+        expected: 'allow',
+        requests: (await tokens.good(rotationTokens, newTokens)).map(token => checkCall(token)),
+        once: true,
+      };
+    case 'garbage':
+      return cycle(
+        'deny',
+        tokens.garbage(refusedTokens).map(token => checkCall(token)),
+      );
+    case 'mismatch':
+      return cycle('deny', [checkCall(await knownToken(tokens), { account: 'acct-other1' })]);
+    case 'forged':
+      return cycle(
+        'deny',
+        tokens.forged(refusedTokens).map(token => checkCall(token)),
+      );
+  }
+}
+
+/** The one that is known to every process that has started. */
+export async function knownToken(tokens: Tokens): Promise<BenchToken> {
+  const [token] = await tokens.good(0, 1);
+  if (token === undefined) throw new Error('no token was made');
+  return token;
+}

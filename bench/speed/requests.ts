@@ -1,0 +1,73 @@
+// Requests of the bench, ready for the wire: a Check call with a CheckRequest of about 1.2 KB, or the request of a client of Envoy.
+import { checkMessage, grpcFrame } from '../load/check-message.ts';
+import { ownBlock, sharedBlocks } from '../load/hpack.ts';
+import type { WireRequest } from '../load/wire-client.ts';
+import type { BenchToken } from './tokens.ts';
+
+const client = {
+  accept: 'application/json',
+  'accept-encoding': 'gzip, deflate, br',
+  traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
+};
+
+/** What Envoy adds before it asks. */
+const ofEnvoy = {
+  'x-envoy-external-address': '192.0.2.17',
+  'x-forwarded-for': '192.0.2.17',
+  'x-forwarded-proto': 'http',
+  'x-request-id': 'f6901c2a-e110-471a-b4fb-49924b3b5993',
+};
+
+export function pathOf(account: string): string {
+  return `/api/subscriptions/accounts/${account}/invoices`;
+}
+
+/** The headers of a Check call as Envoy's gRPC client sends them. */
+export const checkCallBlocks = sharedBlocks([
+  { name: ':method', value: 'POST' },
+  { name: ':scheme', value: 'http' },
+  { name: ':path', value: '/envoy.service.auth.v3.Authorization/Check' },
+  { name: ':authority', value: 'account-authz' },
+  { name: 'te', value: 'trailers' },
+  { name: 'content-type', value: 'application/grpc' },
+  { name: 'grpc-timeout', value: '5000m' },
+  { name: 'x-envoy-internal', value: 'true' },
+  { name: 'x-forwarded-for', value: '192.0.2.18' },
+]);
+
+const nothing = Buffer.alloc(0);
+
+export interface CheckCallOptions {
+  /** The account that the request addresses; the token's own if not given. */
+  readonly account?: string;
+  /** As the shipped envoy.yaml shows the headers: a list of the few that matter. */
+  readonly asShipped?: boolean;
+}
+
+export function checkCall(
+  token: BenchToken,
+  { account = token.account, asShipped = false }: CheckCallOptions = {},
+): WireRequest {
+  const authorization = `Bearer ${token.text}`;
+  const shown = { authorization, traceparent: client.traceparent, 'x-request-id': ofEnvoy['x-request-id'] };
+  const headers = asShipped ? shown : { ...client, ...ofEnvoy, authorization };
+  const message = checkMessage({ method: 'GET', path: pathOf(account), headers, raw: asShipped });
+  return { ownBlock: nothing, body: grpcFrame(message) };
+}
+
+/** The headers that all requests of a client to Envoy share. */
+export const clientBlocks = sharedBlocks([
+  { name: ':method', value: 'GET' },
+  { name: ':scheme', value: 'http' },
+  { name: ':authority', value: 'api.example.com' },
+  ...Object.entries(client).map(([name, value]) => ({ name, value })),
+]);
+
+export function clientRequest(token: BenchToken, account = token.account): WireRequest {
+  const fields = [
+    { name: ':path', value: pathOf(account) },
+    { name: 'authorization', value: `Bearer ${token.text}` },
+  ];
+  return { ownBlock: ownBlock(fields), body: undefined };
+}
