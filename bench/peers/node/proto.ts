@@ -19,22 +19,34 @@ export function peerOptions(): PeerOptions {
   return JSON.parse(process.argv[2] ?? '') as PeerOptions;
 }
 
-export function authorizationService({ protoDirectory }: PeerOptions): ServiceDefinition {
+export function authorizationService(options: PeerOptions): ServiceDefinition {
+  return load(options, true);
+}
+
+/** The bytes of the product's allow. */
+export function answerBytes({ answerFile }: PeerOptions): Buffer {
+  return readFileSync(answerFile);
+}
+
+/** The product's allow as someone would write it down: without the defaults, which would be sent too. */
+export function answerMessage(options: PeerOptions): unknown {
+  const { Check } = load(options, false);
+  if (Check === undefined) throw new Error('the Authorization service has no Check');
+  return Check.responseDeserialize(answerBytes(options));
+}
+
+function load({ protoDirectory }: PeerOptions, defaults: boolean): ServiceDefinition {
   const definitions = loadSync('envoy/service/auth/v3/external_auth.proto', {
     includeDirs: [protoDirectory],
     keepCase: true,
     longs: String,
-    defaults: true,
-    oneofs: true,
+    defaults,
+    oneofs: defaults,
   });
   const loaded = loadPackageDefinition(definitions) as unknown as {
     envoy: { service: { auth: { v3: { Authorization: { service: ServiceDefinition } } } } };
   };
   return loaded.envoy.service.auth.v3.Authorization.service;
-}
-
-export function answerBytes({ answerFile }: PeerOptions): Buffer {
-  return readFileSync(answerFile);
 }
 
 export function serve(server: Server, { port }: PeerOptions): void {

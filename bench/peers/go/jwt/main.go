@@ -1,0 +1,156 @@
+// The same checks with grpc-go and golang-jwt, its keys read by lestrrat-go/jwx: every call verifies its token, or with a cache each
+// token once.
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log"
+	"sync"
+	"time"
+
+	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/lestrrat-go/jwx/v3/jwk"
+
+	"account-authz/bench/peers/peer"
+)
+
+type claims struct {
+	UID  string `json:"uid"`
+	App  string `json:"app"`
+	Acc  string `json:"acc"`
+	Role string `json:"role"`
+	jwt.RegisteredClaims
+}
+
+// Validate is called by the parser after the registered claims.
+func (c claims) Validate() error {
+	if c.UID == "" || c.App == "" || c.Acc == "" || c.Role == "" {
+		return jwt.ErrTokenRequiredClaimMissing
+	}
+	return nil
+}
+
+type known struct {
+	principal peer.Principal
+	expires   time.Time
+}
+
+type server struct {
+	authv3.UnimplementedAuthorizationServer
+	parser  *jwt.Parser
+	keys    map[string]any
+	removed []string
+	caches  bool
+	mutex   sync.RWMutex
+	known   map[[sha256.Size]byte]known
+}
+
+const mostKnown = 10_000
+
+func (s *server) Check(_ context.Context, request *authv3.CheckRequest) (*authv3.CheckResponse, error) {
+	http := request.GetAttributes().GetRequest().GetHttp()
+	account, found := peer.AccountOf(http)
+	if !found {
+		return peer.Deny(peer.RouteUnknown), nil
+	}
+	token, found := peer.BearerOf(http)
+	if !found {
+		return peer.Deny(peer.TokenMissing), nil
+	}
+	principal, refusal := s.principalOf(token)
+	if refusal == nil {
+		refusal = peer.Permits(principal, http.GetMethod(), account)
+	}
+	if refusal != nil {
+		return peer.Deny(refusal), nil
+	}
+	return peer.Allow(principal, s.removed), nil
+}
+
+func (s *server) principalOf(token string) (peer.Principal, *peer.Refusal) {
+	if !s.caches {
+		principal, _, refusal := s.verify(token)
+		return principal, refusal
+	}
+	name := sha256.Sum256([]byte(token))
+	s.mutex.RLock()
+	entry, found := s.known[name]
+	s.mutex.RUnlock()
+	if found && time.Now().Before(entry.expires) {
+		return entry.principal, nil
+	}
+	principal, expires, refusal := s.verify(token)
+	if refusal == nil {
+		s.mutex.Lock()
+		if len(s.known) < mostKnown {
+			s.known[name] = known{principal, expires}
+		}
+		s.mutex.Unlock()
+	}
+	return principal, refusal
+}
+
+func (s *server) verify(token string) (peer.Principal, time.Time, *peer.Refusal) {
+	var c claims
+	parsed, err := s.parser.ParseWithClaims(token, &c, s.keyOf)
+	if errors.Is(err, jwt.ErrTokenExpired) {
+		return peer.Principal{}, time.Time{}, peer.TokenExpired
+	}
+	if err != nil || parsed.Header["typ"] != "JWT" {
+		return peer.Principal{}, time.Time{}, peer.TokenInvalid
+	}
+	return peer.Principal{UID: c.UID, App: c.App, Acc: c.Acc, Role: c.Role, Iss: c.Issuer}, c.ExpiresAt.Time, nil
+}
+
+func (s *server) keyOf(token *jwt.Token) (any, error) {
+	kid, _ := token.Header["kid"].(string)
+	key, found := s.keys[kid]
+	if !found {
+		return nil, jwt.ErrTokenUnverifiable
+	}
+	return key, nil
+}
+
+// By kid; a real service would fetch them again from time to time.
+func fetchKeys(url string) (map[string]any, error) {
+	set, err := jwk.Fetch(context.Background(), url)
+	if err != nil {
+		return nil, err
+	}
+	keys := map[string]any{}
+	for index := range set.Len() {
+		key, _ := set.Key(index)
+		kid, _ := key.KeyID()
+		var raw any
+		if err := jwk.Export(key, &raw); err != nil {
+			return nil, err
+		}
+		keys[kid] = raw
+	}
+	return keys, nil
+}
+
+func main() {
+	options := peer.ReadOptions()
+	keys, err := fetchKeys(options.JwksURL)
+	if err != nil {
+		log.Fatal(err)
+	}
+	peer.Serve(options, &server{
+		keys: keys,
+		parser: jwt.NewParser(
+			jwt.WithValidMethods([]string{"RS256", "ES256", "EdDSA"}),
+			jwt.WithIssuer(options.Issuer),
+			jwt.WithAudience(options.Audience),
+			jwt.WithExpirationRequired(),
+			jwt.WithIssuedAt(),
+			jwt.WithLeeway(30*time.Second),
+		),
+		removed: options.Answer().GetOkResponse().GetHeadersToRemove(),
+		caches:  options.Cache,
+		known:   map[[sha256.Size]byte]known{},
+	})
+}
