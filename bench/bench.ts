@@ -1,22 +1,26 @@
 // `npm run bench`: account-authz beside its peers and the floors beneath them, in one run on one core. Prints tables, leaves a page
 // and charts, and ends with 1 where a floor of product.md section 7 is not met.
-import { join } from 'node:path';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { toned, toText } from './report/table.ts';
 import { buildPeers } from './speed/build-peers.ts';
-import { type CallRound, measureCalls } from './speed/calls.ts';
-import { type Field, makeField } from './speed/contenders.ts';
-import { type BenchLab, cacheDirectory, projectDirectory, startBenchLab } from './speed/lab.ts';
+import { callsSvg, latencySvg } from './speed/charts.ts';
+import { judgeFloors } from './speed/floors.ts';
+import { quickForm, wholeForm } from './speed/form.ts';
+import { cacheDirectory, projectDirectory, startBenchLab } from './speed/lab.ts';
+import { nodeBinary } from './speed/node-binary.ts';
 import { type BenchOptions, parseBenchOptions, usage } from './speed/options.ts';
-import { preflightCases } from './speed/preflight.ts';
-import { callsTable } from './speed/report.ts';
-import { knownToken, makeRequestSet } from './speed/request-sets.ts';
-import { createStable } from './speed/stable.ts';
+import { benchMarkdown, sections } from './speed/report.ts';
+import type { BenchResults } from './speed/results.ts';
+import { runBench } from './speed/run.ts';
 
 // A listener for each process that has to end with this one.
 process.setMaxListeners(0);
 
 const isTerminal = process.stdout.isTTY === true;
 const colour = isTerminal && (process.env.NO_COLOR ?? '') === '';
+let told = '';
+const resultsDirectory = join(projectDirectory, 'bench', 'results');
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
@@ -34,62 +38,65 @@ switch (parsed.kind) {
 }
 
 async function run(options: BenchOptions): Promise<number> {
+  if (options.render) {
+    const results = JSON.parse(await readFile(join(resultsDirectory, 'bench.json'), 'utf8')) as BenchResults;
+    await leave(results, options.out ?? resultsDirectory);
+    return 0;
+  }
   progress('building the peers: the first time this fetches Go modules and takes minutes');
   const peers = await buildPeers(join(projectDirectory, 'bench', 'peers'), cacheDirectory);
-  const lab = await startBenchLab({
-    algorithm: options.algorithm,
-    node: process.execPath,
-    nodeOptions: options.nodeOptions,
-  });
+  const node = await nodeBinary(options.node, cacheDirectory);
+  const lab = await startBenchLab({ ...options, node });
   try {
-    return await measure(lab, options, await makeField(lab, peers));
+    const form = options.quick ? quickForm : wholeForm;
+    const end = await runBench(lab, peers, form, options, progress);
+    progress('');
+    if (end.kind === 'unknown names') {
+      process.stderr.write(`bench: --only ${end.names.join(',')}: there are ${end.known.join(', ')}\n${usage}`);
+      return 1;
+    }
+    const { results } = end;
+    tell(results);
+    const directory = options.out ?? (results.run.isWhole ? resultsDirectory : undefined);
+    if (directory !== undefined) await leave(results, directory);
+    return judgeFloors(results).some(({ isMet }) => isMet === false) ? 1 : 0;
   } finally {
     await lab.stop();
   }
 }
 
-async function measure(lab: BenchLab, options: BenchOptions, field: Field): Promise<number> {
-  const isWanted = ({ name }: { readonly name: string }): boolean =>
-    options.only.length === 0 || options.only.includes(name);
-  const contenders = field.contenders.filter(isWanted);
-  for (const { name, title, reason } of field.absent.filter(isWanted))
-    print(`${toned('absent', 'dim', colour)}  ${name}: ${title}: ${reason}\n`);
-  const form = { connections: 4, inFlight: 64, warmMs: 300, measureMs: options.quick ? 1000 : 1500 };
-  progress('making tokens and requests');
-  for (const name of new Set(['known' as const, ...contenders.map(({ set }) => set)]))
-    await lab.load.define(name, await makeRequestSet(name, lab.tokens, 25_000));
+function tell(results: BenchResults): void {
+  for (const { name, title, reason } of results.absent)
+    print(`${toned('absent', 'bad', colour)}  ${name}: ${title}: ${reason}\n`);
+  for (const { title, table } of sections(results))
+    print(`\n${toned(title, 'strong', colour)}\n${toText(table, colour)}\n`);
+}
 
-  const stable = createStable(lab, {
-    cases: await preflightCases(lab.tokens),
-    allow: field.allow,
-    account: (await knownToken(lab.tokens)).account,
-    warm: { ...form, warmMs: 0, measureMs: 2000 },
-  });
-  const rounds = new Map<string, CallRound[]>();
-  try {
-    for (let round = 0; round < options.rounds; round++) {
-      for (const contender of contenders) {
-        progress(`calls, round ${round + 1} of ${options.rounds}: ${contender.title}`);
-        const server = await (contender.startsAnew ? stable.fresh(contender) : stable.standing(contender));
-        if (contender.startsAnew) await lab.load.rewind(contender.set);
-        const figures = await measureCalls(lab, contender, server, form);
-        rounds.set(contender.name, [...(rounds.get(contender.name) ?? []), figures]);
-        if (contender.startsAnew) await server.stop();
-      }
-    }
-  } finally {
-    await stable.stop();
-  }
-  progress('');
-  print(`${toText(callsTable(contenders, rounds), colour)}\n`);
-  return 0;
+/** The page stands beside the folder with the rest, as the name of the folder says what it is. */
+async function leave(results: BenchResults, directory: string): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  await Promise.all([
+    writeFile(join(directory, 'bench.json'), `${JSON.stringify(results, undefined, 1)}\n`),
+    writeFile(join(directory, 'calls.svg'), callsSvg(results)),
+    writeFile(join(directory, 'latency.svg'), latencySvg(results)),
+    writeFile(
+      directory === resultsDirectory ? join(dirname(resultsDirectory), 'results.md') : join(directory, 'results.md'),
+      benchMarkdown(results),
+    ),
+  ]);
 }
 
 function print(text: string): void {
   process.stdout.write(text);
 }
 
-/** On a terminal, a line that the next one replaces. */
+/** On a terminal, a line that the next one replaces; elsewhere a line when the scenario changes. */
 function progress(text: string): void {
-  if (isTerminal) process.stdout.write(`\r\x1b[2K${toned(text, 'dim', colour)}`);
+  if (isTerminal) {
+    process.stdout.write(`\r\x1b[2K${toned(text, 'dim', colour)}`);
+    return;
+  }
+  const [scenario = ''] = text.split(/[,:]/);
+  if (scenario !== told && text !== '') process.stderr.write(`${scenario}\n`);
+  told = scenario;
 }

@@ -8,8 +8,9 @@ export type WireTarget = { readonly port: number } | { readonly path: string };
 
 /** One request, ready to be sent on any connection. */
 export interface WireRequest {
-  /** Header block after the shared one; empty where all requests have the same headers. */
-  readonly ownBlock: Buffer;
+  /** Header blocks around the shared one: pseudo-headers have to come first (RFC 9113 section 8.3). Empty where there is no need. */
+  readonly before: Buffer;
+  readonly after: Buffer;
   /** With the prefix of gRPC, or undefined where the request has no body. */
   readonly body: Buffer | undefined;
 }
@@ -30,7 +31,8 @@ export interface WireClient {
 }
 
 export interface WireClientOptions {
-  readonly target: WireTarget;
+  /** Several: the connections are dealt out among them. */
+  readonly target: WireTarget | readonly WireTarget[];
   readonly connections: number;
   readonly shared: { readonly first: Buffer; readonly later: Buffer };
   onAnswer(tag: number, answer: WireAnswer, connection: number): void;
@@ -69,7 +71,10 @@ interface Connection {
 }
 
 async function connectOne(options: WireClientOptions, index: number): Promise<Connection> {
-  const { target, shared } = options;
+  const { shared } = options;
+  const targets = [options.target].flat();
+  const target = targets[index % targets.length];
+  if (target === undefined) throw new Error('no target to connect to');
   const socket: Socket = connect(target);
   await once(socket, 'connect');
   socket.setNoDelay(true);
@@ -106,18 +111,19 @@ async function connectOne(options: WireClientOptions, index: number): Promise<Co
     else write(request, tag);
   }
 
-  function write({ ownBlock, body }: WireRequest, tag: number): void {
+  function write({ before, after, body }: WireRequest, tag: number): void {
     const id = nextStream;
     nextStream += 2;
     streams.set(id, { tag, statusByte: 0, message: undefined });
     const block = id === 1 ? shared.first : shared.later;
-    const blockLength = block.length + ownBlock.length;
+    const blockLength = before.length + block.length + after.length;
     const bytes = Buffer.allocUnsafe(
       frameHeaderBytes + blockLength + (body === undefined ? 0 : frameHeaderBytes + body.length),
     );
     frameHeader(bytes, 0, blockLength, frame.headers, flag.endHeaders | (body === undefined ? flag.endStream : 0), id);
-    block.copy(bytes, frameHeaderBytes);
-    ownBlock.copy(bytes, frameHeaderBytes + block.length);
+    before.copy(bytes, frameHeaderBytes);
+    block.copy(bytes, frameHeaderBytes + before.length);
+    after.copy(bytes, frameHeaderBytes + before.length + block.length);
     if (body !== undefined) {
       const at = frameHeaderBytes + blockLength;
       frameHeader(bytes, at, body.length, frame.data, flag.endStream, id);

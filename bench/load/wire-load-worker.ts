@@ -45,8 +45,9 @@ function runOf({ run }: Extract<WireLoadOrder, { kind: 'closed' | 'open' }>): ty
 function withBuffers(set: Source['set']): Source['set'] {
   return {
     ...set,
-    requests: set.requests.map(({ ownBlock, body }) => ({
-      ownBlock: Buffer.from(ownBlock),
+    requests: set.requests.map(({ before, after, body }) => ({
+      before: Buffer.from(before),
+      after: Buffer.from(after),
       body: body === undefined ? undefined : Buffer.from(body),
     })),
   };

@@ -12,6 +12,8 @@ export interface BenchOptions {
   readonly node: string | undefined;
   /** Flags for the product's own Node. */
   readonly nodeOptions: readonly string[];
+  /** Measure nothing: write the page and the charts anew from the figures of the last whole run. */
+  readonly render: boolean;
   /** Where the page and the charts go; nowhere for a run that is not whole, unless told. */
   readonly out: string | undefined;
 }
@@ -19,11 +21,13 @@ export interface BenchOptions {
 export const usage = `npm run bench -- [options]
 
   --quick              about two minutes: fewer and shorter rounds, which judge no floor
-  --only NAME,...      these contenders and scenarios only
+  --only NAME,...      these contenders and scenarios only; scenarios: calls, latency, connections, start, envoy, storms,
+                       memory, scan, replicas (calls where contenders alone are named)
   --rounds N           rounds that the contenders take in turn (5; 3 with --quick)
   --algorithm NAME     RS256 (default) or ES256, for all tokens
   --node MAJOR         the Node of all contenders in JavaScript: 20, 22, 24 or 26, from npm
   --node-options TEXT  flags of Node for account-authz alone
+  --render             measures nothing: the page and the charts anew from bench/results/bench.json
   --out DIRECTORY      where the page and the charts go (bench/results of a whole run)
 `;
 
@@ -54,6 +58,7 @@ export function parseBenchOptions(args: readonly string[]): ParsedOptions {
       algorithm,
       node,
       nodeOptions: words(values['node-options'], ' '),
+      render: values.render,
       out: values.out,
     },
   };
@@ -69,6 +74,7 @@ function parse(args: readonly string[]) {
       algorithm: { type: 'string', default: 'RS256' },
       node: { type: 'string' },
       'node-options': { type: 'string', default: '' },
+      render: { type: 'boolean', default: false },
       out: { type: 'string' },
       help: { type: 'boolean', default: false },
     },

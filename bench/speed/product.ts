@@ -19,6 +19,10 @@ export interface ProductOptions {
   /** Whether allows are logged too; the peers log nothing. */
   readonly logAllowed?: boolean;
   readonly maxTokens?: number;
+  /** More flags for its Node. */
+  readonly flags?: readonly string[];
+  /** The core of the servers if not given. */
+  readonly core?: number | undefined;
 }
 
 let started = 0;
@@ -27,7 +31,7 @@ let started = 0;
 export async function startProduct(
   lab: BenchLab,
   known: WireRequest,
-  { logAllowed = false, maxTokens = 10_000 }: ProductOptions = {},
+  { logAllowed = false, maxTokens = 10_000, flags = [], core = lab.cores?.server }: ProductOptions = {},
 ): Promise<Product> {
   const [port = 0, adminPort = 0] = await freePorts(2);
   const name = `account-authz-${++started}.yaml`;
@@ -54,8 +58,8 @@ export async function startProduct(
   );
   const main = join(projectDirectory, 'dist', 'main.js');
   const server = await startServerProcess(
-    { command: lab.node, args: [...lab.nodeOptions, main, 'serve', '--config', config] },
-    lab.cores?.server,
+    { command: lab.node, args: [...lab.nodeOptions, ...flags, main, 'serve', '--config', config] },
+    core,
     { target: { port }, shared: checkCallBlocks, request: known, expected: 'allow' },
   );
   return {

@@ -53,7 +53,7 @@ export function checkCall(
   const shown = { authorization, traceparent: client.traceparent, 'x-request-id': ofEnvoy['x-request-id'] };
   const headers = asShipped ? shown : { ...client, ...ofEnvoy, authorization };
   const message = checkMessage({ method: 'GET', path: pathOf(account), headers, raw: asShipped });
-  return { ownBlock: nothing, body: grpcFrame(message) };
+  return { before: nothing, after: nothing, body: grpcFrame(message) };
 }
 
 /** The headers that all requests of a client to Envoy share. */
@@ -65,9 +65,9 @@ export const clientBlocks = sharedBlocks([
 ]);
 
 export function clientRequest(token: BenchToken, account = token.account): WireRequest {
-  const fields = [
-    { name: ':path', value: pathOf(account) },
-    { name: 'authorization', value: `Bearer ${token.text}` },
-  ];
-  return { ownBlock: ownBlock(fields), body: undefined };
+  return {
+    before: ownBlock([{ name: ':path', value: pathOf(account) }]),
+    after: ownBlock([{ name: 'authorization', value: `Bearer ${token.text}` }]),
+    body: undefined,
+  };
 }

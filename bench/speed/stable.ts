@@ -1,14 +1,16 @@
 // The servers of a bench while it runs: started when first needed, checked, warmed, and stopped together.
 import { type CallsForm, measureCalls } from './calls.ts';
-import type { Contender, RunningContender, SetName } from './contender.ts';
+import type { Contender, RunningContender } from './contender.ts';
 import type { BenchLab } from './lab.ts';
 import { type PreflightCase, preflight } from './preflight.ts';
 
 export interface Stable {
-  /** A process that may have served before. */
+  /** The process of a contender that has served before, or a fresh one. */
   standing(contender: Contender): Promise<RunningContender>;
-  /** A new process, warmed with a token that is not among those of the contender's own set where these must be new. */
+  /** A new process, checked, and warmed with a known token where its own have to be new. */
   fresh(contender: Contender): Promise<RunningContender>;
+  /** With a standing process, or with a fresh one that is stopped afterwards, as the contender wants it. */
+  lend<Value>(contender: Contender, use: (running: RunningContender) => Promise<Value>): Promise<Value>;
   stop(): Promise<void>;
 }
 
@@ -20,31 +22,44 @@ export interface StableOptions {
 }
 
 export function createStable(lab: BenchLab, { cases, allow, account, warm }: StableOptions): Stable {
-  const standing = new Map<string, RunningContender>();
+  const kept = new Map<string, RunningContender>();
+
   async function fresh(contender: Contender): Promise<RunningContender> {
     const running = await contender.start();
     try {
       await preflight(contender, running, cases, allow, account);
-      const set: SetName = contender.startsAnew ? 'known' : contender.set;
-      await measureCalls(lab, { ...contender, set }, running, warm);
+      await measureCalls(lab, running, contender.startsAnew ? 'known' : contender.set, warm);
       return running;
     } catch (error) {
       await running.stop();
       throw error;
     }
   }
+
+  async function standing(contender: Contender): Promise<RunningContender> {
+    const known = kept.get(contender.name);
+    if (known !== undefined) return known;
+    const running = await fresh(contender);
+    kept.set(contender.name, running);
+    return running;
+  }
+
   return {
     fresh,
-    async standing(contender) {
-      const known = standing.get(contender.name);
-      if (known !== undefined) return known;
+    standing,
+    async lend(contender, use) {
+      if (!contender.startsAnew) return use(await standing(contender));
       const running = await fresh(contender);
-      standing.set(contender.name, running);
-      return running;
+      try {
+        await lab.load.rewind(contender.set);
+        return await use(running);
+      } finally {
+        await running.stop();
+      }
     },
     async stop() {
-      await Promise.all(Array.from(standing.values(), running => running.stop()));
-      standing.clear();
+      await Promise.all(Array.from(kept.values(), running => running.stop()));
+      kept.clear();
     },
   };
 }

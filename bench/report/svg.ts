@@ -1,0 +1,80 @@
+// Parts of a self-contained SVG that reads well on a light and on a dark page: colours are classes, nothing is loaded, no script.
+
+export const palette = {
+  ink: ['#1f2933', '#e4e9ef'],
+  faint: ['#5f6b78', '#9aa7b4'],
+  grid: ['#dde3ea', '#39424d'],
+  page: ['#ffffff', '#0f141a'],
+  product: ['#1a7f64', '#3fb68f'],
+  floor: ['#8a94a0', '#7d8894'],
+  peer: ['#b4622d', '#e09a5f'],
+  mark: ['#b7791f', '#d9a441'],
+} as const satisfies Readonly<Record<string, readonly [light: string, dark: string]>>;
+export type Colour = keyof typeof palette;
+
+const font = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
+
+export function svgDocument(width: number, height: number, title: string, parts: readonly string[]): string {
+  const rules = (theme: 0 | 1): string =>
+    Object.entries(palette)
+      .map(([name, colours]) => `.f-${name}{fill:${colours[theme]}}.s-${name}{stroke:${colours[theme]}}`)
+      .join('');
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(title)}" font-family="${font}" font-size="12">`,
+    `<style>${rules(0)}@media (prefers-color-scheme: dark){${rules(1)}}</style>`,
+    rect(0, 0, width, height, 'page'),
+    ...parts,
+    '</svg>\n',
+  ].join('\n');
+}
+
+export function text(x: number, y: number, content: string, colour: Colour, attributes = ''): string {
+  return `<text x="${round(x)}" y="${round(y)}" class="f-${colour}" ${attributes}>${escaped(content)}</text>`;
+}
+
+export function line(x1: number, y1: number, x2: number, y2: number, colour: Colour, attributes = ''): string {
+  return `<path d="M${round(x1)} ${round(y1)}L${round(x2)} ${round(y2)}" class="s-${colour}" fill="none" ${attributes}/>`;
+}
+
+export function rect(x: number, y: number, width: number, height: number, colour: Colour, attributes = ''): string {
+  return `<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" class="f-${colour}" ${attributes}/>`;
+}
+
+export function dot(x: number, y: number, radius: number, colour: Colour): string {
+  return `<circle cx="${round(x)}" cy="${round(y)}" r="${radius}" class="f-${colour}"/>`;
+}
+
+/** Points joined in order; a gap where one is undefined. */
+export function polyline(points: readonly (readonly [x: number, y: number] | undefined)[], colour: Colour): string {
+  let isOn = false;
+  const path = points.map(point => {
+    const step = point === undefined ? '' : `${isOn ? 'L' : 'M'}${round(point[0])} ${round(point[1])}`;
+    isOn = point !== undefined;
+    return step;
+  });
+  return `<path d="${path.join('')}" class="s-${colour}" fill="none" stroke-width="1.5" stroke-linejoin="round"/>`;
+}
+
+/** Round numbers from 0 to at least `highest`, five or fewer steps. */
+export function linearMarks(highest: number): readonly number[] {
+  const top = highest > 0 ? highest : 1;
+  const power = 10 ** Math.floor(Math.log10(top / 3));
+  const step = [1, 2, 2.5, 5, 10].map(factor => factor * power).find(each => top / each <= 5) ?? top;
+  return Array.from({ length: Math.ceil(top / step - 1e-9) + 1 }, (_, index) => index * step);
+}
+
+/** Powers of ten that hold all values. */
+export function powerMarks(values: readonly number[]): readonly number[] {
+  const positive = values.filter(value => value > 0);
+  const low = Math.floor(Math.log10(Math.min(...positive)));
+  const high = Math.max(low + 1, Math.ceil(Math.log10(Math.max(...positive))));
+  return positive.length === 0 ? [1, 10] : Array.from({ length: high - low + 1 }, (_, index) => 10 ** (low + index));
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+function escaped(content: string): string {
+  return content.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+}

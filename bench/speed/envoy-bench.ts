@@ -1,0 +1,85 @@
+// Scenario `envoy`: requests of clients through a real Envoy on the core of the servers, with the service that it asks beside it.
+import { freePorts, type RunningEnvoy, startEnvoy } from '../../test/support/envoy.ts';
+import { isExpected, type RequestSet } from '../load/wire-load.ts';
+import { pin } from '../measure/pinning.ts';
+import { rightAnswers } from './calls.ts';
+import type { RunningContender } from './contender.ts';
+import { addUpstream, type EnvoyVariant } from './envoy-variants.ts';
+import type { BenchForm } from './form.ts';
+import type { BenchLab } from './lab.ts';
+import { firstLane } from './latency.ts';
+import { knownToken } from './request-sets.ts';
+import { clientBlocks, clientRequest } from './requests.ts';
+import type { EnvoyRound } from './results.ts';
+import { ask } from './server-process.ts';
+
+export const clientSet = 'client';
+
+export interface RunningVariant {
+  readonly port: number;
+  readonly pids: readonly number[];
+  stop(): Promise<void>;
+}
+
+export async function clientRequests(lab: BenchLab): Promise<RequestSet> {
+  return { requests: [clientRequest(await knownToken(lab.tokens))], once: false, expected: 'status 200' };
+}
+
+/** `services`: more than one where replicas are compared. */
+export async function startVariant(
+  lab: BenchLab,
+  variant: EnvoyVariant,
+  services: readonly RunningContender[],
+): Promise<RunningVariant> {
+  const [upstream = 0] = await freePorts(1);
+  const envoy = await startEnvoy({
+    upstream,
+    ...(services.length === 0 ? {} : { authz: services.map(({ port }) => `127.0.0.1:${port}`) }),
+    edit(bootstrap) {
+      addUpstream(bootstrap, upstream);
+      variant.edit(bootstrap);
+    },
+  });
+  await pin(envoy.pid, lab.cores?.server);
+  try {
+    await checkVariant(lab, variant, envoy);
+  } catch (error) {
+    await envoy.stop();
+    throw error;
+  }
+  return { port: envoy.port, pids: [envoy.pid, ...services.map(({ pid }) => pid)], stop: () => envoy.stop() };
+}
+
+async function checkVariant(lab: BenchLab, { name, decides }: EnvoyVariant, { port }: RunningEnvoy): Promise<void> {
+  const known = await knownToken(lab.tokens);
+  const [forged = known] = lab.tokens.forged(1);
+  const cases = [
+    { what: 'a good token', request: clientRequest(known), isServed: true },
+    { what: 'another account', request: clientRequest(known, 'acct-other1'), isServed: false },
+    { what: 'a forged signature', request: clientRequest(forged), isServed: false },
+    { what: 'an expired token', request: clientRequest(await lab.tokens.expired()), isServed: false },
+  ];
+  for (const { what, request, isServed } of decides ? cases : cases.slice(0, 1)) {
+    const answer = await ask({ target: { port }, shared: clientBlocks, request });
+    if (isExpected(isServed ? 'status 200' : 'another status', answer)) continue;
+    throw new Error(`${name}: ${what} is ${isServed ? 'not ' : ''}served`);
+  }
+}
+
+export async function measureVariant(lab: BenchLab, running: RunningVariant, form: BenchForm): Promise<EnvoyRound> {
+  const { connections, inFlight, warmMs, envoyMs, envoyPerSecond } = form;
+  const { port, pids } = running;
+  const run = { target: { port }, shared: clientBlocks, connections, warmMs, measureMs: envoyMs, pids };
+  const closed = await lab.load.run({ kind: 'closed', set: clientSet, inFlight, run });
+  const open = await lab.load.run({ kind: 'open', lanes: [{ set: clientSet, perSecond: envoyPerSecond }], run });
+  const answered = rightAnswers('envoy', closed);
+  rightAnswers('envoy', open);
+  const { meanMs, p50Ms, p99Ms } = firstLane(open);
+  return {
+    perSecond: (answered / closed.elapsedMs) * 1000,
+    cpuMicrosecondsPerRequest: closed.cpuMicroseconds.reduce((sum, each) => sum + each, 0) / answered,
+    meanMs,
+    p50Ms,
+    p99Ms,
+  };
+}

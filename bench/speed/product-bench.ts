@@ -1,0 +1,154 @@
+// Scenarios about account-authz alone: storms, the cost of cached tokens, the cache under a scan, and more than one process.
+import { freePorts } from '../../test/support/envoy.ts';
+import { residentMegabytes, watchResidentMemory } from '../measure/resident-memory.ts';
+import { rightAnswers } from './calls.ts';
+import type { BenchForm } from './form.ts';
+import { liveMegabytes } from './heap.ts';
+import type { BenchLab } from './lab.ts';
+import { firstLane } from './latency.ts';
+import { metric, type Product, startProduct } from './product.ts';
+import { knownToken } from './request-sets.ts';
+import { checkCall, checkCallBlocks } from './requests.ts';
+import type { LatencyRound, MemoryRound, ReplicasRound, ScanRound } from './results.ts';
+
+export const storms = ['quiet', 'forged', 'new'] as const;
+
+/** All of them on one process that was started for them, quiet first; the latency of the known token alone. */
+export async function measureStorms(lab: BenchLab, form: BenchForm): Promise<Record<string, LatencyRound>> {
+  const { knownPerSecond, stormPerSecond, ms } = form.storm;
+  return withProduct(lab, {}, async product => {
+    await warm(lab, product, form);
+    const rounds: Record<string, LatencyRound> = {};
+    for (const storm of storms) {
+      if (storm === 'new') await lab.load.rewind('new');
+      const figures = await lab.load.run({
+        kind: 'open',
+        run: { ...runOf(product, form), measureMs: ms },
+        lanes: [
+          { set: 'known', perSecond: knownPerSecond },
+          ...(storm === 'quiet' ? [] : [{ set: storm, perSecond: stormPerSecond }]),
+        ],
+      });
+      rightAnswers(`storm ${storm}`, figures);
+      rounds[storm] = firstLane(figures);
+    }
+    return rounds;
+  });
+}
+
+/** With one known token, or with the 10,000 of the rotation: the most memory under load, and what is alive afterwards. */
+export async function measureMemory(lab: BenchLab, form: BenchForm, set: 'known' | 'rotation'): Promise<MemoryRound> {
+  // Two processes: an inspector that is on costs memory itself.
+  const residentMegabytesAtMost = await withProduct(lab, {}, async product => {
+    const watch = watchResidentMemory(product.pid, 50);
+    await saturate(lab, product, form, set);
+    watch.stop();
+    return Math.max(...watch.samples.map(({ megabytes }) => megabytes));
+  });
+  const [inspector = 0] = await freePorts(1);
+  const live = await withProduct(lab, { flags: [`--inspect=127.0.0.1:${inspector}`] }, async product => {
+    await saturate(lab, product, form, set);
+    return liveMegabytes(inspector);
+  });
+  return { residentMegabytes: residentMegabytesAtMost, liveMegabytes: live };
+}
+
+const scanTokens = 1000;
+
+export interface Scan {
+  readonly name: string;
+  readonly title: string;
+  /** Hot tokens, used in turn. */
+  readonly hot: number;
+  readonly hotPerSecond: number;
+  readonly floodPerSecond: number;
+}
+
+/** A hot token comes back after hot/hotPerSecond seconds, and meanwhile so many others of the flood have come. */
+export const scans: readonly Scan[] = [
+  { name: 'scan-within', title: '400 others between two uses', hot: 100, hotPerSecond: 500, floodPerSecond: 2000 },
+  { name: 'scan-beyond', title: '4,000 others between two uses', hot: 100, hotPerSecond: 50, floodPerSecond: 2000 },
+];
+
+/** How many calls with hot tokens are hits while good tokens that are used once stream by. The cache holds 1,000. */
+export async function measureScan(lab: BenchLab, form: BenchForm, scan: Scan): Promise<ScanRound> {
+  return withProduct(lab, { maxTokens: scanTokens }, async product => {
+    const hot = { set: hotSet(scan), perSecond: scan.hotPerSecond };
+    // Each hot token several times before, as a token is that is in use.
+    await lab.load.run({
+      kind: 'open',
+      run: { ...runOf(product, form), warmMs: 0, measureMs: 2000 },
+      lanes: [{ ...hot, perSecond: 500 }],
+    });
+    const hits = async (): Promise<number> =>
+      metric(await product.metrics(), 'account_authz_token_cache_total', 'result="hit"');
+    await lab.load.rewind('new');
+    const before = await hits();
+    const figures = await lab.load.run({
+      kind: 'open',
+      run: { ...runOf(product, form), warmMs: 0, measureMs: form.scanMs },
+      lanes: [hot, { set: 'new', perSecond: scan.floodPerSecond }],
+    });
+    rightAnswers(scan.name, figures);
+    return { hotHitShare: ((await hits()) - before) / (figures.lanes[0]?.answered ?? NaN) };
+  });
+}
+
+export function hotSet({ name }: Scan): string {
+  return `hot ${name}`;
+}
+
+/** One process on the core of the servers, or a second one on the core of the load, which has most of its time to spare. */
+export async function measureReplicas(lab: BenchLab, form: BenchForm, count: 1 | 2): Promise<ReplicasRound> {
+  const fetchesBefore = lab.issuer.requests('jwks').length;
+  const cores = [lab.cores?.server, lab.cores?.load].slice(0, count);
+  const products: Product[] = [];
+  try {
+    for (const core of cores) products.push(await startProduct(lab, await knownRequest(lab), { core }));
+    const run = {
+      ...runOf({ port: 0, pid: 0 }, form),
+      target: products.map(({ port }) => ({ port })),
+      measureMs: form.callsMs,
+      pids: products.map(({ pid }) => pid),
+    };
+    await lab.load.run({ kind: 'closed', set: 'known', inFlight: form.inFlight, run: { ...run, measureMs: 2000 } });
+    const figures = await lab.load.run({ kind: 'closed', set: 'known', inFlight: form.inFlight, run });
+    return {
+      perSecond: (rightAnswers('replicas', figures) / figures.elapsedMs) * 1000,
+      residentMegabytes: products.reduce((sum, { pid }) => sum + (residentMegabytes(pid) ?? NaN), 0),
+      keyFetches: lab.issuer.requests('jwks').length - fetchesBefore,
+    };
+  } finally {
+    await Promise.all(products.map(product => product.stop()));
+  }
+}
+
+function runOf({ port, pid }: { readonly port: number; readonly pid: number }, { connections, warmMs }: BenchForm) {
+  return { target: { port }, shared: checkCallBlocks, connections, warmMs, pids: [pid] };
+}
+
+async function warm(lab: BenchLab, product: Product, form: BenchForm): Promise<void> {
+  await saturate(lab, product, { ...form, memoryMs: 2000 }, 'known');
+}
+
+async function saturate(lab: BenchLab, product: Product, form: BenchForm, set: 'known' | 'rotation'): Promise<void> {
+  const run = { ...runOf(product, form), warmMs: 0, measureMs: form.memoryMs };
+  rightAnswers(set, await lab.load.run({ kind: 'closed', set, inFlight: form.inFlight, run }));
+}
+
+async function withProduct<Value>(
+  lab: BenchLab,
+  options: Parameters<typeof startProduct>[2],
+  use: (product: Product) => Promise<Value>,
+): Promise<Value> {
+  const product = await startProduct(lab, await knownRequest(lab), options);
+  try {
+    return await use(product);
+  } finally {
+    await product.stop();
+  }
+}
+
+async function knownRequest(lab: BenchLab) {
+  return checkCall(await knownToken(lab.tokens));
+}

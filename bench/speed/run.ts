@@ -1,0 +1,288 @@
+// A bench from its first process to its results: who takes part, which scenarios, round after round.
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { envoyBinary } from '../../test/support/envoy.ts';
+import type { Peers } from './build-peers.ts';
+import { type CallsForm, measureCalls } from './calls.ts';
+import { type Contender, type SetName, setNames } from './contender.ts';
+import { type Field, makeField } from './contenders.ts';
+import { clientRequests, clientSet, measureVariant, type RunningVariant, startVariant } from './envoy-bench.ts';
+import { envoyTitles, envoyVariants } from './envoy-variants.ts';
+import type { BenchForm } from './form.ts';
+import type { BenchLab } from './lab.ts';
+import { measureLatency } from './latency.ts';
+import { nodeVersion } from './node-binary.ts';
+import type { BenchOptions } from './options.ts';
+import { preflightCases } from './preflight.ts';
+import { hotSet, measureMemory, measureReplicas, measureScan, measureStorms, scans, storms } from './product-bench.ts';
+import { knownToken, makeRequestSet } from './request-sets.ts';
+import { checkCall } from './requests.ts';
+import type { BenchResults, ConnectionsRound, EnvoyRound, LatencyRound, Rounds } from './results.ts';
+import { inTurn } from './rounds.ts';
+import { type ScenarioName, type Selection, select } from './scenario-names.ts';
+import { createStable, type Stable } from './stable.ts';
+
+export type BenchEnd =
+  | { readonly kind: 'results'; readonly results: BenchResults }
+  | { readonly kind: 'unknown names'; readonly names: readonly string[]; readonly known: readonly string[] };
+
+type Progress = (text: string) => void;
+
+/** In latency, connections and start: enough to tell what is whose share, few enough to end in time. */
+const latencyContenders = ['nothing', 'go-nothing', 'known', 'rotation', 'new', 'forged', 'jose', 'go-jwt', 'opa'];
+const connectionsContenders = ['nothing', 'known'];
+const startContenders = ['nothing', 'known', 'jose', 'go-jwt', 'opa'];
+
+interface Bench {
+  readonly lab: BenchLab;
+  readonly form: BenchForm;
+  readonly rounds: number;
+  readonly stable: Stable;
+  readonly contenders: readonly Contender[];
+  readonly progress: Progress;
+}
+
+export async function runBench(
+  lab: BenchLab,
+  peers: Peers,
+  form: BenchForm,
+  options: BenchOptions,
+  progress: Progress,
+): Promise<BenchEnd> {
+  progress('starting account-authz for its answer, and making tokens');
+  const field = await makeField(lab, peers);
+  const names = [...field.contenders, ...field.absent].map(({ name }) => name);
+  const selected = select(options.only, names);
+  if (selected.kind === 'unknown') return { kind: 'unknown names', names: selected.names, known: names };
+  const { selection } = selected;
+  const contenders = field.contenders.filter(({ name }) => selection.isWanted(name));
+  await defineSets(lab, form, selection, contenders);
+  const stable = createStable(lab, {
+    cases: await preflightCases(lab.tokens),
+    allow: field.allow,
+    account: (await knownToken(lab.tokens)).account,
+    warm: { ...callsForm(form), warmMs: 0, measureMs: 2000 },
+  });
+  const bench: Bench = { lab, form, rounds: options.rounds, stable, contenders, progress };
+  try {
+    return { kind: 'results', results: await measure(bench, field, selection, options, peers) };
+  } finally {
+    await stable.stop();
+  }
+}
+
+async function measure(
+  bench: Bench,
+  field: Field,
+  { scenarios, isWanted }: Selection,
+  options: BenchOptions,
+  peers: Peers,
+): Promise<BenchResults> {
+  const { lab, form, rounds } = bench;
+  const when = async <Value>(
+    name: ScenarioName,
+    take: () => Promise<Record<string, Value>>,
+  ): Promise<Record<string, Value>> => (scenarios.has(name) ? take() : {});
+  const calls = await when('calls', () => benchCalls(bench));
+  const latency = await when('latency', () => benchLatency(bench, calls));
+  const connections = await when('connections', () => benchConnections(bench));
+  const start = await when('start', () => benchStart(bench));
+  const envoy = await when('envoy', () => benchEnvoy(bench));
+  // What stood ready would now only be in the way.
+  await bench.stable.stop();
+  const stormRounds = await when('storms', () => benchStorms(bench));
+  const memory = await when('memory', () => benchMemory(bench));
+  const scan = await when('scan', () => benchScan(bench));
+  const replicas = await when('replicas', () => benchReplicas(bench));
+  const known = checkCall(await knownToken(lab.tokens));
+  return {
+    run: {
+      isWhole: !options.quick && options.only.length === 0,
+      rounds,
+      algorithm: options.algorithm,
+      requestBytes: (known.body?.length ?? 5) - 5,
+      pinned: lab.cores !== undefined,
+      node: await nodeVersion(lab.node),
+      nodeOptions: options.nodeOptions,
+      go: peers.go.kind === 'built' ? await goVersion() : undefined,
+      envoy: scenarios.has('envoy') ? await envoyVersion() : undefined,
+      calls: { connections: form.connections, inFlight: form.inFlight },
+      storm: form.storm,
+    },
+    contenders: field.contenders.map(({ name, title, family }) => ({ name, title, family })),
+    absent: field.absent.filter(({ name }) => isWanted(name)),
+    calls,
+    latency,
+    connections,
+    start,
+    envoy,
+    storms: stormRounds,
+    memory,
+    scan,
+    replicas,
+  };
+}
+
+function callsForm({ connections, inFlight, warmMs, callsMs }: BenchForm): CallsForm {
+  return { connections, inFlight, warmMs, measureMs: callsMs };
+}
+
+function benchCalls({ lab, form, rounds, stable, contenders, progress }: Bench): Promise<BenchResults['calls']> {
+  return inTurn(rounds, contenders, (contender, round) => {
+    progress(`calls, round ${round + 1} of ${rounds}: ${contender.title}`);
+    return stable.lend(contender, server => measureCalls(lab, server, contender.set, callsForm(form)));
+  });
+}
+
+async function benchLatency(bench: Bench, calls: BenchResults['calls']): Promise<Record<string, Rounds<LatencyRound>>> {
+  const { lab, form, rounds, stable, progress } = bench;
+  const lines = named(bench, latencyContenders).flatMap(contender =>
+    form.rates
+      .filter(rate => Math.min(...(calls[contender.name] ?? []).map(({ perSecond }) => perSecond)) > rate * 1.2)
+      .map(rate => ({ name: `${contender.name} ${rate}`, contender, rate })),
+  );
+  const taken = await inTurn(rounds, lines, ({ contender, rate }, round) => {
+    progress(`latency, round ${round + 1} of ${rounds}: ${contender.title}, ${rate} calls a second`);
+    const { connections, warmMs, latencyMs } = form;
+    return stable.lend(contender, server =>
+      measureLatency(lab, server, contender.set, { connections, perSecond: rate, warmMs, measureMs: latencyMs }),
+    );
+  });
+  return nested(lines.map(({ name, contender, rate }) => [contender.name, String(rate), taken[name] ?? []]));
+}
+
+async function benchConnections(bench: Bench): Promise<Record<string, Rounds<ConnectionsRound>>> {
+  const { lab, form, rounds, stable, progress } = bench;
+  const lines = named(bench, connectionsContenders).flatMap(contender =>
+    form.connectionCounts.map(count => ({ name: `${contender.name} ${count}`, contender, count })),
+  );
+  const taken = await inTurn(rounds, lines, async ({ contender, count }, round) => {
+    progress(`connections, round ${round + 1} of ${rounds}: ${contender.title}, ${count}`);
+    const [rate = 1000] = form.rates;
+    const server = await stable.standing(contender);
+    const closed = await measureCalls(lab, server, contender.set, { ...callsForm(form), connections: count });
+    const timed = { connections: count, perSecond: rate, warmMs: form.warmMs, measureMs: form.latencyMs };
+    const { p99Ms } = await measureLatency(lab, server, contender.set, timed);
+    return { ...closed, p99Ms };
+  });
+  return nested(lines.map(({ name, contender, count }) => [contender.name, String(count), taken[name] ?? []]));
+}
+
+function benchStart(bench: Bench): Promise<BenchResults['start']> {
+  return inTurn(bench.form.startRounds, named(bench, startContenders), async (contender, round) => {
+    bench.progress(`start, round ${round + 1} of ${bench.form.startRounds}: ${contender.title}`);
+    const server = await contender.start();
+    await server.stop();
+    return server.startMs;
+  });
+}
+
+async function benchEnvoy(bench: Bench): Promise<Record<string, EnvoyRound[]>> {
+  const { lab, form, rounds, stable, contenders, progress } = bench;
+  const running = new Map<string, RunningVariant>();
+  const variants = envoyVariants(lab.tokens).filter(
+    ({ contender }) => contender === undefined || contenders.some(({ name }) => name === contender),
+  );
+  try {
+    for (const variant of variants) {
+      progress(`envoy: starting it for ${envoyTitles.get(variant.name)}`);
+      const asked = contenders.find(({ name }) => name === variant.contender);
+      const services = asked === undefined ? [] : [await stable.standing(asked)];
+      const started = await startVariant(lab, variant, services);
+      running.set(variant.name, started);
+      await measureVariant(lab, started, form);
+    }
+    return await inTurn(rounds, variants, ({ name }, round) => {
+      progress(`envoy, round ${round + 1} of ${rounds}: ${envoyTitles.get(name)}`);
+      const started = running.get(name);
+      if (started === undefined) throw new Error(`${name} was not started`);
+      return measureVariant(lab, started, form);
+    });
+  } finally {
+    await Promise.all(Array.from(running.values(), started => started.stop()));
+  }
+}
+
+async function benchStorms({ lab, form, rounds, progress }: Bench): Promise<Record<string, LatencyRound[]>> {
+  const taken: Record<string, LatencyRound>[] = [];
+  for (let round = 0; round < rounds; round++) {
+    progress(`storms, round ${round + 1} of ${rounds}`);
+    taken.push(await measureStorms(lab, form));
+  }
+  return Object.fromEntries(
+    storms.map(storm => [storm, taken.flatMap(each => (each[storm] === undefined ? [] : [each[storm]]))]),
+  );
+}
+
+function benchMemory({ lab, form, progress }: Bench): Promise<BenchResults['memory']> {
+  const sets = [{ name: 'known' }, { name: 'rotation' }] as const;
+  const rounds = Math.min(3, form.startRounds);
+  return inTurn(rounds, sets, ({ name }, round) => {
+    progress(`memory, round ${round + 1} of ${rounds}: ${name}`);
+    return measureMemory(lab, form, name);
+  });
+}
+
+function benchScan({ lab, form, progress }: Bench): Promise<BenchResults['scan']> {
+  const rounds = Math.min(2, form.startRounds);
+  return inTurn(rounds, scans, (scan, round) => {
+    progress(`scan, round ${round + 1} of ${rounds}: ${scan.title}`);
+    return measureScan(lab, form, scan);
+  });
+}
+
+function benchReplicas({ lab, form, progress }: Bench): Promise<BenchResults['replicas']> {
+  const counts = [
+    { name: '1', count: 1 },
+    { name: '2', count: 2 },
+  ] as const;
+  const rounds = Math.min(3, form.startRounds);
+  return inTurn(rounds, counts, ({ count }, round) => {
+    progress(`replicas, round ${round + 1} of ${rounds}: ${count}`);
+    return measureReplicas(lab, form, count);
+  });
+}
+
+async function defineSets(
+  lab: BenchLab,
+  form: BenchForm,
+  { scenarios }: Selection,
+  contenders: readonly Contender[],
+): Promise<void> {
+  const needed = new Set<SetName>(['known', ...contenders.map(({ set }) => set)]);
+  if (scenarios.has('storms')) for (const set of ['forged', 'new'] as const) needed.add(set);
+  if (scenarios.has('memory')) needed.add('rotation');
+  if (scenarios.has('scan')) needed.add('new');
+  for (const name of setNames.filter(each => needed.has(each)))
+    await lab.load.define(name, await makeRequestSet(name, lab.tokens, form.newTokens));
+  if (scenarios.has('envoy')) await lab.load.define(clientSet, await clientRequests(lab));
+  if (scenarios.has('scan')) {
+    for (const scan of scans) {
+      const tokens = await lab.tokens.good(0, scan.hot);
+      const requests = tokens.map(token => checkCall(token));
+      await lab.load.define(hotSet(scan), { requests, once: false, expected: 'allow' });
+    }
+  }
+}
+
+function named({ contenders }: Bench, names: readonly string[]): Contender[] {
+  return contenders.filter(({ name }) => names.includes(name));
+}
+
+function nested<Round>(
+  entries: readonly (readonly [outer: string, inner: string, rounds: readonly Round[]])[],
+): Record<string, Record<string, readonly Round[]>> {
+  const all: Record<string, Record<string, readonly Round[]>> = {};
+  for (const [outer, inner, rounds] of entries) all[outer] = { ...all[outer], [inner]: rounds };
+  return all;
+}
+
+async function goVersion(): Promise<string | undefined> {
+  const { stdout } = await promisify(execFile)('go', ['version']);
+  return /go(\d+\.\d+(?:\.\d+)?)/.exec(stdout)?.[1];
+}
+
+async function envoyVersion(): Promise<string | undefined> {
+  const { stdout } = await promisify(execFile)(await envoyBinary(), ['--version']);
+  return /\/(\d+\.\d+\.\d+)/.exec(stdout)?.[1];
+}

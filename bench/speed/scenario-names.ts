@@ -1,0 +1,39 @@
+// The scenarios of a bench by the names that --only takes, in the order in which they run.
+export const scenarioNames = [
+  'calls',
+  'latency',
+  'connections',
+  'start',
+  'envoy',
+  'storms',
+  'memory',
+  'scan',
+  'replicas',
+] as const;
+export type ScenarioName = (typeof scenarioNames)[number];
+
+export interface Selection {
+  readonly scenarios: ReadonlySet<ScenarioName>;
+  isWanted(contender: string): boolean;
+}
+
+/** Names of contenders alone choose the scenario `calls`; names of scenarios alone choose all contenders. */
+export function select(
+  only: readonly string[],
+  contenders: readonly string[],
+):
+  | { readonly kind: 'selection'; readonly selection: Selection }
+  | { readonly kind: 'unknown'; readonly names: readonly string[] } {
+  const chosen = scenarioNames.filter(name => only.includes(name));
+  const named = new Set(only.filter(name => contenders.includes(name)));
+  const unknown = only.filter(name => !named.has(name) && !chosen.some(scenario => scenario === name));
+  if (unknown.length > 0) return { kind: 'unknown', names: unknown };
+  const fallback: readonly ScenarioName[] = only.length === 0 ? scenarioNames : ['calls'];
+  return {
+    kind: 'selection',
+    selection: {
+      scenarios: new Set(chosen.length === 0 ? fallback : chosen),
+      isWanted: name => named.size === 0 || named.has(name),
+    },
+  };
+}
