@@ -28,6 +28,8 @@ export interface Tokens {
   readonly publicJwk: JsonWebKey & { readonly kid: string; readonly alg: string; readonly use: string };
   /** Distinct and good; made when they are asked for, the same ones each time. */
   good(from: number, count: number): Promise<readonly BenchToken[]>;
+  /** Good, and never made before in this process. */
+  fresh(count: number): Promise<readonly BenchToken[]>;
   expired(): Promise<BenchToken>;
   foreignAudience(): Promise<BenchToken>;
   /** A good token's header and payload, and a signature of the right length that nobody made. */
@@ -56,9 +58,11 @@ export async function createTokens(algorithm: Algorithm, cacheDirectory: string)
   const header = segment({ alg: algorithm, typ: 'JWT', kid });
   const make = async (number: number, changes: object = {}): Promise<string> => {
     const input = `${header}.${segment({ ...claims(number, pool.issuedAt), ...changes })}`;
-    return `${input}.${await signature(algorithm, privateKey, input)}`;
+    return `${input}.${await signature(privateKey, input)}`;
   };
 
+  // Apart from the numbers of the pool.
+  let nextFresh = 1_000_000;
   return {
     algorithm,
     publicJwk,
@@ -74,6 +78,18 @@ export async function createTokens(algorithm: Algorithm, cacheDirectory: string)
         await writeFile(file, JSON.stringify(pool), { mode: 0o600 });
       }
       return pool.texts.slice(from, end).map((text, index) => ({ account: accountOf(from + index), text }));
+    },
+    fresh(count) {
+      const from = nextFresh;
+      nextFresh += count;
+      const issuedAt = Math.floor(Date.now() / 1000) - 1;
+      const numbers = Array.from({ length: count }, (_, index) => from + index);
+      return Promise.all(
+        numbers.map(async number => ({
+          account: accountOf(number),
+          text: await make(number, { iat: issuedAt, exp: issuedAt + lifetimeSeconds }),
+        })),
+      );
     },
     expired: async () => ({
       account: accountOf(0),
@@ -122,7 +138,7 @@ const signWith = promisify(cryptoSign) as (
   key: { key: KeyObject; dsaEncoding: 'ieee-p1363' },
 ) => Promise<Buffer>;
 
-async function signature(_algorithm: Algorithm, key: KeyObject, input: string): Promise<string> {
+async function signature(key: KeyObject, input: string): Promise<string> {
   const bytes = await signWith('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' });
   return bytes.toString('base64url');
 }
