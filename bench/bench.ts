@@ -3,7 +3,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { toned, toText } from './report/table.ts';
-import { buildPeers } from './speed/build-peers.ts';
+import { buildPeers, goPeers } from './speed/build-peers.ts';
 import { callsSvg, latencySvg } from './speed/charts.ts';
 import { judgeFloors } from './speed/floors.ts';
 import { quickForm, wholeForm } from './speed/form.ts';
@@ -13,6 +13,7 @@ import { type BenchOptions, parseBenchOptions, usage } from './speed/options.ts'
 import { benchMarkdown, sections } from './speed/report.ts';
 import type { BenchResults } from './speed/results.ts';
 import { runBench } from './speed/run.ts';
+import { mayChoose } from './speed/scenario-names.ts';
 
 // A listener for each process that has to end with this one.
 process.setMaxListeners(0);
@@ -43,8 +44,11 @@ async function run(options: BenchOptions): Promise<number> {
     await leave(results, options.out ?? resultsDirectory);
     return 0;
   }
-  progress('building the peers: the first time this fetches Go modules and takes minutes');
-  const peers = await buildPeers(join(projectDirectory, 'bench', 'peers'), cacheDirectory);
+  const withGo = mayChoose(options.only, goPeers);
+  progress(
+    withGo ? 'building the peers: the first time this fetches Go modules and takes minutes' : 'building the peers',
+  );
+  const peers = await buildPeers(join(projectDirectory, 'bench', 'peers'), cacheDirectory, { withGo });
   const node = await nodeBinary(options.node, cacheDirectory);
   const lab = await startBenchLab({ ...options, node });
   try {

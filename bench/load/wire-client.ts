@@ -106,6 +106,8 @@ async function connectOne(options: WireClientOptions, index: number): Promise<Co
   }
 
   function send(request: WireRequest, tag: number): void {
+    // The fault was told; nobody waits for what is sent after it.
+    if (closing) return;
     if (held.length > 0 || (request.body !== undefined && request.body.length > sendWindow))
       held.push({ request, tag });
     else write(request, tag);
@@ -212,8 +214,8 @@ async function connectOne(options: WireClientOptions, index: number): Promise<Co
     if (closing) return;
     closing = true;
     socket.destroy();
-    for (const [id, stream] of streams) end(id, stream, false);
     options.onFault(error);
+    for (const [id, stream] of [...streams]) end(id, stream, false);
   }
 
   socket.on('data', chunk => {

@@ -16,7 +16,7 @@ export const usage = `npm run soak -- [options]
   --seconds N          the same, for a short one, which leaves no picture unless told where
   --rate N             checks a second: eight in ten known tokens, one new, one refused (400)
   --node MAJOR         the Node of account-authz: 20, 22, 24 or 26, from npm
-  --node-options TEXT  its flags
+  --node-options=TEXT  its flags
   --out DIRECTORY      where the picture goes (bench/results)
 `;
 

@@ -19,10 +19,21 @@ export interface Peers {
   readonly opa: Built;
 }
 
-export async function buildPeers(sources: string, cacheDirectory: string): Promise<Peers> {
+/** Those that need a Go toolchain. */
+export const goPeers: readonly string[] = ['go-nothing', 'go-jwt', 'go-jwt-cached', 'rego'];
+
+export async function buildPeers(
+  sources: string,
+  cacheDirectory: string,
+  { withGo }: { readonly withGo: boolean },
+): Promise<Peers> {
   const compiler = join(sources, '..', '..', 'node_modules', '.bin', 'tsc');
   await run(compiler, ['-p', join(sources, 'node', 'tsconfig.json')]);
-  const [go, opa] = await Promise.all([buildGo(join(sources, 'go'), join(cacheDirectory, 'go')), findOpa(process.env)]);
+  const notAsked: Built = { kind: 'absent', reason: 'not asked for' };
+  const [go, opa] = await Promise.all([
+    withGo ? buildGo(join(sources, 'go'), join(cacheDirectory, 'go')) : notAsked,
+    findOpa(process.env),
+  ]);
   return { node: join(cacheDirectory, 'peers'), go, opa };
 }
 

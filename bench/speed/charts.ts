@@ -4,8 +4,8 @@ import { runLine } from './report.ts';
 import type { BenchResults } from './results.ts';
 import { spreadOf } from './spread.ts';
 
-const width = 1160;
-const labels = 330;
+const width = 1200;
+const labels = 372;
 const gap = 70;
 const top = 92;
 const rowHeight = 24;

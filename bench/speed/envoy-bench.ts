@@ -67,11 +67,13 @@ async function checkVariant(lab: BenchLab, { name, decides }: EnvoyVariant, { po
 }
 
 export async function measureVariant(lab: BenchLab, running: RunningVariant, form: BenchForm): Promise<EnvoyRound> {
-  const { connections, inFlight, warmMs, envoyMs, envoyPerSecond } = form;
+  const { connections, inFlight, turnWarmMs, latencyWarmMs, envoyMs, envoyPerSecond } = form;
   const { port, pids } = running;
-  const run = { target: { port }, shared: clientBlocks, connections, warmMs, measureMs: envoyMs, pids };
-  const closed = await lab.load.run({ kind: 'closed', set: clientSet, inFlight, run });
-  const open = await lab.load.run({ kind: 'open', lanes: [{ set: clientSet, perSecond: envoyPerSecond }], run });
+  const run = { target: { port }, shared: clientBlocks, connections, measureMs: envoyMs, pids };
+  const warm = { ...run, warmMs: turnWarmMs };
+  const closed = await lab.load.run({ kind: 'closed', set: clientSet, inFlight, run: warm });
+  const lanes = [{ set: clientSet, perSecond: envoyPerSecond }];
+  const open = await lab.load.run({ kind: 'open', lanes, run: { ...run, warmMs: latencyWarmMs } });
   const answered = rightAnswers('envoy', closed);
   rightAnswers('envoy', open);
   const { meanMs, p50Ms, p99Ms } = firstLane(open);

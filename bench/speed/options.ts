@@ -26,7 +26,7 @@ export const usage = `npm run bench -- [options]
   --rounds N           rounds that the contenders take in turn (5; 3 with --quick)
   --algorithm NAME     RS256 (default) or ES256, for all tokens
   --node MAJOR         the Node of all contenders in JavaScript: 20, 22, 24 or 26, from npm
-  --node-options TEXT  flags of Node for account-authz alone
+  --node-options=TEXT  flags of Node for account-authz alone
   --render             measures nothing: the page and the charts anew from bench/results/bench.json
   --out DIRECTORY      where the page and the charts go (bench/results of a whole run)
 `;

@@ -18,7 +18,7 @@ export const storms = ['quiet', 'forged', 'new'] as const;
 export async function measureStorms(lab: BenchLab, form: BenchForm): Promise<Record<string, LatencyRound>> {
   const { knownPerSecond, stormPerSecond, ms } = form.storm;
   return withProduct(lab, {}, async product => {
-    await saturate(lab, product, { ...form, memoryMs: 2000 }, 'known');
+    await saturate(lab, product, { ...form, memoryMs: form.startWarmMs }, 'known');
     const rounds: Record<string, LatencyRound> = {};
     for (const storm of storms) {
       if (storm === 'new') await lab.load.rewind('new');
@@ -116,7 +116,12 @@ export async function measureReplicas(lab: BenchLab, form: BenchForm, count: 1 |
       measureMs: form.callsMs,
       pids: products.map(({ pid }) => pid),
     };
-    await lab.load.run({ kind: 'closed', set: 'known', inFlight: form.inFlight, run: { ...run, measureMs: 2000 } });
+    await lab.load.run({
+      kind: 'closed',
+      set: 'known',
+      inFlight: form.inFlight,
+      run: { ...run, measureMs: form.startWarmMs },
+    });
     const figures = await lab.load.run({ kind: 'closed', set: 'known', inFlight: form.inFlight, run });
     return {
       perSecond: (rightAnswers('replicas', figures) / figures.elapsedMs) * 1000,
@@ -128,7 +133,10 @@ export async function measureReplicas(lab: BenchLab, form: BenchForm, count: 1 |
   }
 }
 
-function runOf({ port, pid }: { readonly port: number; readonly pid: number }, { connections, warmMs }: BenchForm) {
+function runOf(
+  { port, pid }: { readonly port: number; readonly pid: number },
+  { connections, latencyWarmMs: warmMs }: BenchForm,
+) {
   return { target: { port }, shared: checkCallBlocks, connections, warmMs, pids: [pid] };
 }
 

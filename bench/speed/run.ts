@@ -20,6 +20,7 @@ import { checkCall } from './requests.ts';
 import type { BenchResults, ConnectionsRound, EnvoyRound, LatencyRound, Rounds } from './results.ts';
 import { inTurn } from './rounds.ts';
 import { type ScenarioName, type Selection, select } from './scenario-names.ts';
+import { spreadOf } from './spread.ts';
 import { createStable, type Stable } from './stable.ts';
 
 export type BenchEnd =
@@ -61,7 +62,7 @@ export async function runBench(
     cases: await preflightCases(lab.tokens),
     allow: field.allow,
     account: (await knownToken(lab.tokens)).account,
-    warm: { ...callsForm(form), warmMs: 0, measureMs: 2000 },
+    form,
   });
   const bench: Bench = { lab, form, rounds: options.rounds, stable, contenders, progress };
   try {
@@ -123,8 +124,8 @@ async function measure(
   };
 }
 
-function callsForm({ connections, inFlight, warmMs, callsMs }: BenchForm): CallsForm {
-  return { connections, inFlight, warmMs, measureMs: callsMs };
+function callsForm({ connections, inFlight, callsMs }: BenchForm): CallsForm {
+  return { connections, inFlight, warmMs: 100, measureMs: callsMs };
 }
 
 function benchCalls({ lab, form, rounds, stable, contenders, progress }: Bench): Promise<BenchResults['calls']> {
@@ -136,41 +137,47 @@ function benchCalls({ lab, form, rounds, stable, contenders, progress }: Bench):
 
 async function benchLatency(bench: Bench, calls: BenchResults['calls']): Promise<Record<string, Rounds<LatencyRound>>> {
   const { lab, form, rounds, stable, progress } = bench;
-  const lines = named(bench, latencyContenders).flatMap(contender =>
-    form.rates
-      .filter(rate => Math.min(...(calls[contender.name] ?? []).map(({ perSecond }) => perSecond)) > rate * 1.2)
-      .map(rate => ({ name: `${contender.name} ${rate}`, contender, rate })),
-  );
-  const taken = await inTurn(rounds, lines, ({ contender, rate }, round) => {
-    progress(`latency, round ${round + 1} of ${rounds}: ${contender.title}, ${rate} calls a second`);
-    const { connections, warmMs, latencyMs } = form;
-    return stable.lend(contender, server =>
-      measureLatency(lab, server, contender.set, { connections, perSecond: rate, warmMs, measureMs: latencyMs }),
-    );
+  const { connections, latencyWarmMs: warmMs, latencyMs: measureMs } = form;
+  const taken = await inTurn(rounds, named(bench, latencyContenders), (contender, round) => {
+    progress(`latency, round ${round + 1} of ${rounds}: ${contender.title}`);
+    const capacity = spreadOf((calls[contender.name] ?? []).map(({ perSecond }) => perSecond)).median;
+    return stable.lend(contender, async server => {
+      const byRate: Record<string, LatencyRound> = {};
+      for (const perSecond of form.rates) {
+        // A queue that only grows has no latency to tell.
+        if (perSecond * 1.2 > capacity) continue;
+        const form = { connections, perSecond, warmMs, measureMs };
+        byRate[perSecond] = await measureLatency(lab, server, contender.set, form);
+      }
+      return byRate;
+    });
   });
-  return nested(lines.map(({ name, contender, rate }) => [contender.name, String(rate), taken[name] ?? []]));
+  return byContender(taken);
 }
 
 async function benchConnections(bench: Bench): Promise<Record<string, Rounds<ConnectionsRound>>> {
-  const { lab, form, rounds, stable, progress } = bench;
-  const lines = named(bench, connectionsContenders).flatMap(contender =>
-    form.connectionCounts.map(count => ({ name: `${contender.name} ${count}`, contender, count })),
-  );
-  const taken = await inTurn(rounds, lines, async ({ contender, count }, round) => {
-    progress(`connections, round ${round + 1} of ${rounds}: ${contender.title}, ${count}`);
-    const [rate = 1000] = form.rates;
-    const server = await stable.standing(contender);
-    const closed = await measureCalls(lab, server, contender.set, { ...callsForm(form), connections: count });
-    const timed = { connections: count, perSecond: rate, warmMs: form.warmMs, measureMs: form.latencyMs };
-    const { p99Ms } = await measureLatency(lab, server, contender.set, timed);
-    return { ...closed, p99Ms };
+  const { lab, form, stable, progress } = bench;
+  const [perSecond = 1000] = form.rates;
+  const taken = await inTurn(form.fewRounds, named(bench, connectionsContenders), (contender, round) => {
+    progress(`connections, round ${round + 1} of ${form.fewRounds}: ${contender.title}`);
+    return stable.lend(contender, async server => {
+      const byCount: Record<string, ConnectionsRound> = {};
+      for (const connections of form.connectionCounts) {
+        const closed = await measureCalls(lab, server, contender.set, { ...callsForm(form), connections });
+        const timed = { connections, perSecond, warmMs: form.latencyWarmMs, measureMs: form.latencyMs };
+        const { p99Ms } = await measureLatency(lab, server, contender.set, timed);
+        byCount[connections] = { ...closed, p99Ms };
+      }
+      return byCount;
+    });
   });
-  return nested(lines.map(({ name, contender, count }) => [contender.name, String(count), taken[name] ?? []]));
+  return byContender(taken);
 }
 
-function benchStart(bench: Bench): Promise<BenchResults['start']> {
-  return inTurn(bench.form.startRounds, named(bench, startContenders), async (contender, round) => {
-    bench.progress(`start, round ${round + 1} of ${bench.form.startRounds}: ${contender.title}`);
+function benchStart({ form, progress, ...bench }: Bench): Promise<BenchResults['start']> {
+  const rounds = 2 + form.fewRounds;
+  return inTurn(rounds, named(bench, startContenders), async (contender, round) => {
+    progress(`start, round ${round + 1} of ${rounds}: ${contender.title}`);
     const server = await contender.start();
     await server.stop();
     return server.startMs;
@@ -190,7 +197,6 @@ async function benchEnvoy(bench: Bench): Promise<Record<string, EnvoyRound[]>> {
       const services = asked === undefined ? [] : [await stable.standing(asked)];
       const started = await startVariant(lab, variant, services);
       running.set(variant.name, started);
-      await measureVariant(lab, started, form);
     }
     return await inTurn(rounds, variants, ({ name }, round) => {
       progress(`envoy, round ${round + 1} of ${rounds}: ${envoyTitles.get(name)}`);
@@ -216,7 +222,7 @@ async function benchStorms({ lab, form, rounds, progress }: Bench): Promise<Reco
 
 function benchMemory({ lab, form, progress }: Bench): Promise<BenchResults['memory']> {
   const sets = [{ name: 'known' }, { name: 'rotation' }] as const;
-  const rounds = Math.min(3, form.startRounds);
+  const rounds = form.fewRounds;
   return inTurn(rounds, sets, ({ name }, round) => {
     progress(`memory, round ${round + 1} of ${rounds}: ${name}`);
     return measureMemory(lab, form, name);
@@ -224,7 +230,7 @@ function benchMemory({ lab, form, progress }: Bench): Promise<BenchResults['memo
 }
 
 function benchScan({ lab, form, progress }: Bench): Promise<BenchResults['scan']> {
-  const rounds = Math.min(2, form.startRounds);
+  const rounds = Math.min(2, form.fewRounds);
   return inTurn(rounds, scans, (scan, round) => {
     progress(`scan, round ${round + 1} of ${rounds}: ${scan.title}`);
     return measureScan(lab, form, scan);
@@ -236,7 +242,7 @@ function benchReplicas({ lab, form, progress }: Bench): Promise<BenchResults['re
     { name: '1', count: 1 },
     { name: '2', count: 2 },
   ] as const;
-  const rounds = Math.min(3, form.startRounds);
+  const rounds = form.fewRounds;
   return inTurn(rounds, counts, ({ count }, round) => {
     progress(`replicas, round ${round + 1} of ${rounds}: ${count}`);
     return measureReplicas(lab, form, count);
@@ -265,16 +271,22 @@ async function defineSets(
   }
 }
 
-function named({ contenders }: Bench, names: readonly string[]): Contender[] {
+function named({ contenders }: Pick<Bench, 'contenders'>, names: readonly string[]): Contender[] {
   return contenders.filter(({ name }) => names.includes(name));
 }
 
-function nested<Round>(
-  entries: readonly (readonly [outer: string, inner: string, rounds: readonly Round[]])[],
-): Record<string, Record<string, readonly Round[]>> {
-  const all: Record<string, Record<string, readonly Round[]>> = {};
-  for (const [outer, inner, rounds] of entries) all[outer] = { ...all[outer], [inner]: rounds };
-  return all;
+/** Rounds of values by key, turned into rounds by key. */
+function byContender<Round>(
+  taken: Readonly<Record<string, readonly Readonly<Record<string, Round>>[]>>,
+): Record<string, Rounds<Round>> {
+  return Object.fromEntries(
+    Object.entries(taken).map(([name, rounds]) => {
+      const byKey = new Map<string, Round[]>();
+      for (const round of rounds)
+        for (const [key, value] of Object.entries(round)) byKey.set(key, [...(byKey.get(key) ?? []), value]);
+      return [name, Object.fromEntries(byKey)];
+    }),
+  );
 }
 
 async function goVersion(): Promise<string | undefined> {

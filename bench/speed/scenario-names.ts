@@ -17,6 +17,12 @@ export interface Selection {
   isWanted(contender: string): boolean;
 }
 
+/** Whether this choice takes in any of these contenders. */
+export function mayChoose(only: readonly string[], contenders: readonly string[]): boolean {
+  const isScenario = (name: string): boolean => scenarioNames.some(scenario => scenario === name);
+  return only.every(isScenario) || only.some(name => contenders.includes(name));
+}
+
 /** Names of contenders alone choose the scenario `calls`; names of scenarios alone choose all contenders. */
 export function select(
   only: readonly string[],

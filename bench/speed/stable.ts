@@ -1,16 +1,17 @@
 // The servers of a bench while it runs: started when first needed, checked, warmed, and stopped together.
-import { type CallsForm, measureCalls } from './calls.ts';
+import { measureCalls } from './calls.ts';
 import type { Contender, RunningContender } from './contender.ts';
+import type { BenchForm } from './form.ts';
 import type { BenchLab } from './lab.ts';
 import { type PreflightCase, preflight } from './preflight.ts';
 
+const newWarmMs = 700;
+
 export interface Stable {
-  /** The process of a contender that has served before, or a fresh one. */
-  standing(contender: Contender): Promise<RunningContender>;
-  /** A new process, checked, and warmed with a known token where its own have to be new. */
-  fresh(contender: Contender): Promise<RunningContender>;
-  /** With a standing process, or with a fresh one that is stopped afterwards, as the contender wants it. */
+  /** A process for one turn, warmed: one that stays for the turns to come, or a new one where the contender wants that. */
   lend<Value>(contender: Contender, use: (running: RunningContender) => Promise<Value>): Promise<Value>;
+  /** The process that stays. */
+  standing(contender: Contender): Promise<RunningContender>;
   stop(): Promise<void>;
 }
 
@@ -18,17 +19,27 @@ export interface StableOptions {
   readonly cases: readonly PreflightCase[];
   readonly allow: Buffer;
   readonly account: string;
-  readonly warm: CallsForm;
+  readonly form: BenchForm;
 }
 
-export function createStable(lab: BenchLab, { cases, allow, account, warm }: StableOptions): Stable {
+export function createStable(lab: BenchLab, { cases, allow, account, form }: StableOptions): Stable {
+  const { connections, inFlight, startWarmMs, turnWarmMs } = form;
   const kept = new Map<string, RunningContender>();
+
+  // Of what must be new, only as much is used up as the code needs to be compiled.
+  async function warm(contender: Contender, running: RunningContender, measureMs: number): Promise<void> {
+    const set = contender.startsAnew ? 'known' : contender.set;
+    await measureCalls(lab, running, set, { connections, inFlight, warmMs: 0, measureMs });
+    if (!contender.startsAnew) return;
+    await lab.load.rewind(contender.set);
+    await measureCalls(lab, running, contender.set, { connections, inFlight, warmMs: 0, measureMs: newWarmMs });
+  }
 
   async function fresh(contender: Contender): Promise<RunningContender> {
     const running = await contender.start();
     try {
       await preflight(contender, running, cases, allow, account);
-      await measureCalls(lab, running, contender.startsAnew ? 'known' : contender.set, warm);
+      await warm(contender, running, startWarmMs);
       return running;
     } catch (error) {
       await running.stop();
@@ -45,13 +56,16 @@ export function createStable(lab: BenchLab, { cases, allow, account, warm }: Sta
   }
 
   return {
-    fresh,
     standing,
     async lend(contender, use) {
-      if (!contender.startsAnew) return use(await standing(contender));
+      if (!contender.startsAnew) {
+        const wasThere = kept.has(contender.name);
+        const running = await standing(contender);
+        if (wasThere) await warm(contender, running, turnWarmMs);
+        return use(running);
+      }
       const running = await fresh(contender);
       try {
-        await lab.load.rewind(contender.set);
         return await use(running);
       } finally {
         await running.stop();

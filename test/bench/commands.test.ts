@@ -1,0 +1,74 @@
+// The bench and the soak in brief, as commands: every answer is checked, no figure is judged.
+import { execFile } from 'node:child_process';
+import { access, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+
+const project = fileURLToPath(new URL('../../', import.meta.url));
+const run = promisify(execFile);
+
+interface Ended {
+  readonly code: number;
+  readonly output: string;
+}
+
+async function command(file: string, ...args: readonly string[]): Promise<Ended> {
+  try {
+    const { stdout, stderr } = await run(process.execPath, ['--import', 'tsx', `bench/${file}`, ...args], {
+      cwd: project,
+    });
+    return { code: 0, output: stdout + stderr };
+  } catch (error) {
+    const { code = -1, stdout = '', stderr = '' } = error as { code?: number; stdout?: string; stderr?: string };
+    return { code, output: stdout + stderr };
+  }
+}
+
+describe('the bench in brief', function () {
+  this.timeout(120_000);
+  let directory: string;
+
+  before(async () => {
+    await access(`${project}dist/main.js`).catch(() => run('npm', ['run', 'build'], { cwd: project }));
+    directory = await mkdtemp(join(tmpdir(), 'bench-'));
+  });
+  after(() => rm(directory, { recursive: true }));
+
+  it('measures two contenders, judges nothing, and leaves a page, charts and figures', async () => {
+    const { code, output } = await command(
+      'bench.ts',
+      ...['--quick', '--rounds', '1'],
+      ...['--only', 'nothing,known', '--out', directory],
+    );
+    expect(output).to.match(/^nothing +grpc-js and proto-loader, does nothing +[\d,]+ /m);
+    expect(output).to.match(/^known +account-authz, one known token +[\d,]+ /m);
+    expect(output).to.not.match(/ met$|NOT MET/m);
+    expect(code).to.equal(0);
+    expect((await readdir(directory)).sort()).to.deep.equal(['bench.json', 'calls.svg', 'latency.svg', 'results.md']);
+    for (const name of await readdir(directory)) {
+      const text = await readFile(join(directory, name), 'utf8');
+      expect(text, name).to.not.match(/127\.0\.0\.1|localhost|\/(?:tmp|work|home|root)\/|NaN|undefined/);
+    }
+  });
+
+  it('tells a name that it does not know', async () => {
+    const { code, output } = await command('bench.ts', '--only', 'nobody,known');
+    expect(output).to.match(/^bench: --only nobody: there are http2, /m);
+    expect(code).to.equal(1);
+  });
+});
+
+describe('the soak in brief', function () {
+  this.timeout(120_000);
+
+  it('answers known, new and refused tokens rightly, and gives a verdict on memory', async () => {
+    const { code, output } = await command('soak.ts', '--seconds', '3', '--rate', '200');
+    expect(output).to.match(
+      /^(?:flat|NOT FLAT) {2}\d{3} calls in 3 s, each answered rightly; resident \d+ to \d+ MB; /m,
+    );
+    expect(code).to.be.oneOf([0, 1]);
+  });
+});

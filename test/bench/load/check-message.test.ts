@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import { checkMessage, grpcFrame, verdictOf } from '../../../bench/load/check-message.ts';
+import { authorizationService, type CheckResponseMessage } from '../../../src/envoy/protocol.ts';
+
+const parts = {
+  method: 'GET',
+  path: '/api/subscriptions/acct1',
+  headers: { authorization: 'Bearer x.y.z', accept: '*/*' },
+};
+
+function decoded(raw: boolean) {
+  return authorizationService.Check.requestDeserialize(checkMessage({ ...parts, raw })).attributes?.request?.http;
+}
+
+describe('a CheckRequest of the bench', () => {
+  it('reads as one, with a map of headers', () => {
+    const http = decoded(false);
+    expect(http).to.deep.include({ method: 'GET', path: '/api/subscriptions/acct1', scheme: 'http', header_map: null });
+    expect(http?.headers).to.deep.equal({
+      ':authority': 'api.example.com',
+      ':method': 'GET',
+      ':path': '/api/subscriptions/acct1',
+      ':scheme': 'http',
+      authorization: 'Bearer x.y.z',
+      accept: '*/*',
+    });
+  });
+
+  it('reads as one, with a list of headers as bytes', () => {
+    const http = decoded(true);
+    expect(http?.headers).to.deep.equal({});
+    const lines = http?.header_map?.headers.map(({ key, value, raw_value }) => [key, value, raw_value.toString()]);
+    expect(lines).to.deep.include(['authorization', '', 'Bearer x.y.z']);
+    expect(lines).to.have.length(6);
+  });
+});
+
+describe('the verdict of a CheckResponse', () => {
+  const framed = (message: CheckResponseMessage): Buffer =>
+    grpcFrame(authorizationService.Check.responseSerialize(message));
+
+  for (const [verdict, message] of [
+    ['allow', { status: { code: 0 }, ok_response: { headers: [], headers_to_remove: ['authorization'] } }],
+    ['deny', { status: { code: 16 }, denied_response: { status: { code: 401 }, headers: [], body: 'x'.repeat(300) } }],
+    ['neither', { status: { code: 0 } }],
+  ] as const satisfies readonly (readonly [string, CheckResponseMessage])[]) {
+    it(`is ${verdict} where the oneof says so`, () => {
+      expect(verdictOf(framed(message))).to.equal(verdict);
+    });
+  }
+
+  it('is neither of an empty message', () => {
+    expect(verdictOf(grpcFrame(Buffer.alloc(0)))).to.equal('neither');
+  });
+
+  it('is found behind a field that is longer than 127 bytes', () => {
+    const metadata = { fields: { word: { stringValue: 'x'.repeat(500) } } };
+    const answer = framed({
+      status: { code: 0 },
+      ok_response: { headers: [], headers_to_remove: [] },
+      dynamic_metadata: metadata,
+    });
+    const onlyMetadata = framed({ status: { code: 0 }, dynamic_metadata: metadata });
+    const status = authorizationService.Check.responseSerialize({ status: { code: 0 } });
+    const allowLast = Buffer.concat([onlyMetadata, answer.subarray(5 + status.length)]);
+    expect(verdictOf(allowLast)).to.equal('allow');
+    expect(verdictOf(onlyMetadata)).to.equal('neither');
+  });
+});
