@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { toned, toText } from './report/table.ts';
 import { buildPeers, goPeers } from './speed/build-peers.ts';
 import { callsSvg, latencySvg } from './speed/charts.ts';
+import { withResults } from './speed/document.ts';
 import { judgeFloors } from './speed/floors.ts';
 import { quickForm, wholeForm } from './speed/form.ts';
 import { cacheDirectory, projectDirectory, startBenchLab } from './speed/lab.ts';
@@ -88,6 +89,9 @@ async function leave(results: BenchResults, directory: string): Promise<void> {
       benchMarkdown(results),
     ),
   ]);
+  if (directory !== resultsDirectory) return;
+  const document = join(projectDirectory, 'docs', 'performance.md');
+  await writeFile(document, withResults(await readFile(document, 'utf8'), results));
 }
 
 function print(text: string): void {

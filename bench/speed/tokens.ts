@@ -9,7 +9,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -75,7 +75,9 @@ export async function createTokens(algorithm: Algorithm, cacheDirectory: string)
           pool.texts.push(...(await Promise.all(numbers.map(number => make(number)))));
         }
         await mkdir(cacheDirectory, { recursive: true });
-        await writeFile(file, JSON.stringify(pool), { mode: 0o600 });
+        // Whole or not at all: another bench may read it meanwhile.
+        await writeFile(`${file}.${process.pid}`, JSON.stringify(pool), { mode: 0o600 });
+        await rename(`${file}.${process.pid}`, file);
       }
       return pool.texts.slice(from, end).map((text, index) => ({ account: accountOf(from + index), text }));
     },
