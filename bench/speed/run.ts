@@ -209,7 +209,8 @@ async function benchEnvoy(bench: Bench): Promise<Record<string, EnvoyRound[]>> {
   }
 }
 
-async function benchStorms({ lab, form, rounds, progress }: Bench): Promise<Record<string, LatencyRound[]>> {
+async function benchStorms({ lab, form, progress }: Bench): Promise<Record<string, LatencyRound[]>> {
+  const rounds = form.fewRounds;
   const taken: Record<string, LatencyRound>[] = [];
   for (let round = 0; round < rounds; round++) {
     progress(`storms, round ${round + 1} of ${rounds}`);
