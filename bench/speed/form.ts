@@ -21,6 +21,8 @@ export interface BenchForm {
   readonly storm: { readonly knownPerSecond: number; readonly stormPerSecond: number; readonly ms: number };
   readonly memoryMs: number;
   readonly scanMs: number;
+  /** Rounds of `latency` and `envoy`, where fewer are not asked for. */
+  readonly mostRounds: number;
   /** Rounds of the scenarios of which one figure is much like the next. */
   readonly fewRounds: number;
 }
@@ -41,13 +43,14 @@ export const wholeForm: BenchForm = {
   storm: { knownPerSecond: 1000, stormPerSecond: 2000, ms: 2000 },
   memoryMs: 3000,
   scanMs: 4000,
+  mostRounds: 99,
   fewRounds: 3,
 };
 
 export const quickForm: BenchForm = {
   ...wholeForm,
-  startWarmMs: 2500,
-  callsMs: 800,
+  startWarmMs: 2000,
+  callsMs: 700,
   latencyMs: 800,
   newTokens: 16_000,
   connectionCounts: [1, 64],
@@ -55,5 +58,6 @@ export const quickForm: BenchForm = {
   storm: { ...wholeForm.storm, ms: 1000 },
   memoryMs: 2000,
   scanMs: 2000,
+  mostRounds: 1,
   fewRounds: 1,
 };

@@ -81,14 +81,15 @@ export function sections(results: BenchResults): readonly Section[] {
 
 export function floorsTable(floors: readonly Floor[]): Table {
   return {
-    columns: [left('floor'), right('bound'), right('measured'), right('min … max'), left('')],
-    rows: floors.map(({ text, bound, measured, isMet }) => {
+    columns: [left('floor'), right('bound'), right('measured'), right('min … max'), right('by CPU time'), left('')],
+    rows: floors.map(({ text, bound, measured, byCpuTime, isMet }) => {
       const show = (value: number): string => `${significant(value)} ${bound.unit}`;
       return [
         cell(text),
         cell(`${bound.kind === 'at least' ? '≥' : '≤'} ${show(bound.value)}`),
         cell(measured === undefined ? '–' : show(measured.median), 'strong'),
         cell(measured === undefined ? '' : range(measured, significant), 'dim'),
+        cell(byCpuTime === undefined ? '' : significant(byCpuTime.median), 'dim'),
         cell(verdict(measured, isMet), isMet === undefined ? 'dim' : isMet ? 'good' : 'bad'),
       ];
     }),

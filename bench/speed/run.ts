@@ -53,7 +53,7 @@ export async function runBench(
   progress('starting account-authz for its answer, and making tokens');
   const field = await makeField(lab, peers);
   const names = [...field.contenders, ...field.absent].map(({ name }) => name);
-  const selected = select(options.only, names);
+  const selected = select(options.only, names, options.quick);
   if (selected.kind === 'unknown') return { kind: 'unknown names', names: selected.names, known: names };
   const { selection } = selected;
   const contenders = field.contenders.filter(({ name }) => selection.isWanted(name));
@@ -136,7 +136,8 @@ function benchCalls({ lab, form, rounds, stable, contenders, progress }: Bench):
 }
 
 async function benchLatency(bench: Bench, calls: BenchResults['calls']): Promise<Record<string, Rounds<LatencyRound>>> {
-  const { lab, form, rounds, stable, progress } = bench;
+  const { lab, form, stable, progress } = bench;
+  const rounds = Math.min(bench.rounds, form.mostRounds);
   const { connections, latencyWarmMs: warmMs, latencyMs: measureMs } = form;
   const taken = await inTurn(rounds, named(bench, latencyContenders), (contender, round) => {
     progress(`latency, round ${round + 1} of ${rounds}: ${contender.title}`);
@@ -185,7 +186,8 @@ function benchStart({ form, progress, ...bench }: Bench): Promise<BenchResults['
 }
 
 async function benchEnvoy(bench: Bench): Promise<Record<string, EnvoyRound[]>> {
-  const { lab, form, rounds, stable, contenders, progress } = bench;
+  const { lab, form, stable, contenders, progress } = bench;
+  const rounds = Math.min(bench.rounds, form.mostRounds);
   const running = new Map<string, RunningVariant>();
   const variants = envoyVariants(lab.tokens).filter(
     ({ contender }) => contender === undefined || contenders.some(({ name }) => name === contender),

@@ -92,6 +92,15 @@ describe('the floors', () => {
     expect(floors[0]?.measured).to.deep.equal({ median: 1.5, min: 0.9, max: 3 });
   });
 
+  it('tell the ratio by CPU time beside the one that is judged', () => {
+    const { calls } = results();
+    const [first] = judgeFloors(
+      results({ calls: { ...calls, nothing: [callRound(10_000, 90)], known: [callRound(9000, 30)] } }),
+    );
+    expect(first?.byCpuTime?.median).to.be.closeTo(3, 1e-9);
+    expect(first?.isMet).to.equal(false);
+  });
+
   it('are not judged in a run that is not whole', () => {
     const { run } = results();
     const floors = judgeFloors(results({ run: { ...run, isWhole: false } }));

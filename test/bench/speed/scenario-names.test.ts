@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { mayChoose, scenarioNames, select } from '../../../bench/speed/scenario-names.ts';
+import { mayChoose, quickScenarios, scenarioNames, select } from '../../../bench/speed/scenario-names.ts';
 
 const contenders = ['known', 'nothing', 'opa'];
 
 function chosen(...only: readonly string[]): { scenarios: readonly string[]; contenders: readonly string[] } {
-  const selected = select(only, contenders);
+  const selected = select(only, contenders, false);
   if (selected.kind === 'unknown') throw new Error(selected.names.join());
   const { scenarios, isWanted } = selected.selection;
   return { scenarios: [...scenarios], contenders: contenders.filter(isWanted) };
@@ -27,8 +27,21 @@ describe('what a bench is asked for', () => {
     expect(chosen('latency', 'opa')).to.deep.equal({ scenarios: ['latency'], contenders: ['opa'] });
   });
 
+  it('is less of everything in a quick run where nothing is named', () => {
+    const selected = select([], [...contenders, 'rego'], true);
+    expect(selected.kind === 'selection' && [...selected.selection.scenarios]).to.deep.equal(quickScenarios);
+    expect(
+      selected.kind === 'selection' && contenders.concat('rego').filter(selected.selection.isWanted),
+    ).to.deep.equal(contenders);
+  });
+
+  it('is a contender that is named, in a quick run too', () => {
+    const selected = select(['rego'], ['rego'], true);
+    expect(selected.kind === 'selection' && selected.selection.isWanted('rego')).to.equal(true);
+  });
+
   it('is told where a name is neither', () => {
-    expect(select(['known', 'latencies'], contenders)).to.deep.equal({ kind: 'unknown', names: ['latencies'] });
+    expect(select(['known', 'latencies'], contenders, false)).to.deep.equal({ kind: 'unknown', names: ['latencies'] });
   });
 
   for (const [only, may] of [
