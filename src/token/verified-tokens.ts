@@ -1,4 +1,7 @@
 // Tokens that were verified before, so that a known token costs a hash instead of a signature. Refusals are never kept.
+// What goes when there is no room is chosen by SIEVE (Zhang et al., NSDI 2024): a hand walks from the oldest to the newest, spares
+// what was used since it last came by, and takes the first that was not. A flood of tokens that come once takes the places of its
+// own, not those of the tokens in use, and a hit moves nothing.
 import { hash } from 'node:crypto';
 import type { Claims } from './claims.ts';
 
@@ -16,28 +19,71 @@ export interface VerifiedTokens<Key> {
   size(): number;
 }
 
-/** Least recently used first out beyond `maxTokens`; 0 keeps none. */
+interface Entry<Key> {
+  readonly name: string;
+  verified: VerifiedToken<Key>;
+  used: boolean;
+  older: Entry<Key> | undefined;
+  newer: Entry<Key> | undefined;
+}
+
+/** Never more than `maxTokens`; 0 keeps none. */
 export function createVerifiedTokens<Key>(maxTokens: number): VerifiedTokens<Key> {
-  const entries = new Map<string, VerifiedToken<Key>>();
+  const entries = new Map<string, Entry<Key>>();
+  let oldest: Entry<Key> | undefined;
+  let newest: Entry<Key> | undefined;
+  let hand: Entry<Key> | undefined;
+
+  function add(name: string, verified: VerifiedToken<Key>): void {
+    const entry: Entry<Key> = { name, verified, used: false, older: newest, newer: undefined };
+    if (newest === undefined) oldest = entry;
+    else newest.newer = entry;
+    newest = entry;
+    entries.set(name, entry);
+  }
+
+  function drop(entry: Entry<Key>): void {
+    if (hand === entry) hand = entry.newer;
+    if (entry.older === undefined) oldest = entry.newer;
+    else entry.older.newer = entry.newer;
+    if (entry.newer === undefined) newest = entry.older;
+    else entry.newer.older = entry.older;
+    entries.delete(entry.name);
+  }
+
+  // Ends within two rounds: the first one leaves nothing marked as used.
+  function makeRoom(): void {
+    let candidate = hand ?? oldest;
+    while (candidate?.used) {
+      candidate.used = false;
+      candidate = candidate.newer ?? oldest;
+    }
+    if (candidate === undefined) return;
+    hand = candidate;
+    drop(candidate);
+  }
+
   return {
     get(token) {
-      const name = nameOf(token);
-      const entry = entries.get(name);
+      const entry = entries.get(nameOf(token));
       if (entry === undefined) return undefined;
-      // A Map keeps the order of insertion: putting the entry back makes it the most recent.
-      entries.delete(name);
-      entries.set(name, entry);
-      return entry;
+      entry.used = true;
+      return entry.verified;
     },
     put(token, verified) {
       if (maxTokens === 0) return;
-      entries.set(nameOf(token), verified);
-      if (entries.size <= maxTokens) return;
-      const oldest = entries.keys().next();
-      if (!oldest.done) entries.delete(oldest.value);
+      const name = nameOf(token);
+      const known = entries.get(name);
+      if (known !== undefined) {
+        known.verified = verified;
+        return;
+      }
+      if (entries.size >= maxTokens) makeRoom();
+      add(name, verified);
     },
     remove(token) {
-      entries.delete(nameOf(token));
+      const entry = entries.get(nameOf(token));
+      if (entry !== undefined) drop(entry);
     },
     size: () => entries.size,
   };

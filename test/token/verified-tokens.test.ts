@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { Claims } from '../../src/token/claims.ts';
+import { createVerifiedTokens, type VerifiedToken } from '../../src/token/verified-tokens.ts';
+import { principal } from '../support/facts.ts';
+
+const claims: Claims = { kind: 'claims', principal: principal(), times: { exp: 1, nbf: undefined, iat: undefined } };
+const verified = (key: number): VerifiedToken<number> => ({ claims, kid: 'k1', key });
+
+describe('verified tokens', () => {
+  it('gives what was put, until it is removed', () => {
+    const tokens = createVerifiedTokens<number>(2);
+    tokens.put('a', verified(1));
+    expect(tokens.get('a')).to.deep.equal(verified(1));
+    expect(tokens.get('A')).to.equal(undefined);
+    tokens.remove('a');
+    expect(tokens.get('a')).to.equal(undefined);
+    expect(tokens.size()).to.equal(0);
+  });
+
+  it('takes the newer proof for a token that is put again', () => {
+    const tokens = createVerifiedTokens<number>(2);
+    tokens.put('a', verified(1));
+    tokens.put('a', verified(2));
+    expect(tokens.get('a')?.key).to.equal(2);
+    expect(tokens.size()).to.equal(1);
+  });
+
+  it('keeps none where none may be kept', () => {
+    const tokens = createVerifiedTokens<number>(0);
+    tokens.put('a', verified(1));
+    expect(tokens.get('a')).to.equal(undefined);
+  });
+
+  it('keeps the tokens in use through a flood of forty times its size that come once', () => {
+    const tokens = createVerifiedTokens<number>(100);
+    const hot = Array.from({ length: 20 }, (_, i) => `hot ${i}`);
+    for (const token of hot) {
+      tokens.put(token, verified(1));
+      tokens.get(token);
+    }
+    let kept = 0;
+    for (let i = 0; i < 4000; i += 1) {
+      tokens.put(`once ${i}`, verified(2));
+      const token = hot[i % hot.length] ?? '';
+      if (tokens.get(token) === undefined) tokens.put(token, verified(1));
+      else kept += 1;
+    }
+    expect(kept).to.equal(4000);
+  });
+
+  it('keeps all of as many tokens as it may', () => {
+    const tokens = createVerifiedTokens<number>(50);
+    const all = Array.from({ length: 50 }, (_, i) => `${i}`);
+    for (const token of all) tokens.put(token, verified(1));
+    for (let round = 0; round < 3; round += 1) {
+      for (const token of all) expect(tokens.get(token), token).to.not.equal(undefined);
+    }
+  });
+
+  it('lets unused ones go, the oldest first', () => {
+    const tokens = createVerifiedTokens<number>(2);
+    for (const token of ['a', 'b', 'c']) tokens.put(token, verified(1));
+    expect(tokens.get('a')).to.equal(undefined);
+    expect(tokens.get('b')).to.not.equal(undefined);
+    expect(tokens.get('c')).to.not.equal(undefined);
+  });
+
+  it('makes room also where all are in use', () => {
+    const tokens = createVerifiedTokens<number>(3);
+    for (const token of ['a', 'b', 'c']) tokens.put(token, verified(1));
+    for (const token of ['a', 'b', 'c']) tokens.get(token);
+    tokens.put('d', verified(1));
+    expect(tokens.size()).to.equal(3);
+    expect(tokens.get('d')).to.not.equal(undefined);
+  });
+
+  it('never holds more than it may, and never gives the proof of another token', () => {
+    const step = fc.record({ act: fc.constantFrom('get', 'put', 'remove'), token: fc.nat(12) });
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 6 }), fc.array(step, { maxLength: 80 }), (maxTokens, steps) => {
+        const tokens = createVerifiedTokens<number>(maxTokens);
+        const put = new Set<number>();
+        for (const { act, token } of steps) {
+          const text = `token ${token}`;
+          if (act === 'remove') {
+            tokens.remove(text);
+            put.delete(token);
+            expect(tokens.get(text)).to.equal(undefined);
+          } else if (act === 'put') {
+            tokens.put(text, verified(token));
+            put.add(token);
+            expect(tokens.get(text)?.key).to.equal(token);
+          } else {
+            expect(tokens.get(text)?.key).to.be.oneOf(put.has(token) ? [token, undefined] : [undefined]);
+          }
+          expect(tokens.size()).to.be.at.most(Math.min(maxTokens, put.size));
+        }
+        const held = Array.from({ length: 13 }, (_, token) => tokens.get(`token ${token}`)).filter(Boolean);
+        expect(held.length).to.equal(tokens.size());
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
