@@ -1,7 +1,7 @@
 // Open-loop HTTP load: requests are due at times set beforehand, whether or not earlier ones were answered, and latency counts
 // from those times, so that a stall is seen by every request that it delays (no coordinated omission).
-import { Pool } from 'undici';
 import { clockMs } from '../measure/clock.ts';
+import { createHttpConnections } from './http-connections.ts';
 
 /** One stream of requests at a rate of its own. */
 export interface Lane {
@@ -56,12 +56,8 @@ const timerErrorMs = 1.2;
 const idleMs = 50;
 
 export function createLoad(options: LoadOptions): Load {
-  const pool = new Pool(options.origin, {
-    connections: options.connections,
-    pipelining: 1,
-    headersTimeout: 20_000,
-    bodyTimeout: 20_000,
-  });
+  const { host, hostname, port } = new URL(options.origin);
+  const connections = createHttpConnections({ host: hostname, port: Number(port), max: options.connections });
   const states = options.lanes.map((lane): LaneState => ({ lane, intervalMs: 0, dueMs: Infinity, sent: 0 }));
   let stopped = false;
   let underWay = 0;
@@ -97,36 +93,17 @@ export function createLoad(options: LoadOptions): Load {
   function send(lane: Lane, number: number, scheduledMs: number): void {
     const { path, headers } = lane.request(number);
     let sentMs = scheduledMs;
-    let status = 0;
-    let body = '';
     underWay++;
-    const end = (finalStatus: number): void => {
-      underWay--;
-      options.onAnswer({
-        lane: lane.name,
-        number,
-        scheduledMs,
-        sentMs,
-        answeredMs: clockMs(),
-        status: finalStatus,
-        body,
-      });
-      if (underWay === 0) onIdle?.();
-    };
-    pool.dispatch(
-      { path, method: 'GET', headers },
-      {
-        onRequestStart() {
-          sentMs = clockMs();
-        },
-        onResponseStart(_, statusCode) {
-          status = statusCode;
-        },
-        onResponseData(_, chunk) {
-          body += chunk.toString('latin1');
-        },
-        onResponseEnd: () => end(status),
-        onResponseError: () => end(0),
+    const lines = Object.entries(headers).map(([header, value]) => `${header}: ${value}\r\n`);
+    connections.send(
+      `GET ${path} HTTP/1.1\r\nhost: ${host}\r\n${lines.join('')}\r\n`,
+      () => {
+        sentMs = clockMs();
+      },
+      ({ status, body }) => {
+        underWay--;
+        options.onAnswer({ lane: lane.name, number, scheduledMs, sentMs, answeredMs: clockMs(), status, body });
+        if (underWay === 0) onIdle?.();
       },
     );
   }
@@ -154,7 +131,7 @@ export function createLoad(options: LoadOptions): Load {
           onIdle = resolve;
         });
       }
-      await pool.close();
+      connections.close();
       return states.reduce((sum, state) => sum + state.sent, 0);
     },
   };

@@ -15,7 +15,10 @@ describe('the open-loop load', () => {
     held = [];
     answers = [];
     server = createServer((request, response) => {
-      const end = (): void => void response.writeHead(request.url === '/teapot' ? 418 : 200).end(request.url);
+      const end = (): void => {
+        response.statusCode = request.url === '/teapot' ? 418 : 200;
+        response.end(request.url);
+      };
       if (isHolding) held.push(end);
       else end();
     });
