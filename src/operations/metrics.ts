@@ -2,6 +2,7 @@
 import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import { refusalAnswers } from '../authz/refusal.ts';
 import type { CheckRecord } from './check-record.ts';
+import { type MetricsSummary, readMetricsSummary } from './metrics-summary.ts';
 import { registerProcessMetrics } from './process-metrics.ts';
 
 export interface MetricsSources {
@@ -19,6 +20,7 @@ export interface Metrics {
   /** A configuration has taken effect: at the start, or by a reload. */
   markLoaded(atSeconds: number): void;
   page(): Promise<{ readonly contentType: string; readonly text: string }>;
+  summary(): Promise<MetricsSummary>;
 }
 
 const results = ['success', 'failure'] as const;
@@ -131,5 +133,6 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
     async page() {
       return { contentType: registry.contentType, text: await registry.metrics() };
     },
+    summary: () => readMetricsSummary(registry),
   };
 }

@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import type { CheckRecord } from '../../src/operations/check-record.ts';
+import { createMetrics, type Metrics } from '../../src/operations/metrics.ts';
+import type { MetricsSummary } from '../../src/operations/metrics-summary.ts';
+
+const record: CheckRecord = {
+  requestId: 'r',
+  decision: 'allow',
+  reason: 'allowed',
+  detail: undefined,
+  method: 'GET',
+  route: undefined,
+  principal: undefined,
+  kid: undefined,
+  cache: 'hit',
+  durationMs: 0.2,
+  traceId: undefined,
+};
+
+function create(): Metrics {
+  return createMetrics('0.0.0-test', { keySets: () => [], cachedTokens: () => 7 });
+}
+
+describe('summary of the metrics', () => {
+  it('counts nothing before anything has happened', async () => {
+    const { checks, latency, refreshes, tokenCache } = await create().summary();
+    expect(checks.filter(({ count }) => count !== 0)).to.deep.equal([]);
+    expect(latency).to.include({ count: 0, sumSeconds: 0 });
+    expect(refreshes.size).to.equal(0);
+    expect(tokenCache).to.deep.equal({ entries: 7, hits: 0, misses: 0 });
+  });
+
+  describe('after some checks and refreshes', () => {
+    let summary: MetricsSummary;
+    before(async () => {
+      const metrics = create();
+      metrics.countCheck(record);
+      metrics.countCheck({ ...record, cache: 'miss', durationMs: 0.3 });
+      metrics.countCheck({ ...record, decision: 'deny', reason: 'token_missing', cache: undefined, durationMs: 9000 });
+      metrics.countKeyRefresh('https://a.test', 'success');
+      metrics.countKeyRefresh('https://a.test', 'success');
+      metrics.countKeyRefresh('https://a.test', 'failure');
+      metrics.countKeyRefresh('https://b.test', 'failure');
+      summary = await metrics.summary();
+    });
+
+    it('has the checks by decision and reason', () => {
+      expect(summary.checks.filter(({ count }) => count > 0)).to.have.deep.members([
+        { decision: 'allow', reason: 'allowed', count: 2 },
+        { decision: 'deny', reason: 'token_missing', count: 1 },
+      ]);
+    });
+    it('has each duration in one bucket only, up to one without a bound', () => {
+      const filled = summary.latency.buckets.filter(({ count }) => count > 0);
+      expect(filled).to.deep.equal([
+        { upToSeconds: 0.00025, count: 1 },
+        { upToSeconds: 0.0005, count: 1 },
+        { upToSeconds: Number.POSITIVE_INFINITY, count: 1 },
+      ]);
+      expect(summary.latency.buckets.at(-1)?.upToSeconds).to.equal(Number.POSITIVE_INFINITY);
+    });
+    it('has their number and sum', () => {
+      expect(summary.latency.count).to.equal(3);
+      expect(summary.latency.sumSeconds).to.be.closeTo(9.0005, 1e-9);
+    });
+    it('has the refreshes of each issuer', () => {
+      expect([...summary.refreshes]).to.deep.equal([
+        ['https://a.test', { success: 2, failure: 1 }],
+        ['https://b.test', { success: 0, failure: 1 }],
+      ]);
+    });
+    it('has the look-ups in the cache, and what it holds', () => {
+      expect(summary.tokenCache).to.deep.equal({ entries: 7, hits: 1, misses: 1 });
+    });
+  });
+});
