@@ -1,0 +1,70 @@
+// Numbers, times and foreign texts as the page for people writes them.
+
+const counting = new Intl.NumberFormat('en-GB');
+// Not en-GB, which writes a million as m, the unit prefix of a thousandth.
+const counting3Digits = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
+
+/** 1,234 */
+export function spellCount(count: number): string {
+  return counting.format(count);
+}
+
+/** 1.23K: where there is little room. */
+export function spellCountShort(count: number): string {
+  return counting3Digits.format(count);
+}
+
+const secondsPerUnit = { d: 86_400, h: 3600, min: 60, s: 1 } as const;
+
+/** Of two units at most: `4 min 12 s`. */
+export function spellDuration(seconds: number): string {
+  let rest = Math.max(0, Math.floor(seconds));
+  const amounts = Object.entries(secondsPerUnit).map(([unit, size]) => {
+    const amount = Math.floor(rest / size);
+    rest %= size;
+    return { unit, amount };
+  });
+  const first = amounts.findIndex(({ amount }) => amount > 0);
+  if (first === -1) return '0 s';
+  const largest = amounts.slice(first, first + 2).filter(({ amount }) => amount > 0);
+  return largest.map(({ unit, amount }) => `${amount} ${unit}`).join(' ');
+}
+
+/** A short time in the unit in which it is read best: `250 µs`, `2.5 ms`. */
+export function toShortTime(seconds: number): { readonly amount: string; readonly unit: 'µs' | 'ms' | 's' } {
+  const [size, unit] =
+    seconds < 0.001 ? ([1e-6, 'µs'] as const) : seconds < 1 ? ([1e-3, 'ms'] as const) : ([1, 's'] as const);
+  return { amount: String(Number((seconds / size).toPrecision(3))), unit };
+}
+
+export function spellShortTime(seconds: number): string {
+  const { amount, unit } = toShortTime(seconds);
+  return `${amount}\u00a0${unit}`;
+}
+
+/** Rounded down, so that `100 %` means all of them. */
+export function spellShare(part: number, whole: number): string {
+  const perMille = Math.floor((part / whole) * 1000);
+  return perMille === 1000 ? '100 %' : `${(perMille / 10).toFixed(1)} %`;
+}
+
+/** `2026-11-21 12:00:03 UTC` */
+export function spellInstant(milliseconds: number): string {
+  return `${new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** What others wrote, on one line: printable ASCII, so that it cannot turn the direction of what stands beside it, and bounded. */
+export function foreignText(text: string, maxLength: number): string {
+  const cut = text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
+  return cut.replace(/[^\x20-\x7e…]/g, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** Both ends of a name that is too long: names made by programs differ at either. */
+export function shortened(name: string, maxLength: number): string {
+  const keptAtEnd = Math.floor(maxLength / 3);
+  const cut =
+    name.length > maxLength
+      ? `${name.slice(0, maxLength - 1 - keptAtEnd)}…${name.slice(name.length - keptAtEnd)}`
+      : name;
+  return foreignText(cut, maxLength);
+}

@@ -1,0 +1,46 @@
+import { expect } from 'chai';
+import {
+  foreignText,
+  shortened,
+  spellCount,
+  spellCountShort,
+  spellDuration,
+  spellInstant,
+  spellShare,
+  spellShortTime,
+} from '../../src/operations/admin-page-wording.ts';
+
+describe('wording of the page', () => {
+  const rows: readonly (readonly [name: string, spelt: string, expected: string])[] = [
+    ['nothing at all', spellDuration(0), '0 s'],
+    ['part of a second', spellDuration(0.9), '0 s'],
+    ['a time that runs backwards', spellDuration(-5), '0 s'],
+    ['seconds', spellDuration(59.9), '59 s'],
+    ['a whole minute', spellDuration(60), '1 min'],
+    ['minutes and seconds', spellDuration(252), '4 min 12 s'],
+    ['hours and minutes, without seconds', spellDuration(3 * 3600 + 5 * 60 + 59), '3 h 5 min'],
+    ['an hour and a second', spellDuration(3601), '1 h'],
+    ['days and hours', spellDuration(400 * 86_400 + 4 * 3600), '400 d 4 h'],
+    ['microseconds', spellShortTime(0.00025), '250\u00a0µs'],
+    ['milliseconds', spellShortTime(0.0025), '2.5\u00a0ms'],
+    ['a mean', spellShortTime(0.000142137), '142\u00a0µs'],
+    ['seconds that are short', spellShortTime(1.5), '1.5\u00a0s'],
+    ['a count', spellCount(1_234_567), '1,234,567'],
+    ['a count where room is short', spellCountShort(58_310), '58.3K'],
+    ['a million where room is short', spellCountShort(9_999_999), '10M'],
+    ['a share', spellShare(1, 3), '33.3 %'],
+    ['all', spellShare(7, 7), '100 %'],
+    ['almost all', spellShare(99_999, 100_000), '99.9 %'],
+    ['an instant', spellInstant(Date.UTC(2026, 10, 21, 12, 0, 3)), '2026-11-21 12:00:03 UTC'],
+    ['a foreign text', foreignText('connection refused', 20), 'connection refused'],
+    ['a foreign text that is too long', foreignText('a'.repeat(21), 20), `${'a'.repeat(19)}…`],
+    ['one that turns direction', foreignText('a\u202eb\u0007', 20), 'a\\u202eb\\u0007'],
+    ['a name', shortened('k-2026-10', 20), 'k-2026-10'],
+    ['a name that is too long', shortened('4f1c2a9e-77b0-4a55-8f2e-5d1a3c0b9e61', 20), '4f1c2a9e-77b0…0b9e61'],
+  ];
+  for (const [name, spelt, expected] of rows) {
+    it(`has ${name}: ${expected}`, () => {
+      expect(spelt).to.equal(expected);
+    });
+  }
+});

@@ -1,0 +1,163 @@
+import { expect } from 'chai';
+import { type AdminPageFacts, type IssuerFacts, renderAdminPage } from '../../src/operations/admin-page.ts';
+import { calm, latency, troubled } from './admin-page-facts.ts';
+
+const [usable] = calm.issuers as readonly [IssuerFacts];
+
+function render(changes: Partial<AdminPageFacts> = {}, query = ''): string {
+  return renderAdminPage({ ...calm, ...changes }, query);
+}
+
+/** As a reader has it: without markup, entities resolved, on one line. */
+function textOf(page: string): string {
+  const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" };
+  return page
+    .slice(page.indexOf('</style>'))
+    .replace(/<wbr>/g, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/&(#?\w+);/g, (_, name: string) => entities[name] ?? '?')
+    .replace(/\s+/g, ' ');
+}
+
+describe('page for people', () => {
+  it('says that nothing needs a look where that is so', () => {
+    expect(textOf(render())).to.contain('Nothing needs a look.').and.not.contain('Needs a look');
+  });
+
+  const stale: IssuerFacts = { ...usable, state: 'stale', keys: 0, ageSeconds: 4000 };
+  const loading: IssuerFacts = { ...usable, state: 'loading', keys: 0, ageSeconds: undefined, kids: [] };
+  const failing: IssuerFacts = { ...usable, lastResult: 'failure', lastProblem: 'status 500', ageSeconds: 600 };
+  const attention: readonly { name: string; changes: Partial<AdminPageFacts>; says: string }[] = [
+    { name: 'draining', changes: { ready: false, draining: true }, says: 'Draining: calls are answered' },
+    { name: 'not being ready', changes: { ready: false }, says: 'Not ready: no issuer has had usable keys' },
+    {
+      name: 'an issuer without keys',
+      changes: { issuers: [usable, loading] },
+      says: 'No keys of https://auth.example.com yet: its tokens are answered 503.',
+    },
+    {
+      name: 'keys that are too old',
+      changes: { issuers: [stale] },
+      says: 'The keys of https://auth.example.com were not confirmed for more than 1 h and are not used',
+    },
+    {
+      name: 'a failed refresh, and how long the keys are still good',
+      changes: { issuers: [failing] },
+      says: 'The last refresh for https://auth.example.com failed. Its keys stay in use for another 50 min.',
+    },
+    {
+      name: 'a refused reload',
+      changes: { reload: { lastResult: 'failure', lastAtSeconds: 1, problems: 1, needsRestart: [] } },
+      says: 'The last reload was refused. The configuration before it stays in effect.',
+    },
+    {
+      name: 'faults of ours',
+      changes: { metrics: { ...calm.metrics, checks: [{ decision: 'unavailable', reason: 'internal', count: 3 }] } },
+      says: 'Checks that ended in a fault of ours since start: 3.',
+    },
+  ];
+  for (const { name, changes, says } of attention) {
+    it(`points at ${name}`, () => {
+      const text = textOf(render(changes));
+      expect(text).to.contain(says).and.contain('Needs a look').and.not.contain('Nothing needs a look');
+    });
+  }
+
+  const states = [
+    { changes: {}, word: 'Ready' },
+    { changes: { ready: false }, word: 'Not ready' },
+    { changes: { ready: false, draining: true }, word: 'Draining' },
+  ];
+  for (const { changes, word } of states) {
+    it(`says ${word} in the title and beside the heading`, () => {
+      const page = render(changes);
+      expect(page).to.contain(`<title>${word} · account-authz</title>`);
+      expect(textOf(page)).to.contain(`account-authz ${word} Version 0.1.0 Node v24.11.0 Up 3 d 4 h`);
+    });
+  }
+
+  it('names the problem of a failed refresh', () => {
+    expect(textOf(render({ issuers: [failing] }))).to.contain('Last refresh failed: status 500');
+  });
+  it('says where an issuer was not asked yet', () => {
+    const text = textOf(render({ issuers: [{ ...loading, lastResult: undefined, lastProblem: undefined }] }));
+    expect(text).to.contain('Confirmed not yet Last refresh none yet').and.contain('Key ids none');
+  });
+
+  const never = { lastResult: undefined, lastAtSeconds: undefined, problems: 0, needsRestart: [] };
+  for (const reload of [undefined, never]) {
+    it(`says that nothing was reloaded since start, told ${reload === undefined ? 'nothing' : 'so'}`, () => {
+      expect(textOf(render({ reload })))
+        .to.contain('Last reload not reloaded since start')
+        .and.not.contain('When');
+    });
+  }
+  it('says when a reload took effect', () => {
+    expect(textOf(render())).to.contain('Last reload in effect When 2 h 18 min ago, 2026-11-21 09:41:10 UTC');
+  });
+  it('says that a reload was refused, and how many problems it had', () => {
+    expect(textOf(render({ reload: troubled.reload }))).to.contain(
+      'Last reload refused, problems: 1,234, named in the log; the one before stays in effect When 1 min 13 s ago',
+    );
+  });
+  it('names the settings that need a restart', () => {
+    const reload = { lastResult: 'success', lastAtSeconds: 1, problems: 0, needsRestart: ['listen', 'admin'] } as const;
+    expect(textOf(render({ reload }))).to.contain('Needs a restart listen, admin');
+  });
+
+  it('says that the cache is turned off', () => {
+    expect(textOf(render({ maxTokens: 0 }))).to.contain('Tokens turned off');
+  });
+  it('has no ratio of no look-up and no latency of no check', () => {
+    const metrics = { ...calm.metrics, latency: latency([], 0), tokenCache: { entries: 0, hits: 0, misses: 0 } };
+    const page = render({ metrics: { ...metrics, checks: [], refreshes: new Map() } });
+    expect(textOf(page)).to.contain('no look-up yet').and.contain('No check yet.');
+    expect(page).to.not.match(/NaN|Infinity|undefined/);
+  });
+
+  it('reads quantiles off the bounds of the buckets', () => {
+    const metrics = { ...calm.metrics, latency: latency([50, 49, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], 0.2) };
+    expect(textOf(render({ metrics }))).to.contain(
+      'Half of the checks took at most 50 µs, 99 of 100 took at most 100 µs. Mean 2 ms.',
+    );
+  });
+  it('says of a quantile above the last bound that it is above', () => {
+    const metrics = { ...calm.metrics, latency: latency([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 99], 100) };
+    expect(textOf(render({ metrics }))).to.contain('Half of the checks took more than 500 ms');
+  });
+  it('draws a bar for each bucket that holds something, none lower than can be seen', () => {
+    const metrics = { ...calm.metrics, latency: latency([1_000_000, 1], 100) };
+    const bars = Array.from(render({ metrics }).matchAll(/<rect class="bar"[^>]* height="(\d+)"/g), match => match[1]);
+    expect(bars).to.deep.equal(['140', '2']);
+  });
+
+  it('reloads by itself only where the reader chose that', () => {
+    expect(render()).to.not.contain('http-equiv');
+    expect(render({}, 'reload=1')).to.equal(render());
+    expect(render({}, 'reload=10')).to.contain('<meta http-equiv="refresh" content="10">');
+  });
+
+  const hostile = "\"><script>alert(1)</script><img src=x onerror='alert(2)'>&amp;";
+  it('L-003 shows markup of others as text', () => {
+    const issuer = { ...failing, issuer: hostile, lastProblem: hostile, kids: ['<b>k</b>'] };
+    const page = render({
+      issuers: [issuer],
+      reload: { lastResult: 'failure', lastAtSeconds: 1, problems: 1, needsRestart: [hostile] },
+      version: hostile,
+    });
+    expect(page).to.not.match(/<script|<img|<b>/);
+    expect(textOf(page).split(hostile).length - 1, 'heading, attention, problem, setting, version').to.equal(5);
+    expect(textOf(page)).to.contain('<b>k</b>');
+  });
+  it('L-003 bounds what others wrote', () => {
+    const long = 'x'.repeat(100_000);
+    const issuer = { ...failing, issuer: long, lastProblem: long, kids: Array(1000).fill(long) };
+    const page = render({
+      issuers: Array(1000).fill(issuer),
+      reload: { lastResult: 'failure', lastAtSeconds: 1, problems: 1000, needsRestart: Array(1000).fill(long) },
+    });
+    expect(page.length).to.be.below(200_000);
+    const text = textOf(page);
+    expect(text).to.contain('and 988 more').and.contain('950 more: /readyz').and.contain('and 990 more');
+  });
+});
