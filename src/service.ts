@@ -12,7 +12,7 @@ import { createIdentityHeaders } from './envoy/identity-headers.ts';
 import type { TlsSource } from './envoy/tls-credentials.ts';
 import { isKeyFileError, type KeyRingObserver, type ProxySettings } from './keys/key-ring.ts';
 import { createKeyRings } from './keys/key-rings.ts';
-import { startAdminServer } from './operations/admin-server.ts';
+import { type AdminPages, startAdminServer } from './operations/admin-server.ts';
 import { createHealth } from './operations/health.ts';
 import { describeFault, type Logger, logCheck } from './operations/log.ts';
 import { createMetrics } from './operations/metrics.ts';
@@ -137,8 +137,24 @@ export async function startService({ config: first, version, logger, proxy }: Se
     },
   });
 
+  const adminPages: AdminPages = {
+    readiness,
+    metrics: metrics.page,
+    facts: async () => ({
+      ...readiness().body,
+      version,
+      nodeVersion: process.version,
+      nowMs: Date.now(),
+      uptimeSeconds: process.uptime(),
+      maxAgeSeconds: inForce.config.keys.maxAgeSeconds,
+      maxTokens: inForce.config.cache.maxTokens,
+      reload: reloads.status(),
+      metrics: await metrics.summary(),
+    }),
+  };
+
   try {
-    const admin = await startAdminServer(tcpAddress(first.admin), { readiness, metrics: metrics.page });
+    const admin = await startAdminServer(tcpAddress(first.admin), adminPages);
     try {
       const address = parseListenAddress(first.listen);
       if (address.kind === 'problem') throw new Error(address.problem);

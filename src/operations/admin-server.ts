@@ -1,10 +1,14 @@
-// The HTTP side for probes and Prometheus: /livez, /readyz, /metrics. Reads only, holds no secret.
+// The HTTP side for probes, Prometheus and people: /livez, /readyz, /metrics and the page at /. Reads only, holds no secret, and
+// answers under any Host name: what it tells is the same for everybody who can reach it, and nothing of a request is put into it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { type AdminPageFacts, renderAdminPage } from './admin-page.ts';
+import { contentSecurityPolicy } from './admin-page-style.ts';
 
 export interface AdminPages {
   readiness(): { readonly ready: boolean; readonly body: unknown };
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
+  facts(): Promise<AdminPageFacts>;
 }
 
 export interface AdminServer {
@@ -12,21 +16,56 @@ export interface AdminServer {
   stop(): Promise<void>;
 }
 
+/** What one client can hold, and for how long. */
+export interface AdminLimits {
+  /** From the connection, later from the first byte of a request, to the end of its headers. */
+  readonly headersMs: number;
+  /** Until the client has taken the whole answer. */
+  readonly responseMs: number;
+  readonly keepAliveMs: number;
+  readonly maxConnections: number;
+  readonly maxRequestsPerConnection: number;
+}
+
+const defaultLimits: AdminLimits = {
+  headersMs: 5000,
+  responseMs: 10_000,
+  keepAliveMs: 5000,
+  maxConnections: 256,
+  maxRequestsPerConnection: 100,
+};
+
 /** Rejects where the address cannot be bound. */
 export async function startAdminServer(
   address: { host: string; port: number },
   pages: AdminPages,
+  limits: AdminLimits = defaultLimits,
 ): Promise<AdminServer> {
+  // A client may ask a hundred times in one packet; what takes work is done once for all who ask meanwhile.
+  const shared: AdminPages = { ...pages, metrics: onceAtATime(pages.metrics), facts: onceAtATime(pages.facts) };
   const server = createServer(
-    { requestTimeout: 10_000, headersTimeout: 5_000, maxHeaderSize: 8192 },
+    {
+      headersTimeout: limits.headersMs,
+      // Nothing is waited for behind the headers.
+      requestTimeout: limits.headersMs,
+      keepAliveTimeout: limits.keepAliveMs,
+      // Node looks for those that are late at this interval only, by default each 30 seconds.
+      connectionsCheckingInterval: limits.headersMs / 5,
+      maxHeaderSize: 8192,
+    },
     (request, response) => {
-      answer(pages, request, response).catch(() => {
+      const overdue = setTimeout(() => request.socket.destroy(), limits.responseMs).unref();
+      response.once('close', () => clearTimeout(overdue));
+      // No body is ever read, so the connection cannot go on behind one.
+      if (hasBody(request)) response.shouldKeepAlive = false;
+      answer(shared, request, response).catch(() => {
         if (!response.headersSent) send(response, 500, 'text/plain', 'a fault\n');
         response.end();
       });
     },
   );
-  server.maxConnections = 256;
+  server.maxConnections = limits.maxConnections;
+  server.maxRequestsPerSocket = limits.maxRequestsPerConnection;
   await listen(server, address);
   const { port } = server.address() as AddressInfo;
   return {
@@ -45,7 +84,11 @@ async function answer(pages: AdminPages, request: IncomingMessage, response: Ser
     send(response, 405, 'text/plain', 'GET and HEAD only\n');
     return;
   }
-  switch (request.url?.split('?', 1)[0]) {
+  const [path, query = ''] = (request.url ?? '').split('?', 2);
+  switch (path) {
+    case '/':
+      send(response, 200, 'text/html; charset=utf-8', renderAdminPage(await pages.facts(), query));
+      return;
     case '/livez':
       send(response, 200, 'text/plain', 'ok\n');
       return;
@@ -69,9 +112,27 @@ function send(response: ServerResponse, statusCode: number, contentType: string,
     'content-type': contentType,
     'content-length': Buffer.byteLength(body),
     'cache-control': 'no-store',
+    'content-security-policy': contentSecurityPolicy,
+    'cross-origin-resource-policy': 'same-origin',
+    'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
   });
   response.end(body);
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
+}
+
+function onceAtATime<T>(make: () => Promise<T>): () => Promise<T> {
+  let making: Promise<T> | undefined;
+  return () => {
+    making ??= make().finally(() => {
+      making = undefined;
+    });
+    return making;
+  };
 }
 
 function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {

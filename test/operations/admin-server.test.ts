@@ -1,0 +1,248 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { expect } from 'chai';
+import { type AdminLimits, type AdminServer, startAdminServer } from '../../src/operations/admin-server.ts';
+import { exchange, type HttpAnswer, headerValues, requestBytes } from '../support/raw-http.ts';
+import { calm } from './admin-page-facts.ts';
+
+const generous: AdminLimits = {
+  headersMs: 60_000,
+  responseMs: 60_000,
+  keepAliveMs: 60_000,
+  maxConnections: 256,
+  maxRequestsPerConnection: 100,
+};
+
+const metricsText = '# HELP a_metric Something.\n';
+
+function start(
+  limits: Partial<AdminLimits> = {},
+  metrics = async () => ({ contentType: 'text/plain; version=0.0.4', text: metricsText }),
+): Promise<AdminServer> {
+  const pages = { readiness: () => ({ ready: true, body: { ready: true } }), metrics, facts: async () => calm };
+  return startAdminServer({ host: '127.0.0.1', port: 0 }, pages, { ...generous, ...limits });
+}
+
+interface Client {
+  readonly socket: Socket;
+  /** Until the server closes: whatever came. */
+  readonly received: Promise<string>;
+}
+
+async function open(port: number, bytes = ''): Promise<Client> {
+  const socket = connect({ host: '127.0.0.1', port });
+  let text = '';
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  socket.on('error', () => undefined);
+  const received = once(socket, 'close').then(() => text);
+  await once(socket, 'connect');
+  socket.write(bytes, 'latin1');
+  return { socket, received };
+}
+
+function statuses(text: string): number[] {
+  return Array.from(text.matchAll(/^HTTP\/1\.1 (\d{3}) /gm), match => Number(match[1]));
+}
+
+const paths = ['/', '/livez', '/readyz', '/metrics'] as const;
+
+describe('admin server', () => {
+  let admin: AdminServer;
+  const ask = (method: string, target: string, lines: readonly string[] = [], body = ''): Promise<HttpAnswer> =>
+    exchange(admin.port, requestBytes(method, target, lines, body));
+  before(async () => {
+    admin = await start();
+  });
+  after(() => admin.stop());
+
+  for (const path of paths) {
+    it(`answers GET ${path}`, async () => {
+      expect((await ask('GET', path)).status).to.equal(200);
+    });
+    it(`answers GET ${path} with a query`, async () => {
+      expect((await ask('GET', `${path}?a=b?c`)).status).to.equal(200);
+    });
+    it(`answers HEAD ${path} as GET, without the body`, async () => {
+      const { received } = await open(admin.port, requestBytes('HEAD', path, ['Connection: close']));
+      const [head = '', body] = (await received).split('\r\n\r\n');
+      const { body: whole } = await ask('GET', path);
+      expect(body).to.equal('');
+      expect(head)
+        .to.contain('HTTP/1.1 200 OK')
+        .and.contain(`content-length: ${Buffer.byteLength(whole)}\r\n`);
+    });
+    it(`has browsers do nothing with ${path} but show it`, async () => {
+      const answer = await ask('GET', path);
+      const header = (name: string): string[] => headerValues(answer, name);
+      expect(header('cache-control')).to.deep.equal(['no-store']);
+      expect(header('x-content-type-options')).to.deep.equal(['nosniff']);
+      expect(header('x-frame-options')).to.deep.equal(['DENY']);
+      expect(header('referrer-policy')).to.deep.equal(['no-referrer']);
+      expect(header('cross-origin-resource-policy')).to.deep.equal(['same-origin']);
+      expect(header('access-control-allow-origin')).to.deep.equal([]);
+      const [policy = ''] = header('content-security-policy');
+      expect(policy.split('; '))
+        .to.include.members(["default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"])
+        .and.satisfy((directives: string[]) => directives.some(each => /^style-src 'sha256-[\w+/=]{44}'$/.test(each)));
+      expect(policy).to.not.match(/unsafe|\*|script-src/);
+    });
+  }
+
+  it('calls the page HTML in UTF-8', async () => {
+    expect(headerValues(await ask('GET', '/'), 'content-type')).to.deep.equal(['text/html; charset=utf-8']);
+  });
+
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND']) {
+    it(`L-021 refuses ${method} with 405`, async () => {
+      for (const path of [...paths, '/nothing']) {
+        const answer = await ask(method, path);
+        expect(answer.status).to.equal(405);
+        expect(headerValues(answer, 'allow')).to.deep.equal(['GET, HEAD']);
+      }
+    });
+  }
+  it('is no proxy', async () => {
+    expect((await ask('CONNECT', 'lab.test:443')).status).to.equal(0);
+    expect((await ask('GET', 'http://lab.test/metrics')).status).to.equal(404);
+  });
+
+  const unknown = ['/config', '/index.html', '/favicon.ico', '//', '/livez/', '/METRICS', '/%6detrics', '/./metrics'];
+  for (const path of [...unknown, '/../etc/passwd', '/proto/validate.proto']) {
+    it(`L-021 does not know ${path}`, async () => {
+      expect((await ask('GET', path)).status).to.equal(404);
+    });
+  }
+
+  const malformed = [
+    { name: 'what is not HTTP', bytes: 'hello\r\n\r\n', status: 400 },
+    { name: 'a request without Host', bytes: 'GET / HTTP/1.1\r\n\r\n', status: 400 },
+    { name: 'a space in the target', bytes: requestBytes('GET', '/ metrics'), status: 400 },
+    { name: 'a header without a colon', bytes: requestBytes('GET', '/', ['nothing']), status: 400 },
+    { name: 'a NUL in a header', bytes: requestBytes('GET', '/', ['a: \0']), status: 400 },
+    {
+      name: 'two lengths of one body',
+      bytes: requestBytes('GET', '/', ['Transfer-Encoding: chunked'], '0\r\n\r\n'),
+      status: 400,
+    },
+    { name: 'headers above 8 KiB', bytes: requestBytes('GET', '/', [`a: ${'a'.repeat(9000)}`]), status: 431 },
+    { name: 'a target above 8 KiB', bytes: requestBytes('GET', `/?${'a'.repeat(9000)}`), status: 431 },
+  ];
+  for (const { name, bytes, status } of malformed) {
+    it(`refuses ${name} with ${status} and closes`, async () => {
+      const { received } = await open(admin.port, bytes);
+      expect(statuses(await received)).to.deep.equal([status]);
+    });
+  }
+
+  it('answers the same under any Host, and puts nothing of a request into an answer', async () => {
+    const lines = ['Referer: http://mallory.test/', 'Cookie: c=mallory', 'Authorization: Bearer mallory'];
+    const plain = await ask('GET', '/');
+    const { body } = await exchange(
+      admin.port,
+      requestBytes('GET', '/?mallory=<mallory>', lines).replace('api.test', 'mallory.test'),
+    );
+    expect(body).to.equal(plain.body);
+    expect(body).to.not.contain('mallory');
+  });
+
+  it('answers requests that come in one packet one after the other', async () => {
+    const targets = ['/livez', '/nothing', '/readyz'];
+    const bytes = targets.map(target => requestBytes('GET', target)).join('');
+    const { received } = await open(admin.port, bytes + requestBytes('GET', '/livez', ['Connection: close']));
+    expect(statuses(await received)).to.deep.equal([200, 404, 200, 200]);
+  });
+
+  it('reads no body, and nothing behind one', async () => {
+    const hidden = requestBytes('GET', '/metrics');
+    const { received } = await open(admin.port, requestBytes('GET', '/livez', [], 'body') + hidden);
+    expect(statuses(await received)).to.deep.equal([200]);
+    const chunked = requestBytes('POST', '/livez', ['Transfer-Encoding: chunked']);
+    expect(statuses(await (await open(admin.port, chunked)).received)).to.deep.equal([405]);
+  });
+});
+
+describe('admin server under strain', () => {
+  let admin: AdminServer;
+  afterEach(() => admin.stop());
+
+  it('ends a connection on which nothing comes', async () => {
+    admin = await start({ headersMs: 100 });
+    expect(statuses(await (await open(admin.port)).received)).to.deep.equal([408]);
+  });
+
+  it('ends a connection on which the headers come too slowly', async () => {
+    admin = await start({ headersMs: 200 });
+    const { socket, received } = await open(admin.port, 'GET /livez HTTP/1.1\r\nHost: api.test\r\na: ');
+    const drip = setInterval(() => socket.write('a'), 10);
+    const text = await received.finally(() => clearInterval(drip));
+    expect(statuses(text)).to.deep.equal([408]);
+  });
+
+  it('ends a connection that is idle after an answer', async () => {
+    admin = await start({ keepAliveMs: 50 });
+    const { received } = await open(admin.port, requestBytes('GET', '/livez'));
+    expect(statuses(await received)).to.deep.equal([200]);
+  });
+
+  it('ends a connection whose client takes the answer too slowly', async () => {
+    const text = 'a'.repeat(64 * 1024 * 1024);
+    admin = await start({ responseMs: 200 }, async () => ({ contentType: 'text/plain', text }));
+    const { socket, received } = await open(admin.port, requestBytes('GET', '/metrics'));
+    socket.on('data', () => {
+      socket.pause();
+      setTimeout(() => socket.resume(), 5);
+    });
+    expect((await received).length)
+      .to.be.above(0)
+      .and.below(text.length);
+  });
+
+  it('takes no more connections than its limit, and takes one again when one has gone', async () => {
+    admin = await start({ maxConnections: 2 });
+    const keep = async (): Promise<Client> => {
+      const client = await open(admin.port, requestBytes('GET', '/livez'));
+      await once(client.socket, 'data');
+      return client;
+    };
+    const [first] = [await keep(), await keep()];
+    expect(await (await open(admin.port, requestBytes('GET', '/livez'))).received).to.equal('');
+    first.socket.end();
+    await first.received;
+    expect((await exchange(admin.port, requestBytes('GET', '/livez'))).status).to.equal(200);
+  });
+
+  it('answers no more requests on a connection than its limit', async () => {
+    admin = await start({ maxRequestsPerConnection: 3, keepAliveMs: 50 });
+    const { received } = await open(admin.port, requestBytes('GET', '/livez').repeat(5));
+    expect(statuses(await received).filter(status => status === 200)).to.have.lengthOf(3);
+  });
+
+  it('makes a page once for all who ask for it meanwhile', async () => {
+    let made = 0;
+    admin = await start({}, async () => {
+      made += 1;
+      await new Promise(resolve => setImmediate(resolve));
+      return { contentType: 'text/plain', text: metricsText };
+    });
+    const { socket, received } = await open(admin.port, requestBytes('GET', '/metrics').repeat(20));
+    socket.write(requestBytes('GET', '/metrics', ['Connection: close']));
+    expect(statuses(await received)).to.deep.equal(Array(21).fill(200));
+    expect(made).to.be.below(10);
+    await exchange(admin.port, requestBytes('GET', '/metrics'));
+    expect(made).to.be.above(1);
+  });
+
+  it('answers 500 without a word on why where a page cannot be made, and 200 when it can again', async () => {
+    let broken = true;
+    admin = await start({}, async () => {
+      if (broken) throw new Error('a secret');
+      return { contentType: 'text/plain', text: metricsText };
+    });
+    const answer = await exchange(admin.port, requestBytes('GET', '/metrics'));
+    expect(answer).to.include({ status: 500, body: 'a fault\n' });
+    broken = false;
+    expect((await exchange(admin.port, requestBytes('GET', '/metrics'))).status).to.equal(200);
+  });
+});
