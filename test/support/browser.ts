@@ -1,0 +1,128 @@
+// A real Chromium for tests: finds or installs the program, and runs it for pages on loopback.
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { access, chmod, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { createBrotliDecompress } from 'node:zlib';
+import { type Browser, chromium, type Page } from 'playwright-core';
+
+/** Carries Chromium's headless shell for x86-64 with the libraries and a font that a bare machine lacks. */
+const carrier = {
+  name: '@sparticuz/chromium',
+  version: '153.0.0',
+  integrity: 'sha512-jiGWqSvPMdu4+P9TilYqAR7yEGPEHINx+lCvE/NqNO/EHYzF/x1hUiI5T6ioVIt7dEy7n88byyT0vk+dnsgQwA==',
+};
+
+const cacheDirectory = fileURLToPath(new URL('../../.cache/chromium/', import.meta.url));
+const run = promisify(execFile);
+
+/** Runs until closed. It asks nothing of the network by itself. */
+export async function startBrowser(): Promise<Browser> {
+  const { executablePath, env } = await findChromium();
+  return chromium.launch({ executablePath, env: { ...process.env, ...env } });
+}
+
+/** A picture of what can be seen without scrolling. */
+export async function picture(page: Page): Promise<Buffer> {
+  // Chromium fails to copy what it has not drawn yet, which a busy machine makes happen.
+  await page.evaluate('new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
+  return page.screenshot();
+}
+
+interface Program {
+  readonly executablePath: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+let found: Promise<Program> | undefined;
+
+/** `$CHROMIUM_BIN`, a Chromium on the PATH (Debian's package puts it there), or one from the npm registry in `.cache/chromium/`. */
+function findChromium(): Promise<Program> {
+  found ??= findProgram();
+  return found;
+}
+
+async function findProgram(): Promise<Program> {
+  const named = process.env.CHROMIUM_BIN;
+  // Named on purpose: where it does not run, that is an error, not a reason to take another one.
+  if (named !== undefined && named !== '') return { executablePath: named, env: {} };
+  for (const name of ['chromium', 'chromium-headless-shell', 'google-chrome']) {
+    const path = await onPath(name);
+    if (path !== undefined) return { executablePath: path, env: {} };
+  }
+  const directory = join(cacheDirectory, carrier.version);
+  if (!(await exists(directory))) await install(directory);
+  const env = { LD_LIBRARY_PATH: join(directory, 'lib'), FONTCONFIG_FILE: join(directory, 'fonts.conf') };
+  return { executablePath: join(directory, 'chromium'), env };
+}
+
+async function onPath(name: string): Promise<string | undefined> {
+  const candidates = (process.env.PATH ?? '').split(':').map(folder => join(folder, name));
+  const there = await Promise.all(candidates.map(exists));
+  return candidates.find((_, index) => there[index]);
+}
+
+// Complete or absent: installed beside its place and then renamed to it. Of two processes that install at once, one wins.
+async function install(directory: string): Promise<void> {
+  await mkdir(cacheDirectory, { recursive: true });
+  const unfinished = await mkdtemp(join(cacheDirectory, `.${carrier.version}-`));
+  try {
+    if (process.arch !== 'x64') throw new Error(`${carrier.name} has none for ${process.arch}`);
+    await unpackCarrier(unfinished);
+    await rename(unfinished, directory);
+  } catch (cause) {
+    await rm(unfinished, { recursive: true, force: true });
+    if (await exists(directory)) return;
+    throw new Error(
+      `Chromium cannot be had: no $CHROMIUM_BIN, none on the PATH (Debian: chromium), and npm could not bring ${carrier.name} ${carrier.version}`,
+      { cause },
+    );
+  }
+}
+
+async function unpackCarrier(directory: string): Promise<void> {
+  await run('npm', ['pack', '--silent', '--ignore-scripts', `${carrier.name}@${carrier.version}`], { cwd: directory });
+  const archive = join(directory, `sparticuz-chromium-${carrier.version}.tgz`);
+  const integrity = `sha512-${createHash('sha512')
+    .update(await readFile(archive))
+    .digest('base64')}`;
+  if (integrity !== carrier.integrity) throw new Error(`${carrier.name} ${carrier.version} is not what it was`);
+  await run('tar', ['-xzf', archive, '-C', directory, '--strip-components=2', 'package/bin']);
+  await rm(archive);
+  for (const name of ['chromium', 'al2023.tar', 'fonts.tar', 'swiftshader.tar'])
+    await decompress(join(directory, name));
+  for (const name of ['al2023.tar', 'fonts.tar', 'swiftshader.tar']) {
+    await run('tar', ['-xf', join(directory, name), '-C', directory]);
+    await rm(join(directory, name));
+  }
+  await chmod(join(directory, 'chromium'), 0o755);
+  await writeFile(join(directory, 'fonts.conf'), fontConfiguration(directory));
+}
+
+async function decompress(path: string): Promise<void> {
+  await pipeline(createReadStream(`${path}.br`), createBrotliDecompress(), createWriteStream(path));
+  await rm(`${path}.br`);
+}
+
+// The machine's fonts, and the carried one for a machine that has none. The name of this folder is the final one, not where it is made.
+function fontConfiguration(unfinished: string): string {
+  const fonts = join(unfinished, '..', carrier.version, 'fonts');
+  return `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <include ignore_missing="yes">/etc/fonts/fonts.conf</include>
+  <dir>${fonts}</dir>
+</fontconfig>
+`;
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
