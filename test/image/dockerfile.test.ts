@@ -83,14 +83,15 @@ describe('the Dockerfile', function () {
     const { bin } = JSON.parse(await readFile(`${project}package.json`, 'utf8'));
     expect(execForm(lastOf(stageOf(product), 'ENTRYPOINT'))).to.deep.equal([
       '/nodejs/bin/node',
+      '--max-semi-space-size=8',
       `/app/${bin['account-authz']}`,
     ]);
     expect(execForm(lastOf(stageOf(product), 'CMD'))).to.deep.equal(['serve', '--config', defaultConfigFile]);
   });
 
   it('asks for its health by the health command', () => {
-    const entrypoint = execForm(lastOf(stageOf(product), 'ENTRYPOINT')) ?? [];
-    expect(execForm(lastOf(stageOf(product), 'HEALTHCHECK'))).to.deep.equal([...entrypoint, 'health']);
+    const [node, , main] = execForm(lastOf(stageOf(product), 'ENTRYPOINT')) ?? [];
+    expect(execForm(lastOf(stageOf(product), 'HEALTHCHECK'))).to.deep.equal([node, main, 'health']);
   });
 
   it('exposes the ports of the example configuration', async () => {
