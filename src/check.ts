@@ -7,6 +7,7 @@ import { type RequestFacts, singleHeader } from './authz/request-facts.ts';
 import type { Engine, Judgement } from './engine.ts';
 import type { Answers } from './envoy/answers.ts';
 import type { CheckRecord } from './operations/check-record.ts';
+import { parseTraceParent } from './operations/trace-context.ts';
 
 export interface CheckDependencies {
   /** Asked once a call, so that a call is decided by one configuration from its start to its end. */
@@ -23,11 +24,17 @@ export interface CheckConfiguration {
   readonly answers: Answers;
 }
 
+/** The metadata of the call itself, by lower-case name. */
+export interface CallMetadata {
+  get(name: string): readonly (string | Uint8Array)[];
+}
+
 /** Gives the bytes of a CheckResponse, at once where nothing has to be waited for. Never throws and never rejects. */
-export type Check = (facts: RequestFacts) => Buffer | Promise<Buffer>;
+export type Check = (facts: RequestFacts, metadata?: CallMetadata) => Buffer | Promise<Buffer>;
 
 interface Call {
   readonly facts: RequestFacts;
+  readonly metadata: CallMetadata | undefined;
   readonly configuration: CheckConfiguration;
   readonly startedMs: number;
   /** Empty until the headers are read. */
@@ -42,8 +49,6 @@ const faultJudgement: Judgement = {
   cache: undefined,
 };
 const requestIdGrammar = /^[A-Za-z0-9._-]{1,128}$/;
-// W3C Trace Context section 3.2.2; a trace id of zeros is no trace id.
-const traceparentGrammar = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 
 export function createCheck(dependencies: CheckDependencies): Check {
   const { current, record, onFault, monotonicNow } = dependencies;
@@ -75,9 +80,9 @@ export function createCheck(dependencies: CheckDependencies): Check {
     }
   }
 
-  return facts => {
+  return (facts, metadata) => {
     const startedMs = monotonicNow();
-    const call: Call = { facts, configuration: current(), startedMs, requestId: '' };
+    const call: Call = { facts, metadata, configuration: current(), startedMs, requestId: '' };
     try {
       call.requestId = requestIdOf(facts);
       const judged = call.configuration.engine.judge(facts);
@@ -94,12 +99,14 @@ function requestIdOf(facts: RequestFacts): string {
   return sent !== undefined && requestIdGrammar.test(sent) ? sent : randomUUID();
 }
 
-function toRecord({ facts, requestId }: Call, judgement: Judgement, durationMs: number): CheckRecord {
+function toRecord({ facts, metadata, requestId }: Call, judgement: Judgement, durationMs: number): CheckRecord {
   const { decision, route, principal, kid, cache } = judgement;
   const refused = decision.kind === 'refusal' ? decision : undefined;
   const word: DecisionWord = refused === undefined ? 'allow' : answerOf(refused.reason).decision;
   const reason: Reason | 'allowed' = refused?.reason ?? 'allowed';
-  const traceId = traceparentGrammar.exec(singleHeader(facts, 'traceparent') ?? '')?.[1];
+  // An Envoy that traces names its own call in the metadata; one that does not shows what the client sent.
+  const ofCall = textOf(metadata, 'traceparent');
+  const traceparent = ofCall ?? singleHeader(facts, 'traceparent');
   return {
     requestId,
     decision: word,
@@ -111,6 +118,18 @@ function toRecord({ facts, requestId }: Call, judgement: Judgement, durationMs: 
     kid,
     cache,
     durationMs,
-    traceId,
+    traceId: parseTraceParent(traceparent)?.traceId,
+    traceparent,
+    tracestate: ofCall === undefined ? sentTraceState(facts, traceparent) : textOf(metadata, 'tracestate'),
   };
+}
+
+function sentTraceState(facts: RequestFacts, traceparent: string | undefined): string | undefined {
+  return traceparent === undefined ? undefined : facts.headers.get('tracestate')?.join();
+}
+
+function textOf(metadata: CallMetadata | undefined, name: string): string | undefined {
+  const values = metadata?.get(name);
+  const value = values?.length === 1 ? values[0] : undefined;
+  return typeof value === 'string' ? value : undefined;
 }

@@ -13,6 +13,7 @@ import type { TlsSource } from './envoy/tls-credentials.ts';
 import { isKeyFileError, type KeyRingObserver, type ProxySettings } from './keys/key-ring.ts';
 import { createKeyRings } from './keys/key-rings.ts';
 import { type AdminPages, startAdminServer } from './operations/admin-server.ts';
+import { createCheckSpans, registeredTracer } from './operations/check-spans.ts';
 import { createHealth } from './operations/health.ts';
 import { describeFault, type Logger, logCheck } from './operations/log.ts';
 import { createMetrics } from './operations/metrics.ts';
@@ -119,11 +120,15 @@ export async function startService({ config: first, version, logger, proxy }: Se
       if (!known.has(issuer)) metrics.forgetIssuer(issuer);
   }
 
+  const tracer = registeredTracer(version);
+  const spans = tracer === undefined ? undefined : createCheckSpans(tracer);
+  if (spans !== undefined) logger.info('spans are made, for the OpenTelemetry SDK of this process');
   const check = createCheck({
     current: () => inForce,
     record(record) {
       metrics.countCheck(record);
       logCheck(logger, inForce.config.log, record);
+      spans?.record(record);
     },
     onFault: error => logger.error({ fault: describeFault(error) }, 'fault'),
     monotonicNow: () => performance.now(),

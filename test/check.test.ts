@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { RequestFacts } from '../src/authz/request-facts.ts';
-import { createCheck } from '../src/check.ts';
+import { type CallMetadata, createCheck } from '../src/check.ts';
 import type { Engine, Judgement } from '../src/engine.ts';
 import { createAnswers } from '../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../src/envoy/identity-headers.ts';
@@ -23,7 +23,11 @@ interface Lab {
   readonly faults: readonly unknown[];
 }
 
-async function check(judge: Engine['judge'], request: RequestFacts, failingRecord = false): Promise<Lab> {
+async function check(
+  judge: Engine['judge'],
+  request: RequestFacts,
+  { failingRecord = false, metadata }: { failingRecord?: boolean; metadata?: CallMetadata } = {},
+): Promise<Lab> {
   const records: CheckRecord[] = [];
   const faults: unknown[] = [];
   let clock = 100;
@@ -36,7 +40,7 @@ async function check(judge: Engine['judge'], request: RequestFacts, failingRecor
     onFault: fault => faults.push(fault),
     monotonicNow: () => (clock += 5),
   });
-  const answer = authorizationService.Check.responseDeserialize(await run(request));
+  const answer = authorizationService.Check.responseDeserialize(await run(request, metadata));
   return { answer, records, faults };
 }
 
@@ -91,7 +95,7 @@ describe('check', () => {
   });
 
   it('answers the same where the log is broken', async () => {
-    const lab = await check(() => Promise.resolve(allowed), facts(), true);
+    const lab = await check(() => Promise.resolve(allowed), facts(), { failingRecord: true });
     expect(reasonOf(lab)).to.equal('allowed');
     expect(lab.faults).to.have.lengthOf(1);
   });
@@ -114,17 +118,49 @@ describe('check', () => {
     });
   }
 
-  const traces: readonly (readonly [traceparent: string, traceId: string | undefined])[] = [
-    ['00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', '0af7651916cd43dd8448eb211c80319c'],
-    ['00-00000000000000000000000000000000-b7ad6b7169203331-01', undefined],
-    ['ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', undefined],
-    ['00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01', undefined],
-    ['evil', undefined],
+  const [clients, envoys] = ['0af7651916cd43dd8448eb211c80319c', '4bf92f3577b34da6a3ce929d0e0e4736'];
+  const sent = `00-${clients}-b7ad6b7169203331-01`;
+  const traces: readonly (readonly [
+    name: string,
+    headers: Readonly<Record<string, string>>,
+    metadata: Readonly<Record<string, string | Buffer | string[]>>,
+    read: Pick<CheckRecord, 'traceId' | 'tracestate'>,
+  ])[] = [
+    ['nothing', {}, {}, { traceId: undefined, tracestate: undefined }],
+    ['the headers', { traceparent: sent, tracestate: 'a=1' }, {}, { traceId: clients, tracestate: 'a=1' }],
+    [
+      'the metadata of the call before the headers',
+      { traceparent: sent, tracestate: 'a=1' },
+      { traceparent: `00-${envoys}-b7ad6b7169203331-01`, tracestate: 'b=2' },
+      { traceId: envoys, tracestate: 'b=2' },
+    ],
+    [
+      'no tracestate of the headers beside a call of its own',
+      { tracestate: 'a=1' },
+      { traceparent: `00-${envoys}-b7ad6b7169203331-01` },
+      { traceId: envoys, tracestate: undefined },
+    ],
+    ['nothing of a tracestate alone', { tracestate: 'a=1' }, {}, { traceId: undefined, tracestate: undefined }],
+    ['nothing of what is no traceparent', { traceparent: 'evil' }, {}, { traceId: undefined, tracestate: undefined }],
+    ['nothing of two', {}, { traceparent: [sent, sent] }, { traceId: undefined, tracestate: undefined }],
+    ['nothing of bytes', {}, { traceparent: Buffer.from(sent) }, { traceId: undefined, tracestate: undefined }],
   ];
-  for (const [traceparent, traceId] of traces) {
-    it(`reads ${String(traceId)} from the traceparent ${traceparent.slice(0, 12)}…`, async () => {
-      const { records } = await check(() => Promise.resolve(allowed), facts({ headers: { traceparent } }));
-      expect(records[0]?.traceId).to.equal(traceId);
+  for (const [name, headers, metadata, read] of traces) {
+    it(`reads from the trace context ${name}`, async () => {
+      const get = (key: string): (string | Buffer)[] => [metadata[key] ?? []].flat();
+      const { records } = await check(() => Promise.resolve(allowed), facts({ headers }), { metadata: { get } });
+      expect(records.map(({ traceId, tracestate }) => ({ traceId, tracestate }))).to.deep.equal([read]);
     });
   }
+
+  it('answers the same where the metadata cannot be read', async () => {
+    const metadata = {
+      get(): never {
+        throw fault;
+      },
+    };
+    const lab = await check(() => Promise.resolve(allowed), facts(), { metadata });
+    expect(reasonOf(lab)).to.equal('allowed');
+    expect(lab.faults).to.deep.equal([fault]);
+  });
 });

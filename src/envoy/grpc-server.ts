@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   logVerbosity,
+  type Metadata,
   Server,
   ServerCredentials,
   setLogVerbosity,
@@ -55,6 +56,11 @@ interface CheckedRequest {
   facts: RequestFacts | undefined;
 }
 
+interface CheckCall {
+  readonly request: CheckedRequest;
+  readonly metadata: Metadata;
+}
+
 /** A server with no call for this long is taken as left by its clients. */
 const quietMs = 1000;
 
@@ -63,7 +69,7 @@ export async function startGrpcServer(options: {
   readonly address: GrpcAddress;
   /** Absent: plain HTTP/2. */
   readonly tls?: TlsSource | undefined;
-  readonly check: (facts: RequestFacts) => Buffer | Promise<Buffer>;
+  readonly check: (facts: RequestFacts, metadata: Metadata) => Buffer | Promise<Buffer>;
   readonly health: UntypedServiceImplementation;
 }): Promise<GrpcServer> {
   const { address, check, health } = options;
@@ -73,11 +79,11 @@ export async function startGrpcServer(options: {
   const activity = { inFlight: 0, lastCallAt: performance.now() };
 
   server.addService(checkService, {
-    Check: ({ request }: { request: CheckedRequest }, answer: (error: object | null, bytes?: Buffer) => void) => {
+    Check: ({ request, metadata }: CheckCall, answer: (error: object | null, bytes?: Buffer) => void) => {
       const { facts } = request;
       request.facts = undefined;
       if (facts === undefined) throw new Error('a request that was handled before');
-      const checked = check(facts);
+      const checked = check(facts, metadata);
       if (!(checked instanceof Promise)) {
         activity.lastCallAt = performance.now();
         return answer(null, checked);

@@ -18,4 +18,7 @@ export interface CheckRecord {
   readonly cache: 'hit' | 'miss' | undefined;
   readonly durationMs: number;
   readonly traceId: string | undefined;
+  /** The header that `traceId` was read from, and the `tracestate` beside it. */
+  readonly traceparent: string | undefined;
+  readonly tracestate: string | undefined;
 }

@@ -15,6 +15,8 @@ const record: CheckRecord = {
   cache: 'hit',
   durationMs: 0.2,
   traceId: undefined,
+  traceparent: undefined,
+  tracestate: undefined,
 };
 
 function create(): Metrics {
