@@ -43,6 +43,8 @@ export interface ServiceProcessOptions {
   readonly ready?: boolean;
   /** Options of Node itself, such as a module to import first. */
   readonly nodeOptions?: readonly string[];
+  /** Over the environment of this process. */
+  readonly env?: Readonly<Record<string, string>>;
   /** A file that is there, in place of one that is written. */
   readonly file?: string;
 }
@@ -50,7 +52,7 @@ export interface ServiceProcessOptions {
 /** Writes the configuration to a file and runs the product with it; ports may be 0. */
 export async function startServiceProcess(
   config: Readonly<Record<string, unknown>>,
-  { ready = true, nodeOptions = [], file: given }: ServiceProcessOptions = {},
+  { ready = true, nodeOptions = [], env = {}, file: given }: ServiceProcessOptions = {},
 ): Promise<ServiceProcess> {
   await access(main).catch(cause => {
     throw new Error('dist/main.js is missing: npm run build makes it', { cause });
@@ -60,6 +62,7 @@ export async function startServiceProcess(
   if (given === undefined) await writeFile(file, stringify(config));
   const child = spawn(process.execPath, [...nodeOptions, main, 'serve', '--config', file], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
   });
   const kill = (): boolean => child.kill('SIGKILL');
   process.once('exit', kill);
