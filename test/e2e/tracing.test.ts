@@ -8,6 +8,7 @@ import { type Document, parse } from 'yaml';
 import { connectionManagerPath, envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, type HttpAnswer, headerValues, requestBytes } from '../support/raw-http.ts';
 import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
+import { until } from '../support/service.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import { readSnippet } from '../support/snippets.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
@@ -192,7 +193,7 @@ describe('tracing', function () {
         answers.map(answer => service.logLine(headerValues(answer, 'x-request-id')[0] ?? '')),
       );
       expect(lines.map(({ reason }) => reason)).to.deep.equal(['allowed', 'token_missing']);
-      expect(service.log().filter(({ msg }) => msg === 'fault')).to.have.lengthOf(2);
+      await until(() => service.log().filter(({ msg }) => msg === 'fault').length === 2);
     } finally {
       await Promise.all([envoy.stop(), service.kill()]);
     }

@@ -4,7 +4,9 @@ import { readFile } from 'node:fs/promises';
 /** The blocks of one language in a file of the project, in order. */
 export async function readSnippets(path: string, language: string): Promise<readonly string[]> {
   const text = await readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
-  return Array.from(text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms')), ([, code = '']) => code);
+  // A block inside a list is indented.
+  const blocks = text.matchAll(new RegExp(`^( *)\`\`\`${language}\\n(.*?)^ *\`\`\`$`, 'gms'));
+  return Array.from(blocks, ([, indent = '', code = '']) => code.replaceAll(new RegExp(`^${indent}`, 'gm'), ''));
 }
 
 /** The one block of a language that holds a text; throws where there is none or more than one. */
