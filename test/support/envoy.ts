@@ -116,6 +116,8 @@ export interface EnvoyOptions {
   readonly admin?: number;
   /** Worker threads; 1 if not given. */
   readonly concurrency?: number;
+  /** More arguments of the command line. */
+  readonly arguments?: readonly string[];
   /** A last change to the configuration, for tests of one setting. */
   readonly edit?: (bootstrap: Document) => void;
 }
@@ -207,6 +209,7 @@ export async function startEnvoy(options: EnvoyOptions = {}): Promise<RunningEnv
       ...['--config-yaml', await envoyBootstrap(options)],
       ...['--concurrency', String(options.concurrency ?? 1), '--disable-hot-restart', '--log-level', 'warning'],
       ...['--file-flush-interval-msec', '50', '--admin-address-path', adminAddressFile],
+      ...(options.arguments ?? []),
     ],
     { stdio: ['ignore', 'pipe', 'pipe'] },
   );

@@ -1,0 +1,150 @@
+// The queries of docs/envoy-access-log.md, run on what a real Envoy wrote of requests that went every way there is.
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { type AccessLogLine, freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { jqDirectory } from '../support/jq.ts';
+import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
+import { startServiceProcess } from '../support/service-process.ts';
+import { readSnippet } from '../support/snippets.ts';
+import { answersMessage, startFakeAuthorizer } from './fake-authorizer.ts';
+import { bearer, configuration, installEnvoys, startLab } from './lab.ts';
+
+const page = 'docs/envoy-access-log.md';
+const own = '/api/subscriptions/accounts/acct1';
+const others = '/api/subscriptions/accounts/acct2';
+const run = promisify(execFile);
+
+describe('the queries of docs/envoy-access-log.md', function () {
+  this.timeout(120_000);
+  let directory: string;
+  let path: string;
+  let lines: readonly AccessLogLine[];
+
+  before(async () => {
+    await installEnvoys();
+    path = `${await jqDirectory()}:${process.env.PATH}`;
+    directory = await mkdtemp(join(tmpdir(), 'access-log-'));
+    lines = await writtenLines();
+    await writeFile(join(directory, 'access.log'), lines.map(line => `${JSON.stringify(line)}\n`).join(''));
+  });
+  after(() => rm(directory, { recursive: true, force: true }));
+
+  /** The lines that a query of the page prints, without the blanks that `uniq -c` puts before a count. */
+  const query = async (holding: string, change = (code: string): string => code): Promise<readonly string[]> => {
+    const code = change(await readSnippet(page, 'sh', holding));
+    const { stdout } = await run('bash', ['-c', code], { cwd: directory, env: { ...process.env, PATH: path } });
+    return stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => line.trim());
+  };
+
+  it('says why a request was refused', async () => {
+    const line = lines.find(({ reason }) => reason === 'account_mismatch');
+    const printed = await query('REQUEST_ID', code => code.replace('REQUEST_ID', String(line?.requestId)));
+    expect(JSON.parse(printed.join(''))).to.deep.equal({
+      status: 403,
+      decision: 'deny',
+      reason: 'account_mismatch',
+      acc: 'acct1',
+      details: 'ext_authz_denied',
+    });
+  });
+
+  it('counts the refusals by reason', async () => {
+    expect(await query("| .reason' access.log")).to.deep.equal([
+      '3 token_missing',
+      '2 account_mismatch',
+      '1 keys_unavailable',
+    ]);
+  });
+
+  it('says who asks for accounts that are not theirs', async () => {
+    expect(await query('account_mismatch')).to.deep.equal(['2 u-1 of acct1']);
+  });
+
+  it('has the slowest checks, the slowest first', async () => {
+    const printed = (await query('sort_by')).map(text => Number(text.split(' ')[0]));
+    expect(printed).to.have.lengthOf(10);
+    expect(printed).to.deep.equal(printed.toSorted((a, b) => b - a));
+    expect(printed[0]).to.equal(Math.max(...lines.map(line => Number(line.authzMicroseconds ?? 0))));
+  });
+
+  it('has the quantiles of the time of a check', async () => {
+    const { checks, p50, p99, max } = JSON.parse((await query('p99')).join(''));
+    expect(checks).to.equal(lines.filter(({ authzMicroseconds }) => authzMicroseconds !== null).length);
+    expect([p50, p99, max]).to.deep.equal([p50, p99, max].toSorted((a, b) => a - b));
+  });
+
+  it('says whose 503 it is', async () => {
+    expect([...(await query('.status == 503'))].sort()).to.deep.equal(
+      [
+        '1 account-authz gave no answer',
+        '1 account-authz: keys_unavailable',
+        '1 the service',
+        '1 the service cannot be reached: UF',
+      ].sort(),
+    );
+  });
+
+  it('has every request that the check ended', async () => {
+    const printed = (await query('UAEX')).map(line => JSON.parse(line));
+    expect(printed.map(([status]) => status).sort()).to.deep.equal([401, 401, 401, 403, 403, 503, 503]);
+    expect(printed).to.deep.include([503, null, 'GET', own]);
+  });
+
+  it('has the words that the page gives for what is not account-authz', () => {
+    expect(lines.find(({ details }) => String(details).startsWith('rbac'))).to.include({
+      status: 403,
+      decision: null,
+      details: 'rbac_access_denied_matched_policy[none]',
+    });
+  });
+});
+
+/** What Envoys wrote: allows, refusals, a 503 of each kind, what was not checked, and an allow that is not ours. */
+async function writtenLines(): Promise<readonly AccessLogLine[]> {
+  const lab = await startLab();
+  const authorization = `Authorization: ${await bearer()}`;
+  const [nobody = 0, noService = 0] = await freePorts(2);
+  const keyless = await startServiceProcess(configuration(`http://127.0.0.1:${nobody}/jwks.json`), { ready: false });
+  const stranger = await startFakeAuthorizer();
+  stranger.answerWith(answersMessage(Buffer.alloc(0)));
+  const busy = createServer((_, response) => response.writeHead(503).end()).listen(0, '127.0.0.1');
+  await once(busy, 'listening');
+
+  const upstream = lab.upstream.port;
+  const authz = lab.service.address;
+  const envoys = await Promise.all([
+    startEnvoy({ upstream, authz }),
+    startEnvoy({ upstream, authz: keyless.address }),
+    startEnvoy({ upstream, authz: `127.0.0.1:${nobody}` }),
+    startEnvoy({ upstream: (busy.address() as AddressInfo).port, authz }),
+    startEnvoy({ upstream: noService, authz }),
+    startEnvoy({ upstream, authz: stranger.address }),
+  ]);
+  const lines: AccessLogLine[] = [];
+  const ask = async (envoy: RunningEnvoy, target: string, headers: readonly string[]): Promise<void> => {
+    const answer = await exchange(envoy.port, requestBytes('GET', target, headers));
+    lines.push(await envoy.accessLogLine(headerValues(answer, 'x-request-id')[0] ?? ''));
+  };
+  try {
+    const [whole, ...others503] = envoys;
+    for (const target of [own, own, own, others, others]) await ask(whole, target, [authorization]);
+    for (const target of [own, own, '/api/subscriptions']) await ask(whole, target, []);
+    await ask(whole, '/nothing', []);
+    for (const envoy of others503) await ask(envoy, own, [authorization]);
+    return lines;
+  } finally {
+    await Promise.all([...envoys.map(envoy => envoy.stop()), keyless.kill(), stranger.stop()]);
+    busy.close();
+    await lab.stop();
+  }
+}

@@ -1,0 +1,172 @@
+// What clients of an Envoy notice when an authorizer behind it is told to end or killed, and when that Envoy itself is replaced.
+// The limits of time are wide here, so that a busy machine is not taken for a lost request; what is lost by a kill is lost at once.
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import type { Document } from 'yaml';
+import { type Answered, createService, type Order, startLoad } from '../../rehearsal/load.ts';
+import { type EndSignal, type Restarts, rehearseRestarts } from '../../rehearsal/restarts.ts';
+import { isAsPromised, restartsReport } from '../../rehearsal/restarts-report.ts';
+import { addSeveralAuthorizers, type Part } from '../../rehearsal/several-authorizers.ts';
+import { envoyVersions, httpFilterPath, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { exchange, requestBytes } from '../support/raw-http.ts';
+import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
+import { type AnswerCheck, allowMessage, answersMessage, framed, startFakeAuthorizer } from './fake-authorizer.ts';
+import { bearer, installEnvoys, startLab } from './lab.ts';
+
+const run = promisify(execFile);
+const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const path = '/api/subscriptions/accounts/acct1';
+const clients = { 'HTTP/1.1': 3, 'HTTP/2': 2, 'one request a connection': 1 };
+const pauseMs = 30;
+
+function giveTime(bootstrap: Document): void {
+  const grpcService = [...httpFilterPath(bootstrap, 'envoy.filters.http.ext_authz'), 'grpc_service'];
+  bootstrap.setIn([...grpcService, 'timeout'], '8s');
+  bootstrap.setIn([...grpcService, 'retry_policy', 'retry_back_off', 'max_interval'], '4s');
+}
+
+function failuresOf(answers: readonly Answered[]): string[] {
+  return answers.flatMap(({ failure = [] }) => failure);
+}
+
+describe('restarts', function () {
+  this.timeout(120_000);
+  before(installEnvoys);
+
+  describe('of two authorizers in turn, under load', () => {
+    const signals: readonly EndSignal[] = ['SIGTERM', 'SIGKILL', 'SIGKILL', 'SIGTERM', 'SIGKILL', 'SIGKILL', 'SIGKILL'];
+    let result: Restarts;
+
+    before(async () => {
+      result = await rehearseRestarts({
+        authorizers: 2,
+        signals,
+        graceSeconds: 2,
+        steadyMs: 100,
+        clients,
+        pauseMs,
+        // Without health checks, which would need seconds between two restarts to find out.
+        edit(bootstrap) {
+          addSeveralAuthorizers(bootstrap, ['filter']);
+          giveTime(bootstrap);
+        },
+      });
+    });
+
+    it('lose no request', () => {
+      expect(isAsPromised(result, 2), restartsReport(result, false)).to.equal(true);
+      expect(failuresOf(result.answers)).to.deep.equal([]);
+    });
+
+    it('have taken place, each, and were noticed by Envoy', () => {
+      expect(result.restarts.map(({ signal }) => signal)).to.deep.equal(signals);
+      expect(result.retries).to.be.greaterThan(signals.length);
+      expect(result.answers.length).to.be.greaterThan(200);
+    });
+  });
+
+  describe('of a single authorizer, under load', () => {
+    let result: Restarts;
+    before(async () => {
+      const signals: readonly EndSignal[] = ['SIGTERM', 'SIGKILL'];
+      const load = { clients, pauseMs, steadyMs: 300 };
+      result = await rehearseRestarts({ ...load, authorizers: 1, signals, graceSeconds: 2, edit: giveTime });
+    });
+
+    it('lose requests, each answered 503', () => {
+      const failures = failuresOf(result.answers);
+      expect(failures.length).to.be.greaterThan(0);
+      expect(failures.filter(failure => !/^503 in the place of/.test(failure))).to.deep.equal([]);
+    });
+
+    // Told to end, it answers for half of the grace at least, as long as it is asked.
+    it('lose none before it ends and none after it is back', () => {
+      const [untilTold, untilKilled] = [900, 0];
+      const isAway = ({ atMs, latencyMs }: Answered): boolean =>
+        result.restarts.some(({ signal, signalledMs, readyMs }) => {
+          const fromMs = signalledMs + (signal === 'SIGTERM' ? untilTold : untilKilled);
+          return atMs + latencyMs >= fromMs && atMs <= readyMs + 100;
+        });
+      const lost = result.answers.filter(({ failure }) => failure !== undefined);
+      expect(lost.filter(each => !isAway(each))).to.deep.equal([]);
+    });
+  });
+
+  describe('an answer that its authorizer does not live to finish', () => {
+    let upstream: RecordingUpstream;
+    before(async () => {
+      upstream = await startRecordingUpstream();
+    });
+    after(() => upstream.stop());
+
+    const allow = allowMessage();
+    // Headers and message are written at once, the trailers one turn of the event loop later: here they never are.
+    const dies: AnswerCheck = stream => {
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+      stream.on('wantTrailers', () => stream.session?.destroy());
+      stream.end(framed(allow));
+    };
+    const attempt = async (version: string, parts: readonly Part[]) => {
+      const fake = await startFakeAuthorizer();
+      fake.answerWith((stream, number) => (number === 1 ? dies : answersMessage(allow))(stream, number));
+      const envoy = await startEnvoy({
+        version,
+        upstream: upstream.port,
+        authz: fake.address,
+        edit: bootstrap => addSeveralAuthorizers(bootstrap, parts),
+      });
+      try {
+        const { status } = await exchange(envoy.port, requestBytes('GET', path, ['Authorization: Bearer any']));
+        return { status, attempts: fake.attempts() };
+      } finally {
+        await Promise.all([envoy.stop(), fake.stop()]);
+      }
+    };
+
+    for (const version of envoyVersions) {
+      it(`is asked for again with the filter of the overlay, Envoy ${version}`, async () => {
+        expect(await attempt(version, ['filter'])).to.deep.equal({ status: 200, attempts: 2 });
+      });
+
+      it(`is a 503 without it, Envoy ${version}`, async () => {
+        expect(await attempt(version, [])).to.deep.equal({ status: 503, attempts: 1 });
+      });
+    }
+  });
+
+  it('of Envoy itself, drained and replaced by another, lose no request', async () => {
+    const lab = await startLab();
+    const options = { upstream: lab.upstream.port, authz: lab.service.address, edit: giveTime };
+    const drainArguments = ['--drain-time-s', '15', '--drain-strategy', 'immediate'];
+    const before: RunningEnvoy = await startEnvoy({ ...options, arguments: drainArguments });
+    const service = createService();
+    const endpoint = (name: string, { port }: RunningEnvoy) => ({ name, address: '127.0.0.1', port });
+    const token = (await bearer()).slice('Bearer '.length);
+    const orders: readonly Order[] = [
+      { path, token, status: 200 },
+      { path: '/api/subscriptions/accounts/acct2', token, status: 403 },
+      { path: '/api/subscriptions', status: 401 },
+    ];
+    service.add(endpoint('before', before));
+    const load = startLoad({ service, orders, clients, pauseMs });
+    const next = await startEnvoy({ ...options, arguments: drainArguments });
+    try {
+      service.add(endpoint('next', next));
+      const admin = `http://127.0.0.1:${before.adminPort}`;
+      const drained = run(process.execPath, [main, 'drain', '--envoy-admin', admin, '--seconds', '15']);
+      service.remove(endpoint('before', before));
+      const { stdout } = await drained;
+      await before.stop();
+      await load.stop();
+      expect(failuresOf(load.answers)).to.deep.equal([]);
+      expect(new Set(load.answers.map(({ pod }) => pod))).to.deep.equal(new Set(['before', 'next']));
+      expect(stdout).to.equal('no connection is open\n');
+    } finally {
+      await load.stop();
+      await Promise.all([before.kill(), next.stop()]);
+      await lab.stop();
+    }
+  });
+});
