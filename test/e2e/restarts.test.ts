@@ -1,10 +1,11 @@
 // What clients of an Envoy notice when an authorizer behind it is told to end or killed, and when that Envoy itself is replaced.
 // The limits of time are wide here, so that a busy machine is not taken for a lost request; what is lost by a kill is lost at once.
 import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import type { Document } from 'yaml';
+import { type Document, parse } from 'yaml';
 import { type Answered, createService, type Order, startLoad } from '../../rehearsal/load.ts';
 import { type EndSignal, type Restarts, rehearseRestarts } from '../../rehearsal/restarts.ts';
 import { isAsPromised, restartsReport } from '../../rehearsal/restarts-report.ts';
@@ -12,6 +13,7 @@ import { addSeveralAuthorizers, type Part } from '../../rehearsal/several-author
 import { envoyVersions, httpFilterPath, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
+import { readSnippet } from '../support/snippets.ts';
 import { type AnswerCheck, allowMessage, answersMessage, framed, startFakeAuthorizer } from './fake-authorizer.ts';
 import { bearer, installEnvoys, startLab } from './lab.ts';
 
@@ -124,6 +126,15 @@ describe('restarts', function () {
         await Promise.all([envoy.stop(), fake.stop()]);
       }
     };
+
+    it('has the filter of the overlay in docs/restarts.md', async () => {
+      const cluster = await readFile(
+        new URL('../../k8s/components/mutual-tls/account-authz-cluster.yaml', import.meta.url),
+      );
+      const [{ typed_extension_protocol_options: options }] = parse(cluster.toString());
+      const { http_filters } = options['envoy.extensions.upstreams.http.v3.HttpProtocolOptions'];
+      expect(parse(await readSnippet('docs/restarts.md', 'yaml', 'http_filters'))).to.deep.equal({ http_filters });
+    });
 
     for (const version of envoyVersions) {
       it(`is asked for again with the filter of the overlay, Envoy ${version}`, async () => {
