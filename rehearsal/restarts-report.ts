@@ -1,5 +1,5 @@
 // The figures of the restarts of authorizers as a table.
-import { cell, type Table, toText } from '../bench/table.ts';
+import { cell, type Table, toText } from '../bench/report/table.ts';
 import type { Restart, Restarts } from './restarts.ts';
 
 /** `503 in the place of 200` says that Envoy answered, and what. */

@@ -20,7 +20,7 @@ describe('blocks in the documents', () => {
   });
 
   it('have a language that somebody looks after', () => {
-    const known = ['', 'sh', 'console', 'yaml', 'json', 'text', 'promql', 'mermaid'];
+    const known = ['', 'sh', 'console', 'yaml', 'json', 'js', 'text', 'promql', 'mermaid'];
     expect(blocks.filter(({ language }) => !known.includes(language))).to.deep.equal([]);
   });
 

@@ -9,7 +9,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { type AccessLogLine, freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { jqDirectory } from '../support/jq.ts';
 import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
 import { startServiceProcess } from '../support/service-process.ts';
 import { readSnippet } from '../support/snippets.ts';
@@ -24,12 +23,10 @@ const run = promisify(execFile);
 describe('the queries of docs/envoy-access-log.md', function () {
   this.timeout(120_000);
   let directory: string;
-  let path: string;
   let lines: readonly AccessLogLine[];
 
   before(async () => {
     await installEnvoys();
-    path = `${await jqDirectory()}:${process.env.PATH}`;
     directory = await mkdtemp(join(tmpdir(), 'access-log-'));
     lines = await writtenLines();
     await writeFile(join(directory, 'access.log'), lines.map(line => `${JSON.stringify(line)}\n`).join(''));
@@ -38,8 +35,8 @@ describe('the queries of docs/envoy-access-log.md', function () {
 
   /** The lines that a query of the page prints, without the blanks that `uniq -c` puts before a count. */
   const query = async (holding: string, change = (code: string): string => code): Promise<readonly string[]> => {
-    const code = change(await readSnippet(page, 'sh', holding));
-    const { stdout } = await run('bash', ['-c', code], { cwd: directory, env: { ...process.env, PATH: path } });
+    const code = change(readSnippet(page, 'sh', holding));
+    const { stdout } = await run('bash', ['-c', code], { cwd: directory });
     return stdout
       .trimEnd()
       .split('\n')

@@ -133,7 +133,7 @@ describe('restarts', function () {
       );
       const [{ typed_extension_protocol_options: options }] = parse(cluster.toString());
       const { http_filters } = options['envoy.extensions.upstreams.http.v3.HttpProtocolOptions'];
-      expect(parse(await readSnippet('docs/restarts.md', 'yaml', 'http_filters'))).to.deep.equal({ http_filters });
+      expect(parse(readSnippet('docs/restarts.md', 'yaml', 'http_filters'))).to.deep.equal({ http_filters });
     });
 
     for (const version of envoyVersions) {

@@ -48,8 +48,8 @@ describe('the trial of docs/shadow-mode.md', function () {
     await installEnvoys();
     lab = await startLab();
     authorization = `Authorization: ${await bearer()}`;
-    const settings = parse(await readSnippet(page, 'yaml', 'shadow_mode: true'));
-    const field = parse(await readSnippet(page, 'yaml', 'FILTER_STATE'));
+    const settings = parse(readSnippet(page, 'yaml', 'shadow_mode: true'));
+    const field = parse(readSnippet(page, 'yaml', 'FILTER_STATE'));
     turnOn = bootstrap => {
       for (const [key, value] of Object.entries(settings))
         bootstrap.setIn([...httpFilterPath(bootstrap, 'envoy.filters.http.ext_authz'), key], value);

@@ -47,7 +47,7 @@ describe('tracing', function () {
     await installEnvoys();
     await mkdir(cache, { recursive: true });
     directory = await mkdtemp(join(cache, 'otel-'));
-    await writeFile(join(directory, 'otel.mjs'), await readSnippet(page, 'js', 'setGlobalTracerProvider'));
+    await writeFile(join(directory, 'otel.mjs'), readSnippet(page, 'js', 'setGlobalTracerProvider'));
     await writeFile(join(directory, 'broken.mjs'), brokenSdk);
     [authentication, upstream, collector] = await Promise.all([
       startIssuer(),
@@ -212,8 +212,8 @@ describe('tracing', function () {
     after(() => Promise.all([withSdk.kill(), without.kill()]));
 
     const startTracingEnvoy = async (version: string, service: ServiceProcess): Promise<RunningEnvoy> => {
-      const tracing = parse(await readSnippet(page, 'yaml', 'OpenTelemetryConfig'));
-      const cluster = (await readSnippet(page, 'yaml', 'load_assignment')).replace('4318', String(collector.port));
+      const tracing = parse(readSnippet(page, 'yaml', 'OpenTelemetryConfig'));
+      const cluster = readSnippet(page, 'yaml', 'load_assignment').replace('4318', String(collector.port));
       tracing.tracing.random_sampling.value = 100;
       return startEnvoy({
         version,
