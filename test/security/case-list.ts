@@ -1,0 +1,40 @@
+// The security cases that the project answers for: their ids, what is sent and what must come of it. cases.tsv is the list.
+import { readFileSync } from 'node:fs';
+
+export interface SecurityCase {
+  readonly id: string;
+  readonly input: string;
+  /** A: allow; D401, D503, …: a refusal with that status; gN: a gRPC status of the call itself. */
+  readonly outcome: string;
+}
+
+/** Of an id in text; the curves P-256, P-384 and P-521 look like one. */
+const idPattern = /\b(?!P-(?:256|384|521)\b)[JCHOPRKGFL]-\d{3}\b/g;
+
+export const sections: ReadonlyMap<string, string> = new Map([
+  ['J', 'JWS structure, algorithms, keys in the header'],
+  ['C', 'Claims'],
+  ['H', 'Authorization header and place of the token'],
+  ['O', 'Identity headers out, spoofing in'],
+  ['P', 'Path and account'],
+  ['R', 'Method, pseudo headers, shapes of requests'],
+  ['K', 'JWKS and discovery'],
+  ['G', 'Abuse of the gRPC server'],
+  ['F', 'Contract of the response'],
+  ['L', 'Logs, metrics, timing, configuration, supply chain'],
+]);
+
+export function securityCases(): readonly SecurityCase[] {
+  const text = readFileSync(new URL('cases.tsv', import.meta.url), 'utf8');
+  return text
+    .trimEnd()
+    .split('\n')
+    .map(line => {
+      const [id = '', input = '', outcome = ''] = line.split('\t');
+      return { id, input, outcome };
+    });
+}
+
+export function idsIn(text: string): readonly string[] {
+  return [...new Set(text.match(idPattern) ?? [])];
+}

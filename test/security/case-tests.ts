@@ -1,0 +1,74 @@
+// Which tests carry the id of a security case: mocha itself lists them, without running any, so that names made from tables count.
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { idsIn } from './case-list.ts';
+
+/** How much of the real path a test takes: values in memory, sockets and the real serializers, or a real Envoy before it. */
+export type Ring = 'unit' | 'wire' | 'Envoy';
+
+export interface CaseTest {
+  readonly ids: readonly string[];
+  /** Relative to the project. */
+  readonly file: string;
+  readonly title: string;
+  readonly ring: Ring;
+}
+
+const project = fileURLToPath(new URL('../../', import.meta.url));
+
+interface ListedTest {
+  readonly file: string;
+  readonly title: string;
+  readonly fullTitle: string;
+}
+
+/** Every test whose name has an id; the same title under several Envoys is one. */
+export async function caseTests(): Promise<readonly CaseTest[]> {
+  const found = new Map<string, CaseTest>();
+  for (const { file, title, fullTitle } of await listedTests()) {
+    const ids = idsIn(fullTitle);
+    if (ids.length === 0) continue;
+    const path = relative(project, file);
+    found.set(`${path} ${ids} ${title}`, { ids, file: path, title, ring: await ringOf(file) });
+  }
+  return [...found.values()];
+}
+
+async function listedTests(): Promise<readonly ListedTest[]> {
+  const directory = await mkdtemp(join(tmpdir(), 'account-authz-cases-'));
+  try {
+    const output = join(directory, 'tests.json');
+    const mocha = join(project, 'node_modules/mocha/bin/mocha.js');
+    const options = ['--dry-run', '--reporter', 'json', '--reporter-option', `output=${output}`];
+    // A run of mocha around this one leaves words in the environment that are not meant for another.
+    await promisify(execFile)(process.execPath, [mocha, ...options, 'test/**/*.test.ts'], {
+      cwd: project,
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    return (JSON.parse(await readFile(output, 'utf8')) as { readonly tests: readonly ListedTest[] }).tests;
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+const rings = new Map<string, Ring>();
+
+async function ringOf(file: string): Promise<Ring> {
+  const known = rings.get(file);
+  if (known !== undefined) return known;
+  const text = await readFile(file, 'utf8');
+  const ring = ringOfText(text);
+  rings.set(file, ring);
+  return ring;
+}
+
+// By what a test file imports.
+function ringOfText(text: string): Ring {
+  if (/from '[^']*(?:support\/envoy|e2e\/lab|\.\/lab)\.ts'/.test(text)) return 'Envoy';
+  const sockets = /from '(?:[^']*(?:support\/(?:service|service-process|test-issuer|raw-http)|explain-lab)\.ts|node:(?:http2?|https|net|tls|dgram))'/;
+  return sockets.test(text) ? 'wire' : 'unit';
+}

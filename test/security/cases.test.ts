@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import { securityCases, sections } from './case-list.ts';
+import { type CaseTest, caseTests } from './case-tests.ts';
+import { readCasesPage, renderCasesPage } from './cases-page.ts';
+import { leftOut } from './left-out.ts';
+
+describe('security cases', function () {
+  this.timeout(120_000);
+  const listed = securityCases().map(({ id }) => id);
+  let tests: readonly CaseTest[];
+  let tested: Set<string>;
+
+  before(async () => {
+    tests = await caseTests();
+    tested = new Set(tests.flatMap(({ ids }) => ids));
+  });
+
+  it('are listed once each, with input and outcome, under a section', () => {
+    expect(new Set(listed)).to.have.property('size', listed.length);
+    for (const { id, input, outcome } of securityCases()) {
+      expect([input, outcome], id).to.not.include('');
+      expect([...sections.keys()], id).to.include(id.slice(0, 1));
+    }
+  });
+
+  it('have a test each, or a reason', () => {
+    expect(listed.filter(id => !tested.has(id) && !leftOut.has(id))).to.deep.equal([]);
+  });
+
+  it('have no reason for a missing test beside a test', () => {
+    expect([...leftOut.keys()].filter(id => tested.has(id))).to.deep.equal([]);
+  });
+
+  it('have no id that is not listed, neither in the name of a test nor beside a reason', () => {
+    expect([...tested, ...leftOut.keys()].filter(id => !listed.includes(id))).to.deep.equal([]);
+  });
+
+  it('are in docs/security-cases.md as they are: npm run derive', async () => {
+    expect(await readCasesPage()).to.equal(renderCasesPage(tests));
+  });
+});
