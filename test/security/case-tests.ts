@@ -69,6 +69,7 @@ async function ringOf(file: string): Promise<Ring> {
 // By what a test file imports.
 function ringOfText(text: string): Ring {
   if (/from '[^']*(?:support\/envoy|e2e\/lab|\.\/lab)\.ts'/.test(text)) return 'Envoy';
-  const sockets = /from '(?:[^']*(?:support\/(?:service|service-process|test-issuer|raw-http)|explain-lab)\.ts|node:(?:http2?|https|net|tls|dgram))'/;
+  const sockets =
+    /from '(?:[^']*(?:support\/(?:service|service-process|test-issuer|raw-http)|explain-lab)\.ts|node:(?:http2?|https|net|tls|dgram))'/;
   return sockets.test(text) ? 'wire' : 'unit';
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { securityCases, sections } from './case-list.ts';
+import { sections, securityCases } from './case-list.ts';
 import { type CaseTest, caseTests } from './case-tests.ts';
 import { readCasesPage, renderCasesPage } from './cases-page.ts';
 import { leftOut } from './left-out.ts';

@@ -1,6 +1,6 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { expect } from 'chai';
-import { exportSPKI, importJWK } from 'jose';
+import { CompactEncrypt, exportSPKI, importJWK, type JWK } from 'jose';
 import { createVerifiedTokens } from '../../src/token/verified-tokens.ts';
 import {
   createTokenVerifier,
@@ -22,6 +22,8 @@ interface Lab {
   clock: number;
   /** What `find` answers for a kid that is not there. */
   missing: 'unknown' | 'unavailable';
+  /** In the place of the finder, once set. */
+  find?: IssuerKeys['find'];
 }
 
 async function issuerKey({ publicJwk, alg }: SigningKey): Promise<IssuerKey> {
@@ -47,6 +49,7 @@ async function lab(
   const finder: IssuerKeys = {
     current: kid => keys.get(kid),
     find(kid) {
+      if (result.find !== undefined) return result.find(kid);
       const key = keys.get(kid);
       if (key !== undefined) return { kind: 'key', key };
       return result.missing === 'unknown' ? { kind: 'unknown' } : { kind: 'unavailable', detail: 'down' };
@@ -139,7 +142,7 @@ describe('token verifier', () => {
       ['iat within the tolerance ahead', async () => ({ claims: { iat: now + 60 } })],
       ['the longest lifetime', async () => ({ claims: { iat: now, exp: now + 86_400 } })],
       [
-        'identity fields at the border of the grammar',
+        'O-018 identity fields at the border of the grammar',
         async () => ({ claims: { uid: '!'.repeat(128), app: "#$%&'()*+-./:<=>?@", role: '[\\]^_`{|}~' } }),
       ],
     ];
@@ -177,12 +180,17 @@ describe('token verifier', () => {
     const headers: readonly (readonly [name: string, header: Readonly<Record<string, unknown>>])[] = [
       ['J-003 alg none', { alg: 'none' }],
       ['J-005 alg nOnE', { alg: 'nOnE' }],
+      ['J-005 alg NONE', { alg: 'NONE' }],
+      ['J-006 alg none beside a good signature', { alg: 'none' }],
       ['J-007 no alg', { alg: undefined }],
       ['J-009 alg as an array', { alg: ['ES256'] }],
       ['J-010 alg null', { alg: null }],
+      ['J-010 alg a number', { alg: 1 }],
+      ['J-010 alg an object', { alg: { ES256: true } }],
       ['J-011 alg in another case', { alg: 'es256' }],
       ['J-013 alg __proto__', { alg: '__proto__' }],
       ['J-013 alg constructor', { alg: 'constructor' }],
+      ['J-013 alg toString', { alg: 'toString' }],
       ['J-021 an alg that is not listed', { alg: 'ES384' }],
       ['J-022 an alg of another key type', { alg: 'RS256' }],
       ['J-037 zip', { zip: 'DEF' }],
@@ -198,13 +206,26 @@ describe('token verifier', () => {
       ['J-049 kid __proto__', { kid: '__proto__' }],
       ['J-049 kid toString', { kid: 'toString' }],
       ['J-051 kid in another case', { kid: 'K1' }],
+      ['J-045 kid true', { kid: true }],
+      ['J-045 kid an object', { kid: { k1: 1 } }],
+      ['J-047 a kid that is SQL', { kid: "k1' OR '1'='1" }],
+      ['J-047 a kid that is a command', { kid: 'k1;id' }],
+      ['J-049 kid constructor', { kid: 'constructor' }],
+      ['J-052 crit with a member that nobody knows', { crit: ['exp-policy'], 'exp-policy': 1 }],
       ['J-053 an empty crit', { crit: [] }],
+      ['J-053 crit as text', { crit: 'b64' }],
+      ['J-053 crit with a number', { crit: [1] }],
+      ['J-053 crit null', { crit: null }],
       ['J-054 crit alg', { crit: ['alg'] }],
+      ['J-054 crit with b64 twice', { b64: true, crit: ['b64', 'b64'] }],
       ['J-055 b64 false', { b64: false, crit: ['b64'] }],
       ['J-057 b64 true', { b64: true }],
+      ['J-057 b64 true in crit', { b64: true, crit: ['b64'] }],
       ['J-074 no typ', { typ: undefined }],
       ['J-074 typ id+jwt', { typ: 'id+jwt' }],
-      ['J-074 typ dpop+jwt', { typ: 'dpop+jwt' }],
+      ['J-074 C-071 typ dpop+jwt', { typ: 'dpop+jwt' }],
+      ['J-074 C-071 typ logout+jwt', { typ: 'logout+jwt' }],
+      ['C-071 typ refresh+jwt', { typ: 'refresh+jwt' }],
       ['typ null', { typ: null }],
       ['typ an array', { typ: ['JWT'] }],
     ];
@@ -221,6 +242,9 @@ describe('token verifier', () => {
       ['C-002 exp as text', { exp: '9999999999' }],
       ['C-003 exp null', { exp: null }],
       ['C-003 exp true', { exp: true }],
+      ['C-003 exp an array', { exp: [now + 60] }],
+      ['C-003 exp an object', { exp: {} }],
+      ['C-006 exp 0', { exp: 0, iat: undefined }, 'token_expired'],
       ['C-007 exp in a far future', { exp: 1e15 }],
       ['C-007 exp in a far future and no iat', { exp: 1e15, iat: undefined }],
       ['C-010 a longer lifetime than allowed', { iat: now, exp: now + 86_401 }],
@@ -238,32 +262,52 @@ describe('token verifier', () => {
       ['C-022 iss in another case', { iss: 'https://IDP.test' }],
       ['C-023 iss as an array', { iss: [issuer] }],
       ['C-025 no iss', { iss: undefined }],
+      ['C-025 iss null', { iss: null }],
+      ['C-025 iss a number', { iss: 1 }],
+      ['C-025 iss an object', { iss: { [issuer]: 1 } }],
       ['C-026 iss with a space', { iss: `${issuer} ` }],
+      ['C-026 iss with a NUL', { iss: `${issuer}\0` }],
+      ['C-026 iss with a homoglyph', { iss: issuer.replace('i', '\u0456') }],
       ['C-030 no audience in the array', { aud: [] }],
       ['C-031 no aud', { aud: undefined }],
       ['C-031 aud null', { aud: null }],
       ['C-031 aud an object', { aud: { [audience]: 1 } }],
       ['C-031 aud nested', { aud: [[audience]] }],
+      ['C-031 aud a number', { aud: 1 }],
       ['aud with ours and a number', { aud: [audience, 1] }],
       ['C-033 another aud', { aud: `${audience}2` }],
       ['C-033 a part of aud', { aud: audience.slice(0, -1) }],
+      ['C-033 aud in capitals', { aud: audience.toUpperCase() }],
+      ['C-033 aud with a space', { aud: `${audience} ` }],
       ['C-034 aud __proto__', { aud: ['__proto__', 'constructor'] }],
+      ['C-034 aud toString as text', { aud: 'toString' }],
+      ['C-035 ten thousand audiences', { aud: [...Array(10_000).fill('x'), audience] }],
       ['C-039 acc null', { acc: null }],
       ['C-041 acc a number', { acc: 1 }],
       ['C-042 acc true', { acc: true }],
       ['C-042 acc an array of one', { acc: ['acct1'] }],
       ['C-042 acc an object', { acc: { toString: 'acct1' } }],
+      ['C-043 acc an array of two', { acc: ['acct1', 'acct2'] }],
       ['C-051 acc in another case', { acc: undefined, ACC: 'acct1' }],
       ['C-053 a control character in uid', { uid: 'a\nb' }],
+      ['C-053 a NUL in uid', { uid: 'a\0' }],
+      ['C-053 a tab in uid', { uid: 'a\tb' }],
+      ['C-053 a vertical tab in uid', { uid: 'a\vb' }],
+      ['O-016 CR LF and a header in uid', { uid: 'a\r\nx-auth-acc:acct2' }],
       ['C-053 DEL in uid', { uid: 'a\x7f' }],
       ['C-053 a C1 control in uid', { uid: 'a\x85' }],
       ['C-054 a line separator in role', { role: 'owner\u2028' }],
       ['C-054 a byte order mark in app', { app: '\ufeffweb' }],
+      ['C-054 a mark of direction in app', { app: '\u202eweb' }],
+      ['C-054 a zero-width space in uid', { uid: 'u\u200b1' }],
       ['C-055 letters that are not ASCII', { acc: 'acct\u00fc' }],
       ['C-055 full-width letters', { acc: '\uff41cct1' }],
+      ['C-055 an emoji', { uid: '\u{1f600}' }],
       ['C-057 the Kelvin sign', { acc: 'acc\u212a' }],
+      ['C-057 a dotless i', { role: 'adm\u0131n' }],
       ['C-058 a lone surrogate', { uid: '\ud800' }],
       ['C-063 a uid of 129 characters', { uid: 'u'.repeat(129) }],
+      ['C-063 a uid of 16 KB', { uid: 'u'.repeat(16_384) }],
       ['an acc of 129 characters', { acc: 'a'.repeat(129) }],
       ['an empty uid', { uid: '' }],
       ['an empty acc', { acc: '' }],
@@ -271,9 +315,13 @@ describe('token verifier', () => {
       ['C-065 acc ..', { acc: '..' }],
       ['C-065 acc .', { acc: '.' }],
       ['C-065 acc with a percent sign', { acc: 'acct%31' }],
+      ['C-065 acc with a question mark', { acc: 'acct1?' }],
+      ['C-065 acc with a number sign', { acc: 'acct1#' }],
       ['C-066 acc *', { acc: '*' }],
+      ['C-070 an ID token: nonce, at_hash, and the client for an audience', { aud: 'web', nonce: 'n', at_hash: 'h' }],
       ['acc with a colon', { acc: 'a:b' }],
       ['O-017 a comma in uid', { uid: 'a,b' }],
+      ['O-017 a semicolon in uid', { uid: 'a;b' }],
       ['O-017 a semicolon in app', { app: 'a;b' }],
       ['a space in role', { role: 'own er' }],
       ['a quote in role', { role: 'own"er' }],
@@ -354,9 +402,13 @@ describe('token verifier', () => {
           payloadText: Buffer.concat([Buffer.from(await payload()).subarray(0, -2), Buffer.from([0xff, 0x22, 0x7d])]),
         }),
       ],
+      ['C-061 a comment', async () => ({ payloadText: `${await payload()}/* */` })],
+      ['C-061 single quotes', async () => ({ payloadText: (await payload()).replaceAll('"', "'") })],
       ['C-061 a second value', async () => ({ payloadText: `${await payload()}{}` })],
       ['C-062 a payload that is an array', async () => ({ payloadText: '[]' })],
       ['C-062 a payload that is null', async () => ({ payloadText: 'null' })],
+      ['C-062 a payload that is a number', async () => ({ payloadText: '1' })],
+      ['C-062 a payload of nothing', async () => ({ payloadText: '' })],
       ['C-062 a payload that is text', async () => ({ payloadText: '"x"' })],
       ['J-077 a token for a payload', async () => ({ header: { cty: 'JWT' }, payloadText: await token() })],
     ];
@@ -368,6 +420,11 @@ describe('token verifier', () => {
 
     const edits: readonly (readonly [name: string, edit: (good: string) => string])[] = [
       ['J-023 a signature of zeros', good => `${unsigned(good)}.${base64url(Buffer.alloc(64))}`],
+      ['J-025 a signature in DER', good => `${unsigned(good)}.${base64url(derOf(signatureOf(good)))}`],
+      [
+        'J-027 a signature of 96 bytes',
+        good => `${unsigned(good)}.${base64url(Buffer.concat([signatureOf(good), Buffer.alloc(32)]))}`,
+      ],
       ['J-027 a signature of 63 bytes', good => `${unsigned(good)}.${base64url(signatureOf(good).subarray(1))}`],
       [
         'J-027 a signature of 65 bytes',
@@ -375,14 +432,29 @@ describe('token verifier', () => {
       ],
       ['J-029 a flipped bit in the signature', good => `${unsigned(good)}.${base64url(flipped(signatureOf(good)))}`],
       ['J-029 another payload', good => good.replace(/\.[^.]+\./, `.${base64url('{}')}.`)],
+      [
+        'J-029 a flipped bit in the header',
+        good => `${good.slice(0, 8)}${good[8] === 'A' ? 'B' : 'A'}${good.slice(9)}`,
+      ],
       ['J-030 no signature', good => `${unsigned(good)}.`],
       ['J-031 two segments', good => unsigned(good)],
       ['J-033 five segments', good => `${good}.a.b`],
       ['J-058 padding', good => `${good}==`],
       ['J-059 a line feed behind', good => `${good}\n`],
+      ['J-059 a tab behind', good => `${good}\t`],
+      ['J-059 a space behind', good => `${good} `],
+      ['J-061 white space in the header segment', good => ` ${good}`],
+      [
+        'J-064 characters of the other base64 alphabet',
+        good => `${unsigned(good)}.+/${good.slice(good.lastIndexOf('.') + 3)}`,
+      ],
       ['J-062 unused bits in the signature', good => withUnusedBits(good)],
       ['J-065 an impossible length', good => `${good}AAA`],
       ['J-066 a zero-width space', good => `${good}\u200b`],
+      ['J-066 a full-width letter', good => `${good.slice(0, -1)}\uff21`],
+      ['J-066 a byte order mark in front', good => `\ufeff${good}`],
+      ['J-067 nothing', () => ''],
+      ['J-067 two dots', () => '..'],
       ['J-067 a dot', () => '.'],
       ['J-067 dots', () => '...'],
       ['H-005 a space in front', good => ` ${good}`],
@@ -399,6 +471,73 @@ describe('token verifier', () => {
       const good = await token();
       expect(await (await lab({ maxBytes: good.length - 1 })).reasonOf(good)).to.equal('token_invalid');
       expect(await (await lab({ maxBytes: good.length })).reasonOf(good)).to.equal('verified');
+    });
+    it('J-079 a token of 1 MB, without a look at its keys', async () => {
+      const at = await lab();
+      const counted = await countingKey(at, 'k1');
+      expect(await at.reasonOf(`${await token()}${'A'.repeat(1_000_000)}`)).to.equal('token_invalid');
+      expect(at.verifyNow(`${await token()}${'A'.repeat(1_000_000)}`)).to.not.be.a('promise');
+      expect(counted.uses).to.equal(0);
+    });
+    it('J-034 a JWE in which an unsigned token is encrypted to our public key', async () => {
+      const key = await signingKey('r1', 'RS256');
+      const { n, e } = key.publicJwk;
+      const publicKey = await importJWK({ kty: 'RSA', n, e, alg: 'RSA-OAEP-256' }, 'RSA-OAEP-256');
+      const plain = `${base64url('{"alg":"none"}')}.${base64url(await payload())}.`;
+      const jwe = await new CompactEncrypt(Buffer.from(plain))
+        .setProtectedHeader({ alg: 'RSA-OAEP-256', enc: 'A128GCM', kid: 'r1', cty: 'JWT' })
+        .encrypt(publicKey);
+      expect(await (await lab()).reasonOf(jwe)).to.equal('token_invalid');
+    });
+
+    const secrets: readonly (readonly [name: string, secretOf: (key: KeyObject, jwk: JWK) => string | Buffer])[] = [
+      ['J-015 the PEM without its last line end', key => spki(key).trimEnd()],
+      ['J-015 the PEM after a space', key => ` ${spki(key)}`],
+      ['J-015 the PEM after a control byte', key => `\x01${spki(key)}`],
+      ['J-015 the PEM after a zero-width space', key => `\u200b${spki(key)}`],
+      ['J-015 the PEM with CR LF', key => spki(key).replaceAll('\n', '\r\n')],
+      ['J-015 DER', key => key.export({ type: 'spki', format: 'der' })],
+      ['J-015 PKCS#1', key => key.export({ type: 'pkcs1', format: 'pem' })],
+      ['J-017 nothing', () => ''],
+      ['J-018 the modulus as text', (_, { n = '' }) => n],
+      ['J-018 the modulus as bytes', (_, { n = '' }) => Buffer.from(n, 'base64url')],
+      ['J-019 the JWK', (_, jwk) => JSON.stringify(jwk)],
+      ['J-019 the PEM', key => spki(key)],
+    ];
+    for (const [name, secretOf] of secrets) {
+      it(`${name} for an HMAC secret, also where HS256 were listed`, async () => {
+        const { publicJwk } = await signingKey('r1', 'RS256');
+        const secret = secretOf(createPublicKey({ key: publicJwk as JsonWebKey, format: 'jwk' }), publicJwk);
+        const header = { alg: 'HS256', kid: 'r1', typ: 'JWT' };
+        const input = `${base64url(JSON.stringify(header))}.${base64url(await payload())}`;
+        const forged = `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
+        expect(await (await lab()).reasonOf(forged)).to.equal('token_invalid');
+        expect(await (await lab({ algorithms: ['HS256', 'RS256'] })).reasonOf(forged)).to.equal('token_invalid');
+      });
+    }
+    it('J-018 the x coordinate of an EC key for an HMAC secret', async () => {
+      const { x = '' } = (await signingKey('k1')).publicJwk;
+      const input = `${base64url('{"alg":"HS256","kid":"k1","typ":"JWT"}')}.${base64url(await payload())}`;
+      for (const secret of [x, Buffer.from(x, 'base64url')]) {
+        const forged = `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
+        expect(await (await lab({ algorithms: ['HS256', 'ES256'] })).reasonOf(forged)).to.equal('token_invalid');
+      }
+    });
+    it('J-085 an ES256 header over a key of another curve', async () => {
+      const key = await signingKey('k384', 'ES384');
+      const at = await lab({ keys: [key], algorithms: ['ES256', 'ES384'] });
+      expect(await at.reasonOf(await token({ key, header: { alg: 'ES256' } }))).to.equal('token_invalid');
+    });
+    it('C-068 a payload nested as deeply as its length allows, at once', async () => {
+      const nested = `${'['.repeat(2500)}${']'.repeat(2500)}`;
+      const payloadText = (await payload()).replace('{', `{"deep":${nested},`);
+      expect(await (await lab()).reasonOf(await token({ payloadText }))).to.be.oneOf(['token_invalid', 'verified']);
+    });
+    it('C-069 ten thousand further claims where they make it too long, and not where maxBytes has room', async () => {
+      const further = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`c${i}`, i]));
+      const long = await token({ claims: further });
+      expect(await (await lab()).reasonOf(long)).to.equal('token_invalid');
+      expect(await (await lab({ maxBytes: long.length })).reasonOf(long)).to.equal('verified');
     });
     it('J-014 the public key as HMAC secret', async () => {
       const key = await signingKey('r1', 'RS256');
@@ -440,6 +579,19 @@ describe('token verifier', () => {
       const other = await signingKey('other');
       expect(await (await lab()).reasonOf(await token({ key: { ...other, kid: 'k1' } }))).to.equal('token_invalid');
     });
+    it('C-077 judges the times after the wait for its keys, not before', async () => {
+      const at = await lab();
+      const key = await issuerKey(await signingKey('k1'));
+      let arrive: () => void = () => undefined;
+      const arrived = new Promise<void>(resolve => {
+        arrive = resolve;
+      });
+      at.find = () => arrived.then(() => ({ kind: 'key', key }));
+      const verifying = at.reasonOf(await token());
+      at.clock = now + 3600 + 60;
+      arrive();
+      expect(await verifying).to.equal('token_expired');
+    });
     it('does not allow by a key that went while the signature was checked', async () => {
       const at = await lab();
       const verifying = at.reasonOf(await token());
@@ -449,7 +601,7 @@ describe('token verifier', () => {
   });
 
   describe('with known tokens', () => {
-    it('verifies a token once', async () => {
+    it('L-014 verifies a token once', async () => {
       const { verify } = await lab();
       const good = await token();
       expect((await verify(good)).cache).to.equal('miss');
@@ -462,14 +614,14 @@ describe('token verifier', () => {
       at.keys.clear();
       expect(await at.reasonOf(good)).to.equal('token_invalid');
     });
-    it('refuses it once another key has its kid', async () => {
+    it('L-014 refuses it once another key has its kid', async () => {
       const at = await lab();
       const good = await token();
       await at.verify(good);
       at.keys.set('k1', await issuerKey(await signingKey('k1-next')));
       expect(await at.reasonOf(good)).to.equal('token_invalid');
     });
-    it('judges its times anew each time', async () => {
+    it('L-014 judges its times anew each time', async () => {
       const at = await lab();
       const good = await token();
       await at.verify(good);
@@ -487,7 +639,7 @@ describe('token verifier', () => {
       at.clock = now;
       expect(await at.reasonOf(good)).to.equal('verified');
     });
-    it('keeps no refusal', async () => {
+    it('L-014 keeps no refusal', async () => {
       const at = await lab();
       const bad = await token({ claims: { role: undefined } });
       await at.verify(bad);
@@ -499,7 +651,7 @@ describe('token verifier', () => {
       await at.verify(good);
       expect((await at.verify(good)).cache).to.equal('miss');
     });
-    it('keeps the most recently used', async () => {
+    it('L-014 keeps the most recently used', async () => {
       const at = await lab({ maxTokens: 2 });
       const [a, b, c] = await Promise.all(['a', 'b', 'c'].map(uid => token({ claims: { uid } })));
       for (const each of [a, b, a, c]) await at.verify(each ?? '');
@@ -602,6 +754,20 @@ function unsigned(text: string): string {
 
 function signatureOf(text: string): Buffer {
   return Buffer.from(text.slice(text.lastIndexOf('.') + 1), 'base64url');
+}
+
+function spki(key: KeyObject): string {
+  return key.export({ type: 'spki', format: 'pem' }).toString();
+}
+
+// ECDSA-Sig-Value of RFC 3279 section 2.2.3.
+function derOf(signature: Buffer): Buffer {
+  const integer = (bytes: Buffer): Buffer => {
+    const whole = Buffer.concat([Buffer.from([0]), bytes]);
+    return Buffer.concat([Buffer.from([2, whole.length]), whole]);
+  };
+  const both = Buffer.concat([integer(signature.subarray(0, 32)), integer(signature.subarray(32))]);
+  return Buffer.concat([Buffer.from([0x30, both.length]), both]);
 }
 
 function flipped(bytes: Buffer): Buffer {
