@@ -96,6 +96,12 @@ describe('src/', () => {
     expect(found).to.deep.equal(['main.ts']);
   });
 
+  it('L-005 writes no dump and shows no object by inspection, where a token could be in it', () => {
+    const dump = /\binspect\b|heapSnapshot|heapsnapshot|process\.report|console\.|v8\.write/;
+    const found = sourceFiles().filter(file => dump.test(readFileSync(join(source, file), 'utf8')));
+    expect(found).to.deep.equal([]);
+  });
+
   it('builds a CheckResponse in envoy/response.ts alone', () => {
     const found = sourceFiles().filter(file =>
       /(?:denied|ok)_response: ?\{/.test(readFileSync(join(source, file), 'utf8')),

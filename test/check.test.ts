@@ -58,9 +58,9 @@ describe('check', () => {
         throw fault;
       },
     ],
-    ['a judgement that is none', () => Promise.resolve(undefined as unknown as Judgement)],
+    ['F-001 a judgement that is none', () => Promise.resolve(undefined as unknown as Judgement)],
     [
-      'a decision of no known kind',
+      'F-013 a decision of no known kind',
       () => Promise.resolve({ ...allowed, decision: { kind: 'perhaps' } } as unknown as Judgement),
     ],
     [

@@ -159,7 +159,7 @@ describe('service with a changed configuration', () => {
       const answer = headersOf(await lab.check(`Bearer ${await lab.token()}`));
       expect(answer).to.include({ 'x-id-acc': 'acct1' }).and.not.have.property('x-auth-acc');
     });
-    it('token.forward', async () => {
+    it('O-021 token.forward', async () => {
       const removed = async () => (await lab.check(`Bearer ${await lab.token()}`)).ok_response?.headers_to_remove;
       expect(await removed()).to.include('authorization');
       await reload({ token: { forward: true } });
@@ -296,7 +296,7 @@ describe('service with a changed configuration', () => {
       'config.yaml:3:4: colour: is not a known key',
     ];
 
-    it('changes nothing, and says all problems in one line', async () => {
+    it('L-019 changes nothing, and says all problems in one line', async () => {
       const check = await knownToken();
       await lab.service.reload({ kind: 'refused', problems, count: 2 });
       expect(await check()).to.equal('allowed');
@@ -306,7 +306,7 @@ describe('service with a changed configuration', () => {
       expect(refused[0]).to.deep.include({ level: 'error', problems, count: 2 });
     });
 
-    it('counts it, and leaves the time of the last load', async () => {
+    it('L-019 counts it, and leaves the time of the last load', async () => {
       const loaded = await metric('account_authz_config_last_reload_timestamp_seconds');
       await lab.service.reload({ kind: 'refused', problems, count: 2 });
       expect([await successes(), await failures()]).to.deep.equal(['0', '1']);

@@ -180,7 +180,7 @@ describe('service without its issuer', () => {
 });
 
 describe('service that stops', () => {
-  it('is not ready at once, answers calls meanwhile, and closes', async () => {
+  it('G-037 is not ready at once, answers calls meanwhile, and closes', async () => {
     const lab = await startServiceLab();
     const authorization = `Bearer ${await lab.token()}`;
     const statuses: number[] = [];

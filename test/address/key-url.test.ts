@@ -91,9 +91,13 @@ describe('key URLs of the configuration', () => {
       'http://notlocalhost/jwks',
     ],
   };
+  const cases: Readonly<Record<string, string>> = {
+    'must not have a link-local address': 'K-041 ',
+    'must be https://, plain http:// is only for 127.0.0.0/8, [::1] and localhost': 'K-039 K-042 ',
+  };
   for (const [problem, urls] of Object.entries(bad)) {
     for (const url of urls) {
-      it(`says of ${JSON.stringify(url).slice(0, 80)} that it ${problem}`, () => {
+      it(`${cases[problem] ?? ''}says of ${JSON.stringify(url).slice(0, 80)} that it ${problem}`, () => {
         expect(keyUrlProblem(url)).to.equal(problem);
       });
     }

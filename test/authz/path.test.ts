@@ -88,6 +88,20 @@ describe('request target', () => {
     );
   });
 
+  it('P-067 sees the segments that the URL of Node serves, wherever it accepts the path', () => {
+    const piece = fc.constantFrom('/', 'acct1', 'acct2', '.', '..', '%2e', '%2F', '\\', ';', ':', '@', '?', '#', '//', '\t', 'api');
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 12 }), pieces => {
+        const target = `/api/${pieces.join('')}`;
+        const parsed = parseRequestTarget(target);
+        fc.pre(parsed.kind === 'target');
+        const served = new URL(target, 'http://lab.test').pathname.replace(/\/$/, '').split('/').slice(1);
+        expect(parsed).to.have.property('segments').that.deep.equals(served);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
   it('answers any text with a value', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), text => {

@@ -51,6 +51,12 @@ describe('route template', () => {
     'must spell the account parameter': ['/:accountId', '/:account_Id', '/:ACCOUNT_ID', '/:accountid', '/:_account_id'],
     'must not be longer than 2048 bytes': [`/${'a'.repeat(2048)}`],
   };
+  for (const text of ['/(a+)+$', '/(a|a)*', '/[a-z]+', '/a.*', '/:account_id(.*)', '/**/x']) {
+    it(`P-054 takes no pattern, such as ${text}`, () => {
+      expect(parseRouteTemplate(text).kind).to.equal('problem');
+    });
+  }
+
   for (const [problem, texts] of Object.entries(bad)) {
     for (const text of texts) {
       it(`says of ${JSON.stringify(text.slice(0, 60))} that it ${problem}`, () => {

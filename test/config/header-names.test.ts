@@ -114,7 +114,7 @@ describe('header names of the configuration', () => {
   };
   for (const [why, prefixes] of Object.entries(refused)) {
     for (const prefix of prefixes) {
-      it(`finds a problem in a prefix ${why}: ${JSON.stringify(prefix)}`, () => {
+      it(`O-019 finds a problem in a prefix ${why}: ${JSON.stringify(prefix)}`, () => {
         expect(identityPrefixProblem(prefix)).to.be.a('string');
       });
     }

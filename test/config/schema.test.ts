@@ -272,6 +272,34 @@ describe('rules of the configuration', () => {
     });
   }
 
+  const weakening: readonly (readonly [name: string, place: string, changes: Changes])[] = [
+    ['C-037 no issuer', 'issuers[0].issuer', { 'issuers.0.issuer': undefined }],
+    ['C-037 an empty issuer', 'issuers[0].issuer', { 'issuers.0.issuer': '' }],
+    ['C-037 no audiences', 'issuers[0].audiences', { 'issuers.0.audiences': undefined }],
+    ['C-037 an empty audience', 'issuers[0].audiences[0]', { 'issuers.0.audiences': [''] }],
+    ['G-033 plain calls from other machines', 'listen', { listen: '0.0.0.0:9191' }],
+    ['K-039 keys over plain http', 'issuers[0].jwksUrl', { 'issuers.0.jwksUrl': 'http://auth.example.com/jwks' }],
+    ['L-017 the algorithm none', 'issuers[0].algorithms[0]', { 'issuers.0.algorithms': ['none'] }],
+    ['L-017 an HMAC algorithm', 'issuers[0].algorithms[1]', { 'issuers.0.algorithms': ['RS256', 'HS256'] }],
+    ['L-017 an unknown algorithm', 'issuers[0].algorithms[0]', { 'issuers.0.algorithms': ['RS1'] }],
+    ['L-017 no algorithm', 'issuers[0].algorithms', { 'issuers.0.algorithms': [] }],
+    ['L-018 a tolerance above 300 s', 'token.clockToleranceSeconds', { 'token.clockToleranceSeconds': 301 }],
+    ['L-018 a tolerance below 0', 'token.clockToleranceSeconds', { 'token.clockToleranceSeconds': -1 }],
+    ['L-018 a tolerance with a fraction', 'token.clockToleranceSeconds', { 'token.clockToleranceSeconds': 0.5 }],
+    ['L-018 keys too old before their refresh', 'keys.maxAgeSeconds', { 'keys.maxAgeSeconds': 299 }],
+    ['L-018 a cooldown above the refresh', 'keys.refreshSeconds', { 'keys.refreshSeconds': 4 }],
+    ['L-018 a time limit of 0', 'keys.timeoutSeconds', { 'keys.timeoutSeconds': 0 }],
+    ['O-019 an identity prefix in capitals', 'identityHeaders', { identityHeaders: 'X-Auth-' }],
+    ['O-019 an identity prefix of Envoy', 'identityHeaders', { identityHeaders: 'x-envoy-' }],
+    ['O-019 an account header under the prefix', 'account.headers[0]', { 'account.headers': ['x-auth-acc'] }],
+    ['P-054 a pattern for a route', 'routes[0].path', { 'routes.0.path': '/(a+)+$' }],
+  ];
+  for (const [name, place, changes] of weakening) {
+    it(`does not start with ${name}`, async () => {
+      expect(await placesOf(changed(changes))).to.include(place);
+    });
+  }
+
   const wrongInOneWay: readonly Changes[] = [
     { 'token.maxBytes': 1.5 },
     { listen: '0.0.0.0:1' },

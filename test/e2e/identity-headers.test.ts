@@ -144,7 +144,7 @@ describe('forged identity headers', function () {
           expectOursOnly();
         });
 
-        it('sends the five headers byte for byte, each once, and no Authorization', async () => {
+        it('O-010 O-025 sends the five headers byte for byte, each once, and no Authorization', async () => {
           await exchange(shipped.port, requestBytes('GET', path, [authorization]));
           const request = theOneOf(lab.upstream);
           expect(ownedFields(request)).to.deep.equal(identity);
@@ -158,7 +158,7 @@ describe('forged identity headers', function () {
           expect(lab.upstream.requests).to.deep.equal([]);
         });
 
-        it('lets nothing reach the upstream from a path that is not protected', async () => {
+        it('L-025 lets nothing reach the upstream from a path that is not protected', async () => {
           const answer = await exchange(
             shipped.port,
             requestBytes('GET', '/open', [authorization, 'x-auth-acc: evil']),
@@ -244,7 +244,7 @@ describe('forged identity headers', function () {
           expectOursOnly();
         });
 
-        it('believes nothing that a client says in the headers of Envoy', async () => {
+        it('O-012 believes nothing that a client says in the headers of Envoy', async () => {
           const names = [
             'original-path',
             'internal',

@@ -144,6 +144,13 @@ describe('requests through Envoy', function () {
           expectNothingReached();
         });
 
+        it('R-019 lets nothing of what follows a refused CONNECT through', async () => {
+          const smuggled = requestBytes('GET', path, []);
+          const answer = await exchange(envoy.port, `${requestBytes('CONNECT', 'api.test:443', [])}${smuggled}`);
+          expect(answer.status).to.equal(403);
+          expectNothingReached();
+        });
+
         it('refuses CONNECT with a path', async () => {
           expect((await send('CONNECT', path, [authorization()])).status).to.equal(400);
           expectNothingReached();
@@ -172,7 +179,7 @@ describe('requests through Envoy', function () {
           expectNothingReached();
         });
 
-        it('H-023, H-025 looks for a token in no other place', async () => {
+        it('H-021, H-023, H-025 looks for a token in no other place', async () => {
           const token = owner.slice('Bearer '.length);
           const lines = [`Proxy-Authorization: ${owner}`, `Cookie: access_token=${token}`, `X-Access-Token: ${token}`];
           expectRefusal(await send('GET', `${path}?access_token=${token}`, lines), 401, 'token_missing');
@@ -307,14 +314,22 @@ describe('requests through Envoy', function () {
           'Sec-WebSocket-Key: eA==',
         ];
 
-        it('are refused as shipped, with and without a token', async () => {
+        it('R-020 of any other kind are refused as shipped, too', async () => {
+          for (const kind of ['spdy/3.1', 'tls/1.0', 'x']) {
+            const lines = ['Connection: Upgrade', `Upgrade: ${kind}`, authorization()];
+            expect((await send('GET', path, lines)).status, kind).to.equal(403);
+          }
+          expectNothingReached();
+        });
+
+        it('R-020 are refused as shipped, with and without a token', async () => {
           expect((await send('GET', path, [...upgrade, authorization()])).status).to.equal(403);
           expect((await send('GET', path, upgrade)).status).to.equal(403);
           expect((await send('GET', '/open', upgrade)).status).to.equal(403);
           expectNothingReached();
         });
 
-        it('R-007 are checked first where websockets are switched on', async () => {
+        it('R-007 R-008 are checked first where websockets are switched on', async () => {
           expectRefusal(await exchange(withWebsockets.port, requestBytes('GET', path, upgrade)), 401, 'token_missing');
           expectRefusal(
             await exchange(withWebsockets.port, requestBytes('GET', otherPath, [...upgrade, authorization()])),

@@ -394,7 +394,7 @@ const mistakes: readonly Mistake[] = [
     'account-header-hidden',
     p => p.check.allowed_headers.patterns.splice(4, 2, { exact: 'X-Account-Id' }),
   ],
-  ['authorization not shown', 'authorization-hidden', p => p.check.allowed_headers.patterns.shift()],
+  ['H-033 authorization not shown', 'authorization-hidden', p => p.check.allowed_headers.patterns.shift()],
   ['x-request-id not shown', 'request-id-hidden', p => p.check.allowed_headers.patterns.splice(1, 1)],
   [
     'an account header hidden by a prefix',
@@ -618,7 +618,7 @@ const mistakes: readonly Mistake[] = [
   ],
   ['a path rewritten by a policy', 'path-rewrite', p => set(p.routes[1].route, { path_rewrite_policy: { name: 'x' } })],
   ['a host from a header', 'host-rewrite', p => set(p.routes[1].route, { host_rewrite_header: 'x-host' })],
-  ['internal redirects', 'internal-redirect', p => set(p.routes[1].route, { internal_redirect_policy: {} })],
+  ['L-025 internal redirects', 'internal-redirect', p => set(p.routes[1].route, { internal_redirect_policy: {} })],
 
   // What cannot be read.
   ['a number for a boolean', 'unreadable-value', p => set(p.check, { failure_mode_allow: 2 })],

@@ -195,7 +195,7 @@ describe('authorizationService', () => {
     expect(Object.entries(headers)).to.deep.equal([['__proto__', 'x']]);
   });
 
-  describe('has the golden bytes', () => {
+  describe('F-015 has the golden bytes', () => {
     const set = {
       header: { key: 'x-auth-acc', value: 'acct1' },
       append: { value: false },
@@ -222,7 +222,7 @@ describe('authorizationService', () => {
         hex: '0a0208001a2c121b0a130a0a782d617574682d616363120561636374311202080018022a0d617574686f72697a6174696f6e',
         message: { status: { code: 0 }, ok_response: { headers: [set], headers_to_remove: ['authorization'] } },
       },
-      { name: 'R5 the empty message, which allows', hex: '', message: {}, read: { status: null } },
+      { name: 'R5 F-001 the empty message, which allows', hex: '', message: {}, read: { status: null } },
       {
         name: 'R6 error 503, which failure_mode_allow turns into an allow',
         hex: '0a02080e2a050a0308f703',
@@ -270,11 +270,11 @@ describe('authorizationService', () => {
   });
 
   describe('has traps, which is why only response.ts builds an answer', () => {
-    it('encodes a word for a code as 0, which allows', () => {
+    it('F-002 encodes a word for a code as 0, which allows', () => {
       expect(serialized({ status: { code: 'UNAUTHENTICATED' } })).to.equal(serialized({ status: { code: 0 } }));
     });
 
-    it('drops a member in camelCase', () => {
+    it('F-007 drops a member in camelCase', () => {
       expect(serialized({ status: { code: 16 }, deniedResponse: { status: { code: 401 } } })).to.equal(
         serialized({ status: { code: 16 } }),
       );

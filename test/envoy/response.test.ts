@@ -54,7 +54,7 @@ describe('CheckResponse', () => {
       }
     });
 
-    it('removes authorization, unless it is forwarded', () => {
+    it('O-021 removes authorization, unless it is forwarded', () => {
       expect(onTheWire(allow).ok_response?.headers_to_remove).to.include('authorization');
       expect(onTheWire(allow, {}, true).ok_response?.headers_to_remove).to.not.include('authorization');
     });
@@ -118,7 +118,7 @@ describe('CheckResponse', () => {
     for (const reason of reasons) {
       const { httpStatus, rpcCode, decision } = refusalAnswers[reason];
 
-      it(`${reason}: has code ${rpcCode}, status ${httpStatus} and a problem body`, () => {
+      it(`F-018 L-011 ${reason}: has code ${rpcCode}, status ${httpStatus} and a problem body without a description`, () => {
         const response = onTheWire(refusal(reason, 'a detail'));
         expect(response.status.code).to.equal(rpcCode);
         expect(response.denied_response?.status.code).to.equal(httpStatus);
@@ -130,7 +130,8 @@ describe('CheckResponse', () => {
         const body: unknown = JSON.parse(response.denied_response?.body ?? '');
         expect(body).to.have.all.keys('type', 'title', 'status', 'reason', 'request_id');
         expect(body).to.include({ status: httpStatus, reason, request_id: 'r-1' });
-        expect(JSON.stringify(body)).to.not.contain('a detail');
+        expect(JSON.stringify(response)).to.not.contain('a detail');
+        expect(Buffer.byteLength(response.denied_response?.body ?? '')).to.be.below(1024);
       });
 
       it(`${reason}: says when to come back only where we cannot decide`, () => {
@@ -161,7 +162,7 @@ describe('CheckResponse', () => {
       internal: undefined,
     };
     for (const reason of reasons) {
-      it(`${reason}: challenges with ${challenges[reason] ?? 'nothing'}`, () => {
+      it(`F-017 ${reason}: challenges with ${challenges[reason] ?? 'nothing'}`, () => {
         expect(headersOf(onTheWire(refusal(reason, '')))['www-authenticate']).to.equal(challenges[reason]);
       });
     }
@@ -170,6 +171,45 @@ describe('CheckResponse', () => {
       const response = onTheWire(refusal('account_mismatch', ''), { principal: principal() });
       expect(Object.keys(headersOf(response)).filter(name => name.startsWith('x-'))).to.deep.equal([]);
     });
+  });
+});
+
+describe('CheckResponse of any decision', () => {
+  const text = fc.string({ minLength: 1, maxLength: 128 }).filter(isIdentityField);
+  const who = fc.record({ uid: text, app: text, role: text, iss: text }).map(each => principal(each));
+  const decision: fc.Arbitrary<Decision> = fc.oneof(
+    who.map((each): Decision => ({ kind: 'allow', principal: each })),
+    fc.constantFrom(...reasons).map((each): Decision => refusal(each, 'a detail')),
+  );
+  const shown = fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^x[-_]auth[-_][a-z]{0,6}$/)));
+  const requestId = fc.stringMatching(/^[A-Za-z0-9._-]{1,128}$/);
+
+  it('F-002 F-003 F-005 F-006 F-011 F-020 has a whole code and one of both members, ok_response with code 0 alone', () => {
+    fc.assert(
+      fc.property(decision, shown, requestId, fc.boolean(), (each, shownHeaders, id, forward) => {
+        const read = onTheWire(each, { shownHeaders, requestId: id }, forward);
+        const { ok_response, denied_response, status } = read;
+        expect(status.code).to.be.within(0, 16);
+        expect(Number.isInteger(status.code)).to.equal(true);
+        expect(ok_response !== undefined).to.equal(status.code === 0);
+        expect(denied_response === undefined).to.equal(status.code === 0);
+        expect(ok_response !== undefined).to.equal(each.kind === 'allow');
+        const headers = (ok_response ?? denied_response)?.headers ?? [];
+        for (const { header } of headers) {
+          expect(header.value).to.match(/^[\x20-\x7e]+$/);
+          expect((header as { readonly raw_value?: Buffer }).raw_value ?? []).to.have.lengthOf(0);
+        }
+      }),
+    );
+  });
+
+  it('F-007 loses no member between what is built and what Envoy reads', () => {
+    fc.assert(
+      fc.property(decision, shown, requestId, (each, shownHeaders, id) => {
+        const built = toCheckResponse({ identityHeaders, forward: false }, each, { ...context, shownHeaders, requestId: id });
+        expect(onTheWire(each, { shownHeaders, requestId: id })).to.containSubset(built);
+      }),
+    );
   });
 });
 

@@ -18,7 +18,7 @@ const stageOf = (name: string) => stages.find(each => each.name === name);
 describe('the Dockerfile', function () {
   this.timeout(60_000);
 
-  it('keeps the rules of an image', () => {
+  it('L-023 keeps the rules of an image', () => {
     expect(dockerfileProblems(text)).to.deep.equal([]);
   });
 

@@ -283,7 +283,7 @@ describe('token verifier', () => {
       ['C-034 aud toString as text', { aud: 'toString' }],
       ['C-035 ten thousand audiences', { aud: [...Array(10_000).fill('x'), audience] }],
       ['C-039 acc null', { acc: null }],
-      ['C-041 acc a number', { acc: 1 }],
+      ['C-041 F-009 acc a number', { acc: 1 }],
       ['C-042 acc true', { acc: true }],
       ['C-042 acc an array of one', { acc: ['acct1'] }],
       ['C-042 acc an object', { acc: { toString: 'acct1' } }],
@@ -309,7 +309,7 @@ describe('token verifier', () => {
       ['C-063 a uid of 129 characters', { uid: 'u'.repeat(129) }],
       ['C-063 a uid of 16 KB', { uid: 'u'.repeat(16_384) }],
       ['an acc of 129 characters', { acc: 'a'.repeat(129) }],
-      ['an empty uid', { uid: '' }],
+      ['F-009 an empty uid', { uid: '' }],
       ['an empty acc', { acc: '' }],
       ['C-065 acc with a slash', { acc: 'a/b' }],
       ['C-065 acc ..', { acc: '..' }],
@@ -531,7 +531,7 @@ describe('token verifier', () => {
     it('C-068 a payload nested as deeply as its length allows, at once', async () => {
       const nested = `${'['.repeat(2500)}${']'.repeat(2500)}`;
       const payloadText = (await payload()).replace('{', `{"deep":${nested},`);
-      expect(await (await lab()).reasonOf(await token({ payloadText }))).to.be.oneOf(['token_invalid', 'verified']);
+      expect(await (await lab()).reasonOf(await token({ payloadText }))).to.equal('verified');
     });
     it('C-069 ten thousand further claims where they make it too long, and not where maxBytes has room', async () => {
       const further = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`c${i}`, i]));
@@ -678,7 +678,7 @@ describe('token verifier', () => {
       await at.verify(bad);
       expect(counted.uses).to.equal(2);
     });
-    it('refuses with 503 what cannot even wait, and goes on with the others', async () => {
+    it('G-027 refuses with 503 what cannot even wait, and goes on with the others', async () => {
       const at = await lab();
       const good = await token();
       const tokens = Array.from(

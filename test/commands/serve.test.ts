@@ -1,0 +1,20 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { changed, writeFixture } from '../config/config-file.ts';
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+describe('serve', function () {
+  this.timeout(60_000);
+
+  it('L-024 starts nothing with a configuration that it cannot take: 1, and each problem on a line', () => {
+    const file = writeFixture('weak.json', changed({ 'issuers.0.algorithms': ['none'], roles: {} }));
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', main, 'serve', '--config', file], {
+      encoding: 'utf8',
+    });
+    expect({ status, stdout }).to.deep.equal({ status: 1, stdout: '' });
+    expect(stderr.trim().split('\n')).to.have.lengthOf(2);
+    expect(stderr).to.contain('issuers[0].algorithms[0]').and.contain('roles');
+  });
+});
