@@ -7,6 +7,7 @@ import { createIdentityHeaders } from '../src/envoy/identity-headers.ts';
 import { authorizationService, type CheckResponseMessage } from '../src/envoy/protocol.ts';
 import type { CheckRecord } from '../src/operations/check-record.ts';
 import { facts, principal } from './support/facts.ts';
+import { invariants } from './support/invariants.ts';
 
 const answers = createAnswers({ identityHeaders: createIdentityHeaders('x-auth-'), forward: false });
 const allowed: Judgement = {
@@ -41,6 +42,7 @@ async function check(
     monotonicNow: () => (clock += 5),
   });
   const answer = authorizationService.Check.responseDeserialize(await run(request, metadata));
+  invariants.hold(answer);
   return { answer, records, faults };
 }
 

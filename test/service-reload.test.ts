@@ -30,7 +30,7 @@ describe('service with a changed configuration', () => {
   let lab: ServiceLab;
 
   beforeEach(async () => {
-    lab = await startServiceLab({ config: quick });
+    lab = await startServiceLab({ config: quick, changes: true });
   });
   afterEach(async () => {
     await lab.stop();
@@ -395,7 +395,7 @@ describe('service with a changed configuration', () => {
 
   it('becomes ready through it', async () => {
     const other = await otherIssuer();
-    const waiting = await startServiceLab({ ready: false, keys: [], config: quick });
+    const waiting = await startServiceLab({ ready: false, keys: [], config: quick, changes: true });
     ends.push(() => waiting.stop());
     expect((await waiting.admin('/readyz')).status).to.equal(503);
     const changed = serviceConfig({ url: waiting.issuer.url, jwksUrl: other.jwksUrl });
@@ -416,7 +416,7 @@ describe('service with a changed configuration', () => {
 describe('service with a configuration that changes under load', () => {
   it('answers each call by one configuration, never by an older one than was in effect when it came, and loses none', async () => {
     const generations = 20;
-    const lab = await startServiceLab({ config: quick });
+    const lab = await startServiceLab({ config: quick, changes: true });
     // Each configuration shows in two places: the prefix, which the answer is built with, and the claim that uid is read from.
     const names = Array.from({ length: generations + 1 }, (_, n) => [`uid${n - (n % 2)}`, `user-${n - (n % 2)}`]);
     const authorization = `Bearer ${await lab.token({ claims: Object.fromEntries(names) })}`;

@@ -1,6 +1,9 @@
 // The whole request path for the end-to-end tests: an issuer, the built product, a recording upstream; each test file adds its Envoys.
 import { expect } from 'chai';
+import { servingStatus } from '../../src/envoy/protocol.ts';
 import { envoyBinary, envoyVersions } from '../support/envoy.ts';
+import { expectNoPartOf, tokenPartsOf } from '../support/invariants.ts';
+import { connect } from '../support/service.ts';
 import { type HeaderField, type HttpAnswer, headerValues } from '../support/raw-http.ts';
 import { type RecordedRequest, type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
@@ -20,8 +23,12 @@ export const identity: readonly HeaderField[] = [
 /** The value of an Authorization header that is good now, for account acct1 and role owner unless told otherwise. */
 export async function bearer(claims: Readonly<Record<string, unknown>> = {}): Promise<string> {
   const now = Math.floor(Date.now() / 1000);
-  return `Bearer ${await token({ claims: { iat: now - 10, exp: now + 600, ...claims } })}`;
+  const value = `Bearer ${await token({ claims: { iat: now - 10, exp: now + 600, ...claims } })}`;
+  for (const part of tokenPartsOf(value)) tokenParts.add(part);
+  return value;
 }
+
+const tokenParts = new Set<string>();
 
 export interface Lab {
   readonly jwksUrl: string;
@@ -42,13 +49,28 @@ export async function startLab(config: Readonly<Record<string, unknown>> = {}): 
       service,
       upstream,
       async stop() {
-        await service.kill();
-        await stop();
+        try {
+          await expectAlive(service);
+          expectNoPartOf(tokenParts, JSON.stringify(service.log()));
+        } finally {
+          await service.kill();
+          await stop();
+        }
       },
     };
   } catch (error) {
     await stop();
     throw error;
+  }
+}
+
+// I5: what came through Envoy has left it as it was.
+async function expectAlive({ address }: ServiceProcess): Promise<void> {
+  const client = connect(address);
+  try {
+    expect((await client.health('')).status, 'I5: the service serves').to.equal(servingStatus.serving);
+  } finally {
+    client.close();
   }
 }
 
@@ -96,6 +118,8 @@ export function expectRefusal(answer: HttpAnswer, status: number, reason: string
   expect(problem.request_id).to.equal(headerValues(answer, 'x-request-id')[0]);
   expect(headerValues(answer, 'content-type')).to.deep.equal(['application/problem+json']);
   expect(headerValues(answer, 'cache-control')).to.deep.equal(['no-store']);
+  expect(answer.headers.filter(([name]) => /^x[-_]auth[-_]/i.test(name)), 'I2: no identity').to.deep.equal([]);
+  expectNoPartOf(tokenParts, JSON.stringify(answer));
 }
 
 /** The reason of the product's own refusal; `undefined` where Envoy itself answered. */

@@ -6,6 +6,7 @@ import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../src/envoy/protocol.ts';
 import { type ResponseContext, toCheckResponse } from '../../src/envoy/response.ts';
 import { principal } from '../support/facts.ts';
+import { invariants } from '../support/invariants.ts';
 
 const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
 const usual: ResponseContext = { requestId: 'r-1', shownHeaders: [], principal: undefined };
@@ -39,7 +40,9 @@ describe('answers', () => {
   const answers = createAnswers(settings);
   for (const [name, decision, context] of cases) {
     it(`has the bytes of the whole response for ${name}`, () => {
-      expect(answers.encode(decision, context).equals(serialized(decision, context))).to.equal(true);
+      const bytes = answers.encode(decision, context);
+      expect(bytes.equals(serialized(decision, context))).to.equal(true);
+      invariants.hold(authorizationService.Check.responseDeserialize(bytes));
     });
   }
 

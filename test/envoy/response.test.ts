@@ -7,6 +7,7 @@ import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { authorizationService, type CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import { type ResponseContext, toCheckResponse } from '../../src/envoy/response.ts';
 import { principal } from '../support/facts.ts';
+import { invariants } from '../support/invariants.ts';
 
 const identityHeaders = createIdentityHeaders('x-auth-');
 const context: ResponseContext = { requestId: 'r-1', shownHeaders: [], principal: undefined };
@@ -16,7 +17,9 @@ const reasons = Object.keys(refusalAnswers) as Reason[];
 function onTheWire(decision: Decision, changes: Partial<ResponseContext> = {}, forward = false): CheckResponseMessage {
   const response = toCheckResponse({ identityHeaders, forward }, decision, { ...context, ...changes });
   const { responseSerialize, responseDeserialize } = authorizationService.Check;
-  return responseDeserialize(responseSerialize(response));
+  const read = responseDeserialize(responseSerialize(response));
+  invariants.hold(read);
+  return read;
 }
 
 function headersOf(response: CheckResponseMessage): Record<string, string> {

@@ -1,5 +1,6 @@
 // The service in this process, with a real issuer beside it and a real gRPC client in front of it.
 import { type ChannelCredentials, Client, credentials, type ServiceError } from '@grpc/grpc-js';
+import { expect } from 'chai';
 import { type Config, configSchema } from '../../src/config/schema.ts';
 import {
   authorizationService,
@@ -11,6 +12,7 @@ import {
 import { createLogger } from '../../src/operations/log.ts';
 import { type Service, startService } from '../../src/service.ts';
 import { type CheckRequestParts, checkRequest } from './check-request.ts';
+import { expectNoPartOf, invariants, tokenPartsOf } from './invariants.ts';
 import { type SigningKey, signingKey } from './signing-key.ts';
 import { startTestIssuer, type TestIssuer } from './test-issuer.ts';
 import { audience, type TokenParts, token } from './token.ts';
@@ -57,7 +59,13 @@ export function serviceConfig(
 }
 
 export async function startServiceLab(
-  options: { config?: Readonly<Record<string, unknown>>; keys?: readonly SigningKey[]; ready?: boolean } = {},
+  options: {
+    config?: Readonly<Record<string, unknown>>;
+    keys?: readonly SigningKey[];
+    ready?: boolean;
+    /** Whether what was allowed once is no longer to be allowed at the end, because the test changes the configuration. */
+    changes?: boolean;
+  } = {},
 ): Promise<ServiceLab> {
   const keys = options.keys ?? [await signingKey('k1')];
   const issuer = await startTestIssuer({ keys: keys.map(key => key.publicJwk) });
@@ -66,6 +74,8 @@ export async function startServiceLab(
   const logger = createLogger(config.log, { write: (line: string) => log.push(JSON.parse(line) as LogLine) });
   const service = await startService({ config, version: '0.0.0-test', logger, proxy: {} });
   const client = connect(config.listen.startsWith('unix:') ? config.listen : `127.0.0.1:${service.ports.listen}`);
+  const tokenParts = new Set<string>();
+  let lastAllowed: CheckRequestMessage | undefined;
   const admin = (path: string, init?: RequestInit): Promise<Response> =>
     fetch(`http://127.0.0.1:${service.ports.admin}${path}`, init);
   if (options.ready ?? true) await until(async () => (await admin('/readyz')).ok);
@@ -79,11 +89,20 @@ export async function startServiceLab(
       const seconds = Math.floor(Date.now() / 1000);
       return token({ ...parts, claims: { iss: issuer.url, iat: seconds - 10, exp: seconds + 3600, ...parts.claims } });
     },
-    check(authorization, parts = {}) {
+    async check(authorization, parts = {}) {
       const headers = authorization === undefined ? {} : { authorization };
-      return client.check(checkRequest({ raw: true, ...parts, headers: { ...headers, ...parts.headers } }));
+      const message = checkRequest({ raw: true, ...parts, headers: { ...headers, ...parts.headers } });
+      for (const part of tokenPartsOf(JSON.stringify([authorization, parts]))) tokenParts.add(part);
+      const response = await client.check(message);
+      if (response.status.code === 0) lastAllowed = message;
+      return response;
     },
     async stop() {
+      // I5: whatever came, the next good request is allowed. I3: nothing of a token is written.
+      if (lastAllowed !== undefined && options.changes !== true) {
+        expect((await client.check(lastAllowed)).status.code, 'I5: the next good request').to.equal(0);
+      }
+      expectNoPartOf(tokenParts, `${JSON.stringify(log)}\n${await (await admin('/metrics')).text()}`);
       client.close();
       await service.stop();
       await issuer.stop();
@@ -95,7 +114,11 @@ export function connect(target: string, security: ChannelCredentials = credentia
   const channel = new Client(target, security);
   return {
     channel,
-    check: (message, deadlineMs = 5000) => call(channel, authorizationService.Check, message, deadlineMs),
+    async check(message, deadlineMs = 5000) {
+      const response = await call(channel, authorizationService.Check, message, deadlineMs);
+      invariants.hold(response, message);
+      return response;
+    },
     health: service => call(channel, healthService.Check, { service }, 5000),
     close: () => channel.close(),
   };

@@ -1,0 +1,111 @@
+// That each invariant is found when it is broken, and that no test obtains a CheckResponse past them.
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { refusal } from '../../src/authz/refusal.ts';
+import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
+import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
+import { toCheckResponse } from '../../src/envoy/response.ts';
+import { checkRequest } from '../support/check-request.ts';
+import { principal } from '../support/facts.ts';
+import { createInvariants, expectNoPartOf, tokenPartsOf } from '../support/invariants.ts';
+import { token } from '../support/token.ts';
+
+const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
+const context = { requestId: 'r-1', shownHeaders: [], principal: undefined };
+const allow = toCheckResponse(settings, { kind: 'allow', principal: principal() }, context);
+const deny = toCheckResponse(settings, refusal('token_invalid', 'why'), context);
+const ok = allow.ok_response ?? { headers: [], headers_to_remove: [] };
+const denied = deny.denied_response ?? { status: { code: 0 }, headers: [], body: '' };
+const [first] = ok.headers;
+
+describe('the invariants of every answer', () => {
+  it('hold for an allow and for a refusal, also with another request id', () => {
+    const invariants = createInvariants();
+    for (const requestId of ['r-1', 'r-2']) {
+      invariants.hold(allow);
+      invariants.hold(toCheckResponse(settings, refusal('token_invalid', 'other'), { ...context, requestId }));
+    }
+  });
+
+  const broken: readonly (readonly [name: string, says: RegExp, response: object])[] = [
+    ['an empty message', /I1/, {}],
+    ['no status', /I1/, { ...deny, status: null }],
+    ['a code that is a word', /I1/, { ...deny, status: { code: 'UNAUTHENTICATED' } }],
+    ['a code with a fraction', /I1/, { ...deny, status: { code: 1.5 } }],
+    ['a code of no meaning', /I1/, { ...deny, status: { code: 17 } }],
+    ['an allow with another code', /I2/, { ...allow, status: { code: 7 } }],
+    ['a refusal with code 0', /I2/, { ...deny, status: { code: 0 } }],
+    ['both members', /I2/, { ...allow, denied_response: denied }],
+    ['neither member', /I2/, { status: { code: 7 } }],
+    ['an error_response', /I2/, { ...deny, error_response: { status: { code: 503 } } }],
+    ['an allow without headers', /I2/, { ...allow, ok_response: { ...ok, headers: [] } }],
+    ['four headers', /I2/, { ...allow, ok_response: { ...ok, headers: ok.headers.slice(1) } }],
+    ['a header twice', /I2/, { ...allow, ok_response: { ...ok, headers: [first, ...ok.headers] } }],
+    ['another header', /I2/, { ...allow, ok_response: { ...ok, headers: [...ok.headers, renamed('x-auth-email')] } }],
+    ['an empty value', /I2/, { ...allow, ok_response: { ...ok, headers: [valued(''), ...ok.headers.slice(1)] } }],
+    ['a line end in a value', /I2/, { ...allow, ok_response: { ...ok, headers: [valued('a\r\nb'), ...ok.headers.slice(1)] } }],
+    ['a header that is appended', /I2/, { ...allow, ok_response: { ...ok, headers: [appended(), ...ok.headers.slice(1)] } }],
+    ['a header that is set and removed', /I2/, { ...allow, ok_response: { ...ok, headers_to_remove: ['x-auth-acc'] } }],
+    ['an identity header on a refusal', /I2/, { ...deny, denied_response: { ...denied, headers: [first] } }],
+    ['a body that says more', /I4/, { ...deny, denied_response: { ...denied, body: denied.body.replace('{', '{"hint":1,') } }],
+    ['another challenge', /I4/, { ...deny, denied_response: { ...denied, headers: denied.headers.slice(0, 2) } }],
+  ];
+  for (const [name, says, response] of broken) {
+    it(`are broken by ${name}`, () => {
+      const invariants = createInvariants();
+      invariants.hold(deny);
+      expect(() => invariants.hold(response as CheckResponseMessage)).to.throw(says);
+    });
+  }
+
+  it('are broken by any part of the token in the answer, wherever in the request it stood', async () => {
+    const text = await token();
+    const requests = [
+      checkRequest({ headers: { authorization: `Bearer ${text}` } }),
+      checkRequest({ headers: { cookie: `t=${text}` } }),
+      checkRequest({ path: `/a?access_token=${text}` }),
+    ];
+    for (const request of requests) {
+      for (const part of text.split('.')) {
+        const leaking = toCheckResponse(settings, refusal('account_mismatch', ''), { ...context, requestId: part });
+        expect(() => createInvariants().hold(leaking, request)).to.throw(/I3/);
+      }
+    }
+  });
+
+  it('find a part of a token in a log, and say nothing of it themselves', async () => {
+    const text = await token();
+    const [, payload = ''] = text.split('.');
+    const written = JSON.stringify({ detail: `x${payload}x` });
+    expect(() => expectNoPartOf(tokenPartsOf(`Bearer ${text}`), written))
+      .to.throw(/I3/)
+      .with.property('message')
+      .that.does.not.contain(payload);
+  });
+
+  it('are asked by every file of tests that reads a CheckResponse', () => {
+    const folder = fileURLToPath(new URL('../', import.meta.url));
+    const past = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter(name => name.endsWith('.ts'))
+      .filter(name => {
+        const text = readFileSync(`${folder}${name}`, 'utf8');
+        const reads = /responseDeserialize/.test(text) && /authorizationService/.test(text);
+        return reads && !/from '[^']*support\/invariants\.ts'|from '\.\/invariants\.ts'/.test(text);
+      });
+    // The loader's own test reads messages that we never send.
+    expect(past).to.deep.equal(['envoy/protocol.test.ts']);
+  });
+});
+
+function renamed(key: string): object {
+  return { ...first, header: { key, value: 'x' } };
+}
+
+function valued(value: string): object {
+  return { ...first, header: { key: 'x-auth-uid', value } };
+}
+
+function appended(): object {
+  return { ...first, append: { value: true } };
+}

@@ -1,0 +1,81 @@
+// What is true of every answer to a Check, whatever was asked (I1 to I5 of the security cases). Every CheckResponse that a test obtains
+// passes through here; test/security/invariants.test.ts holds that, and that each of them is found when it is broken.
+import { expect } from 'chai';
+import type { CheckRequestMessage, CheckResponseMessage } from '../../src/envoy/protocol.ts';
+
+export interface Invariants {
+  /** I1 to I4 of one answer; throws what is wrong. The request is needed for I3. */
+  hold(response: CheckResponseMessage, request?: CheckRequestMessage): void;
+}
+
+const fields = ['uid', 'app', 'acc', 'role', 'iss'];
+
+export function createInvariants(): Invariants {
+  /** The one form of `token_invalid`. */
+  let invalidToken: string | undefined;
+  return {
+    hold(response, request) {
+      expectWholeCode(response);
+      expectOneMember(response);
+      expectOurHeaders(response);
+      expectNoPartOf(tokenPartsOf(JSON.stringify(request ?? {})), JSON.stringify(response));
+      const form = formOf(response);
+      if (form === undefined) return;
+      invalidToken ??= form;
+      expect(form, 'I4: two token_invalid differ in request_id only').to.equal(invalidToken);
+    },
+  };
+}
+
+/** Of the whole run, so that I4 compares all answers that it sees. */
+export const invariants: Invariants = createInvariants();
+
+function expectWholeCode({ status }: CheckResponseMessage): void {
+  expect(Number.isInteger(status?.code), 'I1: a whole status.code').to.equal(true);
+  expect(status.code, 'I1: a status.code of google.rpc').to.be.within(0, 16);
+}
+
+function expectOneMember(response: CheckResponseMessage): void {
+  const { status, ok_response, denied_response } = response;
+  expect(ok_response != null, 'I2: an ok_response exactly with code 0').to.equal(status.code === 0);
+  expect(denied_response != null, 'I2: a denied_response with any other code').to.equal(status.code !== 0);
+  expect(response, 'I2: never an error_response').to.not.have.property('error_response');
+}
+
+function expectOurHeaders({ ok_response, denied_response }: CheckResponseMessage): void {
+  const headers = ok_response?.headers ?? [];
+  const names = headers.map(({ header }) => header.key);
+  const prefix = names[0]?.replace(/uid$/, '') ?? '';
+  const wanted = ok_response === undefined ? [] : fields.map(field => `${prefix}${field}`);
+  expect(names, 'I2: exactly the five identity headers').to.deep.equal(wanted);
+  for (const { header, append, append_action } of headers) {
+    expect(header.value, `I2: the value of ${header.key}`).to.match(/^[\x21-\x7e]+$/);
+    expect([append?.value, append_action], 'I2: overwritten, never appended').to.deep.equal([false, 2]);
+  }
+  expect(ok_response?.headers_to_remove ?? [], 'I2: removes nothing that it sets').to.not.include.any.members(['', ...names]);
+  const refused = (denied_response?.headers ?? []).map(({ header }) => header.key);
+  expect(
+    refused.filter(name => !['content-type', 'cache-control', 'www-authenticate', 'retry-after'].includes(name)),
+    'I2: a refusal has no identity header',
+  ).to.deep.equal([]);
+}
+
+/** A `token_invalid` without its request id; undefined for any other answer. */
+function formOf({ status, denied_response }: CheckResponseMessage): string | undefined {
+  const body = denied_response?.body ?? '';
+  if (!body.includes('"reason":"token_invalid"')) return undefined;
+  const problem = { ...(JSON.parse(body) as Record<string, unknown>), request_id: '' };
+  return JSON.stringify({ status, ...denied_response, body: problem });
+}
+
+/** What only a token can have brought into a text: the long segments of everything that is dotted like a JWS. */
+export function tokenPartsOf(text: string): ReadonlySet<string> {
+  const tokens = text.match(/[\w-]{16,}\.[\w-]{16,}(?:\.[\w-]+)*/g) ?? [];
+  return new Set(tokens.flatMap(token => token.split('.')).filter(part => part.length >= 16));
+}
+
+/** I3, of an answer, a log or the metrics. */
+export function expectNoPartOf(parts: Iterable<string>, written: string): void {
+  // The part itself must not stand in the message either.
+  for (const part of parts) expect(written.includes(part), 'I3: no part of a token is written').to.equal(false);
+}
