@@ -68,10 +68,10 @@ function formOf({ status, denied_response }: CheckResponseMessage): string | und
   return JSON.stringify({ status, ...denied_response, body: problem });
 }
 
-/** What only a token can have brought into a text: the long segments of everything that is dotted like a JWS. */
+/** What only a token can have brought into a text: the long segments of every word that has two of them between its dots. */
 export function tokenPartsOf(text: string): ReadonlySet<string> {
-  const tokens = text.match(/[\w-]{16,}\.[\w-]{16,}(?:\.[\w-]+)*/g) ?? [];
-  return new Set(tokens.flatMap(token => token.split('.')).filter(part => part.length >= 16));
+  const long = text.split(/[^\w.-]+/).map(word => word.split('.').filter(part => part.length >= 16));
+  return new Set(long.filter(parts => parts.length >= 2).flat());
 }
 
 /** I3, of an answer, a log or the metrics. */

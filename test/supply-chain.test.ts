@@ -1,0 +1,175 @@
+// What we build on: where it comes from, that it is at least as new as the fixes we rely on, and that all of it is listed.
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { z } from 'zod';
+import { makeSbom, type Sbom } from '../packaging/sbom.ts';
+
+const project = fileURLToPath(new URL('../', import.meta.url));
+const read = (path: string): Promise<string> => readFile(`${project}${path}`, 'utf8');
+
+interface LockedPackage {
+  readonly version: string;
+  readonly integrity?: string;
+  readonly resolved?: string;
+  readonly link?: boolean;
+  readonly dev?: boolean;
+}
+
+interface Lockfile {
+  readonly lockfileVersion: number;
+  readonly packages: Readonly<Record<string, LockedPackage>>;
+}
+
+interface Minimum {
+  readonly name: string;
+  readonly version: string;
+  /** What is not fixed before. */
+  readonly reason: string;
+}
+
+const minima: readonly Minimum[] = [
+  { name: '@grpc/grpc-js', version: '1.14.4', reason: 'CVE-2026-48068 and CVE-2026-48069: a malformed stream or message ends it' },
+  { name: 'protobufjs', version: '7.6.1', reason: 'CVE-2026-44288 to 44294 and CVE-2026-48712: overlong UTF-8, recursion, prototypes' },
+  { name: 'jose', version: '6.2.10', reason: 'takes bad base64url and UTF-8 (6.2.5) and keys against their metadata (6.2.10)' },
+  { name: 'undici', version: '7.18.2', reason: 'CVE-2026-22036: a chain of content codings without an end' },
+];
+
+/** Of each line of Node with long support; the others have had these fixes from their start. */
+const nodeMinima: Readonly<Record<string, Minimum>> = {
+  20: { name: 'Node 20', version: '20.20.2', reason: 'CVE-2026-21714: HTTP/2 sessions leak' },
+  22: { name: 'Node 22', version: '22.22.2', reason: 'CVE-2026-21714: HTTP/2 sessions leak' },
+  24: { name: 'Node 24', version: '24.14.1', reason: 'CVE-2026-21714: HTTP/2 sessions leak' },
+};
+
+function isAtLeast(version: string, minimum: string): boolean {
+  return version.localeCompare(minimum, 'en', { numeric: true }) >= 0;
+}
+
+describe('supply chain', function () {
+  this.timeout(60_000);
+  let packages: readonly (readonly [path: string, locked: LockedPackage])[];
+  let lockfile: Lockfile;
+  let sbom: Sbom;
+
+  before(async () => {
+    lockfile = JSON.parse(await read('package-lock.json')) as Lockfile;
+    packages = Object.entries(lockfile.packages).filter(([path]) => path !== '');
+    sbom = await makeSbom();
+  });
+
+  describe('the lockfile', () => {
+    it('L-022 has the hash of every package', () => {
+      expect(lockfile.lockfileVersion).to.equal(3);
+      expect(packages).to.have.length.above(100);
+      const unhashed = packages.filter(([, { integrity = '' }]) => !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity));
+      expect(unhashed.map(([path]) => path)).to.deep.equal([]);
+    });
+
+    it('has no address of a registry and no link', () => {
+      expect(packages.filter(([, each]) => each.resolved !== undefined || each.link === true)).to.deep.equal([]);
+    });
+
+    for (const { name, version, reason } of minima) {
+      it(`L-022 has ${name} of at least ${version}: ${reason}`, () => {
+        const versions = packages.filter(([path]) => path.endsWith(`node_modules/${name}`)).map(([, each]) => each.version);
+        expect(versions).to.not.deep.equal([]);
+        expect(versions.filter(each => !isAtLeast(each, version))).to.deep.equal([]);
+      });
+    }
+  });
+
+  it('L-022 compares versions by their numbers', () => {
+    expect(isAtLeast('1.14.10', '1.14.4')).to.equal(true);
+    expect(isAtLeast('1.14.4', '1.14.4')).to.equal(true);
+    expect(isAtLeast('1.9.99', '1.14.4')).to.equal(false);
+    expect(isAtLeast('0.99.0', '1.14.4')).to.equal(false);
+  });
+
+  it('L-022 G-019 runs on a Node with the fixes of its line', () => {
+    const [major = ''] = process.versions.node.split('.');
+    const minimum = nodeMinima[major] ?? { version: '25.0.0', reason: 'a line without long support' };
+    expect(isAtLeast(process.versions.node, minimum.version), minimum.reason).to.equal(true);
+  });
+
+  it('runs no script of a package when it is installed', async () => {
+    expect((await read('.npmrc')).split('\n')).to.include('ignore-scripts=true');
+  });
+
+  it('writes no address of a registry into the lockfile', async () => {
+    expect((await read('.npmrc')).split('\n')).to.include('omit-lockfile-registry-resolved=true');
+  });
+
+  it('L-022 is audited by the workflow, and a finding fails it', async () => {
+    const text = await read('.github/workflows/ci.yaml');
+    expect(text).to.match(/^ +run: npm audit --omit=dev --audit-level=low$/m);
+    expect(text).to.match(/^ +- run: npm audit signatures$/m);
+    expect(text.slice(text.indexOf('  audit:'), text.indexOf('  lint:'))).to.not.match(/continue-on-error|\|\| true/);
+  });
+
+  describe('the SBOM', () => {
+    // CycloneDX 1.5, as far as npm writes it; the bom-ref of each must be the only one of its name.
+    const reference = z.string().min(1);
+    const component = z.looseObject({
+      type: z.enum(['application', 'library']),
+      'bom-ref': reference,
+      name: z.string().min(1),
+      version: z.string().regex(/^\d+\.\d+\.\d+/),
+      purl: z.string().regex(/^pkg:npm\/(?:%40[\w.-]+\/)?[\w.-]+@[\w.+-]+$/),
+      scope: z.enum(['required', 'optional', 'excluded']).optional(),
+      hashes: z.array(z.object({ alg: z.literal('SHA-512'), content: z.string().regex(/^[0-9a-f]{128}$/) })).optional(),
+      licenses: z
+        .array(
+          z.union([
+            z.object({ license: z.union([z.object({ id: reference }), z.object({ name: reference })]) }),
+            z.object({ expression: reference }),
+          ]),
+        )
+        .optional(),
+    });
+    const cycloneDx = z.looseObject({
+      bomFormat: z.literal('CycloneDX'),
+      specVersion: z.literal('1.5'),
+      serialNumber: z.string().regex(/^urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/),
+      version: z.literal(1),
+      metadata: z.looseObject({ timestamp: z.iso.datetime(), component }),
+      components: z.array(component).min(1),
+      dependencies: z.array(z.object({ ref: reference, dependsOn: z.array(reference) })),
+    });
+
+    it('is a CycloneDX document of this product', async () => {
+      const { name, version } = JSON.parse(await read('package.json')) as { readonly name: string; readonly version: string };
+      expect(cycloneDx.safeParse(sbom).error?.issues ?? []).to.deep.equal([]);
+      expect(sbom.metadata.component).to.include({ type: 'application', name, version });
+    });
+
+    it('refers to its own components only, each by one reference', () => {
+      const { components, dependencies, metadata } = cycloneDx.parse(sbom);
+      const references = [metadata.component, ...components].map(each => each['bom-ref']);
+      expect(new Set(references)).to.have.property('size', references.length);
+      const used = dependencies.flatMap(({ ref, dependsOn }) => [ref, ...dependsOn]);
+      expect(used.filter(each => !references.includes(each))).to.deep.equal([]);
+    });
+
+    it('has every package of production in the lockfile, with its hash, and no other', () => {
+      const { components } = cycloneDx.parse(sbom);
+      const locked = packages
+        .filter(([, { dev = false }]) => !dev)
+        .map(([path, { version }]) => `${path.slice(path.lastIndexOf('node_modules/') + 13)}@${version}`);
+      expect(new Set(components.map(({ name, version }) => `${name}@${version}`))).to.deep.equal(new Set(locked));
+      expect(components.filter(({ hashes = [] }) => hashes.length === 0)).to.deep.equal([]);
+    });
+
+    it('has every package of which something is in dist/', async () => {
+      const licences = await read('dist/third-party-licenses.txt');
+      const bundled = Array.from(licences.matchAll(/^(\S+) (\d+\.\d+\.\S+) \(.+\)$/gm), ([, name, version]) => `${name}@${version}`);
+      expect(bundled).to.include.members(['jose', 'protobufjs'].map(name => `${name}@${versionOf(name)}`));
+      const listed = new Set(sbom.components.map(({ name, version }) => `${name}@${version}`));
+      expect(bundled.filter(each => !listed.has(each))).to.deep.equal([]);
+    });
+  });
+
+  function versionOf(name: string): string | undefined {
+    return lockfile.packages[`node_modules/${name}`]?.version;
+  }
+});
