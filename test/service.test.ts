@@ -1,12 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect as connectSocket, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { status } from '@grpc/grpc-js';
+import { Client, credentials, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import {
+  authorizationService,
   type CheckResponseMessage,
   type HealthCheckResponseMessage,
   healthService,
@@ -63,6 +64,52 @@ describe('service', () => {
       );
     });
     expect(outcome).to.equal(status.UNIMPLEMENTED);
+  });
+  it('G-034 offers no reflection and no channelz', async () => {
+    for (const path of [
+      '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+      '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo',
+      '/grpc.channelz.v1.Channelz/GetServers',
+    ]) {
+      const outcome = await new Promise(resolve => {
+        lab.client.channel.makeUnaryRequest(path, Buffer.from, Buffer.from, '', error => resolve(error?.code));
+      });
+      expect(outcome, path).to.equal(status.UNIMPLEMENTED);
+    }
+  });
+  it('G-008 refuses a compressed message that is above its limit once it is unpacked', async () => {
+    const gzip = 2;
+    const channel = new Client(`127.0.0.1:${lab.service.ports.listen}`, credentials.createInsecure(), {
+      'grpc.default_compression_algorithm': gzip,
+    });
+    const { path, requestSerialize } = authorizationService.Check;
+    const bytes = requestSerialize(checkRequest({ headers: { 'x-big': 'a'.repeat(5_000_000) } }));
+    const code = await new Promise(resolve => {
+      channel.makeUnaryRequest(path, (each: Buffer) => each, Buffer.from, bytes, error => resolve(error?.code));
+    });
+    channel.close();
+    expect(code).to.equal(status.RESOURCE_EXHAUSTED);
+  });
+  for (const [name, bytes] of Object.entries({
+    'bytes that are no HTTP/2': 'GET / HTTP/1.1\r\n\r\n',
+    'a preface and no settings': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff',
+    'headers of a stream that the server would open': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\0\x01\x04\0\0\0\x02',
+  })) {
+    it(`G-012 closes a connection with ${name}, and the others go on`, async () => {
+      const socket = connectSocket(lab.service.ports.listen, '127.0.0.1');
+      socket.on('error', () => undefined);
+      socket.resume();
+      const closed = new Promise(resolve => socket.on('close', resolve));
+      socket.write(bytes, 'latin1');
+      await closed;
+      expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`))).to.equal('allowed');
+    });
+  }
+  it('G-039 goes on after its event loop stood still', async () => {
+    const asked = lab.check(`Bearer ${await lab.token()}`);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+    expect(reasonOf(await asked)).to.equal('allowed');
+    expect((await lab.client.health('')).status).to.equal(servingStatus.serving);
   });
   it('G-009 refuses a message above its limit', async () => {
     const message = checkRequest({ headers: { 'x-big': 'a'.repeat(300_000) } });

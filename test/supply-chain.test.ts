@@ -29,9 +29,21 @@ interface Minimum {
 }
 
 const minima: readonly Minimum[] = [
-  { name: '@grpc/grpc-js', version: '1.14.4', reason: 'CVE-2026-48068 and CVE-2026-48069: a malformed stream or message ends it' },
-  { name: 'protobufjs', version: '7.6.1', reason: 'CVE-2026-44288 to 44294 and CVE-2026-48712: overlong UTF-8, recursion, prototypes' },
-  { name: 'jose', version: '6.2.10', reason: 'takes bad base64url and UTF-8 (6.2.5) and keys against their metadata (6.2.10)' },
+  {
+    name: '@grpc/grpc-js',
+    version: '1.14.4',
+    reason: 'CVE-2026-48068 and CVE-2026-48069: a malformed stream or message ends it',
+  },
+  {
+    name: 'protobufjs',
+    version: '7.6.1',
+    reason: 'CVE-2026-44288 to 44294 and CVE-2026-48712: overlong UTF-8, recursion, prototypes',
+  },
+  {
+    name: 'jose',
+    version: '6.2.10',
+    reason: 'takes bad base64url and UTF-8 (6.2.5) and keys against their metadata (6.2.10)',
+  },
   { name: 'undici', version: '7.18.2', reason: 'CVE-2026-22036: a chain of content codings without an end' },
 ];
 
@@ -72,7 +84,9 @@ describe('supply chain', function () {
 
     for (const { name, version, reason } of minima) {
       it(`L-022 has ${name} of at least ${version}: ${reason}`, () => {
-        const versions = packages.filter(([path]) => path.endsWith(`node_modules/${name}`)).map(([, each]) => each.version);
+        const versions = packages
+          .filter(([path]) => path.endsWith(`node_modules/${name}`))
+          .map(([, each]) => each.version);
         expect(versions).to.not.deep.equal([]);
         expect(versions.filter(each => !isAtLeast(each, version))).to.deep.equal([]);
       });
@@ -138,7 +152,10 @@ describe('supply chain', function () {
     });
 
     it('is a CycloneDX document of this product', async () => {
-      const { name, version } = JSON.parse(await read('package.json')) as { readonly name: string; readonly version: string };
+      const { name, version } = JSON.parse(await read('package.json')) as {
+        readonly name: string;
+        readonly version: string;
+      };
       expect(cycloneDx.safeParse(sbom).error?.issues ?? []).to.deep.equal([]);
       expect(sbom.metadata.component).to.include({ type: 'application', name, version });
     });
@@ -162,7 +179,10 @@ describe('supply chain', function () {
 
     it('has every package of which something is in dist/', async () => {
       const licences = await read('dist/third-party-licenses.txt');
-      const bundled = Array.from(licences.matchAll(/^(\S+) (\d+\.\d+\.\S+) \(.+\)$/gm), ([, name, version]) => `${name}@${version}`);
+      const bundled = Array.from(
+        licences.matchAll(/^(\S+) (\d+\.\d+\.\S+) \(.+\)$/gm),
+        ([, name, version]) => `${name}@${version}`,
+      );
       expect(bundled).to.include.members(['jose', 'protobufjs'].map(name => `${name}@${versionOf(name)}`));
       const listed = new Set(sbom.components.map(({ name, version }) => `${name}@${version}`));
       expect(bundled.filter(each => !listed.has(each))).to.deep.equal([]);

@@ -10,9 +10,13 @@ describe('serve', function () {
 
   it('L-024 starts nothing with a configuration that it cannot take: 1, and each problem on a line', () => {
     const file = writeFixture('weak.json', changed({ 'issuers.0.algorithms': ['none'], roles: {} }));
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', main, 'serve', '--config', file], {
-      encoding: 'utf8',
-    });
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      ['--import', 'tsx', main, 'serve', '--config', file],
+      {
+        encoding: 'utf8',
+      },
+    );
     expect({ status, stdout }).to.deep.equal({ status: 1, stdout: '' });
     expect(stderr.trim().split('\n')).to.have.lengthOf(2);
     expect(stderr).to.contain('issuers[0].algorithms[0]').and.contain('roles');

@@ -111,7 +111,10 @@ export function expectRefusal(answer: HttpAnswer, status: number, reason: string
   expect(problem.request_id).to.equal(headerValues(answer, 'x-request-id')[0]);
   expect(headerValues(answer, 'content-type')).to.deep.equal(['application/problem+json']);
   expect(headerValues(answer, 'cache-control')).to.deep.equal(['no-store']);
-  expect(answer.headers.filter(([name]) => /^x[-_]auth[-_]/i.test(name)), 'I2: no identity').to.deep.equal([]);
+  expect(
+    answer.headers.filter(([name]) => /^x[-_]auth[-_]/i.test(name)),
+    'I2: no identity',
+  ).to.deep.equal([]);
   expectNoPartOf(tokenParts, JSON.stringify(answer));
 }
 

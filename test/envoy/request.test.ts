@@ -181,6 +181,14 @@ describe('CheckRequest', () => {
     expect(facts).to.include({ method: 'GET', target: '/a', contradiction: undefined });
   });
 
+  it('G-028 takes what is nested in an unknown field for absent, and groups without an end for a fault', () => {
+    let nested = Buffer.alloc(0);
+    for (let depth = 0; depth < 500; depth += 1) nested = Buffer.concat([fieldHead(1, nested.length), nested]);
+    expect(readRequestFacts(Buffer.concat([fieldHead(99, nested.length), nested])).method).to.equal('');
+    const startGroup = 0x0b;
+    expect(() => readRequestFacts(Buffer.alloc(30_000, startGroup))).to.throw(Error).that.is.not.a('TypeError');
+  });
+
   it('throws for a message that is cut anywhere inside a field', () => {
     const bytes = Buffer.from(requestSerialize(checkRequest({ raw: true, headers: { 'x-a': '1' } })));
     for (let end = 1; end < bytes.length; end += 1) {
@@ -201,6 +209,12 @@ describe('CheckRequest', () => {
     );
   });
 });
+
+/** Tag and length of a field with bytes. */
+function fieldHead(number: number, length: number): Buffer {
+  const varint = (value: number): number[] => (value < 128 ? [value] : [(value & 127) | 128, ...varint(value >> 7)]);
+  return Buffer.from([...varint((number << 3) | 2), ...varint(length)]);
+}
 
 /** What the policy sees of a request. */
 interface Seen {

@@ -209,7 +209,11 @@ describe('CheckResponse of any decision', () => {
   it('F-007 loses no member between what is built and what Envoy reads', () => {
     fc.assert(
       fc.property(decision, shown, requestId, (each, shownHeaders, id) => {
-        const built = toCheckResponse({ identityHeaders, forward: false }, each, { ...context, shownHeaders, requestId: id });
+        const built = toCheckResponse({ identityHeaders, forward: false }, each, {
+          ...context,
+          shownHeaders,
+          requestId: id,
+        });
         expect(onTheWire(each, { shownHeaders, requestId: id })).to.containSubset(built);
       }),
     );

@@ -35,6 +35,15 @@ describe('security cases', function () {
     expect([...tested, ...leftOut.keys()].filter(id => !listed.includes(id))).to.deep.equal([]);
   });
 
+  it('are named in docs/threat-model.md as they are listed, in each of its abuse cases', () => {
+    const text = readFileSync(new URL('../../docs/threat-model.md', import.meta.url), 'utf8');
+    expect(idsIn(text).filter(id => !listed.includes(id))).to.deep.equal([]);
+    const [, abuse = ''] = text.split('## Abuse cases');
+    const rows = abuse.split('## What is left')[0]?.match(/^\| .*\|$/gm)?.slice(1) ?? [];
+    expect(rows).to.have.length.above(20);
+    expect(rows.filter(row => idsIn(row).length === 0)).to.deep.equal([]);
+  });
+
   it('are in docs/security-cases.md as they are: npm run derive', async () => {
     expect(await readCasesPage()).to.equal(renderCasesPage(tests));
   });

@@ -44,11 +44,23 @@ describe('the invariants of every answer', () => {
     ['a header twice', /I2/, { ...allow, ok_response: { ...ok, headers: [first, ...ok.headers] } }],
     ['another header', /I2/, { ...allow, ok_response: { ...ok, headers: [...ok.headers, renamed('x-auth-email')] } }],
     ['an empty value', /I2/, { ...allow, ok_response: { ...ok, headers: [valued(''), ...ok.headers.slice(1)] } }],
-    ['a line end in a value', /I2/, { ...allow, ok_response: { ...ok, headers: [valued('a\r\nb'), ...ok.headers.slice(1)] } }],
-    ['a header that is appended', /I2/, { ...allow, ok_response: { ...ok, headers: [appended(), ...ok.headers.slice(1)] } }],
+    [
+      'a line end in a value',
+      /I2/,
+      { ...allow, ok_response: { ...ok, headers: [valued('a\r\nb'), ...ok.headers.slice(1)] } },
+    ],
+    [
+      'a header that is appended',
+      /I2/,
+      { ...allow, ok_response: { ...ok, headers: [appended(), ...ok.headers.slice(1)] } },
+    ],
     ['a header that is set and removed', /I2/, { ...allow, ok_response: { ...ok, headers_to_remove: ['x-auth-acc'] } }],
     ['an identity header on a refusal', /I2/, { ...deny, denied_response: { ...denied, headers: [first] } }],
-    ['a body that says more', /I4/, { ...deny, denied_response: { ...denied, body: denied.body.replace('{', '{"hint":1,') } }],
+    [
+      'a body that says more',
+      /I4/,
+      { ...deny, denied_response: { ...denied, body: denied.body.replace('{', '{"hint":1,') } },
+    ],
     ['another challenge', /I4/, { ...deny, denied_response: { ...denied, headers: denied.headers.slice(0, 2) } }],
   ];
   for (const [name, says, response] of broken) {
