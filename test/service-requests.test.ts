@@ -1,6 +1,6 @@
 // Requests as Envoy may send them, and as it never would, through a real gRPC client: what is asked, from where, with which token where.
 import { expect } from 'chai';
-import type { CheckRequestMessage, CheckResponseMessage } from '../src/envoy/protocol.ts';
+import type { CheckRequestMessage, CheckResponseMessage, HttpRequestMessage } from '../src/envoy/protocol.ts';
 import { type CheckRequestParts, checkRequest, rawHeader } from './support/check-request.ts';
 import { type ServiceLab, startServiceLab } from './support/service.ts';
 import { signingKey } from './support/signing-key.ts';
@@ -21,6 +21,9 @@ const badToken = '401 token_invalid';
 const mismatch = '403 account_mismatch';
 const roleForbidden = '403 role_forbidden';
 const unknown = '404 route_unknown';
+
+/** Fields that Envoy sends and that we have no use for. */
+const unread = (fields: object): Partial<HttpRequestMessage> => fields;
 
 describe('service, asked with a good token', () => {
   let lab: ServiceLab;
@@ -142,7 +145,7 @@ describe('service, asked with a good token', () => {
     ['R-003 PRI', { method: 'PRI' }, roleForbidden],
     ['R-005 OPTIONS for another account', { method: 'OPTIONS', path: other }, mismatch],
     ['R-005 OPTIONS for the account', { method: 'OPTIONS' }, allowed],
-    ['R-006 GET with a body', { headers: { 'content-length': '9' }, http: { size: '9' } }, allowed],
+    ['R-006 GET with a body', { headers: { 'content-length': '9' }, http: unread({ size: '9' }) }, allowed],
     ['R-006 POST without a body', { method: 'POST', headers: { 'content-length': '0' } }, allowed],
     [
       'R-008 a websocket upgrade for another account',
@@ -154,10 +157,10 @@ describe('service, asked with a good token', () => {
     ['R-010 expect: 100-continue for another account', { path: other, headers: { expect: '100-continue' } }, mismatch],
     ['R-013 :path among the headers, the same', { headers: { ':path': mine } }, allowed],
     ['R-013 :path among the headers, another', { headers: { ':path': other } }, invalid],
-    ['R-014 a body', { http: { body: '{"account":"acct2"}' } }, allowed],
-    ['R-014 a raw body', { http: { raw_body: Buffer.from('{"account":"acct2"}') } }, allowed],
-    ['R-015 a size of -1', { http: { size: '-1' } }, allowed],
-    ['R-015 the largest size', { http: { size: '9223372036854775807' } }, allowed],
+    ['R-014 a body', { http: unread({ body: '{"account":"acct2"}' }) }, allowed],
+    ['R-014 a raw body', { http: unread({ raw_body: Buffer.from('{"account":"acct2"}') }) }, allowed],
+    ['R-015 a size of -1', { http: unread({ size: '-1' }) }, allowed],
+    ['R-015 the largest size', { http: unread({ size: '9223372036854775807' }) }, allowed],
     ['R-018 HTTP/1.0', { http: { protocol: 'HTTP/1.0' } }, allowed],
     ['R-018 HTTP/3', { http: { protocol: 'HTTP/3' } }, allowed],
     ['R-018 a protocol that nobody knows', { http: { protocol: 'x' } }, allowed],

@@ -85,7 +85,13 @@ describe('service', () => {
     const { path, requestSerialize } = authorizationService.Check;
     const bytes = requestSerialize(checkRequest({ headers: { 'x-big': 'a'.repeat(5_000_000) } }));
     const code = await new Promise(resolve => {
-      channel.makeUnaryRequest(path, (each: Buffer) => each, Buffer.from, bytes, error => resolve(error?.code));
+      channel.makeUnaryRequest(
+        path,
+        (each: Buffer) => each,
+        Buffer.from,
+        bytes,
+        error => resolve(error?.code),
+      );
     });
     channel.close();
     expect(code).to.equal(status.RESOURCE_EXHAUSTED);
@@ -93,7 +99,8 @@ describe('service', () => {
   for (const [name, bytes] of Object.entries({
     'bytes that are no HTTP/2': 'GET / HTTP/1.1\r\n\r\n',
     'a preface and no settings': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff',
-    'headers of a stream that the server would open': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\0\x01\x04\0\0\0\x02',
+    'headers of a stream that the server would open':
+      'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\0\x01\x04\0\0\0\x02',
   })) {
     it(`G-012 closes a connection with ${name}, and the others go on`, async () => {
       const socket = connectSocket(lab.service.ports.listen, '127.0.0.1');

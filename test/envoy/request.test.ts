@@ -186,7 +186,9 @@ describe('CheckRequest', () => {
     for (let depth = 0; depth < 500; depth += 1) nested = Buffer.concat([fieldHead(1, nested.length), nested]);
     expect(readRequestFacts(Buffer.concat([fieldHead(99, nested.length), nested])).method).to.equal('');
     const startGroup = 0x0b;
-    expect(() => readRequestFacts(Buffer.alloc(30_000, startGroup))).to.throw(Error).that.is.not.a('TypeError');
+    expect(() => readRequestFacts(Buffer.alloc(30_000, startGroup)))
+      .to.throw(Error)
+      .that.is.not.a('TypeError');
   });
 
   it('throws for a message that is cut anywhere inside a field', () => {

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { sections, securityCases } from './case-list.ts';
+import { idsIn, sections, securityCases } from './case-list.ts';
 import { type CaseTest, caseTests } from './case-tests.ts';
 import { readCasesPage, renderCasesPage } from './cases-page.ts';
 import { leftOut } from './left-out.ts';
@@ -39,7 +40,11 @@ describe('security cases', function () {
     const text = readFileSync(new URL('../../docs/threat-model.md', import.meta.url), 'utf8');
     expect(idsIn(text).filter(id => !listed.includes(id))).to.deep.equal([]);
     const [, abuse = ''] = text.split('## Abuse cases');
-    const rows = abuse.split('## What is left')[0]?.match(/^\| .*\|$/gm)?.slice(1) ?? [];
+    const rows =
+      abuse
+        .split('## What is left')[0]
+        ?.match(/^\| .*\|$/gm)
+        ?.slice(1) ?? [];
     expect(rows).to.have.length.above(20);
     expect(rows.filter(row => idsIn(row).length === 0)).to.deep.equal([]);
   });

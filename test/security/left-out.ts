@@ -10,7 +10,10 @@ export const leftOut: ReadonlyMap<string, string> = new Map([
     'G-026',
     'Cannot be expressed: a check is a function that returns one promise, and grpc-server.ts alone calls the callback of grpc-js, once it is settled.',
   ],
-  ['F-019', 'Mutation testing changes the code and runs the tests for each change: a command of its own, not one of the tests.'],
+  [
+    'F-019',
+    'Mutation testing changes the code and runs the tests for each change: a command of its own, not one of the tests.',
+  ],
   [
     'L-009',
     `${figures} SECURITY.md says that the time of a refusal tells where it was refused, and that no secret depends on it; I4 compares the bytes.`,

@@ -102,7 +102,9 @@ export async function startServiceLab(
       if (lastAllowed !== undefined && options.changes !== true) {
         expect((await client.check(lastAllowed)).status.code, 'I5: the next good request').to.equal(0);
       }
-      expectNoPartOf(tokenParts, `${JSON.stringify(log)}\n${await (await admin('/metrics')).text()}`);
+      if (tokenParts.size > 0) {
+        expectNoPartOf(tokenParts, `${JSON.stringify(log)}\n${await (await admin('/metrics')).text()}`);
+      }
       client.close();
       await service.stop();
       await issuer.stop();

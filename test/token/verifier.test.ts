@@ -481,7 +481,7 @@ describe('token verifier', () => {
     });
     it('J-034 a JWE in which an unsigned token is encrypted to our public key', async () => {
       const key = await signingKey('r1', 'RS256');
-      const { n, e } = key.publicJwk;
+      const { n = '', e = '' } = key.publicJwk;
       const publicKey = await importJWK({ kty: 'RSA', n, e, alg: 'RSA-OAEP-256' }, 'RSA-OAEP-256');
       const plain = `${base64url('{"alg":"none"}')}.${base64url(await payload())}.`;
       const jwe = await new CompactEncrypt(Buffer.from(plain))
