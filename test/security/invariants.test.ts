@@ -103,7 +103,9 @@ describe('the invariants of every answer', () => {
       .filter(name => {
         const text = readFileSync(`${folder}${name}`, 'utf8');
         const reads =
-          /authorizationService\.Check(?:\.responseDeserialize|,)|responseDeserialize[^;]*\} = authorizationService/.test(text);
+          /authorizationService\.Check(?:\.responseDeserialize|,)|responseDeserialize[^;]*\} = authorizationService/.test(
+            text,
+          );
         return reads && !/from '[^']*support\/invariants\.ts'|from '\.\/invariants\.ts'/.test(text);
       });
     // The loader's own test reads messages that we never send.
