@@ -8,7 +8,7 @@ export const leftOut: ReadonlyMap<string, string> = new Map([
   ],
   [
     'G-026',
-    'Cannot be expressed: a check is a function that returns one promise, and grpc-server.ts alone calls the callback of grpc-js, once it is settled.',
+    'Cannot be expressed: a check returns one value or one promise, and grpc-server.ts alone calls the callback of grpc-js, at one place for each.',
   ],
   [
     'F-019',
