@@ -149,7 +149,8 @@ export function createTokenVerifier(options: {
 
 /** RFC 7515 section 4.1.9: media types compare without case, and `application/` may be left out. A present but empty `typ` fits nothing. */
 export function normalizeTokenType(typ: string): string {
-  const lower = typ.toLowerCase();
+  // The case of ASCII only: toLowerCase() makes a k of the Kelvin sign.
+  const lower = typ.replace(/[A-Z]/g, letter => letter.toLowerCase());
   return lower.includes('/') ? lower : `application/${lower}`;
 }
 

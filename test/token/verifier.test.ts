@@ -161,6 +161,11 @@ describe('token verifier', () => {
       expect(await reasonOf(await token({ header: { typ: undefined } }))).to.equal('verified');
       expect(await reasonOf(await token({ header: { typ: '' } }))).to.equal('token_invalid');
     });
+    it('C-057 a typ in another case of ASCII only: the Kelvin sign is no k', async () => {
+      const { reasonOf } = await lab({ tokenTypes: ['token+jwt'] });
+      expect(await reasonOf(await token({ header: { typ: 'TOKEN+JWT' } }))).to.equal('verified');
+      expect(await reasonOf(await token({ header: { typ: 'to\u212aen+jwt' } }))).to.equal('token_invalid');
+    });
     it('C-041 integers where they are allowed, as their decimal digits', async () => {
       const { verify } = await lab({ allowIntegerClaims: true });
       const { outcome } = await verify(await token({ claims: { uid: 7, app: 0, acc: 9007199254740991, role: 1 } }));
