@@ -1,0 +1,11 @@
+// Who generated tokens are for, and when: names that are as close to each other as names can be.
+
+/** The time around which all tokens are made, seconds since the epoch. */
+export const baseTime = 1_800_000_000;
+
+export const accounts = [
+  ...['acct1', 'acct2', 'acct10', 'ACCT1', 'a.b', 'A-b_c~9', '...', '-', '~', '_', '0', '7', '12345678901', 'accounts'],
+  ...['subscriptions', 'items', 'constructor', '__proto__', 'null', 'x'.repeat(128)],
+] as const;
+
+export const uids = ['u-1', '0', '17', '9007199254740991', "!#$%&'()*+-./:<=>?@[\\]^_`{|}~", 'u'.repeat(128)] as const;

@@ -1,0 +1,30 @@
+// A request before it takes the form of a message, and what a change to it may look at.
+import type { CheckMessage, HttpAttributes } from '../oracle/message.ts';
+import type { Random } from './random.ts';
+import type { Setup } from './setup.ts';
+import type { GeneratedToken } from './token-draft.ts';
+
+/** A request before it takes the form of a message. */
+export interface RequestDraft {
+  method: string;
+  path: string;
+  /** Without the question mark; undefined: there is none. */
+  query: string | undefined;
+  /** One value a line. */
+  readonly lines: [name: string, value: string][];
+  /** A change to the finished message. */
+  readonly finish: ((message: CheckMessage) => CheckMessage)[];
+}
+
+export interface RequestContext {
+  readonly random: Random;
+  readonly setup: Setup;
+  readonly token: GeneratedToken;
+}
+
+/** The message with its HTTP attributes changed. */
+export function withHttp(message: CheckMessage, change: (http: HttpAttributes) => HttpAttributes): CheckMessage {
+  const http = message.attributes?.request?.http ?? undefined;
+  if (http === undefined) return message;
+  return { attributes: { context_extensions: {}, request: { http: change(http) } } };
+}

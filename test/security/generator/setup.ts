@@ -1,0 +1,180 @@
+// Generated configurations, each with issuers, their keys and what state those are in.
+import type { IssuerKeys, KeysState, PublishedKey } from '../oracle/issuer-keys.ts';
+import { type Settings, settingsOf, type WrittenConfiguration, type WrittenIssuer } from '../oracle/settings.ts';
+import { type KeyPair, keyPairs, publishedKey } from './key-pairs.ts';
+import type { Random } from './random.ts';
+
+/** A key that an issuer publishes and an algorithm to sign with it. */
+export interface Signer {
+  readonly kid: string;
+  readonly alg: string;
+  readonly pair: KeyPair;
+}
+
+export interface Setup {
+  readonly written: WrittenConfiguration;
+  readonly settings: Settings;
+  readonly keys: ReadonlyMap<string, IssuerKeys>;
+  /** By issuer: those whose signatures are to be believed, and those whose are not although they are published. */
+  readonly signers: ReadonlyMap<string, { readonly good: readonly Signer[]; readonly bad: readonly Signer[] }>;
+}
+
+/** `index`: the number of the configuration in a run; every state of keys comes up regularly. */
+export function createSetup(random: Random, index: number): Setup {
+  const roles = random.pick(roleTables);
+  const issuers = random.pick(issuerSets).map(issuer => createIssuer(random, issuer));
+  const written: WrittenConfiguration = {
+    issuers,
+    ...(random.chance(0.8) ? { token: createTokenSettings(random) } : {}),
+    routes: random.pick(routeTables).map(path => ({
+      path,
+      ...(random.chance(0.2) ? { roles: random.some(Object.keys(roles), 1) } : {}),
+    })),
+    ...(random.chance(0.7) ? { account: random.pick(accountPlaces) } : {}),
+    roles,
+    ...(random.chance(0.7) ? { apps: random.pick(appLists) } : {}),
+    ...(random.chance(0.5) ? { identityHeaders: random.pick(['x-auth-', 'idp-', 'x-our-own-']) } : {}),
+    ...(random.chance(0.5) ? { cache: { maxTokens: random.pick([0, 3, 10_000]) } } : {}),
+  };
+  const settings = settingsOf(written);
+  const keys = new Map<string, IssuerKeys>();
+  const signers = new Map<string, { good: Signer[]; bad: Signer[] }>();
+  for (const [i, { issuer, algorithms }] of settings.issuers.entries()) {
+    const state = states[(index + 5 * i) % states.length] ?? 'usable';
+    const { published, ...own } = createKeys(random, algorithms, state);
+    keys.set(issuer, { state, published });
+    signers.set(issuer, own);
+  }
+  return { written, settings, keys, signers };
+}
+
+const states: readonly KeysState[] = [
+  ...(['usable', 'usable', 'usable', 'outage', 'usable', 'usable', 'usable', 'loading'] as const),
+  ...(['usable', 'usable', 'usable', 'outage', 'usable', 'usable', 'usable', 'stale'] as const),
+];
+
+// Names that differ by as little as names can.
+const issuerSets: readonly (readonly string[])[] = [
+  ['https://idp.test'],
+  ['https://idp.test'],
+  ['https://idp.test', 'https://idp.test/'],
+  ['https://idp.test', 'https://IDP.test', 'https://other.test/realms/one'],
+];
+
+const routeTables: readonly (readonly string[])[] = [
+  ['/api/subscriptions/*', '/api/subscriptions/accounts/:account_id/*'],
+  ['/api/subscriptions/*', '/api/subscriptions/accounts/:account_id/*'],
+  ['/api/subscriptions/:account_id/*'],
+  ['/api/subscriptions', '/api/subscriptions/:account_id', '/api/subscriptions/:account_id/items/:item'],
+  ['/api/:region/accounts/:account_id/*', '/api/subscriptions/*'],
+  ['/api/subscriptions/:account_id/shares/:account_id/*', '/api/subscriptions/:owner/*'],
+  ['/v1/@me/a~b/:account_id', '/v1/:x/a~b/:y/*', '/API/Subscriptions/:account_id/*'],
+  ['/api/subscriptions/:account_id/*', '/api/subscriptions/:any/notes/:account_id', '/api/*'],
+];
+
+const roleTables: readonly Readonly<Record<string, readonly string[]>>[] = [
+  { owner: ['*'], admin: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], member: ['GET', 'HEAD'] },
+  { owner: ['*'], member: ['GET', 'HEAD'] },
+  { owner: ['*', 'PROPFIND'], 'auditor:eu': ['GET', 'OPTIONS'], 7: ['GET'] },
+];
+
+const accountPlaces: readonly { readonly headers?: readonly string[]; readonly query?: readonly string[] }[] = [
+  { headers: ['x-account-id'], query: ['account_id'] },
+  { headers: ['x-account-id', 'tenant'], query: ['account', 'Acc.Id'] },
+  { query: ['account_id'] },
+  { headers: ['X-Account-Id'] },
+];
+
+const appLists: readonly (readonly string[])[] = [['*'], ['web'], ['web', 'mobile/2']];
+
+function createIssuer(random: Random, issuer: string): WrittenIssuer {
+  return {
+    issuer,
+    audiences: random.pick([['https://api.test/subscriptions'], ['api'], ['api', 'https://api.test/subscriptions']]),
+    ...(random.chance(0.5)
+      ? {
+          algorithms: random.pick([
+            ['ES256'],
+            ['RS256', 'ES256'],
+            ['EdDSA', 'ES384', 'ES512'],
+            ['RS256', 'PS256', 'Ed25519'],
+          ]),
+        }
+      : {}),
+    ...(random.chance(0.4)
+      ? { tokenTypes: random.pick([['at+jwt'], ['JWT', ''], ['application/token+jwt', 'text/jwt'], ['']]) }
+      : {}),
+    ...(random.chance(0.3)
+      ? {
+          claims: random.pick([
+            { acc: 'account' },
+            { uid: 'sub', acc: 'https://idp.test/acc' },
+            { role: '__proto__', app: 'azp' },
+          ]),
+        }
+      : {}),
+    ...(random.chance(0.3) ? { allowIntegerClaims: true } : {}),
+  };
+}
+
+function createTokenSettings(random: Random): NonNullable<WrittenConfiguration['token']> {
+  return {
+    clockToleranceSeconds: random.pick([0, 30, 300]),
+    maxLifetimeSeconds: random.pick([120, 3600, 86_400]),
+    ...(random.chance(0.6) ? { maxBytes: random.pick([1024, 2048, 8192]) } : {}),
+    forward: random.chance(0.3),
+  };
+}
+
+// The same kids at every issuer, over different keys: an issuer never verifies with the key of another.
+const kids = ['k1', 'k2', 'K1', '2026-11', '__proto__', 'a b'] as const;
+
+interface CreatedKeys {
+  readonly published: readonly PublishedKey[];
+  readonly good: Signer[];
+  readonly bad: Signer[];
+}
+
+function createKeys(random: Random, algorithms: readonly string[], state: KeysState): CreatedKeys {
+  const published: PublishedKey[] = [];
+  const good: Signer[] = [];
+  const bad: Signer[] = [];
+  const fitting = keyPairs().published.filter(pair => pair.algorithms.some(alg => algorithms.includes(alg)));
+  const free = [...kids];
+  const nextKid = (): string => free.splice(random.below(free.length), 1)[0] ?? 'k9';
+
+  const strong = fitting.filter(({ isStrong }) => isStrong);
+  for (let count = 1 + random.below(3); count > 0; count -= 1) {
+    const pair = random.pick(strong);
+    const kid = nextKid();
+    const alg = random.pick(pair.algorithms.filter(each => algorithms.includes(each)));
+    published.push(
+      publishedKey(pair, {
+        kid,
+        ...(random.chance(0.7) ? { alg } : {}),
+        ...(random.chance(0.7) ? { use: 'sig' } : {}),
+      }),
+    );
+    good.push({ kid, alg, pair });
+  }
+  // Keys for encryption, keys that are too weak, two keys under one kid. While the issuer is away nothing but the kid tells
+  // an unknown key from one that was published for something else, hence none of those then.
+  const extra = state === 'outage' ? [] : random.some(['enc', 'weak', 'twice', 'other alg'] as const);
+  for (const kind of extra) {
+    const kid = nextKid();
+    const pair =
+      kind === 'weak' ? random.pick(keyPairs().published.filter(({ isStrong }) => !isStrong)) : random.pick(strong);
+    const alg = pair.algorithms.find(each => algorithms.includes(each)) ?? pair.algorithms[0];
+    bad.push({ kid, alg, pair });
+    if (kind === 'enc') published.push(publishedKey(pair, { kid, use: 'enc' }));
+    if (kind === 'weak') published.push(publishedKey(pair, { kid }));
+    if (kind === 'twice') {
+      const other =
+        keyPairs().published.find(each => each !== pair && each.isStrong && each.algorithms.includes(alg)) ?? pair;
+      if (other === pair) published.push(publishedKey(pair, { kid, use: 'enc' }));
+      else published.push(publishedKey(pair, { kid }), publishedKey(other, { kid }));
+    }
+    if (kind === 'other alg') published.push(publishedKey(pair, { kid, alg: 'HS256' }));
+  }
+  return { published, good, bad };
+}

@@ -1,0 +1,79 @@
+// Generated tokens: a good one for an issuer of the setup, and then none, one or a few changes, most of them small.
+import { accounts, baseTime, uids } from './identities.ts';
+import type { Random } from './random.ts';
+import type { Setup, Signer } from './setup.ts';
+import { changeToken } from './token-changes.ts';
+import {
+  createDraft,
+  type GeneratedToken,
+  type Member,
+  type TokenContext,
+  type TokenDraft,
+  tokenText,
+} from './token-draft.ts';
+
+export function generateToken(random: Random, setup: Setup): GeneratedToken {
+  const { settings } = setup;
+  const issuer = random.pick(settings.issuers);
+  const signer = pickSigner(random, setup, issuer.issuer);
+  const acc = random.pick(accounts);
+  const role = random.chance(0.94)
+    ? random.pick(Object.keys(settings.roles))
+    : random.pick(['viewer', '*', 'constructor', 'OWNER']);
+  const app =
+    random.chance(0.94) && !settings.apps.includes('*')
+      ? random.pick(settings.apps)
+      : random.pick(['web', 'mobile/2', '*', 'Web']);
+  const asClaim = (text: string): unknown =>
+    issuer.allowIntegerClaims && String(Number(text)) === text && random.chance(0.7) ? Number(text) : text;
+
+  const life = Math.min(settings.maxLifetimeSeconds, random.pick([90, 600, 3600, 86_400]));
+  const iat = baseTime - Math.floor(life / 2);
+  const exp = iat + life;
+  const payload: Member[] = [];
+  const claim = (name: string, value: unknown): unknown => payload.push([JSON.stringify(name), JSON.stringify(value)]);
+  claim('iss', issuer.issuer);
+  claim('aud', random.chance(0.5) ? random.pick(issuer.audiences) : ['other', ...issuer.audiences]);
+  const hasIat = random.chance(0.85);
+  if (hasIat) claim('iat', iat);
+  claim('exp', exp);
+  claim(issuer.claims.uid, asClaim(random.pick(uids)));
+  claim(issuer.claims.app, app);
+  claim(issuer.claims.acc, asClaim(acc));
+  claim(issuer.claims.role, asClaim(role));
+  const header: Member[] = [
+    ['"alg"', JSON.stringify(signer.alg)],
+    ['"kid"', JSON.stringify(signer.kid)],
+  ];
+  const type = random.pick(issuer.tokenTypes);
+  if (type !== '') header.splice(1, 0, ['"typ"', JSON.stringify(random.pick(spellings(type)))]);
+
+  const tolerance = settings.clockToleranceSeconds;
+  const edges = [exp + tolerance, hasIat ? iat - tolerance : exp - settings.maxLifetimeSeconds];
+  const draft: TokenDraft = createDraft(header, payload, signer);
+  const count = random.weighted([
+    [40, 0],
+    [48, 1],
+    [9, 2],
+    [3, 4],
+  ]);
+  const context: TokenContext = { random, setup, signer, issuer, acc, edges };
+  const changes = Array.from({ length: count }, () => changeToken(draft, context));
+  return { text: tokenText(draft), changes, edges, acc, role };
+}
+
+// Signatures with RSA and with the larger curves are slow to make and to verify, so there are fewer of them.
+function pickSigner(random: Random, setup: Setup, issuer: string): Signer {
+  const own = setup.signers.get(issuer);
+  if (own === undefined) throw new Error('an issuer without signers');
+  if (random.chance(0.04) && own.bad.length > 0) return random.pick(own.bad);
+  const fast = own.good.filter(({ alg }) => alg === 'ES256' || alg.startsWith('Ed'));
+  return random.pick(fast.length > 0 && random.chance(0.8) ? fast : own.good);
+}
+
+// RFC 7515 section 4.1.9: no case, and `application/` before what has no slash.
+function spellings(type: string): readonly string[] {
+  const short = type.replace(/^application\/(?=[^/]*$)/, '');
+  const all = short.includes('/') ? [short] : [short, `application/${short}`];
+  return [type, ...all, ...all.map(each => each.toUpperCase()), ...all.map(each => each.toLowerCase())];
+}

@@ -1,0 +1,215 @@
+// Sends generated requests through the product and asks the oracle about each: how often which answer, and every difference.
+
+import { baseTime } from './generator/identities.ts';
+import { createRandom, type Random } from './generator/random.ts';
+import { generateRequest } from './generator/requests.ts';
+import { createSetup, type Setup } from './generator/setup.ts';
+import type { GeneratedToken } from './generator/token-draft.ts';
+import { generateToken } from './generator/tokens.ts';
+import { type Answer, differences, lets, reasonIn } from './oracle/answer.ts';
+import { type Decision, decide } from './oracle/decision.ts';
+import type { CheckMessage } from './oracle/message.ts';
+import { type Product, startProduct } from './product.ts';
+import { readAnswer, requestBytes } from './wire.ts';
+
+export interface Difference {
+  /** Generates the same request again: `--seed`, `--configuration`, `--request`. */
+  readonly seed: number;
+  readonly configuration: number;
+  readonly request: number;
+  readonly changes: readonly string[];
+  readonly problems: readonly string[];
+}
+
+export interface Comparison {
+  readonly requests: number;
+  readonly configurations: number;
+  /** By the reason that the oracle expects. */
+  readonly counts: ReadonlyMap<string, number>;
+  /** Requests that were allowed although something in them or in their token was changed. */
+  readonly allowedThoughChanged: number;
+  /** Requests with at most one change to the request and one to the token. */
+  readonly nearlyGood: number;
+  /** Requests where the contract leaves more than one answer open. */
+  readonly open: number;
+  /** By the name of a change: how often it was made. */
+  readonly changes: ReadonlyMap<string, number>;
+  readonly differences: readonly Difference[];
+}
+
+export interface ComparisonOptions {
+  readonly requests: number;
+  readonly seed: number;
+  /** Only this configuration. */
+  readonly configuration?: number;
+  /** Ends after so many differences. */
+  readonly maxDifferences?: number;
+  readonly onProgress?: (requests: number) => void;
+}
+
+const requestsOfConfiguration = 2560;
+const batchSize = 64;
+
+export async function compare(options: ComparisonOptions): Promise<Comparison> {
+  const { requests, seed, configuration: only, maxDifferences = 20, onProgress } = options;
+  const tally = {
+    counts: new Map<string, number>(),
+    changes: new Map<string, number>(),
+    allowedThoughChanged: 0,
+    nearlyGood: 0,
+    open: 0,
+  };
+  const found: Difference[] = [];
+  // Per reason, of the whole run: two answers of one reason differ in their request_id only.
+  const words = new Map<string, string>();
+  let done = 0;
+  let configurations = 0;
+  for (let i = only ?? 0; done < requests && found.length < maxDifferences; i += 1) {
+    const count = Math.min(requestsOfConfiguration, requests - done);
+    for (const difference of await compareConfiguration({ seed, configuration: i, count, tally, words }))
+      found.push(difference);
+    done += count;
+    configurations += 1;
+    onProgress?.(done);
+    if (only !== undefined) break;
+  }
+  return { ...tally, requests: done, configurations, differences: found };
+}
+
+interface Tally {
+  readonly counts: Map<string, number>;
+  readonly changes: Map<string, number>;
+  allowedThoughChanged: number;
+  nearlyGood: number;
+  open: number;
+}
+
+interface ConfigurationRun {
+  readonly seed: number;
+  readonly configuration: number;
+  readonly count: number;
+  readonly tally: Tally;
+  readonly words: Map<string, string>;
+}
+
+async function compareConfiguration({
+  seed,
+  configuration,
+  count,
+  tally,
+  words,
+}: ConfigurationRun): Promise<Difference[]> {
+  const setup = createSetup(createRandom(seed, configuration), configuration);
+  const product = await startProduct(setup.written, setup.keys);
+  const found: Difference[] = [];
+  try {
+    const tokens: GeneratedToken[] = [];
+    for (let first = 0; first < count; first += batchSize) {
+      const batch = Array.from({ length: Math.min(batchSize, count - first) }, (_, i): Question => {
+        const random = createRandom(seed, configuration, first + i);
+        const token = pickToken(random, setup, tokens);
+        const { message, changes } = generateRequest(random, setup, token);
+        return { request: first + i, token, message, requestChanges: changes, now: pickTime(random, token) };
+      });
+      for (const asked of await ask(product, batch)) {
+        const { request, token, message, requestChanges, now } = asked;
+        const decision = decide(message, setup.settings, setup.keys, now);
+        const changes = [...token.changes, ...requestChanges];
+        for (const name of changes) increase(tally.changes, name);
+        increase(tally.counts, decision.reason);
+        if (decision.reason === 'allowed' && changes.length > 0) tally.allowedThoughChanged += 1;
+        if (token.changes.length <= 1 && requestChanges.length <= 1) tally.nearlyGood += 1;
+        if (decision.alsoFine.length > 0) tally.open += 1;
+        const problems = problemsOf(asked, decision, setup, words);
+        if (problems.length > 0) found.push({ seed, configuration, request, changes, problems });
+      }
+      if (product.faults.length > 0)
+        throw new Error('the product took something for a fault of its own', { cause: product.faults[0] });
+    }
+  } finally {
+    await product.stop();
+  }
+  return found;
+}
+
+interface Question {
+  /** Its number in the configuration. */
+  readonly request: number;
+  readonly token: GeneratedToken;
+  readonly message: CheckMessage;
+  readonly requestChanges: readonly string[];
+  readonly now: number;
+}
+
+interface Asked extends Question {
+  readonly answer: Buffer;
+  /** What was recorded for the log meanwhile, of this request and perhaps of others. */
+  readonly records: string;
+}
+
+// At once what is asked at one time, so that verifications overlap as they do in a server; what is asked at another, one by one.
+async function ask(product: Product, batch: readonly Question[]): Promise<Asked[]> {
+  const decided = (question: Question): Promise<Buffer> => product.decide(requestBytes(question.message), question.now);
+  const usual = batch.filter(({ now }) => now === baseTime);
+  const answers = await Promise.all(usual.map(decided));
+  const records = product.takeRecords();
+  const asked = usual.map((question, i): Asked => ({ ...question, answer: answers[i] ?? Buffer.alloc(0), records }));
+  for (const question of batch.filter(({ now }) => now !== baseTime)) {
+    const answer = await decided(question);
+    asked.push({ ...question, answer, records: product.takeRecords() });
+  }
+  return asked;
+}
+
+function problemsOf(
+  { answer: bytes, records, token }: Asked,
+  decision: Decision,
+  setup: Setup,
+  words: Map<string, string>,
+): string[] {
+  const answer = readAnswer(bytes);
+  const problems = differences(answer, decision, setup.settings);
+  if (lets(answer) && decision.reason !== 'allowed') problems.unshift('ALLOWS what the oracle refuses');
+  if (!isSameButForId(answer, words)) problems.push('other words than the answer of this reason before');
+  const secrets = token.text
+    .split('.')
+    .slice(1)
+    .filter(segment => segment.length >= 16);
+  if (secrets.some(secret => bytes.includes(secret))) problems.push('a part of the token in the answer');
+  if (secrets.some(secret => records.includes(secret))) problems.push('a part of the token in the record for the log');
+  return problems;
+}
+
+// Most requests carry a token that came before, as clients send them: the cache of verified tokens is asked as well.
+function pickToken(random: Random, setup: Setup, tokens: GeneratedToken[]): GeneratedToken {
+  if (tokens.length > 20 && random.chance(0.87)) {
+    const recent = tokens.slice(-200);
+    const token = random.pick(recent);
+    return token.changes.length > 0 && random.chance(0.5) ? random.pick(recent) : token;
+  }
+  const token = generateToken(random, setup);
+  tokens.push(token);
+  return token;
+}
+
+function pickTime(random: Random, token: GeneratedToken): number {
+  return random.weighted([
+    [86, baseTime],
+    [12, random.pick(token.edges) + random.pick([-1, -0.25, 0, 0.25, 1])],
+    [2, baseTime + random.pick([-86_400, 86_400, -3600, 3600])],
+  ]);
+}
+
+function isSameButForId(answer: Answer, words: Map<string, string>): boolean {
+  const reason = reasonIn(answer) ?? '';
+  const { denied_response: denied } = answer;
+  if (denied === null) return true;
+  const text = JSON.stringify([denied.headers, denied.body.replace(/"request_id":"[^"]*"/, '')]);
+  const before = words.get(reason);
+  words.set(reason, text);
+  return before === undefined || before === text;
+}
+
+function increase(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
+}

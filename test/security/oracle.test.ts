@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { type Comparison, compare } from './oracle-comparison.ts';
+
+// Always the same requests, so that a red run is red again; `npm run oracle` draws others.
+const seed = Number(process.env.ORACLE_SEED ?? 1);
+const requests = 100_000;
+
+/** The least share of each answer, in percent: all of them are asked for, and none so seldom that it proves nothing. */
+const leastShares: Readonly<Record<string, number>> = {
+  allowed: 20,
+  request_invalid: 8,
+  token_missing: 2,
+  token_invalid: 15,
+  token_expired: 1,
+  role_forbidden: 2,
+  app_forbidden: 0.4,
+  account_mismatch: 3,
+  route_unknown: 1,
+  keys_unavailable: 1,
+};
+
+describe(`the oracle, ${requests} requests of seed ${seed}`, function () {
+  this.timeout(170_000);
+  let comparison: Comparison;
+
+  before(async () => {
+    comparison = await compare({ requests, seed });
+  });
+
+  it('gives the same answer as the product, to the last header', () => {
+    expect(comparison.differences).to.deep.equal([]);
+    expect(comparison.requests).to.equal(requests);
+  });
+
+  for (const [reason, least] of Object.entries(leastShares)) {
+    it(`says ${reason} to at least ${least} % of them`, () => {
+      expect(((comparison.counts.get(reason) ?? 0) / requests) * 100).to.be.at.least(least);
+    });
+  }
+
+  it('is asked for nothing but these answers', () => {
+    expect([...comparison.counts.keys()]).to.have.members(Object.keys(leastShares));
+  });
+
+  it('mostly judges what is one change away from good', () => {
+    expect(comparison.nearlyGood / requests).to.be.above(0.7);
+  });
+
+  it('allows thousands in which something odd is no fault', () => {
+    expect(comparison.allowedThoughChanged).to.be.above(5000);
+  });
+
+  it('sees each kind of change often', () => {
+    const rare = [...comparison.changes].filter(([, count]) => count < 50).map(([name]) => name);
+    expect(rare).to.deep.equal([]);
+  });
+
+  it('leaves few answers open', () => {
+    expect(comparison.open / requests).to.be.below(0.03);
+  });
+});
+
+describe('the oracle itself', () => {
+  it('shares no code with the product and uses no library', () => {
+    const foreign = reachedFrom('decision.ts', 'answer.ts').filter(
+      specifier => !/^(?:node:|\.\/[a-z-]+\.ts$)/.test(specifier),
+    );
+    expect(foreign).to.deep.equal([]);
+  });
+});
+
+const directory = fileURLToPath(new URL('./oracle/', import.meta.url));
+
+/** Every specifier that the files of the oracle import, and those that they import, and so on. */
+function reachedFrom(...entries: readonly string[]): string[] {
+  const files = [...entries];
+  const specifiers: string[] = [];
+  for (const file of files) {
+    const text = readFileSync(join(directory, file), 'utf8');
+    const found = Array.from(text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g), match => match[1] ?? '');
+    specifiers.push(...found);
+    const own = found.filter(specifier => specifier.startsWith('./')).map(specifier => specifier.slice(2));
+    files.push(...own.filter(name => !files.includes(name)));
+  }
+  return specifiers;
+}

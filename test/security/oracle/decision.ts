@@ -1,0 +1,90 @@
+// The second opinion: what product.md says that the answer to a request is. Written from its text alone, shares no code with src/.
+import type { IssuerKeys } from './issuer-keys.ts';
+import type { CheckMessage } from './message.ts';
+import { type RequestFinding, readRequest, routesOf } from './request.ts';
+import type { Settings } from './settings.ts';
+import { type Identity, judgeToken } from './token.ts';
+
+export type Reason =
+  | 'allowed'
+  | 'request_invalid'
+  | 'token_missing'
+  | 'token_invalid'
+  | 'token_expired'
+  | 'role_forbidden'
+  | 'app_forbidden'
+  | 'account_mismatch'
+  | 'route_unknown'
+  | 'keys_unavailable';
+
+export type Refused = Exclude<Reason, 'allowed'>;
+
+export interface Decision {
+  readonly reason: Reason;
+  /** Refusals that the contract leaves as open as the one above. Never an allow. */
+  readonly alsoFine: readonly Refused[];
+  /** Of the verified token, also where the request is refused after it. */
+  readonly identity: Identity | undefined;
+  /** The headers of the request, lower-case name → values. */
+  readonly headers: ReadonlyMap<string, readonly string[]>;
+}
+
+/** The methods that `*` stands for. */
+const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+
+/** `keys`: by issuer; `now`: seconds since the epoch. */
+export function decide(
+  message: CheckMessage,
+  settings: Settings,
+  keys: ReadonlyMap<string, IssuerKeys>,
+  now: number,
+): Decision {
+  const request = readRequest(message, settings);
+  const { headers } = request;
+  if ('kind' in request) return { reason: 'request_invalid', alsoFine: [], identity: undefined, headers };
+  const open: Refused[] = request.mayBeInvalid ? ['request_invalid'] : [];
+  const { reason, alsoFine = [], identity } = judge(request, settings, keys, now);
+  return { reason, alsoFine: [...open, ...alsoFine], identity, headers };
+}
+
+interface Verdict {
+  readonly reason: Reason;
+  readonly alsoFine?: readonly Refused[];
+  readonly identity?: Identity;
+}
+
+// The order of checks: grammar of the request, route, presence of a token, the token, then app, role, account.
+function judge(
+  request: RequestFinding,
+  settings: Settings,
+  keys: ReadonlyMap<string, IssuerKeys>,
+  now: number,
+): Verdict {
+  const routes = routesOf(request.segments, settings);
+  if (routes.length === 0) return { reason: 'route_unknown' };
+
+  // The scheme's case does not matter; exactly one space; another scheme, or no token after `Bearer`: token_missing.
+  const { authorization } = request;
+  if (!/^bearer(?![!#$%&'*+.^_`|~0-9a-z-])/i.test(authorization)) return { reason: 'token_missing' };
+  const afterScheme = authorization.slice('bearer'.length);
+  if (afterScheme === '') return { reason: 'token_missing' };
+  // Something else than a space after the word: not our scheme, or a bad token of our scheme (security-cases.md H-006).
+  if (!afterScheme.startsWith(' ')) return { reason: 'token_missing', alsoFine: ['token_invalid'] };
+  const found = judgeToken(afterScheme.slice(1), settings, keys, now);
+  if (found.kind === 'refused') return found;
+
+  const { identity } = found;
+  if (!settings.apps.includes('*') && !settings.apps.includes(identity.app))
+    return { reason: 'app_forbidden', identity };
+  if (!mayUse(identity.role, request.method, settings)) return { reason: 'role_forbidden', identity };
+  if (!routes.every(({ roles }) => roles === undefined || roles.includes(identity.role)))
+    return { reason: 'role_forbidden', identity };
+  const accounts = [...request.accounts, ...routes.flatMap(route => route.accounts)];
+  if (accounts.some(account => account !== identity.acc)) return { reason: 'account_mismatch', identity };
+  return { reason: 'allowed', identity };
+}
+
+function mayUse(role: string, method: string, settings: Settings): boolean {
+  const methods = Object.entries(settings.roles).find(([name]) => name === role)?.[1] ?? [];
+  return methods.includes(method) || (methods.includes('*') && usualMethods.includes(method));
+}

@@ -1,0 +1,26 @@
+// A CheckRequest as the wire carries it, in the field names of Envoy's proto; the oracle reads it, the generator writes it.
+
+export interface HeaderEntry {
+  readonly key: string;
+  readonly value: string;
+  readonly raw_value: Buffer;
+}
+
+export interface HttpAttributes {
+  readonly method: string;
+  readonly path: string;
+  readonly host: string;
+  readonly scheme: string;
+  readonly protocol: string;
+  readonly query: string;
+  readonly fragment: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly header_map: { readonly headers: readonly HeaderEntry[] } | null;
+}
+
+export interface CheckMessage {
+  readonly attributes: {
+    readonly request: { readonly http: HttpAttributes | null } | null;
+    readonly context_extensions: Readonly<Record<string, string>>;
+  } | null;
+}

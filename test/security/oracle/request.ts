@@ -1,0 +1,221 @@
+// What a request says before any token is looked at, by product.md section 4, "Grammar of a request".
+import type { CheckMessage, HttpAttributes } from './message.ts';
+import type { Settings } from './settings.ts';
+
+export interface RequestFinding {
+  readonly method: string;
+  readonly segments: readonly string[];
+  /** The accounts that headers and query name. */
+  readonly accounts: readonly string[];
+  /** The one Authorization value, without the white space around it; empty where there is none. */
+  readonly authorization: string;
+  /** Lower-case name → values, in order. */
+  readonly headers: ReadonlyMap<string, readonly string[]>;
+  /** Where the text of the contract leaves open whether this is still inside the grammar, and the product may refuse it too. */
+  readonly mayBeInvalid: boolean;
+}
+
+export type Outside = { readonly kind: 'outside'; readonly headers: ReadonlyMap<string, readonly string[]> };
+
+export function readRequest(message: CheckMessage, settings: Settings): RequestFinding | Outside {
+  const http = message.attributes?.request?.http;
+  if (http === undefined || http === null) return { kind: 'outside', headers: new Map() };
+  const lists = headerLists(http);
+  const headers = new Map([...lists.joined, ...lists.separate]);
+  const outside: Outside = { kind: 'outside', headers };
+  if (contradicts(http, lists)) return outside;
+
+  // Upper-case letters. How many is not said: a method longer than any may be taken as outside (security-cases.md R-002).
+  if (!/^[A-Z]+$/.test(http.method)) return outside;
+
+  const segments = segmentsOf(http.path);
+  if (segments === undefined) return outside;
+  const otherCase = settings.routes.some(
+    ({ path }) => fits(path, segments, sameButForCase) && !fits(path, segments, sameText),
+  );
+  if (otherCase) return outside;
+
+  const authorizations = (headers.get('authorization') ?? []).map(withoutSpaceAround).filter(value => value !== '');
+  if (authorizations.length > 1 || authorizations.some(value => value.includes(','))) return outside;
+
+  const inHeaders = accountsInHeaders(headers, settings.accountHeaders);
+  const query = http.path.includes('?') ? http.path.slice(http.path.indexOf('?') + 1) : '';
+  const inQuery = accountsInQuery(query, settings.accountQuery);
+  if (inHeaders === undefined || inQuery === undefined) return outside;
+  return {
+    method: http.method,
+    segments,
+    accounts: [...inHeaders, ...inQuery.accounts],
+    authorization: authorizations[0] ?? '',
+    headers,
+    mayBeInvalid: http.method.length > 32 || inQuery.mayBeInvalid,
+  };
+}
+
+interface HeaderLists {
+  readonly joined: ReadonlyMap<string, readonly string[]>;
+  readonly separate: ReadonlyMap<string, readonly string[]>;
+}
+
+// envoy-contract.md section 3.7: a map in which Envoy has joined the lines of a name, or a list with an entry a line.
+function headerLists(http: HttpAttributes): HeaderLists {
+  const entries = http.header_map?.headers ?? [];
+  return {
+    joined: grouped(Object.entries(http.headers)),
+    separate: grouped(
+      entries.map(({ key, value, raw_value }) => [key, raw_value.length > 0 ? raw_value.toString('latin1') : value]),
+    ),
+  };
+}
+
+function grouped(lines: readonly (readonly [string, string])[]): ReadonlyMap<string, readonly string[]> {
+  const groups = new Map<string, string[]>();
+  for (const [name, value] of lines) {
+    const lower = name.toLowerCase();
+    groups.set(lower, [...(groups.get(lower) ?? []), value]);
+  }
+  return groups;
+}
+
+// "A `:path` that contradicts", and every other place in which one message says two things about one request (security-cases.md
+// H-017, H-018, P-058, R-011): ambiguous input.
+function contradicts(http: HttpAttributes, { joined, separate }: HeaderLists): boolean {
+  for (const { value, raw_value } of http.header_map?.headers ?? []) {
+    if (value !== '' && raw_value.length > 0 && value !== raw_value.toString('utf8')) return true;
+  }
+  for (const [name, values] of separate) {
+    if (joined.has(name) && joined.get(name)?.join(',') !== values.join(',')) return true;
+  }
+  for (const [name, attribute] of [
+    [':path', http.path],
+    [':method', http.method],
+  ] as const) {
+    for (const values of [joined.get(name), separate.get(name)]) {
+      if (values === undefined) continue;
+      const spellings = [attribute, Buffer.from(attribute).toString('latin1')];
+      if (values.length !== 1 || !spellings.includes(values[0] ?? '')) return true;
+    }
+  }
+  const afterMark = http.path.includes('?') ? http.path.slice(http.path.indexOf('?') + 1) : undefined;
+  return (http.query !== '' && http.query !== afterMark) || http.fragment !== '';
+}
+
+/** The segments of the path without the empty one after a last slash, or undefined where the target is outside the grammar. */
+function segmentsOf(target: string): string[] | undefined {
+  if (Buffer.byteLength(target) > 8192 || target.includes('#')) return undefined;
+  const [path = ''] = target.split('?', 1);
+  if (Buffer.byteLength(path) > 2048 || !path.startsWith('/')) return undefined;
+  const segments = path.slice(1).split('/');
+  if (segments.at(-1) === '') segments.pop();
+  const isPlain = segments.every(
+    segment => /^[A-Za-z0-9._~:@-]+$/.test(segment) && segment !== '.' && segment !== '..',
+  );
+  return isPlain ? segments : undefined;
+}
+
+const sameText = (one: string, other: string): boolean => one === other;
+const sameButForCase = (one: string, other: string): boolean => one.toUpperCase() === other.toUpperCase();
+
+function fits(template: string, segments: readonly string[], same: (one: string, other: string) => boolean): boolean {
+  const parts = templateParts(template);
+  const lengthFits = template.endsWith('/*') ? segments.length >= parts.length : segments.length === parts.length;
+  return lengthFits && parts.every((part, i) => part.startsWith(':') || same(part, segments[i] ?? ''));
+}
+
+function templateParts(template: string): string[] {
+  return template.replace(/\/\*$/, '').slice(1).split('/');
+}
+
+export interface Route {
+  readonly accounts: readonly string[];
+  readonly roles: readonly string[] | undefined;
+}
+
+/** Every route that the path matches. */
+export function routesOf(segments: readonly string[], settings: Settings): readonly Route[] {
+  return settings.routes
+    .filter(({ path }) => fits(path, segments, sameText))
+    .map(({ path, roles }) => ({
+      accounts: templateParts(path).flatMap((part, i) => (part === ':account_id' ? [segments[i] ?? ''] : [])),
+      roles,
+    }));
+}
+
+function accountsInHeaders(
+  headers: ReadonlyMap<string, readonly string[]>,
+  configured: readonly string[],
+): readonly string[] | undefined {
+  const accounts: string[] = [];
+  for (const [name, values] of headers) {
+    // An underscore look-alike.
+    if (name.includes('_') && configured.includes(name.replaceAll('_', '-'))) return undefined;
+    if (!configured.includes(name)) continue;
+    const [value = ''] = values;
+    // A second line, an empty value, a list.
+    if (values.length > 1 || value.trim() === '' || value.includes(',')) return undefined;
+    accounts.push(value);
+  }
+  return accounts;
+}
+
+interface QueryFinding {
+  readonly accounts: readonly string[];
+  readonly mayBeInvalid: boolean;
+}
+
+function accountsInQuery(query: string, configured: readonly string[]): QueryFinding | undefined {
+  const accounts: string[] = [];
+  let mayBeInvalid = false;
+  for (const parameter of query.split('&')) {
+    const [name = ''] = parameter.split('=', 1);
+    if (configured.includes(name)) {
+      const value = parameter.slice(name.length + 1);
+      if (value === '' || ['%', '+', ';'].some(char => value.includes(char))) return undefined;
+      accounts.push(value);
+    } else {
+      if (
+        parameter.split(';').some(piece => configured.some(wanted => looksLike(piece.split('=', 1)[0] ?? '', wanted)))
+      )
+        return undefined;
+      mayBeInvalid ||= configured.some(wanted => resembles(parameter, wanted));
+    }
+  }
+  return { accounts, mayBeInvalid };
+}
+
+// Other case, decoded once or twice, `+` or spaces around it, `.` for `_`, anything from `[` on.
+function looksLike(name: string, wanted: string): boolean {
+  const once = decoded(name);
+  const plain = (text: string): string => text.toLowerCase().replaceAll('.', '_');
+  return [name, once, decoded(once)].some(reading => {
+    const around = reading.replace(/^[+ ]+/, '');
+    const cut = around.includes('[') ? around.slice(0, around.indexOf('[')) : around;
+    return plain(cut.replace(/[+ ]+$/, '')) === plain(wanted);
+  });
+}
+
+// "Any common parser" is more than the examples that the contract gives. What has a character in it that parsers disagree
+// about, and our name somewhere under those, the product may refuse. What is made of plain characters is decided by the examples.
+function resembles(parameter: string, wanted: string): boolean {
+  if (/^[A-Za-z0-9_~=-]*$/.test(parameter)) return false;
+  const bare = (text: string): string =>
+    text
+      .normalize('NFKC')
+      .toLowerCase()
+      .replace(/[^a-z0-9]/g, '');
+  // `%uXXXX` is how old servers of Windows write a character.
+  const text = parameter.replace(/%u([0-9a-f]{4})/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return bare(decoded(decoded(text))).includes(bare(wanted));
+}
+
+function decoded(text: string): string {
+  const pieces = text.split(/(%[0-9a-fA-F]{2})/);
+  const bytes = pieces.map((piece, i) => (i % 2 === 1 ? Buffer.from(piece.slice(1), 'hex') : Buffer.from(piece)));
+  return Buffer.concat(bytes).toString('utf8');
+}
+
+export function withoutSpaceAround(value: string): string {
+  return value.replace(/^[ \t]+/, '').replace(/[ \t]+$/, '');
+}

@@ -1,0 +1,149 @@
+// What a bearer token proves, by product.md section 4, "Grammar of a token": an identity, or the reason why none.
+import { findKey, type IssuerKeys, proves } from './issuer-keys.ts';
+import { isObject, type Json, type JsonObject, readJson } from './json.ts';
+import type { IssuerSettings, Settings } from './settings.ts';
+
+export interface Identity {
+  readonly uid: string;
+  readonly app: string;
+  readonly acc: string;
+  readonly role: string;
+  readonly iss: string;
+}
+
+export type TokenFinding =
+  | { readonly kind: 'identity'; readonly identity: Identity }
+  | { readonly kind: 'refused'; readonly reason: TokenReason; readonly alsoFine: readonly TokenReason[] };
+
+export type TokenReason = 'token_invalid' | 'token_expired' | 'keys_unavailable';
+
+const invalid: TokenFinding = { kind: 'refused', reason: 'token_invalid', alsoFine: [] };
+
+/** `keys` has those of each configured issuer; `now` is in seconds. */
+export function judgeToken(
+  token: string,
+  settings: Settings,
+  keys: ReadonlyMap<string, IssuerKeys>,
+  now: number,
+): TokenFinding {
+  // Judged on length alone.
+  if (Buffer.byteLength(token) > settings.maxBytes) return invalid;
+
+  // Its shape: compact JWS, three segments of base64url, each in the one spelling that its bytes have.
+  const segments = token.split('.');
+  const bytes = segments.map(bytesOf);
+  const [headerBytes, payloadBytes, signature] = bytes;
+  if (segments.length !== 3 || headerBytes === undefined || payloadBytes === undefined || signature === undefined) {
+    return invalid;
+  }
+  const header = readJson(headerBytes);
+  const payload = readJson(payloadBytes);
+  if (!isObject(header) || !isObject(payload)) return invalid;
+  if (['crit', 'b64', 'zip', 'jwk', 'jku', 'x5u'].some(member => header.has(member))) return invalid;
+  const alg = header.get('alg');
+  const kid = header.get('kid');
+  if (typeof alg !== 'string' || typeof kid !== 'string' || kid === '') return invalid;
+
+  // The issuer is one of ours; its algorithms, its token types and its keys count, nobody else's.
+  const issuer = settings.issuers.find(each => each.issuer === payload.get('iss'));
+  const issuerKeys = issuer === undefined ? undefined : keys.get(issuer.issuer);
+  if (issuer === undefined || issuerKeys === undefined) return invalid;
+  if (!issuer.algorithms.includes(alg) || !isTypeAccepted(header.get('typ'), issuer.tokenTypes)) return invalid;
+
+  // The signature.
+  const found = findKey(issuerKeys, kid);
+  // product.md bounds no kid, but says of memory that it stays bounded: the product knows that no key has such a name.
+  if (found.kind === 'cannot tell') {
+    return { kind: 'refused', reason: 'keys_unavailable', alsoFine: kid.length > 256 ? ['token_invalid'] : [] };
+  }
+  if (found.kind === 'no such key') return invalid;
+  if (!proves(alg, found, `${segments[0]}.${segments[1]}`, signature)) return invalid;
+
+  // Audience and claims.
+  if (!isForUs(payload.get('aud'), issuer.audiences) || payload.has('cnf')) return invalid;
+  const identity = identityOf(payload, issuer);
+  if (identity === undefined) return invalid;
+
+  // Times, expiry last.
+  const tolerance = settings.clockToleranceSeconds;
+  const [exp, nbf, iat] = [payload.get('exp'), payload.get('nbf'), payload.get('iat')];
+  if (!isTime(exp) || !(nbf === undefined || isTime(nbf)) || !(iat === undefined || isTime(iat))) return invalid;
+  if (nbf !== undefined && nbf > now + tolerance) return invalid;
+  if (iat !== undefined && (iat > now + tolerance || iat > exp)) return invalid;
+  const lifetime = iat === undefined ? exp - now : exp - iat;
+  if (lifetime > settings.maxLifetimeSeconds) return invalid;
+  if (now >= exp + tolerance) return { kind: 'refused', reason: 'token_expired', alsoFine: [] };
+  return { kind: 'identity', identity };
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+const values = new Map([...alphabet].map((char, value) => [char.charCodeAt(0), value]));
+
+// RFC 4648 section 5 without padding: six bits a character, and no bit over at the end that is not zero (section 3.5).
+function bytesOf(segment: string): Buffer | undefined {
+  if (segment === '') return undefined;
+  const bytes = Buffer.alloc(Math.floor((segment.length * 6) / 8));
+  let bits = 0;
+  let held = 0;
+  let at = 0;
+  for (let i = 0; i < segment.length; i += 1) {
+    const value = values.get(segment.charCodeAt(i));
+    if (value === undefined) return undefined;
+    held = (held << 6) | value;
+    bits += 6;
+    if (bits >= 8) {
+      bits -= 8;
+      bytes[at] = held >> bits;
+      at += 1;
+      held &= (1 << bits) - 1;
+    }
+  }
+  return bits === 6 || held !== 0 ? undefined : bytes;
+}
+
+// RFC 7515 section 4.1.9: a media type, so its case does not matter, and `application/` may be left out before a name without
+// a slash. A listed "" means absent, nothing else.
+function isTypeAccepted(typ: Json | undefined, accepted: readonly string[]): boolean {
+  if (typ === undefined) return accepted.includes('');
+  if (typeof typ !== 'string' || typ === '') return false;
+  const full = (type: string): string => asciiLower(type.includes('/') ? type : `application/${type}`);
+  return accepted.some(type => type !== '' && full(type) === full(typ));
+}
+
+function asciiLower(text: string): string {
+  return text.replace(/[A-Z]/g, letter => letter.toLowerCase());
+}
+
+function isForUs(aud: Json | undefined, audiences: readonly string[]): boolean {
+  // RFC 7519 section 4.1.3: one text, or an array of texts.
+  if (typeof aud === 'string') return audiences.includes(aud);
+  if (!Array.isArray(aud)) return false;
+  return aud.every(each => typeof each === 'string') && aud.some(each => audiences.includes(each));
+}
+
+function identityOf(payload: JsonObject, issuer: IssuerSettings): Identity | undefined {
+  const uid = textOf(payload.get(issuer.claims.uid), issuer);
+  const app = textOf(payload.get(issuer.claims.app), issuer);
+  const acc = textOf(payload.get(issuer.claims.acc), issuer);
+  const role = textOf(payload.get(issuer.claims.role), issuer);
+  if (uid === undefined || app === undefined || acc === undefined || role === undefined) return undefined;
+  if (![uid, app, role].every(isFieldText)) return undefined;
+  if (!/^[A-Za-z0-9._~-]{1,128}$/.test(acc) || acc === '.' || acc === '..') return undefined;
+  return { uid, app, acc, role, iss: issuer.issuer };
+}
+
+function textOf(value: Json | undefined, issuer: IssuerSettings): string | undefined {
+  if (typeof value === 'string') return value;
+  const isDigits = typeof value === 'number' && /^(?:0|[1-9][0-9]*)$/.test(Object.is(value, -0) ? '-0' : String(value));
+  return isDigits && issuer.allowIntegerClaims && Number.isSafeInteger(value) ? String(value) : undefined;
+}
+
+// 1 to 128 visible ASCII characters without space, comma, semicolon and double quote.
+function isFieldText(text: string): boolean {
+  const isVisible = [...text].every(char => char > ' ' && char <= '~' && char !== ',' && char !== ';' && char !== '"');
+  return text.length >= 1 && text.length <= 128 && isVisible;
+}
+
+function isTime(value: Json | undefined): value is number {
+  return typeof value === 'number' && Math.abs(value) !== Number.POSITIVE_INFINITY;
+}

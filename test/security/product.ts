@@ -1,0 +1,108 @@
+// The product under test, whole from the bytes of a CheckRequest to those of a CheckResponse, with real key rings that ask a real
+// issuer. The one file beside the oracle that imports src/; all of the rest goes through it.
+import { type Check, createCheck } from '../../src/check.ts';
+import { configSchema } from '../../src/config/schema.ts';
+import { createEngine } from '../../src/engine.ts';
+import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
+import { authorizationService } from '../../src/envoy/protocol.ts';
+import { createKeyRing, type KeyRing } from '../../src/keys/key-ring.ts';
+import { until } from '../support/service.ts';
+import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import type { IssuerKeys } from './oracle/issuer-keys.ts';
+import type { WrittenConfiguration } from './oracle/settings.ts';
+
+export interface Product {
+  /** The bytes of an answer; throws where the bytes of the request are no message. `now`: seconds since the epoch. */
+  decide(request: Buffer, now: number): Promise<Buffer>;
+  /** What was recorded for the log since the last time, as JSON. */
+  takeRecords(): string;
+  /** What the product took for faults of its own. */
+  readonly faults: readonly unknown[];
+  stop(): Promise<void>;
+}
+
+const maxAgeSeconds = 3600;
+const cooldownSeconds = 5;
+
+/** `keys`: by issuer of the configuration. */
+export async function startProduct(
+  written: WrittenConfiguration,
+  keys: ReadonlyMap<string, IssuerKeys>,
+): Promise<Product> {
+  let now = 0;
+  let records: unknown[] = [];
+  const faults: unknown[] = [];
+  const sources: KeySource[] = [];
+  for (const { issuer } of written.issuers) {
+    const own = keys.get(issuer);
+    if (own === undefined) throw new Error('an issuer without keys');
+    sources.push(await startKeySource(own));
+  }
+  const config = configSchema.parse({
+    listen: '127.0.0.1:0',
+    admin: '127.0.0.1:0',
+    ...written,
+    issuers: written.issuers.map((issuer, i) => ({ ...issuer, jwksUrl: sources[i]?.issuer.jwksUrl })),
+    keys: { refreshSeconds: 900, maxAgeSeconds, cooldownSeconds },
+  });
+  const rings = new Map<string, KeyRing>();
+  for (const [i, issuer] of config.issuers.entries()) {
+    const source = sources[i];
+    if (source !== undefined) rings.set(issuer.issuer, await source.ring(issuer, config.keys));
+  }
+  const engine = createEngine({ config, keyRings: rings, now: () => now });
+  const response = { identityHeaders: createIdentityHeaders(config.identityHeaders), forward: config.token.forward };
+  const check: Check = createCheck({
+    current: () => ({ engine, response }),
+    record: record => records.push(record),
+    onFault: fault => faults.push(fault),
+    monotonicNow: () => 0,
+  });
+  const { requestDeserialize, responseSerialize } = authorizationService.Check;
+  return {
+    async decide(request, at) {
+      now = at;
+      return responseSerialize(await check(requestDeserialize(request)));
+    },
+    takeRecords() {
+      const text = JSON.stringify(records);
+      records = [];
+      return text;
+    },
+    faults,
+    async stop() {
+      await Promise.all(Array.from(rings.values(), ring => ring.stop()));
+      await Promise.all(sources.map(({ issuer }) => issuer.stop()));
+    },
+  };
+}
+
+interface KeySource {
+  readonly issuer: TestIssuer;
+  /** A key ring in the state that is wanted. Its clock stands still then, so that it stays there. */
+  ring(
+    issuer: Parameters<typeof createKeyRing>[0]['issuer'],
+    settings: Parameters<typeof createKeyRing>[0]['keys'],
+  ): Promise<KeyRing>;
+}
+
+async function startKeySource({ state, published }: IssuerKeys): Promise<KeySource> {
+  const issuer = await startTestIssuer({ keys: published });
+  return {
+    issuer,
+    async ring(settings, keys) {
+      let clockMs = 1000;
+      const observer = { onRefresh: () => undefined, onUsable: () => undefined, onWarning: () => undefined };
+      const ring = createKeyRing({ issuer: settings, keys, observer, monotonicNow: () => clockMs });
+      if (state === 'loading') issuer.fault({ kind: 'reset' });
+      await ring.start();
+      await until(() => ring.status().lastResult !== undefined);
+      if (state === 'usable' || state === 'loading') return ring;
+      issuer.fault({ kind: 'reset' });
+      clockMs += (state === 'stale' ? maxAgeSeconds + 1 : cooldownSeconds + 1) * 1000;
+      await ring.find('a kid that makes it ask again');
+      await until(() => ring.status().lastResult === 'failure');
+      return ring;
+    },
+  };
+}
