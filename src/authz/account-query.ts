@@ -52,13 +52,15 @@ function readings(piece: string): string[] {
 }
 
 // The forms in which parsers take a name alike: many frameworks ignore case, PHP turns dots, spaces and an unclosed `[` into
-// underscores, qs and Rails cut at `[` (`a[]`, `a[b]`), URLSearchParams drops a leading `?`, C libraries stop at NUL.
+// underscores, qs and Rails cut at `[` (`a[]`, `a[b]`), qs and Rack 2 take brackets off the front (`[a]`, `[]a`) and Rack 2 off the
+// end (`a]`), URLSearchParams drops a leading `?`, URL every tab and line end wherever it stands, C libraries stop at NUL.
 function folded(name: string): string[] {
   const [text = ''] = name
     .normalize('NFKC')
-    .replace(/^[\s+?\p{Cc}\p{Cf}]+/u, '')
+    .replace(/[\t\n\r]/g, '')
+    .replace(/^[\s+?[\]\p{Cc}\p{Cf}]+/u, '')
     .split('\0');
-  const bracket = text.indexOf('[', 1);
+  const bracket = text.search(/[[\]]/);
   const forms = bracket === -1 ? [text] : [text.slice(0, bracket), text.replaceAll('[', '_')];
   return forms.map(form =>
     form
