@@ -5,7 +5,7 @@ import { createRandom, type Random } from './generator/random.ts';
 import { generateRequest } from './generator/requests.ts';
 import { createSetup, type Setup } from './generator/setup.ts';
 import type { GeneratedToken } from './generator/token-draft.ts';
-import { generateToken } from './generator/tokens.ts';
+import { alterToken, generateToken } from './generator/tokens.ts';
 import { type Answer, differences, lets, reasonIn } from './oracle/answer.ts';
 import { type Decision, decide } from './oracle/decision.ts';
 import type { CheckMessage } from './oracle/message.ts';
@@ -185,6 +185,7 @@ function pickToken(random: Random, setup: Setup, tokens: GeneratedToken[]): Gene
   if (tokens.length > 20 && random.chance(0.87)) {
     const recent = tokens.slice(-200);
     const token = random.pick(recent);
+    if (random.chance(0.06)) return alterToken(random, token, random.pick(recent));
     return token.changes.length > 0 && random.chance(0.5) ? random.pick(recent) : token;
   }
   const token = generateToken(random, setup);

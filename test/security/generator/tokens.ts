@@ -62,6 +62,25 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   return { text: tokenText(draft), changes, edges, acc, role };
 }
 
+/** A token that was seen before, with its text changed a little: a cache must not take the one for the other. */
+export function alterToken(random: Random, token: GeneratedToken, other: GeneratedToken): GeneratedToken {
+  const [header = '', payload = '', signature = ''] = token.text.split('.');
+  const [, otherPayload = '', otherSignature = ''] = other.text.split('.');
+  const at = random.below(signature.length);
+  const text = random.pick([
+    `${header}.${payload}.${signature.slice(0, -1)}${random.pick(['A', 'Q', 'g', 'w', 'B'])}`,
+    `${header}.${payload}.${signature.slice(0, at)}${random.pick(['A', 'B', '_'])}${signature.slice(at + 1)}`,
+    `${header}.${payload}.${signature}=`,
+    `${header}.${payload}.${otherSignature}`,
+    `${header}.${otherPayload}.${signature}`,
+    `${header}.${payload.slice(0, -2)}${payload.slice(-1)}.${signature}`,
+    `${payload}.${header}.${signature}`,
+    `${token.text}.`,
+    token.text.toLowerCase(),
+  ]);
+  return { ...token, text, changes: [...token.changes, 'a known token altered'] };
+}
+
 // Signatures with RSA and with the larger curves are slow to make and to verify, so there are fewer of them.
 function pickSigner(random: Random, setup: Setup, issuer: string): Signer {
   const own = setup.signers.get(issuer);

@@ -183,12 +183,13 @@ function accountsInQuery(query: string, configured: readonly string[]): QueryFin
   return { accounts, mayBeInvalid };
 }
 
-// Other case, decoded once or twice, `+` or spaces around it, `.` for `_`, anything from `[` on.
+// Other case, decoded once or twice, `+` or spaces around it, `.` for `_`, anything from `[` on; and brackets around it, which the
+// list does not name but common parsers take off (qs, the parser of Express; Rack 2), and tabs and line ends, which URL takes out.
 function looksLike(name: string, wanted: string): boolean {
   const once = decoded(name);
   const plain = (text: string): string => text.toLowerCase().replaceAll('.', '_');
   return [name, once, decoded(once)].some(reading => {
-    const around = reading.replace(/^[+ ]+/, '');
+    const around = reading.replace(/[\t\r\n]/g, '').replace(/^[+ [\]]+/, '');
     const cut = around.includes('[') ? around.slice(0, around.indexOf('[')) : around;
     return plain(cut.replace(/[+ ]+$/, '')) === plain(wanted);
   });

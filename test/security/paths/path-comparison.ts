@@ -1,0 +1,85 @@
+// Sends generated targets through a reader, the product as a rule, and has each one that it allows served by every upstream.
+import { createRandom } from '../generator/random.ts';
+import { accounts, generateTarget } from './targets.ts';
+import { createUpstreams } from './upstreams.ts';
+
+/** Whether a request for this target is allowed with a token of this account. */
+export type Allows = (target: string, account: string) => Promise<boolean> | boolean;
+
+export interface PathDifference {
+  readonly seed: number;
+  readonly number: number;
+  readonly upstream: string;
+  readonly tricks: readonly string[];
+  readonly target: string;
+  /** The account of the token. */
+  readonly account: string;
+  readonly served: readonly string[];
+}
+
+export interface PathComparison {
+  readonly targets: number;
+  readonly allowed: number;
+  /** Allowed, and at least one upstream ran a handler for an account. */
+  readonly served: number;
+  /** Allowed although something was done to the target. */
+  readonly allowedThoughTricky: number;
+  /** Refused, and an upstream would have run a handler for another account than the token's. */
+  readonly attacksRefused: number;
+  readonly differences: readonly PathDifference[];
+}
+
+export interface Layout {
+  readonly name: string;
+  readonly templates: readonly string[];
+}
+
+export const layouts: readonly Layout[] = [
+  {
+    name: 'accounts beside the rest',
+    templates: ['/api/subscriptions/*', '/api/subscriptions/accounts/:account_id/*'],
+  },
+  { name: 'an account first', templates: ['/api/subscriptions/:account_id/*'] },
+  {
+    name: 'an account in the middle',
+    templates: [
+      '/api/:region/accounts/:account_id',
+      '/api/:region/accounts/:account_id/items/:item',
+      '/api/subscriptions',
+    ],
+  },
+];
+
+export async function comparePaths(options: {
+  readonly targets: number;
+  readonly seed: number;
+  readonly layout: Layout;
+  readonly allows: Allows;
+}): Promise<PathComparison> {
+  const { targets, seed, layout, allows } = options;
+  const upstreams = createUpstreams(layout.templates);
+  const tally = { allowed: 0, served: 0, allowedThoughTricky: 0, attacksRefused: 0 };
+  const differences: PathDifference[] = [];
+  for (let number = 0; number < targets; number += 1) {
+    const { text: target, account, tricks } = generateTarget(createRandom(seed, number), layout.templates);
+    const isAllowed = await allows(target, account);
+    let isServed = false;
+    let isOther = false;
+    for (const [upstream, serve] of upstreams) {
+      const served = serve(target);
+      isServed ||= served.length > 0;
+      if (served.every(each => each === account)) continue;
+      isOther = true;
+      if (isAllowed) differences.push({ seed, number, upstream, tricks, target, account, served });
+    }
+    if (!isAllowed && isOther) tally.attacksRefused += 1;
+    if (!isAllowed) continue;
+    tally.allowed += 1;
+    if (isServed) tally.served += 1;
+    if (tricks.length > 0) tally.allowedThoughTricky += 1;
+  }
+  return { ...tally, targets, differences };
+}
+
+/** The accounts that tokens are needed for. */
+export const targetAccounts: readonly string[] = accounts;

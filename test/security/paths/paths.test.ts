@@ -1,0 +1,96 @@
+import { expect } from 'chai';
+import { type Allows, comparePaths, type Layout, layouts, type PathComparison } from './path-comparison.ts';
+import { startProductReader } from './product-reader.ts';
+
+// Always the same targets, so that a red run is red again; `npm run paths` draws others.
+const seed = Number(process.env.PATHS_SEED ?? 1);
+const targets = 8000;
+
+describe(`generated targets of seed ${seed}`, function () {
+  this.timeout(60_000);
+
+  for (const layout of layouts) {
+    describe(`${targets}, ${layout.name}`, () => {
+      let comparison: PathComparison;
+
+      before(async () => {
+        const product = await startProductReader(layout);
+        try {
+          comparison = await comparePaths({ targets, seed, layout, allows: product.allows });
+        } finally {
+          await product.stop();
+        }
+      });
+
+      it('are not allowed where an upstream serves another account than the token’s', () => {
+        expect(comparison.differences).to.deep.equal([]);
+        expect(comparison.targets).to.equal(targets);
+      });
+
+      it('are allowed often enough, most of them with a trick in them', () => {
+        expect(comparison.allowed / targets).to.be.above(0.15);
+        expect(comparison.allowedThoughTricky / comparison.allowed).to.be.above(0.4);
+      });
+
+      it('are served for an account where they are allowed', () => {
+        expect(comparison.served / comparison.allowed).to.be.above(0.3);
+      });
+
+      it('would reach the account of another in many a case, were they not refused', () => {
+        expect(comparison.attacksRefused).to.be.above(500);
+      });
+    });
+  }
+
+  // What the comparison is worth: readers with the mistakes that are made, in the product's place.
+  const [beside, first] = layouts as readonly [Layout, Layout, ...Layout[]];
+  const mistaken: readonly { readonly name: string; readonly layout: Layout; readonly allows: Allows }[] = [
+    { name: 'decodes the path', layout: first, allows: (target, account) => accountAt(2, decoded(target)) === account },
+    {
+      name: 'resolves nothing and looks at one place',
+      layout: first,
+      allows: (target, account) => accountAt(2, target) === account,
+    },
+    {
+      name: 'resolves by URL and asks for the case',
+      layout: beside,
+      allows: (target, account) => bySpelling(target, account),
+    },
+    {
+      name: 'does not look at the query',
+      layout: first,
+      allows: (target, account) => plain(target) && accountAt(2, target) === account,
+    },
+  ];
+  for (const { name, layout, allows } of mistaken) {
+    it(`finds out a reader that ${name}`, async () => {
+      const { differences } = await comparePaths({ targets, seed, layout, allows });
+      expect(differences).to.not.be.empty;
+    });
+  }
+});
+
+function accountAt(index: number, target: string): string | undefined {
+  return target.split('?')[0]?.split('/').slice(1)[index];
+}
+
+function decoded(target: string): string {
+  try {
+    return decodeURIComponent(target);
+  } catch {
+    return '';
+  }
+}
+
+function plain(target: string): boolean {
+  const path = target.split('?')[0] ?? '';
+  return /^\/[A-Za-z0-9._~:@/-]+$/.test(path) && !/\/\.{0,2}(?:\/|$)/.test(path);
+}
+
+// Takes a route for another one where only the case of its letters differs.
+function bySpelling(target: string, account: string): boolean {
+  const path = target.split('?')[0] ?? '';
+  if (!plain(target) || target.includes('?')) return false;
+  const [, found] = /^\/api\/subscriptions\/accounts\/([^/]+)/.exec(path) ?? [];
+  return path.startsWith('/api/subscriptions/') ? (found ?? account) === account : false;
+}

@@ -1,0 +1,78 @@
+// The product as a reader of targets: allowed or not, with a good token of the account, everything else about the request being good.
+import { baseTime } from '../generator/identities.ts';
+import { keyPairs, publishedKey } from '../generator/key-pairs.ts';
+import { createDraft, type Member, tokenText } from '../generator/token-draft.ts';
+import { lets } from '../oracle/answer.ts';
+import { startProduct } from '../product.ts';
+import { readAnswer, requestBytes } from '../wire.ts';
+import { type Allows, type Layout, targetAccounts } from './path-comparison.ts';
+import { accountParameter } from './upstreams.ts';
+
+const issuer = 'https://idp.test';
+const audience = 'api';
+
+export async function startProductReader({
+  templates,
+}: Layout): Promise<{ readonly allows: Allows; stop(): Promise<void> }> {
+  const [pair] = keyPairs().published;
+  if (pair === undefined) throw new Error('no key');
+  const kid = 'k1';
+  const written = {
+    issuers: [{ issuer, audiences: [audience] }],
+    routes: templates.map(path => ({ path })),
+    account: { query: [accountParameter] },
+    roles: { owner: ['*'] },
+  };
+  const keys = new Map([[issuer, { state: 'usable' as const, published: [publishedKey(pair, { kid })] }]]);
+  const product = await startProduct(written, keys);
+  const tokens = new Map(
+    targetAccounts.map(acc => {
+      const claims = {
+        iss: issuer,
+        aud: audience,
+        exp: baseTime + 600,
+        iat: baseTime,
+        uid: 'u-1',
+        app: 'web',
+        role: 'owner',
+        acc,
+      };
+      const draft = createDraft(members({ alg: 'ES256', typ: 'JWT', kid }), members(claims), {
+        kid,
+        alg: 'ES256',
+        pair,
+      });
+      return [acc, tokenText(draft)] as const;
+    }),
+  );
+  return {
+    async allows(target, account) {
+      const bytes = requestBytes({
+        attributes: {
+          context_extensions: {},
+          request: {
+            http: {
+              ...{
+                method: 'GET',
+                path: target,
+                host: 'api.test',
+                scheme: 'http',
+                protocol: 'HTTP/1.1',
+                query: '',
+                fragment: '',
+              },
+              headers: { authorization: `Bearer ${tokens.get(account) ?? ''}` },
+              header_map: null,
+            },
+          },
+        },
+      });
+      return lets(readAnswer(await product.decide(bytes, baseTime)));
+    },
+    stop: () => product.stop(),
+  };
+}
+
+function members(values: Readonly<Record<string, unknown>>): Member[] {
+  return Object.entries(values).map(([name, value]) => [JSON.stringify(name), JSON.stringify(value)]);
+}

@@ -1,0 +1,133 @@
+// What stands behind Envoy, as it is usually written: Express 5 with its defaults, mounted in the usual ways, and a server that reads
+// its target with URL. Each says for which accounts its handler runs.
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import express, { type Express, type Request, type RequestHandler } from 'express';
+
+/** The accounts for which the handler of a request runs, one or several from path and query; none where no handler names one. */
+export type Upstream = (target: string) => readonly string[];
+
+export const accountParameter = 'account_id';
+
+/** By name. The templates are those of the configuration. */
+export function createUpstreams(templates: readonly string[]): ReadonlyMap<string, Upstream> {
+  return new Map([
+    ['Express', createExpress(templates, served => served.app)],
+    ['Express, extended queries', createExpress(templates, ({ app }) => app.set('query parser', 'extended'))],
+    ['Express, a router mounted', createMounted(templates)],
+    ['Express, app.use with a parameter', createUsed(templates)],
+    ['URL', createUrlReader(templates, false)],
+    ['URL, empty segments left out', createUrlReader(templates, true)],
+  ]);
+}
+
+/** An application whose handlers call back with the accounts that they run for. */
+export function createApplication(templates: readonly string[], serve: RequestHandler): Express {
+  const app = express();
+  for (const template of mostSpecificFirst(templates)) app.all(expressPath(template), serve);
+  return app;
+}
+
+export function accountsOf(request: Request): string[] {
+  const inPath = request.params[accountParameter];
+  return [...texts(inPath), ...texts(request.query[accountParameter])];
+}
+
+interface Served {
+  readonly app: Express;
+}
+
+function createExpress(templates: readonly string[], configure: (served: Served) => unknown): Upstream {
+  const run = createRun();
+  const app = createApplication(templates, run.serve);
+  configure({ app });
+  return run.with(app);
+}
+
+function createMounted(templates: readonly string[]): Upstream {
+  const run = createRun();
+  const app = express();
+  for (const template of mostSpecificFirst(templates)) {
+    const [, first = '', rest = ''] = /^(\/[^/]+)(.*)$/.exec(template) ?? [];
+    const router = express.Router();
+    router.all(expressPath(rest), run.serve);
+    app.use(first, router);
+  }
+  return run.with(app);
+}
+
+function createUsed(templates: readonly string[]): Upstream {
+  const run = createRun();
+  const app = express();
+  for (const template of mostSpecificFirst(templates)) app.use(template.replace(/\/\*$/, ''), run.serve);
+  return run.with(app);
+}
+
+function createRun() {
+  let accounts: string[] = [];
+  const serve: RequestHandler = (request: Request) => {
+    accounts = accountsOf(request);
+  };
+  return {
+    serve,
+    with:
+      (app: Express): Upstream =>
+      target => {
+        accounts = [];
+        const request = new IncomingMessage(socket);
+        request.method = 'GET';
+        request.url = target;
+        request.headers = { host: 'api.test' };
+        // A refusal of Express itself ends in the last argument; every handler of ours runs before this returns.
+        app(request as Request, new ServerResponse(request) as never, () => undefined);
+        return accounts;
+      },
+  };
+}
+
+const socket = new Socket();
+
+// `/*` is the path itself and everything under it.
+function expressPath(template: string): string {
+  return template.replace(/\/\*$/, '{/*rest}');
+}
+
+function mostSpecificFirst(templates: readonly string[]): readonly string[] {
+  return [...templates].sort((one, other) => other.split('/').length - one.split('/').length);
+}
+
+// As many a server does it by hand: URL, split, decode, compare without case.
+function createUrlReader(templates: readonly string[], withoutEmpty: boolean): Upstream {
+  const split = (path: string): string[] =>
+    path.split('/').filter((segment, i) => (withoutEmpty ? segment !== '' : i > 0));
+  const patterns = mostSpecificFirst(templates).map(template => ({
+    parts: split(template.replace(/\/\*$/, '')),
+    isOpen: template.endsWith('/*'),
+  }));
+  return target => {
+    let url: URL;
+    let segments: string[];
+    try {
+      url = new URL(target, 'http://api.test');
+      segments = split(url.pathname).map(decodeURIComponent);
+    } catch {
+      return [];
+    }
+    if (segments.at(-1) === '') segments.pop();
+    for (const { parts, isOpen } of patterns) {
+      if (isOpen ? segments.length < parts.length : segments.length !== parts.length) continue;
+      const fits = parts.every((part, i) => part.startsWith(':') || part.toLowerCase() === segments[i]?.toLowerCase());
+      if (!fits) continue;
+      const inPath = segments.filter((_, i) => parts[i] === `:${accountParameter}`);
+      return [...inPath, ...url.searchParams.getAll(accountParameter)];
+    }
+    return [];
+  };
+}
+
+/** The texts in what a query parser made, however deep. */
+function texts(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap(texts);
+}
