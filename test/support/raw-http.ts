@@ -34,6 +34,32 @@ export async function exchange(port: number, bytes: string): Promise<HttpAnswer>
   }
 }
 
+export interface RawConnection {
+  /** Sends the bytes (latin1) and reads one HTTP/1.1 answer; one exchange at a time. */
+  exchange(bytes: string): Promise<HttpAnswer>;
+  close(): void;
+}
+
+/** A connection that is kept from one exchange to the next and made anew where the other side has closed it. */
+export function createRawConnection(port: number): RawConnection {
+  let socket: Socket | undefined;
+  return {
+    async exchange(bytes) {
+      if (socket === undefined || !socket.writable) {
+        socket?.destroy();
+        socket = connect({ host: '127.0.0.1', port });
+        await once(socket, 'connect');
+        socket.on('error', () => undefined);
+      }
+      socket.write(bytes, 'latin1');
+      const answer = await readAnswer(socket, bytes.startsWith('HEAD '));
+      if (answer.status === 0 || headerValues(answer, 'connection').includes('close')) socket.destroy();
+      return answer;
+    },
+    close: () => socket?.destroy(),
+  };
+}
+
 /** The bytes (latin1) of a request whose header lines stand as given, after `Host`. */
 export function requestBytes(method: string, target: string, lines: readonly string[] = [], body = ''): string {
   const length = body === '' ? [] : [`Content-Length: ${body.length}`];
@@ -44,23 +70,27 @@ async function readAnswer(socket: Socket, headOnly: boolean): Promise<HttpAnswer
   let received = '';
   let ended = false;
   socket.setEncoding('latin1');
-  socket.setTimeout(answerTimeoutMs, () => socket.destroy(new Error(`no answer within ${answerTimeoutMs} ms`)));
+  const onTimeout = (): unknown => socket.destroy(new Error(`no answer within ${answerTimeoutMs} ms`));
+  socket.setTimeout(answerTimeoutMs, onTimeout);
   const parsed = () => parseAnswer(received, ended, headOnly);
   return new Promise((resolve, reject) => {
     const settle = (): void => {
       const answer = parsed();
-      if (answer !== undefined) resolve(answer);
+      if (answer === undefined) return;
+      socket.off('data', onData).off('close', onClose).off('error', onError).setTimeout(0, onTimeout);
+      resolve(answer);
     };
-    socket.on('data', (text: string) => {
+    const onData = (text: string): void => {
       received += text;
       settle();
-    });
-    socket.on('close', () => {
+    };
+    const onClose = (): void => {
       ended = true;
       settle();
-    });
+    };
     // A reset is one of the ways in which a server refuses; what had arrived before it still counts.
-    socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? undefined : reject(error)));
+    const onError = (error: NodeJS.ErrnoException): void => (error.code === 'ECONNRESET' ? undefined : reject(error));
+    socket.on('data', onData).on('close', onClose).on('error', onError);
   });
 }
 

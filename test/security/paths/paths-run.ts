@@ -1,11 +1,15 @@
-// `npm run paths -- --paths N --seed S`: the comparison of targets, as long as wanted. Exits 1 on a difference.
+// `npm run paths -- --paths N --envoy N --seed S`: the comparison of targets, as long as wanted. Exits 1 on a difference.
 import { parseArgs } from 'node:util';
+import { defaultEnvoyVersion } from '../../support/envoy.ts';
+import { comparePathsThroughEnvoy } from './envoy-comparison.ts';
 import { comparePaths, layouts } from './path-comparison.ts';
 import { startProductReader } from './product-reader.ts';
 
 const { values } = parseArgs({
   options: {
     paths: { type: 'string', default: '1000000' },
+    /** How many of them through Envoy. */
+    envoy: { type: 'string', default: '10000' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
   },
 });
@@ -20,6 +24,18 @@ for (const layout of layouts) {
   const seconds = ((performance.now() - started) / 1000).toFixed(0);
   const words = Object.entries(counts).map(([name, count]) => `${name} ${count}`);
   console.log(`seed ${seed}, ${layout.name}: ${words.join(', ')}, differences ${differences.length}, ${seconds} s`);
+  for (const difference of differences.slice(0, 10)) console.log(`  ${JSON.stringify(difference)}`);
+  found += differences.length;
+}
+const behindEnvoy = layouts.slice(0, 2);
+for (const layout of behindEnvoy) {
+  const share = Math.ceil(Number(values.envoy) / behindEnvoy.length);
+  if (share === 0) break;
+  const http2Targets = Math.ceil(share / 8);
+  const options = { seed, layout, targets: share - http2Targets, http2Targets, version: defaultEnvoyVersion };
+  const { differences, ...counts } = await comparePathsThroughEnvoy(options);
+  const words = Object.entries(counts).map(([name, count]) => `${name} ${count}`);
+  console.log(`seed ${seed}, ${layout.name}, through Envoy: ${words.join(', ')}, differences ${differences.length}`);
   for (const difference of differences.slice(0, 10)) console.log(`  ${JSON.stringify(difference)}`);
   found += differences.length;
 }

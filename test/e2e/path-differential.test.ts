@@ -1,0 +1,51 @@
+// Generated targets through Envoy's own normalisation, the product and Express 5: whose account the handler runs for is whose token it is.
+import { expect } from 'chai';
+import { comparePathsThroughEnvoy, type EnvoyComparison } from '../security/paths/envoy-comparison.ts';
+import { layouts } from '../security/paths/path-comparison.ts';
+import { defaultEnvoyVersion } from '../support/envoy.ts';
+
+const seed = Number(process.env.PATHS_SEED ?? 1);
+const targets = 1200;
+const http2Targets = 150;
+
+describe(`generated targets of seed ${seed} through Envoy ${defaultEnvoyVersion}`, function () {
+  this.timeout(120_000);
+
+  // The shipped envoy.yaml sends /api/subscriptions to the upstream and nothing else.
+  for (const layout of layouts.slice(0, 2)) {
+    describe(`${targets} over HTTP/1.1 and ${http2Targets} over HTTP/2, ${layout.name}`, () => {
+      let comparison: EnvoyComparison;
+
+      before(async () => {
+        comparison = await comparePathsThroughEnvoy({
+          seed,
+          layout,
+          targets,
+          http2Targets,
+          version: defaultEnvoyVersion,
+        });
+      });
+
+      it('reach no handler for another account than the token’s', () => {
+        expect(comparison.differences).to.deep.equal([]);
+      });
+
+      it('are all accounted for', () => {
+        const { served, refusedByProduct, refusedByEnvoy } = comparison;
+        expect(served + refusedByProduct + refusedByEnvoy).to.equal(targets + http2Targets);
+      });
+
+      it('reach the handler often, with tricks in them that Envoy has resolved', () => {
+        expect(comparison.served).to.be.above(250);
+        expect(comparison.servedForAccount).to.be.above(150);
+        expect(comparison.servedThoughTricky).to.be.above(100);
+        expect(comparison.normalized).to.be.above(30);
+      });
+
+      it('are refused by both of the two', () => {
+        expect(comparison.refusedByProduct).to.be.above(200);
+        expect(comparison.refusedByEnvoy).to.be.above(100);
+      });
+    });
+  }
+});
