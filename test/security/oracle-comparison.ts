@@ -1,5 +1,6 @@
 // Sends generated requests through the product and asks the oracle about each: how often which answer, and every difference.
 
+import { changeBytes } from './generator/byte-changes.ts';
 import { baseTime } from './generator/identities.ts';
 import { createRandom, type Random } from './generator/random.ts';
 import { generateRequest } from './generator/requests.ts';
@@ -10,7 +11,7 @@ import { type Answer, differences, lets, reasonIn } from './oracle/answer.ts';
 import { type Decision, decide } from './oracle/decision.ts';
 import type { CheckMessage } from './oracle/message.ts';
 import { type Product, startProduct } from './product.ts';
-import { readAnswer, requestBytes } from './wire.ts';
+import { readAnswer, readRequestBytes, requestBytes } from './wire.ts';
 
 export interface Difference {
   /** Generates the same request again: `--seed`, `--configuration`, `--request`. */
@@ -109,17 +110,22 @@ async function compareConfiguration({
         const random = createRandom(seed, configuration, first + i);
         const token = pickToken(random, setup, tokens);
         const { message, changes } = generateRequest(random, setup, token);
-        return { request: first + i, token, message, requestChanges: changes, now: pickTime(random, token) };
+        const asked = { request: first + i, token, now: pickTime(random, token) };
+        if (random.chance(0.96))
+          return { ...asked, bytes: requestBytes(message), message, isOdd: false, requestChanges: changes };
+        const { bytes, change } = changeBytes(random, message);
+        return { ...asked, bytes, message: readOrNothing(bytes), isOdd: true, requestChanges: [...changes, change] };
       });
       for (const asked of await ask(product, batch)) {
-        const { request, token, message, requestChanges, now } = asked;
-        const decision = decide(message, setup.settings, setup.keys, now);
+        const { request, token, message, requestChanges, now, isOdd } = asked;
+        const decided = decide(message, setup.settings, setup.keys, now);
+        const decision: Decision = isOdd ? { ...decided, alsoFine: [...decided.alsoFine, 'request_invalid'] } : decided;
         const changes = [...token.changes, ...requestChanges];
         for (const name of changes) increase(tally.changes, name);
         increase(tally.counts, decision.reason);
         if (decision.reason === 'allowed' && changes.length > 0) tally.allowedThoughChanged += 1;
         if (token.changes.length <= 1 && requestChanges.length <= 1) tally.nearlyGood += 1;
-        if (decision.alsoFine.length > 0) tally.open += 1;
+        if (decided.alsoFine.length > 0) tally.open += 1;
         const problems = problemsOf(asked, decision, setup, words);
         if (problems.length > 0) found.push({ seed, configuration, request, changes, problems });
       }
@@ -136,25 +142,32 @@ interface Question {
   /** Its number in the configuration. */
   readonly request: number;
   readonly token: GeneratedToken;
+  readonly bytes: Buffer;
+  /** What the bytes say. */
   readonly message: CheckMessage;
+  /** Whether the bytes are none that Envoy sends: then the product may refuse them as they are. */
+  readonly isOdd: boolean;
   readonly requestChanges: readonly string[];
   readonly now: number;
 }
 
 interface Asked extends Question {
-  readonly answer: Buffer;
+  /** Undefined: the bytes were refused, the call fails and with it the request. */
+  readonly answer: Buffer | undefined;
   /** What was recorded for the log meanwhile, of this request and perhaps of others. */
   readonly records: string;
 }
 
 // At once what is asked at one time, so that verifications overlap as they do in a server; what is asked at another, one by one.
 async function ask(product: Product, batch: readonly Question[]): Promise<Asked[]> {
-  const decided = (question: Question): Promise<Buffer> => product.decide(requestBytes(question.message), question.now);
-  const usual = batch.filter(({ now }) => now === baseTime);
+  const decided = ({ bytes, now, isOdd }: Question): Promise<Buffer | undefined> =>
+    isOdd ? product.decide(bytes, now).catch(() => undefined) : product.decide(bytes, now);
+  const isUsual = ({ now, isOdd }: Question): boolean => now === baseTime && !isOdd;
+  const usual = batch.filter(isUsual);
   const answers = await Promise.all(usual.map(decided));
   const records = product.takeRecords();
-  const asked = usual.map((question, i): Asked => ({ ...question, answer: answers[i] ?? Buffer.alloc(0), records }));
-  for (const question of batch.filter(({ now }) => now !== baseTime)) {
+  const asked = usual.map((question, i): Asked => ({ ...question, answer: answers[i], records }));
+  for (const question of batch.filter(question => !isUsual(question))) {
     const answer = await decided(question);
     asked.push({ ...question, answer, records: product.takeRecords() });
   }
@@ -162,13 +175,17 @@ async function ask(product: Product, batch: readonly Question[]): Promise<Asked[
 }
 
 function problemsOf(
-  { answer: bytes, records, token }: Asked,
+  { answer: bytes, records, token, isOdd }: Asked,
   decision: Decision,
   setup: Setup,
   words: Map<string, string>,
 ): string[] {
+  if (bytes === undefined) return [];
   const answer = readAnswer(bytes);
-  const problems = differences(answer, decision, setup.settings);
+  // Bytes that are refused as they are may be refused before there is an id to read in them.
+  const problems = differences(answer, decision, setup.settings).filter(
+    each => !isOdd || each !== 'another request_id',
+  );
   if (lets(answer) && decision.reason !== 'allowed') problems.unshift('ALLOWS what the oracle refuses');
   if (!isSameButForId(answer, words)) problems.push('other words than the answer of this reason before');
   const secrets = token.text
@@ -176,8 +193,19 @@ function problemsOf(
     .slice(1)
     .filter(segment => segment.length >= 16);
   if (secrets.some(secret => bytes.includes(secret))) problems.push('a part of the token in the answer');
-  if (secrets.some(secret => records.includes(secret))) problems.push('a part of the token in the record for the log');
+  // Odd bytes may make a method of what was meant as a header, and the method is logged.
+  if (!isOdd && secrets.some(secret => records.includes(secret)))
+    problems.push('a part of the token in the record for the log');
   return problems;
+}
+
+// Bytes that are no message at all: a message without anything, which is refused.
+function readOrNothing(bytes: Buffer): CheckMessage {
+  try {
+    return readRequestBytes(bytes);
+  } catch {
+    return { attributes: null };
+  }
 }
 
 // Most requests carry a token that came before, as clients send them: the cache of verified tokens is asked as well.

@@ -101,7 +101,7 @@ function createIssuer(random: Random, issuer: string): WrittenIssuer {
           ]),
         }
       : {}),
-    ...(random.chance(0.4)
+    ...(random.chance(0.6)
       ? { tokenTypes: random.pick([['at+jwt'], ['JWT', ''], ['application/token+jwt', 'text/jwt'], ['']]) }
       : {}),
     ...(random.chance(0.3)

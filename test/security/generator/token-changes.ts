@@ -437,6 +437,14 @@ const header: readonly Row[] = [
         ]),
       ),
   ],
+  [
+    2,
+    'typ with the Kelvin sign for its k',
+    draft => {
+      const found = draft.header.find(([name]) => name === '"typ"');
+      if (found !== undefined) found[1] = found[1].replace(/k/gi, '\u212a');
+    },
+  ],
   [2, 'no typ', draft => drop(draft.header, 'typ')],
   [
     4,

@@ -1,0 +1,110 @@
+// What can be odd about the bytes of a message: fields twice, messages in two parts, unknown fields, bytes lost or changed. Envoy sends
+// none of these; whoever reads them differently from protobuf decides about another request than the one that is meant.
+import type { CheckMessage } from '../oracle/message.ts';
+import { requestBytes } from '../wire.ts';
+import type { Random } from './random.ts';
+import { withHttp } from './request-draft.ts';
+
+type Change = (random: Random, message: CheckMessage) => Buffer;
+
+const rows: readonly (readonly [weight: number, name: string, change: Change])[] = [
+  [
+    3,
+    'a decoy of the path before it',
+    (_, message) => {
+      const decoy = withHttp(message, http => ({
+        ...http,
+        path: '/api/subscriptions/accounts/acct2',
+        headers: {},
+        header_map: null,
+      }));
+      return Buffer.concat([requestBytes(decoy), requestBytes(message)]);
+    },
+  ],
+  [
+    3,
+    'a decoy of the path after it',
+    (_, message) => {
+      const decoy = withHttp(message, http => ({
+        ...http,
+        path: '/api/subscriptions/accounts/acct2',
+        headers: {},
+        header_map: null,
+      }));
+      return Buffer.concat([requestBytes(message), requestBytes(decoy)]);
+    },
+  ],
+  [2, 'the message twice', (_, message) => Buffer.concat([requestBytes(message), requestBytes(message)])],
+  [
+    3,
+    'the message in two parts',
+    (random, message) => {
+      const parts = [
+        withHttp(message, http => ({ ...http, path: '', method: '' })),
+        withHttp(message, http => ({ ...http, headers: {}, header_map: null })),
+      ];
+      return Buffer.concat((random.chance(0.5) ? parts : parts.reverse()).map(requestBytes));
+    },
+  ],
+  [
+    2,
+    'a message beside it whose headers are others',
+    (random, message) => {
+      const other = withHttp(message, http => ({
+        ...http,
+        headers: { authorization: 'Bearer x', 'x-account-id': 'acct2' },
+        header_map: null,
+      }));
+      const parts = [requestBytes(message), requestBytes(other)];
+      return Buffer.concat(random.chance(0.5) ? parts : parts.reverse());
+    },
+  ],
+  [
+    3,
+    'an unknown field',
+    (random, message) => {
+      // Field 15 as a number, field 3 as bytes, field 536870911 as a fixed32, group 7.
+      const field = random.pick([
+        [0x78, 0x01],
+        [0x1a, 0x02, 0x08, 0x00],
+        [0xfd, 0xff, 0xff, 0xff, 0x0f, 1, 2, 3, 4],
+        [0x3b, 0x3c],
+      ]);
+      const parts = [requestBytes(message), Buffer.from(field)];
+      return Buffer.concat(random.chance(0.5) ? parts : parts.reverse());
+    },
+  ],
+  [2, 'the bytes cut off', (random, message) => cut(requestBytes(message), random)],
+  [
+    6,
+    'a byte changed',
+    (random, message) => {
+      const bytes = Buffer.from(requestBytes(message));
+      if (bytes.length > 0) bytes.writeUInt8(random.below(256), random.below(bytes.length));
+      return bytes;
+    },
+  ],
+  [
+    3,
+    'a byte put in',
+    (random, message) => {
+      const bytes = requestBytes(message);
+      const at = random.below(bytes.length + 1);
+      return Buffer.concat([bytes.subarray(0, at), Buffer.from([random.below(256)]), bytes.subarray(at)]);
+    },
+  ],
+  [1, 'no bytes', () => Buffer.alloc(0)],
+];
+
+/** The bytes of a message, changed, and the name of the change. */
+export function changeBytes(
+  random: Random,
+  message: CheckMessage,
+): { readonly bytes: Buffer; readonly change: string } {
+  const [, change, make] = random.weighted(rows.map(row => [row[0], row] as const));
+  return { bytes: make(random, message), change };
+}
+
+function cut(bytes: Buffer, random: Random): Buffer {
+  return bytes.subarray(0, random.below(bytes.length + 1));
+}
