@@ -10,8 +10,9 @@ import { alterToken, generateToken } from './generator/tokens.ts';
 import { type Answer, differences, lets, reasonIn } from './oracle/answer.ts';
 import { type Decision, decide } from './oracle/decision.ts';
 import type { CheckMessage } from './oracle/message.ts';
+import { readRequestBytes } from './oracle/request-bytes.ts';
 import { type Product, startProduct } from './product.ts';
-import { readAnswer, readRequestBytes, requestBytes } from './wire.ts';
+import { readAnswer, requestBytes } from './wire.ts';
 
 export interface Difference {
   /** Generates the same request again: `--seed`, `--configuration`, `--request`. */
@@ -114,7 +115,13 @@ async function compareConfiguration({
         if (random.chance(0.96))
           return { ...asked, bytes: requestBytes(message), message, isOdd: false, requestChanges: changes };
         const { bytes, change } = changeBytes(random, message);
-        return { ...asked, bytes, message: readOrNothing(bytes), isOdd: true, requestChanges: [...changes, change] };
+        return {
+          ...asked,
+          bytes,
+          message: readRequestBytes(bytes) ?? { attributes: null },
+          isOdd: true,
+          requestChanges: [...changes, change],
+        };
       });
       for (const asked of await ask(product, batch)) {
         const { request, token, message, requestChanges, now, isOdd } = asked;
@@ -197,15 +204,6 @@ function problemsOf(
   if (!isOdd && secrets.some(secret => records.includes(secret)))
     problems.push('a part of the token in the record for the log');
   return problems;
-}
-
-// Bytes that are no message at all: a message without anything, which is refused.
-function readOrNothing(bytes: Buffer): CheckMessage {
-  try {
-    return readRequestBytes(bytes);
-  } catch {
-    return { attributes: null };
-  }
 }
 
 // Most requests carry a token that came before, as clients send them: the cache of verified tokens is asked as well.

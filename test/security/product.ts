@@ -2,9 +2,10 @@
 // issuer. The one file beside the oracle that imports src/; all of the rest goes through it.
 import { type Check, createCheck } from '../../src/check.ts';
 import { configSchema } from '../../src/config/schema.ts';
-import { createEngine } from '../../src/engine.ts';
+import { createEngine, createTokenMemory } from '../../src/engine.ts';
+import { createAnswers } from '../../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
-import { authorizationService } from '../../src/envoy/protocol.ts';
+import { readRequestFacts } from '../../src/envoy/request.ts';
 import { createKeyRing, type KeyRing } from '../../src/keys/key-ring.ts';
 import { until } from '../support/service.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
@@ -50,19 +51,19 @@ export async function startProduct(
     const source = sources[i];
     if (source !== undefined) rings.set(issuer.issuer, await source.ring(issuer, config.keys));
   }
-  const engine = createEngine({ config, keyRings: rings, now: () => now });
-  const response = { identityHeaders: createIdentityHeaders(config.identityHeaders), forward: config.token.forward };
+  const engine = createEngine({ config, keyRings: rings, memory: createTokenMemory(config), now: () => now });
+  const identityHeaders = createIdentityHeaders(config.identityHeaders);
+  const answers = createAnswers({ identityHeaders, forward: config.token.forward });
   const check: Check = createCheck({
-    current: () => ({ engine, response }),
+    current: () => ({ engine, answers }),
     record: record => records.push(record),
     onFault: fault => faults.push(fault),
     monotonicNow: () => 0,
   });
-  const { requestDeserialize, responseSerialize } = authorizationService.Check;
   return {
     async decide(request, at) {
       now = at;
-      return responseSerialize(await check(requestDeserialize(request)));
+      return check(readRequestFacts(request));
     },
     takeRecords() {
       const text = JSON.stringify(records);

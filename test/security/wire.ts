@@ -19,11 +19,6 @@ export function requestBytes(message: CheckMessage): Buffer {
   return check.requestSerialize(message);
 }
 
-/** Throws where the bytes are no CheckRequest. */
-export function readRequestBytes(bytes: Buffer): CheckMessage {
-  return check.requestDeserialize(bytes);
-}
-
 /** Throws where the bytes are no CheckResponse, or hold a field that no answer of ours has. */
 export function readAnswer(bytes: Buffer): Answer {
   refuseOtherFields(bytes, answerFields);
