@@ -198,7 +198,7 @@ function problemsOf(
   const secrets = token.text
     .split('.')
     .slice(1)
-    .filter(segment => segment.length >= 16);
+    .filter(segment => new Set(segment).size >= 12);
   if (secrets.some(secret => bytes.includes(secret))) problems.push('a part of the token in the answer');
   // Odd bytes may make a method of what was meant as a header, and the method is logged.
   if (!isOdd && secrets.some(secret => records.includes(secret)))

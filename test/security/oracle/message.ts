@@ -15,6 +15,8 @@ export interface HttpAttributes {
   readonly query: string;
   readonly fragment: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** The entries of `headers` as they stand in the bytes, where one may come twice. Not a field of the proto. */
+  readonly headerEntries?: readonly (readonly [key: string, value: string])[];
   readonly header_map: { readonly headers: readonly HeaderEntry[] } | null;
 }
 

@@ -1,5 +1,6 @@
 // The bytes of a CheckRequest, read by the rules of protobuf's encoding: of a field that comes twice the last one counts, parts of a
-// message are merged, entries of a list are joined, of a map the last entry of a key counts, and what is unknown is passed over.
+// message are merged, entries of a list are joined, and what is unknown is passed over. Of the headers no entry is left out, for a key
+// that comes twice in the map is a header that comes twice: what to make of that is for the grammar to say.
 import type { CheckMessage, HeaderEntry } from './message.ts';
 
 /** `undefined` where the bytes are no message. */
@@ -44,6 +45,7 @@ function httpAttributes(
     query: textIn(http, 7),
     fragment: textIn(http, 8),
     headers: Object.fromEntries(joined),
+    headerEntries: joined,
     header_map: headerMap === undefined ? null : { headers: bytesIn(headerMap, 1).map(headerEntry) },
   };
 }
@@ -54,6 +56,7 @@ function headerEntry(bytes: Buffer): HeaderEntry {
 }
 
 interface Field {
+  /** 0 is no field's and is passed over like any other that is unknown, as protobufjs does. */
   readonly number: number;
   /** Of a field with a length; undefined for a number, which no field has that is read here. */
   readonly bytes: Buffer | undefined;
@@ -86,7 +89,6 @@ function fieldsOf(bytes: Buffer): Field[] {
 function fieldAt(bytes: Buffer, start: number): Field & { readonly end: number; readonly isGroupEnd?: boolean } {
   const tag = varintAt(bytes, start);
   const number = Math.floor(tag.value / 8);
-  if (number === 0) throw new RangeError('a field without a number');
   const bounded = (end: number): number => {
     if (end > bytes.length) throw new RangeError('a field reaches beyond its message');
     return end;

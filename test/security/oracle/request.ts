@@ -61,7 +61,7 @@ interface HeaderLists {
 function headerLists(http: HttpAttributes): HeaderLists {
   const entries = http.header_map?.headers ?? [];
   return {
-    joined: grouped(Object.entries(http.headers)),
+    joined: grouped(http.headerEntries ?? Object.entries(http.headers)),
     separate: grouped(
       entries.map(({ key, value, raw_value }) => [key, raw_value.length > 0 ? raw_value.toString('latin1') : value]),
     ),
