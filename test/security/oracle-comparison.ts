@@ -188,7 +188,8 @@ function problemsOf(
   words: Map<string, string>,
 ): string[] {
   if (bytes === undefined) return [];
-  const answer = readAnswer(bytes);
+  const answer = readAnswerOrNothing(bytes);
+  if (answer === undefined) return ['an answer that cannot be read, or with a field that no answer of ours has'];
   // Bytes that are refused as they are may be refused before there is an id to read in them.
   const problems = differences(answer, decision, setup.settings).filter(
     each => !isOdd || each !== 'another request_id',
@@ -204,6 +205,14 @@ function problemsOf(
   if (!isOdd && secrets.some(secret => records.includes(secret)))
     problems.push('a part of the token in the record for the log');
   return problems;
+}
+
+function readAnswerOrNothing(bytes: Buffer): Answer | undefined {
+  try {
+    return readAnswer(bytes);
+  } catch {
+    return undefined;
+  }
 }
 
 // Most requests carry a token that came before, as clients send them: the cache of verified tokens is asked as well.
