@@ -197,10 +197,7 @@ export async function rawHttp2Exchange(
     await once(socket, 'connect');
     socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
     socket.write(frame(frameType.settings, 0, 0, Buffer.alloc(0)));
-    const block = Buffer.concat(
-      fields.flatMap(([name, value]) => [Buffer.of(0), hpackString(name), hpackString(value)]),
-    );
-    socket.write(frame(frameType.headers, flagEndHeaders | flagEndStream, 1, block));
+    socket.write(frame(frameType.headers, flagEndHeaders | flagEndStream, 1, headerBlock(fields)));
     return await readHttp2Answer(socket);
   } finally {
     socket.destroy();
@@ -208,17 +205,31 @@ export async function rawHttp2Exchange(
 }
 
 // RFC 9113 section 6.
-const frameType = { data: 0, headers: 1, rstStream: 3, settings: 4, goaway: 7 } as const;
-const flagEndStream = 0x1;
-const flagEndHeaders = 0x4;
+export const frameType = {
+  data: 0,
+  headers: 1,
+  rstStream: 3,
+  settings: 4,
+  ping: 6,
+  goaway: 7,
+  windowUpdate: 8,
+  continuation: 9,
+} as const;
+export const flagEndStream = 0x1;
+export const flagEndHeaders = 0x4;
 
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
+export function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
   head.writeUInt8(type, 3);
   head.writeUInt8(flags, 4);
   head.writeUInt32BE(stream, 5);
   return Buffer.concat([head, payload]);
+}
+
+/** Literal fields that are not indexed, with names of their own (RFC 7541 section 6.2.2). */
+export function headerBlock(fields: readonly HeaderField[]): Buffer {
+  return Buffer.concat(fields.flatMap(([name, value]) => [Buffer.of(0), hpackString(name), hpackString(value)]));
 }
 
 // A string literal without Huffman coding (RFC 7541 section 5.2).
