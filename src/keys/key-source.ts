@@ -27,7 +27,12 @@ export interface Validator {
 export type SourceResult =
   | { readonly kind: 'body'; readonly bytes: Uint8Array; readonly validator: Validator | undefined }
   | { readonly kind: 'notModified' }
-  | { readonly kind: 'problem'; readonly problem: string };
+  | SourceProblem;
+
+export interface SourceProblem {
+  readonly kind: 'problem';
+  readonly problem: string;
+}
 
 export interface KeySource {
   readonly kind: 'jwksUrl' | 'discoveryUrl' | 'jwksFile';
@@ -77,12 +82,17 @@ async function readKeySet(get: GetDocument, url: string, validator: Validator | 
   return { kind: 'body', bytes, validator: etag === undefined ? undefined : { url, etag } };
 }
 
-/** The jwks_uri of the metadata (OpenID Connect Discovery section 3, RFC 8414), or what is wrong with them. */
+/** The jwks_uri of the issuer's metadata, or what is wrong with them. */
 async function readDiscovery(get: GetDocument, url: string, issuer: string): Promise<string | SourceResult> {
   const document = await get(url);
   if (document.kind === 'problem') return problem(`discovery: ${document.problem}`);
   if (document.kind === 'notModified') return problem('discovery: status 304');
-  const json = parseStrictJson(document.bytes);
+  return parseDiscovery(document.bytes, url, issuer);
+}
+
+/** The jwks_uri of metadata that were found at this URL (OpenID Connect Discovery section 3, RFC 8414). Never throws. */
+export function parseDiscovery(bytes: Uint8Array, url: string, issuer: string): string | SourceProblem {
+  const json = parseStrictJson(bytes);
   if (json.kind === 'problem') return problem(`discovery: ${json.problem}`);
   const metadata = json.value;
   if (!isJsonObject(metadata)) return problem('discovery: not an object');
@@ -207,6 +217,6 @@ async function withinTime(
   }
 }
 
-function problem(word: string): SourceResult {
+function problem(word: string): SourceProblem {
   return { kind: 'problem', problem: word };
 }

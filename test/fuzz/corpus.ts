@@ -1,0 +1,30 @@
+// Inputs that earlier runs found worth keeping: one file each under test/fuzz/corpus/<target>/, named by its content.
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { FuzzTarget } from './targets.ts';
+
+export const corpusDirectory = fileURLToPath(new URL('corpus/', import.meta.url));
+
+export interface CorpusInput {
+  readonly file: string;
+  readonly input: Buffer;
+}
+
+export function loadCorpus(target: FuzzTarget): readonly CorpusInput[] {
+  const directory = join(corpusDirectory, target.name);
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory)
+    .toSorted()
+    .map(file => ({ file, input: target.fromFile(readFileSync(join(directory, file))) }));
+}
+
+/** Writes the input under `<word>-<digest>` and gives the name of the file. */
+export function keepInput(target: FuzzTarget, word: string, input: Buffer): string {
+  const bytes = target.toFile(input);
+  const name = `${word}-${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}`;
+  mkdirSync(join(corpusDirectory, target.name), { recursive: true });
+  writeFileSync(join(corpusDirectory, target.name, name), bytes);
+  return join(target.name, name);
+}

@@ -1,0 +1,56 @@
+// The short form of the fuzzing: everything that was ever kept, and some thousand new inputs of this run's seed. The long form is
+// `npm run fuzz`.
+import { randomInt } from 'node:crypto';
+import { expect } from 'chai';
+import { loadCorpus } from './corpus.ts';
+import { createRandom, mutate, pick } from './mutator.ts';
+import { createTargets, type FuzzTarget, targetNames } from './targets.ts';
+
+const seed = Number(process.env.FUZZ_SEED ?? randomInt(2 ** 31));
+
+describe(`fuzzing with FUZZ_SEED=${seed}`, () => {
+  let targets: readonly FuzzTarget[];
+  before(async () => {
+    targets = await createTargets();
+  });
+
+  async function broken(target: FuzzTarget, inputs: Iterable<Buffer>): Promise<string[]> {
+    const found: string[] = [];
+    for (const input of inputs) {
+      await target
+        .run(input)
+        .catch((error: unknown) => found.push(`${error}: ${target.toFile(input).toString('hex')}`));
+    }
+    return found;
+  }
+
+  for (const name of targetNames) {
+    const theTarget = (): FuzzTarget => {
+      const target = targets.find(each => each.name === name);
+      if (target === undefined) throw new Error(`no target ${name}`);
+      return target;
+    };
+
+    it(`${name}: what must hold holds for the seeds and every input that was kept`, async () => {
+      const target = theTarget();
+      const kept = loadCorpus(target).map(({ input }) => input);
+      expect(kept).to.not.deep.equal([]);
+      expect(await broken(target, [...target.seeds, ...kept])).to.deep.equal([]);
+    });
+
+    it(`${name}: what must hold holds for new inputs`, async () => {
+      const target = theTarget();
+      const corpus = [...target.seeds, ...loadCorpus(target).map(({ input }) => input)];
+      const random = createRandom(seed);
+      const material = { corpus, dictionary: target.dictionary, maxBytes: target.maxBytes };
+      const inputs = Array.from({ length: target.shortRuns }, () => mutate(pick(corpus, random), random, material));
+      expect(await broken(target, inputs)).to.deep.equal([]);
+    });
+
+    it(`${name}: the good seed is taken`, async () => {
+      const target = theTarget();
+      const taken = ['allowed', 'verified', 'keys', 'an address', 'config'];
+      expect(taken).to.include(await target.run(target.seeds[0] ?? Buffer.alloc(0)));
+    });
+  }
+});
