@@ -6,7 +6,7 @@ import type { FuzzTarget } from './targets.ts';
 export interface CampaignEvents {
   /** Before each run: whoever watches from outside then knows what hangs. */
   onRun(input: Buffer): void;
-  /** An input that went where none went before. */
+  /** An input that ran a block that none ran before. */
   onNew(input: Buffer): void;
   /** Each way to break once, as small as it would get. */
   onBroken(input: Buffer, problem: string): void;
@@ -28,6 +28,7 @@ export interface Campaign {
 }
 
 const minimisingRuns = 400;
+const batchSize = 50;
 
 export function startCampaign(
   target: FuzzTarget,
@@ -40,6 +41,7 @@ export function startCampaign(
   const corpus: Buffer[] = [];
   const outcomes = new Map<string, number>();
   const problems = new Set<string>();
+  const seen = new Set<string>();
   let runs = 0;
 
   async function problemOf(input: Buffer): Promise<string | undefined> {
@@ -67,27 +69,46 @@ export function startCampaign(
     return smallest;
   }
 
-  async function judge(input: Buffer, isGiven: boolean): Promise<void> {
+  async function judge(input: Buffer): Promise<void> {
     const problem = await problemOf(input);
-    if (problem !== undefined && !problems.has(problem)) {
-      problems.add(problem);
-      events.onBroken(await minimised(input, problem), problem);
+    if (problem === undefined || problems.has(problem)) return;
+    problems.add(problem);
+    events.onBroken(await minimised(input, problem), problem);
+  }
+
+  // A look takes longer than many runs: one for a whole batch, and only where that did something new, one for each of its inputs.
+  async function runBatch(inputs: readonly Buffer[]): Promise<void> {
+    for (const input of inputs) await judge(input);
+    const unseen = new Set([...coverage.look()].filter(block => !seen.has(block)));
+    for (const input of unseen.size === 0 ? [] : inputs) {
+      await problemOf(input);
+      const found = [...coverage.look()].filter(block => unseen.delete(block));
+      if (found.length === 0) continue;
+      for (const block of found) seen.add(block);
+      corpus.push(input);
+      events.onNew(input);
     }
-    const isNew = coverage.isNew();
-    if (!isNew && !isGiven) return;
-    corpus.push(input);
-    if (!isGiven) events.onNew(input);
+    // What ran once and not again, such as the making of a cache.
+    for (const block of unseen) seen.add(block);
+  }
+
+  async function begin(): Promise<void> {
+    for (const input of start.splice(0)) {
+      await judge(input);
+      corpus.push(input);
+    }
+    for (const block of coverage.look()) seen.add(block);
   }
 
   return {
     async advance(milliseconds) {
       const end = performance.now() + milliseconds;
-      for (let input = start.shift(); input !== undefined; input = start.shift()) await judge(input, true);
+      await begin();
       while (performance.now() < end) {
-        const material = { corpus, dictionary: target.dictionary, maxBytes: target.maxBytes };
-        await judge(mutate(pick(corpus, random), random, material), false);
+        const material = { ...target, corpus };
+        await runBatch(Array.from({ length: batchSize }, () => mutate(pick(corpus, random), random, material)));
       }
-      return { runs, corpus: corpus.length, blocks: coverage.size(), outcomes, broken: problems.size };
+      return { runs, corpus: corpus.length, blocks: seen.size, outcomes, broken: problems.size };
     },
     stop: () => coverage.stop(),
   };

@@ -42,7 +42,7 @@ describe(`fuzzing with FUZZ_SEED=${seed}`, () => {
       const target = theTarget();
       const corpus = [...target.seeds, ...loadCorpus(target).map(({ input }) => input)];
       const random = createRandom(seed);
-      const material = { corpus, dictionary: target.dictionary, maxBytes: target.maxBytes };
+      const material = { ...target, corpus };
       const inputs = Array.from({ length: target.shortRuns }, () => mutate(pick(corpus, random), random, material));
       expect(await broken(target, inputs)).to.deep.equal([]);
     });

@@ -11,6 +11,15 @@ import type { FuzzNews, FuzzOrder } from './worker.ts';
 const hangMs = 20_000;
 const maxInputBytes = 64 * 1024;
 
+// A thread of Node 20 does not take sources by itself.
+const workerEntry = new URL(
+  `data:text/javascript,${encodeURIComponent(`
+    import { register } from ${JSON.stringify(import.meta.resolve('tsx/esm/api'))};
+    register();
+    await import(${JSON.stringify(import.meta.resolve('./worker.ts'))});
+  `)}`,
+);
+
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '1' },
@@ -38,7 +47,7 @@ function fuzz(target: string, milliseconds: number): Promise<number> {
   const shared = new SharedArrayBuffer(8 + maxInputBytes);
   const counter = new Int32Array(shared, 0, 2);
   const order: FuzzOrder = { target, seed, milliseconds, keep: values.keep, shared };
-  const worker = new Worker(new URL('worker.ts', import.meta.url), { workerData: order });
+  const worker = new Worker(workerEntry, { workerData: order });
   let found = 0;
 
   async function keepCurrent(word: string): Promise<void> {
@@ -82,7 +91,7 @@ function fuzz(target: string, milliseconds: number): Promise<number> {
       }
     });
     worker.on('error', async error => {
-      console.log(`${target}: ${error.name}`);
+      console.log(`${target}: ${error.name}: ${error.message}`);
       await keepCurrent('killed');
       end();
     });

@@ -1,5 +1,7 @@
 // Inputs from inputs: small changes of bytes, words that the readers know, and pieces of other inputs. The same seed gives the same.
 
+import type { Shape } from './shapes.ts';
+
 /** Whole numbers from 0 up to below the limit. */
 export type Random = (limit: number) => number;
 
@@ -19,6 +21,7 @@ export interface Material {
   readonly corpus: readonly Buffer[];
   readonly dictionary: readonly Buffer[];
   readonly maxBytes: number;
+  readonly shapes: readonly Shape[];
 }
 
 type Change = (input: Buffer, random: Random, material: Material) => Buffer;
@@ -56,13 +59,16 @@ const changes: readonly Change[] = [
   },
 ];
 
-/** A few changes at once, mostly one or two. */
+/** A few changes at once, mostly one or two; mostly within the form of the input. */
 export function mutate(input: Buffer, random: Random, material: Material): Buffer {
+  const { shapes, maxBytes } = material;
   let mutated = input;
-  for (let rest = 1 + random(1 + random(6)); rest > 0; rest -= 1) {
-    mutated = pick(changes, random)(mutated, random, material);
+  for (let rest = 1 + random(1 + random(4)); rest > 0; rest -= 1) {
+    const change = (part: Buffer): Buffer => pick(changes, random)(part, random, material);
+    const shaped = random(4) !== 0 ? pick(shapes, random)(mutated, random, change) : undefined;
+    mutated = shaped ?? change(mutated);
   }
-  return Buffer.from(mutated.subarray(0, material.maxBytes));
+  return Buffer.from(mutated.subarray(0, maxBytes));
 }
 
 export function pick<Item>(items: readonly Item[], random: Random): Item {

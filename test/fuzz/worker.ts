@@ -8,7 +8,7 @@ export interface FuzzOrder {
   readonly target: string;
   readonly seed: number;
   readonly milliseconds: number;
-  /** Whether inputs that do something new are written to the corpus. */
+  /** Whether inputs that run a block for the first time are written to the corpus. */
   readonly keep: boolean;
   /** Two numbers, the count of runs and the length of the input, and then the input. */
   readonly shared: SharedArrayBuffer;
