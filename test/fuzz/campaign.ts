@@ -6,7 +6,7 @@ import type { FuzzTarget } from './targets.ts';
 export interface CampaignEvents {
   /** Before each run: whoever watches from outside then knows what hangs. */
   onRun(input: Buffer): void;
-  /** An input that ran a block that none ran before. */
+  /** An input that ran a block that none ran before, or came to an outcome that none came to. */
   onNew(input: Buffer): void;
   /** Each way to break once, as small as it would get. */
   onBroken(input: Buffer, problem: string): void;
@@ -16,7 +16,8 @@ export interface CampaignReport {
   readonly runs: number;
   /** Inputs that the mutations start from. */
   readonly corpus: number;
-  readonly blocks: number;
+  /** Blocks and outcomes that were seen. */
+  readonly reached: number;
   readonly outcomes: ReadonlyMap<string, number>;
   readonly broken: number;
 }
@@ -41,18 +42,19 @@ export function startCampaign(
   const corpus: Buffer[] = [];
   const outcomes = new Map<string, number>();
   const problems = new Set<string>();
+  /** Blocks and outcomes. */
   const seen = new Set<string>();
   let runs = 0;
 
-  async function problemOf(input: Buffer): Promise<string | undefined> {
+  async function runOnce(input: Buffer): Promise<{ outcome: string; problem: string | undefined }> {
     events.onRun(input);
     runs += 1;
     try {
       const outcome = await target.run(input);
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-      return undefined;
+      return { outcome, problem: undefined };
     } catch (error) {
-      return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+      return { outcome: 'broken', problem: error instanceof Error ? `${error.name}: ${error.message}` : String(error) };
     }
   }
 
@@ -62,7 +64,7 @@ export function startCampaign(
     for (let size = Math.ceil(input.length / 2); size >= 1; size = Math.floor(size / 2)) {
       for (let at = 0; at < smallest.length && left > 0; left -= 1) {
         const shorter = Buffer.concat([smallest.subarray(0, at), smallest.subarray(at + size)]);
-        if ((await problemOf(shorter)) === problem) smallest = shorter;
+        if ((await runOnce(shorter)).problem === problem) smallest = shorter;
         else at += size;
       }
     }
@@ -70,7 +72,7 @@ export function startCampaign(
   }
 
   async function judge(input: Buffer): Promise<void> {
-    const problem = await problemOf(input);
+    const { problem } = await runOnce(input);
     if (problem === undefined || problems.has(problem)) return;
     problems.add(problem);
     events.onBroken(await minimised(input, problem), problem);
@@ -79,17 +81,18 @@ export function startCampaign(
   // A look takes longer than many runs: one for a whole batch, and only where that did something new, one for each of its inputs.
   async function runBatch(inputs: readonly Buffer[]): Promise<void> {
     for (const input of inputs) await judge(input);
-    const unseen = new Set([...coverage.look()].filter(block => !seen.has(block)));
+    const ran = [...coverage.look(), ...outcomes.keys()];
+    const unseen = new Set(ran.filter(each => !seen.has(each)));
     for (const input of unseen.size === 0 ? [] : inputs) {
-      await problemOf(input);
-      const found = [...coverage.look()].filter(block => unseen.delete(block));
+      const { outcome } = await runOnce(input);
+      const found = [...coverage.look(), outcome].filter(each => unseen.delete(each));
       if (found.length === 0) continue;
-      for (const block of found) seen.add(block);
+      for (const each of found) seen.add(each);
       corpus.push(input);
       events.onNew(input);
     }
     // What ran once and not again, such as the making of a cache.
-    for (const block of unseen) seen.add(block);
+    for (const each of unseen) seen.add(each);
   }
 
   async function begin(): Promise<void> {
@@ -97,7 +100,7 @@ export function startCampaign(
       await judge(input);
       corpus.push(input);
     }
-    for (const block of coverage.look()) seen.add(block);
+    for (const each of [...coverage.look(), ...outcomes.keys()]) seen.add(each);
   }
 
   return {
@@ -108,7 +111,7 @@ export function startCampaign(
         const material = { ...target, corpus };
         await runBatch(Array.from({ length: batchSize }, () => mutate(pick(corpus, random), random, material)));
       }
-      return { runs, corpus: corpus.length, blocks: seen.size, outcomes, broken: problems.size };
+      return { runs, corpus: corpus.length, reached: seen.size, outcomes, broken: problems.size };
     },
     stop: () => coverage.stop(),
   };

@@ -77,9 +77,9 @@ function fuzz(target: string, milliseconds: number): Promise<number> {
     worker.on('message', (news: FuzzNews) => {
       switch (news.kind) {
         case 'progress': {
-          const { runs, corpus, blocks, outcomes } = news.report;
+          const { runs, corpus, reached, outcomes } = news.report;
           const kinds = [...outcomes].map(([outcome, count]) => `${outcome} ${count}`).join(', ');
-          console.log(`${target}: ${runs} runs, corpus ${corpus}, ${blocks} blocks; ${kinds}`);
+          console.log(`${target}: ${runs} runs, corpus ${corpus}, ${reached} blocks and outcomes; ${kinds}`);
           return;
         }
         case 'broken':

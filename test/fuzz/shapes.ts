@@ -68,11 +68,18 @@ function toVarint(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** What one segment of a compact serialization holds, encoded again. */
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+/** What one segment of a compact serialization holds, encoded again; or another last character. */
 export const inSegments: Shape = (input, random, change) => {
   const segments = input.toString('latin1').split('.');
   if (segments.length < 2) return undefined;
   const at = random(segments.length);
+  if (random(4) === 0) {
+    // The last character has bits that stand for nothing.
+    segments[at] = `${segments[at]?.slice(0, -1)}${pick([...alphabet], random)}`;
+    return Buffer.from(segments.join('.'), 'latin1');
+  }
   const [, scheme = '', text = ''] = /^(.* )?(.*)$/s.exec(segments[at] ?? '') ?? [];
   const bytes = Buffer.from(text, 'base64url');
   const changed = (random(2) === 0 ? inJson(bytes, random, change) : undefined) ?? change(bytes);

@@ -172,6 +172,12 @@ function checkRequestTarget(good: string, engine: Engine): Target {
     checkRequest({ raw: true, method: 'POST', path: `${path}/items?account_id=acct1`, headers }),
     checkRequest({ raw: true, headers: { ...headers, 'x-account-id': ['acct1', 'acct2'] } }),
     checkRequest({ headers: {} }),
+    // Without `:path`, which would contradict a changed path.
+    checkRequest({ http: { headers } }),
+    checkRequest({
+      path: `${path}/items?account_id=acct1`,
+      http: { headers: { ...headers, 'x-account-id': 'acct1' } },
+    }),
     { attributes: null },
   ];
   const captures = join(project, 'test/fixtures/captures');
