@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { residentMegabytes } from '../../bench/resident-memory.ts';
+import { residentMegabytes } from '../../bench/measure/resident-memory.ts';
 import { authorizationService, type CheckRequestMessage, type CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import { checkRequest } from '../support/check-request.ts';
 import { type Http2Connection, openHttp2Connection, type ReceivedFrame } from '../support/http2-connection.ts';
