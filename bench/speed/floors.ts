@@ -57,7 +57,12 @@ export function judgeFloors(results: BenchResults): readonly Floor[] {
       of(start, 'known', milliseconds => milliseconds),
     ),
     // A refusal always has its line in the log, so an allow with its line is the one to compare with.
-    calling(1, 'garbage', 'known-logged', 'a refusal of garbage, to an allow of a known token, both with their log line'),
+    calling(
+      1,
+      'garbage',
+      'known-logged',
+      'a refusal of garbage, to an allow of a known token, both with their log line',
+    ),
     atMost(
       3,
       '×',
