@@ -42,6 +42,7 @@ export function results(changes: Partial<BenchResults> = {}): BenchResults {
     calls: {
       nothing: [callRound(10_000)],
       known: [callRound(20_000)],
+      'known-logged': [callRound(20_000)],
       new: [callRound(9000)],
       garbage: [callRound(21_000)],
       'go-jwt': [callRound(12_000)],
