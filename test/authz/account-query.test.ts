@@ -15,6 +15,7 @@ describe('account in the query', () => {
     ['account=acct2', []],
     ['xaccount_id=acct2', []],
     ['account_idx=acct2', []],
+    ['account_idx', []],
     ['account-id=acct2', []],
     ['a=account_id', []],
     ['%zz=%&%&&==', []],
@@ -38,7 +39,9 @@ describe('account in the query', () => {
     ['one letter encoded in the way of IIS', '%u0061ccount_id=acct2'],
     ['the underscore encoded', 'account%5fid=acct2'],
     ['a plus in front', '+account_id=acct2'],
+    ['two pluses in front', '++account_id=acct2'],
     ['a plus behind', 'account_id+=acct2'],
+    ['two pluses behind', 'account_id++=acct2'],
     ['an encoded space in front', '%20account_id=acct2'],
     ['an encoded tab behind', 'account_id%09=acct2'],
     ['an encoded NUL behind', 'account_id%00=acct2'],
@@ -59,6 +62,7 @@ describe('account in the query', () => {
     ['a semicolon in front', 'a=1;account_id=acct2'],
     ['a name before a semicolon', 'account_id;a=acct2'],
     ['a second question mark', '?account_id=acct2'],
+    ['a dotless i, which is I in capitals', 'account_\u0131d=acct2'],
     ['full-width letters', '\uff41ccount_id=acct2'],
     ['encoded full-width letters', '%EF%BD%81ccount_id=acct2'],
     ['an encoded byte order mark in front', '%EF%BB%BFaccount_id=acct2'],
@@ -68,6 +72,25 @@ describe('account in the query', () => {
   for (const [name, query] of refused) {
     it(`refuses ${name}`, () => {
       expect(accountsInQuery(parameters, query)).to.include({ kind: 'refusal', reason: 'request_invalid' });
+    });
+  }
+
+  it('reads a parameter whose name is one letter', () => {
+    expect(accountsInQuery(compileAccountParameters(['a']), 'a=acct1')).to.deep.equal(['acct1']);
+  });
+
+  it('refuses a capital sharp s, which is ss in small letters and capitals', () => {
+    expect(accountsInQuery(compileAccountParameters(['class']), 'cla\u1e9e=acct2')).to.include({ kind: 'refusal' });
+  });
+
+  const details: readonly (readonly [query: string, detail: string])[] = [
+    ['account_id', 'an account parameter with an ambiguous value'],
+    ['account_id=', 'an account parameter with an ambiguous value'],
+    ['ACCOUNT_ID=acct1', 'a look-alike of an account parameter'],
+  ];
+  for (const [query, detail] of details) {
+    it(`tells the log of ${query} that there is ${detail}`, () => {
+      expect(accountsInQuery(parameters, query)).to.include({ detail });
     });
   }
 

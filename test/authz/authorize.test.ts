@@ -238,6 +238,39 @@ describe('policy', () => {
     }
   });
 
+  describe('for the log', () => {
+    const strict = policy({
+      routes: [route('/api/subscriptions/:account_id/*'), route('/owners', ['owner'])],
+      apps: ['web'],
+      headers: ['x-account-id'],
+    });
+    const rows: readonly (readonly [detail: string, request: Parameters<typeof facts>[0], who?: Principal])[] = [
+      ['two of them', { contradiction: 'two of them' }],
+      ['method outside the grammar', { method: 'get' }],
+      ['more than one Authorization', { headers: { authorization: ['Bearer a', 'Bearer b'] } }],
+      ['a comma in Authorization', { headers: { authorization: 'Bearer a,b' } }],
+      ['an account header twice', { headers: { 'x-account-id': ['acct1', 'acct1'] } }],
+      ['an empty account header', { headers: { 'x-account-id': ' ' } }],
+      ['a list in an account header', { headers: { 'x-account-id': 'acct1,acct2' } }],
+      ['an underscore look-alike of an account header', { headers: { x_account_id: 'acct1' } }],
+      ['the path matches a route only if case is ignored', { target: '/API/subscriptions/acct1' }],
+      ['no route matches', { target: '/x' }],
+      ['no Authorization', { headers: { authorization: [] } }],
+      ['Authorization has another scheme', { headers: { authorization: 'Basic a' } }],
+      ['no token after the scheme', { headers: { authorization: 'Bearer' } }],
+      ['the application is not one of apps', {}, principal({ app: 'cli' })],
+      ['the role is not one of roles', {}, principal({ role: 'guest' })],
+      ['the role may not use this method', { method: 'POST' }, principal({ role: 'member' })],
+      ['the route is narrowed to other roles', { target: '/owners' }, principal({ role: 'member' })],
+      ['the request names another account than the token', {}, principal({ acc: 'acct2' })],
+    ];
+    for (const [detail, request, who] of rows) {
+      it(`says: ${detail}`, () => {
+        expect(decide(strict, facts(request), who)).to.include({ kind: 'refusal', detail });
+      });
+    }
+  });
+
   it('never allows where a matching template, header or parameter names another account', () => {
     const acc = fc.constantFrom('acct1', 'acct2', 'ACCT1', 'acct', '.', '');
     fc.assert(

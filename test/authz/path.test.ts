@@ -73,6 +73,19 @@ describe('request target', () => {
     });
   }
 
+  const details: readonly (readonly [target: string, detail: string])[] = [
+    [`/a?${'q'.repeat(8190)}`, 'target longer than 8192 bytes'],
+    [`/${'a'.repeat(2048)}`, 'path longer than 2048 bytes'],
+    ['/a#b', 'a fragment in the target'],
+    ['/a%2fb', 'path outside the grammar'],
+    ['/a/../b', 'a dot segment in the path'],
+  ];
+  for (const [target, detail] of details) {
+    it(`tells the log of ${detail}`, () => {
+      expect(parseRequestTarget(target)).to.include({ detail });
+    });
+  }
+
   it('puts every target back together from what it read, so that nothing was decoded or lost', () => {
     const segment = fc.stringMatching(/^[A-Za-z0-9_~:@-][A-Za-z0-9._~:@-]{0,12}$/);
     fc.assert(

@@ -59,7 +59,8 @@ async function ask(group: Group): Promise<void> {
     const known = kept.get(nameOf(mutant));
     if (known === undefined || known.source !== digests.get(mutant.file)) return false;
     if (values.again === 'all') return false;
-    if (known.status === 'killed' || known.status === 'timeout') return known.tests === tests || values.again === 'survivors';
+    if (known.status === 'killed' || known.status === 'timeout')
+      return known.tests === tests || values.again === 'survivors';
     return known.tests === tests && values.again !== 'survivors';
   };
   const keep = (mutant: Mutant, status: Status, by: string | undefined): void => {
@@ -131,7 +132,11 @@ function start(file: string): ChildProcess {
 }
 
 /** undefined where the process ends, or has no answer in time. */
-async function answerOf<Answer>(child: ChildProcess, order: Order | 'baseline', limitMs: number): Promise<Answer | undefined> {
+async function answerOf<Answer>(
+  child: ChildProcess,
+  order: Order | 'baseline',
+  limitMs: number,
+): Promise<Answer | undefined> {
   const waiting = new AbortController();
   const timer = setTimeout(() => waiting.abort(), limitMs);
   const { signal } = waiting;

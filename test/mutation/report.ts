@@ -19,7 +19,14 @@ export function report(found: readonly Found[], survivors: readonly Survivor[]):
     const dead = count('killed') + count('timeout');
     const asked = of.length - equivalent;
     const score = asked === 0 ? '' : `${(Math.floor((dead / asked) * 1000) / 10).toFixed(1)} %`;
-    const cells = [of.length, count('killed'), count('timeout'), count('survived') + count('unreached'), equivalent, score];
+    const cells = [
+      of.length,
+      count('killed'),
+      count('timeout'),
+      count('survived') + count('unreached'),
+      equivalent,
+      score,
+    ];
     return `| ${[name, ...cells].join(' | ')} |`;
   };
   const alive = found.filter(({ status }) => status === 'survived' || status === 'unreached');
@@ -39,7 +46,14 @@ TypeScript 7, so \`test/mutation/\` has a small one: all mutants are compiled on
 
 | file | mutants | killed | timed out | alive | of these equivalent | score |
 | --- | --- | --- | --- | --- | --- | --- |
-${files.map(file => row(`\`${file}\``, found.filter(({ mutant }) => mutant.file === file))).join('\n')}
+${files
+  .map(file =>
+    row(
+      `\`${file}\``,
+      found.filter(({ mutant }) => mutant.file === file),
+    ),
+  )
+  .join('\n')}
 ${row('all', found)}
 
 ## Alive

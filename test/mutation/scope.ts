@@ -25,10 +25,7 @@ export const groups: readonly Group[] = [
   {
     name: 'envoy',
     sources: within('src/envoy', '.ts').filter(file => !serving.includes(file)),
-    tests: [
-      ...within('test/envoy', '.test.ts').filter(file => !isServingTest(file)),
-      'test/check.test.ts',
-    ],
+    tests: [...within('test/envoy', '.test.ts').filter(file => !isServingTest(file)), 'test/check.test.ts'],
   },
   {
     name: 'serving',

@@ -35,6 +35,35 @@ describe('compact JWS', () => {
     });
   }
 
+  it('gives what the header and the payload hold', () => {
+    expect(
+      parseCompactJws(`${base64url('{"alg":"ES256","kid":"k1","typ":"JWT"}')}.${base64url('{"a":1}')}.AA`),
+    ).to.deep.equal({ kind: 'compact', alg: 'ES256', kid: 'k1', typ: 'JWT', payload: { a: 1 } });
+  });
+
+  const good = `${base64url(header)}.e30.AA`;
+  for (const text of [
+    '',
+    'e30',
+    'e30.e30',
+    `AA.${good}`,
+    `${good}.AA`,
+    `!${good}`,
+    `${good}=`,
+    ` ${good}`,
+    `${good}\n`,
+  ]) {
+    it(`J-058 refuses ${JSON.stringify(text.replace(good, 'h.p.s'))}, which is not three segments`, () => {
+      expect(parseCompactJws(text)).to.include({ reason: 'token_invalid', detail: 'not three base64url segments' });
+    });
+  }
+
+  for (const member of ['crit', 'b64', 'zip', 'jwk', 'jku', 'x5u']) {
+    it(`tells the log that ${member} is not accepted`, () => {
+      expect(detailOf(`{"alg":"ES256","kid":"k1","${member}":null}`)).to.equal(`header: ${member} is not accepted`);
+    });
+  }
+
   for (const [place, text] of [
     ['header', `${base64url(header).slice(0, -1)}1.e30.AA`],
     ['payload', `${base64url(header)}.e31.AA`],

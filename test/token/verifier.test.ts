@@ -1,7 +1,7 @@
 import { createHmac, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { expect } from 'chai';
 import { CompactEncrypt, exportSPKI, importJWK, type JWK } from 'jose';
-import { createVerifiedTokens } from '../../src/token/verified-tokens.ts';
+import { createVerifiedTokens, type VerifiedTokens } from '../../src/token/verified-tokens.ts';
 import {
   createTokenVerifier,
   type IssuerKey,
@@ -40,6 +40,7 @@ async function lab(
     claims?: { readonly uid: string; readonly app: string; readonly acc: string; readonly role: string };
     clockToleranceSeconds?: number;
     maxTokens?: number;
+    verifiedTokens?: VerifiedTokens<IssuerKey>;
     maxBytes?: number;
     others?: Readonly<Record<string, IssuerKeys>>;
   } = {},
@@ -75,7 +76,7 @@ async function lab(
     issuers,
     times: { clockToleranceSeconds: changes.clockToleranceSeconds ?? 60, maxLifetimeSeconds: 86_400 },
     maxBytes: changes.maxBytes ?? 8192,
-    verifiedTokens: createVerifiedTokens(changes.maxTokens ?? 100),
+    verifiedTokens: changes.verifiedTokens ?? createVerifiedTokens(changes.maxTokens ?? 100),
     now: () => result.clock,
   });
   const verify = async (text: string): Promise<Verification> => verifier.verify(text);
@@ -643,6 +644,39 @@ describe('token verifier', () => {
       expect(await at.reasonOf(good)).to.equal('token_invalid');
       at.clock = now;
       expect(await at.reasonOf(good)).to.equal('verified');
+    });
+    it('forgets it once it has expired', async () => {
+      const verifiedTokens = createVerifiedTokens<IssuerKey>(10);
+      const at = await lab({ verifiedTokens });
+      const text = await token();
+      await at.verify(text);
+      expect(verifiedTokens.size()).to.equal(1);
+      at.clock = now + 7200;
+      expect(await at.reasonOf(text)).to.equal('token_expired');
+      expect(verifiedTokens.size()).to.equal(0);
+    });
+    it('keeps it while the clock stands before its time', async () => {
+      const verifiedTokens = createVerifiedTokens<IssuerKey>(10);
+      const at = await lab({ verifiedTokens });
+      const text = await token();
+      await at.verify(text);
+      at.clock = now - 3600;
+      expect(await at.reasonOf(text)).to.equal('token_invalid');
+      expect(verifiedTokens.size()).to.equal(1);
+    });
+    it('refuses it where its issuer is not trusted any more', async () => {
+      const verifiedTokens = createVerifiedTokens<IssuerKey>(10);
+      const text = await token();
+      await (await lab({ verifiedTokens })).verify(text);
+      const without = createTokenVerifier({
+        issuers: new Map(),
+        times: { clockToleranceSeconds: 60, maxLifetimeSeconds: 86_400 },
+        maxBytes: 8192,
+        verifiedTokens,
+        now: () => now,
+      });
+      expect((await without.verify(text)).outcome).to.include({ reason: 'token_invalid' });
+      expect(verifiedTokens.size()).to.equal(0);
     });
     it('L-014 keeps no refusal', async () => {
       const at = await lab();

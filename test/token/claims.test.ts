@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import { judgeTimes, parseClaims } from '../../src/token/claims.ts';
+import { audience, claims, issuer, now } from '../support/token.ts';
+
+const rules = {
+  issuer,
+  audiences: new Set([audience]),
+  claims: { uid: 'uid', app: 'app', acc: 'acc', role: 'role' },
+  allowIntegerClaims: true,
+};
+
+describe('claims', () => {
+  it('are the identity fields and the times', () => {
+    expect(parseClaims(claims({ nbf: now }), rules)).to.deep.equal({
+      kind: 'claims',
+      principal: { uid: 'u-1', app: 'web', acc: 'acct1', role: 'owner', iss: issuer },
+      times: { exp: now + 3600, nbf: now, iat: now - 60 },
+    });
+  });
+
+  const refused: readonly (readonly [detail: string, changes: Readonly<Record<string, unknown>>])[] = [
+    ['iss is not the issuer', { iss: 'https://other.test' }],
+    ['aud does not name us', { aud: 'other' }],
+    ['cnf: bound to a key, not a plain bearer token', { cnf: {} }],
+    ['exp is not a time', { exp: '1' }],
+    ['exp is not a time', { exp: Number.POSITIVE_INFINITY }],
+    ['nbf is not a time', { nbf: null }],
+    ['iat is not a time', { iat: Number.NaN }],
+    ['uid is missing or not a string', { uid: undefined }],
+    ['app is not a safe integer', { app: 1.5 }],
+    ['acc is not a safe integer', { acc: 2 ** 53 }],
+    ['uid is not a safe integer', { uid: -1 }],
+    ['role is not a safe integer', { role: -0 }],
+    ['role is outside the grammar', { role: 'own er' }],
+    ['acc is outside the grammar', { acc: 'a:b' }],
+  ];
+  for (const [detail, changes] of refused) {
+    it(`say to the log that ${detail} of ${JSON.stringify(changes)}`, () => {
+      expect(parseClaims(claims(changes), rules)).to.deep.equal({ kind: 'refusal', reason: 'token_invalid', detail });
+    });
+  }
+
+  it('are not numbers where integers are not allowed', () => {
+    expect(parseClaims(claims({ uid: 1 }), { ...rules, allowIntegerClaims: false })).to.include({
+      detail: 'uid is a number and allowIntegerClaims is off',
+    });
+  });
+});
+
+describe('times of a token', () => {
+  const limits = { clockToleranceSeconds: 60, maxLifetimeSeconds: 3600 };
+  const good = { exp: now + 600, nbf: undefined, iat: now };
+  const rows: readonly (readonly [detail: string | undefined, times: Partial<Parameters<typeof judgeTimes>[0]>])[] = [
+    [undefined, {}],
+    [undefined, { iat: now + 60 }],
+    ['iat is in the future', { iat: now + 61 }],
+    [undefined, { iat: now + 30, exp: now + 30 }],
+    ['iat is after exp', { iat: now + 30, exp: now + 29 }],
+    [undefined, { exp: now + 3600 }],
+    ['lives longer than maxLifetimeSeconds', { exp: now + 3601 }],
+    [undefined, { iat: undefined, exp: now + 3600 }],
+    ['lives longer than maxLifetimeSeconds', { iat: undefined, exp: now + 3601 }],
+    [undefined, { nbf: now + 60 }],
+    ['nbf is in the future', { nbf: now + 61 }],
+    [undefined, { iat: now - 100, exp: now - 59 }],
+    ['exp has passed', { iat: now - 100, exp: now - 60 }],
+  ];
+  for (const [detail, changes] of rows) {
+    const shown = Object.entries(changes).map(
+      ([name, value]) => `${name} ${value === undefined ? 'absent' : value - now}`,
+    );
+    it(`say ${detail ?? 'nothing'} with ${shown.join(', ') || 'good ones'}`, () => {
+      expect(judgeTimes({ ...good, ...changes }, limits, now)?.detail).to.equal(detail);
+    });
+  }
+});
