@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { send } from '../../demo/http-client.ts';
 import { envoyBinary } from '../support/envoy.ts';
+import { secrets } from '../support/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -121,6 +122,7 @@ function startDemo(...args: readonly string[]): Run {
   });
   let output = '';
   const collect = (text: string): void => {
+    secrets.show('output of the demo', text);
     output += text;
   };
   child.stdout.setEncoding('utf8').on('data', collect);

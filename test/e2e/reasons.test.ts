@@ -15,6 +15,7 @@ import { type ServiceProcess, startServiceProcess } from '../support/service-pro
 import type { TestIssuer } from '../support/test-issuer.ts';
 import { audience } from '../support/token.ts';
 import { bearer, configuration, reasonOf, startIssuer } from './lab.ts';
+import { secrets } from '../support/secrets.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
@@ -107,6 +108,7 @@ describe('reasons', function () {
 
   const counted = async ({ decision, reason }: Row): Promise<number> => {
     const page = await (await fetch(`http://127.0.0.1:${service.adminPort}/metrics`)).text();
+    secrets.show('metrics', page);
     const line = new RegExp(`^account_authz_checks_total\\{decision="${decision}",reason="${reason}"\\} (\\d+)$`, 'm');
     return Number(line.exec(page)?.[1] ?? 0);
   };

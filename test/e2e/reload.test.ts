@@ -9,6 +9,7 @@ import { connect, type GrpcClient, until } from '../support/service.ts';
 import { type LogLine, type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
 import { bearer, configuration, installEnvoys, type Lab, reasonOf, startIssuer, startLab } from './lab.ts';
+import { secrets } from '../support/secrets.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 const reloaded = 'configuration reloaded';
@@ -48,6 +49,7 @@ describe('reload of the built product', () => {
   };
   const reloads = (result: string) => async (): Promise<number> => {
     const text = await (await fetch(`http://127.0.0.1:${service.adminPort}/metrics`)).text();
+    secrets.show('metrics', text);
     return Number(
       new RegExp(`^account_authz_config_reloads_total\\{result="${result}"\\} (\\d+)$`, 'm').exec(text)?.[1],
     );

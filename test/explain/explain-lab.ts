@@ -9,6 +9,7 @@ import { writeFixture } from '../config/config-file.ts';
 import { checkRequest } from '../support/check-request.ts';
 import { freePorts } from '../support/envoy.ts';
 import { connect, type LogLine, serviceConfig, until } from '../support/service.ts';
+import { secrets } from '../support/secrets.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 import { audience, type TokenParts, token } from '../support/token.ts';
@@ -35,6 +36,7 @@ export async function runExplain(args: readonly string[], options: RunOptions = 
     stderr: { write: (text: string) => (printed.stderr += text) },
     env,
   });
+  secrets.show('explain', printed.stdout + printed.stderr);
   return { code, ...printed };
 }
 
@@ -94,7 +96,11 @@ export async function startExplainLab(): Promise<ExplainLab> {
   });
   const configFile = writeFixture('explain.json', config);
   const log: LogLine[] = [];
-  const logger = createLogger(config.log, { write: (line: string) => log.push(JSON.parse(line) as LogLine) });
+  const write = (line: string): void => {
+    secrets.show('log', line);
+    log.push(JSON.parse(line) as LogLine);
+  };
+  const logger = createLogger(config.log, { write });
   const service = await startService({ config, version: '0.0.0-test', logger, proxy: {} });
   const client = connect(`127.0.0.1:${service.ports.listen}`);
   const readiness = `http://127.0.0.1:${service.ports.admin}/readyz`;

@@ -1,5 +1,6 @@
 // X.509 certificates for TLS tests, made when they are needed: none lies in the repository to expire.
 import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { secrets } from '../support/secrets.ts';
 
 export interface TestCertificate {
   /** PEM */
@@ -58,10 +59,14 @@ export function testCertificate(options: TestCertificateOptions = {}): TestCerti
   const signature = sign('sha256', tbs, signer);
   const certificate = sequence(tbs, ecdsaWithSha256, der(0x03, Buffer.from([0]), signature));
   const base64 = certificate.toString('base64').replace(/.{64}(?=.)/g, '$&\n');
+  const key = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+  const { d = '' } = privateKey.export({ format: 'jwk' });
+  secrets.mint('private key', d);
+  for (const line of key.split('\n').filter(text => !text.startsWith('-----'))) secrets.mint('private key', line);
   return {
     name,
     cert: `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`,
-    key: privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(),
+    key,
   };
 }
 

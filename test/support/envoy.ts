@@ -10,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Document, isMap, isSeq, parseDocument } from 'yaml';
+import { secrets } from './secrets.ts';
 
 /** The oldest and the newest Envoy that envoy.yaml is written for, and two between them. */
 export const envoyVersions = ['1.36.4', '1.38.3', '1.39.3', '1.40.0'] as const;
@@ -279,12 +280,14 @@ function collectOutput(child: ChildProcess): Output {
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     const lines = (rest + text).split('\n');
     rest = lines.pop() ?? '';
+    secrets.show("Envoy's access log", lines.join('\n'));
     for (const line of lines.map((json): AccessLogLine => JSON.parse(json))) {
       output.accessLog.push(line);
       waiting.get(String(line.requestId))?.(line);
     }
   });
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    secrets.show("Envoy's standard error", text);
     output.errors += text;
   });
   return output;

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { secrets } from './secrets.ts';
 
 export type HeaderField = readonly [name: string, value: string];
 
@@ -17,6 +18,11 @@ export interface HttpAnswer {
 /** The values of a header, in order; the name's case does not matter. */
 export function headerValues(answer: Pick<HttpAnswer, 'headers'>, name: string): string[] {
   return answer.headers.filter(([key]) => key.toLowerCase() === name.toLowerCase()).map(([, value]) => value);
+}
+
+// The upstream's answers hold what it was sent; what is refused must hold nothing of the request.
+function showRefusal({ status, headers, body }: HttpAnswer): void {
+  if (status >= 400) secrets.show('refusal to the client', `${JSON.stringify(headers)} ${body}`);
 }
 
 const noAnswer: HttpAnswer = { status: 0, headers: [], body: '' };
@@ -78,6 +84,7 @@ async function readAnswer(socket: Socket, headOnly: boolean): Promise<HttpAnswer
       const answer = parsed();
       if (answer === undefined) return;
       socket.off('data', onData).off('close', onClose).off('error', onError).setTimeout(0, onTimeout);
+      showRefusal(answer);
       resolve(answer);
     };
     const onData = (text: string): void => {
@@ -165,6 +172,7 @@ export async function http2Exchange(port: number, request: Http2Request): Promis
     await Promise.race([over, timeout()]);
     const status = Number(headers.find(([name]) => name === ':status')?.[1] ?? 0);
     const bodyBytes = Buffer.concat(chunks);
+    showRefusal({ status, headers, body: bodyBytes.toString('utf8') });
     return { status, headers, body: bodyBytes.toString('utf8'), bodyBytes, trailers };
   } finally {
     session.destroy();
@@ -198,7 +206,9 @@ export async function rawHttp2Exchange(
     socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
     socket.write(frame(frameType.settings, 0, 0, Buffer.alloc(0)));
     socket.write(frame(frameType.headers, flagEndHeaders | flagEndStream, 1, headerBlock(fields)));
-    return await readHttp2Answer(socket);
+    const answer = await readHttp2Answer(socket);
+    showRefusal({ ...answer, headers: [] });
+    return answer;
   } finally {
     socket.destroy();
   }

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
+import { secrets } from './secrets.ts';
 
 /** One line of the product's log. */
 export type LogLine = Readonly<Record<string, unknown>>;
@@ -79,12 +80,14 @@ export async function startServiceProcess(
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     const complete = (rest + text).split('\n');
     rest = complete.pop() ?? '';
+    secrets.show('log of the service process', complete.join('\n'));
     for (const line of complete.map((json): LogLine => JSON.parse(json))) {
       lines.push(line);
       for (const [isWanted, resolve] of waiting) if (isWanted(line)) resolve(line);
     }
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    secrets.show('standard error of the service process', text);
     errors += text;
   });
   const line = (isWanted: (line: LogLine) => boolean): Promise<LogLine> => {

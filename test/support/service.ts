@@ -13,6 +13,7 @@ import { createLogger } from '../../src/operations/log.ts';
 import { type Service, startService } from '../../src/service.ts';
 import { type CheckRequestParts, checkRequest } from './check-request.ts';
 import { expectNoPartOf, invariants, tokenPartsOf } from './invariants.ts';
+import { secrets } from './secrets.ts';
 import { type SigningKey, signingKey } from './signing-key.ts';
 import { startTestIssuer, type TestIssuer } from './test-issuer.ts';
 import { audience, type TokenParts, token } from './token.ts';
@@ -71,13 +72,20 @@ export async function startServiceLab(
   const issuer = await startTestIssuer({ keys: keys.map(key => key.publicJwk) });
   const config = serviceConfig(issuer, options.config);
   const log: LogLine[] = [];
-  const logger = createLogger(config.log, { write: (line: string) => log.push(JSON.parse(line) as LogLine) });
+  const write = (line: string): void => {
+    secrets.show('log', line);
+    log.push(JSON.parse(line) as LogLine);
+  };
+  const logger = createLogger(config.log, { write });
   const service = await startService({ config, version: '0.0.0-test', logger, proxy: {} });
   const client = connect(config.listen.startsWith('unix:') ? config.listen : `127.0.0.1:${service.ports.listen}`);
   const tokenParts = new Set<string>();
   let lastAllowed: CheckRequestMessage | undefined;
-  const admin = (path: string, init?: RequestInit): Promise<Response> =>
-    fetch(`http://127.0.0.1:${service.ports.admin}${path}`, init);
+  const admin = async (path: string, init?: RequestInit): Promise<Response> => {
+    const answer = await fetch(`http://127.0.0.1:${service.ports.admin}${path}`, init);
+    secrets.show(`admin listener, ${path}`, await answer.clone().text());
+    return answer;
+  };
   if (options.ready ?? true) await until(async () => (await admin('/readyz')).ok);
   return {
     issuer,
@@ -106,6 +114,7 @@ export async function startServiceLab(
         expectNoPartOf(tokenParts, `${JSON.stringify(log)}\n${await (await admin('/metrics')).text()}`);
       }
       client.close();
+      await admin('/metrics').catch(() => undefined);
       await service.stop();
       await issuer.stop();
     },
@@ -141,6 +150,7 @@ function call<Request, Response>(
   return new Promise((resolve, reject) => {
     const options = { deadline: Date.now() + deadlineMs };
     const done = (error: ServiceError | null, response?: Response): void => {
+      secrets.show('gRPC answer', JSON.stringify([response, error?.details, error?.metadata]));
       if (response !== undefined) resolve(response);
       else reject(error ?? new Error('no response'));
     };

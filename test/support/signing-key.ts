@@ -1,5 +1,6 @@
 // Key pairs for tests: made once a run for each name, so that RSA generation does not dominate the suite.
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK } from 'jose';
+import { secrets } from './secrets.ts';
 
 export interface SigningKey {
   readonly kid: string;
@@ -23,6 +24,8 @@ export function signingKey(kid: string, alg = 'ES256'): Promise<SigningKey> {
 
 async function makeSigningKey(kid: string, alg: string): Promise<SigningKey> {
   const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
+  const { d = '', p = '', q = '', dp = '', dq = '', qi = '' } = await exportJWK(privateKey);
+  for (const member of [d, p, q, dp, dq, qi]) secrets.mint('private key', member);
   const publicJwk = { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' };
   return { kid, alg, privateKey, publicJwk };
 }

@@ -1,5 +1,6 @@
 // Tokens for tests: good by default, and every part of them can be replaced, down to the text that is signed.
-import { webcrypto } from 'node:crypto';
+import { randomUUID, webcrypto } from 'node:crypto';
+import { secrets } from './secrets.ts';
 import { type SigningKey, signingKey } from './signing-key.ts';
 
 export const issuer = 'https://idp.test';
@@ -42,10 +43,15 @@ export async function token(parts: TokenParts = {}): Promise<string> {
   const key = parts.key ?? (await signingKey('k1'));
   const header = { alg: key.alg, typ: 'JWT', kid: key.kid, ...parts.header };
   const headerSegment = parts.headerSegment ?? base64url(parts.headerText ?? JSON.stringify(header));
-  const payload = claims(parts.claims);
+  // A claim that nobody reads and nobody may show.
+  const jti = randomUUID();
+  secrets.mint('claim', jti);
+  const payload = { jti, ...claims(parts.claims) };
   const payloadSegment = parts.payloadSegment ?? base64url(parts.payloadText ?? JSON.stringify(payload));
   const input = `${headerSegment}.${payloadSegment}`;
-  return `${input}.${parts.signature ?? (await sign(input, key))}`;
+  const text = `${input}.${parts.signature ?? (await sign(input, key))}`;
+  secrets.mint('token', text);
+  return text;
 }
 
 export function base64url(text: string | Buffer): string {
