@@ -11,11 +11,11 @@ import { explanationOf, failedCheck, type Outcome, runExplain } from '../explain
 import { freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
 import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
+import { secrets } from '../support/secrets.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
 import { audience } from '../support/token.ts';
 import { bearer, configuration, reasonOf, startIssuer } from './lab.ts';
-import { secrets } from '../support/secrets.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));

@@ -5,11 +5,11 @@ import { checkRequest } from '../support/check-request.ts';
 import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { mountSecret } from '../support/secret-mount.ts';
+import { secrets } from '../support/secrets.ts';
 import { connect, type GrpcClient, until } from '../support/service.ts';
 import { type LogLine, type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
 import { bearer, configuration, installEnvoys, type Lab, reasonOf, startIssuer, startLab } from './lab.ts';
-import { secrets } from '../support/secrets.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 const reloaded = 'configuration reloaded';

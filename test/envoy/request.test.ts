@@ -55,23 +55,42 @@ describe('CheckRequest', () => {
     ]);
   });
 
-  const contradictions: readonly (readonly [name: string, message: CheckRequestMessage])[] = [
-    ['G-005 no attributes', { attributes: null }],
-    ['G-006 no request', { attributes: { request: null, context_extensions: {} } }],
-    ['G-006 no http', { attributes: { request: { http: null }, context_extensions: {} } }],
-    ['P-058 a :path header that differs', checkRequest({ headers: { ':path': '/other' } })],
-    ['P-058 a :path header that differs, in the list', checkRequest({ raw: true, headers: { ':path': '/other' } })],
+  const contradictions: readonly (readonly [name: string, message: CheckRequestMessage, detail: string])[] = [
+    ['G-005 no attributes', { attributes: null }, 'no HTTP attributes'],
+    ['G-006 no request', { attributes: { request: null, context_extensions: {} } }, 'no HTTP attributes'],
+    ['G-006 no http', { attributes: { request: { http: null }, context_extensions: {} } }, 'no HTTP attributes'],
+    [
+      'P-058 a :path header that differs',
+      checkRequest({ headers: { ':path': '/other' } }),
+      ':path contradicts the path',
+    ],
+    [
+      'P-058 a :path header that differs, in the list',
+      checkRequest({ raw: true, headers: { ':path': '/other' } }),
+      ':path contradicts the path',
+    ],
     [
       'R-011 two :path headers',
       checkRequest({ raw: true, headers: { ':path': ['/api/subscriptions/acct1', '/other'] } }),
+      ':path contradicts the path',
     ],
-    ['a :method header that differs', checkRequest({ headers: { ':method': 'POST' } })],
-    ['a query beside the path', checkRequest({ http: { query: 'a=1' } })],
-    ['a query that differs from that of the path', checkRequest({ path: '/a?b=1', http: { query: 'b=2' } })],
-    ['a fragment beside the path', checkRequest({ http: { fragment: 'x' } })],
+    [
+      'a :method header that differs',
+      checkRequest({ headers: { ':method': 'POST' } }),
+      ':method contradicts the method',
+    ],
+    ['a query beside the path', checkRequest({ http: { query: 'a=1' } }), 'query contradicts the path'],
+    [
+      'a query that differs from that of the path',
+      checkRequest({ path: '/a?b=1', http: { query: 'b=2' } }),
+      'query contradicts the path',
+    ],
+    ['a query that is the path', checkRequest({ path: 'a=1', http: { query: 'a=1' } }), 'query contradicts the path'],
+    ['a fragment beside the path', checkRequest({ http: { fragment: 'x' } }), 'a fragment beside the path'],
     [
       'H-018 bytes and text that differ',
       checkRequest({ http: { header_map: { headers: [{ key: 'x-a', value: 'b', raw_value: Buffer.from('a') }] } } }),
+      'two values in one header',
     ],
     [
       'H-017 a map and a list that differ',
@@ -79,11 +98,20 @@ describe('CheckRequest', () => {
         headers: { authorization: 'Bearer a' },
         http: { header_map: { headers: [rawHeader('authorization', 'Bearer b')] } },
       }),
+      'two header lists that disagree',
+    ],
+    [
+      'a map with one line of two in the list',
+      checkRequest({
+        headers: { 'x-a': '12' },
+        http: { header_map: { headers: [rawHeader('x-a', '1'), rawHeader('x-a', '2')] } },
+      }),
+      'two header lists that disagree',
     ],
   ];
-  for (const [name, message] of contradictions) {
+  for (const [name, message, detail] of contradictions) {
     it(`says that it contradicts: ${name}`, () => {
-      expect(toRequestFacts(message).contradiction).to.be.a('string');
+      expect(toRequestFacts(message).contradiction).to.equal(detail);
     });
   }
 
@@ -189,6 +217,15 @@ describe('CheckRequest', () => {
     expect(() => readRequestFacts(Buffer.alloc(30_000, startGroup)))
       .to.throw(Error)
       .that.is.not.a('TypeError');
+  });
+
+  it('says of a field that reaches beyond its message that it does', () => {
+    const tooLong = 'a field reaches beyond its message';
+    // attributes { request { http { … } } }, where a part is longer than the whole around it.
+    const inHttp = [0x0a, 6, 0x22, 4, 0x12, 2, 0x12, 2, 0x41, 0x42];
+    const inHeader = [0x0a, 9, 0x22, 7, 0x12, 5, 0x1a, 3, 0x0a, 2, 0x41, 0x42];
+    expect(() => readRequestFacts(Buffer.from(inHttp))).to.throw(RangeError, tooLong);
+    expect(() => readRequestFacts(Buffer.from(inHeader))).to.throw(RangeError, tooLong);
   });
 
   it('throws for a message that is cut anywhere inside a field', () => {

@@ -131,14 +131,26 @@ describe('CheckResponse', () => {
           'cache-control': 'no-store',
         });
         const body: unknown = JSON.parse(response.denied_response?.body ?? '');
-        expect(body).to.have.all.keys('type', 'title', 'status', 'reason', 'request_id');
-        expect(body).to.include({ status: httpStatus, reason, request_id: 'r-1' });
+        expect(body).to.deep.equal({
+          type: `urn:account-authz:${reason}`,
+          title: refusalAnswers[reason].title,
+          status: httpStatus,
+          reason,
+          request_id: 'r-1',
+        });
         expect(JSON.stringify(response)).to.not.contain('a detail');
         expect(Buffer.byteLength(response.denied_response?.body ?? '')).to.be.below(1024);
       });
 
       it(`${reason}: says when to come back only where we cannot decide`, () => {
-        expect('retry-after' in headersOf(onTheWire(refusal(reason, '')))).to.equal(decision === 'unavailable');
+        const seconds = decision === 'unavailable' ? '5' : undefined;
+        expect(headersOf(onTheWire(refusal(reason, '')))['retry-after']).to.equal(seconds);
+      });
+
+      it(`${reason}: overwrites its headers by both fields that say so`, () => {
+        for (const option of onTheWire(refusal(reason, '')).denied_response?.headers ?? []) {
+          expect(option).to.deep.include({ append: { value: false }, append_action: 2 });
+        }
       });
 
       it(`${reason}: tells Envoy the decision, and who it is only where that is verified`, () => {

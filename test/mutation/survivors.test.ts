@@ -20,8 +20,15 @@ describe('survivors of the mutation tests', () => {
   it('are mutants of the sources as they stand, each listed once and with a reason', async () => {
     const sources = await Promise.all(groups.map(group => instrument(group.sources)));
     const survivors = readSurvivors();
-    expect(withoutMutant(survivors, sources.flatMap(({ mutants }) => mutants))).to.deep.equal([]);
-    expect(new Set(survivors.map(each => JSON.stringify({ ...each, kind: '', reason: '' }))).size).to.equal(survivors.length);
+    expect(
+      withoutMutant(
+        survivors,
+        sources.flatMap(({ mutants }) => mutants),
+      ),
+    ).to.deep.equal([]);
+    expect(new Set(survivors.map(each => JSON.stringify({ ...each, kind: '', reason: '' }))).size).to.equal(
+      survivors.length,
+    );
     expect(survivors.filter(({ reason }) => reason.length < 10)).to.deep.equal([]);
   });
 

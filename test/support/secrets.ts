@@ -3,7 +3,6 @@
 
 export type SecretKind = 'token' | 'private key' | 'claim';
 
-
 export interface SecretWatch {
   /** A text of which no part of 47 characters may be shown: a token, or a member of a private key. */
   mint(kind: SecretKind, text: string): void;
@@ -62,7 +61,11 @@ export function createSecretWatch(): SecretWatch {
 
 // Base64 and base64url are one alphabet here. A dot parts the segments of a token.
 function words(text: string): string[] {
-  const found = text.replaceAll('+', '-').replaceAll('/', '_').match(/[A-Za-z0-9_-]+/g) ?? [];
+  const found =
+    text
+      .replaceAll('+', '-')
+      .replaceAll('/', '_')
+      .match(/[A-Za-z0-9_-]+/g) ?? [];
   return found.filter(word => word.length >= shortestSecret);
 }
 
