@@ -22,12 +22,13 @@ describe('answers', () => {
   const cases: readonly (readonly [name: string, decision: Decision, context: ResponseContext])[] = [
     ['an allow', allow(alice), { ...usual, principal: alice }],
     ['the same allow again', allow(alice), { ...usual, principal: alice, requestId: 'r-2' }],
+    ['an allow whose context names nobody', allow(alice), usual],
     ['an allow of somebody else', allow(bob), { ...usual, principal: bob }],
     ['an allow with a forged header', allow(alice), { ...usual, principal: alice, shownHeaders: ['x-auth-admin'] }],
     ['an allow after one with a forged header', allow(alice), { ...usual, principal: alice }],
     ['a refusal of a verified token', refusal('account_mismatch', 'why'), { ...usual, principal: alice }],
     ...Object.keys(refusalAnswers).flatMap(reason =>
-      ['a', 'r-1', 'r-2', '6f1c1a0e-3b5a-4b0e-9a57-000000000001', 'i'.repeat(128)].map(
+      ['', 'a', 'r-1', 'r-2', '6f1c1a0e-3b5a-4b0e-9a57-000000000001', 'i'.repeat(128)].map(
         requestId =>
           [
             `${reason} with an id of ${requestId.length} from ${requestId.slice(0, 3)}`,
@@ -45,6 +46,16 @@ describe('answers', () => {
       invariants.hold(authorizationService.Check.responseDeserialize(bytes));
     });
   }
+
+  it('keeps no answer that was made for forged headers', () => {
+    const fresh = createAnswers(settings);
+    const carol = principal({ uid: 'carol' });
+    const shown = [['x-auth-admin'], ['x-auth-other'], [], ['x-auth-admin'], [], ['x-auth-admin', 'x-auth-other']];
+    for (const shownHeaders of shown) {
+      const context = { ...usual, principal: carol, shownHeaders };
+      expect(fresh.encode(allow(carol), context).equals(serialized(allow(carol), context))).to.equal(true);
+    }
+  });
 
   it('G-025 throws for what is neither an allow nor a refusal', () => {
     expect(() => answers.encode({ kind: 'perhaps' } as unknown as Decision, usual)).to.throw();

@@ -126,6 +126,7 @@ describe('CheckRequest', () => {
       { http: { header_map: { headers: [{ key: 'x-a', value: 'é', raw_value: Buffer.from('é') }] } } },
     ],
     ['a :path in UTF-8', { raw: true, path: '/a?é' }],
+    ['a :path in UTF-8, in the map', { path: '/a?é', headers: { ':path': '/a?é' } }],
     ['no pseudo headers', { http: { headers: {} } }],
   ];
   for (const [name, parts] of consistent) {
@@ -219,11 +220,20 @@ describe('CheckRequest', () => {
       .that.is.not.a('TypeError');
   });
 
+  it('skips unknown fields of the header list, and takes a header without a name for that', () => {
+    // attributes { request { http { header_map { 2: "AB", headers { raw_value: "1" } } } } }
+    const bytes = [0x0a, 15, 0x22, 13, 0x12, 11, 0x6a, 9, 0x12, 2, 0x41, 0x42, 0x0a, 3, 0x1a, 1, 0x31];
+    const { headers } = readRequestFacts(Buffer.from(bytes));
+    expect(Array.from(headers.keys(), name => [name, headers.get(name)])).to.deep.equal([['', ['1']]]);
+  });
+
   it('says of a field that reaches beyond its message that it does', () => {
     const tooLong = 'a field reaches beyond its message';
     // attributes { request { http { … } } }, where a part is longer than the whole around it.
     const inHttp = [0x0a, 6, 0x22, 4, 0x12, 2, 0x12, 2, 0x41, 0x42];
     const inHeader = [0x0a, 9, 0x22, 7, 0x12, 5, 0x1a, 3, 0x0a, 2, 0x41, 0x42];
+    const inHeaderOnly = [0x0a, 12, 0x22, 10, 0x12, 8, 0x1a, 3, 0x0a, 4, 0x41, 0x42, 0x43, 0x44];
+    expect(() => readRequestFacts(Buffer.from(inHeaderOnly))).to.throw(RangeError, tooLong);
     expect(() => readRequestFacts(Buffer.from(inHttp))).to.throw(RangeError, tooLong);
     expect(() => readRequestFacts(Buffer.from(inHeader))).to.throw(RangeError, tooLong);
   });

@@ -119,6 +119,118 @@ describe('key set state', () => {
     });
   });
 
+  describe('for the log', () => {
+    const detailsOf = ({ effects }: KeySetStep): readonly string[] =>
+      effects.flatMap(effect =>
+        effect.kind === 'answer' && effect.lookup.kind === 'unavailable' ? [effect.lookup.detail] : [],
+      );
+    const rows: readonly (readonly [detail: string, answered: () => KeySetStep])[] = [
+      ['no key set yet', () => machine().ask(0, 'k1')],
+      [
+        'no key set yet, last refresh: status 500',
+        () => {
+          const driven = machine();
+          driven.send({ kind: 'started' }, 0);
+          driven.failed(10);
+          return driven.ask(11, 'k1');
+        },
+      ],
+      [
+        'no key set yet, last refresh: status 304',
+        () => {
+          const driven = machine();
+          driven.send({ kind: 'started' }, 0);
+          driven.ask(1, 'k1');
+          return driven.send({ kind: 'notModified', fetch: 1, jitter: 0 }, 10);
+        },
+      ],
+      [
+        'key set too old',
+        () => {
+          const driven = machine();
+          driven.send({ kind: 'seeded', keys: keySet('k1'), ageMs: 0 }, 0);
+          return driven.ask(3_600_000, 'k1');
+        },
+      ],
+      [
+        'key set too old, last refresh: status 500',
+        () => {
+          const driven = loaded();
+          driven.wake(3_700_000);
+          driven.failed(3_700_100);
+          return driven.ask(3_700_101, 'k1');
+        },
+      ],
+      [
+        'kid not in the key set',
+        () => {
+          const driven = machine();
+          driven.send({ kind: 'seeded', keys: keySet('k1'), ageMs: 0 }, 0);
+          return driven.ask(1, 'k2');
+        },
+      ],
+      [
+        'kid not in the key set, last refresh: status 500',
+        () => {
+          const driven = loaded();
+          driven.wake(300_000);
+          driven.failed(300_100);
+          return driven.ask(300_101, 'k2');
+        },
+      ],
+      [
+        'the refresh takes longer than 150 ms',
+        () => {
+          const driven = machine();
+          driven.send({ kind: 'started' }, 0);
+          driven.ask(1, 'k1');
+          return driven.wake(151);
+        },
+      ],
+      [
+        'stopped',
+        () => {
+          const driven = loaded();
+          driven.send({ kind: 'stopped' }, 200);
+          return driven.ask(201, 'k2');
+        },
+      ],
+      [
+        'stopped',
+        () => {
+          const driven = machine();
+          driven.send({ kind: 'started' }, 0);
+          driven.ask(1, 'k1');
+          return driven.send({ kind: 'stopped' }, 2);
+        },
+      ],
+    ];
+    for (const [detail, answered] of rows) {
+      it(`says: ${detail}`, () => {
+        expect(detailsOf(answered())).to.deep.equal([detail]);
+      });
+    }
+  });
+
+  it('asks for nothing when it is seeded, in time or too late', () => {
+    const driven = machine();
+    const seed = { kind: 'seeded', keys: keySet('k1'), ageMs: 0 } as const;
+    expect(driven.send(seed, 0).effects).to.deep.equal([]);
+    driven.send({ kind: 'started' }, 1);
+    expect(driven.send(seed, 2).effects).to.deep.equal([]);
+  });
+
+  it('owes a fetch at the end of the cooldown to a kid that was absent before the last refresh failed', () => {
+    const driven = loaded();
+    driven.ask(6_000, 'k2');
+    driven.fetched(6_100, keySet('k1'));
+    driven.wake(306_000);
+    driven.failed(306_100, 1);
+    expect(driven.wakeAt()).to.equal(316_100);
+    expect(answers(driven.ask(306_101, 'k2'))).to.deep.equal(['k2: unavailable']);
+    expect(driven.wakeAt()).to.equal(311_100);
+  });
+
   describe('a successful fetch', () => {
     it('K-001 makes its keys usable', () => {
       expect(usableKey(loaded().state(), 'k1', 100)?.kid).to.equal('k1');

@@ -581,6 +581,14 @@ describe('token verifier', () => {
         'token_invalid',
       );
     });
+    it('waits for a key that has to be fetched', async () => {
+      const key = await issuerKey(await signingKey('k1'));
+      const fetched = { 'https://b.test': { current: () => key, find: async () => ({ kind: 'key' as const, key }) } };
+      const at = await lab({ others: fetched });
+      const { outcome, cache } = await at.verify(await token({ claims: { iss: 'https://b.test' } }));
+      expect(outcome.kind).to.equal('claims');
+      expect(cache).to.equal('miss');
+    });
     it('refuses a forged token under a known kid', async () => {
       const other = await signingKey('other');
       expect(await (await lab()).reasonOf(await token({ key: { ...other, kid: 'k1' } }))).to.equal('token_invalid');
@@ -603,6 +611,36 @@ describe('token verifier', () => {
       const verifying = at.reasonOf(await token());
       at.keys.clear();
       expect(await verifying).to.equal('keys_unavailable');
+    });
+  });
+
+  describe('for the log', () => {
+    const rows: readonly (readonly [detail: string, parts: () => Promise<TokenParts>])[] = [
+      ['longer than maxBytes', async () => ({ claims: { uid: 'u'.repeat(9000) } })],
+      ['iss is not a configured issuer', async () => ({ claims: { iss: 'https://evil.test' } })],
+      ['alg is not one of algorithms', async () => ({ header: { alg: 'ES384' } })],
+      ['typ is not one of tokenTypes', async () => ({ header: { typ: 'id+jwt' } })],
+      ['kid is not a key of the issuer', async () => ({ header: { kid: 'k9' } })],
+      ['the key is not for this algorithm', async () => ({ header: { alg: 'RS256' } })],
+      ['the signature does not verify', async () => ({ signature: signatureText(1) })],
+    ];
+    for (const [detail, parts] of rows) {
+      it(`says: ${detail}`, async () => {
+        expect((await (await lab()).verify(await token(await parts()))).outcome).to.include({ detail });
+      });
+    }
+    it('says why the keys cannot be had, or have just gone', async () => {
+      const at = await lab();
+      const verifying = at.verify(await token());
+      at.keys.clear();
+      expect((await verifying).outcome).to.include({ detail: 'the key was replaced meanwhile' });
+      at.missing = 'unavailable';
+      expect((await at.verify(await token())).outcome).to.include({ detail: 'down' });
+    });
+    it('says of what is no token that it was not known before, and of what is too long nothing', async () => {
+      const { verify } = await lab();
+      expect(await verify('h.p')).to.include({ cache: 'miss', kid: undefined });
+      expect(await verify('a'.repeat(9000))).to.include({ cache: undefined, kid: undefined });
     });
   });
 
@@ -724,9 +762,12 @@ describe('token verifier', () => {
         { length: 2009 },
         (_, i) => `${good.slice(0, good.lastIndexOf('.'))}.${signatureText(i)}`,
       );
-      const reasons = await Promise.all(tokens.map(at.reasonOf));
-      expect(reasons.slice(0, 2008).every(reason => reason === 'token_invalid')).to.equal(true);
-      expect(reasons.slice(2008)).to.deep.equal(['internal']);
+      const outcomes = await Promise.all(tokens.map(async text => (await at.verify(text)).outcome));
+      const details = outcomes.map(outcome => (outcome.kind === 'refusal' ? outcome.detail : outcome.kind));
+      expect(details.slice(0, 2008).every(detail => detail === 'the signature does not verify')).to.equal(true);
+      expect(outcomes.slice(2008)).to.deep.equal([
+        { kind: 'refusal', reason: 'internal', detail: 'too many tokens wait for their verification' },
+      ]);
       expect(await at.reasonOf(good)).to.equal('verified');
     });
     it('answers at once what needs no signature', async () => {
