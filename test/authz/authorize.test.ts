@@ -264,6 +264,9 @@ describe('policy', () => {
       ['the route is narrowed to other roles', { target: '/owners' }, principal({ role: 'member' })],
       ['the request names another account than the token', {}, principal({ acc: 'acct2' })],
     ];
+    it('says that there is no Authorization where no header is shown', () => {
+      expect(decide(strict, { ...facts(), headers: new Map() })).to.include({ detail: 'no Authorization' });
+    });
     for (const [detail, request, who] of rows) {
       it(`says: ${detail}`, () => {
         expect(decide(strict, facts(request), who)).to.include({ kind: 'refusal', detail });

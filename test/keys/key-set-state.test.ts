@@ -212,6 +212,51 @@ describe('key set state', () => {
     }
   });
 
+  describe('afterwards', () => {
+    const nothingOwed = { waiters: [], askedSince: [], askedBefore: [], changed: false };
+
+    it('owes nothing when a fetch brought what was asked for', () => {
+      const driven = loaded();
+      driven.ask(6_000, 'k2');
+      driven.ask(6_001, 'k3');
+      driven.fetched(6_100, keySet('k2', 'k3'));
+      expect(driven.state()).to.deep.include({ ...nothingOwed, lastResult: 'success', phase: 'waiting' });
+      driven.wake(400_000);
+      driven.send({ kind: 'changed' }, 400_001);
+      driven.fetched(400_100, keySet('k2'));
+      expect(driven.state()).to.deep.include(nothingOwed);
+    });
+
+    it('owes nothing when a fetch failed', () => {
+      const driven = loaded();
+      driven.ask(6_000, 'k2');
+      driven.ask(6_001, 'k3');
+      driven.send({ kind: 'changed' }, 6_002);
+      driven.failed(6_100);
+      expect(driven.state()).to.deep.include({ ...nothingOwed, lastResult: 'failure', lastProblem: 'status 500' });
+    });
+
+    it('owes nothing when it was stopped, and stays as it is', () => {
+      const driven = loaded();
+      driven.ask(6_000, 'k2');
+      driven.ask(6_001, 'k3');
+      driven.send({ kind: 'stopped' }, 6_002);
+      const stopped = driven.state();
+      expect(stopped).to.deep.include({ ...nothingOwed, phase: 'stopped' });
+      for (const kind of ['stopped', 'changed', 'started', 'woken'] as const) {
+        expect(driven.send({ kind }, 7_000)).to.deep.equal({ state: stopped, effects: [] });
+      }
+    });
+
+    it('asks for nothing where a change has to wait', () => {
+      expect(machine().send({ kind: 'changed' }, 0).effects).to.deep.equal([]);
+      const driven = loaded();
+      expect(driven.send({ kind: 'changed' }, 200).effects).to.deep.equal([]);
+      driven.wake(10_000);
+      expect(driven.send({ kind: 'changed' }, 10_001).effects).to.deep.equal([]);
+    });
+  });
+
   it('asks for nothing when it is seeded, in time or too late', () => {
     const driven = machine();
     const seed = { kind: 'seeded', keys: keySet('k1'), ageMs: 0 } as const;

@@ -1,6 +1,6 @@
 import { createHmac, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { expect } from 'chai';
-import { CompactEncrypt, exportSPKI, importJWK, type JWK } from 'jose';
+import { CompactEncrypt, type CryptoKey, exportSPKI, importJWK, type JWK } from 'jose';
 import { createVerifiedTokens, type VerifiedTokens } from '../../src/token/verified-tokens.ts';
 import {
   createTokenVerifier,
@@ -588,6 +588,13 @@ describe('token verifier', () => {
       const { outcome, cache } = await at.verify(await token({ claims: { iss: 'https://b.test' } }));
       expect(outcome.kind).to.equal('claims');
       expect(cache).to.equal('miss');
+    });
+    it('F-014 rejects where a key fails in a way that no token can cause, and refuses nobody for it', async () => {
+      const at = await lab();
+      const good = await token();
+      at.keys.set('k1', { cryptoKeyFor: () => ({}) as CryptoKey });
+      const failure: unknown = await at.verify(good).catch((error: unknown) => error);
+      expect(failure).to.be.instanceOf(TypeError);
     });
     it('refuses a forged token under a known kid', async () => {
       const other = await signingKey('other');
