@@ -1,6 +1,6 @@
-// `npm run mutate -- [--only PATH] [--minutes N] [--workers N] [--again survivors|all]`: asks of every mutant whether a test fails with it.
+// `npm run mutate -- [--only PATH] [--minutes N] [--workers N] [--again survivors|all|none]`: asks of every mutant whether a test fails with it.
 // What was found is kept in .cache/mutation/ and counts as long as neither the source nor a test of its group changes, so that a
-// run can be cut into pieces. With everything found, docs/mutation.md is written and the kept list of survivors is compared.
+// run can be cut into pieces. At its end docs/mutation.md is written and the kept list of survivors is compared.
 import { type ChildProcess, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -40,15 +40,15 @@ const endMs = performance.now() + Number(values.minutes) * 60_000;
 mkdirSync(directory, { recursive: true });
 const kept = new Map<string, Kept>(Object.entries(readKept()));
 const found: Found[] = [];
-let left = 0;
+const left: Mutant[] = [];
 for (const group of groups) await ask(group);
 const survivors = readSurvivors();
 const wrong = disagreements(survivors, found);
 for (const each of wrong) process.stdout.write(`${told(each)}\n`);
-if (left === 0) writeFileSync(`${project}docs/mutation.md`, report(found, survivors));
+writeFileSync(`${project}docs/mutation.md`, report(found, left, survivors));
 const survived = found.filter(({ status }) => status === 'survived' || status === 'unreached').length;
-process.stdout.write(`${found.length} mutants judged, ${survived} alive, ${left} still to judge\n`);
-process.exitCode = left > 0 || wrong.length > 0 ? 1 : 0;
+process.stdout.write(`${found.length} mutants judged, ${survived} alive, ${left.length} still to judge\n`);
+process.exitCode = left.length > 0 || wrong.length > 0 ? 1 : 0;
 
 async function ask(group: Group): Promise<void> {
   const sources = await instrument(group.sources);
@@ -59,6 +59,7 @@ async function ask(group: Group): Promise<void> {
     const known = kept.get(nameOf(mutant));
     if (known === undefined || known.source !== digests.get(mutant.file)) return false;
     if (values.again === 'all') return false;
+    if (values.again === 'none') return true;
     if (known.status === 'killed' || known.status === 'timeout')
       return known.tests === tests || values.again === 'survivors';
     return known.tests === tests && values.again !== 'survivors';
@@ -80,7 +81,7 @@ async function ask(group: Group): Promise<void> {
   for (const mutant of sources.mutants) {
     const known = kept.get(nameOf(mutant));
     if (known !== undefined && (judged.has(mutant) || isKnown(mutant))) found.push({ mutant, ...known });
-    else left += 1;
+    else left.push(mutant);
   }
 }
 

@@ -10,10 +10,11 @@ export interface Found {
   readonly status: Status;
 }
 
-export function report(found: readonly Found[], survivors: readonly Survivor[]): string {
+export function report(found: readonly Found[], left: readonly Mutant[], survivors: readonly Survivor[]): string {
   const reasons = new Map(survivors.map(survivor => [nameOf(survivor), survivor]));
-  const files = [...new Set(found.map(({ mutant }) => mutant.file))].sort();
-  const row = (name: string, of: readonly Found[]): string => {
+  const files = [...new Set([...found.map(({ mutant }) => mutant), ...left].map(({ file }) => file))].sort();
+  const row = (name: string, isOf: (mutant: Mutant) => boolean): string => {
+    const of = found.filter(({ mutant }) => isOf(mutant));
     const count = (wanted: Status): number => of.filter(({ status }) => status === wanted).length;
     const equivalent = of.filter(({ mutant }) => reasons.get(nameOf(mutant))?.kind === 'equivalent').length;
     const dead = count('killed') + count('timeout');
@@ -21,6 +22,7 @@ export function report(found: readonly Found[], survivors: readonly Survivor[]):
     const score = asked === 0 ? '' : `${(Math.floor((dead / asked) * 1000) / 10).toFixed(1)} %`;
     const cells = [
       of.length,
+      left.filter(isOf).length,
       count('killed'),
       count('timeout'),
       count('survived') + count('unreached'),
@@ -41,20 +43,14 @@ TypeScript 7, so \`test/mutation/\` has a small one: all mutants are compiled on
 - \`npm run mutate\` asks for every mutant; \`-- --only src/token --minutes 3\` takes a part, and the next run goes on from there.
 - A file is asked with the tests that mirror its folder, not with the whole suite: what only a test through Envoy would notice counts as alive here.
 - The inputs of property tests have a fixed seed in this run. A test that takes ten times as long as without the mutant counts as a timeout.
-- Score: killed and timed out, of all but the equivalent ones, rounded down. \`test/mutation/survivors.json\` lists every survivor with its
+- Score: killed and timed out, of all that were judged but the equivalent ones, rounded down. A mutant counts as killed from the run
+  that killed it until its source file changes, with \`--again survivors\` also where tests were changed since. \`test/mutation/survivors.json\` lists every survivor with its
   reason; an entry that is killed or gone, and a survivor without an entry, end the run with an error.
 
-| file | mutants | killed | timed out | alive | of these equivalent | score |
-| --- | --- | --- | --- | --- | --- | --- |
-${files
-  .map(file =>
-    row(
-      `\`${file}\``,
-      found.filter(({ mutant }) => mutant.file === file),
-    ),
-  )
-  .join('\n')}
-${row('all', found)}
+| file | judged | not judged yet | killed | timed out | alive | of these equivalent | score |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+${files.map(file => row(`\`${file}\``, mutant => mutant.file === file)).join('\n')}
+${row('all', () => true)}
 
 ## Alive
 

@@ -52,7 +52,7 @@ async function load(): Promise<{ readonly mocha: Mocha; readonly tests: readonly
     process.removeAllListeners(event);
     process.on(event, () => undefined);
   }
-  const mocha = new Mocha({ reporter: class {}, timeout: 20_000 });
+  const mocha = new Mocha({ reporter: Mocha.reporters.Base, timeout: 20_000 });
   mocha.suite.emit('pre-require', globalThis, bundle, mocha);
   loads += 1;
   await import(`${pathToFileURL(bundle).href}?load=${loads}`);
