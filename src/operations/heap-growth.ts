@@ -3,7 +3,7 @@
 import { setFlagsFromString } from 'node:v8';
 
 // The objects of an HTTP/2 stream outlive the collections of the young generation, so each call leaves some kilobytes in the old
-// one until that is collected. V8 lets it grow to several times what is alive first: under a flood of 2,000 calls a second, tens
-// of megabytes that never come back (`npm run resilience`: 94 MB more, with this 1 MB). It is a pace and no limit: a service that
-// needs more gets more, where `--max-old-space-size` would end it.
+// one until that is collected. V8 lets it grow to four times what is alive first, tens of megabytes that never come back. A smaller
+// step costs processor time: docs/performance.md has the figures. It is a pace and no limit: a service that needs more gets
+// more, where `--max-old-space-size` would end it.
 setFlagsFromString('--heap-growing-percent=100');

@@ -60,8 +60,8 @@ export function testCertificate(options: TestCertificateOptions = {}): TestCerti
   const certificate = sequence(tbs, ecdsaWithSha256, der(0x03, Buffer.from([0]), signature));
   const base64 = certificate.toString('base64').replace(/.{64}(?=.)/g, '$&\n');
   const key = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
-  const { d = '' } = privateKey.export({ format: 'jwk' });
-  secrets.mint('private key', d);
+  // RFC 7518 names few curves; a key on another one can only be shown as PEM.
+  if (namedCurve.startsWith('P-')) secrets.mint('private key', privateKey.export({ format: 'jwk' }).d ?? '');
   for (const line of key.split('\n').filter(text => !text.startsWith('-----'))) secrets.mint('private key', line);
   return {
     name,
