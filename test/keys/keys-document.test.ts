@@ -68,7 +68,7 @@ describe('docs/keys.md', () => {
     ],
     [
       'problem of discovery',
-      section(read('src/keys/key-source.ts'), 'function readDiscovery', '\n}'),
+      section(read('src/keys/key-source.ts'), 'function parseDiscovery', '\n}'),
       /'discovery: ([a-z_ ]+)'/g,
     ],
   ];
