@@ -104,12 +104,11 @@ function fieldAt(bytes: Buffer, start: number): Field & { readonly end: number; 
       return { number, bytes: bytes.subarray(length.end, end), end };
     }
     case 3: {
+      // Ended by whatever group ends next, as protobufjs takes it; what is inside is not read, so its number says nothing.
       for (let at = tag.end; ; ) {
         const inside = fieldAt(bytes, at);
         at = inside.end;
-        if (inside.isGroupEnd !== true) continue;
-        if (inside.number !== number) throw new RangeError('another group ends');
-        return { number, bytes: undefined, end: at };
+        if (inside.isGroupEnd === true) return { number, bytes: undefined, end: at };
       }
     }
     case 4:
