@@ -8,6 +8,7 @@ import { residentMegabytes } from '../../bench/measure/resident-memory.ts';
 import { authorizationService, type CheckRequestMessage, type CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import { checkRequest } from '../support/check-request.ts';
 import { type Http2Connection, openHttp2Connection, type ReceivedFrame } from '../support/http2-connection.ts';
+import { invariants } from '../support/invariants.ts';
 import {
   flagEndHeaders,
   flagEndStream,
@@ -488,7 +489,9 @@ describe('abuse of gRPC', function () {
   }
 
   function toAnswer(body: Buffer): CheckResponseMessage {
-    return authorizationService.Check.responseDeserialize(body.subarray(5));
+    const answer = authorizationService.Check.responseDeserialize(body.subarray(5));
+    invariants.hold(answer);
+    return answer;
   }
 
   describe('messages', () => {

@@ -23,6 +23,7 @@ import { createVerifiedTokens } from '../../src/token/verified-tokens.ts';
 import { createTokenVerifier, type IssuerKey } from '../../src/token/verifier.ts';
 import { checkRequest } from '../support/check-request.ts';
 import { facts } from '../support/facts.ts';
+import { invariants } from '../support/invariants.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { audience, issuer, now, token } from '../support/token.ts';
 import { inFields, inJson, inLines, inSegments, type Shape } from './shapes.ts';
@@ -135,6 +136,7 @@ function createJudge(engine: Engine): (request: RequestFacts) => Promise<string>
   });
   return async request => {
     const answer = authorizationService.Check.responseDeserialize(await check(request));
+    invariants.hold(answer);
     const fault = faults.pop();
     if (fault !== undefined) throw new Error('a fault', { cause: fault });
     const reason = answer.dynamic_metadata?.fields.reason?.stringValue ?? 'none';
