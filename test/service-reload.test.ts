@@ -405,10 +405,12 @@ describe('service with a changed configuration', () => {
 
   it('ignores it once it stops', async () => {
     const stopping = await startServiceLab();
-    const ended = stopping.stop();
+    ends.push(() => stopping.issuer.stop());
+    const ended = stopping.service.stop();
     const changed = serviceConfig(stopping.issuer, { apps: ['none'] });
     await stopping.service.reload({ kind: 'config', config: changed });
     await ended;
+    stopping.client.close();
     expect(stopping.service.config().apps).to.deep.equal(['*']);
   });
 });
