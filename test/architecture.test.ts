@@ -40,7 +40,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   keys: ['address', 'json'],
   config: ['address', 'authz/principal.ts', 'authz/route-template.ts', 'json'],
   'envoy-lint': ['address', 'authz/route-template.ts', 'config/schema.ts', 'envoy/identity-headers.ts'],
-  operations: ['authz', 'envoy/protocol.ts'],
+  operations: ['authz', 'envoy/protocol.ts', 'keys/key-ring.ts'],
   authz: [],
   address: [],
   json: [],

@@ -1,11 +1,13 @@
 // The page for people on `admin`: the state of this process on one screen, made anew for each request. Facts in, HTML out.
 // It shows what /readyz and /metrics tell and nothing of any request or token.
 import { answerOf, type Reason, refusalAnswers } from '../authz/refusal.ts';
+import type { KeyRingStatus } from '../keys/key-ring.ts';
 import { type Html, html, nothing } from './admin-page-html.ts';
 import { renderLatency } from './admin-page-latency.ts';
 import { styleElement } from './admin-page-style.ts';
 import { foreignText, shortened, spellCount, spellDuration, spellInstant, spellShare } from './admin-page-wording.ts';
 import type { MetricsSummary } from './metrics-summary.ts';
+import type { ReloadStatus } from './reload-record.ts';
 
 export interface AdminPageFacts {
   readonly version: string;
@@ -15,33 +17,12 @@ export interface AdminPageFacts {
   readonly uptimeSeconds: number;
   readonly ready: boolean;
   readonly draining: boolean;
-  readonly issuers: readonly IssuerFacts[];
+  readonly issuers: readonly KeyRingStatus[];
   /** Of the configuration in effect. */
   readonly maxAgeSeconds: number;
   readonly maxTokens: number;
-  readonly reload?: ReloadFacts | undefined;
+  readonly reload?: ReloadStatus | undefined;
   readonly metrics: MetricsSummary;
-}
-
-export interface IssuerFacts {
-  readonly issuer: string;
-  readonly state: 'loading' | 'usable' | 'stale';
-  readonly keys: number;
-  readonly ageSeconds: number | undefined;
-  readonly lastResult: 'success' | 'failure' | undefined;
-  readonly lastProblem: string | undefined;
-  readonly kids: readonly string[];
-}
-
-export interface ReloadFacts {
-  /** Undefined until the first change of the configuration. */
-  readonly lastResult: 'success' | 'failure' | undefined;
-  /** Wall time since the epoch. */
-  readonly lastAtSeconds: number | undefined;
-  /** How many problems the last change had. */
-  readonly problems: number;
-  /** Settings of the file that are not in effect until the process is started again. */
-  readonly needsRestart: readonly string[];
 }
 
 const maxIssuers = 50;
@@ -124,7 +105,7 @@ function attentionPoints(facts: AdminPageFacts): readonly string[] {
   ];
 }
 
-function issuerPoints(facts: IssuerFacts, maxAgeSeconds: number): readonly string[] {
+function issuerPoints(facts: KeyRingStatus, maxAgeSeconds: number): readonly string[] {
   const issuer = foreignText(facts.issuer, maxIssuerLength);
   switch (facts.state) {
     case 'loading':
@@ -158,13 +139,13 @@ ${left > 0 ? html`<p class="muted">${spellCount(left)} more: <a href="readyz">/r
 </section>`;
 }
 
-const issuerStates: Readonly<Record<IssuerFacts['state'], State>> = {
+const issuerStates: Readonly<Record<KeyRingStatus['state'], State>> = {
   loading: { word: 'no keys yet', look: 'bad' },
   usable: { word: 'keys usable', look: 'good' },
   stale: { word: 'keys too old', look: 'bad' },
 };
 
-function renderIssuer(facts: IssuerFacts, metrics: MetricsSummary, maxAgeSeconds: number): Html {
+function renderIssuer(facts: KeyRingStatus, metrics: MetricsSummary, maxAgeSeconds: number): Html {
   const { word, look } = issuerStates[facts.state];
   const refreshes = metrics.refreshes.get(facts.issuer) ?? { success: 0, failure: 0 };
   return html`<article class="issuer"><h3>${foreignText(facts.issuer, maxIssuerLength)}</h3>
@@ -178,17 +159,17 @@ ${pair('Key ids', renderKids(facts.kids))}
 </dl></article>`;
 }
 
-function spellConfirmed(facts: IssuerFacts, maxAgeSeconds: number): string {
+function spellConfirmed(facts: KeyRingStatus, maxAgeSeconds: number): string {
   if (facts.ageSeconds === undefined) return 'not yet';
   const ago = `${spellDuration(facts.ageSeconds)} ago`;
   return facts.state === 'usable' ? `${ago}; good for another ${spellRest(facts, maxAgeSeconds)}` : ago;
 }
 
-function spellRest({ ageSeconds = 0 }: IssuerFacts, maxAgeSeconds: number): string {
+function spellRest({ ageSeconds = 0 }: KeyRingStatus, maxAgeSeconds: number): string {
   return spellDuration(maxAgeSeconds - ageSeconds);
 }
 
-function spellLastRefresh({ lastResult, lastProblem }: IssuerFacts): string {
+function spellLastRefresh({ lastResult, lastProblem }: KeyRingStatus): string {
   switch (lastResult) {
     case undefined:
       return 'none yet';
@@ -261,7 +242,7 @@ ${reload === undefined || reload.needsRestart.length === 0 ? nothing : pair('Nee
 </dl></section>`;
 }
 
-function spellReload(reload: ReloadFacts | undefined): string {
+function spellReload(reload: ReloadStatus | undefined): string {
   switch (reload?.lastResult) {
     case undefined:
       return 'not reloaded since start';

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
-import { type AdminPageFacts, type IssuerFacts, renderAdminPage } from '../../src/operations/admin-page.ts';
+import type { KeyRingStatus } from '../../src/keys/key-ring.ts';
+import { type AdminPageFacts, renderAdminPage } from '../../src/operations/admin-page.ts';
 import { calm, latency, troubled } from './admin-page-facts.ts';
 
-const [usable] = calm.issuers as readonly [IssuerFacts];
+const [usable] = calm.issuers as readonly [KeyRingStatus];
 
 function render(changes: Partial<AdminPageFacts> = {}, query = ''): string {
   return renderAdminPage({ ...calm, ...changes }, query);
@@ -24,9 +25,9 @@ describe('page for people', () => {
     expect(textOf(render())).to.contain('Nothing needs a look.').and.not.contain('Needs a look');
   });
 
-  const stale: IssuerFacts = { ...usable, state: 'stale', keys: 0, ageSeconds: 4000 };
-  const loading: IssuerFacts = { ...usable, state: 'loading', keys: 0, ageSeconds: undefined, kids: [] };
-  const failing: IssuerFacts = { ...usable, lastResult: 'failure', lastProblem: 'status 500', ageSeconds: 600 };
+  const stale: KeyRingStatus = { ...usable, state: 'stale', keys: 0, ageSeconds: 4000 };
+  const loading: KeyRingStatus = { ...usable, state: 'loading', keys: 0, ageSeconds: undefined, kids: [] };
+  const failing: KeyRingStatus = { ...usable, lastResult: 'failure', lastProblem: 'status 500', ageSeconds: 600 };
   const attention: readonly { name: string; changes: Partial<AdminPageFacts>; says: string }[] = [
     { name: 'draining', changes: { ready: false, draining: true }, says: 'Draining: calls are answered' },
     { name: 'not being ready', changes: { ready: false }, says: 'Not ready: no issuer has had usable keys' },
