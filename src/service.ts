@@ -1,9 +1,11 @@
-// The composition root: a configuration in, a running service out. All wiring by hand, on one screen.
+// The composition root: a configuration in, a running service out (start, reload, stop). All wiring stands here, by hand; what the
+// parts do stands in their own folders.
 
 import { parseListenAddress } from './address/listen-address.ts';
 import { createCheck } from './check.ts';
+import { settingsThatNeedRestart } from './config/restart-settings.ts';
 import type { Config } from './config/schema.ts';
-import { loadTlsFiles, tlsFileKeys } from './config/tls-files.ts';
+import { loadTlsFiles } from './config/tls-files.ts';
 import { type ConfigVerdict, refusedConfig } from './config/verdict.ts';
 import { createEngine, createTokenMemory, type Engine, type TokenMemory } from './engine.ts';
 import { type Answers, createAnswers } from './envoy/answers.ts';
@@ -193,21 +195,6 @@ export async function startService({ config: first, version, logger, proxy }: Se
     await keyRings.stop();
     throw error;
   }
-}
-
-/** Bound or read once, when the process starts. */
-function settingsThatNeedRestart(started: Config, changed: Config): readonly string[] {
-  const settings = ({
-    listen,
-    admin,
-    tls,
-  }: Config): readonly (readonly [name: string, value: string | undefined])[] => [
-    ['listen', listen],
-    ['admin', admin],
-    ...tlsFileKeys.map(key => [`tls.${key}`, tls?.[key]] as const),
-  ];
-  const before = new Map(settings(started));
-  return settings(changed).flatMap(([name, value]) => (before.get(name) === value ? [] : [name]));
 }
 
 function tlsSource(tls: NonNullable<Config['tls']>, logger: Logger): TlsSource {
