@@ -37,6 +37,22 @@ export function scenario(lab: Lab, form: Form): readonly Phase[] {
   const { keys } = form;
   const last: Kid = form.rotatesOutsideCooldown ? 'key-4' : 'key-3';
   const compared = form.comparedMs;
+
+  /** Begins just after a fetch and lasts until `passed`; ends with the first fetch after it. */
+  async function outage(note: (label: string) => void, passed: () => Promise<void>): Promise<void> {
+    await issuer.nextFetch();
+    await delay(momentMs);
+    note('down');
+    await issuer.goDown();
+    lab.mix({ good: [last], strangers: true });
+    await passed();
+    lab.mix({ good: [last] });
+    note('back');
+    await issuer.comeBack();
+    await issuer.nextFetch();
+    await delay(momentMs);
+  }
+
   return [
     {
       name: 'overlap',
@@ -86,39 +102,18 @@ export function scenario(lab: Lab, form: Form): readonly Phase[] {
       name: 'shortOutage',
       title: 'outage within the age',
       quietMs: compared,
-      async act(note) {
-        await issuer.nextFetch();
-        await delay(momentMs);
-        note('down');
-        await issuer.goDown();
-        lab.mix({ good: [last], strangers: true });
-        await delay(form.shortOutageMs);
-        lab.mix({ good: [last] });
-        note('back');
-        await issuer.comeBack();
-        await issuer.nextFetch();
-        await delay(momentMs);
-      },
+      act: note => outage(note, () => delay(form.shortOutageMs)),
     },
     {
       name: 'longOutage',
       title: 'outage past the age',
       quietMs: form.quietMs,
-      async act(note) {
-        await issuer.nextFetch();
-        await delay(momentMs);
-        note('down');
-        await issuer.goDown();
-        lab.mix({ good: [last], strangers: true });
-        await delay(keys.maxAgeSeconds * 1000 - momentMs);
-        note('too old');
-        await delay(form.pastAgeMs);
-        lab.mix({ good: [last] });
-        note('back');
-        await issuer.comeBack();
-        await issuer.nextFetch();
-        await delay(momentMs);
-      },
+      act: note =>
+        outage(note, async () => {
+          await delay(keys.maxAgeSeconds * 1000 - momentMs);
+          note('too old');
+          await delay(form.pastAgeMs);
+        }),
     },
     {
       name: 'slow',
