@@ -3,6 +3,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import type { LoadAnswer } from './http-load.ts';
 
 /** What a lane sends, told to another process. Every request carries its own name in the query, as `?n=LANE.NUMBER`. */
 export type LaneDescription =
@@ -16,15 +17,8 @@ export type LaneDescription =
   /** Well-formed tokens, each with a kid that nobody has seen and a random signature. */
   | { readonly kind: 'strangers'; readonly name: string; readonly path: string; readonly payload: string };
 
-export interface Answer {
-  readonly lane: string;
-  readonly number: number;
-  /** Times of clockMs. */
-  readonly scheduledMs: number;
-  readonly sentMs: number;
-  readonly answeredMs: number;
-  /** 0 where the connection failed. */
-  readonly status: number;
+/** A body does not cross between the processes, only what it says of a refusal. */
+export interface Answer extends Omit<LoadAnswer, 'body'> {
   /** Of a problem document (product.md section 4); undefined where the answer is none. */
   readonly reason: string | undefined;
 }
