@@ -11,28 +11,12 @@ const rows: readonly (readonly [weight: number, name: string, change: Change])[]
   [
     3,
     'a decoy of the path before it',
-    (_, message) => {
-      const decoy = withHttp(message, http => ({
-        ...http,
-        path: '/api/subscriptions/accounts/acct2',
-        headers: {},
-        header_map: null,
-      }));
-      return Buffer.concat([requestBytes(decoy), requestBytes(message)]);
-    },
+    (_, message) => Buffer.concat([requestBytes(decoyOf(message)), requestBytes(message)]),
   ],
   [
     3,
     'a decoy of the path after it',
-    (_, message) => {
-      const decoy = withHttp(message, http => ({
-        ...http,
-        path: '/api/subscriptions/accounts/acct2',
-        headers: {},
-        header_map: null,
-      }));
-      return Buffer.concat([requestBytes(message), requestBytes(decoy)]);
-    },
+    (_, message) => Buffer.concat([requestBytes(message), requestBytes(decoyOf(message))]),
   ],
   [2, 'the message twice', (_, message) => Buffer.concat([requestBytes(message), requestBytes(message)])],
   [
@@ -103,6 +87,12 @@ export function changeBytes(
 ): { readonly bytes: Buffer; readonly change: string } {
   const [, change, make] = random.weighted(rows.map(row => [row[0], row] as const));
   return { bytes: make(random, message), change };
+}
+
+/** The same request, if it is one, with the path of another account and without headers. */
+function decoyOf(message: CheckMessage): CheckMessage {
+  const path = '/api/subscriptions/accounts/acct2';
+  return withHttp(message, http => ({ ...http, path, headers: {}, header_map: null }));
 }
 
 function cut(bytes: Buffer, random: Random): Buffer {
