@@ -221,7 +221,7 @@ export const configSchema = z
     }),
     admin: text(adminAddressProblem).default('0.0.0.0:9192').meta({
       description:
-        'Where /livez, /readyz and /metrics are served over HTTP: host:port or [v6]:port. Port 0 is any free port. A change needs a restart.',
+        'Where /livez, /readyz, /metrics and, for people, the page / are served over HTTP: host:port or [v6]:port. Port 0 is any free port. A change needs a restart.',
     }),
     issuers: list(issuer, { noun: 'issuer', sameBy: memberOf('issuer'), repeatedAt: 'issuer' }).meta({
       description: 'Whose tokens are accepted. Issuers never share keys.',
