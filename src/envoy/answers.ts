@@ -1,9 +1,9 @@
-// Decision → bytes of its CheckResponse. What repeats is serialized once: the allow of each verified token, and the refusal of each
-// reason, in which only the request id differs from call to call.
+// Decision → bytes of its CheckResponse. Answers that differ only in their texts are serialized once: a template for each reason and
+// each length of the texts, into which an answer writes its own. To serialize each costs ten times as much (docs/performance.md).
 import type { Decision } from '../authz/decision.ts';
-import type { Principal } from '../authz/principal.ts';
-import { type Reason, type Refusal, refusal } from '../authz/refusal.ts';
-import { authorizationService, type CheckResponseMessage } from './protocol.ts';
+import type { Account, Principal } from '../authz/principal.ts';
+import { refusal } from '../authz/refusal.ts';
+import { authorizationService } from './protocol.ts';
 import { type ResponseContext, type ResponseSettings, toCheckResponse } from './response.ts';
 
 export interface Answers {
@@ -11,65 +11,83 @@ export interface Answers {
   encode(decision: Decision, context: ResponseContext): Buffer;
 }
 
-/** A serialized refusal, and where the request id stands in it. */
-interface RefusalTemplate {
+/** The texts that differ from call to call, all of visible ASCII; empty where the answer has none. */
+type Texts = readonly [requestId: string, uid: string, app: string, acc: string, role: string];
+
+interface Template {
   readonly bytes: Buffer;
-  readonly idStart: number;
+  readonly holes: readonly Hole[];
 }
 
-const maxIdLength = 128;
-const uuidLength = 36;
+/** Where a text stands in the bytes. */
+interface Hole {
+  readonly start: number;
+  /** In `Texts`. */
+  readonly text: number;
+}
+
+// 0.6 KB each. Beyond it all are made anew: the lengths of verified names and accounts are few.
+const maxTemplates = 1000;
+
+const uuid = '00000000-0000-0000-0000-000000000000';
 
 export function createAnswers(settings: ResponseSettings): Answers {
-  // By the principal of a verified token: an answer lives exactly as long as the token is remembered. One character for each byte:
-  // a small Buffer would keep the whole block alive that it was cut from (measured: 3.3 KB for an answer of 0.5 KB).
-  const allows = new WeakMap<Principal, string>();
-  const templates = new Map<Reason, (RefusalTemplate | undefined)[]>();
+  const templates = new Map<string, Template>();
 
-  function encodeAllow(decision: Decision & { readonly kind: 'allow' }, context: ResponseContext): Buffer {
-    // A request with further headers under our prefix gets an answer of its own that removes them.
-    const isUsual = settings.identityHeaders.shownToRemove(context.shownHeaders).length === 0;
-    const known = isUsual ? allows.get(decision.principal) : undefined;
-    if (known !== undefined) return Buffer.from(known, 'latin1');
-    const bytes = serialize(toCheckResponse(settings, decision, context));
-    if (isUsual) allows.set(decision.principal, bytes.toString('latin1'));
-    return bytes;
-  }
-
-  function encodeRefusal(decision: Refusal, context: ResponseContext): Buffer {
-    const { requestId, principal } = context;
-    if (principal !== undefined || requestId.length > maxIdLength) {
-      return serialize(toCheckResponse(settings, decision, context));
-    }
-    const { bytes, idStart } = templateOf(decision.reason, requestId.length);
-    const answer = Buffer.from(bytes);
-    answer.write(requestId, idStart, 'latin1');
-    return answer;
-  }
-
-  // By the length of the id too, since the message holds lengths of everything around it.
-  function templateOf(reason: Reason, idLength: number): RefusalTemplate {
-    const ofReason = templates.get(reason) ?? [];
-    templates.set(reason, ofReason);
-    const known = ofReason[idLength];
+  function templateOf(decision: Decision, who: Principal | undefined, texts: Texts): Template {
+    const [requestId, uid, app, acc, role] = texts;
+    const what = decision.kind === 'allow' ? 'allow' : decision.reason;
+    // The issuer is one of a few, and its text is not bound to ASCII: it is a part of the template.
+    const name = `${what} ${requestId.length} ${uid.length} ${app.length} ${acc.length} ${role.length} ${who?.iss ?? ''}`;
+    const known = templates.get(name);
     if (known !== undefined) return known;
-    const context = { requestId: 'r'.repeat(idLength), shownHeaders: [], principal: undefined };
-    const bytes = serialize(toCheckResponse(settings, refusal(reason, ''), context));
-    const before = '"request_id":"';
-    const template = { bytes, idStart: bytes.indexOf(before) + before.length };
-    ofReason[idLength] = template;
+    const upper = filled(decision, who, texts, 'A');
+    const template = { bytes: upper, holes: holesBetween(upper, filled(decision, who, texts, 'a')) };
+    if (templates.size >= maxTemplates) templates.clear();
+    templates.set(name, template);
     return template;
   }
 
-  templateOf('internal', uuidLength);
-  return {
-    encode(decision, context) {
-      if (decision.kind === 'allow') return encodeAllow(decision, context);
-      return encodeRefusal(decision, context);
-    },
-  };
+  /** The answer with a letter of its own in the place of each text, as often as the text is long. */
+  function filled(decision: Decision, who: Principal | undefined, texts: Texts, firstLetter: string): Buffer {
+    const letter = (i: number): string => String.fromCharCode(firstLetter.charCodeAt(0) + i);
+    const [requestId = '', uid = '', app = '', acc = '', role = ''] = texts.map((text, i) =>
+      letter(i).repeat(text.length),
+    );
+    const principal = who === undefined ? undefined : { uid, app, acc: acc as Account, role, iss: who.iss };
+    const example = decision.kind === 'allow' && principal !== undefined ? { ...decision, principal } : decision;
+    return serialize(example, { requestId, shownHeaders: [], principal });
+  }
+
+  function serialize(decision: Decision, context: ResponseContext): Buffer {
+    return authorizationService.Check.responseSerialize(toCheckResponse(settings, decision, context));
+  }
+
+  function encode(decision: Decision, context: ResponseContext): Buffer {
+    const isAllow = decision.kind === 'allow';
+    // A request with further headers under our prefix gets an answer of its own that removes them.
+    if (isAllow && settings.identityHeaders.shownToRemove(context.shownHeaders).length > 0)
+      return serialize(decision, context);
+    const who = isAllow ? decision.principal : context.principal;
+    const requestId = isAllow ? '' : context.requestId;
+    const texts: Texts = [requestId, who?.uid ?? '', who?.app ?? '', who?.acc ?? '', who?.role ?? ''];
+    const { bytes, holes } = templateOf(decision, who, texts);
+    const answer = Buffer.from(bytes);
+    for (const { start, text } of holes) answer.write(texts[text] ?? '', start, 'latin1');
+    return answer;
+  }
+
+  encode(refusal('internal', ''), { requestId: uuid, shownHeaders: [], principal: undefined });
+  return { encode };
 }
 
-function serialize(response: CheckResponseMessage): Buffer {
-  return authorizationService.Check.responseSerialize(response);
+/** Of two answers that were filled from 'A' and from 'a', a letter for each text. */
+function holesBetween(upper: Buffer, lower: Buffer): Hole[] {
+  const holes: Hole[] = [];
+  for (let at = 0; at < upper.length; at += 1) {
+    if (upper[at] === lower[at]) continue;
+    const begins = at === 0 || upper[at - 1] === lower[at - 1];
+    if (begins) holes.push({ start: at, text: (upper[at] ?? 0) - 'A'.charCodeAt(0) });
+  }
+  return holes;
 }

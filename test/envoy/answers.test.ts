@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import type { Decision } from '../../src/authz/decision.ts';
 import { type Reason, refusal, refusalAnswers } from '../../src/authz/refusal.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
@@ -46,6 +47,40 @@ describe('answers', () => {
       invariants.hold(authorizationService.Check.responseDeserialize(bytes));
     });
   }
+
+  // Few lengths, so that answers share a template often; all letters that the templates are filled with.
+  it('I1 has the bytes of the whole response for whatever texts, whichever answers came before', () => {
+    const text = fc.string({ unit: fc.constantFrom(...'ABCDEabcdez'), minLength: 1, maxLength: 4 });
+    const who = fc
+      .record({ uid: text, app: text, acc: text, role: text, iss: fc.constantFrom('A', 'a', 'https://é.test') })
+      .map(principal);
+    const made = fc.oneof(
+      who.map(each => ({ decision: allow(each), context: { ...usual, principal: each } })),
+      fc
+        .record({
+          reason: fc.constantFrom(...(Object.keys(refusalAnswers) as Reason[])),
+          requestId: text,
+          principal: fc.option(who, { nil: undefined }),
+        })
+        .map(({ reason, ...context }) => ({ decision: refusal(reason, 'why'), context: { ...usual, ...context } })),
+    );
+    const shared = createAnswers(settings);
+    fc.assert(
+      fc.property(made, ({ decision, context }) => {
+        expect(shared.encode(decision, context).equals(serialized(decision, context))).to.equal(true);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  it('goes on where the lengths of names are more than it keeps', () => {
+    const many = createAnswers(settings);
+    for (let length = 0; length < 1100; length += 1) {
+      const one = principal({ uid: 'u'.repeat(1 + (length % 128)), role: 'r'.repeat(1 + Math.floor(length / 128)) });
+      const context = { ...usual, principal: one };
+      expect(many.encode(allow(one), context).equals(serialized(allow(one), context))).to.equal(true);
+    }
+  });
 
   it('keeps no answer that was made for forged headers', () => {
     const fresh = createAnswers(settings);
