@@ -1,9 +1,9 @@
 // A strict reader of JWK Sets (RFC 7517): bytes and the issuer's algorithms in, verification keys and named refusals out.
 // No I/O. What is ambiguous, weak, private or meant for another use never becomes a key; x5c and its kin are not looked at.
 import { createHash } from 'node:crypto';
-import { type CryptoKey, importJWK } from 'jose';
 import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
 import { isEd25519Point } from './ed25519-point.ts';
+import { createSignatureCheck, type SignatureCheck } from './signature-check.ts';
 
 /** Bound of a key set document, as it came and decompressed. */
 export const maxKeySetBytes = 512 * 1024;
@@ -21,8 +21,8 @@ export interface VerificationKey {
   readonly kid: string;
   /** RFC 7638, SHA-256. */
   readonly thumbprint: string;
-  /** The imported key if it may verify this algorithm for this issuer. */
-  cryptoKeyFor(alg: string): CryptoKey | undefined;
+  /** The check by this key, if it may verify this algorithm for this issuer. */
+  signatureCheckFor(alg: string): SignatureCheck | undefined;
 }
 
 export type SkippedKeyReason =
@@ -95,12 +95,12 @@ const ecCurves: ReadonlyMap<string, { readonly bytes: number; readonly alg: stri
 // RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1; RFC 8037 section 2.
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
-/** Reads a set; keys that `previous` already holds unchanged are carried over as the same objects. Never rejects. */
-export async function parseKeySet(
+/** Reads a set; keys that `previous` already holds unchanged are carried over as the same objects. Never throws. */
+export function parseKeySet(
   bytes: Uint8Array,
   algorithms: readonly string[],
   previous: ReadonlyMap<string, VerificationKey> = new Map(),
-): Promise<KeySet | KeySetProblem> {
+): KeySet | KeySetProblem {
   if (bytes.length > maxKeySetBytes) return { kind: 'problem', problem: 'body too large', skipped: [] };
   const json = parseStrictJson(bytes);
   if (json.kind === 'problem') return { ...json, skipped: [] };
@@ -113,7 +113,7 @@ export async function parseKeySet(
   const keys = new Map<string, VerificationKey>();
   const publicJwks: PublicJwk[] = [];
   for (const sameKey of candidates) {
-    const imported = await importKey(sameKey, algorithms, previous);
+    const imported = importKey(sameKey, algorithms, previous);
     if (typeof imported === 'string') {
       skipped.push({ kid: sameKey[0].kid, reason: imported });
       continue;
@@ -243,28 +243,23 @@ function withoutConflicts(candidates: readonly Candidate[], skipped: SkippedKey[
   });
 }
 
-async function importKey(
+function importKey(
   sameKey: readonly [Candidate, ...Candidate[]],
   configured: readonly string[],
   previous: ReadonlyMap<string, VerificationKey>,
-): Promise<VerificationKey | SkippedKeyReason> {
+): VerificationKey | SkippedKeyReason {
   const [{ kid, thumbprint, members }] = sameKey;
   const algorithms = new Set(sameKey.flatMap(candidate => candidate.algorithms));
   const known = previous.get(kid);
-  const isUnchanged = configured.every(alg => (known?.cryptoKeyFor(alg) !== undefined) === algorithms.has(alg));
+  const isUnchanged = configured.every(alg => (known?.signatureCheckFor(alg) !== undefined) === algorithms.has(alg));
   if (known?.thumbprint === thumbprint && isUnchanged) return known;
-  const cryptoKeys = new Map<string, CryptoKey>();
-  for (const alg of algorithms) {
-    try {
-      const imported = await importJWK({ ...members, kty: members.kty ?? '' }, alg);
-      if (imported instanceof Uint8Array) return 'symmetric key';
-      cryptoKeys.set(alg, imported);
-    } catch {
-      // Sizes and encodings were checked above, so what is left for a curve is the equation (SP 800-56A section 5.6.2.3).
-      return members.kty === 'EC' ? 'point off the curve' : 'malformed';
-    }
+  try {
+    const checks = new Map([...algorithms].map(alg => [alg, createSignatureCheck(members, alg)]));
+    return { kid, thumbprint, signatureCheckFor: alg => checks.get(alg) };
+  } catch {
+    // Sizes and encodings were checked above, so what is left for a curve is the equation (SP 800-56A section 5.6.2.3).
+    return members.kty === 'EC' ? 'point off the curve' : 'malformed';
   }
-  return { kid, thumbprint, cryptoKeyFor: alg => cryptoKeys.get(alg) };
 }
 
 function toPublicJwk({ kid, alg, members }: Candidate): PublicJwk {

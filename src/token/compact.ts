@@ -9,6 +9,9 @@ export interface CompactJws {
   /** Absent where the header has no `typ`. */
   readonly typ: string | undefined;
   readonly payload: Readonly<Record<string, unknown>>;
+  /** What the signature is over: RFC 7515 section 5.2, step 8. */
+  readonly signed: Uint8Array;
+  readonly signature: Uint8Array;
 }
 
 const compactGrammar = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
@@ -18,13 +21,14 @@ const compactGrammar = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
 const refusedMembers = ['crit', 'b64', 'zip', 'jwk', 'jku', 'x5u'] as const;
 
 export function parseCompactJws(token: string): CompactJws | Refusal {
-  const [, headerText, payloadText, signature] = compactGrammar.exec(token) ?? [];
-  if (headerText === undefined || payloadText === undefined || signature === undefined) {
+  const [, headerText, payloadText, signatureText] = compactGrammar.exec(token) ?? [];
+  if (headerText === undefined || payloadText === undefined || signatureText === undefined) {
     return invalid('not three base64url segments');
   }
   const headerBytes = canonicalBytes(headerText);
   const payloadBytes = canonicalBytes(payloadText);
-  if (headerBytes === undefined || payloadBytes === undefined || canonicalBytes(signature) === undefined) {
+  const signature = canonicalBytes(signatureText);
+  if (headerBytes === undefined || payloadBytes === undefined || signature === undefined) {
     return invalid('a segment is not canonical base64url');
   }
   const header = parseStrictJson(headerBytes);
@@ -41,13 +45,19 @@ export function parseCompactJws(token: string): CompactJws | Refusal {
   const payload = parseStrictJson(payloadBytes);
   if (payload.kind === 'problem') return invalid(`payload: ${payload.problem}`);
   if (!isJsonObject(payload.value)) return invalid('payload: not an object');
-  return { kind: 'compact', alg, kid, typ, payload: payload.value };
+  const signed = Buffer.from(token.slice(0, token.lastIndexOf('.')), 'latin1');
+  return { kind: 'compact', alg, kid, typ, payload: payload.value, signed, signature };
 }
 
-// RFC 4648 section 3.5: other texts decode to the same bytes, so one signature would stand for several tokens.
+// RFC 4648 section 3.5: bits that no byte needs are zero. Other texts decode to the same bytes, so one signature would stand for several
+// tokens. By the last character, which alone can hold such bits; a text with one character over is none at all.
 function canonicalBytes(segment: string): Buffer | undefined {
-  const bytes = Buffer.from(segment, 'base64url');
-  return bytes.toString('base64url') === segment ? bytes : undefined;
+  const over = segment.length % 4;
+  const last = segment.at(-1) ?? '';
+  if (over === 1 || (over === 2 && !'AQgw'.includes(last)) || (over === 3 && !'AEIMQUYcgkosw048'.includes(last))) {
+    return undefined;
+  }
+  return Buffer.from(segment, 'base64url');
 }
 
 function ownMembers(header: Record<string, unknown>): { alg: unknown; kid: unknown; typ: unknown } {

@@ -1,15 +1,14 @@
-// Token text → verified claims. jose checks the signature with a key and an algorithm that the token cannot choose.
-import { type CryptoKey, compactVerify, errors } from 'jose';
+// Token text → verified claims. The signature is checked with a key and an algorithm that the token cannot choose.
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { type ClaimRules, type Claims, judgeTimes, parseClaims, type TimeRules } from './claims.ts';
 import { type CompactJws, parseCompactJws } from './compact.ts';
-import { createTurns } from './turns.ts';
+import type { Slices } from './slices.ts';
 import type { VerifiedTokens } from './verified-tokens.ts';
 
 /** A public key of an issuer. Its identity is the proof that it is still the same key. */
 export interface IssuerKey {
-  /** The key for this algorithm, or undefined where it is not meant for it. */
-  cryptoKeyFor(alg: string): CryptoKey | undefined;
+  /** The check by this key with this algorithm, or undefined where it is not meant for it; the check throws only on a fault. */
+  signatureCheckFor(alg: string): ((signed: Uint8Array, signature: Uint8Array) => boolean) | undefined;
 }
 
 type KeyLookup =
@@ -40,14 +39,9 @@ export interface Verification {
 }
 
 export interface TokenVerifier {
-  /** At once for a known token. Rejects only on a fault. */
+  /** At once unless it has to wait for a key or for its slice of time. Throws and rejects only on a fault. */
   verify(token: string): Verification | Promise<Verification>;
 }
-
-// Signatures are checked on the four threads of libuv's pool, which also look up the names of key servers and write the log: a
-// storm of new tokens must not make them wait for long. With fewer at once the threads fall asleep between two (measured: with 2,
-// a third more processor time for each new token). Beyond what may wait, Envoy's timeout would be over before the turn comes.
-const signatureTurns = { atOnce: 8, maxWaiting: 2000 };
 
 export function createTokenVerifier(options: {
   /** By the exact `iss`. */
@@ -55,12 +49,13 @@ export function createTokenVerifier(options: {
   readonly times: TimeRules;
   readonly maxBytes: number;
   readonly verifiedTokens: VerifiedTokens<IssuerKey>;
+  /** For the signatures. */
+  readonly slices: Slices;
   /** Wall time in seconds since the epoch. */
   readonly now: () => number;
 }): TokenVerifier {
-  const { issuers, times, maxBytes, verifiedTokens, now } = options;
-  const turns = createTurns(signatureTurns);
-  /** New tokens that are being verified: who brings one again meanwhile waits for the same result. */
+  const { issuers, times, maxBytes, verifiedTokens, slices, now } = options;
+  /** New tokens that wait: who brings one again meanwhile waits for the same result. */
   const underWay = new Map<string, Promise<Verification>>();
 
   function verifyKnown(token: string): Verification | undefined {
@@ -102,17 +97,17 @@ export function createTokenVerifier(options: {
     jws: CompactJws,
     issuer: TrustedIssuer,
     lookup: KeyLookup,
-  ): Refusal | Promise<Claims | Refusal> {
+  ): Claims | Refusal | Promise<Claims | Refusal> {
     if (lookup.kind === 'unavailable') return refusal('keys_unavailable', lookup.detail);
     if (lookup.kind === 'unknown') return invalid('kid is not a key of the issuer');
     const { key } = lookup;
-    const cryptoKey = key.cryptoKeyFor(jws.alg);
-    if (cryptoKey === undefined) return invalid('the key is not for this algorithm');
-    const signature = turns.take(() => hasGoodSignature(token, cryptoKey, jws.alg));
-    if (signature === undefined) return refusal('internal', 'too many tokens wait for their verification');
-    return signature.then(good =>
-      good ? verifySigned(token, jws, issuer, key) : invalid('the signature does not verify'),
-    );
+    const check = key.signatureCheckFor(jws.alg);
+    if (check === undefined) return invalid('the key is not for this algorithm');
+    const verified = slices.run(() => check(jws.signed, jws.signature));
+    if (verified === undefined) return refusal('internal', 'too many tokens wait for their verification');
+    const toOutcome = (good: boolean): Claims | Refusal =>
+      good ? verifySigned(token, jws, issuer, key) : invalid('the signature does not verify');
+    return verified instanceof Promise ? verified.then(toOutcome) : toOutcome(verified);
   }
 
   function verifySigned(token: string, jws: CompactJws, issuer: TrustedIssuer, key: IssuerKey): Claims | Refusal {
@@ -152,17 +147,6 @@ export function normalizeTokenType(typ: string): string {
   // The case of ASCII only: toLowerCase() makes a k of the Kelvin sign.
   const lower = typ.replace(/[A-Z]/g, letter => letter.toLowerCase());
   return lower.includes('/') ? lower : `application/${lower}`;
-}
-
-async function hasGoodSignature(token: string, key: CryptoKey, alg: string): Promise<boolean> {
-  try {
-    await compactVerify(token, key, { algorithms: [alg] });
-    return true;
-  } catch (error) {
-    // Every refusal of jose is an error with a code; anything else is a fault of ours.
-    if (error instanceof errors.JOSEError) return false;
-    throw error;
-  }
 }
 
 function invalid(detail: string): Refusal {

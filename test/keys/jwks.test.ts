@@ -11,7 +11,7 @@ const bytesOf = (value: unknown): Uint8Array => Buffer.from(typeof value === 'st
 const parse = (value: unknown, allowed = algorithms) => parseKeySet(bytesOf(value), allowed);
 
 async function keySetOf(keys: readonly unknown[], allowed = algorithms, previous?: KeySet): Promise<KeySet> {
-  const read = await parseKeySet(bytesOf({ keys }), allowed, previous?.keys);
+  const read = parseKeySet(bytesOf({ keys }), allowed, previous?.keys);
   if (read.kind === 'problem') throw new Error(`${read.problem} ${JSON.stringify(read.skipped)}`);
   return read;
 }
@@ -54,7 +54,7 @@ describe('key set document', () => {
     }
 
     it('bytes that are not UTF-8: not UTF-8', async () => {
-      const read = await parseKeySet(Buffer.from([0x7b, 0xff, 0x7d]), algorithms);
+      const read = parseKeySet(Buffer.from([0x7b, 0xff, 0x7d]), algorithms);
       expect(read).to.include({ kind: 'problem', problem: 'not UTF-8' });
     });
 
@@ -83,7 +83,7 @@ describe('key set document', () => {
       for (const alg of names) {
         it(`serves ${alg} and no other algorithm`, async () => {
           const { keys } = await keySetOf([{ ...(await jwk('good', type)), alg }], all);
-          const served = all.filter(name => keys.get('good')?.cryptoKeyFor(name) !== undefined);
+          const served = all.filter(name => keys.get('good')?.signatureCheckFor(name) !== undefined);
           expect(served).to.deep.equal([alg]);
         });
       }
@@ -93,7 +93,7 @@ describe('key set document', () => {
       const { alg: _, ...key } = await jwk('rsa', 'RS256');
       const { keys } = await keySetOf([key], ['RS256', 'PS256', 'ES256']);
       const served = ['RS256', 'PS256', 'RS512', 'ES256'].filter(
-        alg => keys.get('rsa')?.cryptoKeyFor(alg) !== undefined,
+        alg => keys.get('rsa')?.signatureCheckFor(alg) !== undefined,
       );
       expect(served).to.deep.equal(['RS256', 'PS256']);
     });
@@ -305,8 +305,8 @@ describe('key set document', () => {
     it('with the same key for two algorithms is one key for both', async () => {
       const key = await jwk('rsa', 'RS256');
       const { keys, publicJwks } = await keySetOf([key, { ...key, alg: 'PS256' }], ['RS256', 'PS256']);
-      expect(keys.get('rsa')?.cryptoKeyFor('RS256')).to.not.equal(undefined);
-      expect(keys.get('rsa')?.cryptoKeyFor('PS256')).to.not.equal(undefined);
+      expect(keys.get('rsa')?.signatureCheckFor('RS256')).to.not.equal(undefined);
+      expect(keys.get('rsa')?.signatureCheckFor('PS256')).to.not.equal(undefined);
       expect(publicJwks).to.have.length(2);
     });
 
@@ -323,7 +323,7 @@ describe('key set document', () => {
 
     it('with a key for signatures and one for encryption is the one for signatures', async () => {
       const { keys } = await keySetOf([await jwk('mixed'), { ...(await jwk('mixed', 'RS256')), use: 'enc' }]);
-      expect(keys.get('mixed')?.cryptoKeyFor('ES256')).to.not.equal(undefined);
+      expect(keys.get('mixed')?.signatureCheckFor('ES256')).to.not.equal(undefined);
     });
   });
 
@@ -346,7 +346,7 @@ describe('key set document', () => {
       const before = await keySetOf([open], allowed);
       const after = await keySetOf([{ ...open, alg: 'PS256' }], allowed, before);
       expect(after.keys.get('rsa')).to.not.equal(before.keys.get('rsa'));
-      expect(after.keys.get('rsa')?.cryptoKeyFor('RS256')).to.equal(undefined);
+      expect(after.keys.get('rsa')?.signatureCheckFor('RS256')).to.equal(undefined);
     });
   });
 });

@@ -48,7 +48,7 @@ describe('key seed', () => {
     if (loaded.kind !== 'seed') throw new Error(JSON.stringify(loaded));
     expect(loaded.confirmedWallMs).to.equal(1_234);
     expect([...loaded.keySet.keys.keys()]).to.deep.equal(['seeded']);
-    expect(loaded.keySet.keys.get('seeded')?.cryptoKeyFor('ES256')).to.not.equal(undefined);
+    expect(loaded.keySet.keys.get('seeded')?.signatureCheckFor('ES256')).to.not.equal(undefined);
   });
 
   it('is none where nothing was written, or not even a directory is', async () => {

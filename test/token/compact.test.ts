@@ -36,9 +36,16 @@ describe('compact JWS', () => {
   }
 
   it('gives what the header and the payload hold', () => {
-    expect(
-      parseCompactJws(`${base64url('{"alg":"ES256","kid":"k1","typ":"JWT"}')}.${base64url('{"a":1}')}.AA`),
-    ).to.deep.equal({ kind: 'compact', alg: 'ES256', kid: 'k1', typ: 'JWT', payload: { a: 1 } });
+    const signed = `${base64url('{"alg":"ES256","kid":"k1","typ":"JWT"}')}.${base64url('{"a":1}')}`;
+    expect(parseCompactJws(`${signed}.AQID`)).to.deep.equal({
+      kind: 'compact',
+      alg: 'ES256',
+      kid: 'k1',
+      typ: 'JWT',
+      payload: { a: 1 },
+      signed: Buffer.from(signed),
+      signature: Buffer.from([1, 2, 3]),
+    });
   });
 
   const good = `${base64url(header)}.e30.AA`;
