@@ -16,7 +16,6 @@ export type LoadRun =
 export type WireLoadOrder =
   | { readonly kind: 'define'; readonly name: string; readonly set: RequestSet }
   /** The set begins again with its first request. */
-  | { readonly kind: 'rewind'; readonly name: string }
   | LoadRun;
 
 export type WireLoadReport =
@@ -26,7 +25,6 @@ export type WireLoadReport =
 
 export interface WireLoadProcess {
   define(name: string, set: RequestSet): Promise<void>;
-  rewind(name: string): Promise<void>;
   run(run: LoadRun): Promise<RunFigures>;
   stop(): void;
 }
@@ -55,9 +53,6 @@ export async function startWireLoadProcess(core: number | undefined): Promise<Wi
   return {
     async define(name, set) {
       await give({ kind: 'define', name, set });
-    },
-    async rewind(name) {
-      await give({ kind: 'rewind', name });
     },
     async run(run) {
       const report = await give(run);

@@ -16,9 +16,6 @@ async function obey(order: WireLoadOrder): Promise<WireLoadReport> {
     case 'define':
       sources.set(order.name, { set: withBuffers(order.set), next: 0 });
       return { kind: 'taken' };
-    case 'rewind':
-      sourceOf(order.name).next = 0;
-      return { kind: 'taken' };
     case 'closed':
       return {
         kind: 'figures',

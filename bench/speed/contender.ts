@@ -20,8 +20,6 @@ export interface Contender {
   readonly family: Family;
   /** What it is sent, by the name of a request set. */
   readonly set: SetName;
-  /** True: a new process for each round, since what it has seen must not be known to it. */
-  readonly startsAnew: boolean;
   start(): Promise<RunningContender>;
 }
 

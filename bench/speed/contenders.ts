@@ -49,7 +49,6 @@ export async function makeField(lab: BenchLab, peers: Peers): Promise<Field> {
     title,
     family: 'product',
     set,
-    startsAnew: set === 'new',
     start: () => startProduct(lab, known, options),
   });
 
@@ -60,7 +59,6 @@ export async function makeField(lab: BenchLab, peers: Peers): Promise<Field> {
       title,
       family,
       set,
-      startsAnew: set === 'new',
       async start() {
         const [port = 0, otherPort = 0] = await freePorts(2);
         const protoDirectory = join(projectDirectory, 'proto');

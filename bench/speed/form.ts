@@ -13,7 +13,7 @@ export interface BenchForm {
   readonly latencyMs: number;
   /** Calls a second of the open loops; the lowest first. */
   readonly rates: readonly number[];
-  /** Of new tokens: a round of calls may use up as many. */
+  /** Taken in turn; each is forgotten before it comes again, as 10,000 are kept. */
   readonly newTokens: number;
   readonly connectionCounts: readonly number[];
   readonly envoyPerSecond: number;
@@ -52,7 +52,7 @@ export const quickForm: BenchForm = {
   startWarmMs: 2000,
   callsMs: 700,
   latencyMs: 800,
-  newTokens: 16_000,
+  newTokens: 20_000,
   connectionCounts: [1, 64],
   envoyMs: 600,
   storm: { ...wholeForm.storm, ms: 1000 },

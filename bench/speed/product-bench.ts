@@ -23,7 +23,6 @@ export async function measureStorms(lab: BenchLab, form: BenchForm): Promise<Rec
     await saturate(lab, product, { ...form, memoryMs: form.startWarmMs }, 'known');
     // What a storm is made of is compiled before, or the figure would be that of a start.
     for (const set of ['forged', 'new'] as const) {
-      if (set === 'new') await lab.load.rewind(set);
       const run = { ...runOf(product, form), warmMs: 0, measureMs: stormWarmMs };
       await lab.load.run({ kind: 'closed', set, inFlight: form.inFlight, run });
     }
@@ -96,7 +95,6 @@ export async function measureScan(lab: BenchLab, form: BenchForm, scan: Scan): P
         run: { ...runOf(product, form), warmMs: 0, measureMs },
         lanes: [hot, { set: 'new', perSecond: scan.floodPerSecond }],
       });
-    await lab.load.rewind('new');
     // What the flood finds is not what it leaves: each hot token has its first hit behind it before hits are counted.
     await flood(2000);
     const before = await hits();

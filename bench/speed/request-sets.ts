@@ -7,7 +7,7 @@ import type { BenchToken, Tokens } from './tokens.ts';
 export const rotationTokens = 10_000;
 const refusedTokens = 2000;
 
-/** `newTokens`: how many distinct ones a round may use up. */
+/** `newTokens`: so many more than are kept that each one is forgotten before its turn comes again. */
 export async function makeRequestSet(name: SetName, tokens: Tokens, newTokens: number): Promise<RequestSet> {
   const cycle = (expected: RequestSet['expected'], requests: RequestSet['requests']): RequestSet => ({
     expected,
@@ -25,11 +25,10 @@ export async function makeRequestSet(name: SetName, tokens: Tokens, newTokens: n
         (await tokens.good(0, rotationTokens)).map(token => checkCall(token)),
       );
     case 'new':
-      return {
-        expected: 'allow',
-        requests: (await tokens.good(rotationTokens, newTokens)).map(token => checkCall(token)),
-        once: true,
-      };
+      return cycle(
+        'allow',
+        (await tokens.good(rotationTokens, newTokens)).map(token => checkCall(token)),
+      );
     case 'garbage':
       return cycle(
         'deny',

@@ -5,10 +5,8 @@ import type { BenchForm } from './form.ts';
 import type { BenchLab } from './lab.ts';
 import { type PreflightCase, preflight } from './preflight.ts';
 
-const newWarmMs = 700;
-
 export interface Stable {
-  /** A process for one turn, warmed: one that stays for the turns to come, or a new one where the contender wants that. */
+  /** Its process for one turn, warmed; it stays for the turns to come. */
   lend<Value>(contender: Contender, use: (running: RunningContender) => Promise<Value>): Promise<Value>;
   /** The process that stays. */
   standing(contender: Contender): Promise<RunningContender>;
@@ -26,13 +24,8 @@ export function createStable(lab: BenchLab, { cases, allow, account, form }: Sta
   const { connections, inFlight, startWarmMs, turnWarmMs } = form;
   const kept = new Map<string, RunningContender>();
 
-  // Of what must be new, only as much is used up as the code needs to be compiled.
   async function warm(contender: Contender, running: RunningContender, measureMs: number): Promise<void> {
-    const set = contender.startsAnew ? 'known' : contender.set;
-    await measureCalls(lab, running, set, { connections, inFlight, warmMs: 0, measureMs });
-    if (!contender.startsAnew) return;
-    await lab.load.rewind(contender.set);
-    await measureCalls(lab, running, contender.set, { connections, inFlight, warmMs: 0, measureMs: newWarmMs });
+    await measureCalls(lab, running, contender.set, { connections, inFlight, warmMs: 0, measureMs });
   }
 
   async function fresh(contender: Contender): Promise<RunningContender> {
@@ -58,18 +51,10 @@ export function createStable(lab: BenchLab, { cases, allow, account, form }: Sta
   return {
     standing,
     async lend(contender, use) {
-      if (!contender.startsAnew) {
-        const wasThere = kept.has(contender.name);
-        const running = await standing(contender);
-        if (wasThere) await warm(contender, running, turnWarmMs);
-        return use(running);
-      }
-      const running = await fresh(contender);
-      try {
-        return await use(running);
-      } finally {
-        await running.stop();
-      }
+      const wasThere = kept.has(contender.name);
+      const running = await standing(contender);
+      if (wasThere) await warm(contender, running, turnWarmMs);
+      return use(running);
     },
     async stop() {
       await Promise.all(Array.from(kept.values(), running => running.stop()));
