@@ -16,8 +16,10 @@ import {
 import { createLogger } from '../src/operations/log.ts';
 import { startService } from '../src/service.ts';
 import { checkRequest } from './support/check-request.ts';
+import { secrets } from './support/secrets.ts';
 import { type ServiceLab, serviceConfig, startServiceLab, until } from './support/service.ts';
 import { signingKey } from './support/signing-key.ts';
+import { uid } from './support/token.ts';
 
 function reasonOf(response: CheckResponseMessage): string {
   const { dynamic_metadata, status: answer, ok_response } = response;
@@ -138,7 +140,7 @@ describe('service', () => {
         reason: 'allowed',
         method: 'GET',
         route: '/api/subscriptions/:account_id/*',
-        uid: 'u-1',
+        uid,
         app: 'web',
         acc: 'acct1',
         role: 'owner',
@@ -151,14 +153,15 @@ describe('service', () => {
     });
     it('L-001 has no identity of a token that is not verified, and no part of it', async () => {
       const key = { ...(await signingKey('other')), kid: 'k1' };
-      const forged = await lab.token({ key, claims: { uid: 'forger' } });
+      const claims = { uid: secrets.fresh('claim'), app: secrets.fresh('claim'), role: secrets.fresh('claim') };
+      const forged = await lab.token({ key, claims });
       await lab.check(`Bearer ${forged}`, {
         headers: { 'x-request-id': 'log-2' },
         path: '/api/subscriptions/acct1?secret=1',
       });
       const text = JSON.stringify(lab.log.filter(line => line.requestId === 'log-2'));
       expect(text).to.contain('"reason":"token_invalid"').and.contain('"kid":"k1"');
-      for (const part of ['forger', 'secret', ...forged.split('.')]) expect(text).to.not.contain(part);
+      for (const part of [...Object.values(claims), 'secret', ...forged.split('.')]) expect(text).to.not.contain(part);
     });
     it('L-003 has foreign text bounded and escaped', async () => {
       const key = { ...(await signingKey('k1')), kid: `\u001b[2K\u2028${'k'.repeat(500)}` };
@@ -305,7 +308,7 @@ describe('service on a Unix socket', () => {
 
 async function startFailure(listen: string): Promise<string> {
   const config = serviceConfig({ url: 'http://127.0.0.1:9', jwksUrl: 'http://127.0.0.1:9/jwks' }, { listen });
-  const logger = createLogger(config.log, { write: () => undefined });
+  const logger = createLogger(config.log, { write: line => secrets.show('log', line) });
   const outcome = await startService({ config, version: '0', logger, proxy: {} }).catch(
     (error: Error) => error.message,
   );

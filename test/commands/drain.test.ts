@@ -1,23 +1,10 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { drain } from '../../src/commands/drain.ts';
+import { type Outcome, runCommand } from '../support/command.ts';
 import { freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 
-interface Outcome {
-  readonly code: number;
-  readonly out: string;
-  readonly errors: string;
-}
-
-async function run(...args: string[]): Promise<Outcome> {
-  let out = '';
-  let errors = '';
-  const stdout = { write: (text: string) => (out += text) };
-  const stderr = { write: (text: string) => (errors += text) };
-  const code = await drain(args, { stdin: process.stdin, stdout, stderr, env: {} });
-  return { code, out, errors };
-}
+const run = (...args: readonly string[]): Promise<Outcome> => runCommand('drain', args);
 
 describe('drain', () => {
   const usageErrors: readonly (readonly string[])[] = [
@@ -30,17 +17,17 @@ describe('drain', () => {
   ];
   for (const args of usageErrors) {
     it(`exits 1 on ${args.join(' ')}`, async () => {
-      const { code, errors } = await run(...args);
+      const { code, stderr } = await run(...args);
       expect(code).to.equal(1);
-      expect(errors.trim().split('\n')).to.have.lengthOf(1);
+      expect(stderr.trim().split('\n')).to.have.lengthOf(1);
     });
   }
 
   it('warns and exits 0 where no admin answers', async () => {
     const [port] = await freePorts(1);
-    const { code, errors } = await run('--envoy-admin', `http://127.0.0.1:${port}`, '--seconds', '5');
+    const { code, stderr } = await run('--envoy-admin', `http://127.0.0.1:${port}`, '--seconds', '5');
     expect(code).to.equal(0);
-    expect(errors).to.contain('does not answer');
+    expect(stderr).to.contain('does not answer');
   });
 
   describe('of a real Envoy', () => {
@@ -60,16 +47,16 @@ describe('drain', () => {
     });
 
     it('makes it fail its readiness and waits no longer than it is told', async () => {
-      const { code, out } = await run('--envoy-admin', `http://127.0.0.1:${envoy.adminPort}`, '--seconds', '1');
+      const { code, stdout } = await run('--envoy-admin', `http://127.0.0.1:${envoy.adminPort}`, '--seconds', '1');
       expect(code).to.equal(0);
-      expect(out).to.contain('still open');
+      expect(stdout).to.contain('still open');
       expect((await fetch(`http://127.0.0.1:${envoy.readyPort}/ready`)).status).to.equal(503);
     });
 
     it('ends as soon as the last connection is gone', async () => {
       const draining = run('--envoy-admin', `http://127.0.0.1:${envoy.adminPort}`, '--seconds', '600');
       client.destroy();
-      expect((await draining).out).to.equal('no connection is open\n');
+      expect((await draining).stdout).to.equal('no connection is open\n');
     });
   });
 });

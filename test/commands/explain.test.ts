@@ -7,18 +7,12 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { createKeySeed } from '../../src/keys/key-seed.ts';
 import { writeFixture } from '../config/config-file.ts';
-import {
-  type ExplainLab,
-  explanationOf,
-  failedCheck,
-  type Outcome,
-  runExplain,
-  startExplainLab,
-} from '../explain/explain-lab.ts';
+import { type ExplainLab, explanationOf, failedCheck, runExplain, startExplainLab } from '../explain/explain-lab.ts';
+import type { Outcome } from '../support/command.ts';
 import { serviceConfig } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer } from '../support/test-issuer.ts';
-import { audience, type TokenParts, token as tokenOf } from '../support/token.ts';
+import { audience, type TokenParts, token as tokenOf, uid } from '../support/token.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 const controlSequence = '\u001b[';
@@ -177,7 +171,7 @@ describe('explain', () => {
       const { headers, ...rest } = explanationOf(await run(['--json']));
       expect(rest).to.include({ decision: 'allow', reason: 'allowed', status: 200 });
       expect(headers).to.deep.equal({
-        'x-auth-uid': 'u-1',
+        'x-auth-uid': uid,
         'x-auth-app': 'web',
         'x-auth-acc': 'acct1',
         'x-auth-role': 'owner',

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { changed, writeFixture } from '../config/config-file.ts';
+import { secrets } from '../support/secrets.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
@@ -17,6 +18,7 @@ describe('serve', function () {
         encoding: 'utf8',
       },
     );
+    secrets.show('standard error', stderr);
     expect({ status, stdout }).to.deep.equal({ status: 1, stdout: '' });
     expect(stderr.trim().split('\n')).to.have.lengthOf(2);
     expect(stderr).to.contain('issuers[0].algorithms[0]').and.contain('roles');

@@ -3,44 +3,33 @@ import { expect } from 'chai';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { isIdentityField } from '../../src/authz/principal.ts';
-import { checkConfig } from '../../src/commands/check-config.ts';
-import type { Command } from '../../src/commands/command.ts';
-import { schema } from '../../src/commands/schema.ts';
 import { toJsonSchema } from '../../src/config/schema.ts';
+import { type CommandName, type Outcome, runCommand } from '../support/command.ts';
 import { changed, configOf, fixtureFolder, smallestConfig, writeFixture } from './config-file.ts';
 
 const root = new URL('../../', import.meta.url);
 const exampleFile = new URL('config.example.yaml', root).pathname;
 const example = readFileSync(exampleFile, 'utf8');
 
-async function run(command: Command, ...args: readonly string[]) {
-  const printed = { stdout: '', stderr: '' };
-  const code = await command(args, {
-    stdin: process.stdin,
-    stdout: { write: text => (printed.stdout += text) },
-    stderr: { write: text => (printed.stderr += text) },
-    env: {},
-  });
-  return { code, ...printed };
-}
+const run = (command: CommandName, ...args: readonly string[]): Promise<Outcome> => runCommand(command, args);
 
 describe('check-config', () => {
   it('prints the effective settings of a good file', async () => {
-    const { code, stdout, stderr } = await run(checkConfig, '--config', writeFixture('good.yaml', smallestConfig()));
+    const { code, stdout, stderr } = await run('check-config', '--config', writeFixture('good.yaml', smallestConfig()));
     expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
     expect(parse(stdout)).to.deep.include({ listen: '127.0.0.1:9191', identityHeaders: 'x-auth-' });
   });
 
   it('prints settings that are themselves a configuration with the same effect', async () => {
     for (const content of [smallestConfig(), changed({ 'account.query': ['a'] }), example]) {
-      const { stdout } = await run(checkConfig, '--config', writeFixture('first.yaml', content));
+      const { stdout } = await run('check-config', '--config', writeFixture('first.yaml', content));
       expect(await configOf(stdout)).to.deep.equal(await configOf(content));
     }
   });
 
   it('prints each problem on a line of its own and exits 1', async () => {
     const file = writeFixture('bad.yaml', 'issuers: []\nroutes: []\nroles: {}\n');
-    expect(await run(checkConfig, '--config', file)).to.deep.equal({
+    expect(await run('check-config', '--config', file)).to.deep.equal({
       code: 1,
       stdout: '',
       stderr:
@@ -52,7 +41,7 @@ describe('check-config', () => {
 
   it('exits 1 for a file that does not exist', async () => {
     const file = `${fixtureFolder()}/nowhere.yaml`;
-    expect(await run(checkConfig, '--config', file)).to.deep.equal({
+    expect(await run('check-config', '--config', file)).to.deep.equal({
       code: 1,
       stdout: '',
       stderr: `${file}:1:1: the file does not exist\n`,
@@ -60,13 +49,13 @@ describe('check-config', () => {
   });
 
   it('reads /etc/account-authz/config.yaml where no file is named', async () => {
-    expect((await run(checkConfig)).stderr).to.match(/^\/etc\/account-authz\/config\.yaml:1:1: /);
+    expect((await run('check-config')).stderr).to.match(/^\/etc\/account-authz\/config\.yaml:1:1: /);
   });
 
   describe('--envoy', () => {
     const envoy = readFileSync(new URL('envoy.yaml', root), 'utf8');
     const lint = (name: string, content: unknown) =>
-      run(checkConfig, '--config', exampleFile, '--envoy', writeFixture(name, content));
+      run('check-config', '--config', exampleFile, '--envoy', writeFixture(name, content));
 
     it('finds no dangerous setting in the shipped envoy.yaml, and says so in one line', async () => {
       const { code, stdout, stderr } = await lint('envoy.yaml', envoy);
@@ -155,7 +144,7 @@ describe('check-config', () => {
 
     it('exits 1 for a bootstrap that does not exist', async () => {
       const file = `${fixtureFolder()}/nowhere.yaml`;
-      expect(await run(checkConfig, '--config', exampleFile, '--envoy', file)).to.deep.equal({
+      expect(await run('check-config', '--config', exampleFile, '--envoy', file)).to.deep.equal({
         code: 1,
         stdout: '',
         stderr: `${file}:1:1: the file does not exist [unreadable-file]\n`,
@@ -164,7 +153,7 @@ describe('check-config', () => {
 
     it('tells the problems of the configuration before it looks at the bootstrap', async () => {
       const file = writeFixture('bad.yaml', 'issuers: []\nroutes: []\nroles: {}\n');
-      const { code, stderr } = await run(checkConfig, '--config', file, '--envoy', '/nowhere.yaml');
+      const { code, stderr } = await run('check-config', '--config', file, '--envoy', '/nowhere.yaml');
       expect({ code, lines: stderr.split('\n').length }).to.deep.equal({ code: 1, lines: 4 });
     });
   });
@@ -179,7 +168,7 @@ describe('check-config', () => {
   ];
   for (const [args, problem] of usage) {
     it(`exits 1 and says "${problem}" for ${args.join(' ')}`, async () => {
-      expect(await run(checkConfig, ...args)).to.deep.equal({
+      expect(await run('check-config', ...args)).to.deep.equal({
         code: 1,
         stdout: '',
         stderr: `account-authz check-config: ${problem}\n`,
@@ -187,9 +176,9 @@ describe('check-config', () => {
     });
   }
 
-  for (const [name, command] of Object.entries({ 'check-config': checkConfig, schema })) {
+  for (const name of ['check-config', 'schema'] as const) {
     it(`prints the usage of ${name} for --help`, async () => {
-      const { code, stdout, stderr } = await run(command, '--help');
+      const { code, stdout, stderr } = await run(name, '--help');
       expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
       expect(stdout).to.match(new RegExp(`^account-authz ${name}`));
     });
@@ -214,17 +203,17 @@ const describedKeys = keysOf(jsonSchema as JsonSchema);
 
 describe('JSON Schema of the configuration', () => {
   it('is what the schema command prints', async () => {
-    const { code, stdout, stderr } = await run(schema);
+    const { code, stdout, stderr } = await run('schema');
     expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
     expect(JSON.parse(stdout)).to.deep.equal(JSON.parse(JSON.stringify(jsonSchema)));
   });
 
   it('is the file config.schema.json', async () => {
-    expect(readFileSync(new URL('config.schema.json', root), 'utf8')).to.equal((await run(schema)).stdout);
+    expect(readFileSync(new URL('config.schema.json', root), 'utf8')).to.equal((await run('schema')).stdout);
   });
 
   it('exits 1 for an argument', async () => {
-    expect((await run(schema, 'x')).code).to.equal(1);
+    expect((await run('schema', 'x')).code).to.equal(1);
   });
 
   it('is of draft 2020-12 and requires what has no default', () => {
@@ -284,7 +273,7 @@ describe('JSON Schema of the configuration', () => {
 
 describe('config.example.yaml', () => {
   it('is a good configuration as it stands', async () => {
-    expect(await run(checkConfig, '--config', exampleFile)).to.deep.include({ code: 0, stderr: '' });
+    expect(await run('check-config', '--config', exampleFile)).to.deep.include({ code: 0, stderr: '' });
   });
 
   it('shows the defaults', async () => {

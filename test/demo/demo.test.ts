@@ -116,13 +116,13 @@ function startDemo(...args: readonly string[]): Run {
   });
   const killed = (): boolean => child.kill('SIGTERM');
   process.once('exit', killed);
-  const exited = once(child, 'exit').then(([code]) => {
+  let output = '';
+  const exited = once(child, 'close').then(([code]) => {
     process.off('exit', killed);
+    secrets.show('demo', output);
     return Number(code);
   });
-  let output = '';
   const collect = (text: string): void => {
-    secrets.show('output of the demo', text);
     output += text;
   };
   child.stdout.setEncoding('utf8').on('data', collect);

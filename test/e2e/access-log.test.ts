@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { type AccessLogLine, envoyVersions, freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
-import { issuer } from '../support/token.ts';
+import { issuer, uid } from '../support/token.ts';
 import { bearer, installEnvoys, type Lab, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
@@ -40,7 +40,7 @@ describe('the access log of Envoy', function () {
 
       it('has the decision, the identity and the time of the check for an allow', async () => {
         const line = await lineOf(`${path}?plan=gold&access_token=${token}`, [`Authorization: Bearer ${token}`]);
-        const identity = { uid: 'u-1', app: 'web', acc: 'acct1', role: 'owner', iss: issuer };
+        const identity = { uid, app: 'web', acc: 'acct1', role: 'owner', iss: issuer };
         expect(line).to.include({
           method: 'GET',
           path,
@@ -71,7 +71,7 @@ describe('the access log of Envoy', function () {
           status: 403,
           decision: 'deny',
           reason: 'account_mismatch',
-          uid: 'u-1',
+          uid,
           acc: 'acct1',
         });
       });

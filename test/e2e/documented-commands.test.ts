@@ -15,6 +15,7 @@ import { standIns } from '../docs/stand-ins.ts';
 import { kustomizeBinary } from '../k8s/kustomize.ts';
 import { promtoolBinary } from '../monitoring/promtool.ts';
 import { envoyBinary, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { secrets } from '../support/secrets.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
@@ -58,6 +59,7 @@ describe('commands in the documents', function () {
     const identity = { uid: 'user-alice', app: 'web-app', acc: 'acme', role: 'owner' };
     const times = { iat: now - 10, exp: now + 600 };
     token = await authentication.signToken({ iss: authentication.issuer, aud: audience, ...identity, ...times });
+    secrets.mint('token', token);
     const refused = await fetch(`http://127.0.0.1:${envoy.port}/api/subscriptions/accounts/globex`, {
       headers: { authorization: `Bearer ${token}` },
     });
@@ -126,6 +128,7 @@ describe('commands in the documents', function () {
       });
     child.stdin.end();
     const code = await new Promise<number | null>(resolve => child.on('close', resolve));
+    secrets.show('command', output);
     return { code, output };
   };
 

@@ -1,19 +1,16 @@
 // Rows of docs/failure-modes.md that no other test is about.
-import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { credentials } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { testCertificate } from '../keys/test-certificate.ts';
 import { checkRequest } from '../support/check-request.ts';
+import { runProduct } from '../support/command.ts';
 import { freePorts, startEnvoy } from '../support/envoy.ts';
 import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
 import { connect, startServiceLab } from '../support/service.ts';
 import { bearer, startLab } from './lab.ts';
-
-const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 describe('failure modes', function () {
   this.timeout(120_000);
@@ -22,14 +19,10 @@ describe('failure modes', function () {
     const directory = await mkdtemp(join(tmpdir(), 'account-authz-'));
     const file = join(directory, 'config.yaml');
     await writeFile(file, 'listen: nowhere\nissuers: []\n');
-    const child = spawn(process.execPath, [main, 'serve', '--config', file], { stdio: ['ignore', 'pipe', 'pipe'] });
-    const written = { stdout: '', stderr: '' };
-    child.stdout.on('data', (bytes: Buffer) => (written.stdout += bytes.toString()));
-    child.stderr.on('data', (bytes: Buffer) => (written.stderr += bytes.toString()));
-    const code = await new Promise(resolve => child.on('close', resolve));
+    const { code, stdout, stderr } = await runProduct(['serve', '--config', file]);
     await rm(directory, { recursive: true });
-    expect({ code, stdout: written.stdout }).to.deep.equal({ code: 1, stdout: '' });
-    for (const place of ['listen', 'issuers', 'routes', 'roles']) expect(written.stderr).to.contain(`${place}: `);
+    expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
+    for (const place of ['listen', 'issuers', 'routes', 'roles']) expect(stderr).to.contain(`${place}: `);
   });
 
   it('an expired certificate of the service is not accepted by a caller that verifies it', async () => {

@@ -7,11 +7,11 @@ import { type RecordedRequest, type RecordingUpstream, startRecordingUpstream } 
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
-import { audience, issuer, token } from '../support/token.ts';
+import { audience, issuer, token, uid } from '../support/token.ts';
 
 /** The five headers that the upstream gets for the tokens of `bearer`, in the order in which they are set. */
 export const identity: readonly HeaderField[] = [
-  ['x-auth-uid', 'u-1'],
+  ['x-auth-uid', uid],
   ['x-auth-app', 'web'],
   ['x-auth-acc', 'acct1'],
   ['x-auth-role', 'owner'],

@@ -5,7 +5,6 @@ import { checkRequest } from '../support/check-request.ts';
 import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { mountSecret } from '../support/secret-mount.ts';
-import { secrets } from '../support/secrets.ts';
 import { connect, type GrpcClient, until } from '../support/service.ts';
 import { type LogLine, type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
@@ -49,7 +48,6 @@ describe('reload of the built product', () => {
   };
   const reloads = (result: string) => async (): Promise<number> => {
     const text = await (await fetch(`http://127.0.0.1:${service.adminPort}/metrics`)).text();
-    secrets.show('metrics', text);
     return Number(
       new RegExp(`^account_authz_config_reloads_total\\{result="${result}"\\} (\\d+)$`, 'm').exec(text)?.[1],
     );

@@ -4,12 +4,13 @@ import { rename, writeFile } from 'node:fs/promises';
 import * as tls from 'node:tls';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { health } from '../../src/commands/health.ts';
 import { createLogger } from '../../src/operations/log.ts';
 import { startService } from '../../src/service.ts';
 import { type TestCertificate, testCertificate } from '../keys/test-certificate.ts';
 import { checkRequest } from '../support/check-request.ts';
+import { type Outcome, runCommand } from '../support/command.ts';
 import { mountSecret, type SecretMount } from '../support/secret-mount.ts';
+import { secrets } from '../support/secrets.ts';
 import { connect, type ServiceLab, serviceConfig, startServiceLab, until } from '../support/service.ts';
 
 type Secret = Readonly<Record<'tls.crt' | 'tls.key' | 'ca.crt', string>>;
@@ -86,12 +87,7 @@ async function serialOf(lab: ServiceLab): Promise<string> {
   return serialNumber;
 }
 
-async function askHealth(...args: readonly string[]) {
-  let stdout = '';
-  const write = (text: string): unknown => (stdout += text);
-  const code = await health(args, { stdin: process.stdin, stdout: { write }, stderr: { write }, env: {} });
-  return { code, stdout };
-}
+const askHealth = (...args: readonly string[]): Promise<Outcome> => runCommand('health', args);
 
 describe('TLS on listen', () => {
   describe('with a client CA', () => {
@@ -218,10 +214,11 @@ describe('TLS on listen', () => {
       { url: 'http://127.0.0.1:9', jwksUrl: 'http://127.0.0.1:9/jwks' },
       { tls: tlsConfig(mount) },
     );
-    const logger = createLogger(config.log, { write: () => undefined });
+    const logger = createLogger(config.log, { write: line => secrets.show('log', line) });
     const outcome = await startService({ config, version: '0', logger, proxy: {} }).catch(
       (error: Error) => error.message,
     );
+    secrets.show('standard error', String(outcome));
     expect(outcome).to.equal(
       'tls.clientCaFile: the file holds no PEM certificate; tls.keyFile: the key does not belong to the first certificate of certFile',
     );

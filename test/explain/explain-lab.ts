@@ -1,12 +1,11 @@
 // The service and `explain` side by side: the same configuration, the same issuer, the same request put to both.
-import { Readable } from 'node:stream';
 import { expect } from 'chai';
-import { explain } from '../../src/commands/explain.ts';
 import type { Explanation } from '../../src/explain/explanation.ts';
 import { createLogger } from '../../src/operations/log.ts';
 import { startService } from '../../src/service.ts';
 import { writeFixture } from '../config/config-file.ts';
 import { checkRequest } from '../support/check-request.ts';
+import { type CommandOptions, type Outcome, runCommand } from '../support/command.ts';
 import { freePorts } from '../support/envoy.ts';
 import { secrets } from '../support/secrets.ts';
 import { connect, type LogLine, serviceConfig, until } from '../support/service.ts';
@@ -14,30 +13,8 @@ import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 import { audience, type TokenParts, token } from '../support/token.ts';
 
-export interface Outcome {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-export interface RunOptions {
-  readonly input?: string | Buffer;
-  readonly env?: Readonly<Record<string, string>>;
-  readonly isTTY?: boolean;
-}
-
-export async function runExplain(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
-  const { input = '', env = {}, isTTY = false } = options;
-  const printed = { stdout: '', stderr: '' };
-  const stdin = Object.assign(Readable.from(input.length === 0 ? [] : [Buffer.from(input)]), { isTTY });
-  const code = await explain(args, {
-    stdin,
-    stdout: { write: (text: string) => (printed.stdout += text), isTTY },
-    stderr: { write: (text: string) => (printed.stderr += text) },
-    env,
-  });
-  secrets.show('explain', printed.stdout + printed.stderr);
-  return { code, ...printed };
+export function runExplain(args: readonly string[], options: CommandOptions = {}): Promise<Outcome> {
+  return runCommand('explain', args, options);
 }
 
 /** The explanation that was printed with --json. */

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { checkConfig } from '../../src/commands/check-config.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import { runCommand } from '../support/command.ts';
 import { agreementProblems, type Facts, parseMeshConfig } from './agreement.ts';
 import { kustomizeBinary, overlays, render } from './kustomize.ts';
 import {
@@ -832,15 +832,9 @@ describe('k8s/', function () {
 
 /** What the command of that name writes to standard error, with Envoy's bootstrap where there is one. */
 async function checkConfigProblems({ config, bootstrap }: MountedFiles): Promise<string[]> {
-  const problems: string[] = [];
-  const output = { write: () => undefined };
   const args = ['--config', config, ...(bootstrap === undefined ? [] : ['--envoy', bootstrap])];
-  const code = await checkConfig(args, {
-    stdin: process.stdin,
-    stdout: output,
-    stderr: { write: text => problems.push(text) },
-    env: {},
-  });
+  const { code, stderr } = await runCommand('check-config', args);
+  const problems = stderr === '' ? [] : [stderr];
   return code === 0 ? problems : [`exit code ${code}`, ...problems];
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { PublicJwk } from '../../src/keys/jwks.ts';
 import { createKeySeed, type KeySeed, type KeySeedSettings } from '../../src/keys/key-seed.ts';
+import { secrets } from '../support/secrets.ts';
 import { signingKey } from '../support/signing-key.ts';
 
 describe('key seed', () => {
@@ -18,7 +19,11 @@ describe('key seed', () => {
       Object.fromEntries(Object.entries({ kty, crv, x, y, kid }).map(([name, value]) => [name, `${value}`])),
     ];
   });
-  afterEach(() => rm(cacheDirectory, { recursive: true }));
+  afterEach(async () => {
+    for (const name of await readdir(cacheDirectory))
+      secrets.show('key file', await readFile(join(cacheDirectory, name), 'utf8').catch(() => ''));
+    await rm(cacheDirectory, { recursive: true });
+  });
 
   const seed = (overrides: Partial<KeySeedSettings> = {}): KeySeed =>
     createKeySeed({

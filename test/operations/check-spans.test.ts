@@ -15,6 +15,7 @@ import { expect } from 'chai';
 import type { CheckRecord } from '../../src/operations/check-record.ts';
 import { createCheckSpans, registeredTracer } from '../../src/operations/check-spans.ts';
 import { principal } from '../support/facts.ts';
+import { secrets } from '../support/secrets.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const parentId = 'b7ad6b7169203331';
@@ -45,6 +46,8 @@ function spanOf(changes: Partial<CheckRecord> = {}): ReadableSpan {
   createCheckSpans(provider.getTracer('test')).record(record(changes));
   const [span, ...more] = exporter.getFinishedSpans();
   if (span === undefined || more.length > 0) throw new Error('not one span');
+  const { name, attributes, events, links, status, resource } = span;
+  secrets.show('trace', JSON.stringify([name, attributes, events, links, status, resource.attributes]));
   return span;
 }
 

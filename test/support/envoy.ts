@@ -280,15 +280,15 @@ function collectOutput(child: ChildProcess): Output {
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     const lines = (rest + text).split('\n');
     rest = lines.pop() ?? '';
-    secrets.show("Envoy's access log", lines.join('\n'));
+    secrets.show('access log', lines.join('\n'));
     for (const line of lines.map((json): AccessLogLine => JSON.parse(json))) {
       output.accessLog.push(line);
       waiting.get(String(line.requestId))?.(line);
     }
   });
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    secrets.show("Envoy's standard error", text);
     output.errors += text;
+    secrets.show('standard error', output.errors);
   });
   return output;
 }

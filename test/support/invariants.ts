@@ -2,6 +2,7 @@
 // passes through here; test/security/invariants.test.ts holds that, and that each of them is found when it is broken.
 import { expect } from 'chai';
 import type { CheckRequestMessage, CheckResponseMessage } from '../../src/envoy/protocol.ts';
+import { secrets } from './secrets.ts';
 
 export interface Invariants {
   /** I1 to I4 of one answer; throws what is wrong. The request is needed for I3. */
@@ -27,8 +28,17 @@ export function createInvariants(): Invariants {
   };
 }
 
-/** Of the whole run, so that I4 compares all answers that it sees. */
-export const invariants: Invariants = createInvariants();
+const ofTheRun = createInvariants();
+
+/** Of the whole run, so that I4 compares all answers that it sees, and each is shown to the search for secrets. */
+export const invariants: Invariants = {
+  hold(response, request) {
+    const { ok_response, dynamic_metadata, ...refusal } = response;
+    secrets.show('answer to Envoy', JSON.stringify([ok_response, dynamic_metadata]));
+    secrets.show('refusal', JSON.stringify(refusal));
+    ofTheRun.hold(response, request);
+  },
+};
 
 function expectWholeCode({ status }: CheckResponseMessage): void {
   expect(Number.isInteger(status?.code), 'I1: a whole status.code').to.equal(true);

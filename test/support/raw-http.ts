@@ -22,7 +22,7 @@ export function headerValues(answer: Pick<HttpAnswer, 'headers'>, name: string):
 
 // The upstream's answers hold what it was sent; what is refused must hold nothing of the request.
 function showRefusal({ status, headers, body }: HttpAnswer): void {
-  if (status >= 400) secrets.show('refusal to the client', `${JSON.stringify(headers)} ${body}`);
+  if (status >= 400) secrets.show('refusal', `${JSON.stringify(headers)} ${body}`);
 }
 
 const noAnswer: HttpAnswer = { status: 0, headers: [], body: '' };

@@ -1,7 +1,15 @@
+// That the search finds what is planted, finds nothing where there is nothing, and that no output of the product passes it by.
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { createSecretWatch, secrets } from './secrets.ts';
+import { testCertificate } from '../keys/test-certificate.ts';
+import { createSecretWatch, type SecretKind, secrets } from './secrets.ts';
 import { claims, token } from './token.ts';
+
+const project = fileURLToPath(new URL('../../', import.meta.url));
 
 describe('the search for secrets', () => {
   const places: readonly (readonly [name: string, shown: (token: string) => string])[] = [
@@ -11,15 +19,19 @@ describe('the search for secrets', () => {
     ['its signature', text => `x=${text.split('.')[2]};`],
     ['a part of its signature', text => (text.split('.')[2] ?? '').slice(5, 60)],
     ['its header', text => text.split('.')[0] ?? ''],
+    ['its bytes as JSON', text => JSON.stringify({ raw_value: Buffer.from(text) })],
+    ['its bytes as inspected', text => `<Buffer ${Buffer.from(text).toString('hex').replace(/../g, '$& ')}... >`],
+    ['its bytes in hexadecimal', text => Buffer.from(text).toString('hex')],
+    ['its bytes in base64', text => JSON.stringify({ rawValue: Buffer.from(`Bearer ${text}`).toString('base64') })],
   ];
   for (const [name, shown] of places) {
     it(`finds ${name} and does not repeat it`, async () => {
       const watch = createSecretWatch();
       const text = await token({ header: { note: randomBytes(30).toString('hex') } });
       watch.mint('token', text);
-      watch.show('a planted leak', `before ${shown(text)} after`);
+      watch.show('log', `before ${shown(text)} after`);
       const leaks = watch.leaks();
-      expect(leaks).to.include('a token in: a planted leak');
+      expect(leaks).to.include('a token in: log');
       expect(leaks.join()).to.not.contain(shown(text).slice(0, 24));
     });
   }
@@ -28,20 +40,59 @@ describe('the search for secrets', () => {
     const watch = createSecretWatch();
     const key = Buffer.alloc(48, Buffer.from([0xfb, 0xef, 0xbe, 0xff, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
     watch.mint('private key', key.toString('base64url'));
-    watch.show('a file', key.toString('base64'));
-    expect(watch.leaks()).to.deep.equal(['a private key in: a file']);
+    watch.show('command', key.toString('base64'));
+    expect(watch.leaks()).to.deep.equal(['a private key in: command']);
+  });
+
+  it('finds a private key in any line of its PEM text', () => {
+    const { key } = testCertificate();
+    for (const line of key.split('\n').filter(text => text.length > 40 && !text.startsWith('-----'))) {
+      const watch = createSecretWatch();
+      watch.mint('private key', key);
+      watch.show('standard error', `tls.keyFile: what is ${line}?`);
+      expect(watch.leaks()).to.deep.equal(['a private key in: standard error']);
+    }
+  });
+
+  const kinds: readonly SecretKind[] = ['claim', 'query string', 'header'];
+  for (const kind of kinds) {
+    it(`finds a ${kind} in every output, also where the identity may stand`, () => {
+      const watch = createSecretWatch();
+      const text = watch.fresh(kind);
+      watch.show('log', `{"detail":"?a=${text}&b"}`);
+      watch.show('trace', text);
+      expect(watch.leaks()).to.deep.equal([`a ${kind} in: log`, `a ${kind} in: trace`]);
+    });
+  }
+
+  it('finds a claim in a payload that is written anew', () => {
+    const watch = createSecretWatch();
+    const payload = JSON.stringify({ sub: 'x', jti: watch.fresh('claim'), acc: 'acct1' });
+    watch.show('log', Buffer.from(payload).toString('base64url'));
+    expect(watch.leaks()).to.include('a claim in: log');
+  });
+
+  it('finds the identity of a verified token where it may not stand, whatever was shown before', () => {
+    const watch = createSecretWatch();
+    const acc = watch.fresh('identity');
+    for (const output of ['log', 'answer to Envoy', 'explanation', 'access log'] as const) watch.show(output, acc);
+    expect(watch.leaks()).to.deep.equal([]);
+    watch.show('HTTP answer', `checks_total{acc="${acc}"} 1`);
+    watch.show('refusal', `/accounts/${acc}`);
+    expect(watch.leaks()).to.deep.equal(['a identity in: HTTP answer', 'a identity in: refusal']);
   });
 
   it('finds a token that was minted elsewhere', async () => {
     const watch = createSecretWatch();
-    watch.show('the output of another process', await token());
-    expect(watch.leaks()).to.deep.equal(['something like a token in: the output of another process']);
+    watch.show('demo', await token());
+    expect(watch.leaks()).to.deep.equal(['something like a token in: demo']);
   });
 
   it('finds nothing in what may be shown', async () => {
     const watch = createSecretWatch();
     watch.mint('token', await token());
     watch.mint('token', `${'A'.repeat(60)}.e30.AA`);
+    watch.fresh('identity');
     watch.show('log', `${JSON.stringify(claims())} ${'A'.repeat(80)} ${randomBytes(40).toString('hex')}`);
     expect(watch.leaks()).to.deep.equal([]);
   });
@@ -51,4 +102,80 @@ describe('the search for secrets', () => {
     await token();
     expect(secrets.counts().secrets).to.be.greaterThan(before);
   });
+});
+
+describe('a run of the tests', function () {
+  this.timeout(60_000);
+  let directory: string;
+  before(() => {
+    directory = mkdtempSync(join(project, '.cache', 'secrets-'));
+  });
+  after(() => rmSync(directory, { recursive: true }));
+
+  /** One test with this body, in a run of its own with the root hook. */
+  const run = (body: string): { readonly status: number | null; readonly output: string } => {
+    const file = join(directory, 'planted.test.ts');
+    writeFileSync(
+      file,
+      `import { createServer } from 'node:http';
+       import { secrets } from '${project}test/support/secrets.ts';
+       it('passes', async () => { const secret = secrets.fresh('claim'); ${body} });`,
+    );
+    const mocha = join(project, 'node_modules', 'mocha', 'bin', 'mocha.js');
+    const { status, stdout, stderr } = spawnSync(process.execPath, [mocha, file], { cwd: project, encoding: 'utf8' });
+    return { status, output: stdout + stderr };
+  };
+
+  const fetched = `const server = createServer((_, response) => response.end(secret)).listen(0, '127.0.0.1');
+    await new Promise(resolve => server.once('listening', resolve));
+    await fetch('http://127.0.0.1:' + server.address().port);
+    server.close();`;
+  const planted: readonly (readonly [name: string, body: string, leak: RegExp])[] = [
+    ['a secret is in a log', `secrets.show('log', secret);`, /a claim in: log/],
+    ['a secret is fetched', fetched, /a claim in: HTTP answer/],
+    ['a secret is written to standard error', 'console.error(secret);', /a claim in: test run/],
+  ];
+  for (const [name, body, leak] of planted) {
+    it(`fails where ${name}, though each test passes`, () => {
+      const { status, output } = run(body);
+      expect(output)
+        .to.match(leak)
+        .and.match(/^1 passed, 1 failed$/m);
+      expect(status).to.not.equal(0);
+    });
+  }
+
+  it('passes where none is', () => {
+    const { status, output } = run(`secrets.show('log', 'nothing of it');`);
+    expect({ status, closing: output.trim().split('\n').at(-1) }).to.deep.equal({
+      status: 0,
+      closing: '1 passed, 0 failed',
+    });
+  });
+});
+
+describe('every output that a test reads', () => {
+  const folder = join(project, 'test/');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'));
+  const silent = (obtains: RegExp): string[] =>
+    files
+      .filter(name => name !== 'support/secrets.test.ts')
+      .filter(name => {
+        const text = readFileSync(join(folder, name), 'utf8');
+        return obtains.test(text) && !/secrets\.show\(/.test(text);
+      })
+      .sort();
+
+  const rows: readonly (readonly [what: string, obtains: RegExp, others: readonly string[]])[] = [
+    ['of a command', /from '[^']*src\/commands\/(?!command\.ts)/, []],
+    ['of a log', /\bcreateLogger\(/, []],
+    ['of an SDK of OpenTelemetry', /\bgetFinishedSpans\(\)|opentelemetry\.proto|ResourceSpans/, []],
+    ['of the built product', /dist\/main\.js/, []],
+    ['of a process', /from 'node:child_process'/, []],
+  ];
+  for (const [what, obtains, others] of rows) {
+    it(`${what} is shown to the search`, () => {
+      expect(silent(obtains)).to.deep.equal(others);
+    });
+  }
 });

@@ -1,16 +1,36 @@
-// What no log, metric, error body or trace may hold, and all that the tests saw of those: a root hook of mocha searches the one for
-// the other when everything has run. It tells what kind of secret was found where, and never the secret.
+// What no output of the product may hold, and all output that the tests saw: a root hook of mocha searches the one for the other when
+// everything has run. It tells what kind of secret was found in which output, and never the secret.
+import { randomBytes } from 'node:crypto';
 
-export type SecretKind = 'token' | 'private key' | 'claim';
+/** `identity` is the uid, app, acc or role of a token that is verified; those of any other token are a `claim`, as all other claims are. */
+export type SecretKind = 'token' | 'private key' | 'claim' | 'identity' | 'query string' | 'header';
+
+/** Every output, and whether the identity of a verified token may stand in it (product.md, sections 4 and 5). */
+const outputs = {
+  log: true,
+  'answer to Envoy': true,
+  explanation: true,
+  'access log': true,
+  refusal: false,
+  'HTTP answer': false,
+  trace: false,
+  command: false,
+  'standard error': false,
+  'key file': false,
+  demo: false,
+  'test run': false,
+} as const;
+export type Output = keyof typeof outputs;
 
 export interface SecretWatch {
   /** A text of which no part of 47 characters may be shown: a token, or a member of a private key. */
   mint(kind: SecretKind, text: string): void;
-  /** A text that was shown, and by what: "service log". */
-  show(place: string, text: string): void;
+  /** A text of 24 characters that nobody else has, minted. Good for an identity field, a path segment, a query and a header. */
+  fresh(kind: SecretKind): string;
+  show(output: Output, text: string): void;
   /** How much was minted and shown, so that an empty search is noticed. */
   counts(): { readonly secrets: number; readonly words: number };
-  /** One line for each kind and place. */
+  /** One line for each kind and output. */
   leaks(): readonly string[];
 }
 
@@ -26,33 +46,48 @@ const tokenLike = /^eyJ[A-Za-z0-9_-]{21}/;
 export function createSecretWatch(): SecretWatch {
   const kinds = new Map<string, SecretKind>();
   /** Only what is long enough to be a secret is kept of what was shown. */
-  const places = new Map<string, string>();
+  const shown = new Map<Output, Set<string>>();
 
-  return {
-    mint(kind, text) {
-      for (const word of words(text)) {
-        const pieces = [word.slice(-pieceLength)];
-        for (let start = 0; start + pieceLength <= word.length; start += pieceLength) {
-          pieces.push(word.slice(start, start + pieceLength));
-        }
-        for (const piece of pieces) if (new Set(piece).size >= fewestCharacters) kinds.set(piece, kind);
+  const mint = (kind: SecretKind, text: string): void => {
+    for (const word of words(text)) {
+      const pieces = [word.slice(-pieceLength)];
+      for (let start = 0; start + pieceLength <= word.length; start += pieceLength) {
+        pieces.push(word.slice(start, start + pieceLength));
       }
+      for (const piece of pieces) if (new Set(piece).size >= fewestCharacters) kinds.set(piece, kind);
+    }
+  };
+  return {
+    mint,
+    fresh(kind) {
+      const text = randomBytes((pieceLength * 3) / 4).toString('base64url');
+      mint(kind, text);
+      return text;
     },
-    show(place, text) {
-      for (const word of words(text)) if (!places.has(word)) places.set(word, place);
+    show(output, text) {
+      const known = shown.get(output) ?? new Set();
+      shown.set(output, known);
+      for (const word of words(text)) known.add(word);
     },
-    counts: () => ({ secrets: kinds.size, words: places.size }),
+    counts: () => ({
+      secrets: kinds.size,
+      words: Array.from(shown.values(), each => each.size).reduce((a, b) => a + b, 0),
+    }),
     leaks() {
       const found = new Set<string>();
       const lengths = new Set([...kinds.keys()].map(piece => piece.length));
-      for (const [word, place] of places) {
-        if (tokenLike.test(word)) found.add(`something like a token in: ${place}`);
+      const search = (output: Output, word: string): void => {
+        if (tokenLike.test(word)) found.add(`something like a token in: ${output}`);
         for (const length of lengths) {
           for (let start = 0; start + length <= word.length; start += 1) {
             const kind = kinds.get(word.slice(start, start + length));
-            if (kind !== undefined) found.add(`a ${kind} in: ${place}`);
+            if (kind === undefined || (kind === 'identity' && outputs[output])) continue;
+            found.add(`a ${kind} in: ${output}`);
           }
         }
+      };
+      for (const [output, seen] of shown) {
+        for (const word of seen) for (const each of [word, ...decoded(word)]) search(output, each);
       }
       return [...found].sort();
     },
@@ -62,19 +97,59 @@ export function createSecretWatch(): SecretWatch {
 // Base64 and base64url are one alphabet here. A dot parts the segments of a token.
 function words(text: string): string[] {
   const found =
-    text
+    [text, ...bytesIn(text)]
+      .join(' ')
       .replaceAll('+', '-')
       .replaceAll('/', '_')
       .match(/[A-Za-z0-9_-]+/g) ?? [];
   return found.filter(word => word.length >= shortestSecret);
 }
 
+/** The texts of bytes that JSON shows as decimal numbers, and inspection as hexadecimal ones. */
+function bytesIn(text: string): string[] {
+  const decimal = text.match(/\d{1,3}(?:,\s?\d{1,3}){15,}/g) ?? [];
+  const hexadecimal = text.match(/[0-9a-f]{2}(?: ?[0-9a-f]{2}){15,}/g) ?? [];
+  return [
+    ...decimal.map(list => Buffer.from(list.split(',').map(Number))),
+    ...hexadecimal.map(list => Buffer.from(list.replaceAll(' ', ''), 'hex')),
+  ].map(bytes => bytes.toString('latin1'));
+}
+
+/** As a field of bytes is shown in the JSON of protobuf, and the claims of a payload in base64url. */
+function decoded(word: string): string[] {
+  return words(Buffer.from(word, 'base64url').toString('latin1'));
+}
+
 /** That of this run. */
 export const secrets = createSecretWatch();
 
 export const mochaHooks = {
+  beforeAll(): void {
+    showFetched();
+    for (const stream of [process.stdout, process.stderr]) showWritten(stream);
+  },
   afterAll(): void {
     const leaks = secrets.leaks();
     if (leaks.length > 0) throw new Error(`secrets were shown:\n${leaks.join('\n')}`);
   },
 };
+
+// Tests fetch from the product and from Envoy's administration; issuers and upstreams, whose answers may hold secrets, are asked by others.
+function showFetched(): void {
+  const { fetch } = globalThis;
+  globalThis.fetch = async (...request) => {
+    const answer = await fetch(...request);
+    secrets.show('HTTP answer', JSON.stringify([...answer.headers]));
+    secrets.show('HTTP answer', await answer.clone().text());
+    return answer;
+  };
+}
+
+// The product runs in this process, too, and Node and its libraries write warnings by themselves.
+function showWritten(stream: NodeJS.WriteStream): void {
+  const write = stream.write.bind(stream);
+  stream.write = ((...written: Parameters<typeof write>) => {
+    secrets.show('test run', String(written[0]));
+    return write(...written);
+  }) as typeof write;
+}

@@ -80,16 +80,18 @@ export async function startServiceProcess(
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     const complete = (rest + text).split('\n');
     rest = complete.pop() ?? '';
-    secrets.show('log of the service process', complete.join('\n'));
+    secrets.show('log', complete.join('\n'));
     for (const line of complete.map((json): LogLine => JSON.parse(json))) {
       lines.push(line);
       for (const [isWanted, resolve] of waiting) if (isWanted(line)) resolve(line);
     }
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    secrets.show('standard error of the service process', text);
     errors += text;
+    secrets.show('standard error', errors);
   });
+  // A process that crashes may not come to the end of its line.
+  child.on('close', () => secrets.show('log', rest));
   const line = (isWanted: (line: LogLine) => boolean): Promise<LogLine> => {
     const written = lines.find(isWanted);
     return written === undefined ? new Promise(resolve => waiting.set(isWanted, resolve)) : Promise.resolve(written);

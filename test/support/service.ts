@@ -40,6 +40,10 @@ export interface GrpcClient {
   close(): void;
 }
 
+// What no check has a use for, and no output may show.
+const cookie = secrets.fresh('header');
+const goodTarget = `/api/subscriptions/acct1?session=${secrets.fresh('query string')}`;
+
 type ConfigInput = Parameters<typeof configSchema.parse>[0];
 
 /** A good configuration for an issuer at this URL; `changes` replaces whole sections. */
@@ -81,11 +85,8 @@ export async function startServiceLab(
   const client = connect(config.listen.startsWith('unix:') ? config.listen : `127.0.0.1:${service.ports.listen}`);
   const tokenParts = new Set<string>();
   let lastAllowed: CheckRequestMessage | undefined;
-  const admin = async (path: string, init?: RequestInit): Promise<Response> => {
-    const answer = await fetch(`http://127.0.0.1:${service.ports.admin}${path}`, init);
-    secrets.show(`admin listener, ${path}`, await answer.clone().text());
-    return answer;
-  };
+  const admin = (path: string, init?: RequestInit): Promise<Response> =>
+    fetch(`http://127.0.0.1:${service.ports.admin}${path}`, init);
   if (options.ready ?? true) await until(async () => (await admin('/readyz')).ok);
   return {
     issuer,
@@ -98,8 +99,13 @@ export async function startServiceLab(
       return token({ ...parts, claims: { iss: issuer.url, iat: seconds - 10, exp: seconds + 3600, ...parts.claims } });
     },
     async check(authorization, parts = {}) {
-      const headers = authorization === undefined ? {} : { authorization };
-      const message = checkRequest({ raw: true, ...parts, headers: { ...headers, ...parts.headers } });
+      const headers = { cookie: `session=${cookie}`, ...(authorization === undefined ? {} : { authorization }) };
+      const message = checkRequest({
+        raw: true,
+        path: goodTarget,
+        ...parts,
+        headers: { ...headers, ...parts.headers },
+      });
       for (const part of tokenPartsOf(JSON.stringify([authorization, parts]))) tokenParts.add(part);
       const response = await client.check(message);
       if (response.status.code === 0) lastAllowed = message;
@@ -114,7 +120,7 @@ export async function startServiceLab(
         expectNoPartOf(tokenParts, `${JSON.stringify(log)}\n${await (await admin('/metrics')).text()}`);
       }
       client.close();
-      await admin('/metrics').catch(() => undefined);
+      for (const path of ['/', '/readyz']) await admin(path).catch(() => undefined);
       await service.stop();
       await issuer.stop();
     },
@@ -150,7 +156,7 @@ function call<Request, Response>(
   return new Promise((resolve, reject) => {
     const options = { deadline: Date.now() + deadlineMs };
     const done = (error: ServiceError | null, response?: Response): void => {
-      secrets.show('gRPC answer', JSON.stringify([response, error?.details, error?.metadata]));
+      secrets.show('refusal', JSON.stringify([error?.details, error?.metadata]));
       if (response !== undefined) resolve(response);
       else reject(error ?? new Error('no response'));
     };

@@ -1,10 +1,13 @@
 // Tokens for tests: good by default, and every part of them can be replaced, down to the text that is signed.
-import { randomUUID, webcrypto } from 'node:crypto';
+import { webcrypto } from 'node:crypto';
 import { secrets } from './secrets.ts';
 import { type SigningKey, signingKey } from './signing-key.ts';
 
 export const issuer = 'https://idp.test';
 export const audience = 'https://api.test/subscriptions';
+
+/** The uid of a good token: it may stand where the identity of a verified token may, and nowhere else. */
+export const uid = secrets.fresh('identity');
 
 /** Wall time of all tests that pass the time in, seconds since the epoch. */
 export const now = 1_800_000_000;
@@ -16,7 +19,7 @@ export function claims(changes: Readonly<Record<string, unknown>> = {}): Record<
     aud: audience,
     iat: now - 60,
     exp: now + 3600,
-    uid: 'u-1',
+    uid,
     app: 'web',
     acc: 'acct1',
     role: 'owner',
@@ -44,9 +47,7 @@ export async function token(parts: TokenParts = {}): Promise<string> {
   const header = { alg: key.alg, typ: 'JWT', kid: key.kid, ...parts.header };
   const headerSegment = parts.headerSegment ?? base64url(parts.headerText ?? JSON.stringify(header));
   // A claim that nobody reads and nobody may show.
-  const jti = randomUUID();
-  secrets.mint('claim', jti);
-  const payload = { jti, ...claims(parts.claims) };
+  const payload = { jti: secrets.fresh('claim'), ...claims(parts.claims) };
   const payloadSegment = parts.payloadSegment ?? base64url(parts.payloadText ?? JSON.stringify(payload));
   const input = `${headerSegment}.${payloadSegment}`;
   const text = `${input}.${parts.signature ?? (await sign(input, key))}`;

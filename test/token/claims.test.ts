@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { judgeTimes, parseClaims } from '../../src/token/claims.ts';
-import { audience, claims, issuer, now } from '../support/token.ts';
+import { audience, claims, issuer, now, uid } from '../support/token.ts';
 
 const rules = {
   issuer,
@@ -13,7 +13,7 @@ describe('claims', () => {
   it('are the identity fields and the times', () => {
     expect(parseClaims(claims({ nbf: now }), rules)).to.deep.equal({
       kind: 'claims',
-      principal: { uid: 'u-1', app: 'web', acc: 'acct1', role: 'owner', iss: issuer },
+      principal: { uid, app: 'web', acc: 'acct1', role: 'owner', iss: issuer },
       times: { exp: now + 3600, nbf: now, iat: now - 60 },
     });
   });

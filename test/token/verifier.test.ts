@@ -13,7 +13,7 @@ import {
 } from '../../src/token/verifier.ts';
 import { providerTokens } from '../fixtures/provider-tokens.ts';
 import { type SigningKey, signingKey } from '../support/signing-key.ts';
-import { audience, base64url, issuer, now, type TokenParts, token } from '../support/token.ts';
+import { audience, base64url, issuer, now, type TokenParts, token, uid } from '../support/token.ts';
 
 interface Lab {
   verify(token: string): Promise<Verification>;
@@ -184,7 +184,7 @@ describe('token verifier', () => {
     it('what it read from the claims that are configured', async () => {
       const { outcome } = await (await lab()).verify(await token());
       expect(outcome).to.deep.include({
-        principal: { uid: 'u-1', app: 'web', acc: 'acct1', role: 'owner', iss: issuer },
+        principal: { uid, app: 'web', acc: 'acct1', role: 'owner', iss: issuer },
       });
     });
   });

@@ -1,0 +1,63 @@
+// The commands of the product, in this process or as it is built: what they print is shown to the search for secrets.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { checkConfig } from '../../src/commands/check-config.ts';
+import type { Command } from '../../src/commands/command.ts';
+import { drain } from '../../src/commands/drain.ts';
+import { explain } from '../../src/commands/explain.ts';
+import { health } from '../../src/commands/health.ts';
+import { schema } from '../../src/commands/schema.ts';
+import { type Output, secrets } from './secrets.ts';
+
+export interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const commands = { 'check-config': checkConfig, drain, explain, health, schema } satisfies Record<string, Command>;
+export type CommandName = keyof typeof commands;
+
+export interface CommandOptions {
+  readonly input?: string | Buffer;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly isTTY?: boolean;
+}
+
+export async function runCommand(
+  name: CommandName,
+  args: readonly string[],
+  { input = '', env = {}, isTTY = false }: CommandOptions = {},
+): Promise<Outcome> {
+  const printed = { stdout: '', stderr: '' };
+  const code = await commands[name](args, {
+    stdin: Object.assign(Readable.from(input.length === 0 ? [] : [Buffer.from(input)]), { isTTY }),
+    stdout: { write: text => (printed.stdout += text), isTTY },
+    stderr: { write: text => (printed.stderr += text) },
+    env,
+  });
+  return shown(name, { code, ...printed });
+}
+
+const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+
+/** `node dist/main.js` with these arguments, until its end. */
+export async function runProduct(
+  args: readonly string[],
+  { input = '', nodeOptions = [] }: { readonly input?: string; readonly nodeOptions?: readonly string[] } = {},
+): Promise<Outcome> {
+  const child = spawn(process.execPath, [...nodeOptions, main, ...args], { stdio: 'pipe' });
+  child.stdin.end(input);
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return shown(args[0] ?? '', { code, stdout, stderr });
+}
+
+function shown(name: string, outcome: Outcome): Outcome {
+  const output: Output = name === 'explain' ? 'explanation' : 'command';
+  secrets.show(output, outcome.stdout);
+  secrets.show('standard error', outcome.stderr);
+  return outcome;
+}
