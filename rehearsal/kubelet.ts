@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { secrets } from '../test/support/secrets.ts';
 import type { Placement } from './placement.ts';
 import type { PlannedContainer, PlannedProbe, PodPlan } from './pod-plan.ts';
 
@@ -71,6 +72,7 @@ export async function startPod({ name, plan, placement, pace }: KubeletOptions):
     const child = spawn(program, args, { cwd: project, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
     const keep = (text: string): void => {
+      secrets.show('log', text);
       output = (output + text).slice(-keptOutput);
     };
     child.stdout.setEncoding('utf8').on('data', keep);

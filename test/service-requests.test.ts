@@ -155,7 +155,7 @@ describe('service, asked with a good token', () => {
     ['R-009 a websocket upgrade', { headers: { connection: 'upgrade', upgrade: 'websocket' } }, allowed],
     ['R-010 expect: 100-continue', { headers: { expect: '100-continue' } }, allowed],
     ['R-010 expect: 100-continue for another account', { path: other, headers: { expect: '100-continue' } }, mismatch],
-    ['R-013 :path among the headers, the same', { headers: { ':path': mine } }, allowed],
+    ['R-013 :path among the headers, the same', { path: mine, headers: { ':path': mine } }, allowed],
     ['R-013 :path among the headers, another', { headers: { ':path': other } }, invalid],
     ['R-014 a body', { http: unread({ body: '{"account":"acct2"}' }) }, allowed],
     ['R-014 a raw body', { http: unread({ raw_body: Buffer.from('{"account":"acct2"}') }) }, allowed],

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { secrets } from '../support/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 const run = promisify(execFile);
@@ -15,15 +16,20 @@ interface Ended {
   readonly output: string;
 }
 
+function shown(ended: Ended): Ended {
+  secrets.show('command', ended.output);
+  return ended;
+}
+
 async function command(file: string, ...args: readonly string[]): Promise<Ended> {
   try {
     const { stdout, stderr } = await run(process.execPath, ['--import', 'tsx', `bench/${file}`, ...args], {
       cwd: project,
     });
-    return { code: 0, output: stdout + stderr };
+    return shown({ code: 0, output: stdout + stderr });
   } catch (error) {
     const { code = -1, stdout = '', stderr = '' } = error as { code?: number; stdout?: string; stderr?: string };
-    return { code, output: stdout + stderr };
+    return shown({ code, output: stdout + stderr });
   }
 }
 

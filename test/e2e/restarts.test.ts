@@ -1,15 +1,13 @@
 // What clients of an Envoy notice when an authorizer behind it is told to end or killed, and when that Envoy itself is replaced.
 // The limits of time are wide here, so that a busy machine is not taken for a lost request; what is lost by a kill is lost at once.
-import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { type Document, parse } from 'yaml';
 import { type Answered, createService, type Order, startLoad } from '../../rehearsal/load.ts';
 import { type EndSignal, type Restarts, rehearseRestarts } from '../../rehearsal/restarts.ts';
 import { isAsPromised, restartsReport } from '../../rehearsal/restarts-report.ts';
 import { addSeveralAuthorizers, type Part } from '../../rehearsal/several-authorizers.ts';
+import { runProduct } from '../support/command.ts';
 import { envoyVersions, httpFilterPath, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
@@ -17,8 +15,6 @@ import { readSnippet } from '../support/snippets.ts';
 import { type AnswerCheck, allowMessage, answersMessage, framed, startFakeAuthorizer } from './fake-authorizer.ts';
 import { bearer, installEnvoys, startLab } from './lab.ts';
 
-const run = promisify(execFile);
-const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const path = '/api/subscriptions/accounts/acct1';
 const clients = { 'HTTP/1.1': 3, 'HTTP/2': 2, 'one request a connection': 1 };
 const pauseMs = 30;
@@ -166,7 +162,7 @@ describe('restarts', function () {
     try {
       service.add(endpoint('next', next));
       const admin = `http://127.0.0.1:${before.adminPort}`;
-      const drained = run(process.execPath, [main, 'drain', '--envoy-admin', admin, '--seconds', '15']);
+      const drained = runProduct(['drain', '--envoy-admin', admin, '--seconds', '15']);
       service.remove(endpoint('before', before));
       const { stdout } = await drained;
       await before.stop();

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { type Document, isMap, isSeq, parse } from 'yaml';
+import { runProduct } from '../support/command.ts';
 import {
   type AccessLogLine,
   connectionManagerPath,
@@ -176,9 +177,9 @@ describe('the trial of docs/shadow-mode.md', function () {
     try {
       await writeFile(file, await envoyBootstrap({ edit: turnOn }));
       const args = ['check-config', '--config', join(project, 'config.example.yaml'), '--envoy', file];
-      const { code, output } = await run(process.execPath, [join(project, 'dist', 'main.js'), ...args]);
+      const { code, stderr } = await runProduct(args);
       expect(code).to.equal(1);
-      expect(output).to.match(/\[shadow-mode\]/);
+      expect(stderr).to.match(/\[shadow-mode\]/);
     } finally {
       await rm(directory, { recursive: true });
     }

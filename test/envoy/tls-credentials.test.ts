@@ -165,7 +165,7 @@ describe('TLS on listen', () => {
       const own = ['--cert', mount.path('envoy.crt'), '--key', mount.path('envoy.key')];
       const trust = ['--ca', mount.path('server-ca.crt')];
       const ask = (...args: readonly string[]) => askHealth('--address', addressOf(lab), ...args);
-      expect(await ask(...trust, ...own)).to.deep.equal({ code: 0, stdout: 'SERVING\n' });
+      expect(await ask(...trust, ...own)).to.deep.equal({ code: 0, stdout: 'SERVING\n', stderr: '' });
       for (const args of [[], trust, own]) {
         const { code, stdout } = await ask(...args);
         expect(code).to.equal(1);

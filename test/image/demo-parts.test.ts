@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { jsonOf, send } from '../../demo/http-client.ts';
 import { freePorts } from '../support/envoy.ts';
+import { secrets } from '../support/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -21,6 +22,7 @@ async function startPart(name: string, ...options: readonly string[]): Promise<P
     cwd: project,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  child.stdout.on('data', (bytes: Buffer) => secrets.show('demo', bytes.toString()));
   process.once('exit', () => child.kill('SIGKILL'));
   await once(child.stdout, 'data');
   return { child, at: { listen: `http://${listen}`, health: `http://${health}`, control: `http://${control}` } };

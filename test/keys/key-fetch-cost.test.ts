@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { secrets } from '../support/secrets.ts';
 import { type IssuerFault, startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 
 interface Cost {
@@ -35,6 +36,7 @@ describe('what a key fetch costs', () => {
     const urls = [good, ...hostile].map(({ jwksUrl }) => jwksUrl);
     const options = ['--expose-gc', '--import', 'tsx', script, String(timeoutMs), ...urls];
     const { stdout } = await promisify(execFile)(process.execPath, options);
+    secrets.show('command', stdout);
     for (const line of stdout.trim().split('\n')) costs.push(JSON.parse(line));
     await Promise.all([good, ...hostile].map(issuer => issuer.stop()));
   });

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { envoyBinary } from '../../support/envoy.ts';
+import { secrets } from '../../support/secrets.ts';
 
 const project = fileURLToPath(new URL('../../../', import.meta.url));
 const run = promisify(execFile);
@@ -14,6 +15,11 @@ const run = promisify(execFile);
 interface Ended {
   readonly code: number;
   readonly output: string;
+}
+
+function shown(ended: Ended): Ended {
+  secrets.show('command', ended.output);
+  return ended;
 }
 
 describe('the resilience scenario in brief', function () {
@@ -72,9 +78,9 @@ async function resilience(...args: readonly string[]): Promise<Ended> {
   const command = ['--import', 'tsx', 'bench/resilience.ts', ...args];
   try {
     const { stdout, stderr } = await run(process.execPath, command, { cwd: project });
-    return { code: 0, output: stdout + stderr };
+    return shown({ code: 0, output: stdout + stderr });
   } catch (error) {
     const { code = -1, stdout = '', stderr = '' } = error as { code?: number; stdout?: string; stderr?: string };
-    return { code, output: stdout + stderr };
+    return shown({ code, output: stdout + stderr });
   }
 }
