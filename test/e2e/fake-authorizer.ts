@@ -5,6 +5,7 @@ import type { Account } from '../../src/authz/principal.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../src/envoy/protocol.ts';
 import { toCheckResponse } from '../../src/envoy/response.ts';
+import { uid } from '../support/token.ts';
 
 export type AnswerCheck = (stream: ServerHttp2Stream, attempt: number) => void;
 
@@ -89,7 +90,7 @@ export function framed(message: Buffer): Buffer {
 /** The bytes of the allow that the product sends. */
 export function allowMessage(): Buffer {
   const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
-  const principal = { uid: 'u-1', app: 'web', acc: 'acct1' as Account, role: 'owner', iss: 'https://idp.test' };
+  const principal = { uid, app: 'web', acc: 'acct1' as Account, role: 'owner', iss: 'https://idp.test' };
   const context = { requestId: 'none', shownHeaders: [], principal };
   return authorizationService.Check.responseSerialize(toCheckResponse(settings, { kind: 'allow', principal }, context));
 }

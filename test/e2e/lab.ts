@@ -70,8 +70,9 @@ export async function startLab(config: Readonly<Record<string, unknown>> = {}): 
   }
 }
 
-// I5: what came through Envoy has left it as it was.
+// I5: what came through Envoy has left it as it was. Its other pages are fetched for the search for secrets.
 async function expectAlive({ adminPort }: ServiceProcess): Promise<void> {
+  for (const page of ['/', '/metrics']) await fetch(`http://127.0.0.1:${adminPort}${page}`);
   expect((await fetch(`http://127.0.0.1:${adminPort}/readyz`)).status, 'I5: the service is ready').to.equal(200);
 }
 
