@@ -312,6 +312,7 @@ async function startFailure(listen: string): Promise<string> {
   const outcome = await startService({ config, version: '0', logger, proxy: {} }).catch(
     (error: Error) => error.message,
   );
+  secrets.show('standard error', String(outcome));
   return typeof outcome === 'string' ? outcome : 'it started';
 }
 

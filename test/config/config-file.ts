@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load.ts';
+import { secrets } from '../support/secrets.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'account-authz-config-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -53,7 +54,9 @@ export function changed(changes: Readonly<Record<string, unknown>>): unknown {
 /** `place: message` of each problem of a file with this content; empty for a good one. */
 export async function problemsOf(content: unknown): Promise<readonly string[]> {
   const loaded = await loadConfig(writeFixture('config.yaml', content));
-  return loaded.kind === 'config' ? [] : loaded.problems.map(({ place, message }) => `${place}: ${message}`);
+  const problems = loaded.kind === 'config' ? [] : loaded.problems;
+  secrets.show('command', JSON.stringify(problems));
+  return problems.map(({ place, message }) => `${place}: ${message}`);
 }
 
 /** The place of each problem. */

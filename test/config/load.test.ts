@@ -7,6 +7,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { formatProblems, loadConfig, type Problem } from '../../src/config/load.ts';
 import { testCertificate } from '../keys/test-certificate.ts';
+import { secrets } from '../support/secrets.ts';
 import { changed, configOf, fixtureFolder, problemsOf, smallestConfig, writeFixture } from './config-file.ts';
 
 // Made with `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=test -days 36500`.
@@ -338,6 +339,7 @@ listen: 0.0.0.0:9191
     });
 
     const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
+    secrets.mint('private key', rsa.export({ type: 'pkcs8', format: 'pem' }).toString());
     const ec = createPrivateKey(pem.key);
     const usable: readonly (readonly [name: string, contents: Contents])[] = [
       ['a chain', { 'own.crt': `${pem.cert}# the authority\n${otherPem.cert}` }],
@@ -412,6 +414,7 @@ listen: 0.0.0.0:9191
           const loaded = await loadConfig(
             writeFixture('random.yaml', withFiles({ 'own.crt': cert, 'own.key': key, 'ca.crt': ca })),
           );
+          secrets.show('command', JSON.stringify(loaded));
           expect(loaded.kind).to.be.oneOf(['config', 'misconfiguration']);
         }),
         { numRuns: 300 },

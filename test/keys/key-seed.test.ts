@@ -3,7 +3,8 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { PublicJwk } from '../../src/keys/jwks.ts';
+import { exportJWK } from 'jose';
+import { type PublicJwk, parseKeySet } from '../../src/keys/jwks.ts';
 import { createKeySeed, type KeySeed, type KeySeedSettings } from '../../src/keys/key-seed.ts';
 import { secrets } from '../support/secrets.ts';
 import { signingKey } from '../support/signing-key.ts';
@@ -54,6 +55,17 @@ describe('key seed', () => {
     expect(loaded.confirmedWallMs).to.equal(1_234);
     expect([...loaded.keySet.keys.keys()]).to.deep.equal(['seeded']);
     expect(loaded.keySet.keys.get('seeded')?.signatureCheckFor('ES256')).to.not.equal(undefined);
+  });
+
+  it('holds nothing of a private key that is published beside the others', async () => {
+    const { publicJwk, privateKey } = await signingKey('leaking');
+    const keys = [(await signingKey('seeded')).publicJwk, { ...publicJwk, ...(await exportJWK(privateKey)) }];
+    const read = await parseKeySet(Buffer.from(JSON.stringify({ keys })), ['ES256']);
+    if (read.kind !== 'keySet') throw new Error(read.problem);
+    await seed().save(read.publicJwks, 1);
+    const written = await readFile(await writtenFile(), 'utf8');
+    expect(written).to.contain('seeded').and.to.not.contain('leaking');
+    expect(written).to.not.match(/"d\\?"/);
   });
 
   it('is none where nothing was written, or not even a directory is', async () => {

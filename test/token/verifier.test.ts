@@ -12,6 +12,7 @@ import {
   type Verification,
 } from '../../src/token/verifier.ts';
 import { providerTokens } from '../fixtures/provider-tokens.ts';
+import { secrets } from '../support/secrets.ts';
 import { type SigningKey, signingKey } from '../support/signing-key.ts';
 import { audience, base64url, issuer, now, type TokenParts, token, uid } from '../support/token.ts';
 
@@ -86,7 +87,12 @@ async function lab(
     slices: changes.slices ?? createSlices(aTurnEach),
     now: () => result.clock,
   });
-  const verify = async (text: string): Promise<Verification> => verifier.verify(text);
+  const verify = async (text: string): Promise<Verification> => {
+    const verification = await verifier.verify(text);
+    // Its detail and what is kept of the claims stand in the log.
+    secrets.show('log', JSON.stringify(verification));
+    return verification;
+  };
   const verifyNow = (text: string): unknown => verifier.verify(text);
   const result: Lab = {
     keys,
