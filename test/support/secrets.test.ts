@@ -32,7 +32,7 @@ describe('the search for secrets', () => {
       watch.mint('token', text);
       watch.show('log', `before ${shown(text)} after`);
       const leaks = watch.leaks();
-      expect(leaks).to.include('a token in: log');
+      expect(leaks).to.include('token in: log');
       expect(leaks.join()).to.not.contain(shown(text).slice(0, 24));
     });
   }
@@ -42,7 +42,7 @@ describe('the search for secrets', () => {
     const key = Buffer.alloc(48, Buffer.from([0xfb, 0xef, 0xbe, 0xff, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
     watch.mint('private key', key.toString('base64url'));
     watch.show('command', key.toString('base64'));
-    expect(watch.leaks()).to.deep.equal(['a private key in: command']);
+    expect(watch.leaks()).to.deep.equal(['private key in: command']);
   });
 
   it('finds a private key in any line of its PEM text', () => {
@@ -51,7 +51,7 @@ describe('the search for secrets', () => {
       const watch = createSecretWatch();
       watch.mint('private key', key);
       watch.show('standard error', `tls.keyFile: what is ${line}?`);
-      expect(watch.leaks()).to.deep.equal(['a private key in: standard error']);
+      expect(watch.leaks()).to.deep.equal(['private key in: standard error']);
     }
   });
 
@@ -62,7 +62,7 @@ describe('the search for secrets', () => {
       const text = watch.fresh(kind);
       watch.show('log', `{"detail":"?a=${text}&b"}`);
       watch.show('trace', text);
-      expect(watch.leaks()).to.deep.equal([`a ${kind} in: log`, `a ${kind} in: trace`]);
+      expect(watch.leaks()).to.deep.equal([`${kind} in: log`, `${kind} in: trace`]);
     });
   }
 
@@ -70,7 +70,7 @@ describe('the search for secrets', () => {
     const watch = createSecretWatch();
     const payload = JSON.stringify({ sub: 'x', jti: watch.fresh('claim'), acc: 'acct1' });
     watch.show('log', Buffer.from(payload).toString('base64url'));
-    expect(watch.leaks()).to.include('a claim in: log');
+    expect(watch.leaks()).to.include('claim in: log');
   });
 
   it('finds the identity of a verified token where it may not stand, whatever was shown before', () => {
@@ -80,7 +80,7 @@ describe('the search for secrets', () => {
     expect(watch.leaks()).to.deep.equal([]);
     watch.show('HTTP answer', `checks_total{acc="${acc}"} 1`);
     watch.show('refusal', `/accounts/${acc}`);
-    expect(watch.leaks()).to.deep.equal(['a identity in: HTTP answer', 'a identity in: refusal']);
+    expect(watch.leaks()).to.deep.equal(['identity in: HTTP answer', 'identity in: refusal']);
   });
 
   it('finds a token that was minted elsewhere', async () => {
@@ -132,9 +132,9 @@ describe('a run of the tests', function () {
     await fetch('http://127.0.0.1:' + server.address().port);
     server.close();`;
   const planted: readonly (readonly [name: string, body: string, leak: RegExp])[] = [
-    ['a secret is in a log', `secrets.show('log', secret);`, /a claim in: log/],
-    ['a secret is fetched', fetched, /a claim in: HTTP answer/],
-    ['a secret is written to standard error', 'console.error(secret);', /a claim in: test run/],
+    ['a secret is in a log', `secrets.show('log', secret);`, /claim in: log/],
+    ['a secret is fetched', fetched, /claim in: HTTP answer/],
+    ['a secret is written to standard error', 'console.error(secret);', /claim in: test run/],
   ];
   for (const [name, body, leak] of planted) {
     it(`fails where ${name}, though each test passes`, () => {

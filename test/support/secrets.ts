@@ -82,7 +82,7 @@ export function createSecretWatch(): SecretWatch {
           for (let start = 0; start + length <= word.length; start += 1) {
             const kind = kinds.get(word.slice(start, start + length));
             if (kind === undefined || (kind === 'identity' && outputs[output])) continue;
-            found.add(`a ${kind} in: ${output}`);
+            found.add(`${kind} in: ${output}`);
           }
         }
       };
