@@ -28,12 +28,13 @@ const cookie = `Cookie: session=${secrets.fresh('header')}`;
 const path = `/api/subscriptions/accounts/${identity.acc}`;
 const deafIssuer = 'https://deaf.test';
 
-// No request makes the product itself fail, so the runtime below it does: for one token, which says no more than its text.
-const faultySegment = 'ZmF1bHQ';
+// No request makes the product itself fail, so the runtime below it does: for one token, with a message that quotes its input.
+const faultMark = 'ZmF1bHRz';
+const faultySegment = `${faultMark}${secrets.fresh('token')}`;
 const faultyRuntime = `
   const from = Buffer.from;
   Buffer.from = function (value, ...rest) {
-    if (value === '${faultySegment}') throw new TypeError('a broken runtime');
+    if (/^${faultMark}[A-Za-z0-9_-]{24}$/.test(value)) throw new TypeError('a broken runtime has read ' + value);
     return from.call(this, value, ...rest);
   };`;
 const nodeOptions = [`--import=data:text/javascript,${encodeURIComponent(faultyRuntime)}`];
