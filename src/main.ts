@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The process edge: arguments in, exit code out. The only place that reads the environment or ends the process.
-import './operations/heap-growth.ts';
+import './operations/v8-flags.ts';
 import { checkConfig } from './commands/check-config.ts';
 import type { Command } from './commands/command.ts';
 import { drain } from './commands/drain.ts';

@@ -67,15 +67,18 @@ export async function startLab(form: Form, nodeOptions: string | undefined): Pro
   const [issuer, upstream] = await Promise.all([startWatchedIssuer([kids[0]]), startRecordingUpstream()]);
   const ours = process.env.NODE_OPTIONS;
   if (nodeOptions !== undefined) process.env.NODE_OPTIONS = nodeOptions;
-  const service = await startServiceProcess({
-    listen: '127.0.0.1:0',
-    admin: '127.0.0.1:0',
-    issuers: [{ issuer: issuerName, audiences: [audience], jwksUrl: issuer.jwksUrl }],
-    keys: form.keys,
-    routes: [{ path: '/api/subscriptions/accounts/:account_id/*' }],
-    roles: { owner: ['*'] },
-    shutdown: { graceSeconds: 2 },
-  });
+  const service = await startServiceProcess(
+    {
+      listen: '127.0.0.1:0',
+      admin: '127.0.0.1:0',
+      issuers: [{ issuer: issuerName, audiences: [audience], jwksUrl: issuer.jwksUrl }],
+      keys: form.keys,
+      routes: [{ path: '/api/subscriptions/accounts/:account_id/*' }],
+      roles: { owner: ['*'] },
+      shutdown: { graceSeconds: 2 },
+    },
+    { keepsLog: false },
+  );
   if (ours === undefined) delete process.env.NODE_OPTIONS;
   else process.env.NODE_OPTIONS = ours;
   const envoy = await startEnvoy({ authz: service.address, upstream: upstream.port });
@@ -94,7 +97,7 @@ export async function startLab(form: Form, nodeOptions: string | undefined): Pro
   const tokenLanes = (await Promise.all(kids.map(kid => lanesOf(kid, form)))).flat();
   const strangers = strangersLane('strangers');
   const [steady, flood] = await Promise.all([
-    startLoadProcess({ origin, connections: 64, punctual: true, lanes: [...tokenLanes, strangers] }, hooks),
+    startLoadProcess({ origin, connections: 64, punctual: false, lanes: [...tokenLanes, strangers] }, hooks),
     startLoadProcess({ origin, connections: 64, punctual: false, lanes: [strangersLane('flood')] }, hooks),
   ]);
   const memory = watchResidentMemory(service.pid);

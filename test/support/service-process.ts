@@ -48,12 +48,14 @@ export interface ServiceProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** A file that is there, in place of one that is written. */
   readonly file?: string;
+  /** False: its log is read and dropped once it has started, where to keep it would keep a bench from what it measures. */
+  readonly keepsLog?: boolean;
 }
 
 /** Writes the configuration to a file and runs the product with it; ports may be 0. */
 export async function startServiceProcess(
   config: Readonly<Record<string, unknown>>,
-  { ready = true, nodeOptions = [], env = {}, file: given }: ServiceProcessOptions = {},
+  { ready = true, nodeOptions = [], env = {}, file: given, keepsLog = true }: ServiceProcessOptions = {},
 ): Promise<ServiceProcess> {
   await access(main).catch(cause => {
     throw new Error('dist/main.js is missing: npm run build makes it', { cause });
@@ -77,7 +79,9 @@ export async function startServiceProcess(
   let errors = '';
   let rest = '';
   const waiting = new Map<(line: LogLine) => boolean, (line: LogLine) => void>();
+  let hasStarted = false;
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    if (hasStarted && !keepsLog) return;
     const complete = (rest + text).split('\n');
     rest = complete.pop() ?? '';
     secrets.show('log', complete.join('\n'));
@@ -106,6 +110,7 @@ export async function startServiceProcess(
   const serving = await Promise.race([line(each => each.msg === 'serving'), ended]);
   const ports = serving.ports as { listen: number; admin: number };
   if (ready) await Promise.race([untilReady(ports.admin), ended]);
+  hasStarted = true;
   // A test that fails before it can stop the service must not keep the run from ending, and the end kills the service.
   child.unref();
   for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();
