@@ -47,7 +47,7 @@ export function judgeFloors(results: BenchResults): readonly Floor[] {
     atMost(
       150,
       'MB',
-      'resident under load with 10,000 cached tokens',
+      'resident under load with 10,000 cached tokens, as the image runs',
       of(memory, 'rotation', ({ residentMegabytes }) => residentMegabytes),
     ),
     atMost(

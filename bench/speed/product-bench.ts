@@ -5,6 +5,7 @@ import { residentMegabytes, watchResidentMemory } from '../measure/resident-memo
 import { rightAnswers } from './calls.ts';
 import type { BenchForm } from './form.ts';
 import { liveMegabytes } from './heap.ts';
+import { imageRuntime } from './image-runtime.ts';
 import type { BenchLab } from './lab.ts';
 import { firstLane } from './latency.ts';
 import { metric, type Product, startProduct } from './product.ts';
@@ -43,17 +44,18 @@ export async function measureStorms(lab: BenchLab, form: BenchForm): Promise<Rec
   });
 }
 
-/** With one known token, or with the 10,000 of the rotation: the most memory under load, and what is alive afterwards. */
+/** With one known token, or with the 10,000 of the rotation, as the image runs it: the most memory under load, and what is alive afterwards. */
 export async function measureMemory(lab: BenchLab, form: BenchForm, set: 'known' | 'rotation'): Promise<MemoryRound> {
+  const runtime = await imageRuntime();
   // Two processes: an inspector that is on costs memory itself.
-  const residentMegabytesAtMost = await withProduct(lab, {}, async product => {
+  const residentMegabytesAtMost = await withProduct(lab, { runtime }, async product => {
     const watch = watchResidentMemory(product.pid, 50);
     await saturate(lab, product, form, set);
     watch.stop();
     return Math.max(...watch.samples.map(({ megabytes }) => megabytes));
   });
   const [inspector = 0] = await freePorts(1);
-  const live = await withProduct(lab, { flags: [`--inspect=127.0.0.1:${inspector}`] }, async product => {
+  const live = await withProduct(lab, { runtime, flags: [`--inspect=127.0.0.1:${inspector}`] }, async product => {
     await saturate(lab, product, form, set);
     return liveMegabytes(inspector);
   });

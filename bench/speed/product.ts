@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { freePorts } from '../../test/support/envoy.ts';
 import type { WireRequest } from '../load/wire-client.ts';
+import type { Runtime } from './image-runtime.ts';
 import { type BenchLab, projectDirectory } from './lab.ts';
 import { checkCallBlocks } from './requests.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
@@ -23,6 +24,8 @@ export interface ProductOptions {
   readonly flags?: readonly string[];
   /** The core of the servers if not given. */
   readonly core?: number | undefined;
+  /** The Node of the lab and its flags if not given. */
+  readonly runtime?: Runtime;
 }
 
 let started = 0;
@@ -31,7 +34,13 @@ let started = 0;
 export async function startProduct(
   lab: BenchLab,
   known: WireRequest,
-  { logAllowed = false, maxTokens = 10_000, flags = [], core = lab.cores?.server }: ProductOptions = {},
+  {
+    logAllowed = false,
+    maxTokens = 10_000,
+    flags = [],
+    core = lab.cores?.server,
+    runtime = { node: lab.node, flags: lab.nodeOptions, environment: {} },
+  }: ProductOptions = {},
 ): Promise<Product> {
   const [port = 0, adminPort = 0] = await freePorts(2);
   const name = `account-authz-${++started}.yaml`;
@@ -58,7 +67,11 @@ export async function startProduct(
   );
   const main = join(projectDirectory, 'dist', 'main.js');
   const server = await startServerProcess(
-    { command: lab.node, args: [...lab.nodeOptions, ...flags, main, 'serve', '--config', config] },
+    {
+      command: runtime.node,
+      args: [...runtime.flags, ...flags, main, 'serve', '--config', config],
+      environment: runtime.environment,
+    },
     core,
     { target: { port }, shared: checkCallBlocks, request: known, expected: 'allow' },
   );

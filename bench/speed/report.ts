@@ -60,7 +60,7 @@ export function sections(results: BenchResults): readonly Section[] {
     {
       name: 'memory',
       title: 'Memory',
-      note: 'The most that was resident under load, and what the process holds after a full collection.',
+      note: 'With the Node and the flags of the image: the most that was resident under load, and what the process holds after a full collection.',
       table: memoryTable(results),
     },
     {
