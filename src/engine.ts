@@ -68,7 +68,7 @@ function verifiesAlike(one: IssuerConfig, other: IssuerConfig): boolean {
   return isDeepStrictEqual(rulesOf(one), rulesOf(other));
 }
 
-// A signature costs 20 to 80 microseconds. In line it costs a third less of a core than on a thread of its own, and a storm of new tokens
+// A signature costs 20 to 80 microseconds. In line it costs a fifth less of a core than on a thread of its own, and a storm of new tokens
 // makes a known one wait for a slice a turn. Beyond what may wait, Envoy's timeout would be over before the turn comes.
 const signatureSlices = { sliceMilliseconds: 0.5, maxWaiting: 2000 };
 
