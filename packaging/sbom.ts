@@ -36,7 +36,7 @@ async function npmSbom(): Promise<Sbom> {
   return JSON.parse(stdout) as Sbom;
 }
 
-// Not by --omit dev: npm 11 then leaves out what a development dependency needs, too, though production needs it (jose, protobufjs).
+// Not by --omit dev: npm 11 then leaves out what a development dependency needs, too, though production needs it (protobufjs).
 function withoutDevelopment(sbom: Sbom): Sbom {
   const components = sbom.components.filter(({ properties = [] }) =>
     properties.every(({ name }) => name !== 'cdx:npm:package:development'),
