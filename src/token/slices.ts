@@ -36,18 +36,18 @@ export function createSlices(options: {
     }
   }
 
-  // At least one, so that whatever waits has its turn.
+  // At least one task, so that whatever waits has its turn; and each task sees to the next turn.
   function turn(): void {
     isTurnComing = false;
     spent = 0;
     do waiting.shift()?.();
     while (waiting.length > 0 && spent < sliceMilliseconds);
-    if (waiting.length > 0) awaitTurn();
   }
 
   return {
     run(task) {
-      if (waiting.length === 0 && spent < sliceMilliseconds) return begin(task);
+      // Where some wait, the slice is used up until their turn, so that no task passes another.
+      if (spent < sliceMilliseconds) return begin(task);
       if (waiting.length >= maxWaiting) return undefined;
       awaitTurn();
       return new Promise((resolve, reject) => {

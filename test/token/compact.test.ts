@@ -71,6 +71,17 @@ describe('compact JWS', () => {
     });
   }
 
+  // One character holds six bits, which is no byte: the reader of Node drops it.
+  it('J-062 refuses a character that is over in a segment', () => {
+    for (const text of [
+      `${base64url(header)}.e30.AAAAA`,
+      `${base64url(header)}.e30gA.AA`,
+      `${base64url(header)}.e30.A`,
+    ]) {
+      expect(parseCompactJws(text)).to.include({ detail: 'a segment is not canonical base64url' });
+    }
+  });
+
   for (const [place, text] of [
     ['header', `${base64url(header).slice(0, -1)}1.e30.AA`],
     ['payload', `${base64url(header)}.e31.AA`],

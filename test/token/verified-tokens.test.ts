@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Claims } from '../../src/token/claims.ts';
-import { createVerifiedTokens, type VerifiedToken } from '../../src/token/verified-tokens.ts';
+import { createVerifiedTokens, type VerifiedToken, type VerifiedTokens } from '../../src/token/verified-tokens.ts';
 import { principal } from '../support/facts.ts';
 
 const claims: Claims = { kind: 'claims', principal: principal(), times: { exp: 1, nbf: undefined, iat: undefined } };
@@ -75,6 +75,26 @@ describe('verified tokens', () => {
     expect(tokens.get('d')).to.not.equal(undefined);
   });
 
+  it('lets go what SIEVE lets go, whatever was put, found and removed before', () => {
+    const step = fc.record({ act: fc.constantFrom('get', 'put', 'put', 'remove'), token: fc.nat(8), key: fc.nat() });
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 120 }), (maxTokens, steps) => {
+        const tokens = createVerifiedTokens<number>(maxTokens);
+        const model = createModel(maxTokens);
+        for (const { act, token, key } of steps) {
+          if (act === 'put') for (const each of [tokens, model]) each.put(`${token}`, verified(key));
+          else if (act === 'remove') for (const each of [tokens, model]) each.remove(`${token}`);
+          else expect(tokens.get(`${token}`)?.key).to.equal(model.get(`${token}`)?.key);
+          expect(tokens.size()).to.equal(model.size());
+        }
+        for (let token = 0; token <= 8; token += 1) {
+          expect(tokens.get(`${token}`)?.key).to.equal(model.get(`${token}`)?.key);
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
   it('never holds more than it may, and never gives the proof of another token', () => {
     const step = fc.record({ act: fc.constantFrom('get', 'put', 'remove'), token: fc.nat(12) });
     fc.assert(
@@ -103,3 +123,50 @@ describe('verified tokens', () => {
     );
   });
 });
+
+/** SIEVE over an array, the oldest first, as its authors describe it. */
+function createModel(maxTokens: number): VerifiedTokens<number> {
+  interface Entry {
+    readonly token: string;
+    verified: VerifiedToken<number>;
+    used: boolean;
+  }
+  const entries: Entry[] = [];
+  let hand: Entry | undefined;
+  const find = (token: string) => entries.find(each => each.token === token);
+  const drop = (entry: Entry): void => {
+    const at = entries.indexOf(entry);
+    if (hand === entry) hand = entries[at + 1];
+    entries.splice(at, 1);
+  };
+  const evict = (): void => {
+    let at = hand === undefined ? 0 : entries.indexOf(hand);
+    for (let entry = entries[at]; entry?.used; entry = entries[at]) {
+      entry.used = false;
+      at = (at + 1) % entries.length;
+    }
+    hand = entries[at];
+    if (hand !== undefined) drop(hand);
+  };
+  return {
+    get(token) {
+      const entry = find(token);
+      if (entry !== undefined) entry.used = true;
+      return entry?.verified;
+    },
+    put(token, proof) {
+      const known = find(token);
+      if (known !== undefined) {
+        known.verified = proof;
+        return;
+      }
+      if (entries.length >= maxTokens) evict();
+      entries.push({ token, verified: proof, used: false });
+    },
+    remove(token) {
+      const entry = find(token);
+      if (entry !== undefined) drop(entry);
+    },
+    size: () => entries.length,
+  };
+}
