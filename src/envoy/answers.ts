@@ -50,13 +50,18 @@ export function createAnswers(settings: ResponseSettings): Answers {
 
   /** The answer with a letter of its own in the place of each text, as often as the text is long. */
   function filled(decision: Decision, who: Principal | undefined, texts: Texts, firstLetter: string): Buffer {
-    const letter = (i: number): string => String.fromCharCode(firstLetter.charCodeAt(0) + i);
-    const [requestId = '', uid = '', app = '', acc = '', role = ''] = texts.map((text, i) =>
-      letter(i).repeat(text.length),
-    );
-    const principal = who === undefined ? undefined : { uid, app, acc: acc as Account, role, iss: who.iss };
+    const [requestId, uid, app, acc, role] = texts;
+    const fill = (text: string, i: number): string =>
+      String.fromCharCode(firstLetter.charCodeAt(0) + i).repeat(text.length);
+    const principal = who && {
+      uid: fill(uid, 1),
+      app: fill(app, 2),
+      acc: fill(acc, 3) as Account,
+      role: fill(role, 4),
+      iss: who.iss,
+    };
     const example = decision.kind === 'allow' && principal !== undefined ? { ...decision, principal } : decision;
-    return serialize(example, { requestId, shownHeaders: [], principal });
+    return serialize(example, { requestId: fill(requestId, 0), shownHeaders: [], principal });
   }
 
   function serialize(decision: Decision, context: ResponseContext): Buffer {

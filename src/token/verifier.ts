@@ -131,7 +131,9 @@ export function createTokenVerifier(options: {
     verify(token) {
       if (token.length > maxBytes)
         return { outcome: invalid('longer than maxBytes'), kid: undefined, cache: undefined };
-      const verification = verifyKnown(token) ?? underWay.get(token) ?? verifyNew(token);
+      // What has no segments is not looked for among the known ones, which would cost more than to refuse it.
+      const met = token.includes('.') ? (verifyKnown(token) ?? underWay.get(token)) : undefined;
+      const verification = met ?? verifyNew(token);
       if (verification instanceof Promise && !underWay.has(token)) {
         underWay.set(token, verification);
         const forget = (): boolean => underWay.delete(token);
