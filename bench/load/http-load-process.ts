@@ -26,7 +26,6 @@ export interface Answer extends Omit<LoadAnswer, 'body'> {
 export interface LoadProcessOptions {
   readonly origin: string;
   readonly connections: number;
-  readonly punctual: boolean;
   readonly lanes: readonly LaneDescription[];
 }
 

@@ -28,11 +28,6 @@ export interface LoadOptions {
   /** Requests under way at once; more than these wait, and their latency counts that. */
   readonly connections: number;
   readonly lanes: readonly Lane[];
-  /**
-   * True: sent within microseconds of the due time, for the price of some CPU. False: up to a millisecond late, for rates
-   * above a few hundred a second.
-   */
-  readonly punctual: boolean;
   onAnswer(answer: LoadAnswer): void;
 }
 
@@ -51,8 +46,6 @@ interface LaneState {
   sent: number;
 }
 
-// A timer of Node may fire a millisecond late; the rest of the time is waited for turn by turn of the event loop.
-const timerErrorMs = 1.2;
 const idleMs = 50;
 
 export function createLoad(options: LoadOptions): Load {
@@ -63,10 +56,8 @@ export function createLoad(options: LoadOptions): Load {
   let underWay = 0;
   let onIdle: (() => void) | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let turn: NodeJS.Immediate | undefined;
 
   function pump(): void {
-    turn = undefined;
     if (stopped) return;
     const nowMs = clockMs();
     for (;;) {
@@ -86,8 +77,8 @@ export function createLoad(options: LoadOptions): Load {
 
   function waitFor(waitMs: number): void {
     clearTimeout(timer);
-    if (options.punctual && waitMs <= timerErrorMs) turn = setImmediate(pump);
-    else timer = setTimeout(pump, Math.max(1, options.punctual ? waitMs - timerErrorMs : waitMs));
+    // A request is sent up to a millisecond late: to spin until it is due would take a core from what is measured.
+    timer = setTimeout(pump, Math.max(1, waitMs));
   }
 
   function send(lane: Lane, number: number, scheduledMs: number): void {
@@ -120,12 +111,11 @@ export function createLoad(options: LoadOptions): Load {
         // Spread, so that lanes that start together do not send together.
         state.dueMs = intervalMs === 0 ? Infinity : nowMs + (intervalMs * (index + 0.5)) / states.length;
       }
-      if (turn === undefined) pump();
+      pump();
     },
     async stop() {
       stopped = true;
       clearTimeout(timer);
-      if (turn !== undefined) clearImmediate(turn);
       if (underWay > 0) {
         await new Promise<void>(resolve => {
           onIdle = resolve;

@@ -97,8 +97,8 @@ export async function startLab(form: Form, nodeOptions: string | undefined): Pro
   const tokenLanes = (await Promise.all(kids.map(kid => lanesOf(kid, form)))).flat();
   const strangers = strangersLane('strangers');
   const [steady, flood] = await Promise.all([
-    startLoadProcess({ origin, connections: 64, punctual: false, lanes: [...tokenLanes, strangers] }, hooks),
-    startLoadProcess({ origin, connections: 64, punctual: false, lanes: [strangersLane('flood')] }, hooks),
+    startLoadProcess({ origin, connections: 64, lanes: [...tokenLanes, strangers] }, hooks),
+    startLoadProcess({ origin, connections: 64, lanes: [strangersLane('flood')] }, hooks),
   ]);
   const memory = watchResidentMemory(service.pid);
 

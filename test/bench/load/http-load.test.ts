@@ -33,7 +33,6 @@ describe('the open-loop load', () => {
     createLoad({
       origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
       connections,
-      punctual: true,
       lanes: Object.entries(paths).map(([name, path]) => ({ name, request: () => ({ path, headers: {} }) })),
       onAnswer: answer => void answers.push(answer),
     });
