@@ -196,7 +196,13 @@ describe('abuse of gRPC', function () {
     const [result] = await Promise.all([attacked, goodCalls()]);
     await expectGood();
     expect(peak - residentBefore, 'resident memory at its peak').to.be.below(maxGrowthMegabytes);
-    expect((await keptMegabytes()) - keptBefore, 'memory that is kept').to.be.below(maxKeptMegabytes);
+    let kept = await keptMegabytes();
+    // A connection that has just ended, and buffers that V8 sweeps on another thread, may be counted for a moment longer.
+    for (let i = 0; i < 50 && kept - keptBefore >= maxKeptMegabytes; i += 1) {
+      await delay(100);
+      kept = await keptMegabytes();
+    }
+    expect(kept - keptBefore, 'memory that is kept').to.be.below(maxKeptMegabytes);
     expect(service.errorLog()).to.equal('');
     expect(service.log().filter(({ level }) => level === 'error' || level === 'fatal')).to.deep.equal([]);
     return result;
