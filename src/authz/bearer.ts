@@ -27,8 +27,9 @@ export function parseBearerToken(values: readonly string[]): BearerToken | Refus
 function trimmed(value: string): string {
   let start = 0;
   let end = value.length;
-  while (start < end && isSpaceOrTab(value.charCodeAt(start))) start += 1;
-  while (end > start && isSpaceOrTab(value.charCodeAt(end - 1))) end -= 1;
+  // Beyond either end there is no character: the code is NaN, and the loop ends.
+  while (isSpaceOrTab(value.charCodeAt(start))) start += 1;
+  while (isSpaceOrTab(value.charCodeAt(end - 1))) end -= 1;
   return value.slice(start, end);
 }
 

@@ -43,7 +43,8 @@ function isMoreSpecific(one: RouteTemplate, other: RouteTemplate): boolean {
 
 function fits(template: RouteTemplate, segments: readonly string[]): 'exactly' | 'but for case' | 'not' {
   const wanted = template.segments;
-  if (template.subtree ? segments.length < wanted.length : segments.length !== wanted.length) return 'not';
+  // A shorter path lacks a segment below, which no kind of segment lets pass.
+  if (!template.subtree && segments.length > wanted.length) return 'not';
   let exact = true;
   for (const [i, segment] of wanted.entries()) {
     if (isSame(segment, segments[i])) continue;

@@ -181,6 +181,7 @@ describe('policy', () => {
     const rows: readonly (readonly [name: string, authorization: string | string[], reason: string])[] = [
       ['H-001 none', [], 'token_missing'],
       ['H-002 empty', '', 'token_missing'],
+      ['white space only', ' \t ', 'token_missing'],
       ['H-003 no token', 'Bearer', 'token_missing'],
       ['H-003 a space for a token', 'Bearer ', 'token_missing'],
       ['H-007 white space around', ' \tBearer h.p.s \t', 'allowed'],

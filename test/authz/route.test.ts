@@ -28,4 +28,20 @@ describe('matching routes', () => {
       ).to.include({ route: shown });
     });
   }
+
+  const shorter: readonly (readonly [template: string, segments: readonly string[]])[] = [
+    ['/a/b', ['a']],
+    ['/a/b/*', ['a']],
+    ['/a/b/*', ['A']],
+    ['/a/:any', ['a']],
+    ['/a/:any/*', ['a']],
+    ['/a/:account_id/*', ['a']],
+    ['/:account_id/:any', ['a']],
+    ['/a/*', []],
+  ];
+  for (const [template, segments] of shorter) {
+    it(`does not match ${template} with the shorter /${segments.join('/')}`, () => {
+      expect(matchRoutes([route(template)], segments)).to.include({ kind: 'refusal', reason: 'route_unknown' });
+    });
+  }
 });
