@@ -82,7 +82,7 @@ function parseTimes(payload: Payload): TokenTimes | Refusal {
 }
 
 function isTime(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value);
+  return Number.isFinite(value);
 }
 
 function identityField(payload: Payload, rules: ClaimRules, field: keyof ClaimRules['claims']): string | Refusal {

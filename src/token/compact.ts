@@ -53,7 +53,7 @@ export function parseCompactJws(token: string): CompactJws | Refusal {
 // tokens. By the last character, which alone can hold such bits; a text with one character over is none at all.
 function canonicalBytes(segment: string): Buffer | undefined {
   const over = segment.length % 4;
-  const last = segment.at(-1) ?? '';
+  const last = segment.slice(-1);
   if (over === 1 || (over === 2 && !'AQgw'.includes(last)) || (over === 3 && !'AEIMQUYcgkosw048'.includes(last))) {
     return undefined;
   }

@@ -726,6 +726,21 @@ describe('token verifier', () => {
       expect(await at.reasonOf(text)).to.equal('token_invalid');
       expect(verifiedTokens.size()).to.equal(1);
     });
+    it('does not look for a text without a dot among them', async () => {
+      const lookedFor: string[] = [];
+      const none = createVerifiedTokens<IssuerKey>(0);
+      const { verify } = await lab({
+        verifiedTokens: {
+          ...none,
+          get(text) {
+            lookedFor.push(text);
+            return none.get(text);
+          },
+        },
+      });
+      for (const text of ['', 'opaque', 'h.p.s']) await verify(text);
+      expect(lookedFor).to.deep.equal(['h.p.s']);
+    });
     it('refuses it where its issuer is not trusted any more', async () => {
       const verifiedTokens = createVerifiedTokens<IssuerKey>(10);
       const text = await token();
