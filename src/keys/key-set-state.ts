@@ -149,9 +149,8 @@ export function reduce(state: KeySetState, event: KeySetEvent, nowMs: number): K
 
 /** When `woken` is due next, undefined when nothing waits for time to pass. */
 export function nextWakeMs(state: KeySetState): number | undefined {
-  const deadlineMs = state.waiters[0]?.deadlineMs;
-  if (state.phase !== 'waiting') return deadlineMs;
-  return deadlineMs === undefined ? state.nextFetchMs : Math.min(deadlineMs, state.nextFetchMs);
+  // Callers wait during a fetch only, and then no other one is due.
+  return state.phase === 'waiting' ? state.nextFetchMs : state.waiters[0]?.deadlineMs;
 }
 
 /** True while there is a set that was confirmed less than maxAge ago. */
@@ -202,7 +201,7 @@ function woken(state: KeySetState, nowMs: number): KeySetStep {
     kid,
     lookup: { kind: 'unavailable', detail: `the refresh takes longer than ${state.limits.waitMs} ms` },
   }));
-  const waiting = late.length === 0 ? state : { ...state, waiters: state.waiters.slice(late.length) };
+  const waiting = { ...state, waiters: state.waiters.slice(late.length) };
   if (waiting.phase !== 'waiting' || nowMs < waiting.nextFetchMs) return { state: waiting, effects };
   const begun = beginFetch(waiting, nowMs);
   return { state: begun.state, effects: [...effects, ...begun.effects] };
@@ -338,7 +337,6 @@ function changed(state: KeySetState, nowMs: number): KeySetStep {
 }
 
 function stopped(state: KeySetState): KeySetStep {
-  if (state.phase === 'stopped') return { state, effects: [] };
   const next: KeySetState = { ...state, phase: 'stopped', waiters: [], askedSince: [], askedBefore: [] };
   const answers = state.waiters.map(
     ({ kid }): KeySetEffect => ({ kind: 'answer', kid, lookup: { kind: 'unavailable', detail: 'stopped' } }),

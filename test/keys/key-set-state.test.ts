@@ -100,14 +100,17 @@ describe('key set state', () => {
     });
 
     for (const [name, ageMs] of [
-      ['older than maxAge', 3_600_000],
+      ['as old as maxAge', 3_600_000],
       ['from the future', -1],
       ['of an age that is not a number', Number.NaN],
     ] as const) {
-      it(`refuses a seed ${name}`, () => {
+      it(`refuses a seed ${name}, and no status 304 confirms it`, () => {
         const driven = machine();
         driven.send({ kind: 'seeded', keys: keySet('k1'), ageMs }, 0);
         expect(isUsable(driven.state(), 0)).to.equal(false);
+        driven.send({ kind: 'started' }, 1);
+        driven.send({ kind: 'notModified', fetch: 1, jitter: 0 }, 2);
+        expect(usableKey(driven.state(), 'k1', 2)).to.equal(undefined);
       });
     }
 
@@ -212,8 +215,12 @@ describe('key set state', () => {
     }
   });
 
-  describe('afterwards', () => {
+  describe('before and afterwards', () => {
     const nothingOwed = { waiters: [], askedSince: [], askedBefore: [], changed: false };
+
+    it('owes nothing before its start', () => {
+      expect(createKeySetState(limits)).to.deep.include({ ...nothingOwed, phase: 'new' });
+    });
 
     it('owes nothing when a fetch brought what was asked for', () => {
       const driven = loaded();
@@ -541,15 +548,21 @@ describe('key set state', () => {
   });
 
   describe('a late result', () => {
-    it('K-053 of an earlier fetch changes nothing', () => {
-      const driven = loaded();
-      driven.wake(300_000);
-      const before = driven.state();
-      driven.send({ kind: 'fetched', fetch: 1, keys: keySet('old'), jitter: 0 }, 300_050);
-      driven.send({ kind: 'failed', fetch: 1, problem: 'late', jitter: 0 }, 300_050);
-      driven.send({ kind: 'notModified', fetch: 1, jitter: 0 }, 300_050);
-      expect(driven.state()).to.equal(before);
-    });
+    const late: readonly KeySetEvent[] = [
+      { kind: 'fetched', fetch: 1, keys: keySet('old'), jitter: 0 },
+      { kind: 'failed', fetch: 1, problem: 'late', jitter: 0 },
+      { kind: 'notModified', fetch: 1, jitter: 0 },
+    ];
+    for (const event of late) {
+      it(`K-053 of an earlier fetch changes nothing and asks for nothing: ${event.kind}`, () => {
+        const driven = loaded();
+        driven.wake(300_000);
+        const before = driven.state();
+        const step = driven.send(event, 300_050);
+        expect(step.state).to.equal(before);
+        expect(step.effects).to.deep.equal([]);
+      });
+    }
 
     it('K-054 after the stop changes nothing', () => {
       const driven = machine();
