@@ -43,12 +43,19 @@ const found: Found[] = [];
 const left: Mutant[] = [];
 for (const group of groups) await ask(group);
 const survivors = readSurvivors();
-const wrong = disagreements(survivors, found);
-for (const each of wrong) process.stdout.write(`${told(each)}\n`);
 writeFileSync(`${project}docs/mutation.md`, report(found, left, survivors));
-const survived = found.filter(({ status }) => status === 'survived' || status === 'unreached').length;
-process.stdout.write(`${found.length} mutants judged, ${survived} alive, ${left.length} still to judge\n`);
-process.exitCode = left.length > 0 || wrong.length > 0 ? 1 : 0;
+// The report is of all that is known; the verdict is of what this run was asked for.
+const asked = found.filter(({ mutant }) => isAsked(mutant));
+const toJudge = left.filter(isAsked).length;
+const wrong = disagreements(survivors, asked);
+for (const each of wrong) process.stdout.write(`${told(each)}\n`);
+const survived = asked.filter(({ status }) => status === 'survived' || status === 'unreached').length;
+process.stdout.write(`${asked.length} mutants judged, ${survived} alive, ${toJudge} still to judge\n`);
+process.exitCode = toJudge > 0 || wrong.length > 0 ? 1 : 0;
+
+function isAsked({ file }: Mutant): boolean {
+  return file.includes(values.only);
+}
 
 async function ask(group: Group): Promise<void> {
   const sources = await instrument(group.sources);
@@ -67,7 +74,7 @@ async function ask(group: Group): Promise<void> {
   const keep = (mutant: Mutant, status: Status, by: string | undefined): void => {
     kept.set(nameOf(mutant), { status, by, source: digests.get(mutant.file) ?? '', tests });
   };
-  const wanted = sources.mutants.filter(mutant => mutant.file.includes(values.only) && !isKnown(mutant));
+  const wanted = sources.mutants.filter(mutant => isAsked(mutant) && !isKnown(mutant));
   const judged = new Set<Mutant>();
   if (wanted.length > 0 && performance.now() < endMs) {
     process.stdout.write(`${group.name}: ${wanted.length} of ${sources.mutants.length} mutants\n`);
