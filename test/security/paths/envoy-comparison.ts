@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { checkRequest } from '../../support/check-request.ts';
 import { type RunningEnvoy, startEnvoy } from '../../support/envoy.ts';
 import { createRawConnection, type HttpAnswer, http2Exchange, requestBytes } from '../../support/raw-http.ts';
 import { startServiceLab } from '../../support/service.ts';
@@ -151,18 +152,7 @@ function namesOnlyThisAccount({ templates }: Layout): (url: string, account: str
     account: { query: [accountParameter] },
   });
   return (url, account) => {
-    const http = {
-      method: 'GET',
-      path: url,
-      host: '',
-      scheme: '',
-      protocol: '',
-      query: '',
-      fragment: '',
-      headers: {},
-      header_map: null,
-    };
-    const request = readRequest({ attributes: { request: { http }, context_extensions: {} } }, settings);
+    const request = readRequest(checkRequest({ path: url }), settings);
     if ('kind' in request) return false;
     const routes = routesOf(request.segments, settings);
     const accounts = [...request.accounts, ...routes.flatMap(route => route.accounts)];

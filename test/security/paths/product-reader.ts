@@ -1,4 +1,5 @@
 // The product as a reader of targets: allowed or not, with a good token of the account, everything else about the request being good.
+import { checkRequest } from '../../support/check-request.ts';
 import { baseTime } from '../generator/identities.ts';
 import { keyPairs, publishedKey } from '../generator/key-pairs.ts';
 import { createDraft, type Member, tokenText } from '../generator/token-draft.ts';
@@ -47,26 +48,8 @@ export async function startProductReader({
   );
   return {
     async allows(target, account) {
-      const bytes = requestBytes({
-        attributes: {
-          context_extensions: {},
-          request: {
-            http: {
-              ...{
-                method: 'GET',
-                path: target,
-                host: 'api.test',
-                scheme: 'http',
-                protocol: 'HTTP/1.1',
-                query: '',
-                fragment: '',
-              },
-              headers: { authorization: `Bearer ${tokens.get(account) ?? ''}` },
-              header_map: null,
-            },
-          },
-        },
-      });
+      const headers = { authorization: `Bearer ${tokens.get(account) ?? ''}` };
+      const bytes = requestBytes(checkRequest({ path: target, headers }));
       return lets(readAnswer(await product.decide(bytes, baseTime)));
     },
     stop: () => product.stop(),
