@@ -15,6 +15,7 @@ import type { RequestFacts } from '../authz/request-facts.ts';
 import { authorizationService, healthService } from './protocol.ts';
 import { readRequestFacts } from './request.ts';
 import { freeSocketPath, withSocketMode } from './socket-file.ts';
+import { keepStreamsInSlots } from './stream-slots.ts';
 import { startTlsCredentials, type TlsSource } from './tls-credentials.ts';
 
 export type GrpcAddress =
@@ -76,7 +77,6 @@ export async function startGrpcServer(options: {
 
   server.addService(checkService, {
     Check: (call: CheckCall, answer: (error: object | null, bytes?: Buffer) => void) => {
-      releaseOnceClosed(call);
       const checked = check(call.request, call.metadata);
       if (!(checked instanceof Promise)) {
         activity.lastCallAt = performance.now();
@@ -103,6 +103,7 @@ export async function startGrpcServer(options: {
     tls?.stop();
     throw error;
   });
+  onConnection(server, keepStreamsInSlots);
 
   async function untilQuiet(limitMs: number): Promise<void> {
     const started = performance.now();
@@ -127,21 +128,12 @@ export async function startGrpcServer(options: {
   };
 }
 
-// Node keeps the objects of an HTTP/2 stream that has closed until a major collection, and all that listens to it with them: each call
-// cost 7 KB of the old generation (docs/performance.md). The library shows the stream to nobody, hence this look past its types; without
-// a stream there, calls only cost what they did.
-function releaseOnceClosed(call: CheckCall & { readonly call?: { readonly stream?: unknown } }): void {
-  const stream = call.call?.stream;
-  if (stream instanceof EventEmitter) stream.once('close', release);
+// The library shows its HTTP/2 servers to nobody, hence this look past its types; without them there, calls only cost what they did.
+function onConnection(server: Server, act: (session: object) => void): void {
+  const http2Servers: unknown = Reflect.get(server, 'http2Servers');
+  if (!(http2Servers instanceof Map)) return;
+  for (const each of http2Servers.keys()) if (each instanceof EventEmitter) each.on('session', act);
 }
-
-function release(this: EventEmitter): void {
-  this.removeAllListeners();
-  // None comes after the end. Were one to come, nobody listening would end the process.
-  this.on('error', ignore);
-}
-
-function ignore(): void {}
 
 async function bind(server: Server, address: GrpcAddress, credentials: ServerCredentials): Promise<number> {
   if (address.kind === 'tcp') {

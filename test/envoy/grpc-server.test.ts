@@ -1,16 +1,16 @@
-import { once } from 'node:events';
-import http2, { type ServerHttp2Stream } from 'node:http2';
+import http2, { type ServerHttp2Session } from 'node:http2';
 import { Client, credentials, Metadata } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { startGrpcServer } from '../../src/envoy/grpc-server.ts';
 import { authorizationService } from '../../src/envoy/protocol.ts';
+import { isInSlots, openStreamsOf } from '../support/open-streams.ts';
 
 describe('gRPC server', () => {
-  it('leaves nothing listening to the stream of a call that has ended, so that nothing of the call is kept with it', async () => {
-    const streams: ServerHttp2Stream[] = [];
+  it('keeps the open streams of its connections in slots, so that nothing of a call is kept with them', async () => {
+    const sessions: ServerHttp2Session[] = [];
     const { createServer } = http2;
     http2.createServer = ((...args: Parameters<typeof createServer>) =>
-      createServer(...args).on('stream', stream => streams.push(stream))) as typeof createServer;
+      createServer(...args).on('session', session => sessions.push(session))) as typeof createServer;
     const server = await startGrpcServer({
       address: { kind: 'tcp', host: '127.0.0.1', port: 0 },
       check: () => Buffer.from([]),
@@ -27,10 +27,7 @@ describe('gRPC server', () => {
           error === null ? resolve() : reject(error),
         );
       });
-      const [stream] = streams;
-      if (stream === undefined) throw new Error('no stream was seen');
-      if (!stream.closed || stream.listenerCount('end') > 0) await once(stream, 'close');
-      expect(stream.eventNames()).to.deep.equal(['error']);
+      expect(sessions.map(session => isInSlots(openStreamsOf(session)))).to.deep.equal([true]);
     } finally {
       client.close();
       await server.stop(0, () => undefined);
