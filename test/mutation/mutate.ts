@@ -24,7 +24,9 @@ interface Kept {
 
 const directory = `${project}.cache/mutation/`;
 const keptFile = `${directory}found.json`;
-const verdictLimitMs = 20_000;
+// For a loop that gives nobody a turn. Tests that live are within three times what they take without a mutant.
+const verdictLimitMs = (baselineMs: number): number => Math.max(20_000, 3 * baselineMs);
+const baselineLimitMs = 200_000;
 const mutantsPerProcess = 80;
 
 const { values } = parseArgs({
@@ -98,7 +100,9 @@ async function judgeAll(
   keep: (mutant: Mutant, status: Status, by: string | undefined) => void,
 ): Promise<void> {
   const first = start(file);
-  const learnt = await answerOf<Baseline>(first, 'baseline', 10 * verdictLimitMs);
+  const startedMs = performance.now();
+  const learnt = await answerOf<Baseline>(first, 'baseline', baselineLimitMs);
+  const limitMs = verdictLimitMs(performance.now() - startedMs);
   first.disconnect();
   if (learnt === undefined) throw new Error('the tests end their process');
   if (learnt.failures.length > 0) throw new Error(`tests fail without a mutant:\n${learnt.failures.join('\n')}`);
@@ -120,7 +124,7 @@ async function judgeAll(
       }
       asked += 1;
       const order: Order = { id: mutant.id, ...reached, durations: learnt.durations };
-      const verdict = await answerOf<Verdict>(child, order, verdictLimitMs);
+      const verdict = await answerOf<Verdict>(child, order, limitMs);
       keep(mutant, verdict?.status ?? 'timeout', verdict?.by);
       if (verdict?.status === 'survived') process.stdout.write(`${place(mutant)}\n`);
       // Whatever hangs on in there would take time from the next ones.

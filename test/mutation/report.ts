@@ -42,7 +42,8 @@ TypeScript 7, so \`test/mutation/\` has a small one: all mutants are compiled on
 
 - \`npm run mutate\` asks for every mutant; \`-- --only src/token --minutes 3\` takes a part, and the next run goes on from there.
 - A file is asked with the tests that mirror its folder, not with the whole suite: what only a test through Envoy would notice counts as alive here.
-- The inputs of property tests have a fixed seed in this run. A test that takes ten times as long as without the mutant counts as a timeout.
+- The inputs of property tests have a fixed seed in this run. A test that takes ten times as long as without the mutant counts as
+  a timeout, and so do tests that take three times as long together.
 - Score: killed and timed out, of all that were judged but the equivalent ones, rounded down. A mutant counts as killed from the run
   that killed it until its source file changes, with \`--again survivors\` also where tests were changed since. \`test/mutation/survivors.json\` lists every survivor with its
   reason; an entry that is killed or gone, and a survivor without an entry, end the run with an error.

@@ -97,7 +97,6 @@ async function judge({ id, hits, tests: wanted, durations }: Order): Promise<Ver
     const chosen = new Set(wanted === undefined ? tests : wanted.map(index => tests[index]));
     for (const [index, test] of tests.entries()) test.timeout(Math.max(hangMs, 10 * (durations[index] ?? 0)));
     eachSuite(mocha.suite, suite => {
-      suite.timeout(hangMs);
       suite.tests = suite.tests.filter(test => chosen.has(test));
     });
     mocha.bail(true);
