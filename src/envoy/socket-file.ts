@@ -30,12 +30,13 @@ export async function withSocketMode<T>(bind: () => Promise<T>): Promise<T> {
 function isServed(path: string): Promise<boolean> {
   return new Promise(resolve => {
     const socket = connect(path);
-    const settle = (served: boolean) => () => {
+    const settle = (served: boolean): void => {
       socket.destroy();
       resolve(served);
     };
-    socket.once('connect', settle(true));
-    socket.once('error', settle(false));
-    socket.setTimeout(1000, settle(true));
+    socket.once('connect', () => settle(true));
+    // Refused: nobody listens. A server that has no room for a further connection, or that is another user's, gives another error.
+    socket.once('error', (error: NodeJS.ErrnoException) => settle(error.code !== 'ECONNREFUSED'));
+    socket.setTimeout(1000, () => settle(true));
   });
 }

@@ -1,28 +1,118 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { lstat, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { freeSocketPath, withSocketMode } from '../../src/envoy/socket-file.ts';
 
 describe('socket file', () => {
   let folder: string;
-  before(async () => {
+  let path: string;
+  beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'account-authz-socket-'));
+    path = join(folder, 'authz.sock');
   });
-  after(() => rm(folder, { recursive: true }));
+  afterEach(() => rm(folder, { recursive: true }));
 
-  it('leaves the umask of the process as it was, whether the socket could be made or not', async () => {
-    const before = process.umask();
-    const during = await withSocketMode(async () => process.umask());
-    await withSocketMode(() => Promise.reject(new Error('in use'))).catch(() => undefined);
-    expect(during).to.equal(0o117);
-    expect(process.umask()).to.equal(before);
+  const failureOf = (freed: Promise<void>): Promise<unknown> =>
+    freed.then(
+      () => 'it was freed',
+      (error: unknown) => error,
+    );
+  const isThere = (): Promise<boolean> =>
+    lstat(path).then(
+      () => true,
+      () => false,
+    );
+
+  describe('with the umask of the process', () => {
+    let before: number;
+    beforeEach(() => {
+      before = process.umask(0o022);
+    });
+    afterEach(() => {
+      process.umask(before);
+    });
+
+    it('gives a new socket to owner and group, and leaves the umask as it was', async () => {
+      expect(await withSocketMode(async () => process.umask())).to.equal(0o117);
+      expect(process.umask()).to.equal(0o022);
+    });
+
+    it('leaves it as it was where the socket could not be made', async () => {
+      const failure = await withSocketMode(() => Promise.reject(new Error('in use'))).catch((error: Error) => error);
+      expect(failure).to.include({ message: 'in use' });
+      expect(process.umask()).to.equal(0o022);
+    });
   });
 
   it('takes a path that is not there as free, and no other fault', async () => {
-    await freeSocketPath(join(folder, 'authz.sock'));
-    await writeFile(join(folder, 'file'), '');
-    const error: unknown = await freeSocketPath(join(folder, 'file', 'authz.sock')).catch((fault: unknown) => fault);
-    expect(error).to.include({ code: 'ENOTDIR' });
+    await freeSocketPath(path);
+    await writeFile(path, '');
+    expect(await failureOf(freeSocketPath(join(path, 'below')))).to.include({ code: 'ENOTDIR' });
+  });
+
+  it('keeps what is no socket', async () => {
+    await writeFile(path, 'kept');
+    expect(await failureOf(freeSocketPath(path))).to.include({
+      message: 'the path of listen exists and is not a socket',
+    });
+    expect(await isThere()).to.equal(true);
+  });
+
+  it('removes a socket that nobody listens on', async () => {
+    const server = createServer().listen(`${path}.bound`);
+    await once(server, 'listening');
+    // A server that closes removes the name that it was bound to.
+    await rename(`${path}.bound`, path);
+    server.close();
+    await once(server, 'close');
+    expect(await isThere()).to.equal(true);
+    await freeSocketPath(path);
+    expect(await isThere()).to.equal(false);
+  });
+
+  const servers: readonly (readonly [name: string, take: (connection: Socket) => void])[] = [
+    ['waits for its callers to speak', connection => connection.resume()],
+    ['hangs up on them', connection => connection.destroy()],
+  ];
+  for (const [name, take] of servers) {
+    it(`keeps a socket whose server ${name}, and leaves no connection to it`, async () => {
+      const server = createServer(take).listen(path);
+      await once(server, 'listening');
+      expect(await failureOf(freeSocketPath(path))).to.include({
+        message: 'another process serves the socket of listen',
+      });
+      expect(await isThere()).to.equal(true);
+      server.close();
+      // Comes when no connection is left.
+      await once(server, 'close');
+    });
+  }
+
+  it('keeps a socket whose server is alive and has no room for a further connection', async () => {
+    const stuck = new Worker(
+      `const { parentPort, workerData } = require('node:worker_threads');
+      require('node:net').createServer().listen({ path: workerData, backlog: 1 }, () => {
+        parentPort.postMessage('listening');
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      });`,
+      { eval: true, workerData: path },
+    );
+    await once(stuck, 'message');
+    const sockets = Array.from({ length: 4 }, () => connect(path));
+    const connected = await Promise.allSettled(sockets.map(socket => once(socket, 'connect')));
+    expect(connected.map(({ status }) => status)).to.include('rejected');
+    try {
+      expect(await failureOf(freeSocketPath(path))).to.include({
+        message: 'another process serves the socket of listen',
+      });
+      expect(await isThere()).to.equal(true);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+      await stuck.terminate();
+    }
   });
 });
