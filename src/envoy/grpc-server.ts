@@ -105,6 +105,8 @@ export async function startGrpcServer(options: {
   });
   onConnection(server, keepStreamsInSlots);
 
+  const target = targetOf(address.kind === 'tcp' ? { ...address, port } : address);
+
   async function untilQuiet(limitMs: number): Promise<void> {
     const started = performance.now();
     const isQuiet = (now: number): boolean =>
@@ -118,11 +120,16 @@ export async function startGrpcServer(options: {
       const forceAt = performance.now() + graceMs;
       await untilQuiet(graceMs / 2);
       endWatches();
-      const forced = setTimeout(() => server.forceShutdown(), Math.max(0, forceAt - performance.now()));
+      // Not forceShutdown, which finds no connection where channelz is off (grpc-js 1.14.7).
+      server.drain(target, Math.max(0, forceAt - performance.now()));
+      // Who was in the handshake of TLS just now has a connection to end later.
+      const late = setInterval(() => {
+        if (performance.now() >= forceAt) server.drain(target, 0);
+      }, 25);
       await new Promise<void>(resolve => {
         server.tryShutdown(() => resolve());
       });
-      clearTimeout(forced);
+      clearInterval(late);
       tls?.stop();
     },
   };
@@ -136,12 +143,14 @@ function onConnection(server: Server, act: (session: object) => void): void {
 }
 
 async function bind(server: Server, address: GrpcAddress, credentials: ServerCredentials): Promise<number> {
-  if (address.kind === 'tcp') {
-    const host = address.host.includes(':') ? `[${address.host}]` : address.host;
-    return bindTo(server, `${host}:${address.port}`, credentials);
-  }
+  if (address.kind === 'tcp') return bindTo(server, targetOf(address), credentials);
   await freeSocketPath(address.path);
-  return withSocketMode(() => bindTo(server, `unix:${address.path}`, credentials));
+  return withSocketMode(() => bindTo(server, targetOf(address), credentials));
+}
+
+function targetOf(address: GrpcAddress): string {
+  if (address.kind === 'unix') return `unix:${address.path}`;
+  return `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`;
 }
 
 function bindTo(server: Server, target: string, credentials: ServerCredentials): Promise<number> {
