@@ -105,7 +105,7 @@ export async function startGrpcServer(options: {
   });
   onConnection(server, keepStreamsInSlots);
 
-  const target = targetOf(address.kind === 'tcp' ? { ...address, port } : address);
+  const target = targetOf({ ...address, port });
 
   async function untilQuiet(limitMs: number): Promise<void> {
     const started = performance.now();

@@ -128,7 +128,7 @@ async function judgeAll(
       keep(mutant, verdict?.status ?? 'timeout', verdict?.by);
       if (verdict?.status === 'survived') process.stdout.write(`${place(mutant)}\n`);
       // Whatever hangs on in there would take time from the next ones.
-      if (verdict === undefined || verdict.status === 'timeout') {
+      if (verdict === undefined || verdict.status === 'timeout' || verdict.hangs) {
         child.kill('SIGKILL');
         child = undefined;
       }

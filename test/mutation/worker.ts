@@ -19,6 +19,8 @@ export interface Verdict {
   readonly status: 'killed' | 'timeout' | 'survived';
   /** The test that failed. */
   readonly by: string | undefined;
+  /** Whether what clears up after the test still waits. */
+  readonly hangs: boolean;
 }
 
 export interface Order {
@@ -101,16 +103,18 @@ async function judge({ id, hits, tests: wanted, durations }: Order): Promise<Ver
     });
     mocha.bail(true);
     let failed: { readonly by: string; readonly error: unknown } | undefined;
-    await new Promise(done => {
-      mocha.run(done).on('fail', (test, error) => {
+    const hangs = await new Promise<boolean>(done => {
+      const runner = mocha.run(() => done(false));
+      runner.on('fail', (test, error) => {
         failed ??= { by: test.fullTitle(), error };
+        setTimeout(() => done(true), hangMs);
       });
     });
     const isLoop = (mutants.hitCount ?? 0) > (mutants.hitLimit ?? 0) || isTimeout(failed?.error);
-    if (failed === undefined) return { kind: 'verdict', id, status: 'survived', by: undefined };
-    return { kind: 'verdict', id, status: isLoop ? 'timeout' : 'killed', by: failed.by };
+    if (failed === undefined) return { kind: 'verdict', id, status: 'survived', by: undefined, hangs };
+    return { kind: 'verdict', id, status: isLoop ? 'timeout' : 'killed', by: failed.by, hangs };
   } catch {
-    return { kind: 'verdict', id, status: 'killed', by: 'the import of the tests' };
+    return { kind: 'verdict', id, status: 'killed', by: 'the import of the tests', hangs: false };
   } finally {
     mutants.activeMutant = undefined;
   }
