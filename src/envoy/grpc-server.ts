@@ -105,7 +105,7 @@ export async function startGrpcServer(options: {
   });
   onConnection(server, keepStreamsInSlots);
 
-  const target = targetOf({ ...address, port });
+  const target = targetOf(address, port);
 
   async function untilQuiet(limitMs: number): Promise<void> {
     const started = performance.now();
@@ -143,14 +143,15 @@ function onConnection(server: Server, act: (session: object) => void): void {
 }
 
 async function bind(server: Server, address: GrpcAddress, credentials: ServerCredentials): Promise<number> {
-  if (address.kind === 'tcp') return bindTo(server, targetOf(address), credentials);
+  if (address.kind === 'tcp') return bindTo(server, targetOf(address, address.port), credentials);
   await freeSocketPath(address.path);
-  return withSocketMode(() => bindTo(server, targetOf(address), credentials));
+  return withSocketMode(() => bindTo(server, targetOf(address, 0), credentials));
 }
 
-function targetOf(address: GrpcAddress): string {
+/** A socket has no port. */
+function targetOf(address: GrpcAddress, port: number): string {
   if (address.kind === 'unix') return `unix:${address.path}`;
-  return `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`;
+  return `${address.host.includes(':') ? `[${address.host}]` : address.host}:${port}`;
 }
 
 function bindTo(server: Server, target: string, credentials: ServerCredentials): Promise<number> {

@@ -1,9 +1,17 @@
 import { X509Certificate } from 'node:crypto';
-import { once } from 'node:events';
-import { rename, writeFile } from 'node:fs/promises';
+import { EventEmitter, once } from 'node:events';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import * as tls from 'node:tls';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { expect } from 'chai';
+import {
+  startTlsCredentials,
+  type TlsCredentials,
+  type TlsMaterial,
+  type TlsSource,
+} from '../../src/envoy/tls-credentials.ts';
 import { createLogger } from '../../src/operations/log.ts';
 import { startService } from '../../src/service.ts';
 import { type TestCertificate, testCertificate } from '../keys/test-certificate.ts';
@@ -88,6 +96,144 @@ async function serialOf(lab: ServiceLab): Promise<string> {
 }
 
 const askHealth = (...args: readonly string[]): Promise<Outcome> => runCommand('health', args);
+
+interface HeldTimer {
+  isSet(): boolean;
+  /** What the timer is set for happens now. */
+  expire(): Promise<void>;
+  letGo(): void;
+}
+
+/** Holds back the timer for the next look, so that nothing waits for a second to pass; others run. */
+function holdTimer(): HeldTimer {
+  const { setTimeout, clearTimeout } = globalThis;
+  const lookEveryMs = 1000;
+  const timer = { unref: () => timer };
+  let due: (() => Promise<void>) | undefined;
+  const set = (callback: () => Promise<void>, ms: number): unknown => {
+    if (ms !== lookEveryMs) return setTimeout(callback, ms);
+    due = callback;
+    return timer;
+  };
+  const clear = (each: unknown): void => {
+    if (each === timer) due = undefined;
+    else clearTimeout(each as NodeJS.Timeout);
+  };
+  Object.assign(globalThis, { setTimeout: set, clearTimeout: clear });
+  return {
+    isSet: () => due !== undefined,
+    async expire() {
+      const callback = due;
+      due = undefined;
+      await callback?.();
+    },
+    letGo() {
+      Object.assign(globalThis, { setTimeout, clearTimeout });
+    },
+  };
+}
+
+describe('TLS credentials', () => {
+  type Loaded = Awaited<ReturnType<TlsSource['load']>>;
+  const own = testCertificate();
+  const material = (): TlsMaterial => ({ ...own, kind: 'tls material', clientCa: undefined, notAfter: new Date() });
+  const problem = (text: string): Loaded => ({ kind: 'problem', problem: text });
+
+  let folder: string;
+  let timer: HeldTimer;
+  let loads: number;
+  let load: () => Loaded | Promise<Loaded>;
+  let reloaded: TlsMaterial[];
+  let refusals: string[];
+  let inUse: TlsCredentials;
+  const look = () => timer.expire();
+  const write = (name: string, text: string) => writeFile(join(folder, name), text);
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'account-authz-tls-'));
+    await write('crt', 'first');
+    await write('key', 'first');
+    [loads, reloaded, refusals, load] = [0, [], [], material];
+    timer = holdTimer();
+    inUse = await startTlsCredentials({
+      files: [join(folder, 'crt'), join(folder, 'key')],
+      async load() {
+        loads += 1;
+        return load();
+      },
+      onReload: each => reloaded.push(each),
+      onRefused: each => refusals.push(each),
+    });
+    await look();
+    expect(loads).to.equal(1);
+  });
+  afterEach(async () => {
+    timer.letGo();
+    inUse.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  it('are loaded again once where the files have changed and then stand still', async () => {
+    const next = material();
+    load = () => next;
+    await write('crt', 'second version');
+    await look();
+    await write('key', 'second version');
+    await look();
+    expect(loads).to.equal(1);
+    await look();
+    expect(reloaded).to.deep.equal([next]);
+    await look();
+    await look();
+    expect(loads).to.equal(2);
+  });
+
+  it('are tried at each look while there is a problem, which is told once for each version of the files', async () => {
+    load = () => problem('one');
+    await write('crt', 'second version');
+    await look();
+    await look();
+    expect(refusals).to.deep.equal(['one']);
+    await look();
+    expect([loads, ...refusals]).to.deep.equal([3, 'one']);
+    load = () => problem('other');
+    await look();
+    await look();
+    expect(refusals).to.deep.equal(['one', 'other']);
+    await write('crt', 'the third version');
+    await look();
+    await look();
+    expect(refusals).to.deep.equal(['one', 'other', 'other']);
+    load = material;
+    await look();
+    expect(reloaded).to.have.length(1);
+  });
+
+  it('are looked at no more when they are stopped, and what is being loaded then is left aside', async () => {
+    const loading = new EventEmitter();
+    load = async () => {
+      loading.emit('begun');
+      await once(loading, 'allowed');
+      return material();
+    };
+    await write('crt', 'second version');
+    await look();
+    const begun = once(loading, 'begun');
+    const last = look();
+    await begun;
+    inUse.stop();
+    loading.emit('allowed');
+    await last;
+    expect(reloaded).to.deep.equal([]);
+    expect(timer.isSet()).to.equal(false);
+  });
+
+  it('wait for nothing when they are stopped between two looks', () => {
+    expect(timer.isSet()).to.equal(true);
+    inUse.stop();
+    expect(timer.isSet()).to.equal(false);
+  });
+});
 
 describe('TLS on listen', () => {
   describe('with a client CA', () => {
