@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as tls from 'node:tls';
@@ -147,16 +147,18 @@ describe('TLS credentials', () => {
   let refusals: string[];
   let inUse: TlsCredentials;
   const look = () => timer.expire();
-  const write = (name: string, text: string) => writeFile(join(folder, name), text);
+  const pathOf = (name: string) => join(folder, 'mounted', name);
+  const write = (name: string, text: string) => writeFile(pathOf(name), text);
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'account-authz-tls-'));
+    await mkdir(join(folder, 'mounted'));
     await write('crt', 'first');
     await write('key', 'first');
     [loads, reloaded, refusals, load] = [0, [], [], material];
     timer = holdTimer();
     inUse = await startTlsCredentials({
-      files: [join(folder, 'crt'), join(folder, 'key')],
+      files: [pathOf('crt'), pathOf('key')],
       async load() {
         loads += 1;
         return load();
@@ -207,6 +209,18 @@ describe('TLS credentials', () => {
     load = material;
     await look();
     expect(reloaded).to.have.length(1);
+  });
+
+  it('are another version where they cannot be read for another reason', async () => {
+    load = () => problem('one');
+    await rm(join(folder, 'mounted'), { recursive: true });
+    await look();
+    await look();
+    expect(refusals).to.deep.equal(['one']);
+    await writeFile(join(folder, 'mounted'), 'no folder');
+    await look();
+    await look();
+    expect(refusals).to.deep.equal(['one', 'one']);
   });
 
   it('are looked at no more when they are stopped, and what is being loaded then is left aside', async () => {
