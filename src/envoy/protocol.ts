@@ -123,7 +123,6 @@ const loaderOptions: Options = {
   // `enums` is not set, so that an enum is a number when read as it is when written. With `enums: String` the words of a
   // message read could be written back, and a misspelt word is encoded as 0: "append", or an HTTP status that is none.
   defaults: true,
-  oneofs: true,
 };
 
 const definitions = loadSync(
