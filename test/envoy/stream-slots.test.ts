@@ -85,10 +85,15 @@ describe('stream slots', () => {
 
   it('leave an object alone that keeps no streams, or has some already', () => {
     const streams = new Map([[1, 'open']]);
-    const used = { [Symbol('state')]: { streams } };
-    for (const each of [{}, { [Symbol('state')]: undefined }, { [Symbol('state')]: { streams: {} } }, used])
+    for (const state of [undefined, {}, { streams: {} }, { streams: new Set() }, { streams }]) {
+      const each = { [Symbol('state')]: state };
+      const before = structuredClone(state);
       keepStreamsInSlots(each);
-    expect(Reflect.ownKeys(used).map(name => Reflect.get(used, name))).to.deep.equal([{ streams }]);
+      expect(Reflect.ownKeys(each).map(name => Reflect.get(each, name))).to.deep.equal([before]);
+    }
+    const without = {};
+    keepStreamsInSlots(without);
+    expect(Reflect.ownKeys(without)).to.deep.equal([]);
   });
 
   describe('of a connection', () => {
