@@ -10,7 +10,7 @@ setFlagsFromString('--no-allocation-site-pretenuring');
 // What calls leave in the old generation stays until that is collected, and V8 lets it grow to four times what is alive first, tens of
 // megabytes that never come back. A smaller step costs processor time and more pauses. It is a pace and no limit: a service that needs
 // more gets more, where `--max-old-space-size` would end it.
-setFlagsFromString('--heap-growing-percent=100');
+setFlagsFromString('--heap-growing-percent=60');
 
 // V8 drops the code of what was not called for a while, and the next calls are as slow as those of a new process: for a second, several
 // times slower, just when a quiet service has to bear a flood.

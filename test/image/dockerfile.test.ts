@@ -83,7 +83,7 @@ describe('the Dockerfile', function () {
     const { bin } = JSON.parse(await readFile(`${project}package.json`, 'utf8'));
     expect(execForm(lastOf(stageOf(product), 'ENTRYPOINT'))).to.deep.equal([
       '/nodejs/bin/node',
-      '--max-semi-space-size=2',
+      '--max-semi-space-size=4',
       `/app/${bin['account-authz']}`,
     ]);
     expect(execForm(lastOf(stageOf(product), 'CMD'))).to.deep.equal(['serve', '--config', defaultConfigFile]);
