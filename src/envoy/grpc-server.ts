@@ -104,7 +104,6 @@ export async function startGrpcServer(options: {
     throw error;
   });
   onConnection(server, keepStreamsInSlots);
-
   const target = targetOf(address, port);
 
   async function untilQuiet(limitMs: number): Promise<void> {

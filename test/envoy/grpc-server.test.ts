@@ -34,22 +34,12 @@ describe('gRPC server', () => {
     const { createServer } = http2;
     http2.createServer = ((...args: Parameters<typeof createServer>) =>
       createServer(...args).on('session', session => sessions.push(session))) as typeof createServer;
-    const server = await startGrpcServer({
-      address: { kind: 'tcp', host: '127.0.0.1', port: 0 },
-      check: () => Buffer.from([]),
-      health: {},
-    }).finally(() => {
+    const server = await startGrpcServer({ address: anyPort, check: () => answerBytes, health: {} }).finally(() => {
       http2.createServer = createServer;
     });
     const client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure());
     try {
-      const { path } = authorizationService.Check;
-      await new Promise<void>((resolve, reject) => {
-        const asBytes = (bytes: Buffer): Buffer => bytes;
-        client.makeUnaryRequest(path, asBytes, asBytes, Buffer.from([]), new Metadata(), error =>
-          error === null ? resolve() : reject(error),
-        );
-      });
+      expect(await ask(client)).to.deep.equal(answerBytes);
       expect(sessions.map(session => isInSlots(openStreamsOf(session)))).to.deep.equal([true]);
     } finally {
       client.close();
