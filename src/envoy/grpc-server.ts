@@ -1,6 +1,7 @@
 // The gRPC side: serves Check and health on TCP or a Unix socket, within stated limits, and stops without losing a call.
 
 import { EventEmitter } from 'node:events';
+import type { ServerHttp2Session } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   logVerbosity,
@@ -14,6 +15,7 @@ import {
 import type { RequestFacts } from '../authz/request-facts.ts';
 import { authorizationService, healthService } from './protocol.ts';
 import { readRequestFacts } from './request.ts';
+import { respondWithAllOptions } from './response-options.ts';
 import { freeSocketPath, withSocketMode } from './socket-file.ts';
 import { keepStreamsInSlots } from './stream-slots.ts';
 import { startTlsCredentials, type TlsSource } from './tls-credentials.ts';
@@ -103,7 +105,10 @@ export async function startGrpcServer(options: {
     tls?.stop();
     throw error;
   });
-  onConnection(server, keepStreamsInSlots);
+  onConnection(server, session => {
+    keepStreamsInSlots(session);
+    respondWithAllOptions(session);
+  });
   const target = targetOf(address, port);
 
   async function untilQuiet(limitMs: number): Promise<void> {
@@ -135,7 +140,7 @@ export async function startGrpcServer(options: {
 }
 
 // The library shows its HTTP/2 servers to nobody, hence this look past its types; without them there, calls only cost what they did.
-function onConnection(server: Server, act: (session: object) => void): void {
+function onConnection(server: Server, act: (session: ServerHttp2Session) => void): void {
   const http2Servers: unknown = Reflect.get(server, 'http2Servers');
   if (!(http2Servers instanceof Map)) return;
   for (const each of http2Servers.keys()) if (each instanceof EventEmitter) each.on('session', act);
