@@ -6,8 +6,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { createSlotMap, keepStreamsInSlots } from '../../src/envoy/stream-slots.ts';
-import { isInSlots, openStreamsOf } from '../support/open-streams.ts';
+import { createSlotMap, createSlotSet, keepStreamsInSlots } from '../../src/envoy/stream-slots.ts';
+import { areInSlots, openStreamsOf } from '../support/open-streams.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
@@ -28,14 +28,26 @@ describe('stream slots', () => {
     fc.constant((map: Slots) => map.clear()),
   );
 
-  function outcome(map: Slots, act: (map: Slots) => unknown): unknown {
-    const result = act(map);
+  type SlotSet = Set<number>;
+  const setOperation: fc.Arbitrary<(set: SlotSet) => unknown> = fc.oneof(
+    key.map(at => (set: SlotSet) => set.add(at) === set),
+    key.map(at => (set: SlotSet) => set.has(at)),
+    key.map(at => (set: SlotSet) => set.delete(at)),
+    fc.constant((set: SlotSet) => set.clear()),
+  );
+
+  // Slots have no order.
+  const sorted = (of: Iterable<unknown>): readonly string[] => Array.from(of, each => JSON.stringify([each])).sort();
+
+  function outcome<Of extends Slots | SlotSet>(of: Of, act: (of: Of) => unknown): unknown {
+    const result = act(of);
     const seen: unknown[] = [];
-    map.forEach((value, at, of) => {
-      seen.push(value, at, of === map);
+    of.forEach((value: unknown, at: number, self: unknown) => {
+      seen.push([value, at, self === of]);
     });
-    const { size, [Symbol.toStringTag]: tag } = map;
-    return { result, size, tag, all: [...map], keys: [...map.keys()], values: [...map.values()], seen };
+    const { size, [Symbol.toStringTag]: tag } = of;
+    const [all, keys, values, entries] = [of, of.keys(), of.values(), of.entries()].map(sorted);
+    return { result, size, tag, all, keys, values, entries, seen: sorted(seen) };
   }
 
   it('are a Map, whatever is done to them', () => {
@@ -43,6 +55,16 @@ describe('stream slots', () => {
       fc.property(fc.array(operation, { maxLength: 30 }), operations => {
         const slots = createSlotMap<number, string | undefined>();
         const plain = new Map<number, string | undefined>();
+        for (const each of operations) expect(outcome(slots, each)).to.deep.equal(outcome(plain, each));
+      }),
+    );
+  });
+
+  it('are a Set, whatever is done to them', () => {
+    fc.assert(
+      fc.property(fc.array(setOperation, { maxLength: 30 }), operations => {
+        const slots = createSlotSet<number>();
+        const plain = new Set<number>();
         for (const each of operations) expect(outcome(slots, each)).to.deep.equal(outcome(plain, each));
       }),
     );
@@ -85,7 +107,8 @@ describe('stream slots', () => {
 
   it('leave an object alone that keeps no streams, or has some already', () => {
     const streams = new Map([[1, 'open']]);
-    for (const state of [undefined, {}, { streams: {} }, { streams: new Set() }, { streams }]) {
+    const pendingStreams = new Set(['open']);
+    for (const state of [undefined, {}, { streams: {} }, { streams: new Set() }, { streams }, { pendingStreams }]) {
       const each = { [Symbol('state')]: state };
       const before = structuredClone(state);
       keepStreamsInSlots(each);
@@ -130,7 +153,7 @@ describe('stream slots', () => {
         await closed;
       }
       expect([...streams]).to.deep.equal([[stream?.id, stream]]);
-      expect(isInSlots(streams)).to.equal(true);
+      expect(areInSlots(session)).to.equal(true);
       held.close();
       if (stream !== undefined) await once(stream, 'close');
       expect(streams.size).to.equal(0);
