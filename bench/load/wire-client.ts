@@ -44,6 +44,8 @@ const frameHeaderBytes = 9;
 const frame = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, windowUpdate: 8 } as const;
 const flag = { endStream: 0x1, ack: 0x1, endHeaders: 0x4, padded: 0x8 } as const;
 const settingInitialWindow = 4;
+// What every peer takes (RFC 9113 section 4.2).
+const maxFrameBytes = 16_384;
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 const receiveWindow = 0x3fff_ffff;
 
@@ -119,17 +121,22 @@ async function connectOne(options: WireClientOptions, index: number): Promise<Co
     streams.set(id, { tag, statusByte: 0, message: undefined });
     const block = id === 1 ? shared.first : shared.later;
     const blockLength = before.length + block.length + after.length;
+    const bodyFrames = body === undefined ? 0 : Math.max(1, Math.ceil(body.length / maxFrameBytes));
     const bytes = Buffer.allocUnsafe(
-      frameHeaderBytes + blockLength + (body === undefined ? 0 : frameHeaderBytes + body.length),
+      frameHeaderBytes + blockLength + bodyFrames * frameHeaderBytes + (body?.length ?? 0),
     );
     frameHeader(bytes, 0, blockLength, frame.headers, flag.endHeaders | (body === undefined ? flag.endStream : 0), id);
     before.copy(bytes, frameHeaderBytes);
     block.copy(bytes, frameHeaderBytes + before.length);
     after.copy(bytes, frameHeaderBytes + before.length + block.length);
     if (body !== undefined) {
-      const at = frameHeaderBytes + blockLength;
-      frameHeader(bytes, at, body.length, frame.data, flag.endStream, id);
-      body.copy(bytes, at + frameHeaderBytes);
+      let at = frameHeaderBytes + blockLength;
+      for (let index = 0; index < bodyFrames; index++) {
+        const part = body.subarray(index * maxFrameBytes, (index + 1) * maxFrameBytes);
+        frameHeader(bytes, at, part.length, frame.data, index === bodyFrames - 1 ? flag.endStream : 0, id);
+        part.copy(bytes, at + frameHeaderBytes);
+        at += frameHeaderBytes + part.length;
+      }
       sendWindow -= body.length;
     }
     push(bytes);

@@ -6,7 +6,10 @@ import { projectDirectory } from './lab.ts';
 export interface DecodedAnswer {
   readonly status: { readonly code: number } | null;
   readonly denied_response?: { readonly status: { readonly code: number } | null };
-  readonly ok_response?: { readonly headers: readonly DecodedHeader[] };
+  readonly ok_response?: {
+    readonly headers: readonly DecodedHeader[];
+    readonly headers_to_remove: readonly string[];
+  };
   readonly dynamic_metadata: unknown;
 }
 

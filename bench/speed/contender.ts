@@ -20,6 +20,8 @@ export interface Contender {
   readonly family: Family;
   /** What it is sent, by the name of a request set. */
   readonly set: SetName;
+  /** Cases of preflight.ts that it cannot answer rightly, by name; docs/performance.md says why. */
+  readonly exceptions?: readonly string[];
   start(): Promise<RunningContender>;
 }
 

@@ -28,6 +28,24 @@ export interface ProductOptions {
   readonly runtime?: Runtime;
 }
 
+/** What decides over a request: the peers are to decide the same. */
+export function productConfiguration(jwksUrl: string) {
+  return {
+    issuers: [{ issuer, audiences: [audience], jwksUrl }],
+    routes: [
+      { path: '/api/subscriptions/*' },
+      { path: '/api/subscriptions/accounts/:account_id/*' },
+      { path: '/api/subscriptions/accounts/:account_id/billing/*', roles: ['owner', 'admin'] },
+    ],
+    account: { headers: ['x-account-id'], query: ['account_id'] },
+    roles: {
+      owner: ['*'],
+      admin: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+      member: ['GET', 'HEAD'],
+    },
+  };
+}
+
 let started = 0;
 
 /** `known`: the request that it has to allow before it counts as started. */
@@ -47,20 +65,9 @@ export async function startProduct(
   const config = await lab.file(
     name,
     stringify({
+      ...productConfiguration(lab.issuer.jwksUrl),
       listen: `127.0.0.1:${port}`,
       admin: `127.0.0.1:${adminPort}`,
-      issuers: [{ issuer, audiences: [audience], jwksUrl: lab.issuer.jwksUrl }],
-      routes: [
-        { path: '/api/subscriptions/*' },
-        { path: '/api/subscriptions/accounts/:account_id/*' },
-        { path: '/api/subscriptions/accounts/:account_id/billing/*', roles: ['owner', 'admin'] },
-      ],
-      account: { headers: ['x-account-id'], query: ['account_id'] },
-      roles: {
-        owner: ['*'],
-        admin: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-        member: ['GET', 'HEAD'],
-      },
       cache: { maxTokens },
       log: { level: 'info', allowed: logAllowed },
     }),

@@ -43,16 +43,30 @@ export interface CheckCallOptions {
   readonly account?: string;
   /** As the shipped envoy.yaml shows the headers: a list of the few that matter. */
   readonly asShipped?: boolean;
+  readonly method?: string;
+  /** Path and query; with `account` of no meaning. */
+  readonly path?: string;
+  /** Other headers, the pseudo ones too; one that is undefined is left out. */
+  readonly headers?: Readonly<Record<string, string | undefined>>;
 }
 
 export function checkCall(
   token: BenchToken,
-  { account = token.account, asShipped = false }: CheckCallOptions = {},
+  {
+    account = token.account,
+    asShipped = false,
+    method = 'GET',
+    path = pathOf(account),
+    headers = {},
+  }: CheckCallOptions = {},
 ): WireRequest {
   const authorization = `Bearer ${token.text}`;
   const shown = { authorization, traceparent: client.traceparent, 'x-request-id': ofEnvoy['x-request-id'] };
-  const headers = asShipped ? shown : { ...client, ...ofEnvoy, authorization };
-  const message = checkMessage({ method: 'GET', path: pathOf(account), headers, raw: asShipped });
+  const usual = asShipped ? shown : { ...client, ...ofEnvoy, authorization };
+  const sent = Object.entries({ ...usual, ...headers }).filter(
+    (line): line is [string, string] => line[1] !== undefined,
+  );
+  const message = checkMessage({ method, path, headers: Object.fromEntries(sent), raw: asShipped });
   return { before: nothing, after: nothing, body: grpcFrame(message) };
 }
 

@@ -59,7 +59,7 @@ export async function runBench(
   const contenders = field.contenders.filter(({ name }) => selection.isWanted(name));
   await defineSets(lab, form, selection, contenders);
   const stable = createStable(lab, {
-    cases: await preflightCases(lab.tokens),
+    cases: () => preflightCases(lab.tokens),
     allow: field.allow,
     account: (await knownToken(lab.tokens)).account,
     form,

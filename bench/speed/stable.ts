@@ -14,7 +14,7 @@ export interface Stable {
 }
 
 export interface StableOptions {
-  readonly cases: readonly PreflightCase[];
+  cases(): Promise<readonly PreflightCase[]>;
   readonly allow: Buffer;
   readonly account: string;
   readonly form: BenchForm;
@@ -31,7 +31,7 @@ export function createStable(lab: BenchLab, { cases, allow, account, form }: Sta
   async function fresh(contender: Contender): Promise<RunningContender> {
     const running = await contender.start();
     try {
-      await preflight(contender, running, cases, allow, account);
+      await preflight(contender, running, await cases(), allow, account);
       await warm(contender, running, startWarmMs);
       return running;
     } catch (error) {

@@ -1,6 +1,7 @@
 // The tokens of a bench: one RSA key, a pool of good tokens for an account each, and every kind of token that is to be refused.
 import {
   createHash,
+  createHmac,
   createPrivateKey,
   createPublicKey,
   sign as cryptoSign,
@@ -23,6 +24,14 @@ export interface BenchToken {
   readonly text: string;
 }
 
+/** A member that is undefined is left out. */
+export interface TokenChanges {
+  readonly header?: Readonly<Record<string, unknown>>;
+  readonly claims?: Readonly<Record<string, unknown>>;
+  /** The right key with SHA-256 if not given. */
+  readonly signature?: 'right key, SHA-512' | 'none' | 'HMAC with the public key';
+}
+
 export interface Tokens {
   readonly algorithm: Algorithm;
   readonly publicJwk: JsonWebKey & { readonly kid: string; readonly alg: string; readonly use: string };
@@ -30,8 +39,9 @@ export interface Tokens {
   good(from: number, count: number): Promise<readonly BenchToken[]>;
   /** Good, and never made before in this process. */
   fresh(count: number): Promise<readonly BenchToken[]>;
+  /** The first good token with other members. */
+  changed(changes: TokenChanges): Promise<BenchToken>;
   expired(): Promise<BenchToken>;
-  foreignAudience(): Promise<BenchToken>;
   /** A good token's header and payload, and a signature of the right length that nobody made. */
   forged(count: number): readonly BenchToken[];
   /** As long as a token and none. */
@@ -55,10 +65,25 @@ export async function createTokens(algorithm: Algorithm, cacheDirectory: string)
   const privateKey = createPrivateKey(pool.privateKey);
   const kid = createHash('sha256').update(pool.privateKey).digest('base64url').slice(0, 16);
   const publicJwk = { ...createPublicKey(privateKey).export({ format: 'jwk' }), kid, alg: algorithm, use: 'sig' };
-  const header = segment({ alg: algorithm, typ: 'JWT', kid });
+  const headerMembers = { alg: algorithm, typ: 'JWT', kid };
+  const header = segment(headerMembers);
   const make = async (number: number, changes: object = {}): Promise<string> => {
     const input = `${header}.${segment({ ...claims(number, pool.issuedAt), ...changes })}`;
-    return `${input}.${await signature(privateKey, input)}`;
+    return `${input}.${await signature('sha256', privateKey, input)}`;
+  };
+  const changedSignature = async (kind: TokenChanges['signature'], input: string): Promise<string> => {
+    switch (kind) {
+      case undefined:
+        return signature('sha256', privateKey, input);
+      case 'right key, SHA-512':
+        return signature('sha512', privateKey, input);
+      case 'none':
+        return '';
+      case 'HMAC with the public key': {
+        const secret = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' });
+        return createHmac('sha256', secret).update(input).digest('base64url');
+      }
+    }
   };
 
   // Apart from the numbers of the pool.
@@ -93,11 +118,15 @@ export async function createTokens(algorithm: Algorithm, cacheDirectory: string)
         })),
       );
     },
+    async changed({ header = {}, claims: changes = {}, signature }) {
+      const payload = { ...claims(0, pool.issuedAt), ...changes };
+      const input = `${segment({ ...headerMembers, ...header })}.${segment(payload)}`;
+      return { account: accountOf(0), text: `${input}.${await changedSignature(signature, input)}` };
+    },
     expired: async () => ({
       account: accountOf(0),
       text: await make(0, { iat: pool.issuedAt - 7200, exp: pool.issuedAt - 3600 }),
     }),
-    foreignAudience: async () => ({ account: accountOf(0), text: await make(0, { aud: 'https://other.example.com' }) }),
     forged: count =>
       Array.from({ length: count }, (_, number) => ({
         account: accountOf(number),
@@ -140,8 +169,8 @@ const signWith = promisify(cryptoSign) as (
   key: { key: KeyObject; dsaEncoding: 'ieee-p1363' },
 ) => Promise<Buffer>;
 
-async function signature(key: KeyObject, input: string): Promise<string> {
-  const bytes = await signWith('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' });
+async function signature(hash: string, key: KeyObject, input: string): Promise<string> {
+  const bytes = await signWith(hash, Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' });
   return bytes.toString('base64url');
 }
 

@@ -84,6 +84,12 @@ describe('the wire client', () => {
     return answers;
   }
 
+  it('sends a message of more than a frame in several', async () => {
+    const body = Buffer.alloc(2 * 16_384 + 1, 'b');
+    await send([request('/', body)]);
+    expect(taken.map(each => each.body)).to.deep.equal([body.toString()]);
+  });
+
   it('sends the same shared headers with each request, and its own with each', async () => {
     await send(['/a', '/b', '/c'].map(path => request(path)));
     expect(taken.map(({ headers, body }) => [headers[':path'], headers.authorization, headers.te, body])).to.deep.equal(

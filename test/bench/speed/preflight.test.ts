@@ -1,16 +1,29 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { problemOf } from '../../../bench/speed/preflight.ts';
+import type { Contender } from '../../../bench/speed/contender.ts';
+import { type PreflightCase, preflight, preflightCases, problemOf } from '../../../bench/speed/preflight.ts';
+import { productConfiguration } from '../../../bench/speed/product.ts';
+import { checkCallBlocks } from '../../../bench/speed/requests.ts';
+import { ask } from '../../../bench/speed/server-process.ts';
+import { createTokens } from '../../../bench/speed/tokens.ts';
+import { configSchema } from '../../../src/config/schema.ts';
 import { authorizationService, type CheckResponseMessage } from '../../../src/envoy/protocol.ts';
+import { createLogger } from '../../../src/operations/log.ts';
+import { type Service, startService } from '../../../src/service.ts';
+import { until } from '../../support/service.ts';
+import { startTestIssuer, type TestIssuer } from '../../support/test-issuer.ts';
 
 const bytes = (message: CheckResponseMessage): Buffer => authorizationService.Check.responseSerialize(message);
-const allowFor = (account: string): Buffer =>
+const allowFor = (account: string, ...removed: readonly string[]): Buffer =>
   bytes({
     status: { code: 0 },
-    ok_response: { headers: [{ header: { key: 'x-auth-acc', value: account } }], headers_to_remove: [] },
+    ok_response: { headers: [{ header: { key: 'x-auth-acc', value: account } }], headers_to_remove: removed },
   });
 const deny = (status: number): Buffer =>
   bytes({ status: { code: 7 }, denied_response: { status: { code: status }, headers: [], body: '' } });
-const allow = allowFor('acct-1');
+const allow = allowFor('acct-1', 'authorization');
 
 describe('the check of a contender before it is timed', () => {
   const rows = [
@@ -25,7 +38,103 @@ describe('the check of a contender before it is timed', () => {
   ] as const;
   for (const [name, family, answer, status, problem] of rows) {
     it(`${problem === undefined ? 'takes' : 'refuses'} ${name}`, () => {
-      expect(problemOf({ family }, answer, status, allow, 'acct-1')).to.equal(problem);
+      expect(problemOf({ family }, answer, { status }, allow, 'acct-1')).to.equal(problem);
     });
   }
+
+  it('takes the removal of what the product removes and of what is due besides, in any order', () => {
+    const due = { status: 200, alsoRemoved: ['x-auth-more'] };
+    const answer = (...removed: readonly string[]): string | undefined =>
+      problemOf({ family: 'peer' }, allowFor('acct-1', ...removed), due, allow, 'acct-1');
+    expect(answer('x-auth-more', 'authorization')).to.equal(undefined);
+    expect(answer('x-auth-more')).to.equal('removes x-auth-more');
+    expect(answer('authorization')).to.equal('removes authorization');
+  });
+});
+
+describe('the cases that are asked before anything is timed', function () {
+  this.timeout(30_000);
+  let directory: string;
+  let issuer: TestIssuer;
+  let service: Service;
+  let cases: readonly PreflightCase[];
+  let known: Buffer;
+
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'bench-preflight-'));
+    const tokens = await createTokens('ES256', directory);
+    cases = await preflightCases(tokens);
+    issuer = await startTestIssuer({ keys: [tokens.publicJwk] });
+    service = await startService({
+      config: configSchema.parse({
+        ...productConfiguration(issuer.jwksUrl),
+        listen: '127.0.0.1:0',
+        admin: '127.0.0.1:0',
+      }),
+      version: '0.0.0-test',
+      logger: createLogger({ level: 'error', allowed: false }, { write: () => undefined }),
+      proxy: {},
+    });
+    await until(async () => (await fetch(`http://127.0.0.1:${service.ports.admin}/readyz`)).ok);
+    known = await answerTo('a good token');
+  });
+  after(async () => {
+    await service.stop();
+    await issuer.stop();
+    await rm(directory, { recursive: true });
+  });
+
+  async function answerTo(name: string): Promise<Buffer> {
+    const request = cases.find(each => each.name === name)?.request;
+    if (request === undefined) throw new Error(`no case ${name}`);
+    const { message } = await ask({ target: { port: service.ports.listen }, shared: checkCallBlocks, request });
+    return message?.subarray(5) ?? Buffer.alloc(0);
+  }
+
+  const contender = (exceptions: readonly string[]): Contender => ({
+    name: 'a peer',
+    title: '',
+    family: 'peer',
+    set: 'known',
+    exceptions,
+    start: () => Promise.reject(new Error('it is started')),
+  });
+  const running = () => ({
+    port: service.ports.listen,
+    pid: 0,
+    startMs: 0,
+    signal: () => undefined,
+    stop: async () => undefined,
+  });
+  const problem = (exceptions: readonly string[], asked = cases): Promise<string | undefined> =>
+    preflight(contender(exceptions), running(), asked, known, 'acct-000000').then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+
+  it('are all answered rightly by account-authz', async () => {
+    const wrong = [];
+    for (const each of cases) wrong.push(await problem([], [each]));
+    expect(wrong.filter(text => text !== undefined)).to.deep.equal([]);
+  });
+
+  it('have names and requests of their own, but for the one that is asked twice', () => {
+    const requests = cases.map(({ request }) => request.body?.toString('latin1'));
+    expect(new Set(cases.map(({ name }) => name)).size).to.equal(cases.length);
+    expect(new Set(requests).size).to.equal(cases.length - 1);
+  });
+
+  it('ask for every status that a refusal of a request has', () => {
+    expect([...new Set(cases.map(({ status }) => status))].sort()).to.deep.equal([200, 400, 401, 403, 404]);
+  });
+
+  it('end the bench where one is answered wrongly', async () => {
+    const wrong = cases.map(each => (each.name === 'no exp' ? { ...each, status: 403 } : each));
+    expect(await problem([], wrong)).to.equal('a peer answers no exp wrongly: 401 instead of 403');
+    expect(await problem(['no exp'], wrong)).to.equal(undefined);
+  });
+
+  it('end the bench where an exception is named that is none', async () => {
+    expect(await problem(['no exp'])).to.equal('a peer needs no exception for no exp');
+  });
 });
