@@ -17,24 +17,8 @@ import (
 	"account-authz/bench/peers/peer"
 )
 
-type claims struct {
-	UID  string `json:"uid"`
-	App  string `json:"app"`
-	Acc  string `json:"acc"`
-	Role string `json:"role"`
-	jwt.RegisteredClaims
-}
-
-// Validate is called by the parser after the registered claims.
-func (c claims) Validate() error {
-	if c.UID == "" || c.App == "" || c.Acc == "" || c.Role == "" {
-		return jwt.ErrTokenRequiredClaimMissing
-	}
-	return nil
-}
-
 type known struct {
-	principal peer.Principal
+	principal *peer.Principal
 	expires   time.Time
 }
 
@@ -52,25 +36,21 @@ const mostKnown = 10_000
 
 func (s *server) Check(_ context.Context, request *authv3.CheckRequest) (*authv3.CheckResponse, error) {
 	http := request.GetAttributes().GetRequest().GetHttp()
-	account, found := peer.AccountOf(http)
-	if !found {
-		return peer.Deny(peer.RouteUnknown), nil
+	asked, refusal := peer.Admit(http)
+	if refusal != nil {
+		return peer.Deny(http, refusal, nil), nil
 	}
-	token, found := peer.BearerOf(http)
-	if !found {
-		return peer.Deny(peer.TokenMissing), nil
-	}
-	principal, refusal := s.principalOf(token)
+	principal, refusal := s.principalOf(asked.Token)
 	if refusal == nil {
-		refusal = peer.Permits(principal, http.GetMethod(), account)
+		refusal = peer.Permits(principal, &asked)
 	}
 	if refusal != nil {
-		return peer.Deny(refusal), nil
+		return peer.Deny(http, refusal, principal), nil
 	}
-	return peer.Allow(principal, s.removed), nil
+	return peer.Allow(http, principal, s.removed), nil
 }
 
-func (s *server) principalOf(token string) (peer.Principal, *peer.Refusal) {
+func (s *server) principalOf(token string) (*peer.Principal, *peer.Refusal) {
 	if !s.caches {
 		principal, _, refusal := s.verify(token)
 		return principal, refusal
@@ -93,22 +73,22 @@ func (s *server) principalOf(token string) (peer.Principal, *peer.Refusal) {
 	return principal, refusal
 }
 
-func (s *server) verify(token string) (peer.Principal, time.Time, *peer.Refusal) {
-	var c claims
-	parsed, err := s.parser.ParseWithClaims(token, &c, s.keyOf)
+func (s *server) verify(token string) (*peer.Principal, time.Time, *peer.Refusal) {
+	c := &claims{}
+	_, err := s.parser.ParseWithClaims(token, c, s.keyOf)
+	if err == nil {
+		return &c.Principal, dateOf(c.exp).Add(leeway), nil
+	}
 	if errors.Is(err, jwt.ErrTokenExpired) {
-		return peer.Principal{}, time.Time{}, peer.TokenExpired
+		return nil, time.Time{}, peer.TokenExpired
 	}
-	if err != nil || parsed.Header["typ"] != "JWT" {
-		return peer.Principal{}, time.Time{}, peer.TokenInvalid
-	}
-	return peer.Principal{UID: c.UID, App: c.App, Acc: c.Acc, Role: c.Role, Iss: c.Issuer}, c.ExpiresAt.Time, nil
+	return nil, time.Time{}, peer.TokenInvalid
 }
 
 func (s *server) keyOf(token *jwt.Token) (any, error) {
 	kid, _ := token.Header["kid"].(string)
 	key, found := s.keys[kid]
-	if !found {
+	if !found || !isHeader(token.Header) {
 		return nil, jwt.ErrTokenUnverifiable
 	}
 	return key, nil
@@ -123,7 +103,10 @@ func fetchKeys(url string) (map[string]any, error) {
 	keys := map[string]any{}
 	for index := range set.Len() {
 		key, _ := set.Key(index)
-		kid, _ := key.KeyID()
+		kid, found := key.KeyID()
+		if !found || kid == "" {
+			continue
+		}
 		var raw any
 		if err := jwk.Export(key, &raw); err != nil {
 			return nil, err
@@ -147,7 +130,7 @@ func main() {
 			jwt.WithAudience(options.Audience),
 			jwt.WithExpirationRequired(),
 			jwt.WithIssuedAt(),
-			jwt.WithLeeway(30*time.Second),
+			jwt.WithLeeway(leeway),
 		),
 		removed: options.Answer().GetOkResponse().GetHeadersToRemove(),
 		caches:  options.Cache,

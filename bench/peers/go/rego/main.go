@@ -5,52 +5,114 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"log"
-	"net/http"
 	"os"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"github.com/lestrrat-go/jwx/v3/jwk"
+	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"account-authz/bench/peers/peer"
 )
 
 type server struct {
 	authv3.UnimplementedAuthorizationServer
-	query   rego.PreparedEvalQuery
-	removed []string
+	query rego.PreparedEvalQuery
 }
 
 func (s *server) Check(ctx context.Context, request *authv3.CheckRequest) (*authv3.CheckResponse, error) {
 	http := request.GetAttributes().GetRequest().GetHttp()
-	headers := make(map[string]any, len(http.GetHeaders()))
-	for name, value := range http.GetHeaders() {
-		headers[name] = value
-	}
 	input := map[string]any{"attributes": map[string]any{"request": map[string]any{"http": map[string]any{
 		"method":  http.GetMethod(),
 		"path":    http.GetPath(),
-		"headers": headers,
+		"headers": http.GetHeaders(),
 	}}}}
-	results, err := s.query.Eval(ctx, rego.EvalInput(input))
+	value, err := ast.InterfaceToValue(input)
+	if err != nil {
+		return unavailable, nil
+	}
+	results, err := s.query.Eval(ctx, rego.EvalParsedInput(value))
 	if err != nil || len(results) != 1 {
-		return peer.Deny(&peer.Refusal{Status: typev3.StatusCode_ServiceUnavailable, Code: codes.Unavailable, Reason: "internal"}), nil
+		return unavailable, nil
 	}
 	decision, _ := results[0].Expressions[0].Value.(map[string]any)
-	if decision["allowed"] != true {
-		code, _ := decision["http_status"].(json.Number)
-		status, _ := code.Int64()
-		return peer.Deny(&peer.Refusal{Status: typev3.StatusCode(status), Code: codes.PermissionDenied, Reason: "denied"}), nil
+	metadata, err := structpb.NewStruct(object(decision, "dynamic_metadata"))
+	if err != nil {
+		return unavailable, nil
 	}
-	metadata, _ := decision["dynamic_metadata"].(map[string]any)
-	text := func(name string) string { value, _ := metadata[name].(string); return value }
-	return peer.Allow(peer.Principal{
-		UID: text("uid"), App: text("app"), Acc: text("acc"), Role: text("role"), Iss: text("iss"),
-	}, s.removed), nil
+	if decision["allowed"] == true {
+		removed, _ := decision["request_headers_to_remove"].([]any)
+		names := make([]string, len(removed))
+		for index, name := range removed {
+			names[index], _ = name.(string)
+		}
+		return &authv3.CheckResponse{
+			Status: &status.Status{Code: int32(codes.OK)},
+			HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: &authv3.OkHttpResponse{
+				Headers: headers(decision), HeadersToRemove: names,
+			}},
+			DynamicMetadata: metadata,
+		}, nil
+	}
+	number, _ := decision["http_status"].(json.Number)
+	code, _ := number.Int64()
+	body, _ := decision["body"].(string)
+	return &authv3.CheckResponse{
+		Status: &status.Status{Code: int32(codes.PermissionDenied)},
+		HttpResponse: &authv3.CheckResponse_DeniedResponse{DeniedResponse: &authv3.DeniedHttpResponse{
+			Status: &typev3.HttpStatus{Code: typev3.StatusCode(code)}, Headers: headers(decision), Body: body,
+		}},
+		DynamicMetadata: metadata,
+	}, nil
+}
+
+var unavailable = &authv3.CheckResponse{
+	Status: &status.Status{Code: int32(codes.Unavailable)},
+	HttpResponse: &authv3.CheckResponse_DeniedResponse{DeniedResponse: &authv3.DeniedHttpResponse{
+		Status: &typev3.HttpStatus{Code: typev3.StatusCode_ServiceUnavailable},
+	}},
+}
+
+func object(decision map[string]any, name string) map[string]any {
+	value, _ := decision[name].(map[string]any)
+	return value
+}
+
+func headers(decision map[string]any) []*corev3.HeaderValueOption {
+	named := object(decision, "headers")
+	options := make([]*corev3.HeaderValueOption, 0, len(named))
+	for name, value := range named {
+		text, _ := value.(string)
+		options = append(options, peer.Overwrite(name, text))
+	}
+	return options
+}
+
+// By kid, as the policy wants them.
+func fetchKeys(url string) (map[string]any, error) {
+	set, err := jwk.Fetch(context.Background(), url)
+	if err != nil {
+		return nil, err
+	}
+	keys := map[string]any{}
+	for index := range set.Len() {
+		key, _ := set.Key(index)
+		kid, _ := key.KeyID()
+		algorithm, _ := key.Algorithm()
+		text, err := jwk.Pem(key)
+		if err != nil {
+			return nil, err
+		}
+		keys[kid] = map[string]any{"alg": algorithm.String(), "pem": string(text)}
+	}
+	return keys, nil
 }
 
 func main() {
@@ -59,24 +121,18 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	response, err := http.Get(options.JwksURL)
+	keys, err := fetchKeys(options.JwksURL)
 	if err != nil {
 		log.Fatal(err)
 	}
-	jwks, err := io.ReadAll(response.Body)
-	if err != nil {
-		log.Fatal(err)
-	}
-	removed := options.Answer().GetOkResponse().GetHeadersToRemove()
+	data := map[string]any{"bench": map[string]any{"keys": keys, "issuer": options.Issuer, "audience": options.Audience}}
 	query, err := rego.New(
 		rego.Query("data.envoy.authz.allow"),
 		rego.Module("policy.rego", string(policy)),
-		rego.Store(inmem.NewFromObject(map[string]any{"bench": map[string]any{
-			"jwks": string(jwks), "issuer": options.Issuer, "audience": options.Audience, "removed": []any{},
-		}})),
+		rego.Store(inmem.NewFromObjectWithOpts(data, inmem.OptReturnASTValuesOnRead(true))),
 	).PrepareForEval(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
-	peer.Serve(options, &server{query: query, removed: removed})
+	peer.Serve(options, &server{query: query})
 }

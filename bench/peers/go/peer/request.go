@@ -1,0 +1,258 @@
+package peer
+
+import (
+	"strings"
+
+	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
+)
+
+// Request is one inside the grammar, on a known route, with a token that is still to be verified.
+type Request struct {
+	Method string
+	// Narrowed says whether the route is for owners and admins alone.
+	Narrowed bool
+	Token    string
+	// Account is that of the path, empty where it names none; Others are those that the header and the query name.
+	Account string
+	Others  []string
+}
+
+const (
+	maxTargetBytes = 8192
+	maxPathBytes   = 2048
+	maxTokenBytes  = 8192
+)
+
+// A byte of a segment.
+var isSegmentByte = bytesOf("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~:@-")
+
+func bytesOf(all string) (set [256]bool) {
+	for index := range len(all) {
+		set[all[index]] = true
+	}
+	return set
+}
+
+// Admit makes the checks that need no token: the grammar of the request, the route, the presence of a token.
+func Admit(http *authv3.AttributeContext_HttpRequest) (Request, *Refusal) {
+	headers := http.GetHeaders()
+	target, method := http.GetPath(), http.GetMethod()
+	if !isMethod(method) || len(target) > maxTargetBytes || strings.IndexByte(target, '#') >= 0 {
+		return Request{}, RequestInvalid
+	}
+	if shown, found := headers[":path"]; found && shown != target {
+		return Request{}, RequestInvalid
+	}
+	if shown, found := headers[":method"]; found && shown != method {
+		return Request{}, RequestInvalid
+	}
+	authorization := headers["authorization"]
+	if strings.IndexByte(authorization, ',') >= 0 {
+		return Request{}, RequestInvalid
+	}
+	path, query, _ := strings.Cut(target, "?")
+	segments, inGrammar := segmentsOf(path)
+	if !inGrammar {
+		return Request{}, RequestInvalid
+	}
+	others, unambiguous := accountsNamed(headers, query)
+	if !unambiguous {
+		return Request{}, RequestInvalid
+	}
+	request := Request{Method: method, Others: others}
+	if refusal := request.match(&segments); refusal != nil {
+		return Request{}, refusal
+	}
+	scheme, token, found := strings.Cut(authorization, " ")
+	if !found || !strings.EqualFold(scheme, "bearer") {
+		return Request{}, TokenMissing
+	}
+	if len(token) > maxTokenBytes {
+		return Request{}, TokenInvalid
+	}
+	request.Token = token
+	return request, nil
+}
+
+func isMethod(method string) bool {
+	for index := range len(method) {
+		if method[index] < 'A' || method[index] > 'Z' {
+			return false
+		}
+	}
+	return method != ""
+}
+
+// The first segments, as many as a route has; empty where there are fewer.
+type segments [5]string
+
+func segmentsOf(path string) (found segments, inGrammar bool) {
+	if path == "" || path[0] != '/' || len(path) > maxPathBytes {
+		return found, false
+	}
+	count := 0
+	for start := 1; start < len(path); count++ {
+		end := start
+		for end < len(path) && path[end] != '/' {
+			if !isSegmentByte[path[end]] {
+				return found, false
+			}
+			end++
+		}
+		segment := path[start:end]
+		if segment == "" || segment == "." || segment == ".." {
+			return found, false
+		}
+		if count < len(found) {
+			found[count] = segment
+		}
+		start = end + 1
+	}
+	return found, true
+}
+
+// An upstream that ignores case would serve the route that was not applied, so such a path is refused.
+func (request *Request) match(segments *segments) *Refusal {
+	if segments[0] != "api" || segments[1] != "subscriptions" {
+		if strings.EqualFold(segments[0], "api") && strings.EqualFold(segments[1], "subscriptions") {
+			return RequestInvalid
+		}
+		return RouteUnknown
+	}
+	if segments[3] == "" {
+		return nil
+	}
+	if segments[2] != "accounts" {
+		if strings.EqualFold(segments[2], "accounts") {
+			return RequestInvalid
+		}
+		return nil
+	}
+	request.Account = segments[3]
+	request.Narrowed = segments[4] == "billing"
+	if !request.Narrowed && strings.EqualFold(segments[4], "billing") {
+		return RequestInvalid
+	}
+	return nil
+}
+
+const (
+	accountHeader    = "x-account-id"
+	accountParameter = "account_id"
+)
+
+// False where one of them could be read in two ways.
+func accountsNamed(headers map[string]string, query string) ([]string, bool) {
+	for _, lookAlike := range [...]string{"x_account_id", "x-account_id", "x_account-id"} {
+		if _, found := headers[lookAlike]; found {
+			return nil, false
+		}
+	}
+	var named []string
+	if value, found := headers[accountHeader]; found {
+		if strings.TrimSpace(value) == "" || strings.IndexByte(value, ',') >= 0 {
+			return nil, false
+		}
+		named = append(named, value)
+	}
+	for query != "" {
+		var parameter string
+		parameter, query, _ = strings.Cut(query, "&")
+		name, value, _ := strings.Cut(parameter, "=")
+		if name == accountParameter {
+			if value == "" || strings.ContainsAny(value, "%+;") {
+				return nil, false
+			}
+			named = append(named, value)
+		} else if looksLikeAccount(parameter) {
+			return nil, false
+		}
+	}
+	return named, true
+}
+
+// Some parsers split at a semicolon too, decode before they split, ignore case, or take other characters for an underscore.
+func looksLikeAccount(parameter string) bool {
+	for parameter != "" {
+		var piece string
+		piece, parameter, _ = strings.Cut(parameter, ";")
+		name, _, _ := strings.Cut(piece, "=")
+		for range 3 {
+			if readsAsAccount(name) {
+				return true
+			}
+			if strings.IndexByte(name, '%') < 0 {
+				break
+			}
+			name = percentDecoded(name)
+		}
+	}
+	return false
+}
+
+func readsAsAccount(name string) bool {
+	name, _, _ = strings.Cut(name, "=")
+	name = strings.TrimLeft(name, "\t\n\r +?[]\x00")
+	if end := strings.IndexAny(name, "[]\x00"); end > len("account") {
+		name = name[:end]
+	}
+	name = strings.TrimRight(name, "\t\n\r +")
+	if len(name) != len(accountParameter) {
+		return false
+	}
+	return strings.EqualFold(name[:7], "account") && strings.IndexByte("_. +[", name[7]) >= 0 && strings.EqualFold(name[8:], "id")
+}
+
+// What is decodable, as lenient servers do.
+func percentDecoded(text string) string {
+	var decoded strings.Builder
+	for index := 0; index < len(text); index++ {
+		if text[index] == '%' && index+2 < len(text) {
+			high, low := hexOf(text[index+1]), hexOf(text[index+2])
+			if high >= 0 && low >= 0 {
+				decoded.WriteByte(byte(high<<4 | low))
+				index += 2
+				continue
+			}
+		}
+		decoded.WriteByte(text[index])
+	}
+	return decoded.String()
+}
+
+func hexOf(digit byte) int {
+	switch {
+	case digit >= '0' && digit <= '9':
+		return int(digit - '0')
+	case digit >= 'a' && digit <= 'f':
+		return int(digit-'a') + 10
+	case digit >= 'A' && digit <= 'F':
+		return int(digit-'A') + 10
+	}
+	return -1
+}
+
+var methods = map[string]map[string]bool{
+	"owner":  {"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true, "OPTIONS": true},
+	"admin":  {"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true},
+	"member": {"GET": true, "HEAD": true},
+}
+
+// Permits judges role and account of a verified token.
+func Permits(principal *Principal, request *Request) *Refusal {
+	if !methods[principal.Role][request.Method] {
+		return RoleForbidden
+	}
+	if request.Narrowed && principal.Role != "owner" && principal.Role != "admin" {
+		return RoleForbidden
+	}
+	if request.Account != "" && request.Account != principal.Acc {
+		return AccountMismatch
+	}
+	for _, other := range request.Others {
+		if other != principal.Acc {
+			return AccountMismatch
+		}
+	}
+	return nil
+}
