@@ -143,7 +143,7 @@ export async function makeField(lab: BenchLab, peers: Peers): Promise<Field> {
       ...go('rego'),
       command: ({ options }, path) => ({ command: join(path, 'rego'), args: [policy, options] }),
     }),
-    peer({ name: 'opa', title: 'opa-envoy-plugin, the same policy', family: 'peer', ...opa() }),
+    peer({ name: 'opa', title: 'opa-envoy-plugin, the policy in Rego', family: 'peer', ...opa() }),
     peer({ name: 'opa-cached', title: 'opa-envoy-plugin, its token cache on', family: 'peer', ...opa(tokenCache) }),
   ];
   return {

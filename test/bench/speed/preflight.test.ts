@@ -1,17 +1,20 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { WireRequest } from '../../../bench/load/wire-client.ts';
 import type { Contender } from '../../../bench/speed/contender.ts';
+import { projectDirectory } from '../../../bench/speed/lab.ts';
 import { type PreflightCase, preflight, preflightCases, problemOf } from '../../../bench/speed/preflight.ts';
 import { productConfiguration } from '../../../bench/speed/product.ts';
 import { checkCallBlocks } from '../../../bench/speed/requests.ts';
-import { ask } from '../../../bench/speed/server-process.ts';
-import { createTokens } from '../../../bench/speed/tokens.ts';
+import { ask, startServerProcess } from '../../../bench/speed/server-process.ts';
+import { audience, createTokens, issuer as tokenIssuer } from '../../../bench/speed/tokens.ts';
 import { configSchema } from '../../../src/config/schema.ts';
 import { authorizationService, type CheckResponseMessage } from '../../../src/envoy/protocol.ts';
 import { createLogger } from '../../../src/operations/log.ts';
 import { type Service, startService } from '../../../src/service.ts';
+import { freePorts } from '../../support/envoy.ts';
 import { until } from '../../support/service.ts';
 import { startTestIssuer, type TestIssuer } from '../../support/test-issuer.ts';
 
@@ -84,9 +87,14 @@ describe('the cases that are asked before anything is timed', function () {
     await rm(directory, { recursive: true });
   });
 
-  async function answerTo(name: string): Promise<Buffer> {
+  function requestOf(name: string): WireRequest {
     const request = cases.find(each => each.name === name)?.request;
     if (request === undefined) throw new Error(`no case ${name}`);
+    return request;
+  }
+
+  async function answerTo(name: string): Promise<Buffer> {
+    const request = requestOf(name);
     const { message } = await ask({ target: { port: service.ports.listen }, shared: checkCallBlocks, request });
     return message?.subarray(5) ?? Buffer.alloc(0);
   }
@@ -99,23 +107,54 @@ describe('the cases that are asked before anything is timed', function () {
     exceptions,
     start: () => Promise.reject(new Error('it is started')),
   });
-  const running = () => ({
-    port: service.ports.listen,
+  const running = (port: number) => ({
+    port,
     pid: 0,
     startMs: 0,
     signal: () => undefined,
     stop: async () => undefined,
   });
-  const problem = (exceptions: readonly string[], asked = cases): Promise<string | undefined> =>
-    preflight(contender(exceptions), running(), asked, known, 'acct-000000').then(
+  const problem = (
+    exceptions: readonly string[],
+    asked = cases,
+    port = service.ports.listen,
+  ): Promise<string | undefined> =>
+    preflight(contender(exceptions), running(port), asked, known, 'acct-000000').then(
       () => undefined,
       (error: Error) => error.message,
     );
 
+  async function wrongAnswers(port: number): Promise<readonly (string | undefined)[]> {
+    const problems = [];
+    for (const each of cases) problems.push(await problem([], [each], port));
+    return problems.filter(text => text !== undefined);
+  }
+
   it('are all answered rightly by account-authz', async () => {
-    const wrong = [];
-    for (const each of cases) wrong.push(await problem([], [each]));
-    expect(wrong.filter(text => text !== undefined)).to.deep.equal([]);
+    expect(await wrongAnswers(service.ports.listen)).to.deep.equal([]);
+  });
+
+  it('are all answered rightly by the peer that runs on Node', async () => {
+    const [port = 0] = await freePorts(1);
+    const answerFile = join(directory, 'allow.bin');
+    await writeFile(answerFile, known);
+    const options = { port, protoDirectory: join(projectDirectory, 'proto'), answerFile, jwksUrl: issuer.jwksUrl };
+    const peer = await startServerProcess(
+      {
+        command: process.execPath,
+        args: [
+          ...['--import', 'tsx', join(projectDirectory, 'bench', 'peers', 'node', 'jose.ts')],
+          JSON.stringify({ ...options, issuer: tokenIssuer, audience }),
+        ],
+      },
+      undefined,
+      { target: { port }, shared: checkCallBlocks, request: requestOf('a good token'), expected: 'allow' },
+    );
+    try {
+      expect(await wrongAnswers(port)).to.deep.equal([]);
+    } finally {
+      await peer.stop();
+    }
   });
 
   it('have names and requests of their own, but for the one that is asked twice', () => {
