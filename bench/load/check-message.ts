@@ -8,11 +8,13 @@ export interface CheckMessageParts {
   readonly headers: Readonly<Record<string, string>>;
   /** As with `encode_raw_headers`: a list with bytes instead of a map. */
   readonly raw: boolean;
+  /** When the request came, in seconds of the epoch. */
+  readonly atSeconds?: number;
 }
 
-const authority = 'api.example.com';
+export const authority = 'api.example.com';
 
-export function checkMessage({ method, path, headers, raw }: CheckMessageParts): Buffer {
+export function checkMessage({ method, path, headers, raw, atSeconds = 1_795_252_428 }: CheckMessageParts): Buffer {
   const lines = Object.entries({
     ':authority': authority,
     ':method': method,
@@ -45,7 +47,7 @@ export function checkMessage({ method, path, headers, raw }: CheckMessageParts):
   const time = message(writer =>
     writer
       .uint32(1 << 3)
-      .int64(1_795_252_428)
+      .int64(atSeconds)
       .uint32(2 << 3)
       .int32(560_506_000),
   );

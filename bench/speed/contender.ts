@@ -14,6 +14,16 @@ export interface RunningContender extends ServerProcess {
   readonly port: number;
 }
 
+/** What a peer cannot say in an answer, however it is told to decide. */
+export interface Limits {
+  /** False for one whose allow takes no header of the client away. */
+  readonly removesHeaders: boolean;
+  /** What it may refuse with instead, by the status that is due. */
+  readonly refusals: ReadonlyMap<number, readonly number[]>;
+  /** Cases of preflight.ts that end its process, by name: they are not asked. */
+  readonly fatal: readonly string[];
+}
+
 export interface Contender {
   readonly name: string;
   readonly title: string;
@@ -22,6 +32,7 @@ export interface Contender {
   readonly set: SetName;
   /** Cases of preflight.ts that it cannot answer rightly, by name; docs/performance.md says why. */
   readonly exceptions?: readonly string[];
+  readonly limits?: Limits;
   start(): Promise<RunningContender>;
 }
 

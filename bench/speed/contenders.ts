@@ -2,13 +2,15 @@
 import { createPublicKey } from 'node:crypto';
 import { join } from 'node:path';
 import { freePorts } from '../../test/support/envoy.ts';
+import { startAuthorino } from './authorino.ts';
 import type { Built, Peers } from './build-peers.ts';
 import type { AbsentContender, Contender, Family, SetName } from './contender.ts';
 import { type BenchLab, projectDirectory } from './lab.ts';
+import type { ProgramCommand } from './pinned-process.ts';
 import { type ProductOptions, startProduct } from './product.ts';
 import { knownToken } from './request-sets.ts';
 import { checkCall, checkCallBlocks } from './requests.ts';
-import { ask, type ServerCommand, startServerProcess } from './server-process.ts';
+import { ask, startServerProcess } from './server-process.ts';
 import { audience, issuer } from './tokens.ts';
 
 export interface Field {
@@ -34,7 +36,7 @@ interface PeerLine {
   readonly set?: SetName;
   readonly built: Built;
   readonly exceptions?: readonly string[];
-  command(start: PeerStart, path: string): ServerCommand;
+  command(start: PeerStart, path: string): ProgramCommand;
 }
 
 export async function makeField(lab: BenchLab, peers: Peers): Promise<Field> {
@@ -113,6 +115,20 @@ export async function makeField(lab: BenchLab, peers: Peers): Promise<Field> {
       ],
     }),
   });
+  const authorino = (name: string, title: string, cacheSeconds?: number): Contender | AbsentContender => {
+    const found = peers.authorino;
+    if (found.kind === 'absent') return { name, title, reason: found.reason };
+    const probe = { shared: checkCallBlocks, request: known, expected: 'allow' } as const;
+    const caching = cacheSeconds === undefined ? {} : { cacheSeconds };
+    return {
+      name,
+      title,
+      family: 'peer',
+      set: 'known',
+      ...ofAuthorino,
+      start: () => startAuthorino({ lab, tools: found.tools, probe, ...caching }),
+    };
+  };
   const tokenCache = 'caching.inter_query_builtin_value_cache.named.io_jwt.max_num_entries=10000';
 
   const lines: (Contender | AbsentContender)[] = [
@@ -145,6 +161,8 @@ export async function makeField(lab: BenchLab, peers: Peers): Promise<Field> {
     }),
     peer({ name: 'opa', title: 'opa-envoy-plugin, the policy in Rego', family: 'peer', ...opa() }),
     peer({ name: 'opa-cached', title: 'opa-envoy-plugin, its token cache on', family: 'peer', ...opa(tokenCache) }),
+    authorino('authorino', 'Authorino, the same policy'),
+    authorino('authorino-cached', 'Authorino, its cache of verified tokens on', 3600),
   ];
   return {
     contenders: lines.filter(line => 'start' in line),
@@ -152,6 +170,20 @@ export async function makeField(lab: BenchLab, peers: Peers): Promise<Field> {
     allow,
   };
 }
+
+/** docs/performance.md says why. */
+const ofAuthorino: Pick<Contender, 'exceptions' | 'limits'> = {
+  exceptions: ['the scheme in another case', 'a token that expired within the tolerance'],
+  limits: {
+    removesHeaders: false,
+    refusals: new Map([
+      [400, [401, 403]],
+      [401, [403]],
+      [404, [401, 403]],
+    ]),
+    fatal: ['a percent sign that encodes nothing'],
+  },
+};
 
 async function allowOf(lab: BenchLab): Promise<Buffer> {
   const known = checkCall(await knownToken(lab.tokens));

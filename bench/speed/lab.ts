@@ -20,6 +20,8 @@ export interface BenchLab {
   readonly node: string;
   /** Flags of the product alone, before its file. */
   readonly nodeOptions: readonly string[];
+  /** Goes with the lab. */
+  readonly directory: string;
   /** Writes a file that lives as long as the lab. */
   file(name: string, content: string | Buffer): Promise<string>;
   stop(): Promise<void>;
@@ -39,7 +41,7 @@ export async function startBenchLab({ algorithm, node, nodeOptions }: BenchLabOp
     mkdtemp(join(tmpdir(), 'account-authz-bench-')),
   ]);
   const [issuer, load] = await Promise.all([
-    startTestIssuer({ keys: [tokens.publicJwk] }),
+    startTestIssuer({ keys: [tokens.publicJwk], metadata: { id_token_signing_alg_values_supported: [algorithm] } }),
     startWireLoadProcess(cores?.load),
   ]);
   return {
@@ -49,6 +51,7 @@ export async function startBenchLab({ algorithm, node, nodeOptions }: BenchLabOp
     cores,
     node,
     nodeOptions,
+    directory,
     async file(name, content) {
       const path = join(directory, name);
       await writeFile(path, content);

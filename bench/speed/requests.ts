@@ -37,6 +37,7 @@ export const checkCallBlocks = sharedBlocks([
 ]);
 
 const nothing = Buffer.alloc(0);
+const startSeconds = Math.floor(Date.now() / 1000);
 
 export interface CheckCallOptions {
   /** The account that the request addresses; the token's own if not given. */
@@ -48,6 +49,8 @@ export interface CheckCallOptions {
   readonly path?: string;
   /** Other headers, the pseudo ones too; one that is undefined is left out. */
   readonly headers?: Readonly<Record<string, string | undefined>>;
+  /** When the request came; a peer may have no other clock. The start of the bench if not given. */
+  readonly atSeconds?: number;
 }
 
 export function checkCall(
@@ -58,6 +61,7 @@ export function checkCall(
     method = 'GET',
     path = pathOf(account),
     headers = {},
+    atSeconds = startSeconds,
   }: CheckCallOptions = {},
 ): WireRequest {
   const authorization = `Bearer ${token.text}`;
@@ -66,7 +70,7 @@ export function checkCall(
   const sent = Object.entries({ ...usual, ...headers }).filter(
     (line): line is [string, string] => line[1] !== undefined,
   );
-  const message = checkMessage({ method, path, headers: Object.fromEntries(sent), raw: asShipped });
+  const message = checkMessage({ method, path, headers: Object.fromEntries(sent), raw: asShipped, atSeconds });
   return { before: nothing, after: nothing, body: grpcFrame(message) };
 }
 

@@ -25,8 +25,16 @@ export function mayChoose(only: readonly string[], contenders: readonly string[]
 
 /** What a quick bench takes where nothing is named. */
 export const quickScenarios: readonly ScenarioName[] = ['calls', 'latency', 'start', 'envoy', 'storms'];
-/** Contenders that a quick bench leaves out: each is much like another. */
-const slowOnly: readonly string[] = ['known-logged', 'known-as-shipped', 'go-jwt-cached', 'rego', 'opa-cached'];
+/** Contenders that a quick bench leaves out: each is much like another, or long in starting. */
+const slowOnly: readonly string[] = [
+  'known-logged',
+  'known-as-shipped',
+  'go-jwt-cached',
+  'rego',
+  'opa-cached',
+  'authorino',
+  'authorino-cached',
+];
 
 /** Names of contenders alone choose the scenario `calls`; names of scenarios alone choose all contenders. */
 export function select(

@@ -1,11 +1,9 @@
 // A server that is measured: a process of its own on the core for servers, known by its port, stopped with this process.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connectWire, type WireAnswer, type WireRequest, type WireTarget } from '../load/wire-client.ts';
 import type { RequestSet } from '../load/wire-load.ts';
 import { isExpected } from '../load/wire-load.ts';
-import { onCore } from '../measure/pinning.ts';
+import { type ProgramCommand, startPinnedProcess } from './pinned-process.ts';
 
 export interface ServerProcess {
   readonly pid: number;
@@ -13,12 +11,6 @@ export interface ServerProcess {
   readonly startMs: number;
   signal(signal: NodeJS.Signals): void;
   stop(): Promise<void>;
-}
-
-export interface ServerCommand {
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly environment?: Readonly<Record<string, string>>;
 }
 
 export interface Probe {
@@ -31,46 +23,22 @@ export interface Probe {
 const startLimitMs = 20_000;
 
 export async function startServerProcess(
-  { command, args, environment }: ServerCommand,
+  command: ProgramCommand,
   core: number | undefined,
   probe: Probe,
 ): Promise<ServerProcess> {
-  const [pinned, pinnedArgs] = onCore(core, command, args);
   const beganMs = performance.now();
-  const child = spawn(pinned, pinnedArgs, {
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, ...environment },
-  });
-  const kill = (): void => void child.kill('SIGKILL');
-  process.once('exit', kill);
-  let errors = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors = (errors + text).slice(-4000);
-  });
-  const exited = once(child, 'exit').then(() => process.off('exit', kill));
-  const failed = once(child, 'error').then(([error]) => {
-    throw error;
-  });
-  failed.catch(() => undefined);
-  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
-  await Promise.race([once(child, 'spawn'), failed]);
+  const server = await startPinnedProcess(command, core);
   while (!(await answersRightly(probe))) {
-    if (hasEnded()) throw new Error(`${command} has ended:\n${errors}`);
+    if (server.hasEnded()) throw new Error(`${command.command} has ended:\n${server.errors()}`);
     if (performance.now() - beganMs > startLimitMs) {
-      kill();
-      throw new Error(`${command} gives no right answer after ${startLimitMs / 1000} s\n${errors}`);
+      await server.stop();
+      throw new Error(`${command.command} gives no right answer after ${startLimitMs / 1000} s\n${server.errors()}`);
     }
     await delay(2);
   }
-  return {
-    pid: child.pid ?? 0,
-    startMs: performance.now() - beganMs,
-    signal: signal => void child.kill(signal),
-    async stop() {
-      kill();
-      await exited;
-    },
-  };
+  const { pid, signal, stop } = server;
+  return { pid, startMs: performance.now() - beganMs, signal, stop };
 }
 
 async function answersRightly(probe: Probe): Promise<boolean> {

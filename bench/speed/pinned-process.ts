@@ -1,0 +1,53 @@
+// A program beside the bench: a process of its own on a core, which ends with the bench however that ends.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { onCore } from '../measure/pinning.ts';
+
+export interface ProgramCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+export interface PinnedProcess {
+  readonly pid: number;
+  hasEnded(): boolean;
+  /** The end of what it has written to standard error. */
+  errors(): string;
+  signal(signal: NodeJS.Signals): void;
+  stop(): Promise<void>;
+}
+
+export async function startPinnedProcess(
+  { command, args, environment }: ProgramCommand,
+  core: number | undefined,
+): Promise<PinnedProcess> {
+  const [pinned, pinnedArgs] = onCore(core, command, args);
+  const child = spawn(pinned, pinnedArgs, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, ...environment },
+  });
+  const kill = (): void => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors = (errors + text).slice(-4000);
+  });
+  const exited = once(child, 'exit').then(() => process.off('exit', kill));
+  const failed = once(child, 'error').then(([error]) => {
+    throw error;
+  });
+  failed.catch(() => undefined);
+  await Promise.race([once(child, 'spawn'), failed]);
+  return {
+    pid: child.pid ?? 0,
+    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
+    errors: () => errors,
+    signal: signal => void child.kill(signal),
+    async stop() {
+      // One that was stopped with SIGSTOP ends too.
+      kill();
+      await exited;
+    },
+  };
+}
