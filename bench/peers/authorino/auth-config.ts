@@ -61,7 +61,7 @@ export function authConfig({ host, issuerUrl, issuer, audience, cacheSeconds }: 
         access: {
           patternMatching: {
             patterns: [
-              tokenHeader,
+              ...tokenHeader,
               { predicate: predicate({ issuer, audience, isCached: cacheSeconds !== undefined }) },
             ],
           },
@@ -94,12 +94,19 @@ const authorization = 'request.headers.authorization';
 const segment = (text: string, separator: string, at: number): string =>
   `${text}|@extract:{"sep":"${separator}","pos":${at}}`;
 
-/** The header of the token, which Authorino has not among the claims: its type, its key, and no member that changes what it says. */
-const tokenHeader = {
-  selector: `${segment(segment(authorization, ' ', 1), '.', 0)}|@base64:decode|@fromstr|{typ,kid,crit,b64,zip,jwk,jku,x5u}`,
-  operator: 'matches',
-  value: '^\\{"typ":"(?i:(application/)?(jwt|at\\+jwt))","kid":"[^"]+"\\}$',
-};
+/** The header of the token, which Authorino does not show beside the claims: its key, its type, and nothing that changes what it says. */
+const header = `${segment(segment(authorization, ' ', 1), '.', 0)}|@base64:decode|@fromstr`;
+const meaning = `${header}|{typ,crit,b64,zip,jwk,jku,x5u}`;
+const tokenHeader = [
+  { selector: `${header}|kid`, operator: 'neq', value: '' },
+  // An expression is compiled anew each time that it is asked.
+  {
+    any: [
+      { selector: meaning, operator: 'eq', value: '{"typ":"JWT"}' },
+      { selector: meaning, operator: 'matches', value: '^\\{"typ":"(?i:(application/)?(jwt|at\\+jwt))"\\}$' },
+    ],
+  },
+];
 
 const visible = '[!#-+\\--:<-~]';
 const names = `^${visible}+ ${visible}+ ${visible}+ [A-Za-z0-9._~-]+$`;
