@@ -11,6 +11,7 @@ export interface ProgramCommand {
 
 export interface PinnedProcess {
   readonly pid: number;
+  /** True once all that it wrote is there too. */
   hasEnded(): boolean;
   /** The end of what it has written to standard error. */
   errors(): string;
@@ -33,6 +34,10 @@ export async function startPinnedProcess(
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     errors = (errors + text).slice(-4000);
   });
+  let hasEnded = false;
+  child.once('close', () => {
+    hasEnded = true;
+  });
   const exited = once(child, 'exit').then(() => process.off('exit', kill));
   const failed = once(child, 'error').then(([error]) => {
     throw error;
@@ -41,7 +46,7 @@ export async function startPinnedProcess(
   await Promise.race([once(child, 'spawn'), failed]);
   return {
     pid: child.pid ?? 0,
-    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
+    hasEnded: () => hasEnded,
     errors: () => errors,
     signal: signal => void child.kill(signal),
     async stop() {

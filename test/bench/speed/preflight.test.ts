@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { WireRequest } from '../../../bench/load/wire-client.ts';
-import type { Contender } from '../../../bench/speed/contender.ts';
+import type { Contender, Limits } from '../../../bench/speed/contender.ts';
 import { projectDirectory } from '../../../bench/speed/lab.ts';
 import { type PreflightCase, preflight, preflightCases, problemOf } from '../../../bench/speed/preflight.ts';
 import { productConfiguration } from '../../../bench/speed/product.ts';
@@ -44,6 +44,27 @@ describe('the check of a contender before it is timed', () => {
       expect(problemOf({ family }, answer, { status }, allow, 'acct-1')).to.equal(problem);
     });
   }
+
+  describe('of a peer that cannot say everything', () => {
+    const limits = { removesHeaders: false, refusals: new Map([[404, [401, 403]]]), fatal: [] };
+    const problem = (answer: Buffer, status: number): string | undefined =>
+      problemOf({ family: 'peer', limits }, answer, { status, alsoRemoved: ['x-auth-more'] }, allow, 'acct-1');
+
+    it('takes the refusals that it has instead', () => {
+      expect(problem(deny(401), 404)).to.equal(undefined);
+      expect(problem(deny(403), 404)).to.equal(undefined);
+    });
+
+    it('refuses any other, and an allow', () => {
+      expect(problem(deny(400), 404)).to.equal('400 instead of 404');
+      expect(problem(deny(403), 401)).to.equal('403 instead of 401');
+      expect(problem(allow, 404)).to.equal('200 instead of 404');
+    });
+
+    it('does not ask for the removal of headers', () => {
+      expect(problem(allowFor('acct-1'), 200)).to.equal(undefined);
+    });
+  });
 
   it('takes the removal of what the product removes and of what is due besides, in any order', () => {
     const due = { status: 200, alsoRemoved: ['x-auth-more'] };
@@ -99,12 +120,13 @@ describe('the cases that are asked before anything is timed', function () {
     return message?.subarray(5) ?? Buffer.alloc(0);
   }
 
-  const contender = (exceptions: readonly string[]): Contender => ({
+  const contender = (exceptions: readonly string[], limits?: Limits): Contender => ({
     name: 'a peer',
     title: '',
     family: 'peer',
     set: 'known',
     exceptions,
+    ...(limits === undefined ? {} : { limits }),
     start: () => Promise.reject(new Error('it is started')),
   });
   const running = (port: number) => ({
@@ -117,16 +139,16 @@ describe('the cases that are asked before anything is timed', function () {
   const problem = (
     exceptions: readonly string[],
     asked = cases,
-    port = service.ports.listen,
+    { port = service.ports.listen, limits }: { readonly port?: number; readonly limits?: Limits } = {},
   ): Promise<string | undefined> =>
-    preflight(contender(exceptions), running(port), asked, known, 'acct-000000').then(
+    preflight(contender(exceptions, limits), running(port), asked, known, 'acct-000000').then(
       () => undefined,
       (error: Error) => error.message,
     );
 
   async function wrongAnswers(port: number): Promise<readonly (string | undefined)[]> {
     const problems = [];
-    for (const each of cases) problems.push(await problem([], [each], port));
+    for (const each of cases) problems.push(await problem([], [each], { port }));
     return problems.filter(text => text !== undefined);
   }
 
@@ -171,6 +193,12 @@ describe('the cases that are asked before anything is timed', function () {
     const wrong = cases.map(each => (each.name === 'no exp' ? { ...each, status: 403 } : each));
     expect(await problem([], wrong)).to.equal('a peer answers no exp wrongly: 401 instead of 403');
     expect(await problem(['no exp'], wrong)).to.equal(undefined);
+  });
+
+  it('leave out the one that would end the process of the contender', async () => {
+    const wrong = cases.map(each => ({ ...each, status: each.name === 'no exp' ? 403 : each.status }));
+    const limits = { removesHeaders: true, refusals: new Map(), fatal: ['no exp'] };
+    expect(await problem([], wrong, { limits })).to.equal(undefined);
   });
 
   it('end the bench where an exception is named that is none', async () => {
