@@ -20,8 +20,8 @@ export interface Limits {
   readonly removesHeaders: boolean;
   /** What it may refuse with instead, by the status that is due. */
   readonly refusals: ReadonlyMap<number, readonly number[]>;
-  /** Cases of preflight.ts that end its process, by name: they are not asked. */
-  readonly fatal: readonly string[];
+  /** Cases of preflight.ts that it has no answer to, by name: they are not asked. */
+  readonly unasked: readonly string[];
 }
 
 export interface Contender {

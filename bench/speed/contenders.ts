@@ -181,7 +181,7 @@ const ofAuthorino: Pick<Contender, 'exceptions' | 'limits'> = {
       [401, [403]],
       [404, [401, 403]],
     ]),
-    fatal: ['a percent sign that encodes nothing'],
+    unasked: ['a percent sign that encodes nothing'],
   },
 };
 

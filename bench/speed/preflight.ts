@@ -203,7 +203,7 @@ export async function preflight(
 ): Promise<void> {
   const target = { port: running.port };
   const { name, family, exceptions = [], limits } = contender;
-  const asked = cases.filter(each => limits?.fatal.includes(each.name) !== true);
+  const asked = cases.filter(each => limits?.unasked.includes(each.name) !== true);
   for (const each of family === 'floor' ? asked.slice(0, 1) : asked) {
     const { message } = await ask({ target, shared: checkCallBlocks, request: each.request });
     const problem =

@@ -46,7 +46,7 @@ describe('the check of a contender before it is timed', () => {
   }
 
   describe('of a peer that cannot say everything', () => {
-    const limits = { removesHeaders: false, refusals: new Map([[404, [401, 403]]]), fatal: [] };
+    const limits = { removesHeaders: false, refusals: new Map([[404, [401, 403]]]), unasked: [] };
     const problem = (answer: Buffer, status: number): string | undefined =>
       problemOf({ family: 'peer', limits }, answer, { status, alsoRemoved: ['x-auth-more'] }, allow, 'acct-1');
 
@@ -195,9 +195,9 @@ describe('the cases that are asked before anything is timed', function () {
     expect(await problem(['no exp'], wrong)).to.equal(undefined);
   });
 
-  it('leave out the one that would end the process of the contender', async () => {
+  it('leave out the one that the contender has no answer to', async () => {
     const wrong = cases.map(each => ({ ...each, status: each.name === 'no exp' ? 403 : each.status }));
-    const limits = { removesHeaders: true, refusals: new Map(), fatal: ['no exp'] };
+    const limits = { removesHeaders: true, refusals: new Map(), unasked: ['no exp'] };
     expect(await problem([], wrong, { limits })).to.equal(undefined);
   });
 
