@@ -37,6 +37,10 @@ const { metafile } = await build({
   metafile: true,
   logLevel: 'warning',
 });
+for (const file of Object.keys(metafile.outputs)) {
+  // V8 keeps a text with any other character in two bytes each (string representations of V8); esbuild escapes all but regular expressions.
+  if ((await readFile(`${project}${file}`)).some(byte => byte > 0x7f)) throw new Error(`${file} is not ASCII`);
+}
 await chmod(`${project}dist/main.js`, 0o755);
 await writeFile(`${project}dist/third-party-licenses.txt`, await licencesOf(metafile));
 

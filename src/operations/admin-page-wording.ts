@@ -56,7 +56,7 @@ export function spellInstant(milliseconds: number): string {
 /** What others wrote, on one line: printable ASCII, so that it cannot turn the direction of what stands beside it, and bounded. */
 export function foreignText(text: string, maxLength: number): string {
   const cut = text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
-  return cut.replace(/[^\x20-\x7e…]/g, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return cut.replace(/[^\x20-\x7e\u2026]/g, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** Both ends of a name that is too long: names made by programs differ at either. */

@@ -47,7 +47,7 @@ export function renderAdminPage(facts: AdminPageFacts, query: string): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 ${reloading ? html`<meta http-equiv="refresh" content="${reloadSeconds}">` : nothing}
-<title>${state.word} · account-authz</title>
+<title>${state.word} &middot; account-authz</title>
 <link rel="icon" href="${iconOf(points.length === 0)}">
 ${styleElement}
 </head>

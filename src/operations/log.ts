@@ -63,5 +63,5 @@ const maxForeignLength = 64;
 /** Printable ASCII of bounded length: a terminal that shows the line obeys none of it (CVE-2024-45808 is the lesson). */
 export function bounded(text: string): string {
   const cut = text.length > maxForeignLength ? `${text.slice(0, maxForeignLength)}…` : text;
-  return cut.replace(/[^\x20-\x7e…]/g, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return cut.replace(/[^\x20-\x7e\u2026]/g, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

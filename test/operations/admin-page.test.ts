@@ -72,7 +72,7 @@ describe('page for people', () => {
   for (const { changes, word } of states) {
     it(`says ${word} in the title and beside the heading`, () => {
       const page = render(changes);
-      expect(page).to.contain(`<title>${word} · account-authz</title>`);
+      expect(page).to.contain(`<title>${word} &middot; account-authz</title>`);
       expect(textOf(page)).to.contain(`account-authz ${word} Version 0.1.0 Node v24.11.0 Up 3 d 4 h`);
     });
   }
