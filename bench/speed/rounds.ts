@@ -11,3 +11,18 @@ export async function inTurn<Item extends { readonly name: string }, Value>(
     for (const item of items) values.get(item.name)?.push(await take(item, round));
   return Object.fromEntries(values);
 }
+
+/** A turn that fails is taken again, twice at most; the last error ends the bench. */
+export async function persistently<Value>(
+  turn: () => Promise<Value>,
+  onFailure: (error: unknown) => void,
+): Promise<Value> {
+  for (let left = 2; ; left -= 1) {
+    try {
+      return await turn();
+    } catch (error) {
+      if (left === 0) throw error;
+      onFailure(error);
+    }
+  }
+}

@@ -18,7 +18,7 @@ import { hotSet, measureMemory, measureReplicas, measureScan, measureStorms, sca
 import { knownToken, makeRequestSet } from './request-sets.ts';
 import { checkCall } from './requests.ts';
 import type { BenchResults, ConnectionsRound, EnvoyRound, LatencyRound, Rounds } from './results.ts';
-import { inTurn } from './rounds.ts';
+import { inTurn, persistently } from './rounds.ts';
 import { type ScenarioName, type Selection, select } from './scenario-names.ts';
 import { spreadOf } from './spread.ts';
 import { createStable, type Stable } from './stable.ts';
@@ -201,10 +201,15 @@ async function benchEnvoy(bench: Bench): Promise<Record<string, EnvoyRound[]>> {
       running.set(variant.name, started);
     }
     return await inTurn(rounds, variants, ({ name }, round) => {
-      progress(`envoy, round ${round + 1} of ${rounds}: ${envoyTitles.get(name)}`);
+      const turn = `envoy, round ${round + 1} of ${rounds}: ${envoyTitles.get(name)}`;
+      progress(turn);
       const started = running.get(name);
       if (started === undefined) throw new Error(`${name} was not started`);
-      return measureVariant(lab, started, form);
+      // Envoy refuses what takes longer than its time limits, so a machine that stands still for a moment gives wrong answers.
+      return persistently(
+        () => measureVariant(lab, started, form),
+        error => progress(`${turn}, again, since ${String(error)}`),
+      );
     });
   } finally {
     await Promise.all(Array.from(running.values(), started => started.stop()));
