@@ -31,8 +31,8 @@ export const wholeForm: BenchForm = {
   connections: 4,
   inFlight: 64,
   startWarmMs: 3000,
-  turnWarmMs: 1000,
-  callsMs: 1000,
+  turnWarmMs: 600,
+  callsMs: 500,
   latencyWarmMs: 200,
   latencyMs: 1000,
   rates: [1000, 3000],
@@ -43,7 +43,7 @@ export const wholeForm: BenchForm = {
   storm: { knownPerSecond: 1000, stormPerSecond: 2000, ms: 2000 },
   memoryMs: 3000,
   scanMs: 4000,
-  mostRounds: 99,
+  mostRounds: 6,
   fewRounds: 3,
 };
 

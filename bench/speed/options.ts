@@ -23,7 +23,8 @@ export const usage = `npm run bench -- [options]
   --quick              about two minutes: less of everything, which judges no floor
   --only NAME,...      these contenders and scenarios only; scenarios: calls, latency, connections, start, envoy, storms,
                        memory, scan, replicas (calls where contenders alone are named)
-  --rounds N           rounds that the contenders take in turn (5; with --quick 2, or 3 of what --only names)
+  --rounds N           rounds that the contenders take in turn (10, with --quick 2, or 3 of what --only names); of latency and
+                       behind Envoy 6 at most
   --algorithm NAME     RS256 (default) or ES256, for all tokens
   --node MAJOR         the Node of all contenders in JavaScript: 20, 22, 24 or 26, from npm
   --node-options=TEXT  flags of Node for account-authz alone
@@ -54,7 +55,7 @@ export function parseBenchOptions(args: readonly string[]): ParsedOptions {
     options: {
       quick: values.quick,
       only: words(values.only, ','),
-      rounds: rounds === undefined ? (values.quick ? (values.only === '' ? 2 : 3) : 5) : Number(rounds),
+      rounds: rounds === undefined ? (values.quick ? (values.only === '' ? 2 : 3) : 10) : Number(rounds),
       algorithm,
       node,
       nodeOptions: words(values['node-options'], ' '),

@@ -8,11 +8,11 @@ function optionsOf(...args: readonly string[]) {
 }
 
 describe('the command line of the bench', () => {
-  it('measures everything in five rounds where nothing is said', () => {
+  it('measures everything in ten rounds where nothing is said', () => {
     expect(optionsOf()).to.deep.equal({
       quick: false,
       only: [],
-      rounds: 5,
+      rounds: 10,
       algorithm: 'RS256',
       node: undefined,
       nodeOptions: [],
