@@ -15,6 +15,7 @@ import { authorizationService, type CheckResponseMessage } from '../../../src/en
 import { createLogger } from '../../../src/operations/log.ts';
 import { type Service, startService } from '../../../src/service.ts';
 import { freePorts } from '../../support/envoy.ts';
+import { secrets } from '../../support/secrets.ts';
 import { until } from '../../support/service.ts';
 import { startTestIssuer, type TestIssuer } from '../../support/test-issuer.ts';
 
@@ -96,7 +97,7 @@ describe('the cases that are asked before anything is timed', function () {
         admin: '127.0.0.1:0',
       }),
       version: '0.0.0-test',
-      logger: createLogger({ level: 'error', allowed: false }, { write: () => undefined }),
+      logger: createLogger({ level: 'error', allowed: false }, { write: line => secrets.show('log', line) }),
       proxy: {},
     });
     await until(async () => (await fetch(`http://127.0.0.1:${service.ports.admin}/readyz`)).ok);
