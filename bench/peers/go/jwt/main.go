@@ -14,6 +14,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/lestrrat-go/jwx/v3/jwk"
 
+	"account-authz/bench/peers/keys"
 	"account-authz/bench/peers/peer"
 )
 
@@ -94,36 +95,20 @@ func (s *server) keyOf(token *jwt.Token) (any, error) {
 	return key, nil
 }
 
-// By kid; a real service would fetch them again from time to time.
-func fetchKeys(url string) (map[string]any, error) {
-	set, err := jwk.Fetch(context.Background(), url)
-	if err != nil {
-		return nil, err
-	}
-	keys := map[string]any{}
-	for index := range set.Len() {
-		key, _ := set.Key(index)
-		kid, found := key.KeyID()
-		if !found || kid == "" {
-			continue
-		}
-		var raw any
-		if err := jwk.Export(key, &raw); err != nil {
-			return nil, err
-		}
-		keys[kid] = raw
-	}
-	return keys, nil
+func exported(key jwk.Key) (any, error) {
+	var raw any
+	err := jwk.Export(key, &raw)
+	return raw, err
 }
 
 func main() {
 	options := peer.ReadOptions()
-	keys, err := fetchKeys(options.JwksURL)
+	byKid, err := keys.Fetch(options.JwksURL, exported)
 	if err != nil {
 		log.Fatal(err)
 	}
 	peer.Serve(options, &server{
-		keys: keys,
+		keys: byKid,
 		parser: jwt.NewParser(
 			jwt.WithValidMethods([]string{"RS256", "ES256", "EdDSA"}),
 			jwt.WithIssuer(options.Issuer),

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"account-authz/bench/peers/keys"
 	"account-authz/bench/peers/peer"
 )
 
@@ -95,24 +96,11 @@ func headers(decision map[string]any) []*corev3.HeaderValueOption {
 	return options
 }
 
-// By kid, as the policy wants them.
-func fetchKeys(url string) (map[string]any, error) {
-	set, err := jwk.Fetch(context.Background(), url)
-	if err != nil {
-		return nil, err
-	}
-	keys := map[string]any{}
-	for index := range set.Len() {
-		key, _ := set.Key(index)
-		kid, _ := key.KeyID()
-		algorithm, _ := key.Algorithm()
-		text, err := jwk.Pem(key)
-		if err != nil {
-			return nil, err
-		}
-		keys[kid] = map[string]any{"alg": algorithm.String(), "pem": string(text)}
-	}
-	return keys, nil
+// As the policy wants it.
+func pemOf(key jwk.Key) (any, error) {
+	algorithm, _ := key.Algorithm()
+	text, err := jwk.Pem(key)
+	return map[string]any{"alg": algorithm.String(), "pem": string(text)}, err
 }
 
 func main() {
@@ -121,11 +109,11 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	keys, err := fetchKeys(options.JwksURL)
+	byKid, err := keys.Fetch(options.JwksURL, pemOf)
 	if err != nil {
 		log.Fatal(err)
 	}
-	data := map[string]any{"bench": map[string]any{"keys": keys, "issuer": options.Issuer, "audience": options.Audience}}
+	data := map[string]any{"bench": map[string]any{"keys": byKid, "issuer": options.Issuer, "audience": options.Audience}}
 	query, err := rego.New(
 		rego.Query("data.envoy.authz.allow"),
 		rego.Module("policy.rego", string(policy)),
