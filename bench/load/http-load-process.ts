@@ -27,6 +27,14 @@ export interface LoadProcessOptions {
   readonly origin: string;
   readonly connections: number;
   readonly lanes: readonly LaneDescription[];
+  /** Before it starts; nothing is told of its answers. What it is for: code that has not run yet is compiled when it first does. */
+  readonly rehearsal?: Rehearsal;
+}
+
+export interface Rehearsal {
+  readonly lane: LaneDescription;
+  readonly perSecond: number;
+  readonly forMs: number;
 }
 
 export type LoadOrder =

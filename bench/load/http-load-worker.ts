@@ -1,7 +1,15 @@
 // The process behind http-load-process.ts: makes the requests of the lanes that it is told, and tells the answers in batches.
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createLoad, type Lane, type Load, type LoadAnswer } from './http-load.ts';
-import type { Answer, LaneDescription, LoadOrder, LoadReport } from './http-load-process.ts';
+import type {
+  Answer,
+  LaneDescription,
+  LoadOrder,
+  LoadProcessOptions,
+  LoadReport,
+  Rehearsal,
+} from './http-load-process.ts';
 
 const batchMs = 100;
 
@@ -13,12 +21,7 @@ process.on('disconnect', () => process.exit(1));
 process.on('message', (order: LoadOrder) => {
   switch (order.kind) {
     case 'start':
-      load = createLoad({
-        ...order.options,
-        lanes: order.options.lanes.map(toLane),
-        onAnswer: answer => void batch.push(toAnswer(answer)),
-      });
-      tell({ kind: 'started' });
+      void start(order.options);
       return;
     case 'rates':
       load?.setRates(order.rates);
@@ -28,6 +31,27 @@ process.on('message', (order: LoadOrder) => {
       return;
   }
 });
+
+async function start({ origin, connections, lanes, rehearsal }: LoadProcessOptions): Promise<void> {
+  if (rehearsal !== undefined) await rehearse(origin, connections, rehearsal);
+  load = createLoad({
+    ...{ origin, connections },
+    lanes: lanes.map(toLane),
+    onAnswer: answer => void batch.push(toAnswer(answer)),
+  });
+  tell({ kind: 'started' });
+}
+
+async function rehearse(origin: string, connections: number, { lane, perSecond, forMs }: Rehearsal): Promise<void> {
+  const rehearsed = createLoad({
+    ...{ origin, connections },
+    lanes: [toLane(lane)],
+    onAnswer: answer => void toAnswer(answer),
+  });
+  rehearsed.setRates({ [lane.name]: perSecond });
+  await delay(forMs);
+  await rehearsed.stop();
+}
 
 async function stop(): Promise<void> {
   const sent = (await load?.stop()) ?? 0;

@@ -3,13 +3,13 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { envoyBinary, startEnvoy } from '../../test/support/envoy.ts';
-import { startRecordingUpstream } from '../../test/support/recording-upstream.ts';
 import { startServiceProcess } from '../../test/support/service-process.ts';
 import { signingKey } from '../../test/support/signing-key.ts';
 import { audience, base64url, claims, issuer as issuerName, token } from '../../test/support/token.ts';
 import { type Answer, type LaneDescription, startLoadProcess } from '../load/http-load-process.ts';
 import { type MemorySample, watchResidentMemory } from '../measure/resident-memory.ts';
 import { type Form, type Kid, kids } from './form.ts';
+import { startNotingUpstream } from './noting-upstream.ts';
 import { startWatchedIssuer, type WatchedIssuer } from './watched-issuer.ts';
 
 export interface Mix {
@@ -64,7 +64,7 @@ const nobodysKid = 'nobody';
 
 /** `nodeOptions`: NODE_OPTIONS of the product alone. */
 export async function startLab(form: Form, nodeOptions: string | undefined): Promise<Lab> {
-  const [issuer, upstream] = await Promise.all([startWatchedIssuer([kids[0]]), startRecordingUpstream()]);
+  const [issuer, upstream] = await Promise.all([startWatchedIssuer([kids[0]]), startNotingUpstream()]);
   const ours = process.env.NODE_OPTIONS;
   if (nodeOptions !== undefined) process.env.NODE_OPTIONS = nodeOptions;
   const service = await startServiceProcess(
@@ -81,7 +81,7 @@ export async function startLab(form: Form, nodeOptions: string | undefined): Pro
   );
   if (ours === undefined) delete process.env.NODE_OPTIONS;
   else process.env.NODE_OPTIONS = ours;
-  const envoy = await startEnvoy({ authz: service.address, upstream: upstream.port });
+  const envoy = await startEnvoy({ authz: service.address, upstream: upstream.port, keepsAccessLog: false });
   const origin = `http://127.0.0.1:${envoy.port}`;
 
   const answers: Answer[] = [];
@@ -98,13 +98,22 @@ export async function startLab(form: Form, nodeOptions: string | undefined): Pro
   const strangers = strangersLane('strangers');
   const [steady, flood] = await Promise.all([
     startLoadProcess({ origin, connections: 64, lanes: [...tokenLanes, strangers] }, hooks),
-    startLoadProcess({ origin, connections: 64, lanes: [strangersLane('flood')] }, hooks),
+    startLoadProcess(
+      {
+        ...{ origin, connections: 64, lanes: [strangersLane('flood')] },
+        // Envoy answers it with 404 and asks nobody: account-authz has the flood still before it.
+        rehearsal: {
+          lane: strangersLane('rehearsal', '/nothing'),
+          perSecond: form.floodPerSecond,
+          forMs: form.warmUpMs,
+        },
+      },
+      hooks,
+    ),
   ]);
   const memory = watchResidentMemory(service.pid);
 
   const lanes = new Map(tokenLanes.map(lane => [lane.name, lane]));
-  const arrived = new Map<string, string>();
-  let indexed = 0;
   const refreshes = async (): Promise<Refreshes> => {
     const page = await (await fetch(`http://127.0.0.1:${service.adminPort}/metrics`)).text();
     const count = (result: string): number =>
@@ -140,14 +149,7 @@ export async function startLab(form: Form, nodeOptions: string | undefined): Pro
       if (known === undefined) return { kid: nobodysKid, account: strangersAccount, isFlood: lane === 'flood' };
       return { kid: known.kid, account: accountOf(number), isFlood: false };
     },
-    accountAtUpstream({ lane, number }) {
-      for (; indexed < upstream.requests.length; indexed++) {
-        const { path = '', headers = [] } = upstream.requests[indexed] ?? {};
-        const accounts = headers.filter(([name]) => name.toLowerCase() === 'x-auth-acc').map(([, value]) => value);
-        arrived.set(path.slice(path.indexOf('?n=') + 3), accounts.join(', '));
-      }
-      return arrived.get(`${lane}.${number}`);
-    },
+    accountAtUpstream: ({ lane, number }) => upstream.accounts.get(`${lane}.${number}`),
     refreshes,
     async endLoad() {
       const counts = await Promise.all([steady.stop(), flood.stop()]);
@@ -193,10 +195,10 @@ function pathOf(account: string): string {
   return `/api/subscriptions/accounts/${account}`;
 }
 
-function strangersLane(name: string): LaneDescription {
+function strangersLane(name: string, path = pathOf(strangersAccount)): LaneDescription {
   const seconds = Math.floor(Date.now() / 1000);
   const payload = claims({ iat: seconds - 10, exp: seconds + 3600, acc: strangersAccount });
-  return { kind: 'strangers', name, path: pathOf(strangersAccount), payload: base64url(JSON.stringify(payload)) };
+  return { kind: 'strangers', name, path, payload: base64url(JSON.stringify(payload)) };
 }
 
 async function envoyVersion(): Promise<string> {

@@ -119,6 +119,8 @@ export interface EnvoyOptions {
   readonly concurrency?: number;
   /** More arguments of the command line. */
   readonly arguments?: readonly string[];
+  /** Nobody reads the access log where it is false; true if not given. */
+  readonly keepsAccessLog?: boolean;
   /** A last change to the configuration, for tests of one setting. */
   readonly edit?: (bootstrap: Document) => void;
 }
@@ -212,7 +214,7 @@ export async function startEnvoy(options: EnvoyOptions = {}): Promise<RunningEnv
       ...['--file-flush-interval-msec', '50', '--admin-address-path', adminAddressFile],
       ...(options.arguments ?? []),
     ],
-    { stdio: ['ignore', 'pipe', 'pipe'] },
+    { stdio: ['ignore', (options.keepsAccessLog ?? true) ? 'pipe' : 'ignore', 'pipe'] },
   );
   const output = collectOutput(child);
   const kill = (): boolean => child.kill('SIGKILL');
