@@ -85,7 +85,8 @@ The built product behind Envoy ${lab.versions.envoy} with the shipped \`envoy.ya
 tokens a second, four fifths of them known and one fifth never seen before; latency counts from the time a request was due.
 During outages and while the issuer is slow, strangers' tokens with unknown kids are sent beside them; after a rotation, tokens of
 the key that is gone. Keys: \`refreshSeconds: ${keys.refreshSeconds}\`, \`maxAgeSeconds: ${keys.maxAgeSeconds}\`, \`cooldownSeconds: ${keys.cooldownSeconds}\`, \`timeoutSeconds: ${keys.timeoutSeconds}\`. The flood: ${form.floodPerSecond.toLocaleString('en')} unknown
-kids a second for ${form.floodMs / 1000} s.${lab.nodeOptions === undefined ? '' : ` The product ran with \`NODE_OPTIONS=${lab.nodeOptions}\`.`}
+kids a second for ${form.floodMs / 1000} s. Who sends it has rehearsed against a path for which Envoy
+asks nobody, so that the flood is new to account-authz alone.${lab.nodeOptions === undefined ? '' : ` The product ran with \`NODE_OPTIONS=${lab.nodeOptions}\`.`}
 
 ${toMarkdown(phaseTable(phases))}
 
