@@ -40,7 +40,7 @@ export const wholeForm: BenchForm = {
   connectionCounts: [1, 2, 8, 64],
   envoyPerSecond: 500,
   envoyMs: 1000,
-  // Long enough that one major collection, which any second may hold, is less than the hundredth that p99 leaves out.
+  // Long enough to hold a major collection; shorter ones held one by luck (docs/performance.md).
   storm: { knownPerSecond: 1000, stormPerSecond: 2000, ms: 8000 },
   memoryMs: 3000,
   scanMs: 4000,
