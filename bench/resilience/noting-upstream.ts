@@ -14,7 +14,7 @@ export interface NotingUpstream {
 export async function startNotingUpstream(): Promise<NotingUpstream> {
   const accounts = new Map<string, string>();
   const server = createServer(({ url = '', headers }, response) => {
-    accounts.set(url.slice(url.indexOf('?n=') + 3), [headers['x-auth-acc'] ?? []].flat().join(', '));
+    accounts.set(url.slice(url.indexOf('?n=') + 3), String(headers['x-auth-acc'] ?? ''));
     response.writeHead(200, { 'content-length': '0' }).end();
   });
   await new Promise<void>((resolve, reject) => {
