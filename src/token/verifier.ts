@@ -55,8 +55,11 @@ export function createTokenVerifier(options: {
   readonly now: () => number;
 }): TokenVerifier {
   const { issuers, times, maxBytes, verifiedTokens, slices, now } = options;
-  /** New tokens that wait: who brings one again meanwhile waits for the same result. */
-  const underWay = new Map<string, Promise<Verification>>();
+  /**
+   * New tokens that wait: who brings one again meanwhile waits for the same result. The Map goes with the last of them: one that stays
+   * leaves the tables that it outgrows in V8's old generation, each with the calls that waited then (docs/performance.md).
+   */
+  let underWay: Map<string, Promise<Verification>> | undefined;
 
   function verifyKnown(token: string): Verification | undefined {
     const known = verifiedTokens.get(token);
@@ -121,6 +124,17 @@ export function createTokenVerifier(options: {
     return claims;
   }
 
+  function holdUntilSettled(token: string, verification: Promise<Verification>): void {
+    underWay ??= new Map();
+    const held = underWay;
+    held.set(token, verification);
+    const forget = (): void => {
+      held.delete(token);
+      if (held.size === 0) underWay = undefined;
+    };
+    verification.then(forget, forget);
+  }
+
   // Chooses among the configured issuers only: the claim is a name to look up, and each issuer's keys verify its tokens alone.
   function trustedIssuer(jws: CompactJws): TrustedIssuer | undefined {
     const iss = Object.hasOwn(jws.payload, 'iss') ? jws.payload.iss : undefined;
@@ -132,13 +146,10 @@ export function createTokenVerifier(options: {
       if (token.length > maxBytes)
         return { outcome: invalid('longer than maxBytes'), kid: undefined, cache: undefined };
       // What has no segments is not looked for among the known ones, which would cost more than to refuse it.
-      const met = token.includes('.') ? (verifyKnown(token) ?? underWay.get(token)) : undefined;
-      const verification = met ?? verifyNew(token);
-      if (verification instanceof Promise && !underWay.has(token)) {
-        underWay.set(token, verification);
-        const forget = (): boolean => underWay.delete(token);
-        verification.then(forget, forget);
-      }
+      const met = token.includes('.') ? (verifyKnown(token) ?? underWay?.get(token)) : undefined;
+      if (met !== undefined) return met;
+      const verification = verifyNew(token);
+      if (verification instanceof Promise) holdUntilSettled(token, verification);
       return verification;
     },
   };

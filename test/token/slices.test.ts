@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { createSlices } from '../../src/token/slices.ts';
+import { oldGenerationGrowth } from '../support/old-generation.ts';
 
 /** Tasks of one millisecond each, and which of them have run. */
 function lab(options: { sliceMilliseconds: number; maxWaiting: number }) {
@@ -77,5 +78,17 @@ describe('slices', () => {
     const third = run(3);
     expect(await Promise.resolve(second).catch(error => error)).to.equal(fault);
     expect(await third).to.equal(3);
+  });
+
+  it('leave nothing of those that waited to the old generation', async () => {
+    const { run } = lab({ sliceMilliseconds: 1, maxWaiting: 1000 });
+    const bytes = await oldGenerationGrowth(100, () => {
+      const tasks = Array.from({ length: 200 }, () => {
+        const kilobytes = new Array(1000).fill(0);
+        return run(1, () => kilobytes.length);
+      });
+      return Promise.all(tasks);
+    });
+    expect(bytes).to.be.below(5_000_000);
   });
 });

@@ -12,6 +12,7 @@ import {
   type Verification,
 } from '../../src/token/verifier.ts';
 import { providerTokens } from '../fixtures/provider-tokens.ts';
+import { oldGenerationGrowth } from '../support/old-generation.ts';
 import { secrets } from '../support/secrets.ts';
 import { type SigningKey, signingKey } from '../support/signing-key.ts';
 import { audience, base64url, issuer, now, type TokenParts, token, uid } from '../support/token.ts';
@@ -787,6 +788,16 @@ describe('token verifier', () => {
       expect(counted.uses).to.equal(1);
       expect((await at.verify(good)).cache).to.equal('hit');
     });
+    it('does so also while another that came before has its result', async () => {
+      const at = await lab();
+      const [first, second] = await Promise.all(['a', 'b'].map(uid => token({ claims: { uid } })));
+      const ofFirst = at.verifyNow(first ?? '');
+      const ofSecond = at.verifyNow(second ?? '');
+      await ofFirst;
+      expect(at.verifyNow(second ?? ''))
+        .to.equal(ofSecond)
+        .and.to.be.a('promise');
+    });
     it('checks a refused token anew once its refusal is told', async () => {
       const at = await lab();
       const counted = await countingKey(at, 'k1');
@@ -809,6 +820,19 @@ describe('token verifier', () => {
         { kind: 'refusal', reason: 'internal', detail: 'too many tokens wait for their verification' },
       ]);
       expect(await at.reasonOf(good)).to.equal('verified');
+    });
+    it('leaves nothing of those that waited to the old generation', async () => {
+      const at = await lab();
+      at.find = async () => ({ kind: 'unknown' });
+      const parts = (await token()).split('.');
+      const bytes = await oldGenerationGrowth(100, () => {
+        const waiting = Array.from({ length: 200 }, (_, i) => [
+          base64url(JSON.stringify({ alg: 'ES256', typ: 'JWT', kid: `k${i}` })),
+          ...parts.slice(1),
+        ]);
+        return Promise.all(waiting.map(each => at.verify(each.join('.'))));
+      });
+      expect(bytes).to.be.below(5_000_000);
     });
     it('answers at once what needs no signature', async () => {
       const at = await lab();

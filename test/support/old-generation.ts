@@ -1,0 +1,25 @@
+// What V8's old generation takes, for tests of what must not get there.
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: (options?: { readonly type: 'minor' }) => void = runInNewContext('gc');
+
+/** Bytes by which it grows over the rounds, the young generation being collected after each; a first round is not counted. */
+export async function oldGenerationGrowth(rounds: number, act: () => Promise<unknown>): Promise<number> {
+  await act();
+  collectGarbage();
+  const before = oldGenerationBytes();
+  for (let round = 0; round < rounds; round += 1) {
+    await act();
+    collectGarbage({ type: 'minor' });
+    collectGarbage({ type: 'minor' });
+  }
+  return oldGenerationBytes() - before;
+}
+
+function oldGenerationBytes(): number {
+  return getHeapSpaceStatistics()
+    .filter(({ space_name }) => !space_name.startsWith('new_'))
+    .reduce((sum, { space_used_size }) => sum + space_used_size, 0);
+}
