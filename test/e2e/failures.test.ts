@@ -240,6 +240,16 @@ describe('failures of the authorizer', function () {
           expect(ownedFields(theOneOf(upstream))).to.deep.equal(identity);
         });
 
+        it('asks with no header that the authorizer has no use for', async () => {
+          let names: string[] = [];
+          fake.answerWith((stream, attempt, headers) => {
+            names = Object.keys(headers).sort();
+            answersMessage(allow)(stream, attempt, headers);
+          });
+          expect((await ask(envoy)).status).to.equal(200);
+          expect(names).to.deep.equal([':authority', ':method', ':path', ':scheme', 'content-type']);
+        });
+
         it('cuts what a refusal says at 4096 bytes', async () => {
           const body = 'x'.repeat(5000);
           const refusal = { status: { code: 16 }, denied_response: { status: { code: 401 }, headers: [], body } };
@@ -260,8 +270,8 @@ describe('failures of the authorizer', function () {
         });
 
         it('asks again when the authorizer is unavailable', async () => {
-          fake.answerWith((stream, attempt) =>
-            (attempt < 3 ? answersStatus(14) : answersMessage(allow))(stream, attempt),
+          fake.answerWith((stream, attempt, headers) =>
+            (attempt < 3 ? answersStatus(14) : answersMessage(allow))(stream, attempt, headers),
           );
           expect((await ask(envoy)).status).to.equal(200);
           expect(fake.attempts()).to.equal(3);
@@ -269,7 +279,9 @@ describe('failures of the authorizer', function () {
 
         it('asks again when the connection is closed in the middle of a check', async () => {
           const closes: AnswerCheck = stream => stream.session?.destroy();
-          fake.answerWith((stream, attempt) => (attempt === 1 ? closes : answersMessage(allow))(stream, attempt));
+          fake.answerWith((stream, attempt, headers) =>
+            (attempt === 1 ? closes : answersMessage(allow))(stream, attempt, headers),
+          );
           expect((await ask(envoy)).status).to.equal(200);
           expect(fake.attempts()).to.equal(2);
         });
@@ -281,7 +293,9 @@ describe('failures of the authorizer', function () {
         });
 
         it('gives up an attempt that hangs in time for another', async () => {
-          fake.answerWith((stream, attempt) => (attempt === 1 ? neverAnswers : answersMessage(allow))(stream, attempt));
+          fake.answerWith((stream, attempt, headers) =>
+            (attempt === 1 ? neverAnswers : answersMessage(allow))(stream, attempt, headers),
+          );
           expect((await ask(envoy)).status).to.equal(200);
           expect(fake.attempts()).to.equal(2);
         });

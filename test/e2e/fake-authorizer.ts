@@ -1,5 +1,5 @@
 // A server in the place of account-authz that answers whatever a test wants, also what no gRPC server would.
-import { createServer, type Http2Session, type ServerHttp2Stream } from 'node:http2';
+import { createServer, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { Account } from '../../src/authz/principal.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
@@ -7,7 +7,7 @@ import { authorizationService } from '../../src/envoy/protocol.ts';
 import { toCheckResponse } from '../../src/envoy/response.ts';
 import { uid } from '../support/token.ts';
 
-export type AnswerCheck = (stream: ServerHttp2Stream, attempt: number) => void;
+export type AnswerCheck = (stream: ServerHttp2Stream, attempt: number, headers: IncomingHttpHeaders) => void;
 
 export interface FakeAuthorizer {
   readonly address: string;
@@ -29,10 +29,10 @@ export async function startFakeAuthorizer(): Promise<FakeAuthorizer> {
     session.on('close', () => sessions.delete(session));
     session.on('error', () => undefined);
   });
-  server.on('stream', stream => {
+  server.on('stream', (stream, headers) => {
     attempts += 1;
     stream.on('error', () => undefined);
-    fake.answer(stream, attempts);
+    fake.answer(stream, attempts, headers);
   });
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   server.unref();
