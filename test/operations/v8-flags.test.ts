@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { buildSync } from 'esbuild';
+import { secrets } from '../support/secrets.ts';
 
 describe('settings of V8', () => {
   it('let the young generation grow at once', function () {
@@ -17,6 +18,7 @@ describe('settings of V8', () => {
     });
     const script = outputFiles[0]?.text ?? '';
     const told = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+    secrets.show('command', told);
     expect(JSON.parse(told)).to.be.an('array').with.lengthOf.within(2, 3);
   });
 });
