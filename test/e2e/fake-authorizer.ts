@@ -7,7 +7,7 @@ import { authorizationService } from '../../src/envoy/protocol.ts';
 import { toCheckResponse } from '../../src/envoy/response.ts';
 import { uid } from '../support/token.ts';
 
-export type AnswerCheck = (stream: ServerHttp2Stream, attempt: number, headers: IncomingHttpHeaders) => void;
+export type AnswerCheck = (stream: ServerHttp2Stream, attempt: number) => void;
 
 export interface FakeAuthorizer {
   readonly address: string;
@@ -15,6 +15,8 @@ export interface FakeAuthorizer {
   answer: AnswerCheck;
   /** Checks that arrived since `answer` was set by `answerWith`. */
   attempts(): number;
+  /** Of the latest check. */
+  headers(): IncomingHttpHeaders;
   answerWith(answer: AnswerCheck): void;
   stop(): Promise<void>;
 }
@@ -23,6 +25,7 @@ export async function startFakeAuthorizer(): Promise<FakeAuthorizer> {
   const server = createServer();
   const sessions = new Set<Http2Session>();
   let attempts = 0;
+  let latest: IncomingHttpHeaders = {};
   const fake = { answer: neverAnswers };
   server.on('session', session => {
     sessions.add(session);
@@ -31,14 +34,16 @@ export async function startFakeAuthorizer(): Promise<FakeAuthorizer> {
   });
   server.on('stream', (stream, headers) => {
     attempts += 1;
+    latest = headers;
     stream.on('error', () => undefined);
-    fake.answer(stream, attempts, headers);
+    fake.answer(stream, attempts);
   });
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   server.unref();
   return Object.assign(fake, {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     attempts: () => attempts,
+    headers: () => latest,
     answerWith(answer: AnswerCheck) {
       attempts = 0;
       fake.answer = answer;

@@ -108,9 +108,7 @@ describe('restarts', function () {
     };
     const attempt = async (version: string, parts: readonly Part[]) => {
       const fake = await startFakeAuthorizer();
-      fake.answerWith((stream, number, headers) =>
-        (number === 1 ? dies : answersMessage(allow))(stream, number, headers),
-      );
+      fake.answerWith((stream, number) => (number === 1 ? dies : answersMessage(allow))(stream, number));
       const envoy = await startEnvoy({
         version,
         upstream: upstream.port,

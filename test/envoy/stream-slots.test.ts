@@ -2,15 +2,11 @@ import { once } from 'node:events';
 import http2, { type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createSlotMap, createSlotSet, keepStreamsInSlots } from '../../src/envoy/stream-slots.ts';
+import { collectGarbage } from '../support/garbage.ts';
 import { areInSlots, openStreamsOf } from '../support/open-streams.ts';
-
-setFlagsFromString('--expose-gc');
-const collectGarbage: () => void = runInNewContext('gc');
 
 describe('stream slots', () => {
   type Slots = Map<number, string | undefined>;

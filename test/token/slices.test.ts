@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { createSlices } from '../../src/token/slices.ts';
-import { oldGenerationGrowth } from '../support/old-generation.ts';
+import { oldGenerationGrowth } from '../support/garbage.ts';
 
 /** Tasks of one millisecond each, and which of them have run. */
 function lab(options: { sliceMilliseconds: number; maxWaiting: number }) {

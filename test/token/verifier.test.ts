@@ -12,7 +12,7 @@ import {
   type Verification,
 } from '../../src/token/verifier.ts';
 import { providerTokens } from '../fixtures/provider-tokens.ts';
-import { oldGenerationGrowth } from '../support/old-generation.ts';
+import { oldGenerationGrowth } from '../support/garbage.ts';
 import { secrets } from '../support/secrets.ts';
 import { type SigningKey, signingKey } from '../support/signing-key.ts';
 import { audience, base64url, issuer, now, type TokenParts, token, uid } from '../support/token.ts';

@@ -1,9 +1,10 @@
-// What V8's old generation takes, for tests of what must not get there.
+// The garbage collector of V8, and what its old generation takes, for tests of what must not stay.
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 setFlagsFromString('--expose-gc');
-const collectGarbage: (options?: { readonly type: 'minor' }) => void = runInNewContext('gc');
+/** Of both generations, or of the young one alone. */
+export const collectGarbage: (options?: { readonly type: 'minor' }) => void = runInNewContext('gc');
 
 /** Bytes by which it grows over the rounds, the young generation being collected after each; a first round is not counted. */
 export async function oldGenerationGrowth(rounds: number, act: () => Promise<unknown>): Promise<number> {
