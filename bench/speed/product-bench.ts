@@ -3,6 +3,7 @@ import { freePorts } from '../../test/support/envoy.ts';
 import type { RunFigures } from '../load/wire-load.ts';
 import { residentMegabytes, watchResidentMemory } from '../measure/resident-memory.ts';
 import { rightAnswers } from './calls.ts';
+import type { SetName } from './contender.ts';
 import type { BenchForm } from './form.ts';
 import { liveMegabytes } from './heap.ts';
 import { imageRuntime } from './image-runtime.ts';
@@ -10,12 +11,30 @@ import type { BenchLab } from './lab.ts';
 import { firstLane } from './latency.ts';
 import { metric, type Product, startProduct } from './product.ts';
 import { knownToken, rotationTokens } from './request-sets.ts';
-import { checkCall, checkCallBlocks } from './requests.ts';
+import { checkCall, checkCallBlocks, talkativeCallBlocks } from './requests.ts';
 import type { LatencyRound, MemoryRound, ReplicasRound, ScanRound } from './results.ts';
 
 const stormWarmMs = 1000;
 
-export const storms = ['quiet', 'forged', 'new'] as const;
+interface Storm {
+  readonly name: string;
+  readonly title: string;
+  /** What comes beside the known token. */
+  readonly beside?: SetName;
+  readonly shared: typeof checkCallBlocks;
+}
+
+export const storms: readonly Storm[] = [
+  { name: 'quiet', title: 'alone', shared: checkCallBlocks },
+  { name: 'forged', title: 'beside forged signatures', beside: 'forged', shared: checkCallBlocks },
+  { name: 'new', title: 'beside new tokens', beside: 'new', shared: checkCallBlocks },
+  {
+    name: 'forged-talkative',
+    title: 'beside forged signatures, with all headers that an Envoy adds by itself',
+    beside: 'forged',
+    shared: talkativeCallBlocks,
+  },
+];
 
 /** All of them on one process that was started for them, quiet first; the latency of the known token alone. */
 export async function measureStorms(lab: BenchLab, form: BenchForm): Promise<Record<string, LatencyRound>> {
@@ -28,17 +47,17 @@ export async function measureStorms(lab: BenchLab, form: BenchForm): Promise<Rec
       await lab.load.run({ kind: 'closed', set, inFlight: form.inFlight, run });
     }
     const rounds: Record<string, LatencyRound> = {};
-    for (const storm of storms) {
+    for (const { name, beside, shared } of storms) {
       const figures = await lab.load.run({
         kind: 'open',
-        run: { ...runOf(product, form), measureMs: ms },
+        run: { ...runOf(product, form), shared, measureMs: ms },
         lanes: [
           { set: 'known', perSecond: knownPerSecond },
-          ...(storm === 'quiet' ? [] : [{ set: storm, perSecond: stormPerSecond }]),
+          ...(beside === undefined ? [] : [{ set: beside, perSecond: stormPerSecond }]),
         ],
       });
-      rightAnswers(`storm ${storm}`, figures);
-      rounds[storm] = firstLane(figures);
+      rightAnswers(`storm ${name}`, figures);
+      rounds[name] = firstLane(figures);
     }
     return rounds;
   });

@@ -2,7 +2,7 @@
 import { cell, type Table, toMarkdown } from '../report/table.ts';
 import { envoyTitles } from './envoy-variants.ts';
 import { type Floor, judgeFloors } from './floors.ts';
-import { scans } from './product-bench.ts';
+import { scans, storms as stormScenarios } from './product-bench.ts';
 import type { BenchResults, Rounds } from './results.ts';
 import { ratioOf, type Spread, spreadOf } from './spread.ts';
 
@@ -206,12 +206,6 @@ function envoyTable({ envoy }: BenchResults): Table {
   };
 }
 
-const stormTitles: Readonly<Record<string, string>> = {
-  quiet: 'alone',
-  forged: 'beside forged signatures',
-  new: 'beside new tokens',
-};
-
 function stormsTable({ storms }: BenchResults): Table {
   const quiet = storms.quiet?.map(({ p99Ms }) => p99Ms) ?? [];
   return {
@@ -220,7 +214,7 @@ function stormsTable({ storms }: BenchResults): Table {
       const p99s = rounds.map(({ p99Ms }) => p99Ms);
       const p99 = spreadOf(p99s);
       return [
-        cell(stormTitles[name] ?? name, 'strong'),
+        cell(stormScenarios.find(storm => storm.name === name)?.title ?? name, 'strong'),
         cell(hundredths(spreadOf(rounds.map(({ p50Ms }) => p50Ms)).median)),
         cell(hundredths(p99.median), 'strong'),
         cell(hundredths(spreadOf(rounds.map(({ p999Ms }) => p999Ms)).median)),

@@ -224,7 +224,7 @@ async function benchStorms({ lab, form, progress }: Bench): Promise<Record<strin
     taken.push(await measureStorms(lab, form));
   }
   return Object.fromEntries(
-    storms.map(storm => [storm, taken.flatMap(each => (each[storm] === undefined ? [] : [each[storm]]))]),
+    storms.map(({ name }) => [name, taken.flatMap(each => (each[name] === undefined ? [] : [each[name]]))]),
   );
 }
 
