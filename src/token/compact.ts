@@ -14,15 +14,19 @@ export interface CompactJws {
   readonly signature: Uint8Array;
 }
 
-const compactGrammar = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
+const segmentGrammar = /^[A-Za-z0-9_-]+$/;
 
 // Members that change what is verified, or that name or carry a key (RFC 7515 section 4.1, RFC 7516 section 4.1.3,
 // RFC 7797): a token never chooses its key source. `x5c`, `x5t` and unknown members are ignored and never fetched.
 const refusedMembers = ['crit', 'b64', 'zip', 'jwk', 'jku', 'x5u'] as const;
 
 export function parseCompactJws(token: string): CompactJws | Refusal {
-  if (!compactGrammar.test(token)) return invalid('not three base64url segments');
-  const [headerBytes, payloadBytes, signature] = token.split('.').map(canonicalBytes);
+  // Counted first: what has no segments at all is the commonest that is no token, and is not read through.
+  const segments = token.split('.', 4);
+  if (segments.length !== 3 || !segments.every(segment => segmentGrammar.test(segment))) {
+    return invalid('not three base64url segments');
+  }
+  const [headerBytes, payloadBytes, signature] = segments.map(canonicalBytes);
   if (headerBytes === undefined || payloadBytes === undefined || signature === undefined) {
     return invalid('a segment is not canonical base64url');
   }
