@@ -67,8 +67,9 @@ async function ask(group: Group): Promise<void> {
   const isKnown = (mutant: Mutant): boolean => {
     const known = kept.get(nameOf(mutant));
     if (known === undefined || known.source !== digests.get(mutant.file)) return false;
+    // What this run is not asked for keeps its verdict.
+    if (!isAsked(mutant) || values.again === 'none') return true;
     if (values.again === 'all') return false;
-    if (values.again === 'none') return true;
     if (known.status === 'killed' || known.status === 'timeout')
       return known.tests === tests || values.again === 'survivors';
     return known.tests === tests && values.again !== 'survivors';
