@@ -21,7 +21,7 @@ const segmentGrammar = /^[A-Za-z0-9_-]+$/;
 const refusedMembers = ['crit', 'b64', 'zip', 'jwk', 'jku', 'x5u'] as const;
 
 export function parseCompactJws(token: string): CompactJws | Refusal {
-  // Counted first: what has no segments at all is the commonest that is no token, and is not read through.
+  // Counted first: a text without segments is refused without the grammar, which looks at each character.
   const segments = token.split('.', 4);
   if (segments.length !== 3 || !segments.every(segment => segmentGrammar.test(segment))) {
     return invalid('not three base64url segments');
