@@ -15,7 +15,14 @@ export type LaneDescription =
       readonly once: boolean;
     }
   /** Well-formed tokens, each with a kid that nobody has seen and a random signature. */
-  | { readonly kind: 'strangers'; readonly name: string; readonly path: string; readonly payload: string };
+  | {
+      readonly kind: 'strangers';
+      readonly name: string;
+      readonly path: string;
+      readonly payload: string;
+      /** True: nothing is told of its answers, nor are they counted. What it is for: code that has not run yet is compiled when it first does. */
+      readonly isRehearsal?: boolean;
+    };
 
 /** A body does not cross between the processes, only what it says of a refusal. */
 export interface Answer extends Omit<LoadAnswer, 'body'> {
@@ -27,14 +34,8 @@ export interface LoadProcessOptions {
   readonly origin: string;
   readonly connections: number;
   readonly lanes: readonly LaneDescription[];
-  /** Before it starts; nothing is told of its answers. What it is for: code that has not run yet is compiled when it first does. */
-  readonly rehearsal?: Rehearsal;
-}
-
-export interface Rehearsal {
-  readonly lane: LaneDescription;
-  readonly perSecond: number;
-  readonly forMs: number;
+  /** True: answers are told when rates are set and when it stops, so that nobody has work with them meanwhile. */
+  readonly keepsAnswers?: boolean;
 }
 
 export type LoadOrder =
@@ -55,12 +56,18 @@ export interface LoadProcess {
   kill(): void;
 }
 
-/** `onAnswers` is told in batches, within about a tenth of a second. A worker that ends too soon makes `onFault` heard. */
+// A load that collects its garbage takes both cores from what it measures, with several threads: it gets room for a whole story instead.
+const roomyHeap = ['--min-semi-space-size=32', '--max-semi-space-size=32', '--initial-old-space-size=512'];
+
+/** `onAnswers` is told in batches, within about a tenth of a second unless they are kept. A worker that ends too soon makes `onFault` heard. */
 export async function startLoadProcess(
   options: LoadProcessOptions,
   hooks: { onAnswers(answers: readonly Answer[]): void; onFault(error: Error): void },
 ): Promise<LoadProcess> {
-  const worker = fork(fileURLToPath(new URL('http-load-worker.ts', import.meta.url)), { serialization: 'advanced' });
+  const worker = fork(fileURLToPath(new URL('http-load-worker.ts', import.meta.url)), {
+    serialization: 'advanced',
+    execArgv: [...process.execArgv, ...roomyHeap],
+  });
   const kill = (): void => void worker.kill('SIGKILL');
   process.once('exit', kill);
   let ending = false;

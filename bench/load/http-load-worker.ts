@@ -1,30 +1,25 @@
 // The process behind http-load-process.ts: makes the requests of the lanes that it is told, and tells the answers in batches.
 import { randomBytes } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { createLoad, type Lane, type Load, type LoadAnswer } from './http-load.ts';
-import type {
-  Answer,
-  LaneDescription,
-  LoadOrder,
-  LoadProcessOptions,
-  LoadReport,
-  Rehearsal,
-} from './http-load-process.ts';
+import type { Answer, LaneDescription, LoadOrder, LoadProcessOptions, LoadReport } from './http-load-process.ts';
 
 const batchMs = 100;
 
 let load: Load | undefined;
 let batch: Answer[] = [];
-const flushing = setInterval(flush, batchMs);
+/** Answers of which nothing is told. */
+let rehearsals = 0;
+let flushing: NodeJS.Timeout | undefined;
 
 process.on('disconnect', () => process.exit(1));
 process.on('message', (order: LoadOrder) => {
   switch (order.kind) {
     case 'start':
-      void start(order.options);
+      start(order.options);
       return;
     case 'rates':
       load?.setRates(order.rates);
+      flush();
       return;
     case 'stop':
       void stop();
@@ -32,32 +27,26 @@ process.on('message', (order: LoadOrder) => {
   }
 });
 
-async function start({ origin, connections, lanes, rehearsal }: LoadProcessOptions): Promise<void> {
-  if (rehearsal !== undefined) await rehearse(origin, connections, rehearsal);
+function start({ origin, connections, lanes, keepsAnswers }: LoadProcessOptions): void {
+  const rehearsed = new Set(lanes.filter(isRehearsal).map(({ name }) => name));
   load = createLoad({
     ...{ origin, connections },
     lanes: lanes.map(toLane),
-    onAnswer: answer => void batch.push(toAnswer(answer)),
+    onAnswer(answer) {
+      const made = toAnswer(answer);
+      if (rehearsed.has(answer.lane)) rehearsals++;
+      else batch.push(made);
+    },
   });
+  if (keepsAnswers !== true) flushing = setInterval(flush, batchMs);
   tell({ kind: 'started' });
-}
-
-async function rehearse(origin: string, connections: number, { lane, perSecond, forMs }: Rehearsal): Promise<void> {
-  const rehearsed = createLoad({
-    ...{ origin, connections },
-    lanes: [toLane(lane)],
-    onAnswer: answer => void toAnswer(answer),
-  });
-  rehearsed.setRates({ [lane.name]: perSecond });
-  await delay(forMs);
-  await rehearsed.stop();
 }
 
 async function stop(): Promise<void> {
   const sent = (await load?.stop()) ?? 0;
   clearInterval(flushing);
   flush();
-  tell({ kind: 'stopped', sent }, () => process.exit(0));
+  tell({ kind: 'stopped', sent: sent - rehearsals }, () => process.exit(0));
 }
 
 function flush(): void {
@@ -68,6 +57,10 @@ function flush(): void {
 
 function tell(report: LoadReport, done: () => void = () => undefined): void {
   process.send?.(report, undefined, undefined, done);
+}
+
+function isRehearsal(description: LaneDescription): boolean {
+  return description.kind === 'strangers' && description.isRehearsal === true;
 }
 
 function toLane(description: LaneDescription): Lane {

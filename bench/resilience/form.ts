@@ -33,6 +33,8 @@ export interface Form {
   /** One fetch of the slow issuer: less than timeoutSeconds. */
   readonly slowFetchMs: number;
   readonly slowMs: number;
+  /** Of the flood, where account-authz is not asked. */
+  readonly rehearsalMs: number;
   readonly floodMs: number;
   /** At most this long after the issuer's answer was written, what it says has to be in force. */
   readonly settleMs: number;
@@ -56,6 +58,7 @@ export const fullForm: Form = {
   pastAgeMs: 4000,
   slowFetchMs: 1500,
   slowMs: 9000,
+  rehearsalMs: 8000,
   floodMs: 15_000,
   settleMs: 300,
   judgesTimes: true,
@@ -77,6 +80,7 @@ export const shortForm: Form = {
   pastAgeMs: 900,
   slowFetchMs: 700,
   slowMs: 1600,
+  rehearsalMs: 300,
   floodMs: 1500,
   settleMs: 400,
   judgesTimes: false,

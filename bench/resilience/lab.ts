@@ -38,6 +38,8 @@ export interface Lab {
   readonly memory: readonly MemorySample[];
   mix(mix: Mix): void;
   flood(isOn: boolean): void;
+  /** As many requests as a flood, of which Envoy asks nobody: what sends them and what answers them has its code and its connections then. */
+  rehearseFlood(isOn: boolean): void;
   subjectOf(answer: Answer): Subject;
   /** The x-auth-acc with which a request has reached the upstream; undefined where it has not. */
   accountAtUpstream(answer: Answer): string | undefined;
@@ -96,18 +98,12 @@ export async function startLab(form: Form, nodeOptions: string | undefined): Pro
   };
   const tokenLanes = (await Promise.all(kids.map(kid => lanesOf(kid, form)))).flat();
   const strangers = strangersLane('strangers');
+  // Envoy answers it with 404 and asks nobody: account-authz has the flood still before it.
+  const rehearsal = { ...strangersLane('rehearsal', '/nothing'), isRehearsal: true };
   const [steady, flood] = await Promise.all([
     startLoadProcess({ origin, connections: 64, lanes: [...tokenLanes, strangers] }, hooks),
     startLoadProcess(
-      {
-        ...{ origin, connections: 64, lanes: [strangersLane('flood')] },
-        // Envoy answers it with 404 and asks nobody: account-authz has the flood still before it.
-        rehearsal: {
-          lane: strangersLane('rehearsal', '/nothing'),
-          perSecond: form.floodPerSecond,
-          forMs: form.warmUpMs,
-        },
-      },
+      { origin, connections: 64, lanes: [strangersLane('flood'), rehearsal], keepsAnswers: true },
       hooks,
     ),
   ]);
@@ -143,6 +139,7 @@ export async function startLab(form: Form, nodeOptions: string | undefined): Pro
         ...(hasStrangers ? { [strangers.name]: strangersPerSecond } : {}),
       });
     },
+    rehearseFlood: isOn => flood.setRates(isOn ? { [rehearsal.name]: form.floodPerSecond } : {}),
     flood: isOn => flood.setRates(isOn ? { flood: form.floodPerSecond } : {}),
     subjectOf({ lane, number }) {
       const known = lanes.get(lane);
@@ -153,6 +150,7 @@ export async function startLab(form: Form, nodeOptions: string | undefined): Pro
     refreshes,
     async endLoad() {
       const counts = await Promise.all([steady.stop(), flood.stop()]);
+      await upstream.told();
       return counts.reduce((sum, count) => sum + count, 0);
     },
     async stop() {

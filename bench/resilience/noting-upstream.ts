@@ -1,33 +1,62 @@
-// The service behind Envoy, as light as it can be, since it shares two cores with what is measured: notes which requests have come
-// and as whose, and answers with nothing. A request carries its own name in the query, as `?n=NAME`.
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+// The service behind Envoy: notes which requests have come and as whose, and answers with nothing. A request carries its own name in the
+// query, as `?n=NAME`. In a process of its own, since a good token's answer comes through it: what the harness does meanwhile, such
+// as reading the answers to a flood, would count as the product's. noting-upstream-worker.ts is the other side.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 
 export interface NotingUpstream {
   readonly port: number;
   /** The x-auth-acc with which each request came, by its name; several lines joined with ", ", none is empty. */
   readonly accounts: ReadonlyMap<string, string>;
+  /** Resolves once `accounts` has all that were answered until now. */
+  told(): Promise<void>;
   stop(): Promise<void>;
 }
 
+export type UpstreamReport =
+  | { readonly kind: 'listening'; readonly port: number }
+  | { readonly kind: 'came'; readonly name: string; readonly account: string }
+  | { readonly kind: 'told' };
+
 /** On a free port of 127.0.0.1. */
 export async function startNotingUpstream(): Promise<NotingUpstream> {
-  const accounts = new Map<string, string>();
-  const server = createServer(({ url = '', headers }, response) => {
-    accounts.set(url.slice(url.indexOf('?n=') + 3), String(headers['x-auth-acc'] ?? ''));
-    response.writeHead(200, { 'content-length': '0' }).end();
+  const worker = fork(fileURLToPath(new URL('noting-upstream-worker.ts', import.meta.url)));
+  const kill = (): void => void worker.kill('SIGKILL');
+  process.once('exit', kill);
+  const exited = once(worker, 'exit').then(([code]) => {
+    process.off('exit', kill);
+    throw new Error(`the upstream has ended with ${code}`);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
+  exited.catch(() => undefined);
+  const accounts = new Map<string, string>();
+  let onTold: (() => void)[] = [];
+  const listening = new Promise<number>(resolve => {
+    worker.on('message', (report: UpstreamReport) => {
+      switch (report.kind) {
+        case 'listening':
+          return resolve(report.port);
+        case 'came':
+          return void accounts.set(report.name, report.account);
+        case 'told': {
+          const waiting = onTold;
+          onTold = [];
+          for (const each of waiting) each();
+        }
+      }
+    });
   });
   return {
-    port: (server.address() as AddressInfo).port,
+    port: await Promise.race([listening, exited]),
     accounts,
-    stop: () =>
-      new Promise(resolve => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    told() {
+      const told = new Promise<void>(resolve => void onTold.push(resolve));
+      worker.send('tell');
+      return Promise.race([told, exited]);
+    },
+    async stop() {
+      kill();
+      await exited.catch(() => undefined);
+    },
   };
 }

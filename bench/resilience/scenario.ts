@@ -25,6 +25,8 @@ export interface Phase {
   readonly title: string;
   /** Length of the time before and after. */
   readonly quietMs: number;
+  /** Before the quiet before. */
+  prepare?(): Promise<void>;
   act(note: (label: string) => void): Promise<void>;
 }
 
@@ -134,6 +136,12 @@ export function scenario(lab: Lab, form: Form): readonly Phase[] {
       name: 'flood',
       title: 'flood of unknown kids',
       quietMs: compared,
+      // Not longer before than Envoy keeps connections that rest.
+      async prepare() {
+        lab.rehearseFlood(true);
+        await delay(form.rehearsalMs);
+        lab.rehearseFlood(false);
+      },
       async act(note) {
         note(`${form.floodPerSecond.toLocaleString('en')} a second`);
         lab.flood(true);
@@ -147,6 +155,7 @@ export function scenario(lab: Lab, form: Form): readonly Phase[] {
 /** Runs one phase from its quiet before to its quiet after. */
 export async function runPhase(lab: Lab, phase: Phase): Promise<PhaseRecord> {
   const events: { atMs: number; label: string }[] = [];
+  await phase.prepare?.();
   // Whatever this process did between two phases is not part of either.
   await delay(gapMs);
   const refreshesBefore = await lab.refreshes();

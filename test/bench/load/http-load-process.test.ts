@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type Answer, type LoadProcess, startLoadProcess } from '../../../bench/load/http-load-process.ts';
 
-describe('a load process that rehearses', () => {
+describe('a load process', () => {
   const seen: string[] = [];
   const answers: Answer[] = [];
   let server: Server;
@@ -16,16 +16,27 @@ describe('a load process that rehearses', () => {
       response.writeHead(200, { 'content-length': '0' }).end();
     });
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-    load = await startLoadProcess(
+  });
+  beforeEach(() => {
+    seen.length = 0;
+    answers.length = 0;
+  });
+  afterEach(() => load?.kill());
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  const start = (keepsAnswers: boolean) =>
+    startLoadProcess(
       {
         origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
         connections: 2,
-        lanes: [{ kind: 'tokens', name: 'real', once: false, requests: [{ path: '/real', token: 'none' }] }],
-        rehearsal: {
-          lane: { kind: 'strangers', name: 'rehearsed', path: '/rehearsal', payload: 'e30' },
-          perSecond: 200,
-          forMs: 200,
-        },
+        lanes: [
+          { kind: 'tokens', name: 'real', once: false, requests: [{ path: '/real', token: 'none' }] },
+          { kind: 'strangers', name: 'rehearsed', path: '/rehearsal', payload: 'e30', isRehearsal: true },
+        ],
+        keepsAnswers,
       },
       {
         onAnswers: batch => void answers.push(...batch),
@@ -34,27 +45,33 @@ describe('a load process that rehearses', () => {
         },
       },
     );
-  });
-  after(() => {
-    load?.kill();
-    server.closeAllConnections();
-    server.close();
-  });
 
-  it('has done so before it starts', async () => {
-    expect(seen.length).to.be.greaterThan(5);
-    expect(seen.filter(path => !path.startsWith('/rehearsal?n=rehearsed.'))).to.deep.equal([]);
-    const rehearsed = seen.length;
-    await delay(100);
-    expect(seen.length).to.equal(rehearsed);
-  });
-
-  it('tells nothing of it, and counts it not', async () => {
-    load?.setRates({ real: 100 });
-    await delay(300);
-    const sent = await load?.stop();
-    expect(answers.length).to.be.greaterThan(5);
+  it('tells nothing of a rehearsal, and counts it not', async () => {
+    load = await start(false);
+    load.setRates({ rehearsed: 200 });
+    await until(() => seen.length > 5);
+    load.setRates({ real: 100 });
+    await until(() => answers.length > 5);
+    const sent = await load.stop();
+    expect(seen.filter(path => path.startsWith('/rehearsal?n=rehearsed.'))).to.have.length.greaterThan(5);
     expect(new Set(answers.map(({ lane }) => lane))).to.deep.equal(new Set(['real']));
     expect(sent).to.equal(answers.length);
   });
+
+  it('that keeps its answers tells them when its rates are set, and the rest when it stops', async () => {
+    load = await start(true);
+    load.setRates({ real: 100 });
+    // Longer than the time of a batch.
+    await delay(300);
+    expect(seen.length).to.be.greaterThan(5);
+    expect(answers).to.have.length(0);
+    load.setRates({ real: 50 });
+    await until(() => answers.length > 5);
+    const sent = await load.stop();
+    expect(answers).to.have.length(sent);
+  });
 });
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await delay(10);
+}

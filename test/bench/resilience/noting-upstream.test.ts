@@ -25,6 +25,7 @@ describe('the upstream that notes whose requests came', () => {
           .on('error', reject)
           .end();
       });
+      await upstream.told();
       expect([answered, upstream.accounts.get(`lane.${index}`)]).to.deep.equal([200, noted]);
     });
   }
