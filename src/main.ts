@@ -1,22 +1,44 @@
 #!/usr/bin/env node
 // The process edge: arguments in, exit code out. The only place that reads the environment or ends the process.
 import './operations/v8-flags.ts';
-import { checkConfig } from './commands/check-config.ts';
 import type { Command } from './commands/command.ts';
-import { drain } from './commands/drain.ts';
-import { explain } from './commands/explain.ts';
-import { health } from './commands/health.ts';
-import { schema } from './commands/schema.ts';
-import { serve } from './commands/serve.ts';
 import { version } from './version.ts';
 
-const commands: ReadonlyMap<string, { readonly run: Command; readonly does: string }> = new Map([
-  ['serve', { run: serve, does: 'run the service (the default)' }],
-  ['check-config', { run: checkConfig, does: 'validate a configuration and print what is in effect' }],
-  ['explain', { run: explain, does: 'say what the service would answer to a request, and why' }],
-  ['health', { run: health, does: 'ask a running service for its health' }],
-  ['drain', { run: drain, does: 'preStop helper: drain the Envoy in the same pod' }],
-  ['schema', { run: schema, does: 'print the JSON Schema of the configuration' }],
+// Loaded when it is called: the service holds nothing of the others, and a probe that is run each ten seconds starts fast.
+const commands: ReadonlyMap<string, { readonly load: () => Promise<Command>; readonly does: string }> = new Map([
+  ['serve', { load: async () => (await import('./commands/serve.ts')).serve, does: 'run the service (the default)' }],
+  [
+    'check-config',
+    {
+      load: async () => (await import('./commands/check-config.ts')).checkConfig,
+      does: 'validate a configuration and print what is in effect',
+    },
+  ],
+  [
+    'explain',
+    {
+      load: async () => (await import('./commands/explain.ts')).explain,
+      does: 'say what the service would answer to a request, and why',
+    },
+  ],
+  [
+    'health',
+    { load: async () => (await import('./commands/health.ts')).health, does: 'ask a running service for its health' },
+  ],
+  [
+    'drain',
+    {
+      load: async () => (await import('./commands/drain.ts')).drain,
+      does: 'preStop helper: drain the Envoy in the same pod',
+    },
+  ],
+  [
+    'schema',
+    {
+      load: async () => (await import('./commands/schema.ts')).schema,
+      does: 'print the JSON Schema of the configuration',
+    },
+  ],
 ]);
 
 process.exitCode = await main(process.argv.slice(2));
@@ -35,7 +57,8 @@ async function main(args: readonly string[]): Promise<number> {
   if (rest.includes('--version')) return print(`${version}\n`);
   const { stdin, stdout, stderr, env } = process;
   try {
-    return await command.run(rest, { stdin, stdout, stderr, env });
+    const run = await command.load();
+    return await run(rest, { stdin, stdout, stderr, env });
   } catch (error) {
     process.stderr.write(`account-authz: ${error instanceof Error ? error.message : String(error)}\n`);
     return 2;

@@ -24,7 +24,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'check.ts',
     'engine.ts',
     'authz',
-    'config/load.ts',
+    'config/problems.ts',
     'config/schema.ts',
     'envoy',
     'json',

@@ -2,7 +2,8 @@
 // the settings that are in effect with it.
 import { stringify } from 'yaml';
 import { loadBoundedFile } from '../config/bounded-file.ts';
-import { formatProblems, loadConfig, type Problem, toPlace, toPrintable } from '../config/load.ts';
+import { loadConfig } from '../config/load.ts';
+import { formatProblems, type Problem, toPlace, toPrintable } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
 import { lintBootstrap } from '../envoy-lint/lint.ts';

@@ -1,7 +1,8 @@
 // `explain`: says what the service would answer to a request and why, or why it answered as a line of its log says.
 import { z } from 'zod';
 import type { DecisionWord } from '../authz/decision.ts';
-import { formatProblems, loadConfig } from '../config/load.ts';
+import { loadConfig } from '../config/load.ts';
+import { formatProblems } from '../config/problems.ts';
 import { parseDecisionLine } from '../explain/decision-line.ts';
 import { checkLive } from '../explain/live-check.ts';
 import { createPaint, reportLine, reportLive, wantsColour } from '../explain/report.ts';

@@ -1,7 +1,8 @@
 // `serve`: runs the service until it is told to stop.
 import { type FileContent, loadBoundedFile } from '../config/bounded-file.ts';
 import { judgeInThread } from '../config/config-thread.ts';
-import { formatProblems, judgeConfig } from '../config/load.ts';
+import type { LoadedConfig } from '../config/load.ts';
+import { formatProblems, type Misconfiguration } from '../config/problems.ts';
 import { type ConfigWatch, startConfigWatch } from '../config/watch.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { createLogger, describeFault, type Logger } from '../operations/log.ts';
@@ -41,7 +42,7 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     return 1;
   }
   const content = await loadBoundedFile(file);
-  const loaded = await judgeConfig(content, file);
+  const loaded = await judgeAtStart(content, file);
   if (loaded.kind === 'misconfiguration') {
     io.stderr.write(formatProblems(file, loaded.problems));
     return 1;
@@ -73,6 +74,14 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   } finally {
     destination.flushSync();
   }
+}
+
+/** In a thread like any later one. What is refused there is judged once more, for all that is wrong with it, and without bounds. */
+async function judgeAtStart(content: FileContent, file: string): Promise<LoadedConfig | Misconfiguration> {
+  const verdict = await judgeInThread(content, file, { keepsProcess: true });
+  if (verdict.kind === 'config') return verdict;
+  const { judgeConfig } = await import('../config/load.ts');
+  return judgeConfig(content, file);
 }
 
 function watchFile(file: string, known: FileContent, service: Service, logger: Logger): Promise<ConfigWatch> {

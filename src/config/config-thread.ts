@@ -1,8 +1,9 @@
-// Judges a changed configuration while the service runs: in a thread of its own, bounded in memory and time, because reading a
-// megabyte of hostile YAML takes many seconds and a gigabyte, and the calls of that time would wait or the process would end.
+// Judges a configuration for the service: in a thread of its own, bounded in memory and time, because reading a megabyte of hostile YAML
+// takes many seconds and a gigabyte, and the calls of that time would wait or the process would end. What reads configurations, a sixth
+// of all that the service would hold, goes with the thread, so that no collection of the service's garbage has to look at it.
 import { Worker } from 'node:worker_threads';
 import type { FileContent } from './bounded-file.ts';
-import { judgeConfig } from './load.ts';
+import { unreadable } from './problems.ts';
 import { type ConfigVerdict, refusedConfig, toVerdict } from './verdict.ts';
 
 const maxHeapMegabytes = 48;
@@ -11,13 +12,19 @@ const maxSeconds = 10;
 // As it is built: a thread does not take sources.
 const builtEntry = new URL('./config-thread-entry.js', import.meta.url);
 
+export interface ThreadOptions {
+  readonly entry?: URL;
+  /** Whether a process that does nothing else waits for the verdict. */
+  readonly keepsProcess?: boolean;
+}
+
 /** Never rejects: what the thread cannot bear is refused. */
 export async function judgeInThread(
   content: FileContent,
   file: string,
-  entry: URL = builtEntry,
+  { entry = builtEntry, keepsProcess = false }: ThreadOptions = {},
 ): Promise<ConfigVerdict> {
-  if (content.kind === 'problem') return toVerdict(file, await judgeConfig(content, file));
+  if (content.kind === 'problem') return toVerdict(file, unreadable(content.problem));
   const refused = (problem: string): ConfigVerdict => refusedConfig([`${file}: ${problem}`]);
   // The bytes alone: they may be a view of a larger buffer, which would be copied whole.
   const workerData: ThreadTask = { bytes: Uint8Array.from(content.bytes), file };
@@ -36,7 +43,7 @@ export async function judgeInThread(
       maxSeconds * 1000,
     );
     timer.unref();
-    worker.unref();
+    if (!keepsProcess) worker.unref();
     worker.on('message', end);
     worker.on('error', error => end(refused(problemOf(error))));
     worker.on('exit', () => end(refused('the thread that reads the file ended without an answer')));

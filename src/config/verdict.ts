@@ -1,5 +1,6 @@
 // What a running service is told of a changed configuration: the settings, or why they are refused, bounded for one log line.
-import { formatProblems, type LoadedConfig, type Misconfiguration } from './load.ts';
+import type { LoadedConfig } from './load.ts';
+import { formatProblems, type Misconfiguration } from './problems.ts';
 
 export interface RefusedConfig {
   readonly kind: 'refused';

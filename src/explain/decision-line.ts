@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { isAccount } from '../authz/principal.ts';
 import { answerOf, type Reason, refusal, refusalAnswers } from '../authz/refusal.ts';
-import { toPrintable } from '../config/load.ts';
+import { toPrintable } from '../config/problems.ts';
 import { createIdentityHeaders } from '../envoy/identity-headers.ts';
 import { toCheckResponse } from '../envoy/response.ts';
 import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';

@@ -2,7 +2,7 @@
 // is decided here.
 import type { DecisionWord } from '../authz/decision.ts';
 import type { Reason } from '../authz/refusal.ts';
-import { toPrintable } from '../config/load.ts';
+import { toPrintable } from '../config/problems.ts';
 import { type CheckName, checkNames, isAfter } from './checks.ts';
 import type { Known, LiveFacts } from './known.ts';
 import { findRefusedCheck } from './refused-checks.ts';

@@ -1,6 +1,6 @@
 // One check as the server makes it, with a configuration, keys fetched now and a time of choice; nothing is served, logged or written.
 import { createCheck } from '../check.ts';
-import { toPrintable } from '../config/load.ts';
+import { toPrintable } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { createEngine } from '../engine.ts';
 import { createAnswers } from '../envoy/answers.ts';

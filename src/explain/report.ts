@@ -1,5 +1,5 @@
 // Explanation → text for people: a line for each check, then the answer. Colour only where it is asked for; the words say it all.
-import { toPrintable } from '../config/load.ts';
+import { toPrintable } from '../config/problems.ts';
 import type { KeyRingStatus } from '../keys/key-ring.ts';
 import type { DecisionLine } from './decision-line.ts';
 import type { Explanation } from './explanation.ts';

@@ -6,7 +6,7 @@ import type { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import * as tls from 'node:tls';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import { Agent, type Dispatcher, EnvHttpProxyAgent, errors, request } from 'undici';
+import { Agent, type Dispatcher, EnvHttpProxyAgent, errors } from 'undici';
 import { isLoopback } from '../address/listen-address.ts';
 import { maxKeySetBytes } from './jwks.ts';
 
@@ -122,9 +122,9 @@ async function getDocument(
   timeoutMs: number,
 ): Promise<KeyDocument> {
   try {
-    const response = await request(url, {
-      dispatcher,
-      signal,
+    const { origin, pathname, search } = new URL(url);
+    const response = await dispatcher.request({
+      ...{ origin, path: `${pathname}${search}`, method: 'GET', signal },
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
       headers: {

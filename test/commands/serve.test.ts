@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { changed, writeFixture } from '../config/config-file.ts';
+import { changed, smallestConfig, writeFixture } from '../config/config-file.ts';
+import { runProduct } from '../support/command.ts';
 import { secrets } from '../support/secrets.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -22,5 +23,13 @@ describe('serve', function () {
     expect({ status, stdout }).to.deep.equal({ status: 1, stdout: '' });
     expect(stderr.trim().split('\n')).to.have.lengthOf(2);
     expect(stderr).to.contain('issuers[0].algorithms[0]').and.contain('roles');
+  });
+
+  it('names all that is wrong, of which the thread that judges a configuration tells the first twenty', async () => {
+    const unknown = Object.fromEntries(Array.from({ length: 25 }, (_, number) => [`unknown${number}`, 1]));
+    const file = writeFixture('many.json', { ...smallestConfig(), ...unknown });
+    const { code, stderr } = await runProduct(['serve', '--config', file]);
+    expect(code).to.equal(1);
+    expect(stderr.trim().split('\n')).to.have.lengthOf(25);
   });
 });

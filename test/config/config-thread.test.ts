@@ -3,13 +3,14 @@ import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { judgeInThread } from '../../src/config/config-thread.ts';
-import { formatProblems, loadConfig } from '../../src/config/load.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { formatProblems } from '../../src/config/problems.ts';
 import { fixtureFolder, smallestConfig, writeFixture } from './config-file.ts';
 
 const entry = new URL('../../dist/config-thread-entry.js', import.meta.url);
 
 function judge(content: string, file = join(fixtureFolder(), 'config.yaml')) {
-  return judgeInThread({ kind: 'bytes', bytes: Buffer.from(content) }, file, entry);
+  return judgeInThread({ kind: 'bytes', bytes: Buffer.from(content) }, file, { entry });
 }
 
 const megabyte = 1024 * 1024;

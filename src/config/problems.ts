@@ -1,0 +1,57 @@
+// What is wrong with a configuration, and how that is printed. Without what reads configurations: the service prints problems too.
+
+export interface Problem {
+  /** Where in the configuration: `issuers[0].audiences`; empty for the file as a whole. */
+  readonly place: string;
+  /** Both count from 1. */
+  readonly line: number;
+  readonly column: number;
+  /** The rest of a sentence that starts with the place; printable, without any text of the file. */
+  readonly message: string;
+}
+
+export interface Misconfiguration {
+  readonly kind: 'misconfiguration';
+  /** Never empty, in the order of the file. */
+  readonly problems: readonly Problem[];
+}
+
+/** `config.yaml:12:5: issuers[0].audiences: must name at least one audience`, one line each, each with its line end. */
+export function formatProblems(file: string, problems: readonly Problem[]): string {
+  return problems
+    .map(({ place, line, column, message }) => {
+      const about = place === '' ? message : `${place}: ${message}`;
+      return `${toPrintable(file)}:${line}:${column}: ${about}\n`;
+    })
+    .join('');
+}
+
+/** Of a file that could not be read at all. */
+export function unreadable(problem: string): Misconfiguration {
+  return misconfiguration([{ place: '', line: 1, column: 1, message: problem }]);
+}
+
+export function misconfiguration(problems: readonly Problem[]): Misconfiguration {
+  const sorted = problems.toSorted((one, other) => one.line - other.line || one.column - other.column);
+  return { kind: 'misconfiguration', problems: sorted };
+}
+
+const maxKeyLength = 64;
+
+/** `issuers[0].audiences` of a path; keys that are no plain names in brackets and quotes. */
+export function toPlace(path: readonly PropertyKey[]): string {
+  return path
+    .map((segment, i) => {
+      if (typeof segment === 'number') return `[${segment}]`;
+      const key = String(segment);
+      if (/^[A-Za-z_][\w-]{0,63}$/.test(key)) return i === 0 ? key : `.${key}`;
+      const shown = key.length > maxKeyLength ? `${key.slice(0, maxKeyLength)}…` : key;
+      return `[${toPrintable(JSON.stringify(shown))}]`;
+    })
+    .join('');
+}
+
+/** Escapes what a terminal or a log could take for something else than text: controls, line ends, marks of direction, halves of pairs. */
+export function toPrintable(text: string): string {
+  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, character => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+}
