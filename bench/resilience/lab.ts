@@ -2,7 +2,7 @@
 // envoy.yaml, a recording upstream, and two load processes: the steady one that is measured, and the flood.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { envoyBinary, startEnvoy } from '../../test/support/envoy.ts';
+import { envoyBinary, freePorts, startEnvoy } from '../../test/support/envoy.ts';
 import { startServiceProcess } from '../../test/support/service-process.ts';
 import { signingKey } from '../../test/support/signing-key.ts';
 import { audience, base64url, claims, issuer as issuerName, token } from '../../test/support/token.ts';
@@ -66,13 +66,17 @@ const nobodysKid = 'nobody';
 
 /** `nodeOptions`: NODE_OPTIONS of the product alone. */
 export async function startLab(form: Form, nodeOptions: string | undefined): Promise<Lab> {
-  const [issuer, upstream] = await Promise.all([startWatchedIssuer([kids[0]]), startNotingUpstream()]);
+  const [issuer, upstream, [listen, admin]] = await Promise.all([
+    startWatchedIssuer([kids[0]]),
+    startNotingUpstream(),
+    freePorts(2),
+  ]);
   const ours = process.env.NODE_OPTIONS;
   if (nodeOptions !== undefined) process.env.NODE_OPTIONS = nodeOptions;
   const service = await startServiceProcess(
     {
-      listen: '127.0.0.1:0',
-      admin: '127.0.0.1:0',
+      listen: `127.0.0.1:${listen}`,
+      admin: `127.0.0.1:${admin}`,
       issuers: [{ issuer: issuerName, audiences: [audience], jwksUrl: issuer.jwksUrl }],
       keys: form.keys,
       routes: [{ path: '/api/subscriptions/accounts/:account_id/*' }],
