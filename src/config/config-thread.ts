@@ -31,6 +31,8 @@ export async function judgeInThread(
   return new Promise(resolve => {
     const worker = new Worker(entry, {
       workerData,
+      // What is preloaded by either is meant for the service: an SDK would start in each thread anew.
+      ...{ execArgv: [], env: {} },
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes, maxYoungGenerationSizeMb: 8 },
     });
     const end = (verdict: ConfigVerdict): void => {

@@ -32,4 +32,12 @@ describe('serve', function () {
     expect(code).to.equal(1);
     expect(stderr.trim().split('\n')).to.have.lengthOf(25);
   });
+
+  it('loads what is preloaded, such as an SDK, once: not in the thread that judges a configuration', async () => {
+    const preload = writeFixture('preload.cjs', "process._rawDebug('preloaded');");
+    const file = writeFixture('refused.json', { ...smallestConfig(), unknown: 1 });
+    const { code, stderr } = await runProduct(['serve', '--config', file], { nodeOptions: ['--require', preload] });
+    expect(code).to.equal(1);
+    expect(stderr.match(/^preloaded$/gm)).to.have.lengthOf(1);
+  });
 });
