@@ -1,6 +1,7 @@
 // What the service loads of dist/, and that nothing is missed of what was left out of it.
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect } from 'chai';
@@ -57,7 +58,7 @@ describe('the client that the bundle has of undici', () => {
   let transport: typeof KeyTransportModule;
 
   before(async () => {
-    directory = await mkdtemp(join(project, '.cache-bundle-'));
+    directory = await mkdtemp(join(tmpdir(), 'account-authz-bundle-'));
     const outfile = join(directory, 'key-transport.mjs');
     await build({
       absWorkingDir: project,
