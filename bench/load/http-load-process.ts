@@ -4,6 +4,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { LoadAnswer } from './http-load.ts';
+import { roomyHeap } from './roomy-heap.ts';
 
 /** What a lane sends, told to another process. Every request carries its own name in the query, as `?n=LANE.NUMBER`. */
 export type LaneDescription =
@@ -55,14 +56,6 @@ export interface LoadProcess {
   stop(): Promise<number>;
   kill(): void;
 }
-
-// A load that collects its garbage on several threads takes both cores from what it measures: it does so on one, seldom, and never all of it.
-const roomyHeap = [
-  '--single-threaded-gc',
-  '--min-semi-space-size=32',
-  '--max-semi-space-size=32',
-  '--initial-old-space-size=512',
-];
 
 /** `onAnswers` is told in batches, within about a tenth of a second unless they are kept. A worker that ends too soon makes `onFault` heard. */
 export async function startLoadProcess(

@@ -3,6 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { pin } from '../measure/pinning.ts';
+import { roomyHeap } from './roomy-heap.ts';
 import type { RequestSet, RunFigures, RunTarget } from './wire-load.ts';
 
 export type LoadRun =
@@ -31,7 +32,10 @@ export interface WireLoadProcess {
 
 /** One order at a time. */
 export async function startWireLoadProcess(core: number | undefined): Promise<WireLoadProcess> {
-  const worker = fork(fileURLToPath(new URL('wire-load-worker.ts', import.meta.url)), { serialization: 'advanced' });
+  const worker = fork(fileURLToPath(new URL('wire-load-worker.ts', import.meta.url)), {
+    serialization: 'advanced',
+    execArgv: [...process.execArgv, ...roomyHeap],
+  });
   const kill = (): void => void worker.kill('SIGKILL');
   process.once('exit', kill);
   const exited = once(worker, 'exit').then(([code]) => {

@@ -1,0 +1,10 @@
+/**
+ * Flags of Node for a load: one that collects its garbage on several threads takes cores from what it measures, and one that pauses for it
+ * sends late. This one does it on its own thread, seldom, and never all of it.
+ */
+export const roomyHeap: readonly string[] = [
+  '--single-threaded-gc',
+  '--min-semi-space-size=32',
+  '--max-semi-space-size=32',
+  '--initial-old-space-size=512',
+];
