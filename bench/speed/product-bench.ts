@@ -42,7 +42,10 @@ export const storms: readonly Storm[] = [
 export async function measureStorms(lab: BenchLab, form: BenchForm): Promise<Record<string, LatencyRound>> {
   const { knownPerSecond, stormPerSecond, ms } = form.storm;
   return withProduct(lab, {}, async product => {
-    const weather = async ({ name, beside, shared = checkCallBlocks }: Storm, measureMs: number): Promise<RunFigures> => {
+    const weather = async (
+      { name, beside, shared = checkCallBlocks }: Storm,
+      measureMs: number,
+    ): Promise<RunFigures> => {
       const figures = await lab.load.run({
         kind: 'open',
         run: { ...runOf(product, form), shared, measureMs },

@@ -23,10 +23,9 @@ export interface TokenTimes {
   readonly iat: number | undefined;
 }
 
-export interface Claims {
+export interface Claims extends TokenTimes {
   readonly kind: 'claims';
   readonly principal: Principal;
-  readonly times: TokenTimes;
 }
 
 type Payload = Readonly<Record<string, unknown>>;
@@ -49,7 +48,8 @@ export function parseClaims(payload: Payload, rules: ClaimRules): Claims | Refus
   if (!isAccount(acc)) return invalid('acc is outside the grammar');
   const role = identityField(payload, rules, 'role');
   if (typeof role !== 'string') return role;
-  return { kind: 'claims', principal: { uid, app, acc, role, iss: rules.issuer }, times };
+  const { exp, nbf, iat } = times;
+  return { kind: 'claims', principal: { uid, app, acc, role, iss: rules.issuer }, exp, nbf, iat };
 }
 
 /** Judged for every request, also for a token that was verified before. `now` is wall time in seconds. */

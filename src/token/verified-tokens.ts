@@ -8,20 +8,22 @@ import type { Claims } from './claims.ts';
 /** What a verification proved, and the key that proved it: once that key is gone, so is the proof. */
 export interface VerifiedToken<Key> {
   readonly claims: Claims;
-  readonly kid: string;
   readonly key: Key;
 }
 
 export interface VerifiedTokens<Key> {
+  /** For use at once: what is given changes when the token is put again. */
   get(token: string): VerifiedToken<Key> | undefined;
   put(token: string, verified: VerifiedToken<Key>): void;
   remove(token: string): void;
   size(): number;
 }
 
-interface Entry<Key> {
+// Itself what is given: one object less for each token, of those that every major collection of the heap visits.
+interface Entry<Key> extends VerifiedToken<Key> {
   readonly name: string;
-  verified: VerifiedToken<Key>;
+  claims: Claims;
+  key: Key;
   used: boolean;
   older: Entry<Key> | undefined;
   newer: Entry<Key> | undefined;
@@ -34,8 +36,8 @@ export function createVerifiedTokens<Key>(maxTokens: number): VerifiedTokens<Key
   let newest: Entry<Key> | undefined;
   let hand: Entry<Key> | undefined;
 
-  function add(name: string, verified: VerifiedToken<Key>): void {
-    const entry: Entry<Key> = { name, verified, used: false, older: newest, newer: undefined };
+  function add(name: string, { claims, key }: VerifiedToken<Key>): void {
+    const entry: Entry<Key> = { name, claims, key, used: false, older: newest, newer: undefined };
     if (newest === undefined) oldest = entry;
     else newest.newer = entry;
     newest = entry;
@@ -68,14 +70,15 @@ export function createVerifiedTokens<Key>(maxTokens: number): VerifiedTokens<Key
       const entry = entries.get(nameOf(token));
       if (entry === undefined) return undefined;
       entry.used = true;
-      return entry.verified;
+      return entry;
     },
     put(token, verified) {
       if (maxTokens === 0) return;
       const name = nameOf(token);
       const known = entries.get(name);
       if (known !== undefined) {
-        known.verified = verified;
+        known.claims = verified.claims;
+        known.key = verified.key;
         return;
       }
       if (entries.size >= maxTokens) makeRoom();

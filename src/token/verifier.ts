@@ -7,6 +7,7 @@ import type { VerifiedTokens } from './verified-tokens.ts';
 
 /** A public key of an issuer. Its identity is the proof that it is still the same key. */
 export interface IssuerKey {
+  readonly kid: string;
   /** The check by this key with this algorithm, or undefined where it is not meant for it; the check throws only on a fault. */
   signatureCheckFor(alg: string): ((signed: Uint8Array, signature: Uint8Array) => boolean) | undefined;
 }
@@ -64,14 +65,14 @@ export function createTokenVerifier(options: {
   function verifyKnown(token: string): Verification | undefined {
     const known = verifiedTokens.get(token);
     if (known === undefined) return undefined;
-    const { claims, kid, key } = known;
-    if (issuers.get(claims.principal.iss)?.keys.current(kid) !== key) {
+    const { claims, key } = known;
+    if (issuers.get(claims.principal.iss)?.keys.current(key.kid) !== key) {
       verifiedTokens.remove(token);
       return undefined;
     }
-    const refused = judgeTimes(claims.times, times, now());
+    const refused = judgeTimes(claims, times, now());
     if (refused?.reason === 'token_expired') verifiedTokens.remove(token);
-    return { outcome: refused ?? claims, kid, cache: 'hit' };
+    return { outcome: refused ?? claims, kid: key.kid, cache: 'hit' };
   }
 
   // What can be refused without a signature is refused at once, the cheapest reason first.
@@ -116,11 +117,11 @@ export function createTokenVerifier(options: {
   function verifySigned(token: string, jws: CompactJws, issuer: TrustedIssuer, key: IssuerKey): Claims | Refusal {
     const claims = parseClaims(jws.payload, issuer.rules);
     if (claims.kind === 'refusal') return claims;
-    const refused = judgeTimes(claims.times, times, now());
+    const refused = judgeTimes(claims, times, now());
     if (refused !== undefined) return refused;
     // The set may have changed while the signature was checked: a key that is gone proves nothing any more.
     if (issuer.keys.current(jws.kid) !== key) return refusal('keys_unavailable', 'the key was replaced meanwhile');
-    verifiedTokens.put(token, { claims, kid: jws.kid, key });
+    verifiedTokens.put(token, { claims, key });
     return claims;
   }
 

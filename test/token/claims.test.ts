@@ -14,7 +14,9 @@ describe('claims', () => {
     expect(parseClaims(claims({ nbf: now }), rules)).to.deep.equal({
       kind: 'claims',
       principal: { uid, app: 'web', acc: 'acct1', role: 'owner', iss: issuer },
-      times: { exp: now + 3600, nbf: now, iat: now - 60 },
+      exp: now + 3600,
+      nbf: now,
+      iat: now - 60,
     });
   });
 

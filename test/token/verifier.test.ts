@@ -30,9 +30,9 @@ interface Lab {
   find?: IssuerKeys['find'];
 }
 
-function issuerKey({ publicJwk, alg }: SigningKey): IssuerKey {
+function issuerKey({ publicJwk, alg, kid }: SigningKey): IssuerKey {
   const check = createSignatureCheck({ ...publicJwk }, alg);
-  return { signatureCheckFor: wanted => (wanted === alg ? check : undefined) };
+  return { kid, signatureCheckFor: wanted => (wanted === alg ? check : undefined) };
 }
 
 /** In which every signature waits for a turn of its own. */
@@ -114,6 +114,7 @@ async function countingKey(at: Lab, kid: string): Promise<{ readonly uses: numbe
   const key = at.keys.get(kid);
   const counted = { uses: 0 };
   at.keys.set(kid, {
+    kid,
     signatureCheckFor(alg) {
       counted.uses += 1;
       return key?.signatureCheckFor(alg);
@@ -610,7 +611,7 @@ describe('token verifier', () => {
       const check = () => {
         throw fault;
       };
-      at.keys.set('k1', { signatureCheckFor: () => check });
+      at.keys.set('k1', { kid: 'k1', signatureCheckFor: () => check });
       const failure: unknown = await at.verify(good).catch((error: unknown) => error);
       expect(failure).to.equal(fault);
     });
