@@ -144,7 +144,8 @@ function start(file: string): ChildProcess {
   return fork(worker, [file], {
     // The random sequences of the key set's machine are 10,000 otherwise, for each mutant that survives all before them.
     env: { ...process.env, FAST_CHECK_RUNS: '500' },
-    execArgv: ['--import', 'tsx'],
+    // As .mocharc.yaml has it.
+    execArgv: ['--import', 'tsx', '--min-semi-space-size=16'],
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
 }
