@@ -15,7 +15,6 @@ import { checkCall, checkCallBlocks, talkativeCallBlocks } from './requests.ts';
 import type { LatencyRound, MemoryRound, ReplicasRound, ScanRound } from './results.ts';
 
 const stormWarmMs = 1000;
-const rehearsalMs = 2000;
 
 interface Storm {
   readonly name: string;
@@ -40,9 +39,9 @@ export const storms: readonly Storm[] = [
 
 /** All of them on one process that was started for them, quiet first; the latency of the known token alone. */
 export async function measureStorms(lab: BenchLab, form: BenchForm): Promise<Record<string, LatencyRound>> {
-  const { knownPerSecond, stormPerSecond, ms } = form.storm;
+  const { knownPerSecond, stormPerSecond, rehearsalMs, ms } = form.storm;
   return withProduct(lab, {}, async product => {
-    const weather = async (
+    const undergo = async (
       { name, beside, shared = checkCallBlocks }: Storm,
       measureMs: number,
     ): Promise<RunFigures> => {
@@ -64,9 +63,9 @@ export async function measureStorms(lab: BenchLab, form: BenchForm): Promise<Rec
       await lab.load.run({ kind: 'closed', set, inFlight: form.inFlight, run });
     }
     // And what it is made of while known tokens come beside it, which V8 compiles once more.
-    for (const storm of storms) await weather(storm, rehearsalMs);
+    for (const storm of storms) await undergo(storm, rehearsalMs);
     const rounds: Record<string, LatencyRound> = {};
-    for (const storm of storms) rounds[storm.name] = firstLane(await weather(storm, ms));
+    for (const storm of storms) rounds[storm.name] = firstLane(await undergo(storm, ms));
     return rounds;
   });
 }
