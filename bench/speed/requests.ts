@@ -23,7 +23,8 @@ export function pathOf(account: string): string {
   return `/api/subscriptions/accounts/${account}/invoices`;
 }
 
-const checkCallHeaders = [
+/** The headers of a Check call as an Envoy with the shipped envoy.yaml sends them: test/e2e/failures.test.ts compares. */
+export const checkCallHeaders = [
   { name: ':method', value: 'POST' },
   { name: ':scheme', value: 'http' },
   { name: ':path', value: '/envoy.service.auth.v3.Authorization/Check' },
@@ -31,7 +32,6 @@ const checkCallHeaders = [
   { name: 'content-type', value: 'application/grpc' },
 ];
 
-/** The headers of a Check call as an Envoy with the shipped envoy.yaml sends them (seen by test/e2e/failures.test.ts). */
 export const checkCallBlocks = sharedBlocks(checkCallHeaders);
 
 /** With what an Envoy adds that was not told otherwise. */

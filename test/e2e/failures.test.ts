@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Document } from 'yaml';
+import { checkCallHeaders } from '../../bench/speed/requests.ts';
 import { authorizationService } from '../../src/envoy/protocol.ts';
 import { envoyVersions, freePorts, httpFilterPath, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, type HttpAnswer, requestBytes } from '../support/raw-http.ts';
@@ -245,6 +246,9 @@ describe('failures of the authorizer', function () {
           expect((await ask(envoy)).status).to.equal(200);
           const names = Object.keys(fake.headers()).sort();
           expect(names).to.deep.equal([':authority', ':method', ':path', ':scheme', 'content-type']);
+          // What the bench measures is what such an Envoy asks.
+          const benched = Object.fromEntries(checkCallHeaders.map(({ name, value }) => [name, value]));
+          expect(Object.fromEntries(Object.entries(fake.headers()))).to.deep.equal(benched);
         });
 
         it('cuts what a refusal says at 4096 bytes', async () => {
