@@ -32,7 +32,8 @@ export async function judgeInThread(
     const worker = new Worker(entry, {
       workerData,
       // What is preloaded by either is meant for the service: an SDK would start in each thread anew.
-      ...{ execArgv: [], env: {} },
+      execArgv: [],
+      env: {},
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes, maxYoungGenerationSizeMb: 8 },
     });
     const end = (verdict: ConfigVerdict): void => {
