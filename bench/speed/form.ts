@@ -46,7 +46,7 @@ export const wholeForm: BenchForm = {
   connectionCounts: [1, 2, 8, 64],
   envoyPerSecond: 500,
   envoyMs: 1000,
-  // Long enough to hold a major collection; shorter ones held one by luck (docs/performance.md).
+  // A major collection comes each 12 to 19 s of a storm: shorter windows hold one still more seldom (docs/performance.md).
   storm: { knownPerSecond: 1000, stormPerSecond: 2000, rehearsalMs: 2000, ms: 8000 },
   memoryMs: 3000,
   scanMs: 4000,
