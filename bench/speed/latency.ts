@@ -1,5 +1,5 @@
 // Latency at a fixed rate, from the time that a call was due to its answer.
-import type { LaneFigures, RunFigures } from '../load/wire-load.ts';
+import type { RunFigures } from '../load/wire-load.ts';
 import { percentiles } from '../measure/percentiles.ts';
 import { rightAnswers } from './calls.ts';
 import type { SetName } from './contender.ts';
@@ -27,15 +27,12 @@ export async function measureLatency(
   return firstLane(figures);
 }
 
-/** Of the first lane of an open loop. */
-export function firstLane({ lanes }: RunFigures): LatencyRound {
-  const [lane] = lanes;
-  if (lane === undefined) throw new Error('a loop without a lane');
-  return latencyRound(lane);
-}
-
-function latencyRound({ latenciesMs }: LaneFigures): LatencyRound {
-  const values = Array.from(latenciesMs);
+/** Of the first lane of an open loop, or of several open loops as if they were one. */
+export function firstLane(...runs: readonly RunFigures[]): LatencyRound {
+  const values = runs.flatMap(({ lanes: [lane] }) => {
+    if (lane === undefined) throw new Error('a loop without a lane');
+    return Array.from(lane.latenciesMs);
+  });
   const [p50Ms = NaN, p99Ms = NaN, p999Ms = NaN] = percentiles(values, [50, 99, 99.9]);
   return { meanMs: values.reduce((sum, value) => sum + value, 0) / values.length, p50Ms, p99Ms, p999Ms };
 }

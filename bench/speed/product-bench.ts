@@ -14,8 +14,6 @@ import { knownToken, rotationTokens } from './request-sets.ts';
 import { checkCall, checkCallBlocks, talkativeCallBlocks } from './requests.ts';
 import type { LatencyRound, MemoryRound, ReplicasRound, ScanRound } from './results.ts';
 
-const stormWarmMs = 1000;
-
 interface Storm {
   readonly name: string;
   readonly title: string;
@@ -25,9 +23,9 @@ interface Storm {
   readonly shared?: typeof checkCallBlocks;
 }
 
-export const storms: readonly Storm[] = [
-  { name: 'quiet', title: 'alone' },
-  { name: 'forged', title: 'beside forged signatures', beside: 'forged' },
+const quiet: Storm = { name: 'quiet', title: 'alone' };
+const forged: Storm = { name: 'forged', title: 'beside forged signatures', beside: 'forged' };
+const others: readonly Storm[] = [
   { name: 'new', title: 'beside new tokens', beside: 'new' },
   {
     name: 'forged-talkative',
@@ -37,9 +35,11 @@ export const storms: readonly Storm[] = [
   },
 ];
 
-/** All of them on one process that was started for them, quiet first; the latency of the known token alone. */
+export const storms: readonly Storm[] = [quiet, forged, ...others];
+
+/** All of them on one process that was started for them; the latency of the known token alone. */
 export async function measureStorms(lab: BenchLab, form: BenchForm): Promise<Record<string, LatencyRound>> {
-  const { knownPerSecond, stormPerSecond, rehearsalMs, ms } = form.storm;
+  const { knownPerSecond, stormPerSecond, rehearsalMs, turns, turnMs, onceMs } = form.storm;
   return withProduct(lab, {}, async product => {
     const undergo = async (
       { name, beside, shared = checkCallBlocks }: Storm,
@@ -58,14 +58,15 @@ export async function measureStorms(lab: BenchLab, form: BenchForm): Promise<Rec
     };
     await saturate(lab, product, { ...form, memoryMs: form.startWarmMs }, 'known');
     // What a storm is made of is compiled before, or the figure would be that of a start.
-    for (const set of ['forged', 'new'] as const) {
-      const run = { ...runOf(product, form), warmMs: 0, measureMs: stormWarmMs };
-      await lab.load.run({ kind: 'closed', set, inFlight: form.inFlight, run });
+    for (const storm of [forged, ...others]) await undergo(storm, rehearsalMs);
+    const calm: RunFigures[] = [];
+    const storming: RunFigures[] = [];
+    for (let turn = 0; turn < turns; turn++) {
+      calm.push(await undergo(quiet, turnMs));
+      storming.push(await undergo(forged, turnMs));
     }
-    // And what it is made of while known tokens come beside it, which V8 compiles once more.
-    for (const storm of storms) await undergo(storm, rehearsalMs);
-    const rounds: Record<string, LatencyRound> = {};
-    for (const storm of storms) rounds[storm.name] = firstLane(await undergo(storm, ms));
+    const rounds: Record<string, LatencyRound> = { quiet: firstLane(...calm), forged: firstLane(...storming) };
+    for (const storm of others) rounds[storm.name] = firstLane(await undergo(storm, onceMs));
     return rounds;
   });
 }
