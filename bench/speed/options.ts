@@ -24,7 +24,7 @@ export const usage = `npm run bench -- [options]
   --only NAME,...      these contenders and scenarios only; scenarios: calls, latency, connections, start, envoy, storms,
                        memory, scan, replicas (calls where contenders alone are named)
   --rounds N           rounds that the contenders take in turn (10, with --quick 2, or 3 of what --only names); of latency and
-                       behind Envoy 6 at most
+                       behind Envoy 4 at most
   --algorithm NAME     RS256 (default) or ES256, for all tokens
   --node MAJOR         the Node of all contenders in JavaScript: 20, 22, 24 or 26, from npm
   --node-options=TEXT  flags of Node for account-authz alone
