@@ -84,6 +84,8 @@ async function measure(
     name: ScenarioName,
     take: () => Promise<Record<string, Value>>,
   ): Promise<Record<string, Value>> => (scenarios.has(name) ? take() : {});
+  // First, of a machine that nothing has kept busy yet: a tail tells of all that runs, also of what a kernel does about it.
+  const stormRounds = await when('storms', () => benchStorms(bench));
   const calls = await when('calls', () => benchCalls(bench));
   const latency = await when('latency', () => benchLatency(bench, calls));
   const connections = await when('connections', () => benchConnections(bench));
@@ -91,7 +93,6 @@ async function measure(
   const envoy = await when('envoy', () => benchEnvoy(bench));
   // What stood ready would now only be in the way.
   await bench.stable.stop();
-  const stormRounds = await when('storms', () => benchStorms(bench));
   const memory = await when('memory', () => benchMemory(bench));
   const scan = await when('scan', () => benchScan(bench));
   const replicas = await when('replicas', () => benchReplicas(bench));
