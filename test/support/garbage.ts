@@ -3,6 +3,9 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 setFlagsFromString('--expose-gc');
+// As the product runs (src/operations/v8-flags.ts): one round that meets a collection in its middle would have V8 create the objects of
+// all others in the old generation.
+setFlagsFromString('--no-allocation-site-pretenuring');
 /** Of both generations, or of the young one alone. */
 export const collectGarbage: (options?: { readonly type: 'minor' }) => void = runInNewContext('gc');
 
