@@ -17,6 +17,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'explain',
     'operations',
     'keys/key-ring.ts',
+    'envoy/health-messages.ts',
     'envoy/protocol.ts',
     'envoy-lint',
   ],

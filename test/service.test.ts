@@ -6,13 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, credentials, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import {
-  authorizationService,
-  type CheckResponseMessage,
-  type HealthCheckResponseMessage,
-  healthService,
-  servingStatus,
-} from '../src/envoy/protocol.ts';
+import { authorizationService, healthService } from '../src/envoy/proto-files.ts';
+import { type CheckResponseMessage, type HealthCheckResponseMessage, servingStatus } from '../src/envoy/protocol.ts';
 import { createLogger } from '../src/operations/log.ts';
 import { startService } from '../src/service.ts';
 import { checkRequest } from './support/check-request.ts';

@@ -13,7 +13,8 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import type { RequestFacts } from '../authz/request-facts.ts';
-import { authorizationService, healthService } from './protocol.ts';
+import { healthMethods } from './health-messages.ts';
+import { authorizationServiceName } from './protocol.ts';
 import { readRequestFacts } from './request.ts';
 import { respondWithAllOptions } from './response-options.ts';
 import { freeSocketPath, withSocketMode } from './socket-file.ts';
@@ -47,11 +48,18 @@ const serverOptions = {
 };
 
 // The library's calls end at our own reader and get bytes that are ready: no message object is made on the way.
-const checkService = {
+const checkMethods = {
   Check: {
-    ...authorizationService.Check,
+    path: `/${authorizationServiceName}/Check`,
+    requestStream: false,
+    responseStream: false,
     requestDeserialize: readRequestFacts,
     responseSerialize: (bytes: Buffer): Buffer => bytes,
+    // Of a client, which nobody is here.
+    requestSerialize(): Buffer {
+      throw new Error('a request is only read');
+    },
+    responseDeserialize: (bytes: Buffer): Buffer => bytes,
   },
 };
 
@@ -77,7 +85,7 @@ export async function startGrpcServer(options: {
   const server = new Server(serverOptions);
   const activity = { inFlight: 0, lastCallAt: performance.now() };
 
-  server.addService(checkService, {
+  server.addService(checkMethods, {
     Check: (call: CheckCall, answer: (error: object | null, bytes?: Buffer) => void) => {
       const checked = check(call.request, call.metadata);
       if (!(checked instanceof Promise)) {
@@ -99,7 +107,7 @@ export async function startGrpcServer(options: {
       );
     },
   });
-  server.addService(healthService, health);
+  server.addService(healthMethods, health);
   const tls = options.tls === undefined ? undefined : await startTlsCredentials(options.tls);
   const port = await bind(server, address, tls?.credentials ?? ServerCredentials.createInsecure()).catch(error => {
     tls?.stop();

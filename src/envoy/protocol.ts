@@ -1,8 +1,5 @@
-// The wire as types: loads proto/ and gives the two gRPC services that are spoken here, with their messages as read and written.
-// Knows shapes only; what a request means is in request.ts, what an answer may say in response.ts.
-import { fileURLToPath } from 'node:url';
-import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
-import { loadSync, type Options } from '@grpc/proto-loader';
+// The wire as types: the messages of the two gRPC services that are spoken here, as read and written. Knows shapes only; what a
+// request means is in request.ts, what an answer may say in response.ts.
 
 export interface CheckRequestMessage {
   readonly attributes: AttributeContextMessage | null;
@@ -100,42 +97,7 @@ export interface HealthCheckResponseMessage {
 /** grpc.health.v1.HealthCheckResponse.ServingStatus. */
 export const servingStatus = { unknown: 0, serving: 1, notServing: 2, serviceUnknown: 3 } as const;
 
-export interface AuthorizationService extends ServiceDefinition {
-  readonly Check: MethodDefinition<CheckRequestMessage, CheckResponseMessage>;
-}
-
-export interface HealthService extends ServiceDefinition {
-  readonly Check: MethodDefinition<HealthCheckRequestMessage, HealthCheckResponseMessage>;
-  readonly Watch: MethodDefinition<HealthCheckRequestMessage, HealthCheckResponseMessage>;
-}
-
 /** The full name of the service that Envoy calls, which is also the name that its health is asked for. */
 export const authorizationServiceName = 'envoy.service.auth.v3.Authorization';
 
-// Of the package, seen from src/envoy/ or from the bundle in dist/. Nothing else is searched: no working directory, no environment.
-const isSource = import.meta.url.endsWith('.ts');
-const protoDirectory = fileURLToPath(new URL(isSource ? '../../proto/' : '../proto/', import.meta.url));
-
-const loaderOptions: Options = {
-  includeDirs: [protoDirectory],
-  keepCase: true,
-  longs: String,
-  // `enums` is not set, so that an enum is a number when read as it is when written. With `enums: String` the words of a
-  // message read could be written back, and a misspelt word is encoded as 0: "append", or an HTTP status that is none.
-  defaults: true,
-};
-
-const definitions = loadSync(
-  ['envoy/service/auth/v3/external_auth.proto', 'grpc/health/v1/health.proto'],
-  loaderOptions,
-);
-
-export const authorizationService = serviceDefinition<AuthorizationService>(authorizationServiceName);
-export const healthService = serviceDefinition<HealthService>('grpc.health.v1.Health');
-
-// The one place where the shapes above are claimed for what proto/ describes; test/envoy/protocol.test.ts holds the claim.
-function serviceDefinition<Service extends ServiceDefinition>(name: string): Service {
-  const definition = definitions[name];
-  if (definition === undefined || 'format' in definition) throw new Error(`proto/ has no service ${name}`);
-  return definition as unknown as Service;
-}
+export const healthServiceName = 'grpc.health.v1.Health';

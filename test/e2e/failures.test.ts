@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Document } from 'yaml';
 import { checkCallHeaders } from '../../bench/speed/requests.ts';
-import { authorizationService } from '../../src/envoy/protocol.ts';
+import { authorizationService } from '../../src/envoy/proto-files.ts';
 import { envoyVersions, freePorts, httpFilterPath, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, type HttpAnswer, requestBytes } from '../support/raw-http.ts';
 import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';

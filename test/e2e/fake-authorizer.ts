@@ -3,7 +3,7 @@ import { createServer, type Http2Session, type IncomingHttpHeaders, type ServerH
 import type { AddressInfo } from 'node:net';
 import type { Account } from '../../src/authz/principal.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
-import { authorizationService } from '../../src/envoy/protocol.ts';
+import { authorizationService } from '../../src/envoy/proto-files.ts';
 import { toCheckResponse } from '../../src/envoy/response.ts';
 import { uid } from '../support/token.ts';
 

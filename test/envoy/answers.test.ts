@@ -4,7 +4,7 @@ import type { Decision } from '../../src/authz/decision.ts';
 import { type Reason, refusal, refusalAnswers } from '../../src/authz/refusal.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
-import { authorizationService } from '../../src/envoy/protocol.ts';
+import { authorizationService } from '../../src/envoy/proto-files.ts';
 import { type ResponseContext, toCheckResponse } from '../../src/envoy/response.ts';
 import { principal } from '../support/facts.ts';
 import { invariants } from '../support/invariants.ts';

@@ -9,7 +9,7 @@ import { connect as connectTls } from 'node:tls';
 import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { type GrpcAddress, type GrpcServer, startGrpcServer } from '../../src/envoy/grpc-server.ts';
-import { authorizationService } from '../../src/envoy/protocol.ts';
+import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { TlsSource } from '../../src/envoy/tls-credentials.ts';
 import { testCertificate } from '../keys/test-certificate.ts';
 import { areInSlots } from '../support/open-streams.ts';

@@ -5,13 +5,12 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import protobuf from 'protobufjs';
+import { authorizationService, healthService } from '../../src/envoy/proto-files.ts';
 import {
-  authorizationService,
   authorizationServiceName,
   type CheckRequestMessage,
   type CheckResponseMessage,
   headerAppendAction,
-  healthService,
   servingStatus,
 } from '../../src/envoy/protocol.ts';
 

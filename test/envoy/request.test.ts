@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
-import { authorizationService, type CheckRequestMessage } from '../../src/envoy/protocol.ts';
+import { authorizationService } from '../../src/envoy/proto-files.ts';
+import type { CheckRequestMessage } from '../../src/envoy/protocol.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
 import { type CheckRequestParts, checkRequest, rawHeader } from '../support/check-request.ts';
 

@@ -14,7 +14,7 @@ import { type Config, configSchema } from '../../src/config/schema.ts';
 import { createEngine, type Engine } from '../../src/engine.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
-import { authorizationService } from '../../src/envoy/protocol.ts';
+import { authorizationService } from '../../src/envoy/proto-files.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
 import { type PublicJwk, parseKeySet, type VerificationKey } from '../../src/keys/jwks.ts';
 import type { KeyRing } from '../../src/keys/key-ring.ts';

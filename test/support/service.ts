@@ -2,12 +2,11 @@
 import { type ChannelCredentials, Client, credentials, type ServiceError } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { type Config, configSchema } from '../../src/config/schema.ts';
-import {
-  authorizationService,
-  type CheckRequestMessage,
-  type CheckResponseMessage,
-  type HealthCheckResponseMessage,
-  healthService,
+import { authorizationService, healthService } from '../../src/envoy/proto-files.ts';
+import type {
+  CheckRequestMessage,
+  CheckResponseMessage,
+  HealthCheckResponseMessage,
 } from '../../src/envoy/protocol.ts';
 import { createLogger } from '../../src/operations/log.ts';
 import { type Service, startService } from '../../src/service.ts';

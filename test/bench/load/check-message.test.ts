@@ -1,7 +1,8 @@
 import { loadSync, type ServiceDefinition } from '@grpc/proto-loader';
 import { expect } from 'chai';
 import { checkMessage, grpcFrame, verdictOf } from '../../../bench/load/check-message.ts';
-import { authorizationService, type CheckResponseMessage } from '../../../src/envoy/protocol.ts';
+import { authorizationService } from '../../../src/envoy/proto-files.ts';
+import type { CheckResponseMessage } from '../../../src/envoy/protocol.ts';
 
 const parts = {
   method: 'GET',
