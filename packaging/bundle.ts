@@ -3,6 +3,7 @@
 import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile } from 'esbuild';
+import { grpcServer } from './grpc-server.ts';
 import { undiciClient } from './undici-client.ts';
 
 const project = fileURLToPath(new URL('../', import.meta.url));
@@ -36,7 +37,7 @@ const { metafile } = await build({
   minifySyntax: true,
   legalComments: 'none',
   metafile: true,
-  plugins: [undiciClient],
+  plugins: [grpcServer, undiciClient],
   logLevel: 'warning',
 });
 for (const file of Object.keys(metafile.outputs)) {
