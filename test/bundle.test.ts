@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect } from 'chai';
 import { build } from 'esbuild';
+import { leaveOut } from '../packaging/left-out.ts';
 import { undiciClient } from '../packaging/undici-client.ts';
 import type * as KeyTransportModule from '../src/keys/key-transport.ts';
 import { startConnectProxy } from './keys/connect-proxy.ts';
@@ -21,6 +22,12 @@ describe('dist/', () => {
     yaml: 'parseDocument',
     fetch: 'CacheStorage',
     'Node’s own undici': 'globalThis.fetch',
+    'the descriptions of messages': 'ReflectionObject',
+    'the client of grpc-js': 'pick_first',
+    'HTTP/2 as a client': 'http2.connect',
+    'threads for the log': 'thread-stream',
+    'clusters of Prometheus': 'prom:metrics:cluster',
+    'meters of OpenTelemetry': 'NoopMeter',
   };
   const textOf = (files: readonly string[]): string =>
     files.map(file => readFileSync(join(project, 'dist', file), 'utf8')).join('\n');
@@ -49,6 +56,19 @@ describe('dist/', () => {
     expect(judge).to.contain(signs.zod).and.contain(signs.yaml);
     expect(readFileSync(join(project, 'node_modules/undici/index.js'), 'utf8')).to.contain(signs.fetch);
   });
+
+  it('the packages have the others', () => {
+    const files = {
+      'the descriptions of messages': 'protobufjs/src/object.js',
+      'the client of grpc-js': '@grpc/grpc-js/build/src/load-balancer-pick-first.js',
+      'HTTP/2 as a client': 'undici/lib/dispatcher/client-h2.js',
+      'threads for the log': 'pino/lib/transport.js',
+      'clusters of Prometheus': '@prometheus-io/client/lib/cluster.js',
+      'meters of OpenTelemetry': '@opentelemetry/api/build/esm/metrics/NoopMeter.js',
+    } as const;
+    for (const name of Object.keys(files) as (keyof typeof files)[])
+      expect(readFileSync(join(project, 'node_modules', files[name]), 'utf8'), name).to.contain(signs[name]);
+  });
 });
 
 describe('the client that the bundle has of undici', () => {
@@ -65,7 +85,7 @@ describe('the client that the bundle has of undici', () => {
       entryPoints: ['src/keys/key-transport.ts'],
       ...{ bundle: true, platform: 'node', format: 'esm', outfile },
       banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
-      plugins: [undiciClient],
+      plugins: [undiciClient, leaveOut],
     });
     await writeFile(join(directory, 'authority.pem'), authority.cert);
     transport = await import(pathToFileURL(outfile).href);
