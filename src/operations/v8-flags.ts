@@ -10,7 +10,7 @@ setFlagsFromString('--no-allocation-site-pretenuring');
 // What calls leave in the old generation stays until that is collected, with as much again outside the heap, and V8 lets it grow to four
 // times what is alive first, tens of megabytes that never come back. A smaller step costs processor time and more pauses. It is a pace
 // and no limit: a service that needs more gets more, where `--max-old-space-size` would end it.
-setFlagsFromString('--heap-growing-percent=55');
+setFlagsFromString('--heap-growing-percent=65');
 
 // A young generation grows at once as far as it may, not by doubling: V8 begins a major collection when the old generation has no more
 // room left than the young one takes (Heap::IncrementalMarkingLimitReached in its source), so that each doubling brings one forward, and a
