@@ -47,19 +47,18 @@ const serverOptions = {
   'grpc.enable_channelz': 0,
 };
 
+const asItIs = (bytes: Buffer): Buffer => bytes;
+
 // The library's calls end at our own reader and get bytes that are ready: no message object is made on the way.
 const checkMethods = {
   Check: {
     path: `/${authorizationServiceName}/Check`,
     requestStream: false,
     responseStream: false,
+    requestSerialize: asItIs,
     requestDeserialize: readRequestFacts,
-    responseSerialize: (bytes: Buffer): Buffer => bytes,
-    // Of a client, which nobody is here.
-    requestSerialize(): Buffer {
-      throw new Error('a request is only read');
-    },
-    responseDeserialize: (bytes: Buffer): Buffer => bytes,
+    responseSerialize: asItIs,
+    responseDeserialize: asItIs,
   },
 };
 
