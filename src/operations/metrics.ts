@@ -1,6 +1,6 @@
 // The metrics of the product in Prometheus text. Labels come from closed sets: nothing that a caller sends becomes a label.
 import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
-import { refusalAnswers } from '../authz/refusal.ts';
+import { type Reason, refusalAnswers } from '../authz/refusal.ts';
 import type { CheckRecord } from './check-record.ts';
 import { type MetricsSummary, readMetricsSummary } from './metrics-summary.ts';
 import { registerProcessMetrics } from './process-metrics.ts';
@@ -24,6 +24,7 @@ export interface Metrics {
 }
 
 const results = ['success', 'failure'] as const;
+const reasons = Object.keys(refusalAnswers) as Reason[];
 const decisionBuckets = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
 
 export function createMetrics(version: string, sources: MetricsSources): Metrics {
@@ -31,11 +32,18 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
   const registers = [registry];
   registerProcessMetrics(registry);
 
-  const checks = new Counter({
+  // Every series is there from the start: what grows from nothing to 1 is no increase to Prometheus, and no alert comes of it. What each
+  // check adds to is counted here and handed on when it is asked for: the library makes a key of the labels each time.
+  const checks = createTallies(['allowed', ...reasons]);
+  new Counter({
     name: 'account_authz_checks_total',
     help: 'Checks answered, by decision and reason.',
     labelNames: ['decision', 'reason'],
     registers,
+    collect() {
+      for (const [reason, count] of checks.take())
+        this.inc({ decision: reason === 'allowed' ? 'allow' : refusalAnswers[reason].decision, reason }, count);
+    },
   });
   const duration = new Histogram({
     name: 'account_authz_check_duration_seconds',
@@ -52,11 +60,15 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
       for (const { issuer } of sources.keySets()) for (const result of results) this.inc({ issuer, result }, 0);
     },
   });
-  const cacheLookups = new Counter({
+  const cacheLookups = createTallies(['hit', 'miss']);
+  new Counter({
     name: 'account_authz_token_cache_total',
     help: 'Look-ups in the cache of verified tokens, by result.',
     labelNames: ['result'],
     registers,
+    collect() {
+      for (const [result, count] of cacheLookups.take()) this.inc({ result }, count);
+    },
   });
   const reloads = new Counter({
     name: 'account_authz_config_reloads_total',
@@ -107,16 +119,11 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
     registers,
   }).set({ version, node: process.version }, 1);
 
-  // Every series is there from the start: what grows from nothing to 1 is no increase to Prometheus, and no alert comes of it.
-  checks.inc({ decision: 'allow', reason: 'allowed' }, 0);
-  for (const [reason, { decision }] of Object.entries(refusalAnswers)) checks.inc({ decision, reason }, 0);
-  for (const result of ['hit', 'miss']) cacheLookups.inc({ result }, 0);
-
   return {
-    countCheck({ decision, reason, cache, durationMs }) {
-      checks.inc({ decision, reason });
+    countCheck({ reason, cache, durationMs }) {
+      checks.add(reason);
       duration.observe(durationMs / 1000);
-      if (cache !== undefined) cacheLookups.inc({ result: cache });
+      if (cache !== undefined) cacheLookups.add(cache);
     },
     countKeyRefresh(issuer, result) {
       refreshes.inc({ issuer, result });
@@ -134,5 +141,26 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
       return { contentType: registry.contentType, text: await registry.metrics() };
     },
     summary: () => readMetricsSummary(registry),
+  };
+}
+
+interface Tallies<Name> {
+  add(name: Name): void;
+  /** What was added to each name since it was last asked for. */
+  take(): Map<Name, number>;
+}
+
+function createTallies<Name extends string>(names: readonly Name[]): Tallies<Name> {
+  const none = (): Map<Name, number> => new Map(names.map(name => [name, 0]));
+  let counts = none();
+  return {
+    add(name) {
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    },
+    take() {
+      const taken = counts;
+      counts = none();
+      return taken;
+    },
   };
 }

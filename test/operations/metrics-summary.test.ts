@@ -24,6 +24,17 @@ function create(): Metrics {
 }
 
 describe('summary of the metrics', () => {
+  it('counts on from one reading to the next', async () => {
+    const metrics = create();
+    for (const times of [1, 2]) {
+      metrics.countCheck(record);
+      const { checks, tokenCache } = await metrics.summary();
+      expect(checks.find(({ reason }) => reason === 'allowed')?.count).to.equal(times);
+      expect(tokenCache.hits).to.equal(times);
+    }
+    expect((await metrics.page()).text).to.contain('account_authz_checks_total{decision="allow",reason="allowed"} 2');
+  });
+
   it('counts nothing before anything has happened', async () => {
     const { checks, latency, refreshes, tokenCache } = await create().summary();
     expect(checks.filter(({ count }) => count !== 0)).to.deep.equal([]);
