@@ -8,7 +8,7 @@ import type { Principal } from './principal.ts';
 import { type Refusal, refusal } from './refusal.ts';
 import type { RequestFacts } from './request-facts.ts';
 import { type RoleMethods, roleAllows } from './role.ts';
-import { matchRoutes, type Route, type RouteMatch } from './route.ts';
+import { addressesOnly, leavesRole, matchRoutes, type Route, type RouteMatch } from './route.ts';
 
 export interface Policy {
   readonly routes: readonly Route[];
@@ -23,7 +23,7 @@ export interface AdmittedRequest {
   readonly kind: 'admitted';
   readonly method: string;
   readonly match: RouteMatch;
-  /** Every account that the request names, in its path and elsewhere. */
+  /** Every account that the request names elsewhere than in its path. */
   readonly accounts: readonly string[];
   readonly token: BearerToken;
 }
@@ -56,8 +56,7 @@ export function admit(policy: Policy, facts: RequestFacts): Admission {
 
   const token = parseBearerToken(authorization);
   if (typeof token !== 'string') return refused(token, match.route);
-  const accounts = [...match.accounts, ...named];
-  return { route: match.route, outcome: { kind: 'admitted', method: facts.method, match, accounts, token } };
+  return { route: match.route, outcome: { kind: 'admitted', method: facts.method, match, accounts: named, token } };
 }
 
 /** The checks that need the verified token: application, role, account (403 each). */
@@ -69,10 +68,10 @@ export function authorize(policy: Policy, request: AdmittedRequest, principal: P
   if (!roleAllows(policy.roles, principal.role, request.method)) {
     return refusal('role_forbidden', 'the role may not use this method');
   }
-  if (!request.match.roleSets.every(roles => roles.has(principal.role))) {
+  if (!leavesRole(request.match, principal.role)) {
     return refusal('role_forbidden', 'the route is narrowed to other roles');
   }
-  if (!request.accounts.every(account => account === principal.acc)) {
+  if (!addressesOnly(request.match, principal.acc) || !request.accounts.every(account => account === principal.acc)) {
     return refusal('account_mismatch', 'the request names another account than the token');
   }
   return { kind: 'allow', principal };

@@ -1,4 +1,4 @@
-// Which routes a path falls under, what accounts they find in it and what roles they leave.
+// Which routes a path falls under, and what they say of an account and a role.
 
 import { type Refusal, refusal } from './refusal.ts';
 import type { RouteTemplate, TemplateSegment } from './route-template.ts';
@@ -14,10 +14,8 @@ export interface RouteMatch {
   readonly kind: 'match';
   /** The template with the most segments, for the log. */
   readonly route: string;
-  /** Every `:account_id` of every matching template. */
-  readonly accounts: readonly string[];
-  /** One set for each matching route that narrows: the role must be in all of them. */
-  readonly roleSets: readonly ReadonlySet<string>[];
+  readonly routes: readonly Route[];
+  readonly segments: readonly string[];
 }
 
 export function matchRoutes(routes: readonly Route[], segments: readonly string[]): RouteMatch | Refusal {
@@ -29,12 +27,20 @@ export function matchRoutes(routes: readonly Route[], segments: readonly string[
     if (fit === 'exactly') matching.push(route);
   }
   if (matching.length === 0) return refusal('route_unknown', 'no route matches');
-  return {
-    kind: 'match',
-    route: matching.reduce((most, each) => (isMoreSpecific(each.template, most.template) ? each : most)).template.text,
-    accounts: matching.flatMap(({ template }) => segments.filter((_, i) => template.segments[i]?.kind === 'account')),
-    roleSets: matching.flatMap(({ roles }) => (roles === undefined ? [] : [roles])),
-  };
+  const most = matching.reduce((so, each) => (isMoreSpecific(each.template, so.template) ? each : so));
+  return { kind: 'match', route: most.template.text, routes: matching, segments };
+}
+
+/** Whether every `:account_id` of every matching template is this account. */
+export function addressesOnly({ routes, segments }: RouteMatch, account: string): boolean {
+  return routes.every(({ template }) =>
+    template.segments.every(({ kind }, i) => kind !== 'account' || segments[i] === account),
+  );
+}
+
+/** Whether no matching route is narrowed to other roles. */
+export function leavesRole({ routes }: RouteMatch, role: string): boolean {
+  return routes.every(({ roles }) => roles === undefined || roles.has(role));
 }
 
 function isMoreSpecific(one: RouteTemplate, other: RouteTemplate): boolean {

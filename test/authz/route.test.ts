@@ -1,16 +1,51 @@
 import { expect } from 'chai';
-import { matchRoutes } from '../../src/authz/route.ts';
+import { addressesOnly, leavesRole, matchRoutes, type Route, type RouteMatch } from '../../src/authz/route.ts';
 import { route } from '../support/facts.ts';
 
 describe('matching routes', () => {
-  it('gives all accounts and all narrowing roles of every route that fits', () => {
-    const routes = [route('/a/:account_id/*', ['owner']), route('/:any/x/:account_id'), route('/b')];
-    expect(matchRoutes(routes, ['a', 'x', 'y'])).to.deep.equal({
+  it('gives every route that fits', () => {
+    const [one, other, third] = [route('/a/:account_id/*', ['owner']), route('/:any/x/:account_id'), route('/b')];
+    const segments = ['a', 'x', 'y'];
+    expect(matchRoutes([one, other, third], segments)).to.deep.equal({
       kind: 'match',
       route: '/:any/x/:account_id',
-      accounts: ['x', 'y'],
-      roleSets: [new Set(['owner'])],
+      routes: [one, other],
+      segments,
     });
+  });
+
+  const matched = (routes: readonly Route[], ...segments: string[]): RouteMatch => {
+    const match = matchRoutes(routes, segments);
+    if (match.kind !== 'match') throw new Error('no match');
+    return match;
+  };
+
+  const addressed: readonly (readonly [templates: string[], path: string[], account: string, only: boolean])[] = [
+    [['/a/:account_id/*', '/:any/x/:account_id'], ['a', 'x', 'y'], 'x', false],
+    [['/a/:account_id/*', '/:any/x/:account_id'], ['a', 'x', 'y'], 'y', false],
+    [['/a/:account_id/*', '/:any/x/:account_id'], ['a', 'x', 'x'], 'x', true],
+    [['/:account_id/:account_id'], ['x', 'y'], 'x', false],
+    [['/:account_id/:account_id'], ['x', 'y'], 'y', false],
+    [['/a/:any', '/a/b'], ['a', 'b'], 'x', true],
+    [['/a/:account_id'], ['a', 'X'], 'x', false],
+  ];
+  for (const [templates, path, account, only] of addressed) {
+    it(`by ${templates.join(' and ')}, /${path.join('/')} ${only ? 'addresses' : 'does not address'} ${account} alone`, () => {
+      const routes = templates.map(each => route(each));
+      expect(addressesOnly(matched(routes, ...path), account)).to.equal(only);
+    });
+  }
+
+  it('leaves the roles that every route leaves which fits', () => {
+    const routes = [
+      route('/a/*', ['owner', 'admin']),
+      route('/a/b', ['owner', 'member']),
+      route('/a/:any'),
+      route('/b', []),
+    ];
+    const match = matched(routes, 'a', 'b');
+    expect(['owner', 'admin', 'member', 'viewer'].filter(role => leavesRole(match, role))).to.deep.equal(['owner']);
+    expect(leavesRole(matched([route('/a')], 'a'), 'viewer')).to.equal(true);
   });
 
   const rows: readonly (readonly [name: string, templates: readonly string[], shown: string])[] = [
