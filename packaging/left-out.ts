@@ -5,7 +5,7 @@ import type { Plugin } from 'esbuild';
 const leftOut: readonly { readonly path: RegExp; readonly importer: RegExp }[] = [
   // A client and the loader of .proto files, for services (channelz, ORCA) that nobody starts here.
   {
-    path: /^(?:\.\/(?:admin|channel-credentials|make-client)|@grpc\/proto-loader)$/,
+    path: /^(?:\.\/(?:channel-credentials|make-client)|@grpc\/proto-loader)$/,
     importer: /\/@grpc\/grpc-js\/build\/src\/(?:channelz|orca)\.js$/,
   },
   // HTTP/2, which undici offers to a server only where it is told to.

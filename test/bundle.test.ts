@@ -1,4 +1,5 @@
 // What the service loads of dist/, and that nothing is missed of what was left out of it.
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -55,6 +56,16 @@ describe('dist/', () => {
     const judge = textOf([...withImports('config-thread-entry.js')]);
     expect(judge).to.contain(signs.zod).and.contain(signs.yaml);
     expect(readFileSync(join(project, 'node_modules/undici/index.js'), 'utf8')).to.contain(signs.fetch);
+  });
+
+  it('the command that is a client has the client of grpc-js', () => {
+    const { stdout, stderr, status } = spawnSync(
+      process.execPath,
+      [join(project, 'dist/main.js'), 'health', '--address', '127.0.0.1:1'],
+      { encoding: 'utf8' },
+    );
+    expect(`${stdout}${stderr}`).to.contain('not reached: ').and.contain('ECONNREFUSED');
+    expect(status).to.equal(1);
   });
 
   it('the packages have the others', () => {
