@@ -12,6 +12,7 @@ import { undiciClient } from '../packaging/undici-client.ts';
 import type * as KeyTransportModule from '../src/keys/key-transport.ts';
 import { startConnectProxy } from './keys/connect-proxy.ts';
 import { testCertificate } from './keys/test-certificate.ts';
+import { secrets } from './support/secrets.ts';
 import { type IssuerFault, startTestIssuer } from './support/test-issuer.ts';
 
 const project = fileURLToPath(new URL('../', import.meta.url));
@@ -64,6 +65,8 @@ describe('dist/', () => {
       [join(project, 'dist/main.js'), 'health', '--address', '127.0.0.1:1'],
       { encoding: 'utf8' },
     );
+    secrets.show('command', stdout);
+    secrets.show('standard error', stderr);
     expect(`${stdout}${stderr}`).to.contain('not reached: ').and.contain('ECONNREFUSED');
     expect(status).to.equal(1);
   });
