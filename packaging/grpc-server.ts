@@ -20,8 +20,7 @@ export const grpcServer: Plugin = {
     onLoad({ filter: /^grpc-js$/, namespace }, () => ({
       resolveDir: project,
       contents: `
-        import { Status } from '@grpc/grpc-js/build/src/constants.js';
-        import { LogVerbosity } from '@grpc/grpc-js/build/src/constants.js';
+        import { LogVerbosity, Status } from '@grpc/grpc-js/build/src/constants.js';
         import { setLoggerVerbosity } from '@grpc/grpc-js/build/src/logging.js';
         import { setup as setUpDns } from '@grpc/grpc-js/build/src/resolver-dns.js';
         import { setup as setUpUds } from '@grpc/grpc-js/build/src/resolver-uds.js';

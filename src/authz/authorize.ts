@@ -23,8 +23,8 @@ export interface AdmittedRequest {
   readonly kind: 'admitted';
   readonly method: string;
   readonly match: RouteMatch;
-  /** Every account that the request names elsewhere than in its path. */
-  readonly accounts: readonly string[];
+  /** Every account that the request names elsewhere than in its path; those of the path are in `match`. */
+  readonly otherAccounts: readonly string[];
   readonly token: BearerToken;
 }
 
@@ -56,7 +56,8 @@ export function admit(policy: Policy, facts: RequestFacts): Admission {
 
   const token = parseBearerToken(authorization);
   if (typeof token !== 'string') return refused(token, match.route);
-  return { route: match.route, outcome: { kind: 'admitted', method: facts.method, match, accounts: named, token } };
+  const { method } = facts;
+  return { route: match.route, outcome: { kind: 'admitted', method, match, otherAccounts: named, token } };
 }
 
 /** The checks that need the verified token: application, role, account (403 each). */
@@ -71,7 +72,10 @@ export function authorize(policy: Policy, request: AdmittedRequest, principal: P
   if (!leavesRole(request.match, principal.role)) {
     return refusal('role_forbidden', 'the route is narrowed to other roles');
   }
-  if (!addressesOnly(request.match, principal.acc) || !request.accounts.every(account => account === principal.acc)) {
+  if (
+    !addressesOnly(request.match, principal.acc) ||
+    !request.otherAccounts.every(account => account === principal.acc)
+  ) {
     return refusal('account_mismatch', 'the request names another account than the token');
   }
   return { kind: 'allow', principal };
