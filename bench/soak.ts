@@ -7,7 +7,7 @@ import { toned } from './report/table.ts';
 import { soakSvg } from './soak/chart.ts';
 import { parseSoakOptions, type SoakOptions, usage } from './soak/options.ts';
 import { mostRiseMegabytes, type SoakSample, soakVerdict } from './soak/verdict.ts';
-import { rightAnswers } from './speed/calls.ts';
+import { measureCalls, rightAnswers } from './speed/calls.ts';
 import { type BenchLab, cacheDirectory, projectDirectory, startBenchLab } from './speed/lab.ts';
 import { nodeBinary, nodeVersion } from './speed/node-binary.ts';
 import { metric, type Product, startProduct } from './speed/product.ts';
@@ -19,6 +19,8 @@ const shares = { rotation: 0.8, fresh: 0.1, forged: 0.04, garbage: 0.03, mismatc
 const refused = ['forged', 'garbage', 'mismatch'] as const;
 const stretchMs = 5000;
 const connections = 4;
+const warmUp = ['rotation', 'forged', 'rotation', 'forged'] as const;
+const warmUpTurn = { connections, inFlight: 64, warmMs: 0, measureMs: 2000 };
 
 process.setMaxListeners(0);
 const isTerminal = process.stdout.isTTY === true;
@@ -42,6 +44,8 @@ async function run(options: SoakOptions): Promise<number> {
   try {
     for (const name of ['rotation', ...refused] as const)
       await lab.load.define(name, await makeRequestSet(name, lab.tokens, 0));
+    // At saturation memory comes in seconds to where the steady load takes it in minutes, which a short soak would call a rise.
+    for (const name of warmUp) await measureCalls(lab, product, name, warmUpTurn);
     const { samples, calls } = await soak(lab, product, options);
     const { riseMegabytes, isFlat } = soakVerdict(samples);
     const memory = samples.map(each => each.residentMegabytes);
