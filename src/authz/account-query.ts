@@ -1,15 +1,21 @@
 // Finds the account that a query names. Servers read queries in many ways, so a parameter that only some of them would take
-// for a configured one is refused instead of read.
+// for a configured one is refused instead of read: the readings are listed in docs/explain.md. Every step is linear in the query.
 import { type Refusal, refusal } from './refusal.ts';
 
 export interface AccountParameters {
   readonly names: ReadonlySet<string>;
   /** The forms that look-alikes of the names share. */
   readonly foldedNames: ReadonlySet<string>;
+  /** The lengths of the shortest and the longest of them: what is shorter or longer is not even compared. */
+  readonly minLength: number;
+  readonly maxLength: number;
 }
 
+/** The names are ASCII, as the configuration's schema demands. */
 export function compileAccountParameters(names: readonly string[]): AccountParameters {
-  return { names: new Set(names), foldedNames: new Set(names.flatMap(folded)) };
+  const foldedNames = new Set(names.map(name => underscored(folded(name))));
+  const lengths = Array.from(foldedNames, ({ length }) => length);
+  return { names: new Set(names), foldedNames, minLength: Math.min(...lengths), maxLength: Math.max(...lengths) };
 }
 
 /** The value of each occurrence of a configured parameter, as plain text. Parameters of other names are not looked at. */
@@ -24,56 +30,63 @@ export function accountsInQuery(parameters: AccountParameters, query: string): r
       if (value === '' || /[%+;]/.test(value))
         return refusal('request_invalid', 'an account parameter with an ambiguous value');
       accounts.push(value);
-    } else if (looksLikeOneOf(parameters.foldedNames, parameter)) {
+    } else if (readings(parameter).some(reading => namesOneOf(parameters, reading))) {
       return refusal('request_invalid', 'a look-alike of an account parameter');
     }
   }
   return accounts;
 }
 
-// Some servers still split at `;` (the form of HTML 4.01 appendix B.2.2), hence every piece between semicolons counts as a parameter.
-function looksLikeOneOf(foldedNames: ReadonlySet<string>, parameter: string): boolean {
-  return parameter.split(';').some(piece =>
-    readings(piece)
-      .flatMap(folded)
-      .some(form => foldedNames.has(form)),
-  );
+// A parameter as a server may read it: as it stands, decoded once, decoded twice. All of it is decoded, not the name alone: to a
+// server that decodes before it splits, an encoded delimiter ends a name or starts one (`x=1%26account_id=a`).
+function readings(parameter: string): readonly string[] {
+  if (!parameter.includes('%')) return [parameter];
+  const once = percentDecoded(parameter);
+  return [...new Set([parameter, once, percentDecoded(once)])];
 }
 
-// The name of a piece as a server may read it: as it stands, decoded once, decoded twice. A server that decodes before it
-// splits ends the name at a delimiter that was encoded.
-function readings(piece: string): string[] {
-  const equals = piece.indexOf('=');
-  const raw = equals === -1 ? piece : piece.slice(0, equals);
-  if (!raw.includes('%')) return [raw];
-  const once = percentDecoded(raw);
-  const twice = percentDecoded(once);
-  return [raw, ...[once, twice].flatMap(name => [name, ...name.split(/[&;=]/)])];
+// Some servers still split at `;` (the form of HTML 4.01 appendix B.2.2).
+function namesOneOf({ foldedNames, minLength, maxLength }: AccountParameters, reading: string): boolean {
+  return folded(reading)
+    .split(/[&;]/)
+    .some(
+      piece =>
+        piece.length >= minLength &&
+        possibleNames(piece).some(name => name.length <= maxLength && foldedNames.has(underscored(name))),
+    );
 }
 
-// The forms in which parsers take a name alike: many frameworks ignore case, PHP turns dots, spaces and an unclosed `[` into
-// underscores, qs and Rails cut at `[` (`a[]`, `a[b]`), qs and Rack 2 take brackets off the front (`[a]`, `[]a`) and Rack 2 off the
-// end (`a]`), URLSearchParams drops a leading `?`, URL every tab and line end wherever it stands, C libraries stop at NUL.
-function folded(name: string): string[] {
-  const [text = ''] = name
-    .normalize('NFKC')
-    .replace(/[\t\n\r]/g, '')
-    .replace(/^[\s+?[\]\p{Cc}\p{Cf}]+/u, '')
-    .split('\0');
-  const bracket = text.search(/[[\]]/);
-  const forms = bracket === -1 ? [text] : [text.slice(0, bracket), text.replaceAll('[', '_')];
-  return forms.map(form =>
-    form
-      .replace(/[\s+\p{Cc}\p{Cf}]+$/u, '')
-      .replace(/[\s+.]/gu, '_')
-      .toLowerCase()
-      .toUpperCase(),
-  );
-}
-
-// Decodes what is decodable and leaves the rest, as lenient servers do; `%uXXXX` is the form of old IIS.
-function percentDecoded(text: string): string {
+// What parsers take alike, replaced in a whole text: many frameworks ignore case, URL drops every tab and line end, and other control
+// and format characters become spaces, but for NUL, which ends a name. Code points are normalized one by one: only alone does one
+// become ASCII, and the time to order a run of combining marks is quadratic.
+function folded(text: string): string {
   return text
-    .replace(/%u([0-9a-f]{4})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-    .replace(/(?:%[0-9a-f]{2})+/gi, run => Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'));
+    .replace(/[^\p{ASCII}]/gu, character => character.normalize('NFKC'))
+    .replace(/[\t\n\r]/g, '')
+    .replace(/(?:(?!\0)[\s+\p{Cc}\p{Cf}])+/gu, blanks => ' '.repeat(blanks.length))
+    .toLowerCase()
+    .toUpperCase();
+}
+
+// The names that parsers may see in a folded piece: they trim spaces, URLSearchParams drops a leading `?`, Spring's data binder a
+// leading `!`, qs and Rack 2 brackets in front (`[a]`, `[]a`), Rack 2 one behind (`a]`); C libraries stop at NUL; qs and Rails cut at
+// `[` (`a[]`, `a[b]`), and PHP turns an unclosed one into an underscore.
+function possibleNames(piece: string): readonly string[] {
+  const [beforeEquals = ''] = piece.split('=', 1);
+  const [name = ''] = beforeEquals.replace(/^[ ?![\]\0]+/, '').split('\0', 1);
+  const bracket = name.search(/[[\]]/);
+  const forms = bracket === -1 ? [name] : [name.slice(0, bracket), name.replaceAll('[', '_')];
+  return forms.map(form => form.trimEnd());
+}
+
+// PHP turns dots and spaces into underscores.
+function underscored(name: string): string {
+  return name.replace(/[ .]/g, '_');
+}
+
+// Decodes what is decodable and leaves the rest, as lenient servers do; `%uXXXX` is the form of old IIS. In between, a character is a byte.
+function percentDecoded(text: string): string {
+  const fromHex = (_: string, hex: string): string => String.fromCharCode(Number.parseInt(hex, 16));
+  const bytes = Buffer.from(text.replace(/%u([0-9a-f]{4})/gi, fromHex)).toString('latin1');
+  return Buffer.from(bytes.replace(/%([0-9a-f]{2})/gi, fromHex), 'latin1').toString();
 }

@@ -12,6 +12,7 @@ export interface RequestTarget {
 
 const maxTargetBytes = 8192;
 const maxPathBytes = 2048;
+const maxParameters = 256;
 const pathGrammar = /^\/(?:[A-Za-z0-9._~:@-]+(?:\/[A-Za-z0-9._~:@-]+)*\/?)?$/;
 
 export function parseRequestTarget(target: string): RequestTarget | Refusal {
@@ -26,5 +27,8 @@ export function parseRequestTarget(target: string): RequestTarget | Refusal {
   const segments = path.split('/').slice(1);
   if (segments.at(-1) === '') segments.pop();
   if (segments.includes('.') || segments.includes('..')) return refusal('request_invalid', 'a dot segment in the path');
-  return { kind: 'target', segments, query: mark === -1 ? '' : target.slice(mark + 1) };
+  const query = mark === -1 ? '' : target.slice(mark + 1);
+  if (query.split('&', maxParameters + 1).length > maxParameters)
+    return refusal('request_invalid', `more than ${maxParameters} query parameters`);
+  return { kind: 'target', segments, query };
 }

@@ -23,13 +23,13 @@ export function createIdentityHeaders(prefix: string): IdentityHeaders {
     names,
     lookAlikes,
     shownToRemove(shown) {
-      const found: string[] = [];
+      const found = new Set<string>();
       for (const name of shown) {
         if (!isUnder(prefix, name) || own.has(name) || removedAnyway.has(name)) continue;
         // What is no header name cannot be forwarded by Envoy either, and naming it would void the whole answer.
-        if (headerName.test(name) && !found.includes(name)) found.push(name);
+        if (headerName.test(name)) found.add(name);
       }
-      return found;
+      return [...found];
     },
   };
 }

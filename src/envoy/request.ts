@@ -22,6 +22,11 @@ export function readRequestFacts(bytes: Buffer): RequestFacts {
   };
 }
 
+// No honest request needs more: Envoy itself refuses more than 100 unless configured (HttpProtocolOptions.max_headers_count).
+const maxHeaders = 200;
+// :method, :scheme, :authority, :path (RFC 9113 section 8.3.1) and :protocol (RFC 8441 section 4); Envoy shows them among the headers.
+const maxPseudoHeaders = 5;
+
 interface HttpAttributes {
   /** Whether the message has them at all. */
   present: boolean;
@@ -121,8 +126,7 @@ function readHttpField(reading: Reading, tag: number): boolean {
       http.fragment = readText(reading);
       return true;
     case headersTag:
-      reading.joined.push(readHeader(reading));
-      return true;
+      return readHeaderInto(reading.joined, reading);
     case headerMapTag:
       return readNested(reading, readHeaderMapField);
     default:
@@ -131,8 +135,13 @@ function readHttpField(reading: Reading, tag: number): boolean {
 }
 
 function readHeaderMapField(reading: Reading, tag: number): boolean {
-  if (tag !== listedHeadersTag) return false;
-  reading.listed.push(readHeader(reading));
+  return tag === listedHeadersTag && readHeaderInto(reading.listed, reading);
+}
+
+/** Skips the header where the list is too long already: the request is refused whatever else it says. */
+function readHeaderInto(list: HeaderPlace[], reading: Reading): true {
+  if (list.length > maxHeaders + maxPseudoHeaders) startOfValue(reading.reader);
+  else list.push(readHeader(reading));
   return true;
 }
 
@@ -208,15 +217,15 @@ function toRequestHeaders({ message, joined, listed }: Reading): RequestHeaders 
 // Envoy fills either the map or the list and takes the attributes from the same headers. A message in which two places
 // disagree was not made by Envoy, or was changed on its way: there is no telling which of them the upstream would see.
 function contradictionIn({ message, http, joined, listed }: Reading): string | undefined {
+  if (isTooLong(joined) || isTooLong(listed)) return `more than ${maxHeaders} headers`;
   for (const { valueStart, valueEnd, rawStart, rawEnd } of listed) {
     if (valueEnd === valueStart || rawEnd === rawStart) continue;
     if (utf8(message, valueStart, valueEnd) !== utf8(message, rawStart, rawEnd)) return 'two values in one header';
   }
-  if (joined.length > 0) {
-    for (const { name } of listed) {
-      const other = linesOf(message, joined, name);
-      if (other !== undefined && other.join() !== linesOf(message, listed, name)?.join())
-        return 'two header lists that disagree';
+  if (joined.length > 0 && listed.length > 0) {
+    const joinedValues = joinedByName(message, joined);
+    for (const [name, value] of joinedByName(message, listed)) {
+      if (value !== (joinedValues.get(name) ?? value)) return 'two header lists that disagree';
     }
   }
   for (const places of [joined, listed]) {
@@ -229,6 +238,23 @@ function contradictionIn({ message, http, joined, listed }: Reading): string | u
   }
   if (http.fragment !== '') return 'a fragment beside the path';
   return undefined;
+}
+
+function isTooLong(list: readonly HeaderPlace[]): boolean {
+  if (list.length <= maxHeaders) return false;
+  const pseudoHeaders = list.filter(({ name }) => name.startsWith(':')).length;
+  return pseudoHeaders > maxPseudoHeaders || list.length - pseudoHeaders > maxHeaders;
+}
+
+/** Name → its lines, joined by a comma as Envoy joins those of the map. */
+function joinedByName(message: string, list: readonly HeaderPlace[]): ReadonlyMap<string, string> {
+  const values = new Map<string, string>();
+  for (const place of list) {
+    const before = values.get(place.name);
+    const line = lineValue(message, place);
+    values.set(place.name, before === undefined ? line : `${before},${line}`);
+  }
+  return values;
 }
 
 function agrees(attribute: string, lines: readonly string[] | undefined): boolean {

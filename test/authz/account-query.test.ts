@@ -20,6 +20,10 @@ describe('account in the query', () => {
     ['a=account_id', []],
     ['%zz=%&%&&==', []],
     ['a[account_id]=acct2', []],
+    ['a=!account_id', []],
+    ['a!account_id=acct2', []],
+    ['a=1%3Faccount_id=acct2', []],
+    ['a=%26xaccount_id=acct2', []],
   ];
   for (const [query, accounts] of found) {
     it(`finds ${JSON.stringify(accounts)} in ${JSON.stringify(query)}`, () => {
@@ -62,6 +66,22 @@ describe('account in the query', () => {
     ['a semicolon in front', 'a=1;account_id=acct2'],
     ['a name before a semicolon', 'account_id;a=acct2'],
     ['a second question mark', '?account_id=acct2'],
+    ['an exclamation mark in front, which marks a default in Spring', '!account_id=acct2'],
+    ['an encoded exclamation mark in front', '%21account_id=acct2'],
+    ['a twice encoded exclamation mark in front', '%2521account_id=acct2'],
+    ['a full-width exclamation mark in front', '\uff01account_id=acct2'],
+    ['an exclamation mark before another case', '!Account.ID=acct2'],
+    ['an exclamation mark before an array', '!account_id[]=acct2'],
+    ['an exclamation mark after a semicolon', 'a=1;!account_id=acct2'],
+    ['an exclamation mark after a space', '+!account_id=acct2'],
+    ['two exclamation marks', '!!account_id=acct2'],
+    ['an exclamation mark before a name without a value', '!account_id'],
+    ['an encoded ampersand in a value', 'x=1%26account_id=acct2'],
+    ['an encoded ampersand and equals sign in a value', 'x=1%26account_id%3Dacct2'],
+    ['a twice encoded ampersand in a value', 'x=1%2526account_id=acct2'],
+    ['an encoded semicolon in a value', 'x=1%3Baccount_id=acct2'],
+    ['an encoded ampersand in the way of IIS', 'x=1%u0026account_id=acct2'],
+    ['an encoded ampersand before a look-alike', 'x=1%26!ACCOUNT%2eid[]=acct2'],
     ['a dotless i, which is I in capitals', 'account_\u0131d=acct2'],
     ['full-width letters', '\uff41ccount_id=acct2'],
     ['encoded full-width letters', '%EF%BD%81ccount_id=acct2'],
@@ -98,6 +118,37 @@ describe('account in the query', () => {
     expect(accountsInQuery(compileAccountParameters([]), 'account_id=acct2&ACCOUNT_ID=')).to.deep.equal([]);
   });
 
+  it('reads a query in time that is linear in its length', () => {
+    const patterns = [
+      '+',
+      '!',
+      '[',
+      ']',
+      ' ',
+      '.',
+      ';',
+      '+;',
+      '%00;',
+      '%61',
+      '%2561',
+      '%u0061',
+      '\u0301\u0316',
+      '\ufdfa',
+    ];
+    for (const pattern of patterns) {
+      for (const [before, after] of [
+        ['%41', 'a['],
+        ['account_id', 'x'],
+      ]) {
+        const query = (length: number): string => `${before}${pattern.repeat(length / pattern.length)}${after}=1`;
+        const quickest = (length: number): number =>
+          Math.min(...Array.from({ length: 5 }, () => elapsedMs(() => accountsInQuery(parameters, query(length)))));
+        // Sixteen times the length; a quadratic step would make it 256 times as long.
+        expect(quickest(16 * 8192), JSON.stringify(pattern)).to.be.below(64 * Math.max(quickest(8192), 0.2));
+      }
+    }
+  });
+
   it('leaves no parameter that URLSearchParams would take for the account', () => {
     const piece = fc.constantFrom(
       'account_id',
@@ -128,3 +179,9 @@ describe('account in the query', () => {
     );
   });
 });
+
+function elapsedMs(run: () => unknown): number {
+  const startedMs = performance.now();
+  run();
+  return performance.now() - startedMs;
+}
