@@ -41,6 +41,8 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     io.stderr.write(`account-authz: ${unsafe}\n`);
     return 1;
   }
+  // What the service creates is for its own user; a mode that gives more is given to a file that is there (socket-file.ts).
+  process.umask(0o077);
   const content = await loadBoundedFile(file);
   const loaded = await judgeAtStart(content, file);
   if (loaded.kind === 'misconfiguration') {

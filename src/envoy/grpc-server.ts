@@ -17,7 +17,7 @@ import { healthMethods } from './health-messages.ts';
 import { authorizationServiceName } from './protocol.ts';
 import { readRequestFacts } from './request.ts';
 import { respondWithAllOptions } from './response-options.ts';
-import { freeSocketPath, withSocketMode } from './socket-file.ts';
+import { freeSocketPath, shareWithGroup } from './socket-file.ts';
 import { keepStreamsInSlots } from './stream-slots.ts';
 import { startTlsCredentials, type TlsSource } from './tls-credentials.ts';
 
@@ -156,7 +156,12 @@ function onConnection(server: Server, act: (session: ServerHttp2Session) => void
 async function bind(server: Server, address: GrpcAddress, credentials: ServerCredentials): Promise<number> {
   if (address.kind === 'tcp') return bindTo(server, targetOf(address, address.port), credentials);
   await freeSocketPath(address.path);
-  return withSocketMode(() => bindTo(server, targetOf(address, 0), credentials));
+  const port = await bindTo(server, targetOf(address, 0), credentials);
+  await shareWithGroup(address.path).catch(error => {
+    server.forceShutdown();
+    throw error;
+  });
+  return port;
 }
 
 /** A socket has no port. */

@@ -1,5 +1,5 @@
 // The file of a Unix socket: makes its path free for a new server without taking it from a living one.
-import { lstat, unlink } from 'node:fs/promises';
+import { chmod, lstat, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 
 /**
@@ -17,14 +17,12 @@ export async function freeSocketPath(path: string): Promise<void> {
   await unlink(path);
 }
 
-/** Runs `bind` with a umask that gives a new socket the mode 0660: owner and group, which Envoy must share. */
-export async function withSocketMode<T>(bind: () => Promise<T>): Promise<T> {
-  const before = process.umask(0o117);
-  try {
-    return await bind();
-  } finally {
-    process.umask(before);
-  }
+/**
+ * Gives a bound socket the mode 0660: owner and group, which Envoy must share. Until then it has what the umask of the process leaves,
+ * which `serve` sets to its owner alone: a umask for the time of a bind would be that of everything else done meanwhile.
+ */
+export function shareWithGroup(path: string): Promise<void> {
+  return chmod(path, 0o660);
 }
 
 function isServed(path: string): Promise<boolean> {

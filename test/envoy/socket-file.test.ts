@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
-import { freeSocketPath, withSocketMode } from '../../src/envoy/socket-file.ts';
+import { freeSocketPath, shareWithGroup } from '../../src/envoy/socket-file.ts';
 
 describe('socket file', () => {
   let folder: string;
@@ -27,25 +27,22 @@ describe('socket file', () => {
       () => false,
     );
 
-  describe('with the umask of the process', () => {
-    let before: number;
-    beforeEach(() => {
-      before = process.umask(0o022);
-    });
-    afterEach(() => {
-      process.umask(before);
-    });
-
-    it('gives a new socket to owner and group, and leaves the umask as it was', async () => {
-      expect(await withSocketMode(async () => process.umask())).to.equal(0o117);
-      expect(process.umask()).to.equal(0o022);
-    });
-
-    it('leaves it as it was where the socket could not be made', async () => {
-      const failure = await withSocketMode(() => Promise.reject(new Error('in use'))).catch((error: Error) => error);
-      expect(failure).to.include({ message: 'in use' });
-      expect(process.umask()).to.equal(0o022);
-    });
+  it('shares a socket with owner and group, whatever the umask, and leaves the umask alone', async () => {
+    for (const umask of [0o000, 0o077]) {
+      const before = process.umask(umask);
+      try {
+        const server = createServer().listen(path);
+        await once(server, 'listening');
+        const sharing = shareWithGroup(path);
+        expect(process.umask()).to.equal(umask);
+        await sharing;
+        expect((await lstat(path)).mode & 0o777).to.equal(0o660);
+        server.close();
+        await once(server, 'close');
+      } finally {
+        process.umask(before);
+      }
+    }
   });
 
   it('takes a path that is not there as free, and no other fault', async () => {
