@@ -144,7 +144,7 @@ const keys = z
     }),
     cacheDirectory: text(cacheDirectoryProblem).exactOptional().meta({
       description:
-        'Folder for the last good key sets, for a start while an issuer is down: an absolute path. They are not used beyond maxAgeSeconds.',
+        'Folder for the last good key sets, for a start while an issuer is down: an absolute path. They are not used beyond maxAgeSeconds. Name a folder below the mount of a volume: it is created with mode 0700. A folder or file that others can write is not used; group-writable is accepted for a group of the process (fsGroup).',
     }),
   })
   .superRefine(requireOrderOfTimes, always);

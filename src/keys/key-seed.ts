@@ -1,9 +1,9 @@
 // The last good key set of one issuer on disk, for a start while the issuer is down. Bound to issuer and source, written
 // atomically, and read with the same strictness as an answer from the network. The wall clock alone spans a restart.
 import { createHash, randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
-import { mkdir, open, rename, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { constants, type Stats } from 'node:fs';
+import { mkdir, open, rename, stat, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
 import { type KeySet, maxKeySetBytes, type PublicJwk, parseKeySet } from './jwks.ts';
 
@@ -61,6 +61,8 @@ export function createKeySeed(settings: KeySeedSettings): KeySeed {
       const seed = { version: seedVersion, issuer, source, confirmedAt, digest: digestOf(jwks), jwks };
       try {
         await mkdir(cacheDirectory, { recursive: true, mode: 0o700 });
+        // Said now, while the issuer is up: the next start would not use it.
+        if (isWritableByOthers(await stat(cacheDirectory))) return 'seed not written: folder writable by others';
         await writeAtomically(path, JSON.stringify(seed));
         return undefined;
       } catch (error) {
@@ -72,12 +74,12 @@ export function createKeySeed(settings: KeySeedSettings): KeySeed {
 
 async function readSeedFile(path: string): Promise<Uint8Array | LoadedSeed> {
   try {
+    if (isWritableByOthers(await stat(dirname(path)))) return problem('folder writable by others');
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const stats = await file.stat();
       if (!stats.isFile() || stats.size > maxSeedBytes) return problem('not a seed');
-      // Whoever can write here can name the keys that we trust: only ourselves.
-      if ((stats.mode & 0o022) !== 0 || stats.uid !== process.geteuid?.()) return problem('writable by others');
+      if (isWritableByOthers(stats)) return problem('writable by others');
       return await file.readFile();
     } finally {
       await file.close();
@@ -86,6 +88,16 @@ async function readSeedFile(path: string): Promise<Uint8Array | LoadedSeed> {
     const code = codeOf(error);
     return code === 'ENOENT' || code === 'ENOTDIR' ? { kind: 'none' } : problem(`not readable: ${code}`);
   }
+}
+
+// Whoever can write here can name the keys that we trust: only ourselves, root, and a group that this process is in. For such a group
+// Kubernetes makes all files of a volume writable (`fsGroup`). In a sticky folder nobody can replace the file of another user.
+function isWritableByOthers(stats: Stats): boolean {
+  const { uid, gid, mode } = stats;
+  if (uid !== 0 && uid !== process.geteuid?.()) return true;
+  if (stats.isDirectory() && (mode & 0o1000) !== 0) return false;
+  const ownGroups = [process.getegid?.(), ...(process.getgroups?.() ?? [])];
+  return (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && !ownGroups.includes(gid));
 }
 
 async function writeAtomically(path: string, text: string): Promise<void> {

@@ -1,5 +1,5 @@
 // The key set on disk: what is written, and everything that keeps it from being read back.
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -137,10 +137,58 @@ describe('key seed', () => {
     });
   }
 
-  it('that others may write is not used', async () => {
-    await seed().save(publicJwks, 1);
-    await chmod(await writtenFile(), 0o620);
-    expect(await seed().load()).to.deep.equal({ kind: 'problem', problem: 'seed not used: writable by others' });
+  describe('by who else may write', () => {
+    const { getegid, geteuid } = process;
+    const own = { uid: geteuid?.() ?? 0, gid: getegid?.() ?? 0 };
+    const isRoot = own.uid === 0;
+    const stranger = { uid: 4242, gid: 4242 };
+    const refusedFile = 'seed not used: writable by others';
+    const refusedFolder = 'seed not used: folder writable by others';
+    type Row = readonly [
+      what: string,
+      at: 'file' | 'folder',
+      mode: number,
+      owner: typeof own,
+      problem: string | undefined,
+    ];
+    const rows: readonly Row[] = [
+      ['as fsGroup leaves it', 'file', 0o660, own, undefined],
+      ['as fsGroup leaves it', 'folder', 0o2770, own, undefined],
+      ['as the root of a volume with fsGroup', 'folder', 0o2775, { uid: 0, gid: own.gid }, undefined],
+      ['that everybody may write', 'file', 0o602, own, refusedFile],
+      ['that everybody may write', 'file', 0o666, own, refusedFile],
+      ['of a group that is not ours', 'file', 0o660, { ...own, gid: 4242 }, refusedFile],
+      ['that a group that is not ours reads', 'file', 0o640, { ...own, gid: 4242 }, undefined],
+      ['of another user', 'file', 0o600, stranger, refusedFile],
+      ['that everybody may write', 'folder', 0o777, own, refusedFolder],
+      ['as the root of an emptyDir with fsGroup', 'folder', 0o2777, { uid: 0, gid: own.gid }, refusedFolder],
+      ['in which everybody keeps to what is theirs', 'folder', 0o1777, own, undefined],
+      ['of a group that is not ours', 'folder', 0o770, { ...own, gid: 4242 }, refusedFolder],
+      ['of another user', 'folder', 0o700, stranger, refusedFolder],
+    ];
+    for (const [what, at, mode, owner, problem] of rows) {
+      // Only root can give a file away.
+      if (!isRoot && (owner.uid !== own.uid || owner.gid !== own.gid)) continue;
+      it(`a ${at} ${what} (${mode.toString(8)}, ${owner.uid}:${owner.gid}) is ${problem ?? 'used'}`, async () => {
+        await seed().save(publicJwks, 1);
+        const path = at === 'file' ? await writtenFile() : cacheDirectory;
+        await chown(path, owner.uid, owner.gid);
+        await chmod(path, mode);
+        const loaded = await seed().load();
+        if (problem === undefined) expect(loaded).to.include({ kind: 'seed' });
+        else expect(loaded).to.deep.equal({ kind: 'problem', problem });
+      });
+    }
+
+    it('says when it is written that the folder will not do', async () => {
+      await chmod(cacheDirectory, 0o777);
+      expect(await seed().save(publicJwks, 1)).to.equal('seed not written: folder writable by others');
+      expect(await readdir(cacheDirectory)).to.deep.equal([]);
+      const below = seed({ cacheDirectory: join(cacheDirectory, 'below') });
+      expect(await below.save(publicJwks, 1)).to.equal(undefined);
+      expect(await below.load()).to.include({ kind: 'seed' });
+      await rm(join(cacheDirectory, 'below'), { recursive: true });
+    });
   });
 
   it('behind a symbolic link is not used', async () => {
