@@ -27,6 +27,7 @@ const issuerTimes = 'compare the clock of the issuer with ours, and the lifetime
 
 const rows: readonly RefusalRow[] = [
   { detail: 'no HTTP attributes', check: 'message', must: 'account-authz must be asked by an HTTP filter of Envoy' },
+  { detail: /^more than \d+ headers$/, check: 'message', must: 'the client must send fewer headers' },
   { detail: 'two values in one header', check: 'message', must: once },
   { detail: 'two header lists that disagree', check: 'message', must: once },
   { detail: ':path contradicts the path', check: 'message', must: once },
@@ -39,6 +40,11 @@ const rows: readonly RefusalRow[] = [
   { detail: /^target longer than /, check: 'path', must: 'path and query must be shorter' },
   { detail: 'a fragment in the target', check: 'path', must: 'the part from # on must not be sent' },
   { detail: /^path longer than /, check: 'path', must: 'the path must be shorter' },
+  {
+    detail: /^more than \d+ query parameters$/,
+    check: 'path',
+    must: 'the query must have fewer parameters',
+  },
   {
     detail: 'path outside the grammar',
     check: 'path',

@@ -14,6 +14,8 @@ describe('request target', () => {
     ['/.../a~b@c:d-e_f', ['...', 'a~b@c:d-e_f'], ''],
     [`/${'a'.repeat(2047)}`, ['a'.repeat(2047)], ''],
     [`/a?${'q'.repeat(8189)}`, ['a'], 'q'.repeat(8189)],
+    [`/a?${'&'.repeat(255)}`, ['a'], '&'.repeat(255)],
+    [`/a?b=${';'.repeat(256)}`, ['a'], `b=${';'.repeat(256)}`],
   ];
   for (const [target, segments, query] of accepted) {
     it(`reads ${shown(target)}`, () => {
@@ -66,6 +68,8 @@ describe('request target', () => {
     `/${'a'.repeat(2048)}`,
     `/a?${'q'.repeat(8190)}`,
     `/a?${'é'.repeat(4095)}`,
+    `/a?${'&'.repeat(256)}`,
+    `/a?${'a=1&'.repeat(2000)}`,
   ];
   for (const target of refused) {
     it(`refuses ${shown(target)}`, () => {
@@ -79,6 +83,7 @@ describe('request target', () => {
     ['/a#b', 'a fragment in the target'],
     ['/a%2fb', 'path outside the grammar'],
     ['/a/../b', 'a dot segment in the path'],
+    [`/a?${'&'.repeat(256)}`, 'more than 256 query parameters'],
   ];
   for (const [target, detail] of details) {
     it(`tells the log of ${detail}`, () => {

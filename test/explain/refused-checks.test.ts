@@ -36,14 +36,15 @@ function refusalsInCode(): Refused[] {
     ...found(whyUnavailable, /return (['`])(?<detail>.+?)\1/g, 'keys_unavailable'),
     ...found(
       request,
-      /(?:return|: ) ?'(?<detail>[^']*(?:contradict|disagree|two values|beside the path|no HTTP)[^']*)'/g,
+      /(?:return|: ) ?(['`])(?<detail>[^'`]*(?:contradict|disagree|two values|beside the path|no HTTP|more than)[^'`]*)\1/g,
       'request_invalid',
     ),
   ].map(({ reason, detail }) => ({ reason, detail: filledIn(detail) }));
 }
 
 function filledIn(detail: string): string {
-  return detail.replace(/\$\{(\w+)[^}]*\}/g, (_, name: string) => (name === 'field' ? 'acc' : 'word'));
+  const placeholders: Readonly<Record<string, string>> = { field: 'acc', maxHeaders: '200', maxParameters: '256' };
+  return detail.replace(/\$\{(\w+)[^}]*\}/g, (_, name: string) => placeholders[name] ?? 'word');
 }
 
 describe('refused checks', () => {
@@ -59,6 +60,8 @@ describe('refused checks', () => {
       { reason: 'keys_unavailable', detail: 'the refresh takes longer than word ms' },
       { reason: 'request_invalid', detail: ':path contradicts the path' },
       { reason: 'request_invalid', detail: 'no HTTP attributes' },
+      { reason: 'request_invalid', detail: 'more than 200 headers' },
+      { reason: 'request_invalid', detail: 'more than 256 query parameters' },
       { reason: 'internal', detail: 'a fault, see the log line before this one' },
     ]);
     expect(new Set(refusals.map(({ reason }) => reason))).to.deep.equal(new Set(Object.keys(refusalAnswers)));

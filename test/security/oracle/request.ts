@@ -23,7 +23,7 @@ export function readRequest(message: CheckMessage, settings: Settings): RequestF
   const lists = headerLists(http);
   const headers = new Map([...lists.joined, ...lists.separate]);
   const outside: Outside = { kind: 'outside', headers };
-  if (contradicts(http, lists)) return outside;
+  if (contradicts(http, lists) || hasTooManyHeaders(http)) return outside;
 
   // Upper-case letters. How many is not said: a method longer than any may be taken as outside (security-cases.md R-002).
   if (!/^[A-Z]+$/.test(http.method)) return outside;
@@ -68,6 +68,16 @@ function headerLists(http: HttpAttributes): HeaderLists {
   };
 }
 
+// Section 5: "200 headers". HTTP/2 and extended CONNECT have five pseudo-headers beside them (RFC 9113, RFC 8441).
+function hasTooManyHeaders(http: HttpAttributes): boolean {
+  const mapNames = (http.headerEntries ?? Object.entries(http.headers)).map(([name]) => name);
+  const listNames = (http.header_map?.headers ?? []).map(({ key }) => key);
+  return [mapNames, listNames].some(names => {
+    const pseudoHeaders = names.filter(name => name.startsWith(':')).length;
+    return pseudoHeaders > 5 ? names.length > 200 : names.length - pseudoHeaders > 200;
+  });
+}
+
 function grouped(lines: readonly (readonly [string, string])[]): ReadonlyMap<string, readonly string[]> {
   const groups = new Map<string, string[]>();
   for (const [name, value] of lines) {
@@ -105,6 +115,7 @@ function segmentsOf(target: string): string[] | undefined {
   if (Buffer.byteLength(target) > 8192 || target.includes('#')) return undefined;
   const [path = ''] = target.split('?', 1);
   if (Buffer.byteLength(path) > 2048 || !path.startsWith('/')) return undefined;
+  if (target.slice(path.length + 1).split('&').length > 256) return undefined;
   const segments = path.slice(1).split('/');
   if (segments.at(-1) === '') segments.pop();
   const isPlain = segments.every(
@@ -173,23 +184,22 @@ function accountsInQuery(query: string, configured: readonly string[]): QueryFin
       if (value === '' || ['%', '+', ';'].some(char => value.includes(char))) return undefined;
       accounts.push(value);
     } else {
-      if (
-        parameter.split(';').some(piece => configured.some(wanted => looksLike(piece.split('=', 1)[0] ?? '', wanted)))
-      )
-        return undefined;
+      const readings = [parameter, decoded(parameter), decoded(decoded(parameter))];
+      const names = readings.flatMap(reading => reading.split(/[&;]/).map(piece => piece.split('=', 1)[0] ?? ''));
+      if (names.some(name => configured.some(wanted => looksLike(name, wanted)))) return undefined;
       mayBeInvalid ||= configured.some(wanted => resembles(parameter, wanted));
     }
   }
   return { accounts, mayBeInvalid };
 }
 
-// Other case, decoded once or twice, `+` or spaces around it, `.` for `_`, anything from `[` on; and brackets around it, which the
+// Other case, decoded once or twice, `+` or spaces around it, a leading `!`, `.` for `_`, anything from `[` on; and brackets around it, which the
 // list does not name but common parsers take off (qs, the parser of Express; Rack 2), and tabs and line ends, which URL takes out.
 function looksLike(name: string, wanted: string): boolean {
   const once = decoded(name);
   const plain = (text: string): string => text.toLowerCase().replaceAll('.', '_');
   return [name, once, decoded(once)].some(reading => {
-    const around = reading.replace(/[\t\r\n]/g, '').replace(/^[+ [\]]+/, '');
+    const around = reading.replace(/[\t\r\n]/g, '').replace(/^[+ !?[\]]+/, '');
     const cut = around.includes('[') ? around.slice(0, around.indexOf('[')) : around;
     return plain(cut.replace(/[+ ]+$/, '')) === plain(wanted);
   });
