@@ -21,18 +21,17 @@ export function accountsNamed(places: AccountPlaces, facts: RequestFacts, query:
     if (value.includes(',')) return refusal('request_invalid', 'a list in an account header');
     inHeaders.push(value);
   }
-  if (hasUnderscoreLookAlike(places.headers, facts)) {
-    return refusal('request_invalid', 'an underscore look-alike of an account header');
-  }
+  if (hasLookAlike(places.headers, facts)) return refusal('request_invalid', 'a look-alike of an account header');
   const inQuery = accountsInQuery(places.query, query);
   return 'kind' in inQuery ? inQuery : [...inHeaders, ...inQuery];
 }
 
-// CGI and its heirs fold `-` and `_` into one variable name (RFC 3875 section 4.1.18), so such a header could win upstream.
-function hasUnderscoreLookAlike(names: readonly string[], facts: RequestFacts): boolean {
+// CGI folds `-` and `_` into one variable name (RFC 3875 section 4.1.18). Its heirs fold every character but letters and digits
+// (Apache before 2.4, lighttpd) or the dot (PHP, "Variables From External Sources"), so such a header could win upstream.
+function hasLookAlike(names: readonly string[], facts: RequestFacts): boolean {
   if (names.length === 0) return false;
   for (const shown of facts.headers.keys()) {
-    if (shown.includes('_') && names.includes(shown.replaceAll('_', '-'))) return true;
+    if (/[^a-z0-9-]/.test(shown) && names.includes(shown.replaceAll(/[^a-z0-9]/g, '-'))) return true;
   }
   return false;
 }

@@ -68,7 +68,7 @@ const rows: readonly RefusalRow[] = [
   { detail: 'an empty account header', check: 'account-places', must: oneSpelling, seen: differences.ofPlaceNames },
   { detail: 'a list in an account header', check: 'account-places', must: oneSpelling, seen: differences.ofPlaceNames },
   {
-    detail: 'an underscore look-alike of an account header',
+    detail: 'a look-alike of an account header',
     check: 'account-places',
     must: oneSpelling,
     seen: differences.ofPlaceNames,

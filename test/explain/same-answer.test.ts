@@ -80,6 +80,12 @@ const requests: readonly Row[] = [
     request: { headers: [['x_account_id', 'acct1']] },
   },
   {
+    name: 'a look-alike with dots',
+    reason: 'request_invalid',
+    check: 'account-places',
+    request: { headers: [['X.Account.Id', 'acct1']] },
+  },
+  {
     name: 'an ambiguous account parameter',
     reason: 'request_invalid',
     check: 'account-places',

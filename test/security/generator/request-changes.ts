@@ -478,7 +478,7 @@ const headers: readonly Row[] = [
   ],
   [
     4,
-    'an underscore look-alike of an account header',
+    'a look-alike of an account header',
     (draft, context) => {
       const name = accountHeader(context);
       const { random, token } = context;
@@ -490,6 +490,8 @@ const headers: readonly Row[] = [
           `${name}_`,
           `_${name}`,
           name.replaceAll('-', '.'),
+          name.replace('-', random.pick([..."!#$%&'*+.^`|~"])),
+          name.replaceAll('-', () => random.pick([...'-_.~+!'])),
           name.replaceAll('-', '__'),
         ]),
         random.pick([token.acc, 'acct2', '']),

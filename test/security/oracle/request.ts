@@ -158,15 +158,27 @@ function accountsInHeaders(
 ): readonly string[] | undefined {
   const accounts: string[] = [];
   for (const [name, values] of headers) {
-    // An underscore look-alike.
-    if (name.includes('_') && configured.includes(name.replaceAll('_', '-'))) return undefined;
-    if (!configured.includes(name)) continue;
+    if (!configured.includes(name)) {
+      // A look-alike: the same letters and digits in the same places, something else between them.
+      if (configured.some(other => isSameButForSigns(name, other))) return undefined;
+      continue;
+    }
     const [value = ''] = values;
     // A second line, an empty value, a list.
     if (values.length > 1 || value.trim() === '' || value.includes(',')) return undefined;
     accounts.push(value);
   }
   return accounts;
+}
+
+function isSameButForSigns(name: string, other: string): boolean {
+  const isSign = (character: string): boolean => !/^[a-z0-9]$/.test(character);
+  const theirs = [...other];
+  const ours = [...name];
+  return (
+    ours.length === theirs.length &&
+    ours.every((character, i) => character === theirs[i] || (isSign(character) && theirs[i] === '-'))
+  );
 }
 
 interface QueryFinding {
