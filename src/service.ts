@@ -26,7 +26,10 @@ export interface Service {
   readonly ports: { readonly listen: number; readonly admin: number };
   /** In effect now, but for the settings that need a restart. */
   config(): Config;
-  /** A good configuration takes effect for the next call, a refused one changes nothing. One after the other; never rejects. */
+  /**
+   * A good configuration takes effect for the next call, a refused one changes nothing. One after the other, also after one that
+   * rejected; rejects only on a fault, which must end the process.
+   */
   reload(verdict: ConfigVerdict): Promise<void>;
   reloadStatus(): ReloadStatus;
   /** Not ready at once, calls answered while they come, everything closed within `shutdown.graceSeconds`. */
@@ -99,18 +102,19 @@ export async function startService({ config: first, version, logger, proxy }: Se
     if (verdict.kind === 'refused') return reloads.refused(verdict);
     const { config } = verdict;
     const before = inForce.config;
-    try {
-      const next = await prepare(config, inForce);
-      if (health.isDraining()) return await next.discard();
+    const next = await prepare(config, inForce).catch((error: unknown) => {
+      // Nothing has changed yet, and nothing is left behind. From the switch on, a fault ends the process.
+      if (!isKeyFileError(error)) logger.error({ fault: describeFault(error) }, 'fault');
+      const problem = isKeyFileError(error) ? error.message : 'a fault, see the log line before this one';
+      reloads.refused(refusedConfig([problem]));
+    });
+    if (next !== undefined) {
+      if (health.isDraining()) return next.discard();
       inForce = next.generation;
       next.takeOver();
       logger.level = config.log.level;
       markReady();
       reloads.succeeded({ issuers: config.issuers.length, needsRestart: settingsThatNeedRestart(first, config) });
-    } catch (error) {
-      if (!isKeyFileError(error)) logger.error({ fault: describeFault(error) }, 'fault');
-      const problem = isKeyFileError(error) ? error.message : 'a fault, see the log line before this one';
-      reloads.refused(refusedConfig([problem]));
     }
     forgetIssuers(before, config);
   }
@@ -176,8 +180,9 @@ export async function startService({ config: first, version, logger, proxy }: Se
         ports: { listen: grpc.port, admin: admin.port },
         config: () => inForce.config,
         reload(verdict) {
-          changes = changes.then(() => change(verdict));
-          return changes;
+          const changed = changes.then(() => change(verdict));
+          changes = changed.catch(() => undefined);
+          return changed;
         },
         reloadStatus: reloads.status,
         async stop() {

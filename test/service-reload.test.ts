@@ -357,6 +357,19 @@ describe('service with a changed configuration', () => {
     });
   });
 
+  it('goes on with the next one after a fault outside of its preparation, which its caller gets to see', async () => {
+    const check = await knownToken();
+    lab.failLog(({ msg }) => msg === 'configuration reloaded');
+    const faulty = reload({ apps: ['web', 'none'] }).then(
+      () => 'no fault',
+      (error: Error) => error.message,
+    );
+    const next = reload({ apps: ['none'] });
+    expect(await faulty).to.equal('a log that throws');
+    await next;
+    expect(await check()).to.equal('app_forbidden');
+  });
+
   it('counts a success and when it was', async () => {
     const started = Number(await metric('account_authz_config_last_reload_timestamp_seconds'));
     expect(started).to.be.within(Date.now() / 1000 - 60, Date.now() / 1000);

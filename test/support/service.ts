@@ -29,6 +29,8 @@ export interface ServiceLab {
   /** Checks a request with this Authorization value. */
   check(authorization: string | undefined, parts?: CheckRequestParts): Promise<CheckResponseMessage>;
   admin(path: string, init?: RequestInit): Promise<Response>;
+  /** Has the log throw at the next such line, once. */
+  failLog(isMeant: (line: LogLine) => boolean): void;
   stop(): Promise<void>;
 }
 
@@ -75,9 +77,15 @@ export async function startServiceLab(
   const issuer = await startTestIssuer({ keys: keys.map(key => key.publicJwk) });
   const config = serviceConfig(issuer, options.config);
   const log: LogLine[] = [];
+  let failsAt: ((line: LogLine) => boolean) | undefined;
   const write = (line: string): void => {
     secrets.show('log', line);
-    log.push(JSON.parse(line) as LogLine);
+    const parsed = JSON.parse(line) as LogLine;
+    if (failsAt?.(parsed)) {
+      failsAt = undefined;
+      throw new Error('a log that throws');
+    }
+    log.push(parsed);
   };
   const logger = createLogger(config.log, { write });
   const service = await startService({ config, version: '0.0.0-test', logger, proxy: {} });
@@ -93,6 +101,9 @@ export async function startServiceLab(
     client,
     log,
     admin,
+    failLog(isMeant) {
+      failsAt = isMeant;
+    },
     token(parts = {}) {
       const seconds = Math.floor(Date.now() / 1000);
       return token({ ...parts, claims: { iss: issuer.url, iat: seconds - 10, exp: seconds + 3600, ...parts.claims } });
