@@ -154,7 +154,7 @@ function toAuthorization(
 function parseHeader(
   text: string,
 ): { readonly kind: 'header'; readonly header: readonly [name: string, value: string] } | InputProblem {
-  const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t -~\u0080-\uffff]*)$/.exec(text) ?? [];
+  const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t -~\u0080-\uffff]*)$/.exec(text) ?? [];
   if (name === undefined || value === undefined) {
     return { kind: 'problem', problem: "--header takes 'name: value', without control characters" };
   }
@@ -162,7 +162,7 @@ function parseHeader(
   if (lower === 'authorization') {
     return { kind: 'problem', problem: 'a token is never taken from the command line: give it on standard input' };
   }
-  return { kind: 'header', header: [lower, value.replace(/[ \t]+$/, '')] };
+  return { kind: 'header', header: [lower, value.replace(/^[ \t]+/, '').replace(/(?<![ \t])[ \t]+$/, '')] };
 }
 
 const dateTime = z.iso.datetime({ offset: true });

@@ -188,7 +188,7 @@ describe('explain', () => {
 
   describe('for people', () => {
     it('has a line for each check, the keys and the answer', async () => {
-      const { stdout } = await run(['--header', 'X-Account-Id: acct2']);
+      const { stdout } = await run(['--header', 'X-Account-Id: \tacct2\t ']);
       expect(stdout).to.match(/^pass {9}route {11}\/api\/subscriptions\/accounts\/:account_id\/\*$/m);
       expect(stdout).to.match(/^fail {9}account {9}.*acc in the token is acct1.*the header x-account-id\)$/m);
       expect(stdout).to.match(/^keys of http:\S+: 2 keys in use, confirmed .* ago$/m);
