@@ -44,6 +44,7 @@ export interface KeyRingStatus {
   readonly ageSeconds: number | undefined;
   readonly lastResult: 'success' | 'failure' | undefined;
   readonly lastProblem: string | undefined;
+  /** Of the set in use; none while there is none, or it is too old. */
   readonly kids: readonly string[];
 }
 
@@ -268,7 +269,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
         ageSeconds: state.confirmedMs === undefined ? undefined : (nowMs - state.confirmedMs) / 1000,
         lastResult: state.lastResult,
         lastProblem: state.lastProblem,
-        kids: [...state.keys.keys()],
+        kids: held === 'usable' ? [...state.keys.keys()] : [],
       };
     },
     handOver() {
