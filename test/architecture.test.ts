@@ -39,7 +39,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   envoy: ['authz'],
   token: ['authz', 'json'],
   keys: ['address', 'json'],
-  config: ['address', 'authz/principal.ts', 'authz/route-template.ts', 'json'],
+  config: ['address', 'authz/principal.ts', 'authz/route-template.ts', 'json', 'keys/jwks.ts'],
   'envoy-lint': ['address', 'authz/route-template.ts', 'config/schema.ts', 'envoy/identity-headers.ts'],
   operations: ['authz', 'envoy/protocol.ts', 'keys/key-ring.ts'],
   authz: [],

@@ -1,9 +1,10 @@
 // The files that a configuration names: whether each can be read and holds what it should.
 import { resolve } from 'node:path';
-import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
+import { isJsonObject } from '../json/strict-json.ts';
+import { parseKeySet } from '../keys/jwks.ts';
 import { loadBoundedFile } from './bounded-file.ts';
 import { parseCertificates } from './certificates.ts';
-import type { Config, IssuerConfig } from './schema.ts';
+import { type Config, defaultAlgorithms, type IssuerConfig } from './schema.ts';
 import { loadTlsFiles, tlsFileKeys } from './tls-files.ts';
 
 export interface NamedFileProblem {
@@ -12,10 +13,12 @@ export interface NamedFileProblem {
   readonly message: string;
 }
 
+type ContentProblem = string | undefined | Promise<string | undefined>;
+
 const contentProblems = {
   caFile: certificatesProblem,
   jwksFile: keySetProblem,
-} as const satisfies Partial<Record<keyof IssuerConfig, (bytes: Uint8Array) => string | undefined>>;
+} as const satisfies Partial<Record<keyof IssuerConfig, (bytes: Uint8Array, issuer: unknown) => ContentProblem>>;
 const fileKeys = ['caFile', 'jwksFile'] as const satisfies readonly (keyof typeof contentProblems)[];
 
 /** Takes the configuration as it was written, which may have any other problem. Relative names start at the folder. */
@@ -26,7 +29,7 @@ export async function loadNamedFileProblems(value: unknown, folder: string): Pro
       const name = nameIn(issuer, key, folder);
       if (name === undefined) return [];
       const loaded = await loadBoundedFile(name);
-      const message = loaded.kind === 'problem' ? loaded.problem : contentProblems[key](loaded.bytes);
+      const message = loaded.kind === 'problem' ? loaded.problem : await contentProblems[key](loaded.bytes, issuer);
       return message === undefined ? [] : [{ path: ['issuers', i, key], message }];
     }),
   );
@@ -73,9 +76,19 @@ function certificatesProblem(bytes: Uint8Array): string | undefined {
   return parsed.kind === 'problem' ? parsed.problem : undefined;
 }
 
-function keySetProblem(bytes: Uint8Array): string | undefined {
-  const json = parseStrictJson(bytes);
-  if (json.kind === 'problem') return `the file is not a key set: ${json.problem}`;
-  const isKeySet = isJsonObject(json.value) && Array.isArray(json.value.keys);
-  return isKeySet ? undefined : 'the file is not a key set: it must be a JSON object with an array "keys"';
+/** By the reader that the service uses, with the algorithms of the issuer: what passes here has a key that verifies. */
+async function keySetProblem(bytes: Uint8Array, issuer: unknown): Promise<string | undefined> {
+  const keySet = await parseKeySet(bytes, algorithmsOf(issuer));
+  if (keySet.kind === 'keySet') return undefined;
+  const { problem, skipped } = keySet;
+  if (problem === 'not a key set') return 'the file is not a key set: it must be a JSON object with an array "keys"';
+  if (problem !== 'no usable key') return `the file is not a key set: ${problem}`;
+  const reasons = new Set(skipped.map(({ reason }) => reason));
+  return `the file has no usable key: ${reasons.size === 0 ? 'it has no key' : [...reasons].join(', ')}`;
+}
+
+// Where they are no list, the schema says so, and the set is judged by the default.
+function algorithmsOf(issuer: unknown): readonly string[] {
+  const algorithms = isJsonObject(issuer) ? issuer.algorithms : undefined;
+  return Array.isArray(algorithms) ? algorithms.filter(name => typeof name === 'string') : defaultAlgorithms;
 }

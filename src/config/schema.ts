@@ -43,6 +43,8 @@ const algorithms = [
   'Ed25519',
 ] as const;
 
+export const defaultAlgorithms: readonly (typeof algorithms)[number][] = ['RS256', 'ES256', 'EdDSA'];
+
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 // A timer of Node holds 2,147,483 s and a longer one fires at once; some room is left for jitter.
@@ -85,7 +87,7 @@ const issuer = z
       description: 'File that holds the key set. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
     }),
     algorithms: list(z.enum(algorithms), { noun: 'algorithm' })
-      .default(['RS256', 'ES256', 'EdDSA'])
+      .default([...defaultAlgorithms])
       .meta({ description: 'Accepted signature algorithms.' }),
     tokenTypes: list(
       patternedText(

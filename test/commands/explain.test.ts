@@ -91,7 +91,7 @@ describe('explain', () => {
       const file = writeFixture('explain-keys.json', serviceConfig(lab.issuer, fullConfig({ issuers })));
       const { code, stdout, stderr } = await runExplain(['--config', file, '--path', path], { input: token });
       expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
-      expect(stderr).to.match(/^account-authz explain: jwksFile of [^\n]+: no usable key: [^\n]+\n$/);
+      expect(stderr).to.match(/^\S+:1:\d+: issuers\[0\]\.jwksFile: the file has no usable key: it has no key\n$/);
     });
 
     it('certificate checks turned off: one line, exit 1', async () => {

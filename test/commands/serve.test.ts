@@ -33,6 +33,18 @@ describe('serve', function () {
     expect(stderr.trim().split('\n')).to.have.lengthOf(25);
   });
 
+  it('refuses a jwksFile without a usable key, in the words of check-config', async () => {
+    const jwksFile = writeFixture('oct.json', { keys: [{ kty: 'oct', k: 'AA', kid: 'a' }] });
+    const file = writeFixture(
+      'no-key.json',
+      changed({ 'issuers.0.jwksUrl': undefined, 'issuers.0.jwksFile': jwksFile }),
+    );
+    const { code, stderr } = await runProduct(['serve', '--config', file]);
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('issuers[0].jwksFile: the file has no usable key: symmetric key');
+    expect(await runProduct(['check-config', '--config', file])).to.deep.include({ code: 1, stderr });
+  });
+
   it('loads what is preloaded, such as an SDK, once: not in the thread that judges a configuration', async () => {
     const preload = writeFixture('preload.cjs', "process._rawDebug('preloaded');");
     const file = writeFixture('refused.json', { ...smallestConfig(), unknown: 1 });

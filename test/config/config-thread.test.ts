@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { judgeInThread } from '../../src/config/config-thread.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { formatProblems } from '../../src/config/problems.ts';
+import { signingKey } from '../support/signing-key.ts';
 import { fixtureFolder, smallestConfig, writeFixture } from './config-file.ts';
 
 const entry = new URL('../../dist/config-thread-entry.js', import.meta.url);
@@ -24,7 +25,8 @@ describe('configuration thread', () => {
   );
 
   it('gives the settings that loadConfig gives, files named relative to the file included', async () => {
-    await writeFile(join(fixtureFolder(), 'keys.json'), '{"keys":[]}');
+    const { publicJwk } = await signingKey('k1');
+    await writeFile(join(fixtureFolder(), 'keys.json'), JSON.stringify({ keys: [publicJwk] }));
     const [issuer] = smallestConfig().issuers;
     const content = JSON.stringify({
       ...smallestConfig(),

@@ -5,10 +5,12 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import type { JWK } from 'jose';
 import { loadConfig } from '../../src/config/load.ts';
 import { formatProblems, type Problem } from '../../src/config/problems.ts';
 import { testCertificate } from '../keys/test-certificate.ts';
 import { secrets } from '../support/secrets.ts';
+import { signingKey } from '../support/signing-key.ts';
 import { changed, configOf, fixtureFolder, problemsOf, smallestConfig, writeFixture } from './config-file.ts';
 
 // Made with `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=test -days 36500`.
@@ -243,7 +245,12 @@ listen: 0.0.0.0:9191
   });
 
   describe('naming other files', () => {
-    const keySet = JSON.stringify({ keys: [] });
+    let keySet = '';
+    let key: JWK;
+    before(async () => {
+      key = (await signingKey('k1')).publicJwk;
+      keySet = JSON.stringify({ keys: [key] });
+    });
     const withFile = (key: string, name: string) =>
       changed({ [`issuers.0.${key}`]: name, ...(key === 'jwksFile' ? { 'issuers.0.jwksUrl': undefined } : {}) });
 
@@ -268,7 +275,7 @@ listen: 0.0.0.0:9191
       ['caFile', 'one certificate', certificate, undefined],
       ['caFile', 'two certificates with text around them', `# CA\n${certificate}\nold\n${certificate}`, undefined],
       ['caFile', 'nothing', '', 'the file holds no PEM certificate'],
-      ['caFile', 'a key set', keySet, 'the file holds no PEM certificate'],
+      ['caFile', 'a key set', '{"keys":[]}', 'the file holds no PEM certificate'],
       ['caFile', 'a broken certificate', brokenCertificate, 'the file holds a broken certificate'],
       [
         'caFile',
@@ -282,7 +289,6 @@ listen: 0.0.0.0:9191
         certificate + certificate.slice(0, 200),
         'the file holds a broken certificate',
       ],
-      ['jwksFile', 'a key set', keySet, undefined],
       ['jwksFile', 'nothing', '', 'the file is not a key set: not JSON'],
       ['jwksFile', 'a member twice', '{"keys":[],"keys":[]}', 'the file is not a key set: a member twice'],
       ['jwksFile', 'a list', '[]', 'the file is not a key set: it must be a JSON object with an array "keys"'],
@@ -304,6 +310,39 @@ listen: 0.0.0.0:9191
         writeFixture('named', content);
         const expected = message === undefined ? [] : [`issuers[0].${key}: ${message}`];
         expect(await problemsOf(withFile(key, 'named'))).to.deep.equal(expected);
+      });
+    }
+
+    const sets: readonly (readonly [name: string, keys: () => unknown, algorithms: unknown, message?: string])[] = [
+      ['one key', () => [key], undefined],
+      ['one key, for algorithms that are no list', () => [key], 'ES256'],
+      ['one key among others', () => [{ kty: 'oct', k: 'AA' }, key, 1], undefined],
+      ['no key', () => [], undefined, 'it has no key'],
+      ['a key for other algorithms', () => [key], ['RS256'], 'algorithm not allowed'],
+      ['a key for encryption', () => [{ ...key, use: 'enc' }], undefined, 'for another use'],
+      ['a key without a kid', () => [{ ...key, kid: '' }], undefined, 'no kid'],
+      [
+        'two that are not used',
+        () => [
+          { kty: 'oct', k: 'AA' },
+          { ...key, crv: 'P-257' },
+          { kty: 'oct', k: 'AA', kid: 'a' },
+        ],
+        undefined,
+        'symmetric key, curve not supported',
+      ],
+    ];
+    for (const [name, keys, algorithms, message] of sets) {
+      it(`says ${message ?? 'nothing'} of a jwksFile with ${name}`, async () => {
+        writeFixture('named', { keys: keys() });
+        const config = changed({
+          'issuers.0.jwksUrl': undefined,
+          'issuers.0.jwksFile': 'named',
+          'issuers.0.algorithms': algorithms,
+        });
+        const found = (await problemsOf(config)).filter(problem => problem.includes('jwksFile'));
+        const expected = message === undefined ? [] : [`issuers[0].jwksFile: the file has no usable key: ${message}`];
+        expect(found).to.deep.equal(expected);
       });
     }
 
