@@ -1,25 +1,13 @@
 // What manifests say of the configuration, of Envoy's bootstrap and of the code: ports, paths, addresses, times and header names
 // that stand in two places are the same in both.
 import { dirname } from 'node:path';
-import { parse } from 'yaml';
 import { isLoopback, parseListenAddress } from '../../src/address/listen-address.ts';
 import { defaultConfigFile } from '../../src/commands/command.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { version } from '../../src/version.ts';
-import { type Container, containerOf, containersOf, type Manifest, ofKind, type Pod, podsOf } from './manifest.ts';
-
-/** What is mounted, read. */
-export interface Facts {
-  readonly manifests: readonly Manifest[];
-  readonly config: Config;
-  readonly bootstrap: unknown;
-  /** Of Istio: what an operator merges into the mesh's own. */
-  readonly meshConfig?: unknown;
-}
-
-type Rules = readonly (readonly [holds: boolean, problem: string])[];
-type Path = readonly (string | number)[];
+import { at, type Facts, type Path, problemsOf, type Rules } from './facts.ts';
+import { type Container, containerOf, containersOf, ofKind, type Pod, podsOf } from './manifest.ts';
 
 export function agreementProblems(facts: Facts): string[] {
   return problemsOf([
@@ -34,18 +22,6 @@ export function agreementProblems(facts: Facts): string[] {
     ...istioRules(facts),
     ...gatewayRules(facts),
   ]);
-}
-
-function problemsOf(rules: Rules): string[] {
-  return rules.flatMap(([holds, problem]) => (holds ? [] : [problem]));
-}
-
-/** The value at a path; a name in place of an index finds the list item with that name. */
-export function at(within: unknown, ...path: Path): unknown {
-  return path.reduce<unknown>((value, key) => {
-    if (Array.isArray(value) && typeof key === 'string') return value.find(item => item.name === key);
-    return typeof value === 'object' && value !== null ? (value as Record<string | number, unknown>)[key] : undefined;
-  }, within);
 }
 
 const manager: Path = ['filter_chains', 0, 'filters', 0, 'typed_config'];
@@ -344,9 +320,4 @@ function gatewayRules({ manifests, config }: Facts): Rules {
 function bytesOf(quantity: string | undefined): number {
   const [, count, unit] = /^(\d+)([KMG]i)$/.exec(quantity ?? '') ?? [];
   return Number(count) * 1024 ** (['Ki', 'Mi', 'Gi'].indexOf(unit ?? '') + 1);
-}
-
-/** Of the overlay istio. */
-export function parseMeshConfig(text: string): unknown {
-  return parse(text);
 }

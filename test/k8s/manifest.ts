@@ -6,6 +6,7 @@ export interface Manifest {
   kind: string;
   metadata: { name: string; namespace?: string; labels?: Labels };
   spec?: unknown;
+  automountServiceAccountToken?: boolean;
   data?: Record<string, string>;
 }
 
@@ -52,10 +53,8 @@ export interface Specs {
   NetworkPolicy: {
     podSelector: Selector;
     policyTypes: string[];
-    ingress?: {
-      from?: { podSelector?: Selector; namespaceSelector?: Selector }[];
-      ports?: { port: string | number }[];
-    }[];
+    ingress?: { from?: Peer[]; ports?: PolicyPort[] }[];
+    egress?: { to?: Peer[]; ports?: PolicyPort[] }[];
   };
   PodDisruptionBudget: { selector: Selector };
   PodMonitor: { selector: Selector; podMetricsEndpoints: { port: string; path: string }[] };
@@ -63,8 +62,9 @@ export interface Specs {
   Service: {
     clusterIP?: string;
     selector: Labels;
-    ports: { name: string; port: number; targetPort: string | number }[];
+    ports: { name: string; port: number; targetPort: string | number; appProtocol?: string }[];
   };
+  ServiceAccount: unknown;
   ServiceEntry: {
     hosts: string[];
     exportTo?: string[];
@@ -72,6 +72,17 @@ export interface Specs {
     ports: { number: number; protocol: string }[];
     endpoints: { address: string }[];
   };
+}
+
+export interface Peer {
+  podSelector?: Selector;
+  namespaceSelector?: Selector;
+  ipBlock?: { cidr: string; except?: string[] };
+}
+
+export interface PolicyPort {
+  port: string | number;
+  protocol?: string;
 }
 
 export interface Reference {
@@ -114,7 +125,7 @@ export interface Container {
   restartPolicy?: string;
   args?: string[];
   env?: { name: string }[];
-  ports?: { name: string; containerPort: number; hostPort?: number }[];
+  ports?: { name: string; containerPort: number; hostPort?: number; protocol?: string }[];
   volumeMounts?: { name: string; mountPath: string; readOnly?: boolean; subPath?: string; subPathExpr?: string }[];
   startupProbe?: Probe;
   readinessProbe?: Probe;
@@ -146,10 +157,20 @@ export interface Probe {
 
 export interface Volume {
   name: string;
-  configMap?: { name: string };
-  secret?: { secretName: string };
-  projected?: { sources: { configMap?: { name: string }; secret?: { name: string } }[] };
+  configMap?: NamedKeys & { defaultMode?: number };
+  secret?: { secretName: string; items?: KeyToPath[]; defaultMode?: number };
+  projected?: { sources: { configMap?: NamedKeys; secret?: NamedKeys }[]; defaultMode?: number };
   emptyDir?: { medium?: string; sizeLimit?: string };
+}
+
+export interface NamedKeys {
+  name: string;
+  items?: KeyToPath[];
+}
+
+export interface KeyToPath {
+  key: string;
+  path: string;
 }
 
 export function parseManifests(yaml: string): Manifest[] {

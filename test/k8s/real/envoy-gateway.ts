@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { freePorts } from '../../support/envoy.ts';
-import { at } from '../agreement.ts';
+import { at } from '../facts.ts';
 import { render } from '../kustomize.ts';
 import type { Manifest } from '../manifest.ts';
 import { layOutFiles } from '../mounted-files.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parse, stringify } from 'yaml';
 import { defaultEnvoyVersion, freePorts } from '../../support/envoy.ts';
-import { at } from '../agreement.ts';
+import { at } from '../facts.ts';
 import { render } from '../kustomize.ts';
 import { ofKind } from '../manifest.ts';
 import { layOutFiles } from '../mounted-files.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { type Lab, startLab } from '../../e2e/lab.ts';
 import { defaultEnvoyVersion, freePorts } from '../../support/envoy.ts';
-import { at } from '../agreement.ts';
+import { at } from '../facts.ts';
 import { type Overlay, render } from '../kustomize.ts';
 import { configMapOf, type Manifest } from '../manifest.ts';
 import { layOutFiles, type MountedFiles } from '../mounted-files.ts';

@@ -1,0 +1,94 @@
+// Envoy's bootstrap in itself and beside the Services: each cluster, filter and certificate that it names is there, and what it
+// looks up by name has an address for each pod.
+import { isIP } from 'node:net';
+import { authorizationServiceName } from '../../../src/envoy/protocol.ts';
+import { at, everyValue, type Facts, listOf, type Path, problemsOf, type Rules, valuesOf } from '../facts.ts';
+import { containerOf, containersOf, ofKind, podsOf } from '../manifest.ts';
+import { addressText, listeningOf, sameItems } from './listening.ts';
+
+export function envoyClusterProblems(facts: Facts): string[] {
+  if (facts.bootstrap === undefined) return [];
+  const clusters = listOf(at(facts.bootstrap, 'static_resources', 'clusters'));
+  return problemsOf([
+    ...nameRules(facts, clusters),
+    ...clusters.flatMap(cluster => clusterRules(facts, cluster)),
+    ...certificateRules(facts),
+  ]);
+}
+
+function nameRules({ bootstrap }: Facts, clusters: readonly unknown[]): Rules {
+  const names = clusters.map(cluster => at(cluster, 'name'));
+  const named = [...valuesOf(bootstrap, 'cluster_name'), ...valuesOf(bootstrap, 'cluster')].filter(
+    name => name !== at(bootstrap, 'node', 'cluster'),
+  );
+  const filters = valuesOf(bootstrap, 'http_filters').flatMap(list => listOf(list).map(filter => at(filter, 'name')));
+  const values = everyValue(bootstrap);
+  const perRoute = valuesOf(bootstrap, 'typed_per_filter_config').flatMap(each => Object.keys(Object(each)));
+  const metadata = values
+    .filter(({ path }) => path.at(-2) === 'metadata_matcher' && path.at(-1) === 'filter')
+    .map(({ value }) => value);
+  const logged = values.flatMap(({ value }) =>
+    Array.from(String(value).matchAll(/%(?:DYNAMIC_METADATA|FILTER_STATE)\(([^:)]+)/g), ([, name]) => name),
+  );
+  return [
+    [sameItems([...new Set(named)], names), `Envoy has the clusters ${names} and names ${[...new Set(named)]}`],
+    [
+      [...perRoute, ...metadata, ...logged].every(name => filters.includes(name)),
+      'Envoy names a filter that it does not have',
+    ],
+  ];
+}
+
+const endpoints: Path = ['load_assignment', 'endpoints', 0, 'lb_endpoints'];
+
+function clusterRules(facts: Facts, cluster: unknown): Rules {
+  const name = String(at(cluster, 'name'));
+  const [endpoint, ...more] = listOf(at(cluster, ...endpoints));
+  const address = at(endpoint, 'endpoint', 'address');
+  const host = String(at(address, 'socket_address', 'address') ?? '');
+  const port = Number(at(address, 'socket_address', 'port_value'));
+  const service = ofKind(facts.manifests, 'Service').find(({ metadata }) => metadata.name === host);
+  const isByName = host !== '' && isIP(host) === 0;
+  const checked = at(cluster, 'health_checks', 0, 'grpc_health_check', 'service_name');
+  return [
+    [at(cluster, 'load_assignment', 'cluster_name') === name, `cluster ${name} assigns load to another one`],
+    [more.length === 0, `cluster ${name} has a second address`],
+    [at(cluster, 'type') === (isByName ? 'STRICT_DNS' : 'STATIC'), `cluster ${name} finds its address another way`],
+    ...(isByName
+      ? ([
+          [
+            service?.spec.ports.some(each => each.port === port) === true,
+            `cluster ${name} asks no Service at ${host}:${port}`,
+          ],
+          // With a virtual address Envoy would have one host: no retry at another pod, no health of each.
+          [service?.spec.clusterIP === 'None', `cluster ${name} takes Service/${host} for one host`],
+        ] as const)
+      : [[isListenedTo(facts, addressText(address)), `cluster ${name} asks where nobody listens`] as const]),
+    [checked === undefined || checked === authorizationServiceName, `cluster ${name} asks for another health`],
+  ];
+}
+
+function isListenedTo(facts: Facts, address: string): boolean {
+  return podsOf(facts.manifests)
+    .filter(pod => containerOf(pod, 'envoy') !== undefined)
+    .every(pod =>
+      containersOf(pod).some(
+        container =>
+          (container.name === 'account-authz' && facts.config.listen === address) ||
+          listeningOf(facts, container).some(({ host, port }) => `${host}:${port}` === address),
+      ),
+    );
+}
+
+/** Certificates that Envoy reads from a file beside its bootstrap have the name that it asks for. */
+function certificateRules({ bootstrap, envoyFiles }: Facts): Rules {
+  const asked = everyValue(bootstrap).filter(({ value }) => at(value, 'sds_config') !== undefined);
+  return asked.map(({ value }) => {
+    const path = String(at(value, 'sds_config', 'path_config_source', 'path'));
+    const names = listOf(at(envoyFiles[path.split('/').at(-1) ?? ''], 'resources')).map(each => at(each, 'name'));
+    return [
+      sameItems(names, [at(value, 'name')]),
+      `${path} has ${names}, Envoy asks it for ${at(value, 'name')}`,
+    ] as const;
+  });
+}

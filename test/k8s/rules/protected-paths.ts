@@ -1,0 +1,78 @@
+// Paths: what leads to the app is what account-authz is asked about, and what its configuration has routes for.
+import { matchRoutes, type Route } from '../../../src/authz/route.ts';
+import { parseRouteTemplate } from '../../../src/authz/route-template.ts';
+import type { Config } from '../../../src/config/schema.ts';
+import { at, type Facts, listOf } from '../facts.ts';
+import { ofKind } from '../manifest.ts';
+
+interface Prefix {
+  readonly who: string;
+  /** Whole segments. */
+  readonly prefix: string;
+}
+
+export function protectedPathProblems(facts: Facts): string[] {
+  const prefixes = [...envoyPrefixes(facts), ...istioPrefixes(facts), ...gatewayPrefixes(facts)];
+  if (prefixes.length === 0) return ['nothing leads to the app'];
+  const routes = routesOf(facts.config);
+  const isKnown = (path: string): boolean => matchRoutes(routes, path.slice(1).split('/')).kind === 'match';
+  const whos = new Set(prefixes.map(({ who }) => who));
+  return [
+    ...prefixes
+      .filter(({ prefix }) => ![prefix, `${prefix}/x`, `${prefix}/x/y`].every(isKnown))
+      .map(({ who, prefix }) => `${who} asks about ${prefix}, for which the configuration has no route`),
+    ...[...whos].flatMap(who =>
+      routes
+        .map(
+          ({ template }) => `/${template.segments.map(each => (each.kind === 'literal' ? each.value : 'x')).join('/')}`,
+        )
+        .filter(path => !prefixes.some(each => each.who === who && `${path}/`.startsWith(`${each.prefix}/`)))
+        .map(path => `${who} does not ask about ${path}, for which the configuration has a route`),
+    ),
+  ];
+}
+
+function routesOf({ routes }: Config): Route[] {
+  return routes.flatMap(({ path, roles }) => {
+    const template = parseRouteTemplate(path);
+    return template.kind === 'problem' ? [] : [{ template, roles: roles && new Set<string>(roles) }];
+  });
+}
+
+/** A name of their own for each kind of match, so that the same is expected of gRPC. */
+function envoyPrefixes({ bootstrap }: Facts): Prefix[] {
+  const listener = at(bootstrap, 'static_resources', 'listeners', 'public');
+  const manager = at(listener, 'filter_chains', 0, 'filters', 0, 'typed_config');
+  const hosts = listOf(at(manager, 'route_config', 'virtual_hosts'));
+  return hosts
+    .flatMap(host => listOf(at(host, 'routes')))
+    .filter(route => at(route, 'route') !== undefined)
+    .map(route => ({
+      who: `Envoy to ${at(route, 'route', 'cluster')}`,
+      prefix: String(at(route, 'match', 'path_separated_prefix')),
+    }));
+}
+
+function istioPrefixes({ manifests }: Facts): Prefix[] {
+  return ofKind(manifests, 'AuthorizationPolicy').flatMap(({ metadata, spec }) => {
+    const paths = spec.rules
+      .flatMap(({ to }) => to.map(({ operation }) => operation))
+      .filter(({ ports }) => spec.action === 'CUSTOM' || ports?.includes('8000'))
+      .flatMap(operation => operation.paths ?? []);
+    // Istio has no whole segments: PREFIX and PREFIX/* are one.
+    const wholes = paths.filter(path => !path.endsWith('*') && paths.includes(`${path}/*`));
+    const halves = paths.filter(path => !wholes.some(whole => path === whole || path === `${whole}/*`));
+    return [...wholes, ...halves].map(prefix => ({ who: `AuthorizationPolicy/${metadata.name}`, prefix }));
+  });
+}
+
+function gatewayPrefixes({ manifests }: Facts): Prefix[] {
+  return ofKind(manifests, 'HTTPRoute').flatMap(({ metadata, spec }) =>
+    spec.rules.flatMap(({ matches }) =>
+      matches.map(({ path }) => ({
+        who: `HTTPRoute/${metadata.name}`,
+        prefix: path.type === 'PathPrefix' ? path.value : `${path.value} as ${path.type}`,
+      })),
+    ),
+  );
+}

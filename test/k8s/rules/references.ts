@@ -1,0 +1,95 @@
+// References: each object that another one names by kind and name is there, in that namespace and group, with that port or section.
+import { at, everyValue, type Facts, listOf, problemsOf, type Rules } from '../facts.ts';
+import { type Manifest, nameOf, ofKind, podsOf } from '../manifest.ts';
+
+const controller = 'gateway.envoyproxy.io/gatewayclass-controller';
+
+export function objectReferenceProblems(facts: Facts): string[] {
+  const { manifests } = facts;
+  return problemsOf([
+    ...manifests.flatMap(manifest =>
+      everyValue(manifest.spec).flatMap(({ path, value }) => referenceRules(facts, manifest, path.join('.'), value)),
+    ),
+    ...ofKind(manifests, 'Gateway').map(
+      gateway =>
+        [
+          manifests.some(
+            each =>
+              each.kind === 'GatewayClass' &&
+              each.metadata.name === gateway.spec.gatewayClassName &&
+              at(each.spec, 'controllerName') === controller,
+          ),
+          `${nameOf(gateway)} is of a class that Envoy Gateway does not serve`,
+        ] as const,
+    ),
+    ...hostRules(facts),
+  ]);
+}
+
+function referenceRules({ manifests, secrets }: Facts, from: Manifest, where: string, value: unknown): Rules {
+  const [kind, name, namespace] = [at(value, 'kind'), at(value, 'name'), at(value, 'namespace')];
+  if (typeof kind !== 'string' || typeof name !== 'string') return [];
+  const who = `${nameOf(from)} ${where}`;
+  const isHere = namespace === undefined || namespace === from.metadata.namespace;
+  if (kind === 'Secret')
+    return [
+      [Object.hasOwn(secrets, name) && isHere && at(value, 'group') === '', `${who} names no Secret that there is`],
+    ];
+  const target = manifests.find(
+    each =>
+      each.kind === kind &&
+      each.metadata.name === name &&
+      each.metadata.namespace === (namespace ?? from.metadata.namespace),
+  );
+  if (target === undefined) return [[false, `${who} names ${kind}/${name}, which is not there`]];
+  const group = target.apiVersion.includes('/') ? target.apiVersion.split('/')[0] : '';
+  const ports = listOf(at(target.spec, 'ports'));
+  const sections = [...ports, ...listOf(at(target.spec, 'listeners'))].map(section => at(section, 'name'));
+  const [port, section, version] = [at(value, 'port'), at(value, 'sectionName'), at(value, 'apiVersion')];
+  return [
+    [isHere, `${who} is in another namespace, which nothing grants`],
+    [at(value, 'group') === (version === undefined ? group : undefined), `${who} names another group than ${group}`],
+    [version === undefined || version === target.apiVersion, `${who} names another version than ${target.apiVersion}`],
+    [port === undefined || ports.some(each => at(each, 'port') === port), `${who} names a port that is not there`],
+    [kind !== 'Service' || port !== undefined || section !== undefined, `${who} names no port`],
+    [section === undefined || sections.includes(section), `${who} names a section that is not there`],
+  ];
+}
+
+/** Names of the cluster's DNS, wherever they stand. */
+function hostRules({ manifests, bootstrap, meshConfig }: Facts): Rules {
+  const texts = [...manifests.map(({ spec }) => spec), bootstrap, meshConfig]
+    .flatMap(document => everyValue(document).map(({ value }) => value))
+    .filter(value => typeof value === 'string');
+  return texts.flatMap(text =>
+    Array.from(text.matchAll(/([\w-]+)\.([\w-]+)\.svc\b/g), ([host, name, namespace]) => {
+      const isThere = manifests.some(
+        ({ kind, metadata }) => kind === 'Service' && metadata.name === name && metadata.namespace === namespace,
+      );
+      return [isThere, `${host} is the name of no Service`] as const;
+    }),
+  );
+}
+
+/** Of the pods with an Envoy in them: the namespace that the commands of its page name, and its service account. */
+export function accountProblems({ manifests }: Facts): string[] {
+  const accounts = ofKind(manifests, 'ServiceAccount');
+  return problemsOf([
+    ...podsOf(manifests).map(
+      ({ name, spec }) =>
+        [
+          accounts.some(({ metadata }) => metadata.name === spec.serviceAccountName),
+          `${name} has no service account of its own`,
+        ] as const,
+    ),
+    ...accounts.flatMap(
+      (account): Rules => [
+        [account.automountServiceAccountToken === false, `${nameOf(account)} hands out a token`],
+        [
+          podsOf(manifests).some(({ spec }) => spec.serviceAccountName === account.metadata.name),
+          `${nameOf(account)} is of no pod`,
+        ],
+      ],
+    ),
+  ]);
+}

@@ -1,0 +1,27 @@
+// What stands outside of an overlay, the same for all of them: the Secrets that the script for a trial makes, the mesh
+// configuration for Istio and the envoy.yaml of this repository.
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { parse } from 'yaml';
+import type { Secrets, Surroundings } from './facts.ts';
+import { parseManifests } from './manifest.ts';
+
+const project = new URL('../../', import.meta.url);
+const run = promisify(execFile);
+
+export const meshConfigText = readFileSync(new URL('k8s/overlays/istio/mesh-config.yaml', project), 'utf8');
+
+export async function loadSurroundings(): Promise<Surroundings> {
+  const [secrets, envoy] = await Promise.all([trialSecrets(), readFile(new URL('envoy.yaml', project), 'utf8')]);
+  return { secrets, meshConfig: parse(meshConfigText), envoy: parse(envoy) };
+}
+
+async function trialSecrets(): Promise<Secrets> {
+  const { stdout } = await run('bash', [fileURLToPath(new URL('k8s/make-trial-certificates.sh', project))]);
+  const decoded = (data: Readonly<Record<string, string>> = {}) =>
+    Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text, 'base64').toString()]));
+  return Object.fromEntries(parseManifests(stdout).map(({ metadata, data }) => [metadata.name, decoded(data)]));
+}
