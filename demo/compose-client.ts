@@ -1,7 +1,7 @@
 // The test client of compose.yaml: tells the demo's story against the running containers, and exits with 0 only if every step went
 // as expected. It shares the network of the pod, and the processes of account-authz, which it can so halt and let go on.
-import { readdir, readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { authorizerPids } from './authorizer-process.ts';
 import { jsonOf, send } from './http-client.ts';
 import type { AuthenticationState, TokenOrder } from './serve.ts';
 import type { Reached, Setting } from './stage.ts';
@@ -84,15 +84,7 @@ async function ask<T>(origin: string, method: string, target: string, body?: obj
 
 /** Halted, it holds its port and answers nothing: to Envoy the same as gone. */
 async function signalAuthorizer(signal: 'SIGSTOP' | 'SIGCONT'): Promise<void> {
-  const processes = (await readdir('/proc')).filter(name => /^\d+$/.test(name));
-  const commands = await Promise.all(
-    processes.map(async pid => ({ pid: Number(pid), command: await commandOf(pid).catch(() => []) })),
-  );
-  const authorizers = commands.filter(({ command: [, file, name] }) => file === places.authorizer && name === 'serve');
-  if (authorizers.length === 0) throw new Error('no process of account-authz is to be seen from here');
-  for (const { pid } of authorizers) process.kill(pid, signal);
-}
-
-async function commandOf(pid: string): Promise<string[]> {
-  return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0');
+  const pids = await authorizerPids(places.authorizer);
+  if (pids.length === 0) throw new Error(`no process that runs ${places.authorizer} serve is visible`);
+  for (const pid of pids) process.kill(pid, signal);
 }

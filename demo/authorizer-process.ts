@@ -1,0 +1,23 @@
+// Finds the running processes of account-authz among all that this one can see, whatever flags Node was given.
+import { readdir, readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+
+/** By their main script and command: where these stand depends on the flags before them. */
+export async function authorizerPids(script: string): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter(name => /^\d+$/.test(name)).map(Number);
+  const serving = await Promise.all(pids.map(async pid => isAuthorizer(await commandOf(pid), script)));
+  return pids.filter((_, index) => serving[index]);
+}
+
+/** An init process has the whole command line among its own arguments, so that Node must come first. */
+export function isAuthorizer([program = '', ...args]: readonly string[], script: string): boolean {
+  const place = args.indexOf(script);
+  const command = args[place + 1] ?? 'serve';
+  return /^node/.test(basename(program)) && place >= 0 && (command === 'serve' || command.startsWith('-'));
+}
+
+/** Empty for a process that has ended meanwhile. */
+async function commandOf(pid: number): Promise<string[]> {
+  const text = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+  return text.split('\0').slice(0, -1);
+}
