@@ -55,6 +55,11 @@ describe('the process of account-authz, to the client of compose.yaml', () => {
     { name: 'the init process of Docker', command: ['/sbin/docker-init', '--', ...entrypoint, ...wordsOf('CMD')] },
     { name: 'the init process of Podman', command: ['/run/podman-init', '--', ...entrypoint, ...wordsOf('CMD')] },
     { name: 'the client', command: [node, ...(services.client?.command ?? [])] },
+    { name: 'a script that gets the other as an option', command: [node, 'demo/x.ts', '--authorizer', script] },
+    {
+      name: 'a script that gets the other behind flags',
+      command: [node, '--import', 'tsx', 'demo/x.ts', script, 'serve'],
+    },
     { name: 'another script', command: [node, 'demo/serve.ts', 'serve'] },
     { name: 'a thread of the kernel', command: [] },
   ])

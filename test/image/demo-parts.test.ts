@@ -1,32 +1,9 @@
 // The processes of the demo image as compose and the manifests start them.
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { jsonOf, send } from '../../demo/http-client.ts';
-import { freePorts } from '../support/envoy.ts';
-import { secrets } from '../support/secrets.ts';
-
-const project = fileURLToPath(new URL('../../', import.meta.url));
-
-interface Part {
-  readonly child: ChildProcess;
-  readonly at: Readonly<Record<'listen' | 'health' | 'control', string>>;
-}
-
-async function startPart(name: string, ...options: readonly string[]): Promise<Part> {
-  const ports = await freePorts(3);
-  const [listen, health, control] = ports.map(port => `127.0.0.1:${port}`) as [string, string, string];
-  const places = ['--listen', listen, '--health', health, '--control', control];
-  const child = spawn(process.execPath, ['--import', 'tsx', 'demo/serve.ts', name, ...places, ...options], {
-    cwd: project,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  child.stdout.on('data', (bytes: Buffer) => secrets.show('demo', bytes.toString()));
-  process.once('exit', () => child.kill('SIGKILL'));
-  await once(child.stdout, 'data');
-  return { child, at: { listen: `http://${listen}`, health: `http://${health}`, control: `http://${control}` } };
-}
+import { type Part, startPart } from '../support/demo-part.ts';
 
 async function exitCodeAfter(child: ChildProcess, signal: NodeJS.Signals): Promise<unknown> {
   child.kill(signal);

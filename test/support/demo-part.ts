@@ -1,0 +1,28 @@
+// A part of the demo as a process of its own, as compose and the manifests start it: `demo/serve.ts PART`.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { freePorts } from './envoy.ts';
+import { secrets } from './secrets.ts';
+
+const project = fileURLToPath(new URL('../../', import.meta.url));
+
+export interface Part {
+  readonly child: ChildProcess;
+  readonly at: Readonly<Record<'listen' | 'health' | 'control', string>>;
+}
+
+/** On free ports of 127.0.0.1; it ends with this process at the latest. */
+export async function startPart(name: string, ...options: readonly string[]): Promise<Part> {
+  const ports = await freePorts(3);
+  const [listen, health, control] = ports.map(port => `127.0.0.1:${port}`) as [string, string, string];
+  const places = ['--listen', listen, '--health', health, '--control', control];
+  const child = spawn(process.execPath, ['--import', 'tsx', 'demo/serve.ts', name, ...places, ...options], {
+    cwd: project,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  child.stdout.on('data', (bytes: Buffer) => secrets.show('demo', bytes.toString()));
+  process.once('exit', () => child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  return { child, at: { listen: `http://${listen}`, health: `http://${health}`, control: `http://${control}` } };
+}
