@@ -1,14 +1,26 @@
 // Reads JSON the way a security decision needs it: valid UTF-8, valid JSON, no member twice in any object.
 // Used for tokens and for key sets; everything that is ambiguous to another reader is refused here.
 import { isUtf8 } from 'node:buffer';
+import { type JsonBounds, type JsonBoundsProblem, jsonBoundsProblem } from './json-bounds.ts';
 
 /** What `parseStrictJson` found wrong; stable words for logs, never the text itself. */
 export type JsonProblem = { readonly kind: 'problem'; readonly problem: 'not UTF-8' | 'not JSON' | 'a member twice' };
 
+type JsonValue = { readonly kind: 'value'; readonly value: unknown };
+
+/** As `parseStrictJson`, of a text that would be long to build: within bounds, or refused before. */
+export function parseBoundedJson(
+  bytes: Uint8Array,
+  bounds: JsonBounds,
+): JsonValue | JsonProblem | { readonly kind: 'problem'; readonly problem: JsonBoundsProblem } {
+  if (!isUtf8(bytes)) return { kind: 'problem', problem: 'not UTF-8' };
+  const text = textOf(bytes);
+  const problem = jsonBoundsProblem(text, bounds);
+  return problem === undefined ? parseStrictJson(text) : { kind: 'problem', problem };
+}
+
 /** Bytes or text to the value they hold. A byte order mark is not JSON (RFC 8259 section 8.1). Never throws. */
-export function parseStrictJson(
-  input: Uint8Array | string,
-): { readonly kind: 'value'; readonly value: unknown } | JsonProblem {
+export function parseStrictJson(input: Uint8Array | string): JsonValue | JsonProblem {
   if (typeof input !== 'string' && !isUtf8(input)) return { kind: 'problem', problem: 'not UTF-8' };
   const text = typeof input === 'string' ? input : textOf(input);
   let value: unknown;

@@ -1,15 +1,21 @@
 // A strict reader of JWK Sets (RFC 7517): bytes and the issuer's algorithms in, verification keys and named refusals out.
 // No I/O. What is ambiguous, weak, private or meant for another use never becomes a key; x5c and its kin are not looked at.
-import { createHash } from 'node:crypto';
-import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
-import { isEd25519Point } from './ed25519-point.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { JsonBounds } from '../json/json-bounds.ts';
+import { isJsonObject, parseBoundedJson } from '../json/strict-json.ts';
+import { type Material, memberOf, type PublicJwk, readMaterial } from './key-material.ts';
 import { createSignatureCheck, type SignatureCheck } from './signature-check.ts';
+
+export type { PublicJwk } from './key-material.ts';
 
 /** Bound of a key set document, as it came and decompressed. */
 export const maxKeySetBytes = 512 * 1024;
 
 /** Bound of a kid in characters; no longer one is ever in a set. */
 export const maxKidLength = 256;
+
+/** Bounds of a document from an issuer, far above an honest one: a set of 100 keys with certificate chains has 3,000 values. */
+export const documentBounds: JsonBounds = { maxDepth: 64, maxValues: 10_000 };
 
 const maxKeys = 100;
 
@@ -39,16 +45,12 @@ export type SkippedKeyReason =
   | 'RSA modulus'
   | 'RSA exponent'
   | 'point off the curve'
+  | 'point of small order'
   | 'two keys under one kid';
 
 export interface SkippedKey {
   readonly kid: string | undefined;
   readonly reason: SkippedKeyReason;
-}
-
-/** The public members of a key in their canonical form, and nothing else that the issuer may have published. */
-export interface PublicJwk {
-  readonly [member: string]: string;
 }
 
 export interface KeySet {
@@ -66,17 +68,12 @@ export interface KeySetProblem {
     | 'not UTF-8'
     | 'not JSON'
     | 'a member twice'
+    | 'nested too deep'
+    | 'too many values'
     | 'not a key set'
     | 'too many keys'
     | 'no usable key';
   readonly skipped: readonly SkippedKey[];
-}
-
-interface Material {
-  readonly thumbprint: string;
-  readonly members: PublicJwk;
-  /** Every algorithm that this type of key can serve. */
-  readonly fits: readonly string[];
 }
 
 interface Candidate extends Material {
@@ -86,23 +83,20 @@ interface Candidate extends Material {
   readonly algorithms: readonly string[];
 }
 
-const rsaAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
-const ecCurves: ReadonlyMap<string, { readonly bytes: number; readonly alg: string }> = new Map([
-  ['P-256', { bytes: 32, alg: 'ES256' }],
-  ['P-384', { bytes: 48, alg: 'ES384' }],
-  ['P-521', { bytes: 66, alg: 'ES512' }],
-]);
 // RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1; RFC 8037 section 2.
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
-/** Reads a set; keys that `previous` already holds unchanged are carried over as the same objects. Never throws. */
-export function parseKeySet(
+/**
+ * Reads a set; keys that `previous` already holds unchanged are carried over as the same objects. Never rejects. Each import has a turn
+ * of the event loop to itself, since that of a P-521 key takes a millisecond: whatever an issuer publishes, checks go on meanwhile.
+ */
+export async function parseKeySet(
   bytes: Uint8Array,
   algorithms: readonly string[],
   previous: ReadonlyMap<string, VerificationKey> = new Map(),
-): KeySet | KeySetProblem {
+): Promise<KeySet | KeySetProblem> {
   if (bytes.length > maxKeySetBytes) return { kind: 'problem', problem: 'body too large', skipped: [] };
-  const json = parseStrictJson(bytes);
+  const json = parseBoundedJson(bytes, documentBounds);
   if (json.kind === 'problem') return { ...json, skipped: [] };
   const entries: unknown = isJsonObject(json.value) ? memberOf(json.value, 'keys') : undefined;
   if (!Array.isArray(entries)) return { kind: 'problem', problem: 'not a key set', skipped: [] };
@@ -113,7 +107,9 @@ export function parseKeySet(
   const keys = new Map<string, VerificationKey>();
   const publicJwks: PublicJwk[] = [];
   for (const sameKey of candidates) {
-    const imported = importKey(sameKey, algorithms, previous);
+    const unchanged = findUnchanged(sameKey, algorithms, previous);
+    if (unchanged === undefined) await nextTurn();
+    const imported = unchanged ?? importKey(sameKey);
     if (typeof imported === 'string') {
       skipped.push({ kid: sameKey[0].kid, reason: imported });
       continue;
@@ -174,59 +170,6 @@ function isForSignatures(jwk: Record<string, unknown>): boolean {
   return operations === undefined || (Array.isArray(operations) && operations.includes('verify'));
 }
 
-function readMaterial(jwk: Record<string, unknown>): Material | SkippedKeyReason {
-  switch (memberOf(jwk, 'kty')) {
-    case 'RSA':
-      return readRsa(jwk);
-    case 'EC':
-      return readEc(jwk);
-    case 'OKP':
-      return readOkp(jwk);
-    default:
-      return 'key type not supported';
-  }
-}
-
-function readRsa(jwk: Record<string, unknown>): Material | SkippedKeyReason {
-  const modulus = readBase64Url(memberOf(jwk, 'n'));
-  const exponent = readBase64Url(memberOf(jwk, 'e'));
-  if (modulus === undefined || exponent === undefined) return 'malformed';
-  const n = withoutLeadingZeros(modulus);
-  const bits = n.length * 8 - Math.clz32(n[0] ?? 0) + 24;
-  if (bits < 2048 || bits > 8192 || isEven(n)) return 'RSA modulus';
-  const e = withoutLeadingZeros(exponent);
-  // The upper bound keeps verification cheap; an exponent beyond 31 bits is refused by other verifiers too (Go crypto/rsa).
-  const value = e.reduce((sum, byte) => sum * 256 + byte, 0);
-  if (value < 65537 || value > 0x7fffffff || isEven(e)) return 'RSA exponent';
-  return toMaterial({ e: e.toString('base64url'), kty: 'RSA', n: n.toString('base64url') }, rsaAlgorithms);
-}
-
-function readEc(jwk: Record<string, unknown>): Material | SkippedKeyReason {
-  const crv = memberOf(jwk, 'crv');
-  const curve = typeof crv === 'string' ? ecCurves.get(crv) : undefined;
-  if (typeof crv !== 'string' || curve === undefined) return 'curve not supported';
-  const x = readBase64Url(memberOf(jwk, 'x'));
-  const y = readBase64Url(memberOf(jwk, 'y'));
-  // RFC 7518 section 6.2.1.2: the full size of a coordinate, no more and no less.
-  if (x?.length !== curve.bytes || y?.length !== curve.bytes) return 'malformed';
-  const members = { crv, kty: 'EC', x: x.toString('base64url'), y: y.toString('base64url') };
-  return toMaterial(members, [curve.alg]);
-}
-
-function readOkp(jwk: Record<string, unknown>): Material | SkippedKeyReason {
-  if (memberOf(jwk, 'crv') !== 'Ed25519') return 'curve not supported';
-  const x = readBase64Url(memberOf(jwk, 'x'));
-  if (x?.length !== 32) return 'malformed';
-  if (!isEd25519Point(x)) return 'point off the curve';
-  return toMaterial({ crv: 'Ed25519', kty: 'OKP', x: x.toString('base64url') }, ['EdDSA', 'Ed25519']);
-}
-
-// RFC 7638 section 3: the required members in lexicographic order, which is the order they are given in above.
-function toMaterial(members: PublicJwk, fits: readonly string[]): Material {
-  const thumbprint = createHash('sha256').update(JSON.stringify(members)).digest('base64url');
-  return { thumbprint, members, fits };
-}
-
 /** Candidates by kid, each list one and the same key; a kid that names two keys is nobody's. */
 function withoutConflicts(candidates: readonly Candidate[], skipped: SkippedKey[]): [Candidate, ...Candidate[]][] {
   const byKid = new Map<string, [Candidate, ...Candidate[]]>();
@@ -243,50 +186,38 @@ function withoutConflicts(candidates: readonly Candidate[], skipped: SkippedKey[
   });
 }
 
-function importKey(
+function findUnchanged(
   sameKey: readonly [Candidate, ...Candidate[]],
   configured: readonly string[],
   previous: ReadonlyMap<string, VerificationKey>,
-): VerificationKey | SkippedKeyReason {
-  const [{ kid, thumbprint, members }] = sameKey;
-  const algorithms = new Set(sameKey.flatMap(candidate => candidate.algorithms));
+): VerificationKey | undefined {
+  const [{ kid, thumbprint }] = sameKey;
+  const algorithms = algorithmsOf(sameKey);
   const known = previous.get(kid);
   const isUnchanged = configured.every(alg => (known?.signatureCheckFor(alg) !== undefined) === algorithms.has(alg));
-  if (known?.thumbprint === thumbprint && isUnchanged) return known;
+  return known?.thumbprint === thumbprint && isUnchanged ? known : undefined;
+}
+
+function importKey(sameKey: readonly [Candidate, ...Candidate[]]): VerificationKey | SkippedKeyReason {
+  const [{ kid, thumbprint, members }] = sameKey;
   try {
-    const checks = new Map([...algorithms].map(alg => [alg, createSignatureCheck(members, alg)]));
+    const checks = new Map([...algorithmsOf(sameKey)].map(alg => [alg, createSignatureCheck(members, alg)]));
     return { kid, thumbprint, signatureCheckFor: alg => checks.get(alg) };
   } catch {
-    // Sizes and encodings were checked above, so what is left for a curve is the equation (SP 800-56A section 5.6.2.3).
+    // Sizes and encodings were checked before, so what is left for a curve is the equation (SP 800-56A section 5.6.2.3).
     return members.kty === 'EC' ? 'point off the curve' : 'malformed';
   }
+}
+
+function algorithmsOf(sameKey: readonly Candidate[]): ReadonlySet<string> {
+  return new Set(sameKey.flatMap(candidate => candidate.algorithms));
 }
 
 function toPublicJwk({ kid, alg, members }: Candidate): PublicJwk {
   return { ...members, kid, use: 'sig', ...(alg === undefined ? {} : { alg }) };
 }
 
-function memberOf(object: Record<string, unknown>, name: string): unknown {
-  return Object.hasOwn(object, name) ? object[name] : undefined;
-}
-
 function printableKid(jwk: Record<string, unknown>): string | undefined {
   const kid = memberOf(jwk, 'kid');
   return typeof kid === 'string' ? kid.slice(0, maxKidLength) : undefined;
-}
-
-// RFC 7515 section 2: no padding, no other alphabet; one spelling for each value.
-function readBase64Url(value: unknown): Buffer | undefined {
-  if (typeof value !== 'string' || !/^[A-Za-z0-9_-]{1,4096}$/.test(value)) return undefined;
-  const bytes = Buffer.from(value, 'base64url');
-  return bytes.toString('base64url') === value ? bytes : undefined;
-}
-
-function withoutLeadingZeros(bytes: Buffer): Buffer {
-  const start = bytes.findIndex(byte => byte !== 0);
-  return start === -1 ? Buffer.alloc(0) : bytes.subarray(start);
-}
-
-function isEven(bytes: Buffer): boolean {
-  return ((bytes.at(-1) ?? 0) & 1) === 0;
 }

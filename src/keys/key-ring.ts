@@ -189,7 +189,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   async function runFetch(fetch: number, signal: AbortSignal): Promise<void> {
     const startedWallMs = wallNow();
     const result = await source.read(signal, confirmed?.validator);
-    const read = result.kind === 'body' ? parseKeySet(result.bytes, algorithms, state.keys) : result;
+    const read = result.kind === 'body' ? await parseKeySet(result.bytes, algorithms, state.keys) : result;
     if (signal.aborted) return;
     const jitter = random();
     switch (read.kind) {

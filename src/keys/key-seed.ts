@@ -52,7 +52,7 @@ export function createKeySeed(settings: KeySeedSettings): KeySeed {
       if (fields.get('issuer') !== issuer || fields.get('source') !== source)
         return problem('of another issuer or source');
       if (fields.get('digest') !== digestOf(jwks)) return problem('damaged');
-      const keySet = parseKeySet(Buffer.from(jwks), algorithms);
+      const keySet = await parseKeySet(Buffer.from(jwks), algorithms);
       return keySet.kind === 'problem' ? problem(keySet.problem) : { kind: 'seed', keySet, confirmedWallMs };
     },
     async save(publicJwks, confirmedWallMs) {

@@ -4,8 +4,8 @@ import { type FSWatcher, watch } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { keyUrlProblem } from '../address/key-url.ts';
-import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
-import { maxKeySetBytes } from './jwks.ts';
+import { isJsonObject, parseBoundedJson } from '../json/strict-json.ts';
+import { documentBounds, maxKeySetBytes } from './jwks.ts';
 import { createKeyTransport, type GetDocument, isLoopbackUrl, type ProxySettings } from './key-transport.ts';
 
 /** The part of an issuer's configuration that concerns its keys; one of the three sources is set. */
@@ -92,7 +92,7 @@ async function readDiscovery(get: GetDocument, url: string, issuer: string): Pro
 
 /** The jwks_uri of metadata that were found at this URL (OpenID Connect Discovery section 3, RFC 8414). Never throws. */
 export function parseDiscovery(bytes: Uint8Array, url: string, issuer: string): string | SourceProblem {
-  const json = parseStrictJson(bytes);
+  const json = parseBoundedJson(bytes, documentBounds);
   if (json.kind === 'problem') return problem(`discovery: ${json.problem}`);
   const metadata = json.value;
   if (!isJsonObject(metadata)) return problem('discovery: not an object');

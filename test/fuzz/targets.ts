@@ -84,7 +84,7 @@ function withPlaceholder(good: string): Pick<FuzzTarget, 'toFile' | 'fromFile'> 
 
 async function createParts(): Promise<{ engine: Engine; keys: ReadonlyMap<string, VerificationKey> }> {
   const { publicJwk } = await signingKey('k1');
-  const set = parseKeySet(Buffer.from(JSON.stringify({ keys: [publicJwk] })), ['ES256']);
+  const set = await parseKeySet(Buffer.from(JSON.stringify({ keys: [publicJwk] })), ['ES256']);
   if (set.kind === 'problem') throw new Error(set.problem);
   const config = configSchema.parse({
     issuers: [{ issuer, audiences: [audience], jwksUrl: 'https://idp.test/jwks', algorithms: ['ES256'] }],
@@ -350,7 +350,7 @@ async function jwksTarget(): Promise<Target> {
     maxBytes: 16_384,
     shortRuns: 1000,
     async run(input) {
-      const set = parseKeySet(input, algorithms);
+      const set = await parseKeySet(input, algorithms);
       if (set.kind === 'problem') return set.problem;
       must(set.keys.size > 0, 'a set without a key');
       for (const [kid, key] of set.keys) expectStrong(kid, key);

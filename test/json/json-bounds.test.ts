@@ -1,0 +1,31 @@
+// Which JSON texts are too deep or too many to be parsed.
+import { expect } from 'chai';
+import { jsonBoundsProblem } from '../../src/json/json-bounds.ts';
+
+const bounds = { maxDepth: 3, maxValues: 5 };
+
+describe('bounds of JSON', () => {
+  const rows: readonly (readonly [text: string, problem: string | undefined])[] = [
+    ['', undefined],
+    ['1', undefined],
+    ['[[[]]]', undefined],
+    ['[[[[]]]]', 'nested too deep'],
+    ['{"a":{"b":{"c":1}}}', undefined],
+    ['{"a":{"b":{"c":{}}}}', 'nested too deep'],
+    ['[{"a":[[', 'nested too deep'],
+    ['[1,2,3,4]', undefined],
+    ['[1,2,3,4,5]', 'too many values'],
+    ['{"a":1,"b":2,"c":3,"d":4,"e":5}', 'too many values'],
+    ['[],[],[]', 'too many values'],
+    ['"[[[[[,,,,,,"', undefined],
+    ['["\\"[[[[", "\\\\", []]', undefined],
+    ['["\\\\", [[[', 'nested too deep'],
+    ['"never ends [[[[', undefined],
+    ['"never ends \\', undefined],
+  ];
+  for (const [text, problem] of rows) {
+    it(`${text}: ${problem ?? 'within'}`, () => {
+      expect(jsonBoundsProblem(text, bounds)).to.equal(problem);
+    });
+  }
+});
