@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { createIdentityHeaders } from '../src/envoy/identity-headers.ts';
-import { envoyBinary, envoyVersions } from './support/envoy.ts';
+import { envoyBinary, envoyVersions, withGrpcRoute } from './support/envoy.ts';
+import { readSnippet } from './support/snippets.ts';
 
 const file = fileURLToPath(new URL('../envoy.yaml', import.meta.url));
 const exampleFile = fileURLToPath(new URL('../config.example.yaml', import.meta.url));
@@ -23,6 +24,11 @@ function at(path: Path, within: unknown = parse(text)): unknown {
 
 const listener = (name: string): Path => ['static_resources', 'listeners', name];
 const cluster = (name: string): Path => ['static_resources', 'clusters', name];
+const upstreamOptions = (name: string): Path => [
+  ...cluster(name),
+  'typed_extension_protocol_options',
+  'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+];
 const manager: Path = [...listener('public'), 'filter_chains', 0, 'filters', 0, 'typed_config'];
 const filter = (name: string): Path => [...manager, 'http_filters', `envoy.filters.http.${name}`, 'typed_config'];
 const routes: Path = [...manager, 'route_config', 'virtual_hosts', 0, 'routes'];
@@ -214,12 +220,27 @@ describe('envoy.yaml', function () {
 
     it('protects whole segments, and refuses the rest last', () => {
       const matches = (at(routes) as { match: unknown }[]).map(({ match }) => match);
-      expect(matches).to.deep.equal([
-        { path_separated_prefix: '/api/subscriptions', grpc: {} },
-        { path_separated_prefix: '/api/subscriptions' },
-        { prefix: '/' },
-      ]);
+      expect(matches).to.deep.equal([{ path_separated_prefix: '/api/subscriptions' }, { prefix: '/' }]);
       expect(at([...routes, 'nothing-else', 'direct_response'])).to.deep.equal({ status: 404 });
+    });
+
+    it('leads to a service that is spoken to in HTTP/1.1, whatever a client sends', () => {
+      const route = at([...routes, 'subscriptions', 'route']);
+      expect(route).to.deep.equal({ cluster: 'upstream', timeout: '15s' });
+      expect(at([...upstreamOptions('upstream'), 'explicit_http_config'])).to.deep.equal({ http_protocol_options: {} });
+    });
+
+    it('has a route for gRPC in a comment, which leads to the same service in HTTP/2', () => {
+      const [first, ...rest] = at(routes, parse(withGrpcRoute(text))) as unknown[];
+      expect(rest).to.deep.equal(at(routes));
+      expect(first).to.deep.equal({
+        name: 'subscriptions-grpc',
+        match: { path_separated_prefix: '/api/subscriptions', grpc: {} },
+        route: { cluster: 'upstream-grpc', timeout: '15s' },
+      });
+      expect([first]).to.deep.equal(parse(readSnippet('docs/grpc.md', 'yaml', 'subscriptions-grpc')));
+      const options = at([...upstreamOptions('upstream-grpc'), 'explicit_http_config']);
+      expect(options).to.deep.equal({ http2_protocol_options: {} });
     });
 
     it('checks every route that leads to a cluster', () => {
@@ -256,6 +277,11 @@ describe('envoy.yaml', function () {
     const wholly = (expression: unknown): RegExp => new RegExp(`^(?:${expression})$`);
     const mutations = (path: Path): unknown =>
       at([...path, 0, 'remove_on_match', 'key_matcher', 'safe_regex', 'regex']);
+    const removals = (path: Path): unknown[] =>
+      (at(path) as unknown[]).map(
+        each => at(['remove_on_match', 'key_matcher', 'safe_regex', 'regex'], each) ?? '(?!)',
+      );
+    const trailers: Path = [...filter('header_mutation'), 'mutations', 'request_trailers_mutations'];
     const early: Path = [...manager, 'early_header_mutation_extensions', 0, 'typed_config', 'mutations'];
 
     it('account-authz may set and remove what it sets and removes, and nothing else', () => {
@@ -270,11 +296,40 @@ describe('envoy.yaml', function () {
 
     it('are removed from what a client sends, headers and trailers, with whatever between their words', () => {
       const expression = mutations(early);
-      expect(mutations([...filter('header_mutation'), 'mutations', 'request_trailers_mutations'])).to.equal(expression);
+      expect(mutations(trailers)).to.equal(expression);
       for (const name of [...ours, ...lookAlikes, 'x-auth-email', 'x_auth_email', 'x.auth.uid', 'x-auth-']) {
         expect(name).to.match(wholly(expression));
       }
       for (const name of [...foreign, 'authorization']) expect(name).not.to.match(wholly(expression));
+    });
+
+    it('are removed together with every spelling of what overrides path or method, headers and trailers', () => {
+      const names = ['x-original-url', 'x-rewrite-url', 'x-http-method-override', 'x-http-method', 'x-method-override'];
+      const kept = ['x-method', 'x-http-methods', 'x-original-host', 'x-http', ...foreign];
+      for (const path of [early, trailers]) {
+        const expressions = removals(path);
+        const isRemoved = (name: string): boolean => expressions.some(expression => wholly(expression).test(name));
+        for (const name of names) {
+          for (const sign of "-!#$%&'*+.^_`|~") expect(name.replaceAll('-', sign)).to.satisfy(isRemoved);
+        }
+        for (const name of kept.filter(each => path === early || each !== 'x-account-id')) {
+          expect(name).not.to.satisfy(isRemoved);
+        }
+      }
+    });
+
+    it('are removed from trailers together with the account headers of the example and the token', async () => {
+      const names = at(['account', 'headers'], parse(await readFile(exampleFile, 'utf8'))) as string[];
+      const shown = at([...extAuthz, 'allowed_headers', 'patterns']) as { safe_regex?: { regex: string } }[];
+      const isShown = (name: string) => shown.some(each => wholly(each.safe_regex?.regex).test(name));
+      const isRemoved = (name: string) => removals(trailers).some(expression => wholly(expression).test(name));
+      for (const name of names) {
+        for (const sign of "-!#$%&'*+.^_`|~") {
+          expect(name.replaceAll('-', sign)).to.satisfy(isRemoved);
+          expect(name.replaceAll('-', sign)).to.satisfy(isShown);
+        }
+      }
+      expect(at(trailers)).to.deep.include({ remove: 'authorization' });
     });
 
     it('are removed together with what ext_authz sets', () => {

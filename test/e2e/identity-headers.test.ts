@@ -63,8 +63,8 @@ function withoutTheCheck(bootstrap: Document): void {
   const onlyAllowed = httpFilterPath(bootstrap, 'envoy.filters.http.rbac').slice(0, -1);
   bootstrap.deleteIn(onlyAllowed);
   const routes = [...manager, 'route_config', 'virtual_hosts', 0, 'routes'];
-  const last = bootstrap.getIn([...routes, 2, 'typed_per_filter_config', 'envoy.filters.http.ext_authz']);
-  bootstrap.setIn([...routes, 2], {
+  const last = bootstrap.getIn([...routes, 1, 'typed_per_filter_config', 'envoy.filters.http.ext_authz']);
+  bootstrap.setIn([...routes, 1], {
     match: { prefix: '/' },
     route: { cluster: 'upstream' },
     typed_per_filter_config: { 'envoy.filters.http.ext_authz': last },
@@ -110,19 +110,21 @@ describe('forged identity headers', function () {
   for (const version of envoyVersions) {
     describe(`Envoy ${version}`, () => {
       let shipped: RunningEnvoy;
+      let withGrpc: RunningEnvoy;
       let bare: RunningEnvoy;
       let unchecked: RunningEnvoy;
 
       before(async () => {
         const [nobody] = await freePorts(1);
         const upstream = lab.upstream.port;
-        [shipped, bare, unchecked] = await Promise.all([
+        [shipped, withGrpc, bare, unchecked] = await Promise.all([
           startEnvoy({ version, upstream, authz: lab.service.address }),
+          startEnvoy({ version, upstream, authz: lab.service.address, grpc: true }),
           startEnvoy({ version, upstream, authz: lab.service.address, edit: withoutEnvoysPart }),
           startEnvoy({ version, upstream, authz: `127.0.0.1:${nobody}`, edit: withoutTheCheck }),
         ]);
       });
-      after(() => Promise.all([shipped.stop(), bare.stop(), unchecked.stop()]));
+      after(() => Promise.all([shipped, withGrpc, bare, unchecked].map(envoy => envoy.stop())));
 
       describe('with envoy.yaml as shipped', () => {
         for (const { name, lines, refused = false } of forgedLines) {
@@ -203,14 +205,14 @@ describe('forged identity headers', function () {
 
         it('O-027 drops forged trailers of a gRPC call, and only those', async () => {
           const trailers = { 'x-auth-acc': 'evil', 'x.auth.acc': 'evil', 'x-auth-email': 'evil', 'x-checksum': 'good' };
-          await http2Exchange(shipped.port, { headers: grpcHeaders(), body: Buffer.alloc(5), trailers });
+          await http2Exchange(withGrpc.port, { headers: grpcHeaders(), body: Buffer.alloc(5), trailers });
           expectOursOnly();
           expect(theOneOf(lab.upstream).trailers).to.deep.equal([['x-checksum', 'good']]);
         });
 
         it('refuses an underscore spelling in the trailers of a gRPC call', async () => {
           const trailers = { x_auth_acc: 'evil' };
-          const { status } = await http2Exchange(shipped.port, {
+          const { status } = await http2Exchange(withGrpc.port, {
             headers: grpcHeaders(),
             body: Buffer.alloc(5),
             trailers,
@@ -224,7 +226,7 @@ describe('forged identity headers', function () {
 
         it('replaces forged headers of a gRPC call', async () => {
           const headers = { ...grpcHeaders(), 'x-auth-acc': 'evil', 'x-auth-email': 'evil' };
-          await http2Exchange(shipped.port, { headers, body: Buffer.alloc(5) });
+          await http2Exchange(withGrpc.port, { headers, body: Buffer.alloc(5) });
           expectOursOnly();
         });
 

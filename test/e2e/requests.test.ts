@@ -1,8 +1,16 @@
 // Kinds of requests through the whole path: methods, protocols, calls and upgrades, and what identifies a caller or an account in them.
 import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { connectionManagerPath, envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { parse } from 'yaml';
+import {
+  connectionManagerPath,
+  envoyVersions,
+  type RunningEnvoy,
+  startEnvoy,
+  upstreamProtocolPath,
+} from '../support/envoy.ts';
 import { exchange, headerValues, http2Exchange, rawHttp2Exchange, requestBytes } from '../support/raw-http.ts';
+import { readSnippet } from '../support/snippets.ts';
 import { bearer, expectRefusal, identity, installEnvoys, type Lab, ownedFields, startLab, theOneOf } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1/items';
@@ -31,12 +39,14 @@ describe('requests through Envoy', function () {
   for (const version of envoyVersions) {
     describe(`Envoy ${version}`, () => {
       let envoy: RunningEnvoy;
+      let withGrpc: RunningEnvoy;
       let withWebsockets: RunningEnvoy;
 
       before(async () => {
         const addresses = { version, upstream: lab.upstream.port, authz: lab.service.address };
-        [envoy, withWebsockets] = await Promise.all([
+        [envoy, withGrpc, withWebsockets] = await Promise.all([
           startEnvoy(addresses),
+          startEnvoy({ ...addresses, grpc: true }),
           startEnvoy({
             ...addresses,
             edit: bootstrap =>
@@ -47,7 +57,7 @@ describe('requests through Envoy', function () {
           }),
         ]);
       });
-      after(() => Promise.all([envoy.stop(), withWebsockets.stop()]));
+      after(() => Promise.all([envoy, withGrpc, withWebsockets].map(each => each.stop())));
 
       const send = (method: string, target: string, lines: readonly string[] = [], body = '') =>
         exchange(envoy.port, requestBytes(method, target, lines, body));
@@ -271,13 +281,65 @@ describe('requests through Envoy', function () {
       });
 
       describe('gRPC', () => {
-        it('passes a unary call to an upstream that speaks HTTP/2', async () => {
-          const answer = await unaryCall(envoy.port, `${path}/List`, owner);
+        const contents = [
+          'application/grpc',
+          'application/grpc+proto',
+          'application/grpc; charset=utf-8',
+          'APPLICATION/GRPC',
+          'application/grpc-web',
+          'application/grpc-web-text+proto',
+          'application/connect+proto',
+        ];
+        for (const content of contents) {
+          it(`speaks HTTP/1.1 to the upstream as shipped, though the content is ${content}`, async () => {
+            const lines = [
+              authorization(),
+              `Content-Type: ${content}`,
+              'TE: trailers',
+              'Connection: TE',
+              'Grpc-Timeout: 1S',
+            ];
+            expect((await send('POST', path, lines, '\0\0\0\0\0')).status).to.equal(200);
+            expect(theOneOf(lab.upstream)).to.include({ httpVersion: '1.1', method: 'POST', body: '\0\0\0\0\0' });
+            lab.upstream.clear();
+            const headers = { ':path': path, ':method': 'POST', authorization: owner, 'content-type': content };
+            const answer = await http2Exchange(envoy.port, {
+              headers: { ...headers, te: 'trailers', 'grpc-timeout': '1S' },
+              body: Buffer.alloc(5),
+            });
+            expect(answer.status).to.equal(200);
+            expect(theOneOf(lab.upstream)).to.include({ httpVersion: '1.1', method: 'POST', body: '\0\0\0\0\0' });
+          });
+        }
+
+        it('passes a unary call to an upstream that speaks HTTP/2, where gRPC is switched on', async () => {
+          const answer = await unaryCall(withGrpc.port, `${path}/List`, owner);
           expect(answer).to.include({ code: 0 });
           const request = theOneOf(lab.upstream);
           expect(request).to.include({ httpVersion: '2.0', method: 'POST', path: `${path}/List` });
           expect(ownedFields(request)).to.deep.equal(identity);
           expect(JSON.parse(answer.message)).to.deep.include({ path: `${path}/List` });
+        });
+
+        it('speaks HTTP/2 to the upstream in every request where docs/grpc.md says how', async () => {
+          const snippet = parse(readSnippet('docs/grpc.md', 'yaml', 'explicit_http_config'));
+          const inHttp2 = await startEnvoy({
+            version,
+            upstream: lab.upstream.port,
+            authz: lab.service.address,
+            edit: bootstrap => bootstrap.setIn(upstreamProtocolPath(bootstrap), snippet.explicit_http_config),
+          });
+          try {
+            expect((await exchange(inHttp2.port, requestBytes('GET', path, [authorization()]))).status).to.equal(200);
+            expect(theOneOf(lab.upstream)).to.include({ httpVersion: '2.0', method: 'GET' });
+          } finally {
+            await inHttp2.stop();
+          }
+        });
+
+        it('leaves HTTP/1.1 to all else where gRPC is switched on', async () => {
+          expect((await exchange(withGrpc.port, requestBytes('GET', path, [authorization()]))).status).to.equal(200);
+          expect(theOneOf(lab.upstream)).to.include({ httpVersion: '1.1' });
         });
 
         const refusals = [
@@ -293,9 +355,11 @@ describe('requests through Envoy', function () {
         ] as const;
         for (const { name, target, authorization, code, reason } of refusals) {
           it(`answers a call with ${name} with status ${code}`, async () => {
-            const answer = await unaryCall(envoy.port, `${target}/List`, authorization && owner);
-            expect(answer.code).to.equal(code);
-            expect(JSON.parse(answer.message)).to.include({ reason });
+            for (const { port } of [envoy, withGrpc]) {
+              const answer = await unaryCall(port, `${target}/List`, authorization && owner);
+              expect(answer.code).to.equal(code);
+              expect(JSON.parse(answer.message)).to.include({ reason });
+            }
             expectNothingReached();
           });
         }
@@ -347,13 +411,15 @@ describe('requests through Envoy', function () {
 
         it('to h2c are not passed on: the request is answered as it stands', async () => {
           const lines = [
+            'Content-Type: application/grpc',
             'Connection: Upgrade, HTTP2-Settings',
             'Upgrade: h2c',
             'HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA',
           ];
           expect((await send('GET', path, [...lines, authorization()])).status).to.equal(200);
+          expect(theOneOf(lab.upstream).httpVersion).to.equal('1.1');
           const names = theOneOf(lab.upstream).headers.map(([name]) => name.toLowerCase());
-          expect(names).not.to.include.members(['upgrade', 'http2-settings', 'connection']);
+          for (const name of ['upgrade', 'http2-settings', 'connection']) expect(names).not.to.include(name);
         });
       });
 

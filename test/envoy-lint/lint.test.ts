@@ -49,8 +49,8 @@ describe('a problem of the lint', () => {
 
   it('shows nothing of the file that a terminal would obey', () => {
     const problems = problemsAfter(p => {
-      p.routes[1].route = { cluster: '\u001b]0;x\u0007\n\u202e'.repeat(100) };
-      p.routes[1].typed_per_filter_config = { 'envoy.filters.http.ext_authz': { ...perRoute, disabled: true } };
+      p.routes[0].route = { cluster: '\u001b]0;x\u0007\n\u202e'.repeat(100) };
+      p.routes[0].typed_per_filter_config = { 'envoy.filters.http.ext_authz': { ...perRoute, disabled: true } };
     });
     expect(problems).to.have.length(1);
     expect(problems[0]?.message).not.to.match(/[\p{C}\p{Zl}\p{Zp}]/u);

@@ -94,14 +94,14 @@ const mistakes: readonly Mistake[] = [
     'unchecked-upgrade',
     p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'websocket', filters: [p.filters.at(-1)] }] }),
   ],
-  ['a disabled protected route', 'unchecked-route', p => set(p.routes[1], disabled)],
+  ['a disabled protected route', 'unchecked-route', p => set(p.routes[0], disabled)],
   ['a disabled virtual host', 'unchecked-route', p => set(p.host, disabled)],
   ['a disabled route configuration', 'unchecked-route', p => set(p.manager.route_config, disabled)],
   [
     'a disabled weighted cluster',
     'unchecked-route',
     p =>
-      set(p.routes[1], {
+      set(p.routes[0], {
         route: {
           weighted_clusters: {
             clusters: [
@@ -116,7 +116,7 @@ const mistakes: readonly Mistake[] = [
     'a route on which the filter is turned off by FilterConfig',
     'unchecked-route',
     p =>
-      set(p.routes[1], {
+      set(p.routes[0], {
         typed_per_filter_config: {
           'envoy.filters.http.ext_authz': typed('envoy.config.route.v3.FilterConfig', { disabled: true }),
         },
@@ -126,7 +126,7 @@ const mistakes: readonly Mistake[] = [
     'a route with a disabled ExtAuthzPerRoute inside a FilterConfig',
     'unchecked-route',
     p =>
-      set(p.routes[1], {
+      set(p.routes[0], {
         typed_per_filter_config: {
           'envoy.filters.http.ext_authz': typed('envoy.config.route.v3.FilterConfig', {
             config: typed('ext_authz.v3.ExtAuthzPerRoute', { disabled: true }),
@@ -175,7 +175,7 @@ const mistakes: readonly Mistake[] = [
     'a checked route that leaves the protected path itself to a disabled one',
     'unchecked-route',
     p => {
-      p.routes.splice(0, 3, { match: { prefix: '/api/subscriptions/' }, route: { cluster: 'upstream' } });
+      p.routes.splice(0, 2, { match: { prefix: '/api/subscriptions/' }, route: { cluster: 'upstream' } });
       p.routes.push({ match: { prefix: '/' }, route: { cluster: 'website' }, ...disabled });
     },
   ],
@@ -193,8 +193,8 @@ const mistakes: readonly Mistake[] = [
     'everything else unchecked to the same service',
     'unchecked-look-alike',
     p => {
-      remove(p.routes[2], 'direct_response');
-      set(p.routes[2], { route: { cluster: 'upstream' } });
+      remove(p.routes[1], 'direct_response');
+      set(p.routes[1], { route: { cluster: 'upstream' } });
     },
   ],
   [
@@ -377,8 +377,8 @@ const mistakes: readonly Mistake[] = [
     p => [remove(p.service, 'envoy_grpc'), set(p.service, { google_grpc: { target_uri: 'x' } })],
   ],
   ['the body in the check', 'request-body', p => set(p.check, { with_request_body: { max_request_bytes: 1024 } })],
-  ['the body in the check of a route', 'request-body', p => set(p.routes[1], checkSettings({ with_request_body: {} }))],
-  ['another service for a route', 'check-service-override', p => set(p.routes[1], checkSettings({ grpc_service: {} }))],
+  ['the body in the check of a route', 'request-body', p => set(p.routes[0], checkSettings({ with_request_body: {} }))],
+  ['another service for a route', 'check-service-override', p => set(p.routes[0], checkSettings({ grpc_service: {} }))],
   ['metadata thrown away', 'metadata-ingestion', p => set(p.check, { enable_dynamic_metadata_ingestion: false })],
   ['mutations not validated', 'validate-mutations', p => remove(p.check, 'validate_mutations')],
 
@@ -505,7 +505,7 @@ const mistakes: readonly Mistake[] = [
     'filter-after-check',
     p => {
       p.filters.splice(2, 0, { ...filter('lua.v3.Lua'), disabled: true });
-      set(p.routes[1], { typed_per_filter_config: { 'my.lua.v3.Lua': typed('lua.v3.LuaPerRoute') } });
+      set(p.routes[0], { typed_per_filter_config: { 'my.lua.v3.Lua': typed('lua.v3.LuaPerRoute') } });
     },
   ],
   ['wasm behind it', 'filter-after-check', p => p.filters.splice(3, 0, filter('wasm.v3.Wasm'))],
@@ -575,7 +575,7 @@ const mistakes: readonly Mistake[] = [
   [
     'an identity header added by a route',
     'headers-after-check',
-    p => set(p.routes[1], { request_headers_to_add: [{ header: { key: 'X-Auth-Role', value: 'owner' } }] }),
+    p => set(p.routes[0], { request_headers_to_add: [{ header: { key: 'X-Auth-Role', value: 'owner' } }] }),
   ],
   [
     'an identity header removed by a virtual host',
@@ -590,7 +590,7 @@ const mistakes: readonly Mistake[] = [
   [
     'an account header added by a route',
     'headers-after-check',
-    p => set(p.routes[1], { request_headers_to_add: { header: { key: 'x-account-id', value: '%REQ(x-foo)%' } } }),
+    p => set(p.routes[0], { request_headers_to_add: { header: { key: 'x-account-id', value: '%REQ(x-foo)%' } } }),
   ],
   [
     'a token added by a route',
@@ -608,17 +608,17 @@ const mistakes: readonly Mistake[] = [
   [
     'another path in a header',
     'headers-after-check',
-    p => set(p.routes[1], { request_headers_to_add: [{ header: { key: 'x-rewrite-url', value: '/admin' } }] }),
+    p => set(p.routes[0], { request_headers_to_add: [{ header: { key: 'x-rewrite-url', value: '/admin' } }] }),
   ],
-  ['a prefix rewritten', 'path-rewrite', p => set(p.routes[1].route, { prefix_rewrite: '/' })],
+  ['a prefix rewritten', 'path-rewrite', p => set(p.routes[0].route, { prefix_rewrite: '/' })],
   [
     'a path rewritten by a regex',
     'path-rewrite',
     p => set(p.routes[0].route, { regex_rewrite: { substitution: '/x' } }),
   ],
-  ['a path rewritten by a policy', 'path-rewrite', p => set(p.routes[1].route, { path_rewrite_policy: { name: 'x' } })],
-  ['a host from a header', 'host-rewrite', p => set(p.routes[1].route, { host_rewrite_header: 'x-host' })],
-  ['L-025 internal redirects', 'internal-redirect', p => set(p.routes[1].route, { internal_redirect_policy: {} })],
+  ['a path rewritten by a policy', 'path-rewrite', p => set(p.routes[0].route, { path_rewrite_policy: { name: 'x' } })],
+  ['a host from a header', 'host-rewrite', p => set(p.routes[0].route, { host_rewrite_header: 'x-host' })],
+  ['L-025 internal redirects', 'internal-redirect', p => set(p.routes[0].route, { internal_redirect_policy: {} })],
 
   // What cannot be read.
   ['a number for a boolean', 'unreadable-value', p => set(p.check, { failure_mode_allow: 2 })],
@@ -653,12 +653,12 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
       p.filters.unshift(filter('header_mutation.v3.HeaderMutation', removal));
     },
   ],
-  ['the sibling paths checked too', p => set(p.routes[1], { match: { prefix: '/api/subscriptions' } })],
+  ['the sibling paths checked too', p => set(p.routes[0], { match: { prefix: '/api/subscriptions' } })],
   [
     'the protected paths by a regex',
-    p => set(p.routes[1], { match: { safe_regex: { regex: '/api/subscriptions(/.*)?' } } }),
+    p => set(p.routes[0], { match: { safe_regex: { regex: '/api/subscriptions(/.*)?' } } }),
   ],
-  ['another case checked too', p => set(p.routes[1].match, { case_sensitive: false })],
+  ['another case checked too', p => set(p.routes[0].match, { case_sensitive: false })],
   [
     'everything else checked too',
     p => {
@@ -669,16 +669,16 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
   [
     'everything else unchecked to another service',
     p => {
-      remove(p.routes[2], 'direct_response');
-      set(p.routes[2], { route: { cluster: 'website' } });
+      remove(p.routes[1], 'direct_response');
+      set(p.routes[1], { route: { cluster: 'website' } });
     },
   ],
   [
     'everything else unchecked to the same service, other cases checked',
     p => {
-      remove(p.routes[2], 'direct_response');
-      set(p.routes[2], { route: { cluster: 'upstream' } });
-      set(p.routes[1].match, { case_sensitive: false });
+      remove(p.routes[1], 'direct_response');
+      set(p.routes[1], { route: { cluster: 'upstream' } });
+      set(p.routes[0].match, { case_sensitive: false });
     },
   ],
   [
@@ -718,7 +718,7 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
   [
     'settings for a filter that is not there',
     p =>
-      set(p.routes[1], {
+      set(p.routes[0], {
         typed_per_filter_config: { other: typed('ext_authz.v3.ExtAuthzPerRoute', { disabled: true }) },
       }),
   ],
@@ -803,10 +803,10 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
   ],
   [
     'other headers added by a route',
-    p => set(p.routes[1], { request_headers_to_add: [{ header: { key: 'x-team', value: 'blue' } }] }),
+    p => set(p.routes[0], { request_headers_to_add: [{ header: { key: 'x-team', value: 'blue' } }] }),
   ],
-  ['the token removed once more', p => set(p.routes[1], { request_headers_to_remove: ['authorization'] })],
-  ['a literal host', p => set(p.routes[1].route, { host_rewrite_literal: 'service.internal' })],
+  ['the token removed once more', p => set(p.routes[0], { request_headers_to_remove: ['authorization'] })],
+  ['a literal host', p => set(p.routes[0].route, { host_rewrite_literal: 'service.internal' })],
   [
     'a mapper for other flags',
     p =>

@@ -20,7 +20,7 @@ export interface Shipped {
   readonly listener: Part;
   readonly manager: Part;
   readonly host: Part;
-  /** The routes: gRPC, all else of the protected paths, and the refusal of everything else. */
+  /** The routes: the protected paths, and the refusal of everything else. */
   readonly routes: Part[];
   readonly filters: Part[];
   readonly check: Part;

@@ -87,7 +87,7 @@ describe('spellings of a bootstrap', () => {
   it('knows the settings of a route by the name of the filter', () => {
     const rules = rulesAfter(p => {
       p.filters[1].name = 'guard';
-      p.routes[1].typed_per_filter_config = {
+      p.routes[0].typed_per_filter_config = {
         guard: toTypedStruct(typed('ext_authz.v3.ExtAuthzPerRoute', { disabled: 'on' })),
       };
     });

@@ -107,6 +107,8 @@ export async function freePorts(count: number): Promise<number[]> {
 export interface EnvoyOptions {
   /** Absent: any Envoy that envoyBinary finds. */
   readonly version?: string;
+  /** Whether the route for gRPC is taken out of its comment; as shipped if not given. */
+  readonly grpc?: boolean;
   /** `HOST:PORT` or `unix:PATH`; absent: as shipped. Several: endpoints of one cluster. */
   readonly authz?: string | readonly string[];
   /** Port of the service behind Envoy on 127.0.0.1; absent: as shipped. */
@@ -147,7 +149,8 @@ export interface RunningEnvoy {
 
 /** The shipped configuration, bound to loopback and the ports wanted, as Envoy's own `--config-yaml` takes it. */
 export async function envoyBootstrap(options: EnvoyOptions = {}): Promise<string> {
-  const bootstrap = parseDocument(await readFile(join(projectDirectory, 'envoy.yaml'), 'utf8'));
+  const text = await readFile(join(projectDirectory, 'envoy.yaml'), 'utf8');
+  const bootstrap = parseDocument(options.grpc === true ? withGrpcRoute(text) : text);
   const setAddress = (path: readonly (string | number)[], address: unknown): void =>
     bootstrap.setIn([...path, 'address'], address);
   setAddress(['admin'], tcpAddress(options.admin ?? 0));
@@ -162,6 +165,13 @@ export async function envoyBootstrap(options: EnvoyOptions = {}): Promise<string
   return JSON.stringify(bootstrap.toJS());
 }
 
+/** What docs/grpc.md tells its reader to do to envoy.yaml. */
+export function withGrpcRoute(text: string): string {
+  const comment = /^( *)# (- name: subscriptions-grpc\n)\1# ( {2}match: .*\n)\1# ( {2}route: .*\n)/m;
+  if (!comment.test(text)) throw new Error('envoy.yaml has no route for gRPC in a comment');
+  return text.replace(comment, '$1$2$1$3$1$4');
+}
+
 /** Where the typed configuration of the public listener's connection manager is. */
 export function connectionManagerPath(bootstrap: Document): (string | number)[] {
   return [...place(bootstrap, 'listeners', 'public'), 'filter_chains', 0, 'filters', 0, 'typed_config'];
@@ -171,6 +181,13 @@ export function connectionManagerPath(bootstrap: Document): (string | number)[] 
 export function httpFilterPath(bootstrap: Document, name: string): (string | number)[] {
   const filters = [...connectionManagerPath(bootstrap), 'http_filters'];
   return [...filters, indexOfNamed(bootstrap, filters, name), 'typed_config'];
+}
+
+/** Where the protocol of the service behind Envoy is. */
+export function upstreamProtocolPath(bootstrap: Document): (string | number)[] {
+  const options = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
+  const upstream = place(bootstrap, 'clusters', 'upstream');
+  return [...upstream, 'typed_extension_protocol_options', options, 'explicit_http_config'];
 }
 
 function place(bootstrap: Document, kind: 'listeners' | 'clusters', name: string): (string | number)[] {

@@ -1,0 +1,195 @@
+// Account headers, and the headers by which frameworks take another method or path, are held as strictly as identity headers: no
+// spelling of a client's reaches the upstream unchecked, neither as a header nor as a trailer.
+import { expect } from 'chai';
+import type { Document } from 'yaml';
+import {
+  connectionManagerPath,
+  envoyVersions,
+  type RunningEnvoy,
+  startEnvoy,
+  upstreamProtocolPath,
+} from '../support/envoy.ts';
+import { exchange, type HttpAnswer, http2Exchange, requestBytes } from '../support/raw-http.ts';
+import { until } from '../support/service.ts';
+import { bearer, expectRefusal, installEnvoys, type Lab, startLab, theOneOf } from './lab.ts';
+
+const path = '/api/subscriptions/accounts/acct1';
+
+// Every character of a header name that is neither letter nor digit (RFC 9110 section 5.6.2), but the underscore, which Envoy refuses.
+const signs = [..."!#$%&'*+.^`|~"];
+const overrides = [
+  'x-http-method-override',
+  'x-http-method',
+  'x-method-override',
+  'x-original-url',
+  'x-rewrite-url',
+] as const;
+
+const accountLookAlikes = [
+  ...signs.map(sign => `x${sign}account${sign}id`),
+  'x.account-id',
+  'x-account.id',
+  'X.Account~Id',
+];
+const overrideLookAlikes = overrides.flatMap(name => [
+  ...signs.map(sign => name.replaceAll('-', sign)),
+  name.replace('-', '.'),
+  name.replace(/-(?=[^-]*$)/, '.'),
+]);
+const underscored = ['x_account_id', 'x-account_id', 'x_http_method_override', 'x-http_method', 'X_METHOD-OVERRIDE'];
+
+/** Lower-case names, as HTTP/2 has them. */
+const trailerNames = ['x-account-id', ...accountLookAlikes, ...overrides, ...overrideLookAlikes, 'authorization'].map(
+  name => name.toLowerCase(),
+);
+const trailers = { ...Object.fromEntries(trailerNames.map(name => [name, 'evil'])), 'x-checksum': 'good' };
+const trailerLines = Object.entries(trailers).map(([name, value]) => `${name}: ${value}\r\n`);
+
+/** Trailers of HTTP/1.1 are taken and passed on. */
+function withHttp1Trailers(bootstrap: Document): void {
+  bootstrap.setIn([...connectionManagerPath(bootstrap), 'http_protocol_options', 'enable_trailers'], true);
+  bootstrap.setIn(upstreamProtocolPath(bootstrap), { http_protocol_options: { enable_trailers: true } });
+}
+
+describe('account and override headers', function () {
+  this.timeout(120_000);
+  let lab: Lab;
+  let owner: string;
+
+  before(async () => {
+    await installEnvoys();
+    lab = await startLab();
+    owner = await bearer();
+  });
+  after(() => lab.stop());
+  beforeEach(() => lab.upstream.clear());
+
+  const expectNothingReached = (): void => {
+    expect(lab.upstream.requests).to.deep.equal([]);
+  };
+  const expectNoneOfIt = (): void => {
+    expect(JSON.stringify(theOneOf(lab.upstream))).not.to.include('evil');
+  };
+  const expectGoodTrailerOnly = (): void => {
+    expectNoneOfIt();
+    const fields = theOneOf(lab.upstream).trailers.map(([name, value]) => [name.toLowerCase(), value]);
+    expect(fields).to.deep.equal([['x-checksum', 'good']]);
+  };
+
+  for (const version of envoyVersions) {
+    describe(`Envoy ${version}`, () => {
+      let shipped: RunningEnvoy;
+      let withGrpc: RunningEnvoy;
+      let withTrailers: RunningEnvoy;
+
+      before(async () => {
+        const options = { version, upstream: lab.upstream.port, authz: lab.service.address };
+        [shipped, withGrpc, withTrailers] = await Promise.all([
+          startEnvoy(options),
+          startEnvoy({ ...options, grpc: true }),
+          startEnvoy({ ...options, edit: withHttp1Trailers }),
+        ]);
+      });
+      after(() => Promise.all([shipped.stop(), withGrpc.stop(), withTrailers.stop()]));
+
+      const send = (line: string, target = path): Promise<HttpAnswer> =>
+        exchange(shipped.port, requestBytes('POST', target, [`Authorization: ${owner}`, line, 'Content-Length: 0']));
+      const sendHttp2 = (headers: Record<string, string>, more: Record<string, unknown> = {}, port = shipped.port) =>
+        http2Exchange(port, {
+          headers: { ':path': path, ':method': 'POST', authorization: owner, ...headers },
+          ...more,
+        });
+      const chunked = (port: number, lines: readonly string[] = []): Promise<HttpAnswer> => {
+        const head = requestBytes('POST', path, [
+          `Authorization: ${owner}`,
+          'Transfer-Encoding: chunked',
+          'Trailer: x-account-id',
+          ...lines,
+        ]);
+        return exchange(port, `${head}3\r\nabc\r\n0\r\n${trailerLines.join('')}\r\n`);
+      };
+
+      for (const name of accountLookAlikes) {
+        it(`refuses ${name}, also with the account of the token`, async () => {
+          for (const account of ['evil', 'acct1']) {
+            expectRefusal(await send(`${name}: ${account}`), 400, 'request_invalid');
+            const answer = await sendHttp2({ [name.toLowerCase()]: account, 'x-account-id': 'acct1' });
+            expectRefusal(answer, 400, 'request_invalid');
+          }
+          expectNothingReached();
+        });
+      }
+
+      for (const name of underscored) {
+        it(`lets Envoy refuse ${name}`, async () => {
+          expect((await send(`${name}: evil`)).status).to.equal(400);
+          expectNothingReached();
+        });
+      }
+
+      for (const name of [...overrides, ...overrideLookAlikes]) {
+        it(`removes ${name}`, async () => {
+          expect((await send(`${name}: evil`)).status).to.equal(200);
+          expectNoneOfIt();
+          lab.upstream.clear();
+          expect((await sendHttp2({ [name]: 'evil' })).status).to.equal(200);
+          expectNoneOfIt();
+        });
+      }
+
+      it('passes names that only resemble them', async () => {
+        const names = [
+          'x-http-methods',
+          'x-method',
+          'x.accountid',
+          'my.account.id',
+          'x-original-urls',
+          'x-https-method',
+        ];
+        for (const name of names) {
+          lab.upstream.clear();
+          expect((await send(`${name}: good`)).status, name).to.equal(200);
+          expect(theOneOf(lab.upstream).headers).to.deep.include([name, 'good']);
+        }
+      });
+
+      it('sends no trailer to a service that is spoken to in HTTP/1.1', async () => {
+        expect((await sendHttp2({}, { body: 'abc', trailers })).status).to.equal(200);
+        expectNoneOfIt();
+        expect(theOneOf(lab.upstream).trailers).to.deep.equal([]);
+        lab.upstream.clear();
+        await chunked(shipped.port);
+        expectNoneOfIt();
+        expect(theOneOf(lab.upstream).trailers).to.deep.equal([]);
+      });
+
+      it('removes them from the trailers of HTTP/1.1 where these are passed on', async () => {
+        await chunked(withTrailers.port);
+        expectGoodTrailerOnly();
+      });
+
+      it('removes them from the trailers of HTTP/2 where a service of HTTP/1.1 gets trailers', async () => {
+        await sendHttp2({}, { body: 'abc', trailers }, withTrailers.port);
+        expectGoodTrailerOnly();
+      });
+
+      it('removes them from the trailers of a gRPC call where gRPC is switched on', async () => {
+        const grpc = { te: 'trailers', 'content-type': 'application/grpc' };
+        await sendHttp2(grpc, { body: Buffer.alloc(5), trailers }, withGrpc.port);
+        expect(theOneOf(lab.upstream).httpVersion).to.equal('2.0');
+        expectGoodTrailerOnly();
+      });
+
+      for (const name of ['x_account_id', 'x-http-method_override']) {
+        it(`does not pass the trailer ${name} of a gRPC call`, async () => {
+          const grpc = { te: 'trailers', 'content-type': 'application/grpc' };
+          const answer = await sendHttp2(grpc, { body: Buffer.alloc(5), trailers: { [name]: 'evil' } }, withGrpc.port);
+          expect(answer.status).to.be.oneOf([400, 0]);
+          // Headers and body may have gone ahead of the trailers; what comes late must not meet the next test.
+          await until(() => lab.upstream.requests.length > 0, 500).catch(() => undefined);
+          expect(JSON.stringify(lab.upstream.requests)).not.to.include('evil');
+        });
+      }
+    });
+  }
+});
