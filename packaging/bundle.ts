@@ -3,9 +3,6 @@
 import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile } from 'esbuild';
-import { grpcServer } from './grpc-server.ts';
-import { leaveOut } from './left-out.ts';
-import { undiciClient } from './undici-client.ts';
 
 const project = fileURLToPath(new URL('../', import.meta.url));
 
@@ -38,7 +35,6 @@ const { metafile } = await build({
   minifySyntax: true,
   legalComments: 'none',
   metafile: true,
-  plugins: [grpcServer, undiciClient, leaveOut],
   logLevel: 'warning',
 });
 for (const file of Object.keys(metafile.outputs)) {

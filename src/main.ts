@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 // The process edge: arguments in, exit code out. The only place that reads the environment or ends the process.
-import './operations/v8-flags.ts';
 import type { Command } from './commands/command.ts';
 import { version } from './version.ts';
 

@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { type ChannelCredentials, Client, credentials } from '@grpc/grpc-js';
 import { type ListenAddress, parseListenAddress } from '../address/listen-address.ts';
-import { healthMethods } from '../envoy/health-messages.ts';
+import { healthService } from '../envoy/proto-files.ts';
 import { type HealthCheckResponseMessage, servingStatus } from '../envoy/protocol.ts';
 import { type CommandIo, parseOptions } from './command.ts';
 
@@ -85,7 +85,7 @@ async function channelCredentials(host: string, ca?: string, cert?: string, key?
 }
 
 function ask(address: ListenAddress, service: string, channel: ChannelCredentials): Promise<string> {
-  const { path, requestSerialize, responseDeserialize } = healthMethods.Check;
+  const { path, requestSerialize, responseDeserialize } = healthService.Check;
   // RFC 6066 section 3: an IP address is no name to ask for in the handshake, and Node warns of one on standard error.
   const name = isIP(hostOf(address)) === 0 ? {} : { 'grpc.ssl_target_name_override': 'localhost' };
   const client = new Client(targetOf(address), channel, name);

@@ -3,8 +3,8 @@
 import type { Decision } from '../authz/decision.ts';
 import type { Account, Principal } from '../authz/principal.ts';
 import { refusal } from '../authz/refusal.ts';
+import { authorizationService } from './proto-files.ts';
 import { type ResponseContext, type ResponseSettings, toCheckResponse } from './response.ts';
-import { encodeCheckResponse } from './response-bytes.ts';
 
 export interface Answers {
   /** Throws only on a fault; never for `internal` with a UUID, so that every fault has an answer. */
@@ -65,7 +65,7 @@ export function createAnswers(settings: ResponseSettings): Answers {
   }
 
   function serialize(decision: Decision, context: ResponseContext): Buffer {
-    return encodeCheckResponse(toCheckResponse(settings, decision, context));
+    return authorizationService.Check.responseSerialize(toCheckResponse(settings, decision, context));
   }
 
   function encode(decision: Decision, context: ResponseContext): Buffer {

@@ -1,7 +1,5 @@
 // The gRPC side: serves Check and health on TCP or a Unix socket, within stated limits, and stops without losing a call.
 
-import { EventEmitter } from 'node:events';
-import type { ServerHttp2Session } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   logVerbosity,
@@ -13,12 +11,9 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import type { RequestFacts } from '../authz/request-facts.ts';
-import { healthMethods } from './health-messages.ts';
-import { authorizationServiceName } from './protocol.ts';
+import { authorizationService, healthService } from './proto-files.ts';
 import { readRequestFacts } from './request.ts';
-import { respondWithAllOptions } from './response-options.ts';
 import { freeSocketPath, shareWithGroup } from './socket-file.ts';
-import { keepStreamsInSlots } from './stream-slots.ts';
 import { startTlsCredentials, type TlsSource } from './tls-credentials.ts';
 
 export type GrpcAddress =
@@ -47,18 +42,12 @@ const serverOptions = {
   'grpc.enable_channelz': 0,
 };
 
-const asItIs = (bytes: Buffer): Buffer => bytes;
-
-// The library's calls end at our own reader and get bytes that are ready: no message object is made on the way.
+// A CheckRequest is decoded by our own reader, and an answer comes as bytes (answers.ts).
 const checkMethods = {
   Check: {
-    path: `/${authorizationServiceName}/Check`,
-    requestStream: false,
-    responseStream: false,
-    requestSerialize: asItIs,
+    ...authorizationService.Check,
     requestDeserialize: readRequestFacts,
-    responseSerialize: asItIs,
-    responseDeserialize: asItIs,
+    responseSerialize: (bytes: Buffer): Buffer => bytes,
   },
 };
 
@@ -106,15 +95,11 @@ export async function startGrpcServer(options: {
       );
     },
   });
-  server.addService(healthMethods, health);
+  server.addService(healthService, health);
   const tls = options.tls === undefined ? undefined : await startTlsCredentials(options.tls);
   const port = await bind(server, address, tls?.credentials ?? ServerCredentials.createInsecure()).catch(error => {
     tls?.stop();
     throw error;
-  });
-  onConnection(server, session => {
-    keepStreamsInSlots(session);
-    respondWithAllOptions(session);
   });
   const target = targetOf(address, port);
 
@@ -144,13 +129,6 @@ export async function startGrpcServer(options: {
       tls?.stop();
     },
   };
-}
-
-// The library shows its HTTP/2 servers to nobody, hence this look past its types; without them there, calls only cost what they did.
-function onConnection(server: Server, act: (session: ServerHttp2Session) => void): void {
-  const http2Servers: unknown = Reflect.get(server, 'http2Servers');
-  if (!(http2Servers instanceof Map)) return;
-  for (const each of http2Servers.keys()) if (each instanceof EventEmitter) each.on('session', act);
 }
 
 async function bind(server: Server, address: GrpcAddress, credentials: ServerCredentials): Promise<number> {

@@ -1,6 +1,5 @@
-// proto/ as it is loaded: the two gRPC services with every field of their messages, for what speaks to a server and for the tests. The
-// server itself reads and writes by hand (request.ts, response-bytes.ts, services.ts): these descriptions are an eighth of what V8 would
-// keep alive and mark in each major collection (docs/performance.md).
+// Loads proto/: the two gRPC services with their paths and serializers. The server replaces one of them, the decoder of a
+// CheckRequest (request.ts).
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync, type Options } from '@grpc/proto-loader';

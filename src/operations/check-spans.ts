@@ -2,7 +2,7 @@
 // A span says what a metric may say, and no more: no identity, no token, no path.
 import {
   createTraceState,
-  ProxyTracerProvider,
+  isSpanContextValid,
   ROOT_CONTEXT,
   type SpanContext,
   SpanKind,
@@ -24,10 +24,19 @@ const method = 'envoy.service.auth.v3.Authorization/Check';
 
 /** The tracer of the SDK that is registered in this process; undefined where none is. */
 export function registeredTracer(version: string): Tracer | undefined {
-  const provider = trace.getTracerProvider();
-  // Without an SDK the API hands out a provider of its own that leads nowhere; one of another copy of the API was registered.
-  const leadsNowhere = provider instanceof ProxyTracerProvider && provider.getDelegateTracer(scope) === undefined;
-  return leadsNowhere ? undefined : provider.getTracer(scope, version);
+  const tracer = trace.getTracer(scope, version);
+  return makesSpans(tracer) ? tracer : undefined;
+}
+
+// Without an SDK every span has the invalid context (OpenTelemetry API specification, "Behavior of the API in the absence of an
+// installed SDK"). This span is never ended, so an SDK never exports it.
+function makesSpans(tracer: Tracer): boolean {
+  try {
+    return isSpanContextValid(tracer.startSpan(method, { root: true }).spanContext());
+  } catch {
+    // The processor of an SDK threw.
+    return true;
+  }
 }
 
 export function createCheckSpans(tracer: Tracer): CheckSpans {

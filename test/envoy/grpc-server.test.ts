@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import http2, { type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import http2 from 'node:http2';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,6 @@ import { type GrpcAddress, type GrpcServer, startGrpcServer } from '../../src/en
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { TlsSource } from '../../src/envoy/tls-credentials.ts';
 import { testCertificate } from '../keys/test-certificate.ts';
-import { areInSlots } from '../support/open-streams.ts';
 
 const anyPort = { kind: 'tcp', host: '127.0.0.1', port: 0 } as const;
 const answerBytes = Buffer.from('an answer');
@@ -27,30 +26,6 @@ function ask(client: Client): Promise<Buffer | ServiceError> {
     );
   });
 }
-
-describe('gRPC server', () => {
-  it('keeps the streams of its connections in slots, and begins its answers with all options, so that nothing of a call is left', async () => {
-    const sessions: ServerHttp2Session[] = [];
-    const streams: ServerHttp2Stream[] = [];
-    const { createServer } = http2;
-    http2.createServer = ((...args: Parameters<typeof createServer>) =>
-      createServer(...args)
-        .on('session', session => sessions.push(session))
-        .on('stream', stream => streams.push(stream))) as typeof createServer;
-    const server = await startGrpcServer({ address: anyPort, check: () => answerBytes, health: {} }).finally(() => {
-      http2.createServer = createServer;
-    });
-    const client = new Client(`127.0.0.1:${server.port}`, credentials.createInsecure());
-    try {
-      expect(await ask(client)).to.deep.equal(answerBytes);
-      expect(sessions.map(areInSlots)).to.deep.equal([true]);
-      expect(streams.map(({ sentHeaders }) => Object.keys(sentHeaders).includes('date'))).to.deep.equal([false]);
-    } finally {
-      client.close();
-      await server.stop(0, () => undefined);
-    }
-  });
-});
 
 const own = testCertificate({ name: 'account-authz', dnsNames: ['localhost'] });
 
