@@ -6,6 +6,7 @@ export interface ComposeFile {
 
 export interface ComposeService {
   readonly image?: string;
+  readonly build?: unknown;
   readonly user?: string;
   readonly read_only?: boolean;
   readonly cap_drop?: readonly string[];

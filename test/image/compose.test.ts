@@ -7,6 +7,7 @@ import { expect } from 'chai';
 import { parse } from 'yaml';
 import { parsePodPlan } from '../../rehearsal/pod-plan.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import { blocksOf } from '../docs/document.ts';
 import { renderText } from '../k8s/kustomize.ts';
 import { type ComposeFile, type ComposeService, composeProblems } from './compose-file.ts';
 import { execForm, lastOf, parseDockerfile, product } from './dockerfile.ts';
@@ -54,12 +55,17 @@ const clusterAddress = (name: string): string => {
 const loaded = await loadConfig(`${project}compose/account-authz/config.yaml`);
 const config = loaded.kind === 'misconfiguration' ? undefined : loaded.config;
 
-async function composeSays(yaml: string): Promise<{ good: boolean; output: string }> {
+/** What Docker Compose says of these files, each merged into those before it. */
+async function composeSays(
+  yaml: readonly string[],
+  { profiles = ['test', 'observability'], output = '--quiet' } = {},
+): Promise<{ good: boolean; output: string }> {
   const directory = await mkdtemp(join(tmpdir(), 'compose-'));
   try {
-    await writeFile(join(directory, 'compose.yaml'), yaml);
-    const profiles = ['--profile', 'test', '--profile', 'observability'];
-    return await runTool(dockerCompose, [...profiles, '-f', join(directory, 'compose.yaml'), 'config', '--quiet']);
+    const files = yaml.map((_, index) => join(directory, `${index}.yaml`));
+    for (const [index, file] of files.entries()) await writeFile(file, yaml[index] ?? '');
+    const options = [...profiles.flatMap(name => ['--profile', name]), ...files.flatMap(file => ['-f', file])];
+    return await runTool(dockerCompose, [...options, 'config', output]);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
@@ -154,7 +160,7 @@ describe('compose.yaml', function () {
   }
 
   it('is accepted by Docker Compose', async () => {
-    expect(await composeSays(text)).to.deep.equal({ good: true, output: '' });
+    expect(await composeSays([text])).to.deep.equal({ good: true, output: '' });
   });
 
   for (const [from, to] of [
@@ -164,9 +170,42 @@ describe('compose.yaml', function () {
     ['interval: 3s', 'interval: 3'],
   ] as const) {
     it(`is refused by Docker Compose with ${to}`, async () => {
-      expect((await composeSays(text.replaceAll(from, to))).good).to.equal(false);
+      expect((await composeSays([text.replaceAll(from, to)])).good).to.equal(false);
     });
   }
+
+  describe('as docs/deploy/compose.md says', () => {
+    let page: string;
+    let override: string;
+    before(async () => {
+      page = await read('docs/deploy/compose.md');
+      override = blocksOf(page).find(block => block.text.startsWith('# compose.override.yaml\n'))?.text ?? '';
+    });
+
+    it('becomes healthy in the containers that are named', () => {
+      const [, named = ''] = /The command ends when ([^:]+) are healthy/.exec(page) ?? [];
+      const healthy = Object.entries(services)
+        .filter(([, { healthcheck, profiles }]) => healthcheck !== undefined && profiles === undefined)
+        .map(([name]) => name);
+      expect(Array.from(named.matchAll(/`(.+?)`/g), ([, name]) => name)).to.have.members(healthy);
+    });
+
+    it('loses the services of the demo by the override, and nothing waits for them', async () => {
+      const { good, output } = await composeSays([text, override], { profiles: [], output: '--format=json' });
+      expect(good, output).to.equal(true);
+      const { services: merged }: ComposeFile = JSON.parse(output);
+      expect(Object.keys(merged)).to.have.members(['account-authz', 'envoy', 'pod', 'upstream']);
+      expect(merged['account-authz']?.depends_on).to.have.all.keys('pod');
+      expect(merged.upstream).to.include({ network_mode: 'service:pod', user: '65532:65532' });
+      expect(merged.upstream?.build).to.equal(undefined);
+      expect(merged.upstream?.command).to.be.oneOf([undefined, null]);
+    });
+
+    it('is refused where the override leaves account-authz waiting', async () => {
+      const waiting = override.slice(0, override.indexOf('  account-authz:'));
+      expect((await composeSays([text, waiting])).good).to.equal(false);
+    });
+  });
 
   it('mounts what is there', async () => {
     const sources = Object.values(services).flatMap(({ volumes = [] }) =>
