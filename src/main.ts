@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // The process edge: arguments in, exit code out. The only place that reads the environment or ends the process.
 import type { Command } from './commands/command.ts';
+import { foreignText, quotedForeignText } from './foreign-text.ts';
 import { version } from './version.ts';
 
 // Loaded when it is called: the service holds nothing of the others, and a probe that is run each ten seconds starts fast.
@@ -49,7 +50,7 @@ async function main(args: readonly string[]): Promise<number> {
   const named = !first.startsWith('-');
   const command = commands.get(named ? first : 'serve');
   if (command === undefined) {
-    process.stderr.write(`account-authz: no command ${JSON.stringify(first)}; see account-authz --help\n`);
+    process.stderr.write(`account-authz: no command ${quotedForeignText(first)}; see account-authz --help\n`);
     return 1;
   }
   const rest = named ? args.slice(1) : args;
@@ -59,7 +60,9 @@ async function main(args: readonly string[]): Promise<number> {
     const run = await command.load();
     return await run(rest, { stdin, stdout, stderr, env });
   } catch (error) {
-    process.stderr.write(`account-authz: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(
+      `account-authz: ${foreignText(error instanceof Error ? error.message : String(error), 1024)}\n`,
+    );
     return 2;
   }
 }

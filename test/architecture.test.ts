@@ -7,9 +7,10 @@ const source = fileURLToPath(new URL('../src/', import.meta.url));
 
 /** What each part of src/ may import of the others, beside itself. A folder name with a file means that file only. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
-  'main.ts': ['commands', 'version.ts'],
+  'main.ts': ['commands', 'version.ts', 'foreign-text.ts'],
   commands: [
     'service.ts',
+    'foreign-text.ts',
     'version.ts',
     'address',
     'authz/decision.ts',
@@ -25,9 +26,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'check.ts',
     'engine.ts',
     'authz',
-    'config/problems.ts',
     'config/schema.ts',
     'envoy',
+    'foreign-text.ts',
     'json',
     'keys/key-ring.ts',
     'operations',
@@ -38,13 +39,20 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'engine.ts': ['authz', 'token', 'keys/key-ring.ts', 'config/schema.ts'],
   envoy: ['authz'],
   token: ['authz', 'json'],
-  keys: ['address', 'json'],
-  config: ['address', 'authz/principal.ts', 'authz/route-template.ts', 'json', 'keys/jwks.ts'],
-  'envoy-lint': ['address', 'authz/route-template.ts', 'config/schema.ts', 'envoy/identity-headers.ts'],
-  operations: ['authz', 'envoy/protocol.ts', 'keys/key-ring.ts'],
+  keys: ['address', 'json', 'foreign-text.ts'],
+  config: ['address', 'authz/principal.ts', 'authz/route-template.ts', 'json', 'keys/jwks.ts', 'foreign-text.ts'],
+  'envoy-lint': [
+    'address',
+    'authz/route-template.ts',
+    'config/schema.ts',
+    'envoy/identity-headers.ts',
+    'foreign-text.ts',
+  ],
+  operations: ['authz', 'envoy/protocol.ts', 'keys/key-ring.ts', 'foreign-text.ts'],
   authz: [],
   address: [],
   json: [],
+  'foreign-text.ts': [],
   'version.ts': [],
 };
 
@@ -108,6 +116,12 @@ describe('src/', () => {
       /(?:denied|ok)_response: ?\{/.test(readFileSync(join(source, file), 'utf8')),
     );
     expect(found).to.deep.equal(['envoy/response.ts']);
+  });
+
+  it('escapes the text of others in foreign-text.ts alone', () => {
+    const escapes = /\\p\{C\}|\\x20-\\x7e|padStart\(4, '0'\)\}`\)/;
+    const found = sourceFiles().filter(file => escapes.test(readFileSync(join(source, file), 'utf8')));
+    expect(found).to.deep.equal(['foreign-text.ts']);
   });
 
   it('opens each file with a comment that says its job', () => {

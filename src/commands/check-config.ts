@@ -1,12 +1,13 @@
 // `check-config`: prints everything that is wrong with a configuration, and with the Envoy bootstrap that it stands beside, or
 // the settings that are in effect with it.
-import { stringify } from 'yaml';
+import { Document, Scalar, visit } from 'yaml';
 import { loadBoundedFile } from '../config/bounded-file.ts';
 import { loadConfig } from '../config/load.ts';
-import { formatProblems, type Problem, toPlace, toPrintable } from '../config/problems.ts';
+import { formatProblems, type Problem, toPlace } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
 import { lintBootstrap } from '../envoy-lint/lint.ts';
+import { foreignText, isUnprintable, replaceUnprintable } from '../foreign-text.ts';
 import { type CommandIo, defaultConfigFile, parseOptions } from './command.ts';
 
 const usage = `account-authz check-config [--config FILE] [--envoy FILE]
@@ -48,7 +49,7 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
   }
   io.stdout.write(toYaml(loaded.config));
   // A comment, so that what is printed stays a configuration.
-  if (envoy !== undefined) io.stdout.write(`# ${toPrintable(envoy)}: no dangerous setting found\n`);
+  if (envoy !== undefined) io.stdout.write(`# ${foreignText(envoy, 1024)}: no dangerous setting found\n`);
   return 0;
 }
 
@@ -78,5 +79,22 @@ function unreadable({ path, position, message }: TextProblem): Problem {
 function toYaml(config: Config): string {
   const { headers, query } = config.account;
   const account = { ...(headers.length > 0 ? { headers } : {}), ...(query.length > 0 ? { query } : {}) };
-  return stringify({ ...config, account }, { aliasDuplicateObjects: false, lineWidth: 0 });
+  const document = new Document({ ...config, account }, { aliasDuplicateObjects: false });
+  visit(document, {
+    Scalar(_, node) {
+      if (typeof node.value === 'string' && isUnprintable(node.value)) node.type = Scalar.QUOTE_DOUBLE;
+    },
+  });
+  // All of it stands in double quotes by now, but for the line ends of the document itself.
+  return document
+    .toString({ lineWidth: 0 })
+    .split('\n')
+    .map(line => replaceUnprintable(line, toYamlEscape))
+    .join('\n');
+}
+
+// YAML 1.2 section 5.7.
+function toYamlEscape(character: string): string {
+  const code = (character.codePointAt(0) ?? 0).toString(16);
+  return code.length > 4 ? `\\U${code.padStart(8, '0')}` : `\\u${code.padStart(4, '0')}`;
 }

@@ -6,6 +6,7 @@ import { formatProblems } from '../config/problems.ts';
 import { parseDecisionLine } from '../explain/decision-line.ts';
 import { checkLive } from '../explain/live-check.ts';
 import { createPaint, reportLine, reportLive, wantsColour } from '../explain/report.ts';
+import { foreignText, foreignValue } from '../foreign-text.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { type CommandIo, defaultConfigFile, parseOptions } from './command.ts';
 import { environmentProblem, proxyOf } from './environment.ts';
@@ -99,13 +100,16 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
     io.stdout.write(json ? toJson(live.explanation) : reportLive(live, paint));
     return exitCodes[live.explanation.decision];
   } catch (error) {
-    if (error instanceof Error && isKeyFileError(error)) return wrong(error.message);
+    if (error instanceof Error && isKeyFileError(error)) return wrong(foreignText(error.message, maxTextLength));
     throw error;
   }
 }
 
+/** As in the report for people. */
+const maxTextLength = 4096;
+
 function toJson(value: unknown): string {
-  return `${JSON.stringify(value, undefined, 2)}\n`;
+  return `${JSON.stringify(foreignValue(value, maxTextLength), undefined, 2)}\n`;
 }
 
 interface InputProblem {

@@ -7,6 +7,7 @@ import { type ChannelCredentials, Client, credentials } from '@grpc/grpc-js';
 import { type ListenAddress, parseListenAddress } from '../address/listen-address.ts';
 import { healthService } from '../envoy/proto-files.ts';
 import { type HealthCheckResponseMessage, servingStatus } from '../envoy/protocol.ts';
+import { foreignText } from '../foreign-text.ts';
 import { type CommandIo, parseOptions } from './command.ts';
 
 const usage = `account-authz health [options]
@@ -19,6 +20,8 @@ const usage = `account-authz health [options]
 
 Exit code: 0 serving, 1 not.
 `;
+
+const maxDetailsLength = 512;
 
 /** Milliseconds until an unanswered question counts as "not serving". */
 const deadlineMs = 3000;
@@ -101,7 +104,7 @@ function ask(address: ListenAddress, service: string, channel: ChannelCredential
         client.close();
         if (error === null || error === undefined)
           resolve(statusWords.get(answer?.status ?? servingStatus.unknown) ?? 'UNKNOWN');
-        else resolve(`not reached: ${error.details}`);
+        else resolve(`not reached: ${foreignText(error.details, maxDetailsLength)}`);
       },
     );
   });

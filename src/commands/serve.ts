@@ -4,6 +4,7 @@ import { judgeInThread } from '../config/config-thread.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { formatProblems, type Misconfiguration } from '../config/problems.ts';
 import { type ConfigWatch, startConfigWatch } from '../config/watch.ts';
+import { foreignText } from '../foreign-text.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { createLogger, describeFault, type Logger } from '../operations/log.ts';
 import { openLogDestination } from '../operations/log-destination.ts';
@@ -71,7 +72,7 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     logger.info('stopped');
     return 0;
   } catch (error) {
-    io.stderr.write(`account-authz: ${error instanceof Error ? error.message : String(error)}\n`);
+    io.stderr.write(`account-authz: ${foreignText(error instanceof Error ? error.message : String(error), 1024)}\n`);
     return isKeyFileError(error) ? 1 : 2;
   } finally {
     destination.flushSync();

@@ -1,4 +1,5 @@
 // What is wrong with a configuration, and how that is printed. Without what reads configurations: the service prints problems too.
+import { foreignText, quotedForeignText } from '../foreign-text.ts';
 
 export interface Problem {
   /** Where in the configuration: `issuers[0].audiences`; empty for the file as a whole. */
@@ -21,7 +22,7 @@ export function formatProblems(file: string, problems: readonly Problem[]): stri
   return problems
     .map(({ place, line, column, message }) => {
       const about = place === '' ? message : `${place}: ${message}`;
-      return `${toPrintable(file)}:${line}:${column}: ${about}\n`;
+      return `${foreignText(file, maxLineLength)}:${line}:${column}: ${foreignText(about, maxLineLength)}\n`;
     })
     .join('');
 }
@@ -37,6 +38,7 @@ export function misconfiguration(problems: readonly Problem[]): Misconfiguration
 }
 
 const maxKeyLength = 64;
+const maxLineLength = 2048;
 
 /** `issuers[0].audiences` of a path; keys that are no plain names in brackets and quotes. */
 export function toPlace(path: readonly PropertyKey[]): string {
@@ -45,13 +47,7 @@ export function toPlace(path: readonly PropertyKey[]): string {
       if (typeof segment === 'number') return `[${segment}]`;
       const key = String(segment);
       if (/^[A-Za-z_][\w-]{0,63}$/.test(key)) return i === 0 ? key : `.${key}`;
-      const shown = key.length > maxKeyLength ? `${key.slice(0, maxKeyLength)}…` : key;
-      return `[${toPrintable(JSON.stringify(shown))}]`;
+      return `[${quotedForeignText(key, maxKeyLength)}]`;
     })
     .join('');
-}
-
-/** Escapes what a terminal or a log could take for something else than text: controls, line ends, marks of direction, halves of pairs. */
-export function toPrintable(text: string): string {
-  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, character => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }

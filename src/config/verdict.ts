@@ -1,4 +1,5 @@
 // What a running service is told of a changed configuration: the settings, or why they are refused, bounded for one log line.
+import { foreignText } from '../foreign-text.ts';
 import type { LoadedConfig } from './load.ts';
 import { formatProblems, type Misconfiguration } from './problems.ts';
 
@@ -26,10 +27,6 @@ export function toVerdict(file: string, loaded: LoadedConfig | Misconfiguration)
 }
 
 export function refusedConfig(problems: readonly string[], count = problems.length): RefusedConfig {
-  const bounded = problems.slice(0, maxProblems).map(cut);
-  return { kind: 'refused', problems: bounded, count };
-}
-
-function cut(problem: string): string {
-  return problem.length > maxProblemLength ? `${problem.slice(0, maxProblemLength)}…` : problem;
+  const shown = problems.slice(0, maxProblems).map(problem => foreignText(problem, maxProblemLength));
+  return { kind: 'refused', problems: shown, count };
 }

@@ -1,4 +1,5 @@
 // What a rule is: an id that stays, words for people, and a function that finds what breaks it.
+import { quotedForeignText } from '../foreign-text.ts';
 import type { ProtoValue } from './proto-value.ts';
 
 export interface Rule<Subject> {
@@ -41,13 +42,9 @@ export function ifPresent(at: ProtoValue): readonly Sighting[] {
 
 const maxQuoted = 60;
 
-/** Text of the file, to be shown: bounded, and without anything that a terminal would obey. */
+/** Text of the file, to be shown. */
 export function quoted(text: string): string {
-  const shown = text.length > maxQuoted ? `${text.slice(0, maxQuoted)}…` : text;
-  return JSON.stringify(shown).replace(
-    /[\p{C}\p{Zl}\p{Zp}]/gu,
-    character => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
-  );
+  return quotedForeignText(text, maxQuoted);
 }
 
 /** "a, b, c and 4 more". */

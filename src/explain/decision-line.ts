@@ -2,9 +2,9 @@
 import { z } from 'zod';
 import { isAccount } from '../authz/principal.ts';
 import { answerOf, type Reason, refusal, refusalAnswers } from '../authz/refusal.ts';
-import { toPrintable } from '../config/problems.ts';
 import { createIdentityHeaders } from '../envoy/identity-headers.ts';
 import { toCheckResponse } from '../envoy/response.ts';
+import { foreignText } from '../foreign-text.ts';
 import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
 import { type Explanation, explainAnswer } from './explanation.ts';
 
@@ -40,7 +40,8 @@ const meanings = {
   traceId: 'of the traceparent of the request',
 } as const;
 
-const text = z.string().max(2048);
+const maxTextLength = 2048;
+const text = z.string().max(maxTextLength);
 const line = z.object({
   msg: z.literal('check'),
   time: text.optional(),
@@ -79,7 +80,7 @@ export function parseDecisionLine(input: string): DecisionLine | NoDecisionLine 
   const answer = { decision, reason, ...(reason === 'allowed' ? passedOn : refusedWith(reason)) };
   const fields = Object.entries(meanings).flatMap(([name, meaning]) => {
     const value = parsed.data[name as keyof typeof meanings];
-    return value === undefined ? [] : [{ name, value: toPrintable(String(value)), meaning }];
+    return value === undefined ? [] : [{ name, value: foreignText(String(value), maxTextLength), meaning }];
   });
   const known = { method, route, principal, live: undefined };
   return { kind: 'decision line', explanation: explainAnswer(answer, detail, known), fields };

@@ -5,6 +5,7 @@ import { parseRequestTarget } from '../authz/path.ts';
 import { matchRoutes } from '../authz/route.ts';
 import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
 import type { Config, RouteConfig } from '../config/schema.ts';
+import { quotedForeignText } from '../foreign-text.ts';
 import { issuerIn, type Known, type LiveFacts } from './known.ts';
 import { duration, instant, keyAge, listed } from './wording.ts';
 
@@ -20,7 +21,7 @@ export function ofPath({ live }: Known): string | undefined {
   if (segment === undefined) return undefined;
   if (segment === '') return `segment ${wrong + 1} is empty`;
   const [character = ''] = /[^A-Za-z0-9._~:@-]/u.exec(segment) ?? [];
-  return `segment ${wrong + 1} has ${JSON.stringify(character)}`;
+  return `segment ${wrong + 1} has ${quotedForeignText(character)}`;
 }
 
 export function ofPlaceNames({ live }: Known): string | undefined {
@@ -58,7 +59,7 @@ export function ofTokenTypes({ live }: Known): string | undefined {
 export function ofKeys({ live }: Known): string | undefined {
   const keys = live?.keys;
   if (keys === undefined) return undefined;
-  const kids = keys.kids.length === 0 ? '' : `, kids: ${listed(keys.kids.map(kid => JSON.stringify(kid)))}`;
+  const kids = keys.kids.length === 0 ? '' : `, kids: ${listed(keys.kids.map(kid => quotedForeignText(kid)))}`;
   return `the keys of ${keys.issuer}: ${keyAge(keys)}${kids}`;
 }
 
@@ -70,7 +71,7 @@ export function ofAudiences({ live }: Known): string | undefined {
 export function ofClaimNames({ live }: Known): string | undefined {
   const issuer = live && issuerIn(live);
   if (issuer === undefined) return undefined;
-  const names = Object.entries(issuer.claims).map(([field, claim]) => `${field} from ${JSON.stringify(claim)}`);
+  const names = Object.entries(issuer.claims).map(([field, claim]) => `${field} from ${quotedForeignText(claim)}`);
   return `claims: ${names.join(', ')}`;
 }
 

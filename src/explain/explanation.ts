@@ -2,7 +2,7 @@
 // is decided here.
 import type { DecisionWord } from '../authz/decision.ts';
 import type { Reason } from '../authz/refusal.ts';
-import { toPrintable } from '../config/problems.ts';
+import { foreignText } from '../foreign-text.ts';
 import { type CheckName, checkNames, isAfter } from './checks.ts';
 import type { Known, LiveFacts } from './known.ts';
 import { findRefusedCheck } from './refused-checks.ts';
@@ -29,6 +29,9 @@ export interface Explanation extends Answer {
   readonly checks: readonly CheckVerdict[];
 }
 
+/** Eight long names from the settings, and more than any other detail. */
+const maxDetailLength = 4096;
+
 /** `detail` is that of the decision line; undefined for an allow. */
 export function explainAnswer(answer: Answer, detail: string | undefined, known: Known): Explanation {
   const { reason } = answer;
@@ -36,7 +39,7 @@ export function explainAnswer(answer: Answer, detail: string | undefined, known:
   const refused = findRefusedCheck(reason, detail ?? '');
   const seen = refused.seen?.(known);
   const why = `${detail ?? reason}: ${refused.must}${seen ? ` (${seen})` : ''}`;
-  const failed: CheckVerdict = { name: refused.check, verdict: 'fail', detail: toPrintable(why) };
+  const failed: CheckVerdict = { name: refused.check, verdict: 'fail', detail: foreignText(why, maxDetailLength) };
   const { check } = refused;
   // What a fault of ours left unsaid nobody can say.
   if (check === 'service') return { ...answer, checks: [failed, ...checkNames.map(notReached)] };
@@ -52,7 +55,7 @@ function notReached(name: CheckName): CheckVerdict {
 }
 
 function passed(name: CheckName, known: Known): CheckVerdict {
-  return { name, verdict: 'pass', detail: toPrintable(found(name, known)) };
+  return { name, verdict: 'pass', detail: foreignText(found(name, known), maxDetailLength) };
 }
 
 function found(name: CheckName, { method, route, principal, live }: Known): string {

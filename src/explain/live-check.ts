@@ -1,6 +1,5 @@
 // One check as the server makes it, with a configuration, keys fetched now and a time of choice; nothing is served, logged or written.
 import { createCheck } from '../check.ts';
-import { toPrintable } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { createEngine } from '../engine.ts';
 import { createAnswers } from '../envoy/answers.ts';
@@ -8,6 +7,7 @@ import { createIdentityHeaders } from '../envoy/identity-headers.ts';
 import { authorizationService } from '../envoy/proto-files.ts';
 import type { CheckRequestMessage, CheckResponseMessage } from '../envoy/protocol.ts';
 import { readRequestFacts } from '../envoy/request.ts';
+import { foreignText } from '../foreign-text.ts';
 import { createKeyRing, type KeyRing, type KeyRingStatus, type ProxySettings } from '../keys/key-ring.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
 import { describeFault } from '../operations/log.ts';
@@ -91,6 +91,8 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
   }
 }
 
+const maxWarningLength = 2048;
+
 /** Each has made its first refresh, good or not: within keys.timeoutSeconds. */
 async function startKeyRings({ config, proxy, onWarning }: LiveCheck): Promise<readonly KeyRing[]> {
   const started = config.issuers.map(issuer => {
@@ -102,7 +104,7 @@ async function startKeyRings({ config, proxy, onWarning }: LiveCheck): Promise<r
       onRefresh: refreshed,
       onUsable: () => undefined,
       onWarning: ({ issuer: of, problem }: { issuer: string; problem: string }) =>
-        onWarning(toPrintable(`${of}: ${problem}`)),
+        onWarning(foreignText(`${of}: ${problem}`, maxWarningLength)),
     };
     return { ring: createKeyRing({ issuer, keys: config.keys, observer, proxy, seedReadOnly: true }), firstRefresh };
   });

@@ -1,5 +1,5 @@
 // Explanation → text for people: a line for each check, then the answer. Colour only where it is asked for; the words say it all.
-import { toPrintable } from '../config/problems.ts';
+import { foreignText } from '../foreign-text.ts';
 import type { KeyRingStatus } from '../keys/key-ring.ts';
 import type { DecisionLine } from './decision-line.ts';
 import type { Explanation } from './explanation.ts';
@@ -18,6 +18,9 @@ const styles = {
   unavailable: '1;33',
   label: '2',
 };
+
+/** An issuer may have 1024 characters. */
+const maxValueLength = 2048;
 
 export function createPaint(isColoured: boolean): Paint {
   return isColoured ? (style, text) => `\u001b[${styles[style]}m${text}\u001b[0m` : (_, text) => text;
@@ -67,7 +70,7 @@ function keyLine(ring: KeyRingStatus, paint: Paint): string {
   const state = `${ring.keys} ${ring.keys === 1 ? 'key' : 'keys'} in use, ${keyAge(ring)}`;
   // A process that has just started holds keys after a failed refresh only if a seed gave them.
   const origin = ring.keys > 0 && ring.lastResult === 'failure' ? '; these are from keys.cacheDirectory' : '';
-  return `${paint('label', 'keys of')} ${toPrintable(`${ring.issuer}: ${state}${origin}`)}\n`;
+  return `${paint('label', 'keys of')} ${foreignText(`${ring.issuer}: ${state}${origin}`, maxValueLength)}\n`;
 }
 
 function answerLine({ decision, status, reason }: Explanation, paint: Paint): string {
@@ -76,6 +79,6 @@ function answerLine({ decision, status, reason }: Explanation, paint: Paint): st
 
 function headerLines({ headers }: Explanation, paint: Paint, label: string): string {
   return Object.entries(headers)
-    .map(([name, value]) => `  ${paint('label', label)}  ${name}: ${value}\n`)
+    .map(([name, value]) => `  ${paint('label', label)}  ${name}: ${foreignText(value, maxValueLength)}\n`)
     .join('');
 }

@@ -1,5 +1,6 @@
 // The keys of one issuer while the process runs: performs what key-set-state.ts decides (fetches, timers, waiting callers).
 // The only place in keys/ with a clock; tests bring their own.
+import { quotedForeignText } from '../foreign-text.ts';
 import {
   type KeySet,
   maxKidLength,
@@ -334,6 +335,7 @@ function createTeller(issuer: string, observer: KeyRingObserver) {
 }
 
 const maxNamedKeys = 5;
+const maxNamedLength = 64;
 const notForUs: ReadonlySet<SkippedKeyReason> = new Set([
   'for another use',
   'key type not supported',
@@ -347,11 +349,7 @@ function skippedWarning(skipped: readonly SkippedKey[]): string | undefined {
   if (wrong.length === 0) return undefined;
   const named = wrong
     .slice(0, maxNamedKeys)
-    .map(({ kid, reason }) => `${reason} (kid ${JSON.stringify(shorten(kid))})`);
+    .map(({ kid, reason }) => `${reason} (kid ${kid === undefined ? 'null' : quotedForeignText(kid, maxNamedLength)})`);
   const more = wrong.length > maxNamedKeys ? ` and ${wrong.length - maxNamedKeys} more` : '';
   return `keys not used: ${named.join(', ')}${more}`;
-}
-
-function shorten(kid: string | undefined): string | null {
-  return kid === undefined ? null : kid.slice(0, 64);
 }

@@ -1,4 +1,8 @@
-// Numbers, times and foreign texts as the page for people writes them.
+// Numbers, times and long names as the page for people writes them.
+import { foreignText } from '../foreign-text.ts';
+
+// Of a kid, the longest name that is shown.
+const maxNameLength = 256;
 
 const counting = new Intl.NumberFormat('en-GB');
 // Not en-GB, which writes a million as m, the unit prefix of a thousandth.
@@ -53,18 +57,11 @@ export function spellInstant(milliseconds: number): string {
   return `${new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** What others wrote, on one line: printable ASCII, so that it cannot turn the direction of what stands beside it, and bounded. */
-export function foreignText(text: string, maxLength: number): string {
-  const cut = text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
-  return cut.replace(/[^\x20-\x7e\u2026]/g, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}
-
-/** Both ends of a name that is too long: names made by programs differ at either. */
+/** Both ends of a name that is too long: names made by programs differ at either. Printable. */
 export function shortened(name: string, maxLength: number): string {
+  const characters = Array.from(foreignText(name, maxNameLength));
+  if (characters.length <= maxLength) return characters.join('');
   const keptAtEnd = Math.floor(maxLength / 3);
-  const cut =
-    name.length > maxLength
-      ? `${name.slice(0, maxLength - 1 - keptAtEnd)}…${name.slice(name.length - keptAtEnd)}`
-      : name;
-  return foreignText(cut, maxLength);
+  const start = characters.slice(0, maxLength - 1 - keptAtEnd);
+  return `${start.join('')}…${characters.slice(-keptAtEnd).join('')}`;
 }

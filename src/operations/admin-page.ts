@@ -1,11 +1,12 @@
 // The page for people on `admin`: the state of this process on one screen, made anew for each request. Facts in, HTML out.
 // It shows what /readyz and /metrics tell and nothing of any request or token.
 import { answerOf, type Reason, refusalAnswers } from '../authz/refusal.ts';
+import { foreignText } from '../foreign-text.ts';
 import type { KeyRingStatus } from '../keys/key-ring.ts';
 import { type Html, html, nothing } from './admin-page-html.ts';
 import { renderLatency } from './admin-page-latency.ts';
 import { styleElement } from './admin-page-style.ts';
-import { foreignText, shortened, spellCount, spellDuration, spellInstant, spellShare } from './admin-page-wording.ts';
+import { shortened, spellCount, spellDuration, spellInstant, spellShare } from './admin-page-wording.ts';
 import type { MetricsSummary } from './metrics-summary.ts';
 import type { ReloadStatus } from './reload-record.ts';
 

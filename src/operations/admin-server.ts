@@ -2,6 +2,7 @@
 // answers under any Host name: what it tells is the same for everybody who can reach it, and nothing of a request is put into it.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { foreignValue } from '../foreign-text.ts';
 import { type AdminPageFacts, renderAdminPage } from './admin-page.ts';
 import { contentSecurityPolicy } from './admin-page-style.ts';
 
@@ -26,6 +27,9 @@ export interface AdminLimits {
   readonly maxConnections: number;
   readonly maxRequestsPerConnection: number;
 }
+
+/** An issuer may be as long. */
+const maxTextLength = 1024;
 
 const defaultLimits: AdminLimits = {
   headersMs: 5000,
@@ -94,7 +98,7 @@ async function answer(pages: AdminPages, request: IncomingMessage, response: Ser
       return;
     case '/readyz': {
       const { ready, body } = pages.readiness();
-      send(response, ready ? 200 : 503, 'application/json', `${JSON.stringify(body)}\n`);
+      send(response, ready ? 200 : 503, 'application/json', `${JSON.stringify(foreignValue(body, maxTextLength))}\n`);
       return;
     }
     case '/metrics': {

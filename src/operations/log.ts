@@ -1,5 +1,6 @@
 // The log: JSON lines on standard output, one for each check. No token, no header, no query string; foreign text bounded and escaped.
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { foreignMembers, foreignText } from '../foreign-text.ts';
 import type { CheckRecord } from './check-record.ts';
 
 export type { Logger } from 'pino';
@@ -10,13 +11,16 @@ export interface LogSettings {
   readonly allowed: boolean;
 }
 
+/** An issuer may be as long. */
+const maxTextLength = 1024;
+
 export function createLogger(settings: LogSettings, destination: DestinationStream): Logger {
   return pino(
     {
       level: settings.level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: label => ({ level: label }) },
+      formatters: { level: label => ({ level: label }), log: line => foreignMembers(line, maxTextLength) },
     },
     destination,
   );
@@ -31,14 +35,14 @@ export function logCheck(logger: Logger, settings: LogSettings, record: CheckRec
     decision,
     reason,
     detail,
-    method: bounded(method),
+    method: foreignText(method),
     route,
     uid: principal?.uid,
     app: principal?.app,
     acc: principal?.acc,
     role: principal?.role,
     iss: principal?.iss,
-    kid: kid === undefined ? undefined : bounded(kid),
+    kid: kid === undefined ? undefined : foreignText(kid),
     cache,
     durationMs: Math.round(durationMs * 1000) / 1000,
     traceId,
@@ -56,12 +60,4 @@ export function describeFault(error: unknown): { readonly name: string; readonly
     ?.trim();
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
   return { name: error.name, ...(code === undefined ? {} : { code }), ...(at === undefined ? {} : { at }) };
-}
-
-const maxForeignLength = 64;
-
-/** Printable ASCII of bounded length: a terminal that shows the line obeys none of it (CVE-2024-45808 is the lesson). */
-export function bounded(text: string): string {
-  const cut = text.length > maxForeignLength ? `${text.slice(0, maxForeignLength)}…` : text;
-  return cut.replace(/[^\x20-\x7e\u2026]/g, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

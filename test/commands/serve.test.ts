@@ -45,6 +45,14 @@ describe('serve', function () {
     expect(await runProduct(['check-config', '--config', file])).to.deep.include({ code: 1, stderr });
   });
 
+  it('L-003 escapes and bounds the name of a command that there is not', async () => {
+    const { code, stderr } = await runProduct([`\u009b31m\u202e"${'x'.repeat(5000)}`]);
+    expect(code).to.equal(1);
+    expect(stderr).to.match(
+      /^account-authz: no command "\\u\{9b\}31m\\u\{202e\}\\"x{50,100}…"; see account-authz --help\n$/,
+    );
+  });
+
   it('loads what is preloaded, such as an SDK, once: not in the thread that judges a configuration', async () => {
     const preload = writeFixture('preload.cjs', "process._rawDebug('preloaded');");
     const file = writeFixture('refused.json', { ...smallestConfig(), unknown: 1 });

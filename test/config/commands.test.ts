@@ -27,6 +27,24 @@ describe('check-config', () => {
     }
   });
 
+  it('L-003 prints text that a terminal could obey as escapes of YAML, with the same effect', async () => {
+    const strange = 'a\u2067m\u202e\u2028\u{e0041}"\\ü';
+    const content = changed({
+      'issuers.0.audiences': [strange, 'b\u200b'],
+      'issuers.0.claims': { uid: strange },
+      'keys.cacheDirectory': '/tmp/a\nb\u0007\u009b',
+    });
+    const { code, stdout } = await run('check-config', '--config', writeFixture('strange.yaml', content));
+    expect(code).to.equal(0);
+    expect(stdout).to.match(/^[ -~\nü]+$/);
+    expect(await configOf(stdout)).to.deep.equal(await configOf(content));
+  });
+
+  it('L-003 escapes and bounds the name of a file', async () => {
+    const { stderr } = await run('check-config', '--config', `\u009b31m\u202e${'/x'.repeat(1500)}`);
+    expect(stderr).to.match(/^\\u\{9b\}31m\\u\{202e\}[/x]{100,2100}…:1:1: the file does not exist\n$/);
+  });
+
   it('prints each problem on a line of its own and exits 1', async () => {
     const file = writeFixture('bad.yaml', 'issuers: []\nroutes: []\nroles: {}\n');
     expect(await run('check-config', '--config', file)).to.deep.equal({

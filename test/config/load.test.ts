@@ -136,7 +136,7 @@ listen: 0.0.0.0:9191
     ],
     ['an unknown key where it stands', `${good}token: { maxByte: 1 }\n`, '9:10 token.maxByte'],
     ['a quoted key', `${good}"to ken": 1\n`, '9:1 ["to ken"]'],
-    ['a key with a control character', `${good}"a\\nb\\e[1m": 1\n`, '9:1 ["a\\nb\\u001b[1m"]'],
+    ['a key with a control character', `${good}"a\\nb\\e[1m": 1\n`, '9:1 ["a\\u{a}b\\u{1b}[1m"]'],
     ['a key with a mark of direction', `${good}"\\u202Ea": 1\n`, '9:1 ["\\u{202e}a"]'],
     ['the name of a role', `${good}  a,b: [GET]\n`, '9:3 roles["a,b"]'],
     ['a key given twice, at the second', `${good}roles: { owner: [GET] }\n`, '9:1 roles'],

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import {
-  foreignText,
   shortened,
   spellCount,
   spellCountShort,
@@ -32,11 +31,9 @@ describe('wording of the page', () => {
     ['all', spellShare(7, 7), '100 %'],
     ['almost all', spellShare(99_999, 100_000), '99.9 %'],
     ['an instant', spellInstant(Date.UTC(2026, 10, 21, 12, 0, 3)), '2026-11-21 12:00:03 UTC'],
-    ['a foreign text', foreignText('connection refused', 20), 'connection refused'],
-    ['a foreign text that is too long', foreignText('a'.repeat(21), 20), `${'a'.repeat(19)}…`],
-    ['one that turns direction', foreignText('a\u202eb\u0007', 20), 'a\\u202eb\\u0007'],
     ['a name', shortened('k-2026-10', 20), 'k-2026-10'],
     ['a name that is too long', shortened('4f1c2a9e-77b0-4a55-8f2e-5d1a3c0b9e61', 20), '4f1c2a9e-77b0…0b9e61'],
+    ['a name that turns direction', shortened('a\u202eb\u009b', 20), 'a\\u{202e}b\\u{9b}'],
   ];
   for (const [name, spelt, expected] of rows) {
     it(`has ${name}: ${expected}`, () => {

@@ -150,6 +150,14 @@ describe('page for people', () => {
     expect(textOf(page).split(hostile).length - 1, 'heading, attention, problem, setting, version').to.equal(5);
     expect(textOf(page)).to.contain('<b>k</b>');
   });
+  it('L-003 shows no control and no mark of direction', () => {
+    const text = 'a\u009b31m\u202eb\u2066c\u200bd\u0007';
+    const issuer = { ...failing, issuer: text, lastProblem: text, kids: [text.slice(0, 6)] };
+    const reload = { lastResult: 'success', lastAtSeconds: 1, problems: 0, needsRestart: [text] } as const;
+    const page = render({ issuers: [issuer], reload });
+    expect(page).to.not.match(/(?!\n)[\p{C}]/u);
+    expect(textOf(page)).to.contain('a\\u{9b}31m\\u{202e}b\\u{2066}c\\u{200b}d\\u{7}');
+  });
   it('L-003 bounds what others wrote', () => {
     const long = 'x'.repeat(100_000);
     const issuer = { ...failing, issuer: long, lastProblem: long, kids: Array(1000).fill(long) };

@@ -57,6 +57,27 @@ describe('admin server', () => {
   });
   after(() => admin.stop());
 
+  it('L-003 escapes and bounds every text in /readyz, which stays JSON', async () => {
+    const kids = ['a\u009b31m', 'b\u202ec', 'schlüssel', `${'k'.repeat(5000)}`];
+    const issuers = [{ issuer: 'https://a.test', state: 'usable', keys: 4, ageSeconds: undefined, kids }];
+    const pages = {
+      readiness: () => ({ ready: true, body: { ready: true, issuers } }),
+      metrics: async () => ({ contentType: 'text/plain', text: metricsText }),
+      facts: async () => calm,
+    };
+    const server = await startAdminServer({ host: '127.0.0.1', port: 0 }, pages, generous);
+    try {
+      const { body } = await exchange(server.port, requestBytes('GET', '/readyz'));
+      const shown = ['a\\u{9b}31m', 'b\\u{202e}c', 'schlüssel', `${'k'.repeat(1023)}…`];
+      expect(JSON.parse(body)).to.deep.equal({
+        ready: true,
+        issuers: [{ issuer: 'https://a.test', state: 'usable', keys: 4, kids: shown }],
+      });
+    } finally {
+      await server.stop();
+    }
+  });
+
   for (const path of paths) {
     it(`answers GET ${path}`, async () => {
       expect((await ask('GET', path)).status).to.equal(200);
