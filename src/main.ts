@@ -1,7 +1,10 @@
 #!/usr/bin/env node
 // The process edge: arguments in, exit code out. The only place that reads the environment or ends the process.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from './commands/command.ts';
 import { foreignText, quotedForeignText } from './foreign-text.ts';
+import { fatalLine } from './operations/fault.ts';
+import { openLogDestination } from './operations/log-destination.ts';
 import { version } from './version.ts';
 
 // Loaded when it is called: the service holds nothing of the others, and a probe that is run each ten seconds starts fast.
@@ -41,24 +44,49 @@ const commands: ReadonlyMap<string, { readonly load: () => Promise<Command>; rea
   ],
 ]);
 
-process.exitCode = await main(process.argv.slice(2));
+const args = process.argv.slice(2);
+const [first = 'serve'] = args;
+const name = first.startsWith('-') ? 'serve' : first;
+// What other commands write to standard output is their result.
+const log = openLogDestination({ fd: name === 'serve' ? 1 : 2 });
+for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, endByFault);
 
-async function main(args: readonly string[]): Promise<number> {
-  const [first = 'serve'] = args;
+const code = await main();
+process.exitCode = code;
+// Whatever is still open, such as a server of a start that failed half-way. A clean end goes on until an SDK has sent its last spans.
+if (code !== 0) {
+  await Promise.race([Promise.all([written(process.stdout), written(process.stderr)]), sleep(1000)]);
+  process.exit(code);
+}
+
+// What nobody caught leaves the process in a state that nobody thought of: it ends, and Envoy answers 503 meanwhile.
+function endByFault(error: unknown): void {
+  try {
+    log.write(fatalLine(error));
+    log.flushSync();
+  } finally {
+    process.exit(2);
+  }
+}
+
+function written(output: NodeJS.WritableStream): Promise<void> {
+  return new Promise(resolve => output.write('', () => resolve()));
+}
+
+async function main(): Promise<number> {
   if (first === '--version') return print(`${version}\n`);
   if (first === '--help') return print(help());
-  const named = !first.startsWith('-');
-  const command = commands.get(named ? first : 'serve');
+  const command = commands.get(name);
   if (command === undefined) {
     process.stderr.write(`account-authz: no command ${quotedForeignText(first)}; see account-authz --help\n`);
     return 1;
   }
-  const rest = named ? args.slice(1) : args;
+  const rest = first === name ? args.slice(1) : args;
   if (rest.includes('--version')) return print(`${version}\n`);
   const { stdin, stdout, stderr, env } = process;
   try {
     const run = await command.load();
-    return await run(rest, { stdin, stdout, stderr, env });
+    return await run(rest, { stdin, stdout, stderr, env, log });
   } catch (error) {
     process.stderr.write(
       `account-authz: ${foreignText(error instanceof Error ? error.message : String(error), 1024)}\n`,

@@ -16,8 +16,9 @@ import { isKeyFileError, type KeyRingObserver, type ProxySettings } from './keys
 import { createKeyRings } from './keys/key-rings.ts';
 import { type AdminPages, startAdminServer } from './operations/admin-server.ts';
 import { createCheckSpans, registeredTracer } from './operations/check-spans.ts';
+import { describeFault } from './operations/fault.ts';
 import { createHealth } from './operations/health.ts';
-import { describeFault, type Logger, logCheck } from './operations/log.ts';
+import { type Logger, logCheck } from './operations/log.ts';
 import { createMetrics } from './operations/metrics.ts';
 import { createReloadRecord, type ReloadStatus } from './operations/reload-record.ts';
 

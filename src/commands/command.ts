@@ -1,10 +1,13 @@
 // What every command of the command line shares: its surroundings, its options and how it says that it was called wrongly.
 import { parseArgs } from 'node:util';
+import type { LogDestination } from '../operations/log-destination.ts';
 
 export interface CommandIo {
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly stdout: { write(text: string): unknown; readonly isTTY?: boolean };
   readonly stderr: { write(text: string): unknown };
+  /** Where the service logs: standard output. A fault that nobody caught is written there as well. */
+  readonly log: LogDestination;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 

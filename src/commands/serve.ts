@@ -6,8 +6,7 @@ import { formatProblems, type Misconfiguration } from '../config/problems.ts';
 import { type ConfigWatch, startConfigWatch } from '../config/watch.ts';
 import { foreignText } from '../foreign-text.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
-import { createLogger, describeFault, type Logger } from '../operations/log.ts';
-import { openLogDestination } from '../operations/log-destination.ts';
+import { createLogger, type Logger } from '../operations/log.ts';
 import { type Service, startService } from '../service.ts';
 import { version } from '../version.ts';
 import { type CommandIo, defaultConfigFile, parseOptions } from './command.ts';
@@ -51,22 +50,16 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     return 1;
   }
   const { config } = loaded;
-  const destination = openLogDestination();
-  const logger = createLogger(config.log, destination);
+  const logger = createLogger(config.log, io.log);
   const stopAsked = untilSignal(['SIGTERM', 'SIGINT']);
-  const died = untilFault();
   const hangUps = createHangUps();
   try {
     const service = await startService({ config, version, logger, proxy: proxyOf(io.env) });
     logger.info({ version, listen: config.listen, admin: config.admin, ports: service.ports }, 'serving');
     const watch = await watchFile(file, content, service, logger);
     hangUps.call(watch.tellNow);
-    const end = await Promise.race([stopAsked, died]);
-    if (end.kind === 'fault') {
-      logger.fatal({ fault: describeFault(end.error) }, 'fault');
-      return 2;
-    }
-    logger.info({ signal: end.signal, graceSeconds: service.config().shutdown.graceSeconds }, 'stopping');
+    const signal = await stopAsked;
+    logger.info({ signal, graceSeconds: service.config().shutdown.graceSeconds }, 'stopping');
     watch.stop();
     await service.stop();
     logger.info('stopped');
@@ -75,7 +68,7 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     io.stderr.write(`account-authz: ${foreignText(error instanceof Error ? error.message : String(error), 1024)}\n`);
     return isKeyFileError(error) ? 1 : 2;
   } finally {
-    destination.flushSync();
+    io.log.flushSync();
   }
 }
 
@@ -111,18 +104,8 @@ function createHangUps(): { call(onHangUp: () => void): void } {
   };
 }
 
-function untilSignal(
-  signals: readonly NodeJS.Signals[],
-): Promise<{ readonly kind: 'signal'; readonly signal: string }> {
+function untilSignal(signals: readonly NodeJS.Signals[]): Promise<string> {
   return new Promise(resolve => {
-    for (const signal of signals) process.on(signal, () => resolve({ kind: 'signal', signal }));
-  });
-}
-
-// What nobody caught leaves the process in a state that nobody thought of: it ends, and Envoy answers 503 meanwhile.
-function untilFault(): Promise<{ readonly kind: 'fault'; readonly error: unknown }> {
-  return new Promise(resolve => {
-    process.on('uncaughtException', error => resolve({ kind: 'fault', error }));
-    process.on('unhandledRejection', error => resolve({ kind: 'fault', error }));
+    for (const signal of signals) process.on(signal, resolve);
   });
 }

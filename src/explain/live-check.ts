@@ -10,7 +10,7 @@ import { readRequestFacts } from '../envoy/request.ts';
 import { foreignText } from '../foreign-text.ts';
 import { createKeyRing, type KeyRing, type KeyRingStatus, type ProxySettings } from '../keys/key-ring.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
-import { describeFault } from '../operations/log.ts';
+import { describeFault } from '../operations/fault.ts';
 import { parseCompactJws } from '../token/compact.ts';
 import { isAfter } from './checks.ts';
 import { type Answer, type Explanation, explainAnswer } from './explanation.ts';

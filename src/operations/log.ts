@@ -50,14 +50,3 @@ export function logCheck(logger: Logger, settings: LogSettings, record: CheckRec
   if (decision === 'unavailable') logger.warn(line, 'check');
   else logger.info(line, 'check');
 }
-
-/** What is safe to keep of an error: its name, code and where it came from, never its message, which may quote its input. */
-export function describeFault(error: unknown): { readonly name: string; readonly code?: string; readonly at?: string } {
-  if (!(error instanceof Error)) return { name: typeof error };
-  const at = error.stack
-    ?.split('\n')
-    .find(line => line.startsWith('    at '))
-    ?.trim();
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-  return { name: error.name, ...(code === undefined ? {} : { code }), ...(at === undefined ? {} : { at }) };
-}

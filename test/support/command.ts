@@ -38,6 +38,7 @@ export async function runCommand(
     stdout: { write: text => (printed.stdout += text), isTTY },
     stderr: { write: text => (printed.stderr += text) },
     env,
+    log: { write: text => (printed.stderr += text), flushSync: () => undefined },
   });
   return shown(name, { code, ...printed });
 }

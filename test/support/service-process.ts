@@ -27,6 +27,12 @@ export interface ServiceProcess {
   hangUp(): void;
   /** Everything written to standard error. */
   errorLog(): string;
+  /** The exit code of one that ends by itself, when its log is read to the end. */
+  exitCode(): Promise<number | null>;
+  /** The same, whether anybody reads its log or not. */
+  exited(): Promise<number | null>;
+  /** From now on nobody reads its log; `closed`: nobody can. */
+  leaveLog(how: 'open' | 'closed'): void;
   /** SIGTERM; the exit code. */
   stop(): Promise<number | null>;
   /** SIGKILL. */
@@ -74,6 +80,8 @@ export async function startServiceProcess(
     await rm(directory, { recursive: true, force: true });
     return code as number | null;
   });
+
+  const closed = once(child, 'close').then(([code]) => code as number | null);
 
   const lines: LogLine[] = [];
   let errors = '';
@@ -125,6 +133,18 @@ export async function startServiceProcess(
     },
     hangUp: () => process.kill(child.pid ?? 0, 'SIGHUP'),
     errorLog: () => errors,
+    exitCode() {
+      child.ref();
+      return closed;
+    },
+    exited() {
+      child.ref();
+      return exited;
+    },
+    leaveLog(how) {
+      if (how === 'closed') child.stdout?.destroy();
+      else child.stdout?.pause();
+    },
     stop() {
       child.ref();
       child.kill('SIGTERM');
