@@ -61,8 +61,9 @@ export async function startService({ config: first, version, logger, proxy }: Se
     cachedTokens: () => inForce.engine.cachedTokens(),
   });
   const reloads = createReloadRecord({ logger, metrics, now });
+  let isBound = false;
   const markReady = (): void => {
-    if (keyRings.inForce().some(ring => ring.status().state === 'usable')) health.markReady();
+    if (isBound && keyRings.inForce().some(ring => ring.status().state === 'usable')) health.markReady();
   };
   const observer: KeyRingObserver = {
     onRefresh({ issuer, result, problem, keys, skipped }) {
@@ -96,7 +97,6 @@ export async function startService({ config: first, version, logger, proxy }: Se
   const initial = await prepare(first);
   let inForce: Generation = initial.generation;
   initial.takeOver();
-  markReady();
 
   let changes: Promise<void> = Promise.resolve();
   async function change(verdict: ConfigVerdict): Promise<void> {
@@ -176,6 +176,8 @@ export async function startService({ config: first, version, logger, proxy }: Se
         check,
         health: { Check: health.check, Watch: health.watch },
       });
+      isBound = true;
+      markReady();
       reloads.started();
       return {
         ports: { listen: grpc.port, admin: admin.port },

@@ -1,6 +1,6 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, statSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect as connectSocket, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,9 @@ import { authorizationService, healthService } from '../src/envoy/proto-files.ts
 import { type CheckResponseMessage, type HealthCheckResponseMessage, servingStatus } from '../src/envoy/protocol.ts';
 import { createLogger } from '../src/operations/log.ts';
 import { startService } from '../src/service.ts';
+import { testCertificate } from './keys/test-certificate.ts';
 import { checkRequest } from './support/check-request.ts';
+import { freePorts } from './support/envoy.ts';
 import { secrets } from './support/secrets.ts';
 import { type ServiceLab, serviceConfig, startServiceLab, until } from './support/service.ts';
 import { signingKey } from './support/signing-key.ts';
@@ -228,6 +230,54 @@ describe('service without its issuer', () => {
     } finally {
       await lab.stop();
     }
+  });
+});
+
+describe('service whose keys are there before listen is bound', () => {
+  it('is ready only when it is bound', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'account-authz-'));
+    const [jwksFile, certFile, keyFile] = ['jwks.json', 'tls.crt', 'tls.key'].map(name => join(folder, name));
+    const { cert, key } = testCertificate({ dnsNames: ['localhost'] });
+    writeFileSync(jwksFile ?? '', JSON.stringify({ keys: [(await signingKey('k1')).publicJwk] }));
+    writeFileSync(keyFile ?? '', key);
+    // The start waits in the reading of the certificate until somebody writes it.
+    execFileSync('mkfifo', [certFile ?? '']);
+    const [listen, admin] = await freePorts(2);
+    const config = serviceConfig(
+      { url: 'https://issuer.test', jwksUrl: '' },
+      {
+        listen: `127.0.0.1:${listen}`,
+        admin: `127.0.0.1:${admin}`,
+        tls: { certFile, keyFile },
+        issuers: [{ issuer: 'https://issuer.test', audiences: ['a'], jwksFile }],
+        shutdown: { graceSeconds: 0 },
+      },
+    );
+    const logger = createLogger(config.log, { write: () => undefined });
+    const starting = startService({ config, version: '0', logger, proxy: {} });
+    const readyz = (): Promise<Response> => fetch(`http://127.0.0.1:${admin}/readyz`);
+    try {
+      await until(() =>
+        readyz().then(
+          ({ status: code }) => code > 0,
+          () => false,
+        ),
+      );
+      const early = await readyz();
+      expect(early.status).to.equal(503);
+      expect(await early.json())
+        .to.deep.include({ ready: false })
+        .and.have.nested.property('issuers[0].state', 'usable');
+    } finally {
+      await writeFile(certFile ?? '', cert);
+      // A later look at the files must find one that ends.
+      writeFileSync(`${certFile}.new`, cert);
+      renameSync(`${certFile}.new`, certFile ?? '');
+    }
+    const service = await starting;
+    expect((await readyz()).status).to.equal(200);
+    await service.stop();
+    await rm(folder, { recursive: true });
   });
 });
 

@@ -1,5 +1,5 @@
-// Whether this process wants calls: ready from the first usable keys on, and no longer once it drains. One state for the
-// gRPC health service and for /readyz.
+// Whether this process wants calls: ready once a check would be answered, and no longer once it drains. One state for the gRPC
+// health service and for /readyz.
 import { type handleServerStreamingCall, type handleUnaryCall, type ServerWritableStream, status } from '@grpc/grpc-js';
 import {
   authorizationServiceName,
@@ -11,7 +11,7 @@ import {
 export interface Health {
   isServing(): boolean;
   isDraining(): boolean;
-  /** Some issuer has usable keys. Latched: an outage of the authentication service later must take no pod away. */
+  /** `listen` is bound and some issuer has usable keys. Latched: an outage of the authentication service later must take no pod away. */
   markReady(): void;
   /** For good. Tells every watcher. */
   drain(): void;
