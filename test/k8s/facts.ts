@@ -15,12 +15,18 @@ export interface Facts {
   readonly meshConfig: unknown;
   /** The envoy.yaml of this repository. */
   readonly envoy: unknown;
+  /** The cluster that takes the place of account-authz in it, with mutual TLS. */
+  readonly tlsCluster: unknown;
+  /** What the alerts ask of the name of a job. */
+  readonly jobs: readonly RegExp[];
+  /** The configuration of compose.yaml, for the same workload. */
+  readonly sample: Config;
 }
 
 export type Secrets = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** What stands outside of an overlay, the same for all of them. */
-export type Surroundings = Pick<Facts, 'secrets' | 'meshConfig' | 'envoy'>;
+export type Surroundings = Pick<Facts, 'secrets' | 'meshConfig' | 'envoy' | 'tlsCluster' | 'jobs' | 'sample'>;
 
 export type Rules = readonly (readonly [holds: boolean, problem: string])[];
 export type Path = readonly (string | number)[];
@@ -31,20 +37,25 @@ export function problemsOf(rules: Rules): string[] {
 
 /** Undefined where the configuration breaks its own schema. */
 export function factsOf(manifests: readonly Manifest[], surroundings: Surroundings): Facts | undefined {
-  const config = configSchema.safeParse(yamlOf(configMapOf(manifests, 'account-authz-config')?.['config.yaml']));
-  if (!config.success) return undefined;
+  const config = configOf(configMapOf(manifests, 'account-authz-config')?.['config.yaml'] ?? '');
+  if (config === undefined) return undefined;
   const texts = Object.entries(configMapOf(manifests, 'account-authz-envoy') ?? {});
   const envoyFiles = Object.fromEntries(texts.map(([name, text]) => [name, yamlOf(text)]));
-  return { ...surroundings, manifests, config: config.data, bootstrap: envoyFiles['envoy.yaml'], envoyFiles };
+  return { ...surroundings, manifests, config, bootstrap: envoyFiles['envoy.yaml'], envoyFiles };
 }
 
-const parsed = new Map<string, unknown>();
-
 // A bootstrap is long, and most of many rendered overlays have the same.
-function yamlOf(text: string | undefined): unknown {
-  if (text === undefined) return undefined;
-  if (!parsed.has(text)) parsed.set(text, parse(text));
-  return parsed.get(text);
+const yamlOf = remembered((text: string): unknown => parse(text));
+const configOf = remembered((text: string) => configSchema.safeParse(yamlOf(text)).data);
+
+/** What was worked out before for this text, or for this very object, which nobody changes. */
+export function remembered<Key, Result>(work: (key: Key) => Result): (key: Key) => Result {
+  const known = new Map<Key, Result>();
+  return key => {
+    const result = known.get(key) ?? work(key);
+    known.set(key, result);
+    return result;
+  };
 }
 
 /** The value at a path; a name in place of an index finds the list item with that name. */
@@ -69,9 +80,12 @@ export function everyValue(value: unknown, path: Path = []): Found[] {
   ];
 }
 
-/** What stands under this key, wherever it is. */
-export function valuesOf(document: unknown, key: string): unknown[] {
-  return everyValue(document)
+/** The same of a file, which is read once and never changed. */
+export const valuesIn = remembered((file: unknown): readonly Found[] => everyValue(file));
+
+/** What stands under this key, wherever it is in a file. */
+export function valuesOf(file: unknown, key: string): unknown[] {
+  return valuesIn(file)
     .filter(({ path }) => path.at(-1) === key)
     .map(({ value }) => value);
 }

@@ -37,14 +37,19 @@ export interface Specs {
   Deployment: { replicas?: number; selector: Selector; template: PodTemplate };
   EnvoyFilter: {
     workloadSelector: { labels: Labels };
-    configPatches: { patch: { value: { typed_config: unknown } } }[];
+    configPatches: {
+      applyTo: string;
+      match: object;
+      patch: { operation: string; value: { typed_config: unknown } };
+    }[];
   };
   EnvoyProxy: { backendTLS: { clientCertificateRef: Reference; minVersion?: string } };
   Gateway: { gatewayClassName: string; infrastructure: { parametersRef: Reference } };
   HorizontalPodAutoscaler: {
     scaleTargetRef: { kind: string; name: string };
     minReplicas: number;
-    metrics: { containerResource?: { container: string } }[];
+    maxReplicas: number;
+    metrics: { type: string; containerResource?: Measured & { container: string }; resource?: Measured }[];
   };
   HTTPRoute: {
     parentRefs: Reference[];
@@ -68,10 +73,16 @@ export interface Specs {
   ServiceEntry: {
     hosts: string[];
     exportTo?: string[];
+    location?: string;
     resolution: string;
     ports: { number: number; protocol: string }[];
     endpoints: { address: string }[];
   };
+}
+
+interface Measured {
+  name: string;
+  target: { type: string; averageValue?: string };
 }
 
 export interface Peer {
@@ -112,7 +123,7 @@ export interface PodSpec {
   enableServiceLinks?: boolean;
   terminationGracePeriodSeconds: number;
   securityContext?: SecurityContext & { fsGroup?: number };
-  topologySpreadConstraints?: { labelSelector: Selector }[];
+  topologySpreadConstraints?: { labelSelector: Selector; topologyKey: string }[];
   initContainers?: Container[];
   containers: Container[];
   volumes?: Volume[];
@@ -149,6 +160,9 @@ export interface SecurityContext {
 }
 
 export interface Probe {
+  periodSeconds?: number;
+  timeoutSeconds?: number;
+  failureThreshold?: number;
   httpGet?: { path: string; port: string | number; host?: string };
   tcpSocket?: { port: string | number; host?: string };
   grpc?: { port: number };
@@ -225,8 +239,10 @@ export function withoutHash(name: string): string {
   return name.replace(/-[a-z0-9]{10}$/, '');
 }
 
+/** Ours say what they select: an empty selector selects nothing here. */
 export function isSelected(labels: Labels, { matchLabels = {}, matchExpressions = [] }: Selector): boolean {
   return (
+    Object.keys(matchLabels).length + matchExpressions.length > 0 &&
     Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
     matchExpressions.every(({ key, operator }) => operator === 'Exists' && Object.hasOwn(labels, key))
   );

@@ -1,22 +1,29 @@
 // Everything that is wrong with an overlay as it is rendered. Pure, so that many mistakes can be shown to it.
+import type { Config } from '../../src/config/schema.ts';
 import { lintBootstrap } from '../../src/envoy-lint/lint.ts';
-import { agreementProblems } from './agreement.ts';
-import { type Facts, factsOf, type Surroundings } from './facts.ts';
+import { type Facts, factsOf, remembered, type Surroundings } from './facts.ts';
 import type { Manifest } from './manifest.ts';
 import { podSecurityProblems } from './pod-security.ts';
-import { referenceProblems } from './references.ts';
 import { certificateProblems } from './rules/certificates.ts';
+import { configurationProblems } from './rules/configuration.ts';
 import { envoyClusterProblems } from './rules/envoy-clusters.ts';
+import { envoyGatewayProblems } from './rules/envoy-gateway.ts';
+import { istioProblems } from './rules/istio.ts';
 import { listeningProblems } from './rules/listening.ts';
 import { mountProblems } from './rules/mounts.ts';
 import { loopbackKeyProblems, networkPolicyProblems } from './rules/network-policies.ts';
+import { podProblems } from './rules/pods.ts';
 import { protectedPathProblems } from './rules/protected-paths.ts';
 import { accountProblems, objectReferenceProblems } from './rules/references.ts';
+import { selectorProblems } from './rules/selectors.ts';
 
 const rules: readonly ((facts: Facts) => readonly string[])[] = [
   ({ manifests }) => podSecurityProblems(manifests),
-  ({ manifests }) => referenceProblems(manifests),
-  agreementProblems,
+  selectorProblems,
+  podProblems,
+  configurationProblems,
+  istioProblems,
+  envoyGatewayProblems,
   listeningProblems,
   networkPolicyProblems,
   loopbackKeyProblems,
@@ -34,7 +41,13 @@ export function overlayProblems(manifests: readonly Manifest[], surroundings: Su
   return facts === undefined ? ['the configuration is not valid'] : rules.flatMap(rule => rule(facts));
 }
 
-function lintProblems({ bootstrap, config }: Facts): string[] {
-  if (bootstrap === undefined) return [];
-  return lintBootstrap(bootstrap, config).map(({ path, message }) => `${path.join('.')} ${message}`);
+// The lint takes its time, and most mistakes are in neither of the two.
+const lintOf = remembered((bootstrap: unknown) =>
+  remembered((config: Config) =>
+    lintBootstrap(bootstrap, config).map(({ path, message }) => `${path.join('.')} ${message}`),
+  ),
+);
+
+function lintProblems({ bootstrap, config }: Facts): readonly string[] {
+  return bootstrap === undefined ? [] : lintOf(bootstrap)(config);
 }

@@ -6,7 +6,8 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
-import type { Secrets, Surroundings } from './facts.ts';
+import { configSchema } from '../../src/config/schema.ts';
+import { at, type Secrets, type Surroundings } from './facts.ts';
 import { parseManifests } from './manifest.ts';
 
 const project = new URL('../../', import.meta.url);
@@ -15,8 +16,16 @@ const run = promisify(execFile);
 export const meshConfigText = readFileSync(new URL('k8s/overlays/istio/mesh-config.yaml', project), 'utf8');
 
 export async function loadSurroundings(): Promise<Surroundings> {
-  const [secrets, envoy] = await Promise.all([trialSecrets(), readFile(new URL('envoy.yaml', project), 'utf8')]);
-  return { secrets, meshConfig: parse(meshConfigText), envoy: parse(envoy) };
+  const load = async (path: string): Promise<unknown> => parse(await readFile(new URL(path, project), 'utf8'));
+  const alerts = await readFile(new URL('monitoring/alerts.yaml', project), 'utf8');
+  return {
+    secrets: await trialSecrets(),
+    meshConfig: parse(meshConfigText),
+    envoy: await load('envoy.yaml'),
+    tlsCluster: at(await load('k8s/components/mutual-tls/account-authz-cluster.yaml'), 0),
+    jobs: Array.from(alerts.matchAll(/job=~"([^"]+)"/g), ([, job]) => new RegExp(`^(?:${job})$`)),
+    sample: configSchema.parse(await load('compose/account-authz/config.yaml')),
+  };
 }
 
 async function trialSecrets(): Promise<Secrets> {

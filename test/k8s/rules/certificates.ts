@@ -1,6 +1,6 @@
 // Certificates: with the operator's Secrets as k8s/make-trial-certificates.sh makes them, each side takes that of the other.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { at, everyValue, type Facts, problemsOf, type Rules, valuesOf } from '../facts.ts';
+import { at, type Facts, problemsOf, type Rules, valuesIn, valuesOf } from '../facts.ts';
 import { containerOf, ofKind, podsOf } from '../manifest.ts';
 import { mountedFiles } from './mounts.ts';
 
@@ -71,18 +71,18 @@ function envoysOf(facts: Facts): Identity[] {
   const context = at(cluster, 'transport_socket', 'typed_config');
   if (context === undefined) return [];
   const text = readerOf(facts, 'envoy');
-  const values = Object.values(facts.envoyFiles).flatMap(file => everyValue(file));
+  const values = Object.values(facts.envoyFiles).flatMap(file => valuesIn(file));
   const fileOf = (field: string): string | undefined => {
     const found = values.find(({ path }) => path.at(-1) === 'filename' && path.at(-2) === field);
     return text(found === undefined ? undefined : String(found.value));
   };
-  const names = valuesOf(context, 'match_typed_subject_alt_names').flatMap(list => valuesOf(list, 'exact'));
+  const [names = []] = valuesOf(context, 'match_typed_subject_alt_names').map(list => valuesOf(list, 'exact'));
   return [
     {
       certificate: fileOf('certificate_chain'),
       key: fileOf('private_key'),
       authority: fileOf('trusted_ca'),
-      names: [...names, at(context, 'sni'), authorityOf(facts)].map(String),
+      names: names.length === 0 ? [] : [...names, at(context, 'sni'), authorityOf(facts)].map(String),
     },
   ];
 }

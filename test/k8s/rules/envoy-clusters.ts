@@ -2,7 +2,7 @@
 // looks up by name has an address for each pod.
 import { isIP } from 'node:net';
 import { authorizationServiceName } from '../../../src/envoy/protocol.ts';
-import { at, everyValue, type Facts, listOf, type Path, problemsOf, type Rules, valuesOf } from '../facts.ts';
+import { at, type Facts, listOf, type Path, problemsOf, type Rules, valuesIn, valuesOf } from '../facts.ts';
 import { containerOf, containersOf, ofKind, podsOf } from '../manifest.ts';
 import { addressText, listeningOf, sameItems } from './listening.ts';
 
@@ -22,7 +22,7 @@ function nameRules({ bootstrap }: Facts, clusters: readonly unknown[]): Rules {
     name => name !== at(bootstrap, 'node', 'cluster'),
   );
   const filters = valuesOf(bootstrap, 'http_filters').flatMap(list => listOf(list).map(filter => at(filter, 'name')));
-  const values = everyValue(bootstrap);
+  const values = valuesIn(bootstrap);
   const perRoute = valuesOf(bootstrap, 'typed_per_filter_config').flatMap(each => Object.keys(Object(each)));
   const metadata = values
     .filter(({ path }) => path.at(-2) === 'metadata_matcher' && path.at(-1) === 'filter')
@@ -39,6 +39,7 @@ function nameRules({ bootstrap }: Facts, clusters: readonly unknown[]): Rules {
   ];
 }
 
+const secretType = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret';
 const endpoints: Path = ['load_assignment', 'endpoints', 0, 'lb_endpoints'];
 
 function clusterRules(facts: Facts, cluster: unknown): Rules {
@@ -80,15 +81,21 @@ function isListenedTo(facts: Facts, address: string): boolean {
     );
 }
 
-/** Certificates that Envoy reads from a file beside its bootstrap have the name that it asks for. */
+/** Certificates that Envoy reads from a file beside its bootstrap have the name that it asks for, and are read again. */
 function certificateRules({ bootstrap, envoyFiles }: Facts): Rules {
-  const asked = everyValue(bootstrap).filter(({ value }) => at(value, 'sds_config') !== undefined);
-  return asked.map(({ value }) => {
+  const asked = valuesIn(bootstrap).filter(({ value }) => at(value, 'sds_config') !== undefined);
+  return asked.flatMap(({ value }): Rules => {
     const path = String(at(value, 'sds_config', 'path_config_source', 'path'));
-    const names = listOf(at(envoyFiles[path.split('/').at(-1) ?? ''], 'resources')).map(each => at(each, 'name'));
+    const resources = listOf(at(envoyFiles[path.split('/').at(-1) ?? ''], 'resources'));
+    const names = resources.map(each => at(each, 'name'));
     return [
-      sameItems(names, [at(value, 'name')]),
-      `${path} has ${names}, Envoy asks it for ${at(value, 'name')}`,
-    ] as const;
+      [sameItems(names, [at(value, 'name')]), `${path} has ${names}, Envoy asks it for ${at(value, 'name')}`],
+      [at(value, 'sds_config', 'resource_api_version') === 'V3', `${path} is asked for in another version`],
+      [resources.every(each => at(each, '@type') === secretType), `${path} has no secret`],
+      [
+        resources.every(each => valuesOf(each, 'watched_directory').some(folder => at(folder, 'path') !== undefined)),
+        `${path} is not read again`,
+      ],
+    ];
   });
 }

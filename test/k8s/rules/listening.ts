@@ -33,7 +33,11 @@ export function portNumber(pod: Pod, port: string | number): number | undefined 
 }
 
 export function listeningProblems(facts: Facts): string[] {
-  return problemsOf([...podsOf(facts.manifests).flatMap(pod => podRules(facts, pod)), ...serviceRules(facts)]);
+  return problemsOf([
+    ...podsOf(facts.manifests).flatMap(pod => podRules(facts, pod)),
+    ...serviceRules(facts),
+    ...monitorRules(facts),
+  ]);
 }
 
 function podRules(facts: Facts, pod: Pod): Rules {
@@ -84,7 +88,7 @@ function serviceRules({ manifests }: Facts): Rules {
   return ofKind(manifests, 'Service').flatMap(service => {
     const pods = podsOf(manifests).filter(({ labels }) => isSelected(labels, { matchLabels: service.spec.selector }));
     const who = nameOf(service);
-    return service.spec.ports.flatMap(({ name, targetPort, appProtocol }): Rules => {
+    return service.spec.ports.flatMap(({ name, port, targetPort, appProtocol }): Rules => {
       const isGrpc = targetPort === 'authz-grpc';
       return [
         [
@@ -96,12 +100,29 @@ function serviceRules({ manifests }: Facts): Rules {
             name === (isGrpc ? 'grpc' : 'http'),
           `${who} leads past what answers requests`,
         ],
+        [isGrpc || port === 80, `${who} is not at the port of HTTP`],
         [appProtocol === (isGrpc ? 'grpc' : 'http'), `${who} names another protocol than is spoken at ${targetPort}`],
       ];
     });
   });
 }
 
-export function sameItems<T>(some: readonly T[], others: readonly T[]): boolean {
-  return some.length === others.length && some.every(each => others.includes(each));
+/** Under a name that the alerts know: the operator makes the job NAMESPACE/NAME of it. */
+function monitorRules({ manifests, config, jobs }: Facts): Rules {
+  const admin = parseListenAddress(config.admin);
+  return ofKind(manifests, 'PodMonitor').flatMap(monitor => {
+    const { namespace, name } = monitor.metadata;
+    const pods = podsOf(manifests).filter(({ labels }) => isSelected(labels, monitor.spec.selector));
+    const [endpoint, ...more] = monitor.spec.podMetricsEndpoints;
+    const isServed = pods.every(pod => admin.kind === 'tcp' && portNumber(pod, endpoint?.port ?? '') === admin.port);
+    return [
+      [more.length === 0 && endpoint?.path === '/metrics' && isServed, `${nameOf(monitor)} asks where no metrics are`],
+      [jobs.every(job => job.test(`${namespace}/${name}`)), `${nameOf(monitor)} is a job that no alert knows`],
+    ] as const;
+  });
+}
+
+/** In whatever order. */
+export function sameItems(some: readonly unknown[], others: readonly unknown[]): boolean {
+  return some.map(String).sort().join('\n') === others.map(String).sort().join('\n');
 }

@@ -2,7 +2,7 @@
 // may be read; nothing is mounted that nobody reads.
 import { dirname } from 'node:path';
 import { parseListenAddress } from '../../../src/address/listen-address.ts';
-import { everyValue, type Facts, problemsOf, type Rules } from '../facts.ts';
+import { type Facts, problemsOf, type Rules, valuesIn } from '../facts.ts';
 import {
   type Container,
   containersOf,
@@ -83,14 +83,21 @@ function volumeRules(facts: Facts, pod: Pod, volume: Volume): Rules {
   const isSecret = sources.some(({ kind }) => kind === 'Secret');
   return [
     [mounts.length > 0, `${who} is not mounted`],
-    [volume.emptyDir !== undefined || mounts.every(({ readOnly }) => readOnly === true), `${who} can be written to`],
+    [
+      mounts.filter(({ readOnly }) => readOnly !== true).length === (volume.emptyDir === undefined ? 0 : 1),
+      `${who} can be written to, or not`,
+    ],
+    [
+      volume.emptyDir === undefined || (volume.emptyDir.medium === 'Memory' && volume.emptyDir.sizeLimit !== undefined),
+      `${who} is on a disk or has no limit`,
+    ],
     [sources.every(source => dataOf(facts, source) !== undefined), `${who} is of what is not there`],
     [
       sources.every(source => (source.items ?? []).every(({ key }) => dataOf(facts, source)?.[key] !== undefined)),
       `${who} is of a key that is not there`,
     ],
     // The kubelet gives the files to the group fsGroup of the pod.
-    [given.every(mode => (mode & 0o040) !== 0) && (given.length === 0 || isGroupOfAll(pod)), `${who} cannot be read`],
+    [given.every(mode => (mode & 0o040) !== 0) && isGroupOfAll(pod), `${who} cannot be read`],
     [!isSecret || (given.length > 0 && given.every(mode => (mode & 0o007) === 0)), `${who} can be read by everybody`],
   ];
 }
@@ -148,7 +155,7 @@ function readsOf({ config, envoyFiles }: Facts, { name, args = [] }: Container):
     return all.flatMap(([path, source]) => (path === undefined ? [] : [[path, source] as const]));
   }
   if (name !== 'envoy') return [];
-  const values = Object.values(envoyFiles).flatMap(file => everyValue(file));
+  const values = Object.values(envoyFiles).flatMap(file => valuesIn(file));
   return [
     [option('--config-path'), /^ConfigMap\/account-authz-envoy\/envoy\.yaml$/],
     ...values.flatMap(({ path, value }): Reads => {
@@ -166,7 +173,7 @@ function readsOf({ config, envoyFiles }: Facts, { name, args = [] }: Container):
 function watchedFolders({ envoyFiles }: Facts, { name }: Container): string[] {
   if (name !== 'envoy') return [];
   return Object.values(envoyFiles)
-    .flatMap(file => everyValue(file))
+    .flatMap(file => valuesIn(file))
     .filter(({ path }) => path.at(-2) === 'watched_directory')
     .map(({ value }) => String(value));
 }
@@ -175,7 +182,7 @@ function socketFolders({ config, envoyFiles }: Facts, { name }: Container): stri
   const listen = parseListenAddress(config.listen);
   if (name === 'account-authz') return listen.kind === 'unix' ? [dirname(listen.path)] : [];
   if (name !== 'envoy') return [];
-  return everyValue(envoyFiles['envoy.yaml'])
+  return valuesIn(envoyFiles['envoy.yaml'])
     .filter(({ path }) => path.at(-2) === 'pipe')
     .map(({ value }) => dirname(String(value)));
 }

@@ -1,5 +1,5 @@
 // References: each object that another one names by kind and name is there, in that namespace and group, with that port or section.
-import { at, everyValue, type Facts, listOf, problemsOf, type Rules } from '../facts.ts';
+import { at, everyValue, type Facts, listOf, problemsOf, type Rules, valuesIn } from '../facts.ts';
 import { type Manifest, nameOf, ofKind, podsOf } from '../manifest.ts';
 
 const controller = 'gateway.envoyproxy.io/gatewayclass-controller';
@@ -58,8 +58,8 @@ function referenceRules({ manifests, secrets }: Facts, from: Manifest, where: st
 
 /** Names of the cluster's DNS, wherever they stand. */
 function hostRules({ manifests, bootstrap, meshConfig }: Facts): Rules {
-  const texts = [...manifests.map(({ spec }) => spec), bootstrap, meshConfig]
-    .flatMap(document => everyValue(document).map(({ value }) => value))
+  const texts = [...manifests.flatMap(({ spec }) => everyValue(spec)), ...valuesIn(bootstrap), ...valuesIn(meshConfig)]
+    .map(({ value }) => value)
     .filter(value => typeof value === 'string');
   return texts.flatMap(text =>
     Array.from(text.matchAll(/([\w-]+)\.([\w-]+)\.svc\b/g), ([host, name, namespace]) => {

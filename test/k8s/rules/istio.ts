@@ -1,0 +1,136 @@
+// Istio: its proxy asks account-authz in the same pod, about every protected path and nothing else, as strictly as envoy.yaml.
+import { isDeepStrictEqual } from 'node:util';
+import { at, type Facts, type Path, problemsOf, type Rules } from '../facts.ts';
+import { containerOf, ofKind, podsOf } from '../manifest.ts';
+import { extAuthz, headerRules, publicManager } from './configuration.ts';
+
+/** What Istio sets itself, or has no use for with one authorizer. */
+const ownOfIstio: readonly Path[] = [
+  ['transport_api_version'],
+  ['stat_prefix'],
+  ['failure_mode_allow'],
+  ['status_on_error'],
+  ['clear_route_cache'],
+  ['include_peer_certificate'],
+  ['max_denied_response_body_bytes'],
+  ['grpc_service', 'timeout'],
+  ['grpc_service', 'envoy_grpc', 'cluster_name'],
+  ['grpc_service', 'envoy_grpc', 'authority'],
+  ['grpc_service', 'retry_policy', 'retry_host_predicate'],
+  ['grpc_service', 'retry_policy', 'host_selection_retry_max_attempts'],
+];
+const covered = ['/api/subscriptions', '/api/subscriptions/*'];
+const hcm = 'envoy.filters.network.http_connection_manager';
+
+export function istioProblems(facts: Facts): string[] {
+  const { manifests } = facts;
+  const isMeshed = ['AuthorizationPolicy', 'ServiceEntry', 'EnvoyFilter'].some(each =>
+    manifests.some(({ kind }) => kind === each),
+  );
+  return isMeshed ? problemsOf([...policyRules(facts), ...providerRules(facts), ...filterRules(facts)]) : [];
+}
+
+function policyRules(facts: Facts): Rules {
+  const policies = ofKind(facts.manifests, 'AuthorizationPolicy');
+  const [custom, ...others] = policies.filter(({ spec }) => spec.action === 'CUSTOM');
+  const [allow, ...more] = policies.filter(({ spec }) => spec.action === 'ALLOW');
+  const pods = podsOf(facts.manifests).flatMap(pod =>
+    pod.spec.containers.concat(containerOf(pod, 'account-authz') ?? []),
+  );
+  const portOf = (name: string): string =>
+    String(pods.flatMap(({ ports = [] }) => ports).find(port => port.name === name)?.containerPort);
+  return [
+    [
+      others.length === 0 && custom?.spec.provider?.name === at(facts.meshConfig, 'extensionProviders', 0, 'name'),
+      'no policy asks account-authz',
+    ],
+    [
+      isDeepStrictEqual(custom?.spec.rules, [{ to: [{ operation: { paths: covered } }] }]),
+      'a path under the protected one is not asked about',
+    ],
+    [
+      more.length === 0 &&
+        isDeepStrictEqual(allow?.spec.rules, [
+          { to: [{ operation: { ports: [portOf('app')], paths: covered } }] },
+          { to: [{ operation: { ports: [portOf('authz-admin')], methods: ['GET'], paths: ['/metrics'] } }] },
+        ]),
+      'what is not asked about is not refused',
+    ],
+  ];
+}
+
+function providerRules({ manifests, config, meshConfig, envoy }: Facts): Rules {
+  const [entry, ...more] = ofKind(manifests, 'ServiceEntry');
+  const [port, ...ports] = entry?.spec.ports ?? [];
+  const addresses = (entry?.spec.endpoints ?? []).map(({ address }) => `${address}:${port?.number}`);
+  const provider = {
+    name: 'account-authz',
+    envoyExtAuthzGrpc: {
+      service: entry?.spec.hosts.join(),
+      port: port?.number,
+      timeout: at(envoy, ...extAuthz, 'grpc_service', 'timeout'),
+      statusOnError: '503',
+      failOpen: false,
+      clearRouteCache: false,
+    },
+  };
+  return [
+    [more.length === 0 && ports.length === 0 && port?.protocol === 'GRPC', 'the mesh speaks something else than gRPC'],
+    [addresses.join() === config.listen && entry?.spec.resolution === 'STATIC', 'the mesh asks somewhere else'],
+    [entry?.spec.location === 'MESH_EXTERNAL', 'the mesh wants mutual TLS inside a pod'],
+    [entry?.spec.exportTo?.join() === '.', 'the name of account-authz is taken in other namespaces'],
+    // Istio ignores what it does not know, so nothing but the whole will do.
+    [
+      isDeepStrictEqual(meshConfig, {
+        pathNormalization: { normalization: 'DECODE_AND_MERGE_SLASHES' },
+        extensionProviders: [provider],
+      }),
+      'the mesh configuration is not what was tried',
+    ],
+  ];
+}
+
+function filterRules({ manifests, config, envoy }: Facts): Rules {
+  const filters = ofKind(manifests, 'EnvoyFilter');
+  const patches = filters.flatMap(({ spec }) => spec.configPatches);
+  const of = (where: string) =>
+    patches.filter(({ applyTo }) => applyTo === where).map(({ patch }) => patch.value.typed_config);
+  const own = at(envoy, ...publicManager);
+  const manager = {
+    '@type': at(own, '@type'),
+    path_with_escaped_slashes_action: at(own, 'path_with_escaped_slashes_action'),
+    common_http_protocol_options: {
+      headers_with_underscores_action: at(own, 'common_http_protocol_options', 'headers_with_underscores_action'),
+    },
+    early_header_mutation_extensions: at(own, 'early_header_mutation_extensions'),
+  };
+  const matched = patches.map(({ match, patch }) => ({ ...match, operation: patch.operation }));
+  const context = { context: 'SIDECAR_INBOUND', operation: 'MERGE' };
+  return [
+    [
+      isDeepStrictEqual(matched, [
+        { ...context, listener: { filterChain: { filter: { name: hcm } } } },
+        {
+          ...context,
+          listener: { filterChain: { filter: { name: hcm, subFilter: { name: 'envoy.filters.http.ext_authz' } } } },
+        },
+      ]),
+      'the EnvoyFilter changes something else',
+    ],
+    [isDeepStrictEqual(of('NETWORK_FILTER'), [manager]), 'Istio takes requests less strictly than envoy.yaml'],
+    [
+      isDeepStrictEqual(of('HTTP_FILTER'), [without(at(envoy, ...extAuthz), ownOfIstio)]),
+      'Istio asks account-authz in another way than envoy.yaml',
+    ],
+    ...headerRules(config, of('NETWORK_FILTER')[0], of('HTTP_FILTER')[0], 'Istio'),
+  ];
+}
+
+function without(value: unknown, paths: readonly Path[]): unknown {
+  const copy: unknown = structuredClone(value);
+  for (const path of paths) {
+    const within = at(copy, ...path.slice(0, -1));
+    if (typeof within === 'object' && within !== null) Reflect.deleteProperty(within, path.at(-1) ?? '');
+  }
+  return copy;
+}
