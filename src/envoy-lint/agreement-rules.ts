@@ -1,7 +1,9 @@
 // Where the ext_authz filter has to agree with the configuration of account-authz: what it is shown and what it may change.
 import type { Check } from './judgement.ts';
 import { readRegex, readStringMatchers } from './name-pattern.ts';
+import { otherSpellings } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
+import { readRemovals, refusesUnderscores } from './removed-names.ts';
 import { listed, type Rules, type Sighting, sightings, unlessTrue } from './rule.ts';
 
 // What a request is, to Envoy and to the service: account-authz never has to change it.
@@ -18,10 +20,10 @@ const dangerousNames = [
 
 export const agreementRules = {
   'account-header-hidden': {
-    what: 'A header of `account.headers` is not among `allowed_headers`',
+    what: 'A header of `account.headers`, or another spelling of it (x.account.id), is not among `allowed_headers`',
     why: 'account-authz does not see which account it names, and the service acts on it unchecked',
-    fix: 'name it in `allowed_headers`',
-    find: check => hiddenBy(check, 'allowed_headers', check.names.account),
+    fix: 'name it in `allowed_headers`, and its other spellings with a `safe_regex` that has [^a-z0-9] in place of each hyphen',
+    find: check => hiddenBy(check, 'allowed_headers', check.names.account, true),
   },
   'authorization-hidden': {
     what: '`authorization` is not among `allowed_headers`',
@@ -39,7 +41,8 @@ export const agreementRules = {
     what: '`disallowed_headers` hides an account header, `authorization` or `x-request-id`',
     why: 'it wins over `allowed_headers`, and what account-authz is not shown it does not check',
     fix: 'take it out of `disallowed_headers`',
-    find: check => hiddenBy(check, 'disallowed_headers', [...check.names.account, 'authorization', 'x-request-id']),
+    find: check =>
+      hiddenBy(check, 'disallowed_headers', [...check.names.account, 'authorization', 'x-request-id'], true),
   },
   'mutation-rules-missing': {
     what: '`decoder_header_mutation_rules` is missing',
@@ -78,16 +81,30 @@ export const agreementRules = {
 } as const satisfies Rules<Check>;
 
 function hiddenBy(
-  { settings }: Check,
+  check: Check,
   list: 'allowed_headers' | 'disallowed_headers',
   names: readonly string[],
+  withAccountSpellings = false,
 ): readonly Sighting[] {
-  const at = settings.field(list);
+  const at = check.settings.field(list);
   if (!at.isPresent) return [];
   const matches = readStringMatchers(at);
   const isHiding = list === 'disallowed_headers';
-  const hidden = names.filter(name => matches(name) === isHiding);
+  const isHidden = (name: string): boolean => matches(name) === isHiding;
+  const spellings = withAccountSpellings ? accountSpellings(check).filter(isHidden) : [];
+  const hidden = [...names.filter(isHidden), ...withoutRemoved(check, spellings)];
   return sightings(hidden.length > 0, at, isHiding ? `hides ${listed(hidden)}` : `leaves out ${listed(hidden)}`);
+}
+
+function accountSpellings({ names, manager }: Check): readonly string[] {
+  return otherSpellings(names.account, !refusesUnderscores(manager));
+}
+
+/** What is removed before the check need not be shown. */
+function withoutRemoved(check: Check, names: readonly string[]): readonly string[] {
+  if (names.length === 0) return [];
+  const removes = readRemovals(check.manager, [check]);
+  return names.filter(name => !removes(name));
 }
 
 function rulesOf({ settings }: Check): ProtoValue {

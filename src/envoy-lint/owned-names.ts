@@ -30,6 +30,21 @@ const overrides = [
   'x-method-override',
 ] as const;
 
+// What may stand in a header name beside letters, digits and hyphens (RFC 9110 section 5.6.2); the underscore has an action of its own.
+const signs = [..."!#$%&'*+.^`|~"];
+
+/** Samples of what CGI and its heirs take for one of these names: each other sign for all hyphens, a dot for the first or the last. */
+export function otherSpellings(headers: readonly string[], withUnderscores: boolean): readonly string[] {
+  const all = withUnderscores ? [...signs, '_'] : signs;
+  const spellings = headers.flatMap(name => [
+    name.replaceAll('-', '.'),
+    name.replace('-', '.'),
+    name.replace(/-(?=[^-]*$)/, '.'),
+    ...all.map(sign => name.replaceAll('-', () => sign)),
+  ]);
+  return [...new Set(spellings)].filter(spelling => !headers.includes(spelling));
+}
+
 export function createOwnedNames({ identityHeaders: prefix, token, account }: CheckedConfig): OwnedNames {
   const { names, lookAlikes } = createIdentityHeaders(prefix);
   const identity = [...names.values()];

@@ -132,7 +132,10 @@ export function toLanguage(expression: Expression): Language | undefined {
 
 export function isIn(language: Language, text: string): boolean {
   let states = startOf(language);
-  for (const character of text) states = after(language, states, character.codePointAt(0) ?? 0);
+  for (const character of text) {
+    states = after(language, states, character.codePointAt(0) ?? 0);
+    if (states.length === 0) return false;
+  }
   return isAccepted(language, states, text === '');
 }
 

@@ -1,8 +1,9 @@
 // The connection manager in front of the check: one spelling of a path for everybody, no forged names, no rewritten refusals.
-import { filterTypes } from './http-filter.ts';
+import type { ConnectionManager } from './connection-manager.ts';
 import type { GuardedManager } from './judgement.ts';
-import { readStringMatcher } from './name-pattern.ts';
+import { otherSpellings } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
+import { readRemovals, readTrailerRemovals, refusesUnderscores, underscoresAction } from './removed-names.ts';
 import { ifTrue, listed, type Rules, sightings, unlessTrue } from './rule.ts';
 
 const escapedSlashes = {
@@ -12,8 +13,6 @@ const escapedSlashes = {
   UNESCAPE_AND_REDIRECT: 3,
   UNESCAPE_AND_FORWARD: 4,
 };
-const underscores = { ALLOW: 0, REJECT_REQUEST: 1, DROP_HEADER: 2 };
-const earlyHeaderMutation = 'envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation';
 const refusalStatuses = [400, 401, 403, 404, 503] as const;
 const comparisons = { EQ: 0, GE: 1, LE: 2, NE: 3 };
 
@@ -47,9 +46,9 @@ export const requestRules = {
     what: '`headers_with_underscores_action` is neither REJECT_REQUEST nor DROP_HEADER',
     why: 'x_auth_uid is x-auth-uid to many upstreams',
     fix: 'write `headers_with_underscores_action: REJECT_REQUEST` in common_http_protocol_options',
-    find: guarded => {
-      const action = underscoresAction(guarded);
-      return sightings(!refusesUnderscores(guarded), action, action.isPresent ? 'is ALLOW' : 'is missing');
+    find: ({ manager }) => {
+      const action = underscoresAction(manager);
+      return sightings(!refusesUnderscores(manager), action, action.isPresent ? 'is ALLOW' : 'is missing');
     },
   },
   'path-parameters': {
@@ -62,25 +61,36 @@ export const requestRules = {
     what: 'Header names under `identityHeaders` are not removed before the check',
     why: 'a client that sends one is somebody else on every route that is not checked, and beside our five on the others',
     fix: 'remove the whole prefix in `early_header_mutation_extensions`, with `remove_on_match`',
-    find: guarded => {
-      const { names, manager } = guarded;
-      const spellings = refusesUnderscores(guarded) ? [] : names.lookAlikes;
-      const removes = readRemovals(guarded);
+    find: ({ names, manager, checks }) => {
+      const spellings = refusesUnderscores(manager) ? [] : names.lookAlikes;
+      const removes = readRemovals(manager, checks);
       const kept = [...names.identity, ...names.strays, ...spellings].filter(name => !removes(name));
       const at = manager.value.field('early_header_mutation_extensions');
       return sightings(kept.length > 0, at, `keeps ${listed(kept)} as a client sent it`);
     },
   },
   'override-headers-kept': {
-    what: 'Headers that override path or method (x-original-url, x-rewrite-url, x-http-method-override, x-http-method, x-method-override) are not removed before the check',
-    why: 'frameworks act on them instead of the path and the method that were checked',
-    fix: 'remove each of them in `early_header_mutation_extensions`',
-    find: guarded => {
-      const removes = readRemovals(guarded);
-      const kept = guarded.names.overrides.filter(name => !removes(name));
-      const at = guarded.manager.value.field('early_header_mutation_extensions');
+    what: 'Headers that override path or method (x-original-url, x-rewrite-url, x-http-method-override, x-http-method, x-method-override), or other spellings of them (x.http.method), are not removed before the check',
+    why: 'frameworks act on them instead of the path and the method that were checked, and CGI and its heirs read a dot and other signs as a hyphen',
+    fix: 'remove each of them in `early_header_mutation_extensions`, with `remove_on_match` and [^a-z0-9] in place of each hyphen',
+    find: ({ names, manager, checks }) => {
+      const removes = readRemovals(manager, checks);
+      const kept = withSpellings(names.overrides, manager).filter(name => !removes(name));
+      const at = manager.value.field('early_header_mutation_extensions');
       return sightings(kept.length > 0, at, `keeps ${listed(kept)} as a client sent it`);
     },
+  },
+  'trailers-kept': {
+    what: 'Identity headers, headers of `account.headers` or headers that override path or method are not removed from request trailers',
+    why: 'a service that is spoken to in HTTP/2, and any with `enable_trailers`, gets them unchecked, and some servers merge them into the headers',
+    fix: 'put a header_mutation filter before ext_authz, with a `remove_on_match` for each of them in `request_trailers_mutations`',
+    find: ({ names, manager, checks }) =>
+      checks.flatMap(check => {
+        const removes = readTrailerRemovals(check);
+        const held = withSpellings([...names.account, ...names.overrides], manager);
+        const kept = [...names.identity, ...names.strays, ...held].filter(name => !removes(name));
+        return sightings(kept.length > 0, check.chain.value, `keeps ${listed(kept)} as a trailer`);
+      }),
   },
   'local-reply': {
     what: '`local_reply_config` rewrites the status or the body of refusals',
@@ -101,42 +111,8 @@ export const requestRules = {
   },
 } as const satisfies Rules<GuardedManager>;
 
-function underscoresAction({ manager }: GuardedManager): ProtoValue {
-  return manager.value.field('common_http_protocol_options').field('headers_with_underscores_action');
-}
-
-function refusesUnderscores(guarded: GuardedManager): boolean {
-  const action = underscoresAction(guarded).choice(underscores);
-  return action === underscores.REJECT_REQUEST || action === underscores.DROP_HEADER;
-}
-
-/** Whether a name is removed from every request before it is checked. */
-function readRemovals({ manager, checks }: GuardedManager): (name: string) => boolean {
-  const early = manager.value
-    .field('early_header_mutation_extensions')
-    .items()
-    .map(each => each.field('typed_config').any())
-    .filter(({ type }) => type === earlyHeaderMutation)
-    .flatMap(({ message }) => message.field('mutations').items());
-  const everywhere = early.map(readRemoval);
-  // The same by a filter, where it stands before each check.
-  const byChain = checks.map(({ chain, filter }) =>
-    chain.filters
-      .slice(0, chain.filters.indexOf(filter))
-      .filter(({ type, isOff }) => type === filterTypes.headerMutation && !isOff)
-      .flatMap(({ config }) => config.field('mutations').field('request_mutations').items())
-      .map(readRemoval),
-  );
-  return name =>
-    everywhere.some(removes => removes(name)) || byChain.every(removals => removals.some(removes => removes(name)));
-}
-
-function readRemoval(mutation: ProtoValue): (name: string) => boolean {
-  const exact = mutation.field('remove').text()?.toLowerCase();
-  const onMatch = mutation.field('remove_on_match').field('key_matcher');
-  if (!onMatch.isPresent) return name => name === exact;
-  const pattern = readStringMatcher(onMatch);
-  return name => pattern(name) ?? true;
+function withSpellings(headers: readonly string[], manager: ConnectionManager): readonly string[] {
+  return [...headers, ...otherSpellings(headers, !refusesUnderscores(manager))];
 }
 
 function rewritesRefusals(mapper: ProtoValue): boolean {

@@ -110,7 +110,7 @@ describe('account and override headers', function () {
       };
 
       for (const name of accountLookAlikes) {
-        it(`refuses ${name}, also with the account of the token`, async () => {
+        it(`O-028 refuses ${name}, also with the account of the token`, async () => {
           for (const account of ['evil', 'acct1']) {
             expectRefusal(await send(`${name}: ${account}`), 400, 'request_invalid');
             const answer = await sendHttp2({ [name.toLowerCase()]: account, 'x-account-id': 'acct1' });
@@ -128,7 +128,7 @@ describe('account and override headers', function () {
       }
 
       for (const name of [...overrides, ...overrideLookAlikes]) {
-        it(`removes ${name}`, async () => {
+        it(`O-015 removes ${name}`, async () => {
           expect((await send(`${name}: evil`)).status).to.equal(200);
           expectNoneOfIt();
           lab.upstream.clear();
@@ -153,7 +153,7 @@ describe('account and override headers', function () {
         }
       });
 
-      it('sends no trailer to a service that is spoken to in HTTP/1.1', async () => {
+      it('O-015, O-028 sends no trailer to a service that is spoken to in HTTP/1.1', async () => {
         expect((await sendHttp2({}, { body: 'abc', trailers })).status).to.equal(200);
         expectNoneOfIt();
         expect(theOneOf(lab.upstream).trailers).to.deep.equal([]);
@@ -163,17 +163,17 @@ describe('account and override headers', function () {
         expect(theOneOf(lab.upstream).trailers).to.deep.equal([]);
       });
 
-      it('removes them from the trailers of HTTP/1.1 where these are passed on', async () => {
+      it('O-015, O-028 removes them from the trailers of HTTP/1.1 where these are passed on', async () => {
         await chunked(withTrailers.port);
         expectGoodTrailerOnly();
       });
 
-      it('removes them from the trailers of HTTP/2 where a service of HTTP/1.1 gets trailers', async () => {
+      it('O-015, O-028 removes them from the trailers of HTTP/2 where a service of HTTP/1.1 gets trailers', async () => {
         await sendHttp2({}, { body: 'abc', trailers }, withTrailers.port);
         expectGoodTrailerOnly();
       });
 
-      it('removes them from the trailers of a gRPC call where gRPC is switched on', async () => {
+      it('O-015, O-028 removes them from the trailers of a gRPC call where gRPC is switched on', async () => {
         const grpc = { te: 'trailers', 'content-type': 'application/grpc' };
         await sendHttp2(grpc, { body: Buffer.alloc(5), trailers }, withGrpc.port);
         expect(theOneOf(lab.upstream).httpVersion).to.equal('2.0');

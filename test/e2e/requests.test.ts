@@ -291,7 +291,7 @@ describe('requests through Envoy', function () {
           'application/connect+proto',
         ];
         for (const content of contents) {
-          it(`speaks HTTP/1.1 to the upstream as shipped, though the content is ${content}`, async () => {
+          it(`R-021 speaks HTTP/1.1 to the upstream as shipped, though the content is ${content}`, async () => {
             const lines = [
               authorization(),
               `Content-Type: ${content}`,
@@ -409,7 +409,7 @@ describe('requests through Envoy', function () {
           expect(ownedFields(theOneOf(lab.upstream))).to.deep.equal(identity);
         });
 
-        it('to h2c are not passed on: the request is answered as it stands', async () => {
+        it('R-021 to h2c are not passed on: the request is answered as it stands', async () => {
           const lines = [
             'Content-Type: application/grpc',
             'Connection: Upgrade, HTTP2-Settings',

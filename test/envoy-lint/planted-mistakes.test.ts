@@ -15,6 +15,7 @@ const removal = {
     request_mutations: [{ remove_on_match: { key_matcher: { prefix: 'X-AUTH-', ignore_case: true } } }],
   },
 };
+const toRemoval = (name: string) => ({ remove: name });
 const set = (part: Part, fields: Part) => Object.assign(part, fields);
 const remove = (part: Part, name: string) => delete part[name];
 const copyOf = <T>(value: T): T => structuredClone(value);
@@ -294,10 +295,39 @@ const mistakes: readonly Mistake[] = [
   ],
   [
     'another prefix in the configuration',
-    ['mutation-rules-too-narrow', 'owned-headers-kept'],
+    ['mutation-rules-too-narrow', 'owned-headers-kept', 'trailers-kept'],
     p => set(p.config, { identityHeaders: 'x-acme-' }),
   ],
   ['an override of the method kept', 'override-headers-kept', p => p.early.pop()],
+  [
+    'O-015 other spellings of an override kept',
+    'override-headers-kept',
+    p => p.early.splice(-1, 1, ...['x-http-method-override', 'x-http-method', 'x-method-override'].map(toRemoval)),
+  ],
+  [
+    'a spelling of an override with one other sign kept',
+    'override-headers-kept',
+    p => set(p.early.at(-2).remove_on_match.key_matcher.safe_regex, { regex: 'x[-.](original|rewrite)[-.]url' }),
+  ],
+  ['O-027 no removal from trailers', 'trailers-kept', p => p.filters.shift()],
+  ['a removal from trailers that is off', 'trailers-kept', p => set(p.filters[0], { disabled: true })],
+  ['identity headers in trailers', 'trailers-kept', p => p.trailers.shift()],
+  ['O-015 overrides of the path in trailers', 'trailers-kept', p => p.trailers.splice(1, 1)],
+  ['O-015 overrides of the method in trailers', 'trailers-kept', p => p.trailers.splice(2, 1)],
+  ['O-028 account headers in trailers', 'trailers-kept', p => p.trailers.splice(3, 1)],
+  [
+    'O-028 other spellings of an account header in trailers',
+    'trailers-kept',
+    p => p.trailers.splice(3, 1, toRemoval('x-account-id')),
+  ],
+  [
+    'a removal from the trailers of the response only',
+    'trailers-kept',
+    p =>
+      set(p.filters[0].typed_config, {
+        mutations: { response_trailers_mutations: p.trailers, request_mutations: p.trailers },
+      }),
+  ],
   [
     'a mapper for UAEX',
     'local-reply',
@@ -386,13 +416,33 @@ const mistakes: readonly Mistake[] = [
   ['an account header not shown', 'account-header-hidden', p => p.check.allowed_headers.patterns.splice(4, 2)],
   [
     'a second account header not shown',
-    'account-header-hidden',
+    ['account-header-hidden', 'trailers-kept'],
     p => set(p.config, { account: { headers: ['x-account-id', 'x-tenant'], query: [] } }),
   ],
   [
     'an account header shown in capital letters',
     'account-header-hidden',
     p => p.check.allowed_headers.patterns.splice(4, 2, { exact: 'X-Account-Id' }),
+  ],
+  [
+    'O-028 other spellings of an account header not shown',
+    'account-header-hidden',
+    p => p.check.allowed_headers.patterns.splice(5, 1),
+  ],
+  [
+    'other spellings of an account header with underscores only shown',
+    'account-header-hidden',
+    p => set(p.check.allowed_headers.patterns[5].safe_regex, { regex: 'x[-_]account[-_]id' }),
+  ],
+  [
+    'a spelling of an account header with one other sign hidden',
+    'account-header-hidden',
+    p => set(p.check.allowed_headers.patterns[5].safe_regex, { regex: 'x[^a-z0-9~]account[^a-z0-9]id' }),
+  ],
+  [
+    'a spelling of an account header hidden by name',
+    'disallowed-headers',
+    p => set(p.check, { disallowed_headers: { patterns: [{ exact: 'x.account.id' }] } }),
   ],
   ['H-033 authorization not shown', 'authorization-hidden', p => p.check.allowed_headers.patterns.shift()],
   ['x-request-id not shown', 'request-id-hidden', p => p.check.allowed_headers.patterns.splice(1, 1)],
@@ -652,6 +702,38 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
       p.early.shift();
       p.filters.unshift(filter('header_mutation.v3.HeaderMutation', removal));
     },
+  ],
+  [
+    'other spellings of an account header removed instead of shown',
+    p => {
+      p.check.allowed_headers.patterns.splice(5, 1);
+      p.early.push({
+        remove_on_match: {
+          key_matcher: { safe_regex: { regex: 'x[^a-z0-9-]account[^a-z0-9]id|x[^a-z0-9]account[^a-z0-9-]id' } },
+        },
+      });
+    },
+  ],
+  [
+    'an account header without a hyphen, shown and removed from trailers',
+    p => {
+      set(p.config, { account: { headers: ['tenant'], query: [] } });
+      p.check.allowed_headers.patterns.push({ exact: 'tenant' });
+      p.trailers.push({ remove: 'Tenant' });
+    },
+  ],
+  ['the removal from trailers behind the check', p => p.filters.splice(1, 0, ...p.filters.splice(0, 1))],
+  [
+    'all trailers removed',
+    p => p.trailers.splice(0, 9, { remove_on_match: { key_matcher: { safe_regex: { regex: '.*' } } } }),
+  ],
+  [
+    'the route for gRPC switched on',
+    p =>
+      p.routes.unshift({
+        match: { path_separated_prefix: '/api/subscriptions', grpc: {} },
+        route: { cluster: 'upstream-grpc' },
+      }),
   ],
   ['the sibling paths checked too', p => set(p.routes[0], { match: { prefix: '/api/subscriptions' } })],
   [

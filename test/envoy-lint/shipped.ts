@@ -27,6 +27,8 @@ export interface Shipped {
   readonly service: Part;
   readonly retry: Part;
   readonly early: Part[];
+  /** The removals from request trailers. */
+  readonly trailers: Part[];
   readonly authz: Part;
   readonly upstream: Part;
   readonly config: Part;
@@ -48,6 +50,7 @@ export function shipped(): Shipped {
     check,
     service: check.grpc_service,
     retry: check.grpc_service.retry_policy,
+    trailers: manager.http_filters[0].typed_config.mutations.request_trailers_mutations,
     early: manager.early_header_mutation_extensions[0].typed_config.mutations,
     authz,
     upstream,
