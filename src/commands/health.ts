@@ -1,22 +1,27 @@
 // `health`: asks a running service over gRPC, for exec probes and compose.
 
-import { readFile } from 'node:fs/promises';
-import { isIP } from 'node:net';
-import { checkServerIdentity, type PeerCertificate } from 'node:tls';
-import { type ChannelCredentials, Client, credentials } from '@grpc/grpc-js';
-import { type ListenAddress, parseListenAddress } from '../address/listen-address.ts';
+import { Agent, get } from 'node:http';
+import { Client } from '@grpc/grpc-js';
+import type { ListenAddress, TcpAddress } from '../address/listen-address.ts';
 import { healthService } from '../envoy/proto-files.ts';
-import { type HealthCheckResponseMessage, servingStatus } from '../envoy/protocol.ts';
+import { authorizationServiceName, type HealthCheckResponseMessage, servingStatus } from '../envoy/protocol.ts';
 import { foreignText } from '../foreign-text.ts';
 import { type CommandIo, parseOptions } from './command.ts';
+import { type GrpcTarget, loadHealthTarget } from './health-target.ts';
 
 const usage = `account-authz health [options]
 
-  --address ADDRESS   HOST:PORT or unix:PATH, 127.0.0.1:9191 if not given
-  --service NAME      the service whose health is asked for; the whole server if not given
-  --ca FILE           verify the server's certificate with this one (PEM); the connection is TLS then
-  --cert FILE         client certificate (PEM), with --key
-  --key FILE          its key (PEM)
+  --address ADDRESS    HOST:PORT or unix:PATH, 127.0.0.1:9191 if not given
+  --service NAME       the service whose health is asked for; the whole server if not given
+  --ca FILE            verify the server's certificate with this one (PEM)
+  --server-name NAME   the name that the certificate must have; the host of the address if not given
+  --cert FILE          client certificate (PEM), with --key
+  --key FILE           its key (PEM)
+  --config FILE        take address and TLS from this configuration; the options above still apply
+
+With --ca, --server-name or --cert the connection is TLS.
+With --config it is TLS where the configuration has tls: the server must show the certificate of tls.certFile itself, whatever its
+name. Where the configuration has tls.clientCaFile and there is no --cert, /readyz on admin is asked, which tells the same state.
 
 Exit code: 0 serving, 1 not.
 `;
@@ -37,15 +42,17 @@ const statusWords = new Map(
 
 export async function health(args: readonly string[], io: CommandIo): Promise<number> {
   const options = parseOptions(args, {
-    address: { type: 'string', default: '127.0.0.1:9191' },
+    address: { type: 'string' },
     service: { type: 'string', default: '' },
     ca: { type: 'string' },
     cert: { type: 'string' },
     key: { type: 'string' },
+    'server-name': { type: 'string' },
+    config: { type: 'string' },
     help: { type: 'boolean', default: false },
   });
   const wrong = (problem: string): number => {
-    io.stderr.write(`account-authz health: ${problem}\n`);
+    io.stderr.write(`account-authz health: ${problem.trimEnd()}\n`);
     return 1;
   };
   if (options.kind === 'usage problem') return wrong(options.problem);
@@ -54,44 +61,26 @@ export async function health(args: readonly string[], io: CommandIo): Promise<nu
     io.stdout.write(usage);
     return 0;
   }
-  const address = parseListenAddress(values.address);
-  if (address.kind === 'problem') return wrong(`--address ${address.problem}`);
-  if ((values.cert === undefined) !== (values.key === undefined)) return wrong('--cert and --key go together');
-  let channel: ChannelCredentials;
-  try {
-    channel = await channelCredentials(hostOf(address), values.ca, values.cert, values.key);
-  } catch {
-    return wrong('a file of --ca, --cert or --key cannot be read or used');
+  const target = await loadHealthTarget(values);
+  if (target.kind === 'problem') return wrong(target.problem);
+  if (target.kind === 'readyz' && !serviceNames.has(values.service)) {
+    return wrong('--service needs --cert and --key here: the configuration has tls.clientCaFile');
   }
-  const word = await ask(address, values.service, channel);
+  const word = target.kind === 'grpc' ? await ask(target, values.service) : await askReadiness(target.admin);
   io.stdout.write(`${word}\n`);
   return word === 'SERVING' ? 0 : 1;
 }
+
+const serviceNames: ReadonlySet<string> = new Set(['', authorizationServiceName]);
 
 function targetOf(address: ListenAddress): string {
   if (address.kind === 'unix') return `unix:${address.path}`;
   return `dns:///${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`;
 }
 
-/** The name that the certificate must have: the one that gRPC takes for every Unix socket is localhost. */
-function hostOf(address: ListenAddress): string {
-  return address.kind === 'unix' ? 'localhost' : address.host;
-}
-
-async function channelCredentials(host: string, ca?: string, cert?: string, key?: string): Promise<ChannelCredentials> {
-  if (ca === undefined && cert === undefined) return credentials.createInsecure();
-  const read = (file: string | undefined): Promise<Buffer | null> =>
-    file === undefined ? Promise.resolve(null) : readFile(file);
-  // Whatever the name in the handshake is, see below.
-  const verify = { checkServerIdentity: (_: string, peer: PeerCertificate) => checkServerIdentity(host, peer) };
-  return credentials.createSsl(await read(ca), await read(key), await read(cert), verify);
-}
-
-function ask(address: ListenAddress, service: string, channel: ChannelCredentials): Promise<string> {
+function ask({ address, channel, serverName }: GrpcTarget, service: string): Promise<string> {
   const { path, requestSerialize, responseDeserialize } = healthService.Check;
-  // RFC 6066 section 3: an IP address is no name to ask for in the handshake, and Node warns of one on standard error.
-  const name = isIP(hostOf(address)) === 0 ? {} : { 'grpc.ssl_target_name_override': 'localhost' };
-  const client = new Client(targetOf(address), channel, name);
+  const client = new Client(targetOf(address), channel, { 'grpc.ssl_target_name_override': serverName });
   return new Promise(resolve => {
     const deadline = Date.now() + deadlineMs;
     client.makeUnaryRequest<{ service: string }, HealthCheckResponseMessage>(
@@ -104,8 +93,26 @@ function ask(address: ListenAddress, service: string, channel: ChannelCredential
         client.close();
         if (error === null || error === undefined)
           resolve(statusWords.get(answer?.status ?? servingStatus.unknown) ?? 'UNKNOWN');
-        else resolve(`not reached: ${foreignText(error.details, maxDetailsLength)}`);
+        else resolve(notReached(error.details));
       },
     );
   });
+}
+
+/** Never through a proxy: an agent of its own has none. */
+function askReadiness({ host, port }: TcpAddress): Promise<string> {
+  return new Promise(resolve => {
+    const signal = AbortSignal.timeout(deadlineMs);
+    const request = get({ host, port, path: '/readyz', signal, agent: new Agent() }, response => {
+      response.resume();
+      const { statusCode = 0 } = response;
+      const word = statusCode === 200 ? 'SERVING' : statusCode === 503 ? 'NOT_SERVING' : undefined;
+      resolve(word ?? notReached(`/readyz answers ${statusCode}`));
+    });
+    request.on('error', error => resolve(notReached(signal.aborted ? '/readyz does not answer' : error.message)));
+  });
+}
+
+function notReached(details: string): string {
+  return `not reached: ${foreignText(details, maxDetailsLength)}`;
 }

@@ -147,8 +147,8 @@ describe('compose.yaml', function () {
     },
     {
       name: 'spaces in a health check',
-      from: '/app/dist/main.js, health]',
-      to: '"/app/dist/main.js health"]',
+      from: '/app/dist/main.js, health,',
+      to: '"/app/dist/main.js health",',
       problem: /Podman/,
     },
   ]) {

@@ -43,7 +43,7 @@ describe('the Dockerfile', function () {
     },
     {
       name: 'a health check for a shell',
-      from: /CMD \[.*health"\]/,
+      from: /CMD \[.*"health".*\]/,
       to: 'CMD node dist/main.js health',
       problem: /shell form/,
     },
@@ -89,9 +89,11 @@ describe('the Dockerfile', function () {
     expect(execForm(lastOf(stageOf(product), 'CMD'))).to.deep.equal(['serve', '--config', defaultConfigFile]);
   });
 
-  it('asks for its health by the health command', () => {
+  it('asks for its health by the health command, where the configuration listens', () => {
     const [node, , main] = execForm(lastOf(stageOf(product), 'ENTRYPOINT')) ?? [];
-    expect(execForm(lastOf(stageOf(product), 'HEALTHCHECK'))).to.deep.equal([node, main, 'health']);
+    expect(execForm(lastOf(stageOf(product), 'HEALTHCHECK'))).to.deep.equal([
+      ...[node, main, 'health', '--config', defaultConfigFile],
+    ]);
   });
 
   it('exposes the ports of the example configuration', async () => {

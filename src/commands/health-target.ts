@@ -1,0 +1,167 @@
+// Whom `health` asks, and whom it trusts: taken from its options, or from the configuration of the service.
+import { createPrivateKey, type KeyObject, type X509Certificate } from 'node:crypto';
+import { isIP, isIPv4, isIPv6 } from 'node:net';
+import { checkServerIdentity, createSecureContext, type PeerCertificate } from 'node:tls';
+import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
+import { type ListenAddress, parseListenAddress, type TcpAddress } from '../address/listen-address.ts';
+import { loadBoundedFile } from '../config/bounded-file.ts';
+import { parseCertificates } from '../config/certificates.ts';
+import { loadListenSettings } from '../config/listen-settings.ts';
+import { formatProblems } from '../config/problems.ts';
+
+export interface HealthOptions {
+  readonly address?: string | undefined;
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  readonly 'server-name'?: string | undefined;
+  readonly config?: string | undefined;
+}
+
+export interface GrpcTarget {
+  readonly kind: 'grpc';
+  readonly address: ListenAddress;
+  readonly channel: ChannelCredentials;
+  /** The name for the handshake. */
+  readonly serverName: string;
+}
+
+/** The same state over HTTP. */
+export interface ReadinessTarget {
+  readonly kind: 'readyz';
+  readonly admin: TcpAddress;
+}
+
+export interface HealthTargetProblem {
+  readonly kind: 'problem';
+  /** Whole lines. */
+  readonly problem: string;
+}
+
+type Problem = HealthTargetProblem;
+
+const usualAddress = '127.0.0.1:9191';
+
+export async function loadHealthTarget(options: HealthOptions): Promise<GrpcTarget | ReadinessTarget | Problem> {
+  const { config, cert, key } = options;
+  if ((cert === undefined) !== (key === undefined)) return problem('--cert and --key go together');
+  if (options.address !== undefined) {
+    const parsed = parseListenAddress(options.address);
+    if (parsed.kind === 'problem') return problem(`--address ${parsed.problem}`);
+  }
+  if (config === undefined) return targetOf(options.address ?? usualAddress, options, undefined);
+  const settings = await loadListenSettings(config);
+  if (settings.kind === 'misconfiguration') {
+    return { kind: 'problem', problem: formatProblems(config, settings.problems) };
+  }
+  const { listen, admin, tls } = settings;
+  // Without a certificate of our own we cannot ask there, and the state is the same.
+  const isMutual = tls?.clientCaFile !== undefined;
+  if (isMutual && cert === undefined && options.address === undefined) {
+    const address = parseListenAddress(admin);
+    return address.kind === 'tcp' ? reachable({ kind: 'readyz', admin: address }) : problem('admin is no address');
+  }
+  return targetOf(options.address ?? listen, options, tls?.certFile);
+}
+
+async function targetOf(
+  address: string,
+  options: HealthOptions,
+  ownCertificate: string | undefined,
+): Promise<GrpcTarget | Problem> {
+  const parsed = parseListenAddress(address);
+  if (parsed.kind === 'problem') return problem(`the address ${parsed.problem}`);
+  const { ca, cert, 'server-name': serverName } = options;
+  const isTls = [ownCertificate, ca, cert, serverName].some(each => each !== undefined);
+  if (!isTls) {
+    return reachable({ kind: 'grpc', address: parsed, channel: credentials.createInsecure(), serverName: 'localhost' });
+  }
+  // The name that gRPC takes for every Unix socket is localhost.
+  const name = serverName ?? (parsed.kind === 'unix' ? 'localhost' : parsed.host);
+  const channel = await loadCredentials(options, name, ca === undefined ? ownCertificate : undefined);
+  if ('kind' in channel) return channel;
+  // RFC 6066 section 3: an IP address is no name to ask for in the handshake, and Node warns of one on standard error.
+  return reachable({ kind: 'grpc', address: parsed, channel, serverName: isIP(name) === 0 ? name : 'localhost' });
+}
+
+/** Of the certificate in the configuration only this one is trusted: a name is asked of it where one was given. */
+async function loadCredentials(
+  options: HealthOptions,
+  name: string,
+  ownCertificate: string | undefined,
+): Promise<ChannelCredentials | Problem> {
+  const own = await loadPart('tls.certFile', ownCertificate, parseCertificates);
+  const ca = await loadPart('--ca', options.ca, parseCertificates);
+  const cert = await loadPart('--cert', options.cert, parseCertificates);
+  const key = await loadPart('--key', options.key, parseKey);
+  for (const part of [own, ca, cert, key]) if (part?.kind === 'problem') return part;
+  if (own?.kind === 'problem' || ca?.kind === 'problem' || cert?.kind === 'problem' || key?.kind === 'problem') {
+    return problem('a file cannot be used');
+  }
+  const trusted = own === undefined ? ca?.certificates : [own.certificates[0]];
+  try {
+    const context = createSecureContext({
+      minVersion: 'TLSv1.2',
+      ...(trusted === undefined ? {} : { ca: trusted.map(each => each.toString()) }),
+      // The service's certificate is the anchor itself, whoever issued it.
+      ...(own === undefined ? {} : { allowPartialTrustChain: true }),
+      ...(cert === undefined ? {} : { cert: cert.certificates.map(each => each.toString()).join('') }),
+      ...(key === undefined ? {} : { key: key.key.export({ type: 'pkcs8', format: 'pem' }) }),
+    });
+    const pinned = own?.certificates[0];
+    const hasName = pinned === undefined || options['server-name'] !== undefined;
+    return credentials.createFromSecureContext(context, {
+      // Not the name of the handshake, which is no IP address.
+      checkServerIdentity: (_, peer) =>
+        (pinned && identityProblem(pinned, peer)) ?? (hasName ? checkServerIdentity(name, peer) : undefined),
+    });
+  } catch {
+    return problem('--key does not belong to --cert, or OpenSSL does not take one of them');
+  }
+}
+
+function identityProblem(pinned: X509Certificate, peer: PeerCertificate): Error | undefined {
+  return pinned.raw.equals(peer.raw) ? undefined : new Error('the service shows another certificate than tls.certFile');
+}
+
+async function loadPart<Part>(
+  what: string,
+  file: string | undefined,
+  parse: (bytes: Uint8Array) => Part | { readonly kind: 'problem'; readonly problem: string },
+): Promise<Part | Problem | undefined> {
+  if (file === undefined) return undefined;
+  const loaded = await loadBoundedFile(file);
+  const parsed = loaded.kind === 'problem' ? loaded : parse(loaded.bytes);
+  if (isProblem(parsed)) return problem(`${what}: ${parsed.problem}`);
+  return parsed;
+}
+
+function isProblem(part: unknown): part is { readonly kind: 'problem'; readonly problem: string } {
+  return typeof part === 'object' && part !== null && 'kind' in part && part.kind === 'problem';
+}
+
+function parseKey(bytes: Uint8Array): { readonly kind: 'key'; readonly key: KeyObject } | Problem {
+  try {
+    return { kind: 'key', key: createPrivateKey(Buffer.from(bytes)) };
+  } catch {
+    return problem('the file holds no PEM private key');
+  }
+}
+
+/** Who listens on every address is asked on the loopback one; a port that the system chose cannot be known here. */
+function reachable<Target extends GrpcTarget | ReadinessTarget>(target: Target): Target | Problem {
+  const address = target.kind === 'grpc' ? target.address : target.admin;
+  if (address.kind === 'unix') return target;
+  if (address.port === 0) return problem('port 0 is any free port: give the real one with --address');
+  const asked = { ...address, host: loopbackFor(address.host) };
+  return target.kind === 'grpc' ? { ...target, address: asked } : { ...target, admin: asked };
+}
+
+function loopbackFor(host: string): string {
+  if (isIPv4(host)) return host === '0.0.0.0' ? '127.0.0.1' : host;
+  return isIPv6(host) && new URL(`http://[${host}]`).hostname === '[::]' ? '::1' : host;
+}
+
+function problem(text: string): Problem {
+  return { kind: 'problem', problem: text };
+}

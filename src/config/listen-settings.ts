@@ -1,0 +1,50 @@
+// The part of a configuration that a question for health needs: where the service listens and with which TLS. Nothing else in the
+// file can make the question fail, since a service keeps what it has while a changed file is refused.
+import { dirname, resolve } from 'node:path';
+import * as z from 'zod';
+import { isJsonObject } from '../json/strict-json.ts';
+import { loadBoundedFile } from './bounded-file.ts';
+import { type Misconfiguration, misconfiguration, toPlace, unreadable } from './problems.ts';
+import { type Config, configSchema } from './schema.ts';
+import { toSchemaProblems } from './schema-problems.ts';
+import { parseYamlDocument } from './yaml-document.ts';
+
+export interface ListenSettings extends Pick<Config, 'listen' | 'admin' | 'tls'> {
+  readonly kind: 'listen settings';
+}
+
+const { listen, admin, tls } = configSchema.shape;
+const settings = z.object({ listen, admin, tls });
+
+/** The names of files in it are absolute. */
+export async function loadListenSettings(file: string): Promise<ListenSettings | Misconfiguration> {
+  const content = await loadBoundedFile(file);
+  if (content.kind === 'problem') return unreadable(content.problem);
+  const document = parseYamlDocument(content.bytes);
+  if (document.kind === 'problems') {
+    return misconfiguration(
+      document.problems.map(({ path, position, message }) => ({ place: toPlace(path), ...position, message })),
+    );
+  }
+  if (!isJsonObject(document.value)) return unreadable('the file is not a mapping');
+  const parsed = settings.safeParse(document.value);
+  if (!parsed.success) {
+    const problems = toSchemaProblems(parsed.error.issues, document.value);
+    return misconfiguration(
+      problems.map(({ path, part, message }) => ({
+        place: toPlace(path),
+        ...document.positionOf(path, part),
+        message,
+      })),
+    );
+  }
+  const { tls: files, ...addresses } = parsed.data;
+  const folder = dirname(resolve(file));
+  const absolute =
+    files && Object.fromEntries(Object.entries(files).map(([key, name]) => [key, resolve(folder, name)] as const));
+  return {
+    kind: 'listen settings',
+    ...addresses,
+    ...(files === undefined ? {} : { tls: { ...files, ...absolute } }),
+  };
+}
