@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { foreignValue } from '../foreign-text.ts';
 import { type AdminPageFacts, renderAdminPage } from './admin-page.ts';
 import { contentSecurityPolicy } from './admin-page-style.ts';
+import { limitConnections } from './connection-limit.ts';
 
 export interface AdminPages {
   readiness(): { readonly ready: boolean; readonly body: unknown };
@@ -24,6 +25,7 @@ export interface AdminLimits {
   /** Until the client has taken the whole answer. */
   readonly responseMs: number;
   readonly keepAliveMs: number;
+  /** At this many, a new one takes the place of the one that has been idle longest. */
   readonly maxConnections: number;
   readonly maxRequestsPerConnection: number;
 }
@@ -61,14 +63,14 @@ export async function startAdminServer(
       const overdue = setTimeout(() => request.socket.destroy(), limits.responseMs).unref();
       response.once('close', () => clearTimeout(overdue));
       // No body is ever read, so the connection cannot go on behind one.
-      if (hasBody(request)) response.shouldKeepAlive = false;
+      if (hasBody(request)) response.setHeader('connection', 'close');
       answer(shared, request, response).catch(() => {
         if (!response.headersSent) send(response, 500, 'text/plain', 'a fault\n');
         response.end();
       });
     },
   );
-  server.maxConnections = limits.maxConnections;
+  limitConnections(server, limits.maxConnections);
   server.maxRequestsPerSocket = limits.maxRequestsPerConnection;
   await listen(server, address);
   const { port } = server.address() as AddressInfo;

@@ -220,18 +220,61 @@ describe('admin server under strain', () => {
       .and.below(text.length);
   });
 
-  it('takes no more connections than its limit, and takes one again when one has gone', async () => {
-    admin = await start({ maxConnections: 2 });
-    const keep = async (): Promise<Client> => {
-      const client = await open(admin.port, requestBytes('GET', '/livez'));
-      await once(client.socket, 'data');
-      return client;
+  it('closes the connection that has been idle longest where a new one is beyond its limit', async () => {
+    admin = await start({ maxConnections: 3 });
+    const ask = async ({ socket }: Client): Promise<void> => {
+      socket.write(requestBytes('GET', '/livez'));
+      await once(socket, 'data');
     };
-    const [first] = [await keep(), await keep()];
-    expect(await (await open(admin.port, requestBytes('GET', '/livez'))).received).to.equal('');
-    first.socket.end();
-    await first.received;
+    const clients = [await open(admin.port), await open(admin.port), await open(admin.port)] as const;
+    for (const client of clients) await ask(client);
+    await ask(clients[0]);
     expect((await exchange(admin.port, requestBytes('GET', '/livez'))).status).to.equal(200);
+    expect(statuses(await clients[1].received)).to.deep.equal([200]);
+    for (const client of [clients[0], clients[2]]) await ask(client);
+  });
+
+  const big = 'a'.repeat(4 * 1024 * 1024);
+  for (const [held, bytes] of [
+    ['have sent nothing', ''],
+    ['are idle after an answer', requestBytes('GET', '/livez')],
+    ['have sent half a request', 'GET /livez HTTP/1.1\r\nHost: a'],
+    ['have sent half a body', `${requestBytes('GET', '/livez', ['Content-Length: 9'])}half`],
+    ['do not read their answer', requestBytes('GET', '/metrics')],
+    ['do not read the answers to what they sent at once', requestBytes('GET', '/livez').repeat(100)],
+    ['have sent what is not HTTP', '\r\n\r\n'],
+  ] as const) {
+    it(`answers every probe while more connections than its limit ${held}`, async () => {
+      admin = await start({ maxConnections: 20 }, async () => ({ contentType: 'text/plain', text: big }));
+      const sockets: Socket[] = [];
+      for (let i = 0; i < 30; i += 1) {
+        const socket = connect({ host: '127.0.0.1', port: admin.port });
+        socket.on('error', () => undefined);
+        await once(socket, 'connect');
+        // Not read from here on.
+        socket.write(bytes, 'latin1');
+        sockets.push(socket);
+      }
+      for (let i = 0; i < 25; i += 1) {
+        expect((await exchange(admin.port, requestBytes('GET', '/livez'))).status).to.equal(200);
+      }
+      // All at once, each of them new.
+      const probes = Array.from({ length: 15 }, () => exchange(admin.port, requestBytes('GET', '/readyz')));
+      expect((await Promise.all(probes)).map(({ status }) => status)).to.deep.equal(Array(15).fill(200));
+      for (const socket of sockets) socket.destroy();
+    });
+  }
+
+  it('holds no more connections than its limit', async () => {
+    admin = await start({ maxConnections: 20 });
+    const clients = [];
+    for (let i = 0; i < 50; i += 1) clients.push(await open(admin.port));
+    const ended = await Promise.all(clients.slice(0, 30).map(({ received }) => received));
+    expect(ended).to.deep.equal(Array(30).fill(''));
+    for (const { socket } of clients.slice(30)) {
+      socket.write(requestBytes('GET', '/livez'));
+      await once(socket, 'data');
+    }
   });
 
   it('answers no more requests on a connection than its limit', async () => {
