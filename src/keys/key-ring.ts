@@ -22,6 +22,7 @@ import {
 } from './key-set-state.ts';
 import { createKeySource, type IssuerKeySettings, type Validator } from './key-source.ts';
 import type { ProxySettings } from './key-transport.ts';
+import { type Anchors, createKeyTrust } from './key-trust.ts';
 
 export type { KeyLookup } from './key-set-state.ts';
 export type { ProxySettings } from './key-transport.ts';
@@ -54,6 +55,8 @@ export interface HandedOverKeys {
   readonly keys: ReadonlyMap<string, VerificationKey>;
   /** Since the start of the fetch that confirmed it. */
   readonly ageSeconds: number;
+  /** Who vouches for it. */
+  readonly anchors: Anchors;
 }
 
 export interface KeyRing {
@@ -63,7 +66,9 @@ export interface KeyRing {
   /** Synchronous whenever the answer is known now; a promise (at most 150 ms) only while an early refresh decides. Never rejects. */
   find(kid: string): KeyLookup | Promise<KeyLookup>;
   status(): KeyRingStatus;
-  /** The set in use, for a ring with other times at the same source; undefined where none is usable. */
+  /** Drops the set, here and on disk, if no authority that vouches for it is trusted any more. The ring does so by itself each second or two. */
+  checkTrust(): Promise<void>;
+  /** The set in use, for a ring with other times or another caFile at the same source; undefined where none is usable. */
   handOver(): HandedOverKeys | undefined;
   /** Resolves once started and does not wait for the issuer; rejects only where a jwksFile is missing or broken, see isKeyFileError. */
   start(): Promise<void>;
@@ -123,6 +128,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   const { issuer, algorithms } = options.issuer;
   const source = createKeySource(options.issuer, settings.timeoutSeconds * 1000, proxy);
   const seed = toSeed(options.issuer, settings.cacheDirectory, `${source.kind} ${source.place}`);
+  const trust = createKeyTrust(options.issuer.jwksFile === undefined ? options.issuer.caFile : undefined);
   const tell = createTeller(issuer, options.observer);
 
   let state = createKeySetState({
@@ -139,6 +145,8 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   let timer: NodeJS.Timeout | undefined;
   let timerMs: number | undefined;
   let unwatch: (() => void) | undefined;
+  /** Of the set in use. */
+  let anchors: Anchors = [];
   let confirmed: { readonly validator: Validator | undefined; readonly keySet: KeySet } | undefined;
 
   function step(event: KeySetEvent): readonly KeySetEffect[] {
@@ -190,8 +198,10 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   async function runFetch(fetch: number, signal: AbortSignal): Promise<void> {
     const startedWallMs = wallNow();
     const result = await source.read(signal, confirmed?.validator);
-    const read = result.kind === 'body' ? await parseKeySet(result.bytes, algorithms, state.keys) : result;
+    const parsed = result.kind === 'body' ? await parseKeySet(result.bytes, algorithms, state.keys) : result;
+    const read = result.kind === 'problem' || (await isTrusted(result.anchors)) ? parsed : withdrawnDuringFetch;
     if (signal.aborted) return;
+    if (result.kind !== 'problem' && read.kind !== 'problem') anchors = result.anchors;
     const jitter = random();
     switch (read.kind) {
       case 'keySet':
@@ -211,23 +221,64 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     if (read.kind !== 'problem') saveSeed(startedWallMs);
   }
 
+  async function isTrusted(vouching: Anchors): Promise<boolean> {
+    return (await trust.covers(vouching)) !== false;
+  }
+
+  /** Whether the set is still trusted; else it is gone now. */
+  async function checkTrust(): Promise<boolean> {
+    for (;;) {
+      const judged = anchors;
+      const isStillTrusted = await isTrusted(judged);
+      // A fetch may have ended meanwhile; what it brought is judged in its turn.
+      if (judged !== anchors) continue;
+      if (isStillTrusted || state.phase === 'stopped') return true;
+      anchors = [];
+      confirmed = undefined;
+      removeSeed();
+      tell.withdrawn();
+      step({ kind: 'withdrawn' });
+      return false;
+    }
+  }
+
+  function onTrustChange(): void {
+    // Confirmed under the new authorities as soon as may be, so that the old ones can go.
+    void checkTrust().then(isKept => isKept && step({ kind: 'changed' }));
+  }
+
+  function removeSeed(): void {
+    if (seed === undefined || options.seedReadOnly === true) return;
+    saving = saving.then(async () => tell.seed(await seed.remove()));
+  }
+
   function saveSeed(confirmedWallMs: number): void {
     if (seed === undefined || confirmed === undefined || options.seedReadOnly === true) return;
     const { publicJwks } = confirmed.keySet;
-    saving = saving.then(async () => tell.seed(await seed.save(publicJwks, confirmedWallMs)));
+    const vouching = anchors;
+    saving = saving.then(async () => tell.seed(await seed.save(publicJwks, vouching, confirmedWallMs)));
   }
 
   async function loadSeed(): Promise<void> {
     const loaded = await seed?.load();
     if (loaded === undefined || loaded.kind === 'none') return;
     if (loaded.kind === 'problem') return tell.seed(loaded.problem);
+    const covered = await trust.covers(loaded.anchors);
+    if (covered === false) removeSeed();
+    if (covered !== true) return tell.seed('seed not used: fetched under an authority that is not trusted any more');
     const ageMs = wallNow() - loaded.confirmedWallMs;
+    anchors = loaded.anchors;
     step({ kind: 'seeded', keys: loaded.keySet.keys, ageMs });
     if (state.confirmedMs === undefined) tell.seed(`seed not used: ${ageMs < 0 ? 'from the future' : 'too old'}`);
   }
 
   async function takeFirstKeys(): Promise<void> {
     if (handedOver === undefined) return loadSeed();
+    if (!(await isTrusted(handedOver.anchors))) {
+      removeSeed();
+      return tell.withdrawn();
+    }
+    anchors = handedOver.anchors;
     step({ kind: 'seeded', keys: handedOver.keys, ageMs: handedOver.ageSeconds * 1000 });
   }
 
@@ -276,14 +327,20 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     handOver() {
       const nowMs = monotonicNow();
       if (state.confirmedMs === undefined || !isUsable(state, nowMs)) return undefined;
-      return { keys: state.keys, ageSeconds: (nowMs - state.confirmedMs) / 1000 };
+      return { keys: state.keys, ageSeconds: (nowMs - state.confirmedMs) / 1000, anchors };
+    },
+    async checkTrust() {
+      await checkTrust();
     },
     async start() {
       if (state.phase !== 'new') return;
       await takeFirstKeys();
       // Nothing to do for it: stopped while the seed was read.
       if (step({ kind: 'started' }).length === 0) return;
-      unwatch = source.watch(() => step({ kind: 'changed' }), tell.watch);
+      const unwatchers = [source.watch(() => step({ kind: 'changed' }), tell.watch), trust.watch(onTrustChange)];
+      unwatch = () => {
+        for (const end of unwatchers) end();
+      };
       if (source.kind !== 'jwksFile') return;
       await inFlight?.done;
       if (state.lastResult !== 'failure') return;
@@ -294,6 +351,8 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     stop,
   };
 }
+
+const withdrawnDuringFetch = { kind: 'problem', problem: 'CA withdrawn' } as const;
 
 function toSeed(issuer: IssuerKeySettings, cacheDirectory: string | undefined, source: string): KeySeed | undefined {
   // A file is there at the start or the start fails: a copy of it would only be older.
@@ -330,6 +389,13 @@ function createTeller(issuer: string, observer: KeyRingObserver) {
     usable: () => quietly(() => observer.onUsable(issuer)),
     seed: (problem: string | undefined) => warn('seed', problem),
     watch: (problem: string) => warn('watch', problem),
+    withdrawn: () =>
+      quietly(() =>
+        observer.onWarning({
+          issuer,
+          problem: 'keys dropped: fetched under an authority that is not trusted any more',
+        }),
+      ),
     skipped: (keys: readonly SkippedKey[]) => warn('skipped', skippedWarning(keys)),
   };
 }

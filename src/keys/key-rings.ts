@@ -1,7 +1,5 @@
 // The key rings of all issuers across changes of the configuration: which go on, which hand their set over, which are new. What is
 // new is started beside what is in force; nothing of it shows until it takes over.
-import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createKeyRing, type KeyRing, type KeyRingObserver, type KeySettings, type ProxySettings } from './key-ring.ts';
 import type { IssuerKeySettings } from './key-source.ts';
@@ -31,8 +29,8 @@ interface HeldRing {
   readonly ring: KeyRing;
   /** What the keys depend on: where they come from, and which of them are taken. */
   readonly source: string;
-  /** When they are fetched and how long they last. */
-  readonly times: string;
+  /** When they are fetched, how long they last, and which file names who may vouch for them. */
+  readonly terms: string;
 }
 
 // Long enough for most fetches, and short within the five seconds that a change may take.
@@ -55,23 +53,24 @@ export function createKeyRings(options: {
   }
 
   async function prepare(issuers: readonly IssuerKeySettings[], keys: KeySettings): Promise<PreparedKeyRings> {
-    const sources = await Promise.all(issuers.map(sourceOf));
-    const times = JSON.stringify(keys);
     const added: KeyRing[] = [];
+    const kept: KeyRing[] = [];
     const missed: Promise<void>[] = [];
     const next = new Map<string, HeldRing>();
-    for (const [i, issuer] of issuers.entries()) {
-      const source = sources[i] ?? '';
+    for (const issuer of issuers) {
+      const source = sourceOf(issuer);
+      const terms = JSON.stringify([keys, issuer.caFile]);
       const before = held.get(issuer.issuer);
-      if (before?.source === source && before.times === times) {
+      if (before?.source === source && before.terms === terms) {
         next.set(issuer.issuer, before);
+        kept.push(before.ring);
         continue;
       }
       const handedOver = before?.source === source ? before.ring.handOver() : undefined;
       const first = createSignal();
       const ring = createKeyRing({ issuer, keys, proxy, handedOver, observer: withFirstRefresh(observer, first.set) });
       added.push(ring);
-      next.set(issuer.issuer, { ring, source, times });
+      next.set(issuer.issuer, { ring, source, terms });
       if (handedOver === undefined && before?.ring.status().state === 'usable') missed.push(first.isSet);
     }
     const discard = async (): Promise<void> => {
@@ -79,7 +78,7 @@ export function createKeyRings(options: {
     };
     try {
       for (const ring of added) running.add(ring);
-      await Promise.all(added.map(ring => ring.start()));
+      await Promise.all([...added.map(ring => ring.start()), ...kept.map(ring => ring.checkTrust())]);
     } catch (error) {
       await discard();
       throw error;
@@ -92,8 +91,8 @@ export function createKeyRings(options: {
       takeOver() {
         const before = held;
         held = next;
-        const kept = new Set(Array.from(next.values(), ({ ring }) => ring));
-        for (const { ring } of before.values()) if (!kept.has(ring)) void stopRing(ring);
+        const staying = new Set(Array.from(next.values(), ({ ring }) => ring));
+        for (const { ring } of before.values()) if (!staying.has(ring)) void stopRing(ring);
       },
       discard,
     };
@@ -110,21 +109,9 @@ export function createKeyRings(options: {
   };
 }
 
-/** The settings, and the text of the CA file: another authority may name other keys. */
-async function sourceOf(issuer: IssuerKeySettings): Promise<string> {
-  const { jwksUrl, discoveryUrl, jwksFile, algorithms, caFile } = issuer;
-  const ca = caFile === undefined ? undefined : await digestOf(caFile);
-  return JSON.stringify([jwksUrl, discoveryUrl, jwksFile, algorithms.toSorted(), caFile, ca]);
-}
-
-async function digestOf(file: string): Promise<string> {
-  try {
-    return createHash('sha256')
-      .update(await readFile(file))
-      .digest('hex');
-  } catch (error) {
-    return error instanceof Error && 'code' in error ? String(error.code) : 'no code';
-  }
+/** Where the keys come from and which of them are taken. Whether they may be kept under another caFile is for the ring to say. */
+function sourceOf({ jwksUrl, discoveryUrl, jwksFile, algorithms }: IssuerKeySettings): string {
+  return JSON.stringify([jwksUrl, discoveryUrl, jwksFile, algorithms.toSorted()]);
 }
 
 function withFirstRefresh(observer: KeyRingObserver, first: () => void): KeyRingObserver {

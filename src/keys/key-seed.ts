@@ -6,6 +6,7 @@ import { mkdir, open, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
 import { type KeySet, maxKeySetBytes, type PublicJwk, parseKeySet } from './jwks.ts';
+import type { Anchors } from './key-trust.ts';
 
 export interface KeySeedSettings {
   readonly cacheDirectory: string;
@@ -16,7 +17,7 @@ export interface KeySeedSettings {
 }
 
 export type LoadedSeed =
-  | { readonly kind: 'seed'; readonly keySet: KeySet; readonly confirmedWallMs: number }
+  | { readonly kind: 'seed'; readonly keySet: KeySet; readonly anchors: Anchors; readonly confirmedWallMs: number }
   | { readonly kind: 'none' }
   | { readonly kind: 'problem'; readonly problem: string };
 
@@ -24,12 +25,15 @@ export interface KeySeed {
   /** What was written last, whatever its age. Never rejects. */
   load(): Promise<LoadedSeed>;
   /** Gives the problem where it could not be written. Never rejects. */
-  save(publicJwks: readonly PublicJwk[], confirmedWallMs: number): Promise<string | undefined>;
+  save(publicJwks: readonly PublicJwk[], anchors: Anchors, confirmedWallMs: number): Promise<string | undefined>;
+  /** Gives the problem where it could not be removed. Never rejects. */
+  remove(): Promise<string | undefined>;
 }
 
 // The set is written as a string inside a string, which can double it.
 const maxSeedBytes = 2 * maxKeySetBytes + 16 * 1024;
-const seedVersion = 1;
+// Version 1 did not say who vouches for the keys.
+const seedVersion = 2;
 
 export function createKeySeed(settings: KeySeedSettings): KeySeed {
   const { cacheDirectory, issuer, source, algorithms } = settings;
@@ -48,17 +52,27 @@ export function createKeySeed(settings: KeySeedSettings): KeySeed {
       const confirmedWallMs = fields.get('confirmedAt');
       const jwks = fields.get('jwks');
       if (fields.get('version') !== seedVersion || typeof jwks !== 'string') return problem('not a seed');
+      const anchors = fields.get('anchors');
+      if (!isAnchors(anchors)) return problem('not a seed');
       if (typeof confirmedWallMs !== 'number' || !Number.isSafeInteger(confirmedWallMs)) return problem('not a seed');
       if (fields.get('issuer') !== issuer || fields.get('source') !== source)
         return problem('of another issuer or source');
-      if (fields.get('digest') !== digestOf(jwks)) return problem('damaged');
+      if (fields.get('digest') !== digestOf(jwks, anchors)) return problem('damaged');
       const keySet = await parseKeySet(Buffer.from(jwks), algorithms);
-      return keySet.kind === 'problem' ? problem(keySet.problem) : { kind: 'seed', keySet, confirmedWallMs };
+      return keySet.kind === 'problem' ? problem(keySet.problem) : { kind: 'seed', keySet, anchors, confirmedWallMs };
     },
-    async save(publicJwks, confirmedWallMs) {
+    async save(publicJwks, anchors, confirmedWallMs) {
       const jwks = JSON.stringify({ keys: publicJwks });
       const confirmedAt = Math.floor(confirmedWallMs);
-      const seed = { version: seedVersion, issuer, source, confirmedAt, digest: digestOf(jwks), jwks };
+      const seed = {
+        version: seedVersion,
+        issuer,
+        source,
+        confirmedAt,
+        anchors,
+        digest: digestOf(jwks, anchors),
+        jwks,
+      };
       try {
         await mkdir(cacheDirectory, { recursive: true, mode: 0o700 });
         // Said now, while the issuer is up: the next start would not use it.
@@ -67,6 +81,14 @@ export function createKeySeed(settings: KeySeedSettings): KeySeed {
         return undefined;
       } catch (error) {
         return `seed not written: ${codeOf(error)}`;
+      }
+    },
+    async remove() {
+      try {
+        await unlink(path);
+        return undefined;
+      } catch (error) {
+        return codeOf(error) === 'ENOENT' ? undefined : `seed not removed: ${codeOf(error)}`;
       }
     },
   };
@@ -117,8 +139,15 @@ async function writeAtomically(path: string, text: string): Promise<void> {
   }
 }
 
-function digestOf(jwks: string): string {
-  return createHash('sha256').update(jwks).digest('hex');
+function isAnchors(value: unknown): value is Anchors {
+  const isList = (list: unknown): boolean => Array.isArray(list) && list.every(anchor => typeof anchor === 'string');
+  return Array.isArray(value) && value.every(isList);
+}
+
+function digestOf(jwks: string, anchors: Anchors): string {
+  return createHash('sha256')
+    .update(JSON.stringify([jwks, anchors]))
+    .digest('hex');
 }
 
 function codeOf(error: unknown): string {

@@ -11,6 +11,7 @@
 //               |          unavailable                                                         answered              waiters unavailable  this one       (abort)
 // stopped       | –        –                      unavailable                                  –                     –                    –              –
 //
+// `withdrawn` takes the set away in every phase: nobody who is still trusted vouches for it. Then it goes on as `changed` does.
 // `seeded` gives a new machine a set from disk with its age. Results name their fetch; one that is not in flight is ignored.
 // A key is usable while its set was confirmed less than maxAge ago, counted from the start of the fetch that confirmed it.
 // A fetch starts no sooner than the cooldown after the end of the one before, whatever its result and whoever asks.
@@ -83,6 +84,7 @@ export type KeySetEvent =
   | { readonly kind: 'notModified'; readonly fetch: number; readonly jitter: number }
   | { readonly kind: 'failed'; readonly fetch: number; readonly problem: string; readonly jitter: number }
   | { readonly kind: 'changed' }
+  | { readonly kind: 'withdrawn' }
   | { readonly kind: 'stopped' };
 
 export type KeySetEffect =
@@ -142,6 +144,8 @@ export function reduce(state: KeySetState, event: KeySetEvent, nowMs: number): K
       return failed(state, event.problem, event.jitter, nowMs);
     case 'changed':
       return changed(state, nowMs);
+    case 'withdrawn':
+      return changed({ ...state, keys: new Map(), confirmedMs: undefined, absent: new Set() }, nowMs);
     case 'stopped':
       return stopped(state);
   }

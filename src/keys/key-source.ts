@@ -6,7 +6,14 @@ import { dirname } from 'node:path';
 import { keyUrlProblem } from '../address/key-url.ts';
 import { isJsonObject, parseBoundedJson } from '../json/strict-json.ts';
 import { documentBounds, maxKeySetBytes } from './jwks.ts';
-import { createKeyTransport, type GetDocument, isLoopbackUrl, type ProxySettings } from './key-transport.ts';
+import {
+  createKeyTransport,
+  type GetAnchors,
+  type GetDocument,
+  isLoopbackUrl,
+  type ProxySettings,
+} from './key-transport.ts';
+import type { Anchors } from './key-trust.ts';
 
 /** The part of an issuer's configuration that concerns its keys; one of the three sources is set. */
 export interface IssuerKeySettings {
@@ -25,8 +32,13 @@ export interface Validator {
 }
 
 export type SourceResult =
-  | { readonly kind: 'body'; readonly bytes: Uint8Array; readonly validator: Validator | undefined }
-  | { readonly kind: 'notModified' }
+  | {
+      readonly kind: 'body';
+      readonly bytes: Uint8Array;
+      readonly validator: Validator | undefined;
+      readonly anchors: Anchors;
+    }
+  | { readonly kind: 'notModified'; readonly anchors: Anchors }
   | SourceProblem;
 
 export interface SourceProblem {
@@ -56,7 +68,9 @@ export function createKeySource(issuer: IssuerKeySettings, timeoutMs: number, pr
       kind: 'jwksUrl',
       place: jwksUrl,
       read: (signal, validator) =>
-        withinTime(timeoutMs, signal, limited => transport.use(limited, get => readKeySet(get, jwksUrl, validator))),
+        withinTime(timeoutMs, signal, limited =>
+          transport.use(limited, (get, anchors) => readKeySet(get, anchors, jwksUrl, validator)),
+        ),
       watch: () => () => undefined,
     };
   }
@@ -66,24 +80,31 @@ export function createKeySource(issuer: IssuerKeySettings, timeoutMs: number, pr
     place: discoveryUrl,
     read: (signal, validator) =>
       withinTime(timeoutMs, signal, limited =>
-        transport.use(limited, async get => {
+        transport.use(limited, async (get, anchors) => {
           const discovered = await readDiscovery(get, discoveryUrl, issuer.issuer);
-          return typeof discovered === 'string' ? readKeySet(get, discovered, validator) : discovered;
+          return typeof discovered === 'string' ? readKeySet(get, anchors, discovered, validator) : discovered;
         }),
       ),
     watch: () => () => undefined,
   };
 }
 
-async function readKeySet(get: GetDocument, url: string, validator: Validator | undefined): Promise<SourceResult> {
+async function readKeySet(
+  get: GetDocument,
+  getAnchors: GetAnchors,
+  url: string,
+  validator: Validator | undefined,
+): Promise<SourceResult> {
   const document = await get(url, validator?.url === url ? validator.etag : undefined);
-  if (document.kind !== 'body') return document;
+  if (document.kind === 'problem') return document;
+  const anchors = await getAnchors();
+  if (document.kind === 'notModified') return { kind: 'notModified', anchors };
   const { bytes, etag } = document;
-  return { kind: 'body', bytes, validator: etag === undefined ? undefined : { url, etag } };
+  return { kind: 'body', bytes, validator: etag === undefined ? undefined : { url, etag }, anchors };
 }
 
 /** The jwks_uri of the issuer's metadata, or what is wrong with them. */
-async function readDiscovery(get: GetDocument, url: string, issuer: string): Promise<string | SourceResult> {
+async function readDiscovery(get: GetDocument, url: string, issuer: string): Promise<string | SourceProblem> {
   const document = await get(url);
   if (document.kind === 'problem') return problem(`discovery: ${document.problem}`);
   if (document.kind === 'notModified') return problem('discovery: status 304');
@@ -130,7 +151,7 @@ async function readKeyFile(path: string): Promise<SourceResult> {
         size += bytesRead;
       }
       if (size > maxKeySetBytes) return problem('body too large');
-      return { kind: 'body', bytes: buffer.subarray(0, size), validator: undefined };
+      return { kind: 'body', bytes: buffer.subarray(0, size), validator: undefined, anchors: [] };
     } finally {
       await file.close();
     }

@@ -1,7 +1,5 @@
 // One JSON document over HTTP, for key sets and discovery: bounded in size, TLS always verified, no redirects, JSON types only.
 // Nothing here throws: what went wrong is a stable word, translated from error codes in one place.
-import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import type { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import * as tls from 'node:tls';
@@ -9,6 +7,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, type Dispatcher, EnvHttpProxyAgent, errors } from 'undici';
 import { isLoopback } from '../address/listen-address.ts';
 import { maxKeySetBytes } from './jwks.ts';
+import { type Anchors, anchorsOf, type CaFile, createCaFileReader, rootsInForce } from './key-trust.ts';
 
 /** Proxies as the usual environment variables name them; whoever reads the environment passes them in. */
 export interface ProxySettings {
@@ -35,9 +34,15 @@ export type KeyDocument =
 
 export type GetDocument = (url: string, etag?: string) => Promise<KeyDocument>;
 
+/** Who vouches for all that was got so far. */
+export type GetAnchors = () => Promise<Anchors>;
+
 export interface KeyTransport {
   /** Runs `work` on connections of its own, which are closed when it is done or the signal aborts. Never rejects. */
-  use<Result>(signal: AbortSignal, work: (get: GetDocument) => Promise<Result>): Promise<Result | TransportProblem>;
+  use<Result>(
+    signal: AbortSignal,
+    work: (get: GetDocument, anchors: GetAnchors) => Promise<Result>,
+  ): Promise<Result | TransportProblem>;
 }
 
 interface TlsOptions {
@@ -45,10 +50,10 @@ interface TlsOptions {
   readonly minVersion: 'TLSv1.2';
   readonly timeout: number;
   readonly secureContext?: tls.SecureContext;
+  readonly checkServerIdentity?: typeof tls.checkServerIdentity;
 }
 
 const maxEtagLength = 256;
-const certificateBlock = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
 export function createKeyTransport(settings: KeyTransportSettings): KeyTransport {
   const readTrust = createTrust(settings.caFile);
@@ -58,9 +63,13 @@ export function createKeyTransport(settings: KeyTransportSettings): KeyTransport
       try {
         const trust = await readTrust();
         if (trust.kind === 'problem') return trust;
-        dispatchers = openDispatchers(settings, trust.secureContext);
+        const shown: tls.DetailedPeerCertificate[] = [];
+        dispatchers = openDispatchers(settings, trust.secureContext, certificate => shown.push(certificate));
         const { dispatcherFor } = dispatchers;
-        return await work((url, etag) => getDocument(url, etag, signal, dispatcherFor(url), settings.timeoutMs));
+        return await work(
+          (url, etag) => getDocument(url, etag, signal, dispatcherFor(url), settings.timeoutMs),
+          () => anchorsOf(trust.file, shown),
+        );
       } catch (error) {
         return { kind: 'problem', problem: networkProblem(error) };
       } finally {
@@ -80,14 +89,26 @@ interface Dispatchers {
   close(): void;
 }
 
-function openDispatchers(settings: KeyTransportSettings, secureContext: tls.SecureContext | undefined): Dispatchers {
+function openDispatchers(
+  settings: KeyTransportSettings,
+  secureContext: tls.SecureContext | undefined,
+  onVerified: (certificate: tls.DetailedPeerCertificate) => void,
+): Dispatchers {
   const { proxy, timeoutMs } = settings;
-  const options: TlsOptions = {
+  const toProxy: TlsOptions = {
     // Said outright: NODE_TLS_REJECT_UNAUTHORIZED must not be able to turn it off.
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
     timeout: timeoutMs,
     ...(secureContext === undefined ? {} : { secureContext }),
+  };
+  const options: TlsOptions = {
+    ...toProxy,
+    // Called once the chain is verified, with all of it.
+    checkServerIdentity(host, certificate) {
+      if (isDetailed(certificate)) onVerified(certificate);
+      return tls.checkServerIdentity(host, certificate);
+    },
   };
   const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
   const direct = new Agent({ connect: options, ...timeouts });
@@ -102,7 +123,7 @@ function openDispatchers(settings: KeyTransportSettings, secureContext: tls.Secu
           noProxy: proxy.noProxy ?? '',
           connect: options,
           requestTls: options,
-          proxyTls: options,
+          proxyTls: toProxy,
           ...timeouts,
         });
   return {
@@ -112,6 +133,10 @@ function openDispatchers(settings: KeyTransportSettings, secureContext: tls.Secu
       for (const dispatcher of new Set([direct, proxied])) dispatcher.destroy().catch(() => undefined);
     },
   };
+}
+
+function isDetailed(certificate: tls.PeerCertificate): certificate is tls.DetailedPeerCertificate {
+  return 'issuerCertificate' in certificate;
 }
 
 async function getDocument(
@@ -202,37 +227,24 @@ function etagOf({ etag }: Headers): string | undefined {
     : undefined;
 }
 
-type Trust = { readonly kind: 'trust'; readonly secureContext: tls.SecureContext | undefined } | TransportProblem;
+type Trust =
+  | { readonly kind: 'trust'; readonly file: CaFile | undefined; readonly secureContext: tls.SecureContext | undefined }
+  | TransportProblem;
 
-/** The roots in force plus those of the file, which is read each time and parsed when it has changed. */
+/** The roots in force plus those of the file. */
 function createTrust(caFile: string | undefined): () => Promise<Trust> {
-  let parsed: { readonly pem: string; readonly secureContext: tls.SecureContext } | undefined;
+  const read = createCaFileReader(caFile);
+  let last: { readonly file: CaFile; readonly secureContext: tls.SecureContext } | undefined;
   return async () => {
-    if (caFile === undefined) return { kind: 'trust', secureContext: undefined };
-    try {
-      const pem = await readFile(caFile, 'utf8');
-      if (parsed?.pem !== pem) {
-        // What is no certificate would silently add nothing.
-        const blocks = pem.match(certificateBlock) ?? [];
-        if (blocks.length === 0) return { kind: 'problem', problem: 'CA file without certificate' };
-        for (const block of blocks) new X509Certificate(block);
-        parsed = {
-          pem,
-          secureContext: tls.createSecureContext({ ca: [...rootsInForce(), pem], minVersion: 'TLSv1.2' }),
-        };
-      }
-      return { kind: 'trust', secureContext: parsed.secureContext };
-    } catch {
-      return { kind: 'problem', problem: 'CA file not readable' };
+    const file = await read();
+    if (file === undefined) return { kind: 'trust', file, secureContext: undefined };
+    if (file.kind === 'problem') return file;
+    if (last?.file !== file) {
+      const ca = [...rootsInForce(), file.pem];
+      last = { file, secureContext: tls.createSecureContext({ ca, minVersion: 'TLSv1.2' }) };
     }
+    return { kind: 'trust', ...last };
   };
-}
-
-// From Node 22.15 the roots include what NODE_EXTRA_CA_CERTS and --use-system-ca add; before, only Node's own can be named.
-function rootsInForce(): readonly string[] {
-  if (!('getCACertificates' in tls) || typeof tls.getCACertificates !== 'function') return tls.rootCertificates;
-  const roots: unknown = tls.getCACertificates('default');
-  return Array.isArray(roots) ? roots.filter(root => typeof root === 'string') : tls.rootCertificates;
 }
 
 const problemsByCode: ReadonlyMap<string, string> = new Map([

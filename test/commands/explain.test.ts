@@ -614,5 +614,5 @@ async function leaveSeed(issuer: string, jwksUrl: string, cacheDirectory: string
   const seed = createKeySeed({ cacheDirectory, issuer, source: `jwksUrl ${jwksUrl}`, algorithms: ['ES256'] });
   const { kid, alg, publicJwk } = await signingKey('k1');
   const { kty = '', crv = '', x = '', y = '' } = publicJwk;
-  expect(await seed.save([{ kty, crv, x, y, kid, alg, use: 'sig' }], Date.now() - 1000)).to.equal(undefined);
+  expect(await seed.save([{ kty, crv, x, y, kid, alg, use: 'sig' }], [], Date.now() - 1000)).to.equal(undefined);
 }

@@ -110,6 +110,7 @@ function keyRingsOf(config: Config, keys: ReadonlyMap<string, VerificationKey>):
           return key === undefined ? { kind: 'unknown' } : { kind: 'key', key };
         },
         status: notAsked,
+        checkTrust: notAsked,
         handOver: notAsked,
         start: notAsked,
         stop: notAsked,

@@ -42,14 +42,14 @@ describe('key seed', () => {
 
   /** Writes a seed and changes its fields on disk. */
   async function tampered(change: (fields: Record<string, unknown>) => unknown): Promise<KeySeed> {
-    await seed().save(publicJwks, 1_000);
+    await seed().save(publicJwks, [['anchor']], 1_000);
     const path = await writtenFile();
     await writeFile(path, JSON.stringify(change(JSON.parse(await readFile(path, 'utf8')))));
     return seed();
   }
 
   it('gives back what was written, with the time of its confirmation', async () => {
-    expect(await seed().save(publicJwks, 1_234.5)).to.equal(undefined);
+    expect(await seed().save(publicJwks, [['anchor']], 1_234.5)).to.equal(undefined);
     const loaded = await seed().load();
     if (loaded.kind !== 'seed') throw new Error(JSON.stringify(loaded));
     expect(loaded.confirmedWallMs).to.equal(1_234);
@@ -62,7 +62,7 @@ describe('key seed', () => {
     const keys = [(await signingKey('seeded')).publicJwk, { ...publicJwk, ...(await exportJWK(privateKey)) }];
     const read = await parseKeySet(Buffer.from(JSON.stringify({ keys })), ['ES256']);
     if (read.kind !== 'keySet') throw new Error(read.problem);
-    await seed().save(read.publicJwks, 1);
+    await seed().save(read.publicJwks, [['anchor']], 1);
     const written = await readFile(await writtenFile(), 'utf8');
     expect(written).to.contain('seeded').and.to.not.contain('leaking');
     expect(written).to.not.match(/"d\\?"/);
@@ -76,18 +76,18 @@ describe('key seed', () => {
 
   it('creates its directory, for itself alone', async () => {
     const deep = join(cacheDirectory, 'a', 'b');
-    expect(await seed({ cacheDirectory: deep }).save(publicJwks, 1)).to.equal(undefined);
+    expect(await seed({ cacheDirectory: deep }).save(publicJwks, [['anchor']], 1)).to.equal(undefined);
     expect((await stat(deep)).mode & 0o777).to.equal(0o700);
   });
 
   it('is readable and writable by its owner alone', async () => {
-    await seed().save(publicJwks, 1);
+    await seed().save(publicJwks, [['anchor']], 1);
     expect((await stat(await writtenFile())).mode & 0o777).to.equal(0o600);
   });
 
   it('is replaced whole and leaves no temporary file', async () => {
-    await seed().save(publicJwks, 1);
-    await seed().save(publicJwks, 2);
+    await seed().save(publicJwks, [['anchor']], 1);
+    await seed().save(publicJwks, [['anchor']], 2);
     expect(await readdir(cacheDirectory)).to.have.length(1);
     expect(await seed().load()).to.include({ kind: 'seed', confirmedWallMs: 2 });
   });
@@ -97,13 +97,13 @@ describe('key seed', () => {
     ['source', { source: 'jwksUrl https://other/jwks' }],
   ] as const) {
     it(`is not that of another ${name}`, async () => {
-      await seed().save(publicJwks, 1);
+      await seed().save(publicJwks, [['anchor']], 1);
       expect(await seed(overrides).load()).to.deep.equal({ kind: 'none' });
     });
   }
 
   it('holds only keys for the algorithms of today', async () => {
-    await seed().save(publicJwks, 1);
+    await seed().save(publicJwks, [['anchor']], 1);
     const loaded = await seed({ algorithms: ['RS256'] }).load();
     expect(loaded).to.deep.equal({ kind: 'problem', problem: 'seed not used: no usable key' });
   });
@@ -111,7 +111,10 @@ describe('key seed', () => {
   const changes: readonly (readonly [string, (fields: Record<string, unknown>) => unknown, string])[] = [
     ['of another issuer under our name', fields => ({ ...fields, issuer: 'x' }), 'of another issuer or source'],
     ['of another source under our name', fields => ({ ...fields, source: 'x' }), 'of another issuer or source'],
-    ['of another version', fields => ({ ...fields, version: 2 }), 'not a seed'],
+    ['of another version', fields => ({ ...fields, version: 1 }), 'not a seed'],
+    ['with no anchors', fields => ({ ...fields, anchors: undefined }), 'not a seed'],
+    ['with anchors that are numbers', fields => ({ ...fields, anchors: [[1]] }), 'not a seed'],
+    ['with other anchors', fields => ({ ...fields, anchors: [] }), 'damaged'],
     ['with a time that is text', fields => ({ ...fields, confirmedAt: '1' }), 'not a seed'],
     ['with a broken time', fields => ({ ...fields, confirmedAt: 1.5 }), 'not a seed'],
     ['with no set', fields => ({ ...fields, jwks: undefined }), 'not a seed'],
@@ -131,7 +134,7 @@ describe('key seed', () => {
     ['more than it can be', ' '.repeat(2 * 1024 * 1024), 'not a seed'],
   ] as const) {
     it(`${name}: ${problem}`, async () => {
-      await seed().save(publicJwks, 1);
+      await seed().save(publicJwks, [['anchor']], 1);
       await writeFile(await writtenFile(), text);
       expect(await seed().load()).to.deep.equal({ kind: 'problem', problem: `seed not used: ${problem}` });
     });
@@ -170,7 +173,7 @@ describe('key seed', () => {
       // Only root can give a file away.
       if (!isRoot && (owner.uid !== own.uid || owner.gid !== own.gid)) continue;
       it(`a ${at} ${what} (${mode.toString(8)}, ${owner.uid}:${owner.gid}) is ${problem ?? 'used'}`, async () => {
-        await seed().save(publicJwks, 1);
+        await seed().save(publicJwks, [['anchor']], 1);
         const path = at === 'file' ? await writtenFile() : cacheDirectory;
         await chown(path, owner.uid, owner.gid);
         await chmod(path, mode);
@@ -182,17 +185,17 @@ describe('key seed', () => {
 
     it('says when it is written that the folder will not do', async () => {
       await chmod(cacheDirectory, 0o777);
-      expect(await seed().save(publicJwks, 1)).to.equal('seed not written: folder writable by others');
+      expect(await seed().save(publicJwks, [['anchor']], 1)).to.equal('seed not written: folder writable by others');
       expect(await readdir(cacheDirectory)).to.deep.equal([]);
       const below = seed({ cacheDirectory: join(cacheDirectory, 'below') });
-      expect(await below.save(publicJwks, 1)).to.equal(undefined);
+      expect(await below.save(publicJwks, [['anchor']], 1)).to.equal(undefined);
       expect(await below.load()).to.include({ kind: 'seed' });
       await rm(join(cacheDirectory, 'below'), { recursive: true });
     });
   });
 
   it('behind a symbolic link is not used', async () => {
-    await seed().save(publicJwks, 1);
+    await seed().save(publicJwks, [['anchor']], 1);
     const path = await writtenFile();
     const elsewhere = join(cacheDirectory, 'elsewhere');
     await writeFile(elsewhere, await readFile(path), { mode: 0o600 });
@@ -204,14 +207,14 @@ describe('key seed', () => {
   it('that cannot be written says why and leaves nothing behind', async () => {
     const file = join(cacheDirectory, 'file');
     await writeFile(file, '');
-    const problem = await seed({ cacheDirectory: file }).save(publicJwks, 1);
+    const problem = await seed({ cacheDirectory: file }).save(publicJwks, [['anchor']], 1);
     expect(problem).to.match(/^seed not written: E(?:EXIST|NOTDIR)$/);
-    await seed().save(publicJwks, 1);
+    await seed().save(publicJwks, [['anchor']], 1);
     const path = await writtenFile().then(() => readdir(cacheDirectory));
     const name = path.find(entry => entry.endsWith('.json')) ?? '';
     await rm(join(cacheDirectory, name));
     await mkdir(join(cacheDirectory, name, 'occupied'), { recursive: true });
-    expect(await seed().save(publicJwks, 1)).to.match(/^seed not written: E/);
+    expect(await seed().save(publicJwks, [['anchor']], 1)).to.match(/^seed not written: E/);
     expect((await readdir(cacheDirectory)).filter(entry => entry.endsWith('.tmp'))).to.deep.equal([]);
   });
 });

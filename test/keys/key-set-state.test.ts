@@ -547,6 +547,23 @@ describe('key set state', () => {
     }
   });
 
+  describe('a set that nobody vouches for any more', () => {
+    it('is dropped at once, and fetched anew as the cooldown allows', () => {
+      const driven = loaded();
+      expect(fetches(driven.send({ kind: 'withdrawn' }, 5_100))).to.equal(1);
+      expect(driven.state().confirmedMs).to.equal(undefined);
+      expect(driven.state().keys.size).to.equal(0);
+    });
+
+    it('is dropped while it is fetched, and a 304 does not bring it back', () => {
+      const driven = loaded();
+      driven.send({ kind: 'changed' }, 5_100);
+      driven.send({ kind: 'withdrawn' }, 5_101);
+      driven.send({ kind: 'notModified', fetch: driven.state().fetch, jitter: 0 }, 5_102);
+      expect(driven.state()).to.include({ confirmedMs: undefined, lastProblem: 'status 304' });
+    });
+  });
+
   describe('a late result', () => {
     it('K-053 of an earlier fetch changes nothing', () => {
       const driven = loaded();

@@ -24,7 +24,7 @@ describe('docs/keys.md', () => {
     );
     const rows = allMatches(section(page, '## States and events', '```mermaid'), /^\| `(\w+)`/gm);
     expect(rows).to.deep.equal(events);
-    expect(events).to.have.length(9);
+    expect(events).to.have.length(10);
   });
 
   it('has a column for each phase, and the diagram a node', () => {
@@ -58,7 +58,7 @@ describe('docs/keys.md', () => {
     ],
     [
       'problem of trust',
-      section(read('src/keys/key-transport.ts'), 'function createTrust', '\n}'),
+      section(read('src/keys/key-trust.ts'), 'function createCaFileReader', '\n}'),
       /problem: '([^']+)'/g,
     ],
     [

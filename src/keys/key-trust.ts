@@ -1,0 +1,160 @@
+// Which certificate authorities vouch for a key set: the anchors that verified its fetch, and whether they are still trusted. An operator who
+// takes an authority out of caFile withdraws what was fetched under it; one who adds or renews an authority loses nothing.
+import { createHash, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import * as tls from 'node:tls';
+
+/**
+ * Of each connection of a fetch the anchors that verified it, as digests of their public keys, which a renewed certificate keeps. A set
+ * counts while each of these lists has one that is trusted. Empty: trusted without caFile.
+ */
+export type Anchors = readonly (readonly string[])[];
+
+export interface CaFile {
+  readonly kind: 'caFile';
+  readonly pem: string;
+  readonly certificates: readonly X509Certificate[];
+}
+
+export interface CaFileProblem {
+  readonly kind: 'problem';
+  readonly problem: string;
+}
+
+export interface KeyTrust {
+  /** Undefined where the file cannot be read or is broken: half a file withdraws nothing. */
+  covers(anchors: Anchors): Promise<boolean | undefined>;
+  /** Calls back when the file has other content than before, until the function it returns is called. */
+  watch(onChange: () => void): () => void;
+}
+
+const lookEveryMs = 1000;
+const rootsInATurn = 8;
+const certificateBlock = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+
+export function createKeyTrust(caFile: string | undefined): KeyTrust {
+  const read = createCaFileReader(caFile);
+  return {
+    async covers(anchors) {
+      if (anchors.length === 0) return true;
+      const file = await read();
+      if (file?.kind === 'problem') return undefined;
+      const trusted = new Set(file === undefined ? [] : [contentAnchor(file), ...file.certificates.map(keyDigest)]);
+      const missing = anchors.filter(vouching => !vouching.some(anchor => trusted.has(anchor)));
+      if (missing.length === 0) return true;
+      for await (const root of parsedRoots()) trusted.add(keyDigest(root));
+      return missing.every(vouching => vouching.some(anchor => trusted.has(anchor)));
+    },
+    watch(onChange) {
+      if (caFile === undefined) return () => undefined;
+      const contentOf = async (): Promise<string> => readFile(caFile, 'latin1').catch(() => '');
+      let known: string | undefined;
+      let seen: string | undefined;
+      // A file that is written in place is seen half-written: new content must have stood from one look to the next.
+      const look = async (): Promise<void> => {
+        const content = await contentOf();
+        known ??= content;
+        const hasSettled = content === seen;
+        seen = content;
+        if (!hasSettled || content === known) return;
+        known = content;
+        onChange();
+      };
+      void look();
+      const looks = setInterval(() => void look(), lookEveryMs).unref();
+      return () => clearInterval(looks);
+    },
+  };
+}
+
+/** Reads the file each time and parses it when it has changed. Gives undefined where there is no file. */
+export function createCaFileReader(path: string | undefined): () => Promise<CaFile | CaFileProblem | undefined> {
+  let parsed: CaFile | undefined;
+  return async () => {
+    if (path === undefined) return undefined;
+    try {
+      const pem = await readFile(path, 'utf8');
+      if (parsed?.pem === pem) return parsed;
+      const blocks = pem.match(certificateBlock) ?? [];
+      // What is no certificate would silently add nothing, and what is half of one would silently take it away.
+      if (blocks.length === 0) return { kind: 'problem', problem: 'CA file without certificate' };
+      if (blocks.length < pem.split('-----BEGIN CERTIFICATE-----').length - 1) throw new Error('half a certificate');
+      parsed = { kind: 'caFile', pem, certificates: blocks.map(block => new X509Certificate(block)) };
+      return parsed;
+    } catch {
+      return { kind: 'problem', problem: 'CA file not readable' };
+    }
+  };
+}
+
+/** The anchors of a fetch under this file, from the certificates that the servers showed. Each has passed the verification of TLS. */
+export async function anchorsOf(
+  file: CaFile | undefined,
+  shown: readonly tls.DetailedPeerCertificate[],
+): Promise<Anchors> {
+  if (file === undefined) return [];
+  // Plain http on loopback: nobody verified it, so it counts for as long as any authority of the file does.
+  if (shown.length === 0) return [file.certificates.map(keyDigest)];
+  return Promise.all(shown.map(certificate => anchorsOfChain(file, signedChain(certificate))));
+}
+
+async function anchorsOfChain(file: CaFile, chain: readonly X509Certificate[]): Promise<readonly string[]> {
+  const vouches = (anchor: X509Certificate): boolean =>
+    isSelfSigned(anchor) && chain.some(each => isAnchorOf(anchor, each));
+  const inFile = file.certificates.filter(vouches);
+  if (inFile.length > 0) return inFile.map(keyDigest);
+  for await (const root of parsedRoots()) if (vouches(root)) return [keyDigest(root)];
+  return [contentAnchor(file)];
+}
+
+// Node links a chain by names; a stranger could show a certificate of the right name beside its own. Signatures tell.
+function signedChain(leaf: tls.DetailedPeerCertificate): readonly X509Certificate[] {
+  const chain = [new X509Certificate(leaf.raw)];
+  for (let current = leaf; current.issuerCertificate !== undefined && current.issuerCertificate !== current; ) {
+    current = current.issuerCertificate;
+    const next = new X509Certificate(current.raw);
+    const last = chain.at(-1);
+    if (last === undefined || !isIssuedBy(last, next)) break;
+    chain.push(next);
+  }
+  return chain;
+}
+
+function isAnchorOf(anchor: X509Certificate, certificate: X509Certificate): boolean {
+  return isIssuedBy(certificate, anchor) || keyDigest(anchor) === keyDigest(certificate);
+}
+
+function isSelfSigned(certificate: X509Certificate): boolean {
+  return isIssuedBy(certificate, certificate);
+}
+
+function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
+  return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+}
+
+function keyDigest({ publicKey }: X509Certificate): string {
+  return createHash('sha256')
+    .update(publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('base64url');
+}
+
+/** For a chain of which no anchor is found: this very content of the file. */
+function contentAnchor({ pem }: CaFile): string {
+  return `content ${createHash('sha256').update(pem).digest('base64url')}`;
+}
+
+// A few in each turn of the event loop: there are about 150.
+async function* parsedRoots(): AsyncGenerator<X509Certificate> {
+  for (const [i, pem] of rootsInForce().entries()) {
+    if (i % rootsInATurn === 0) await nextTurn();
+    yield new X509Certificate(pem);
+  }
+}
+
+/** From Node 22.15 they include what NODE_EXTRA_CA_CERTS and --use-system-ca add; before, only Node's own can be named. */
+export function rootsInForce(): readonly string[] {
+  if (!('getCACertificates' in tls) || typeof tls.getCACertificates !== 'function') return tls.rootCertificates;
+  const roots: unknown = tls.getCACertificates('default');
+  return Array.isArray(roots) ? roots.filter(root => typeof root === 'string') : tls.rootCertificates;
+}

@@ -1,0 +1,209 @@
+// Who vouches for a key set, against a real HTTPS issuer: a rotation of its authority loses no key, the withdrawal of one loses them all.
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { KeyRing, KeySettings } from '../../src/keys/key-ring.ts';
+import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
+import { createKeyTransport } from '../../src/keys/key-transport.ts';
+import { createKeyTrust } from '../../src/keys/key-trust.ts';
+import { until } from '../support/service.ts';
+import { signingKey } from '../support/signing-key.ts';
+import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { testCertificate } from './test-certificate.ts';
+
+const authorityNamed = (name: string) => testCertificate({ name, isAuthority: true, addresses: [] });
+const first = authorityNamed('one');
+const second = authorityNamed('two');
+// Renewed under the same name with another key, as many do.
+const namesake = authorityNamed('one');
+type Authority = ReturnType<typeof authorityNamed>;
+
+describe('the authorities of keys', () => {
+  const ends: (() => Promise<unknown>)[] = [];
+  let folder: string;
+  let caFile: string;
+  let shown: { readonly key: string; readonly cert: string };
+  let issuer: TestIssuer;
+  let warnings: string[];
+
+  beforeEach(async () => {
+    warnings = [];
+    folder = await mkdtemp(join(tmpdir(), 'account-authz-trust-'));
+    ends.push(() => rm(folder, { recursive: true }));
+    caFile = join(folder, 'ca.pem');
+    shown = testCertificate({ authority: first });
+    issuer = await startTestIssuer({
+      keys: [(await signingKey('k1')).publicJwk],
+      get tls() {
+        return shown;
+      },
+    });
+    ends.push(() => issuer.stop());
+    await trust(first);
+  });
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  });
+
+  const trust = (...authorities: readonly Authority[]): Promise<void> =>
+    writeFile(caFile, authorities.map(({ cert }) => cert).join(''));
+
+  async function show(authority: Authority): Promise<void> {
+    shown = testCertificate({ authority });
+    await issuer.restart();
+  }
+
+  function startRings(): KeyRings {
+    const observer = {
+      onRefresh: () => undefined,
+      onUsable: () => undefined,
+      onWarning: ({ problem }: { problem: string }) => warnings.push(problem),
+    };
+    const rings = createKeyRings({ observer, proxy: {}, headStartMs: 0 });
+    ends.push(() => rings.stop());
+    return rings;
+  }
+
+  async function reload(rings: KeyRings, keys: Partial<KeySettings> = {}) {
+    const settings = { issuer: issuer.url, algorithms: ['ES256'], jwksUrl: issuer.jwksUrl, caFile };
+    const times = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 0.05, timeoutSeconds: 3 };
+    const cacheDirectory = join(folder, 'cache');
+    (await rings.prepare([settings], { ...times, cacheDirectory, ...keys })).takeOver();
+    const [ring] = rings.inForce();
+    if (ring === undefined) throw new Error('no ring');
+    return ring;
+  }
+
+  async function loaded(rings: KeyRings): Promise<KeyRing> {
+    const ring = await reload(rings);
+    await until(() => ring.current('k1') !== undefined);
+    return ring;
+  }
+
+  const seeds = (): Promise<readonly string[]> => readdir(join(folder, 'cache')).catch(() => []);
+
+  const changes: readonly (readonly [what: string, change: () => Promise<unknown>, keys?: Partial<KeySettings>])[] = [
+    ['a further authority is trusted', () => trust(first, second)],
+    ['the file is the same but for comments', () => writeFile(caFile, `# again\n${first.cert}`)],
+    ['a further one is trusted and other times are set', () => trust(second, first), { refreshSeconds: 299 }],
+    ['the file is half written', () => writeFile(caFile, second.cert.slice(0, 200))],
+    ['the file is gone', () => rm(caFile)],
+  ];
+  for (const [what, change, keys] of changes) {
+    it(`keep them over a reload while the issuer is down, where ${what}`, async () => {
+      const rings = startRings();
+      const before = await loaded(rings);
+      await issuer.stop();
+      await change();
+      const ring = await reload(rings, keys);
+      expect(ring.current('k1')).to.equal(before.current('k1')).and.not.equal(undefined);
+      expect(warnings).to.deep.equal([]);
+    });
+  }
+
+  it('keep them over a whole rotation: the new one is added, shown by the issuer, and the old one removed', async () => {
+    const rings = startRings();
+    await loaded(rings);
+    await trust(first, second);
+    const fetches = issuer.requests().length;
+    await show(second);
+    // The change of the file has the keys fetched.
+    await until(() => issuer.requests().length > fetches);
+    await until(async () => (await seeds()).length === 1);
+    await until(() => (rings.inForce()[0]?.status().ageSeconds ?? 9) < 1);
+    await rings.stop();
+    await issuer.stop();
+    await trust(second);
+    const ring = await reload(startRings());
+    expect(ring.current('k1')).to.not.equal(undefined);
+    expect(warnings).to.deep.equal([]);
+  });
+
+  const withdrawals: readonly (readonly [what: string, authority: Authority])[] = [
+    ['another authority', second],
+    ['one of the same name with another key', namesake],
+  ];
+  for (const [what, authority] of withdrawals) {
+    it(`drop them without a reload where only ${what} is trusted, and the seed with them`, async () => {
+      const rings = startRings();
+      const ring = await loaded(rings);
+      await until(async () => (await seeds()).length === 1);
+      await until(() => issuer.connections() === 0);
+      await issuer.stop();
+      await trust(authority);
+      await until(() => ring.current('k1') === undefined);
+      expect(warnings[0]).to.equal('keys dropped: fetched under an authority that is not trusted any more');
+      await until(async () => (await seeds()).length === 0);
+      await trust(first);
+      expect((await reload(startRings())).current('k1')).to.equal(undefined);
+    }).timeout(10_000);
+
+    it(`drop them at a reload where only ${what} is trusted`, async () => {
+      const rings = startRings();
+      await loaded(rings);
+      await issuer.stop();
+      await trust(authority);
+      expect((await reload(rings)).current('k1')).to.equal(undefined);
+    });
+
+    it(`do not bring them back from the seed where only ${what} is trusted at the start`, async () => {
+      const rings = startRings();
+      await loaded(rings);
+      await rings.stop();
+      await issuer.stop();
+      expect(await seeds()).to.have.length(1);
+      await trust(authority);
+      expect((await reload(startRings())).current('k1')).to.equal(undefined);
+      expect(warnings).to.include('seed not used: fetched under an authority that is not trusted any more');
+      await until(async () => (await seeds()).length === 0);
+    });
+  }
+
+  it('drop them where the issuer has no caFile any more', async () => {
+    const rings = startRings();
+    await loaded(rings);
+    const settings = { issuer: issuer.url, algorithms: ['ES256'], jwksUrl: issuer.jwksUrl };
+    const times = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3 };
+    (await rings.prepare([settings], times)).takeOver();
+    expect(rings.inForce()[0]?.current('k1')).to.equal(undefined);
+  });
+
+  it('fetch them again under the new authority after a withdrawal', async () => {
+    const rings = startRings();
+    const ring = await loaded(rings);
+    const before = ring.current('k1');
+    await show(second);
+    await trust(second);
+    await reload(rings);
+    await until(() => ring.current('k1') !== undefined && ring.current('k1') !== before);
+  });
+
+  it('are those that signed, whatever else the server shows', async () => {
+    // A server of the withdrawn authority, with an intermediate one named as one of the trusted authority, whose certificate it shows too.
+    const honest = testCertificate({ name: 'between', isAuthority: true, addresses: [], authority: second });
+    const forged = testCertificate({ name: 'between', isAuthority: true, addresses: [], authority: first });
+    const leaf = testCertificate({ authority: forged });
+    shown = { key: leaf.key, cert: `${leaf.cert}${forged.cert}${honest.cert}` };
+    await issuer.restart();
+    await trust(first, second);
+    const transport = createKeyTransport({ caFile, proxy: {}, timeoutMs: 2_000 });
+    const got = await transport.use(new AbortController().signal, async (get, getAnchors) => {
+      const { kind } = await get(issuer.jwksUrl);
+      return { kind, anchors: await getAnchors() };
+    });
+    expect(got.kind).to.equal('body');
+    if (!('anchors' in got)) throw new Error('not got');
+    await trust(second);
+    expect(await createKeyTrust(caFile).covers(got.anchors)).to.equal(false);
+  });
+
+  it('of which every connection needs one', async () => {
+    const judge = createKeyTrust(caFile);
+    expect(await judge.covers([])).to.equal(true);
+    expect(await judge.covers([[]])).to.equal(false);
+    expect(await judge.covers([['no such']])).to.equal(false);
+    await rm(caFile);
+    expect(await judge.covers([['no such']])).to.equal(undefined);
+  });
+});
