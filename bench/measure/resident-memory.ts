@@ -1,9 +1,8 @@
 // The resident memory of a process over time, as Linux tells it in /proc.
 import { readFileSync } from 'node:fs';
-import { clockMs } from './clock.ts';
 
 export interface MemorySample {
-  /** Of clockMs. */
+  /** Of performance.now(). */
   readonly atMs: number;
   readonly megabytes: number;
 }
@@ -18,7 +17,7 @@ export function watchResidentMemory(pid: number, intervalMs = 250): MemoryWatch 
   const samples: MemorySample[] = [];
   const look = (): void => {
     const megabytes = residentMegabytes(pid);
-    if (megabytes !== undefined) samples.push({ atMs: clockMs(), megabytes });
+    if (megabytes !== undefined) samples.push({ atMs: performance.now(), megabytes });
   };
   look();
   const timer = setInterval(look, intervalMs);
