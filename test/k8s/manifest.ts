@@ -40,7 +40,7 @@ export interface Specs {
     configPatches: {
       applyTo: string;
       match: object;
-      patch: { operation: string; value: { typed_config: unknown } };
+      patch: { operation: string; value: { name?: string; typed_config: unknown } };
     }[];
   };
   EnvoyProxy: { backendTLS: { clientCertificateRef: Reference; minVersion?: string } };

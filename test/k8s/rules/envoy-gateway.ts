@@ -126,6 +126,7 @@ function trafficRules({ manifests, config, envoy }: Facts): Rules {
   const mutations = listOf(manager('early_header_mutation_extensions', 0, 'typed_config', 'mutations'));
   const patterns = mutations.flatMap(each => at(each, 'remove_on_match', 'key_matcher', 'safe_regex', 'regex') ?? []);
   const removed = traffic?.spec.headers.earlyRequestHeaders.removeOnMatch ?? [];
+  const spellings = config.account.headers.flatMap(name => [name, ...lookAlikesOf(name), ...lookAlikesOf(name, ['9'])]);
   const mergesSlashes = manager('merge_slashes') === true;
   const monitors = at(
     envoy,
@@ -156,13 +157,30 @@ function trafficRules({ manifests, config, envoy }: Facts): Rules {
     ]),
     [
       isDeepStrictEqual(
-        removed,
+        removed.slice(0, patterns.length),
         patterns.map(value => ({ type: 'RegularExpression', value })),
       ) && ownedNames(config).every(name => removed.some(({ value }) => matches(value, name))),
       'Envoy Gateway lets clients set our headers',
+    ],
+    // It shows account-authz exact names only, so that nobody would refuse their look-alikes.
+    [
+      isDeepStrictEqual(
+        removed
+          .slice(patterns.length)
+          .map(({ type, value }) => [type, ...spellings.filter(name => matches(value, name))]),
+        config.account.headers.map(name => ['RegularExpression', ...lookAlikesOf(name)]),
+      ),
+      'Envoy Gateway lets look-alikes of what names an account through, or takes the name itself away',
     ],
     ...sameRules(route?.spec.rules[0], 'HTTPRoute', [
       ['timeouts.request', at(listOf(manager('route_config', 'virtual_hosts', 0, 'routes'))[0], 'route', 'timeout')],
     ]),
   ];
+}
+
+/** With another sign in place of one hyphen, or of all. */
+function lookAlikesOf(name: string, signs: readonly string[] = ['.', '_']): string[] {
+  const hyphens = Array.from(name.matchAll(/-/g), ({ index }) => index);
+  const one = signs.flatMap(sign => hyphens.map(index => `${name.slice(0, index)}${sign}${name.slice(index + 1)}`));
+  return [...one, ...signs.map(sign => name.replaceAll('-', sign))];
 }

@@ -93,8 +93,10 @@ function providerRules({ manifests, config, meshConfig, envoy }: Facts): Rules {
 function filterRules({ manifests, config, envoy }: Facts): Rules {
   const filters = ofKind(manifests, 'EnvoyFilter');
   const patches = filters.flatMap(({ spec }) => spec.configPatches);
-  const of = (where: string) =>
-    patches.filter(({ applyTo }) => applyTo === where).map(({ patch }) => patch.value.typed_config);
+  const of = (operation: string, where: string) =>
+    patches
+      .filter(({ applyTo, patch }) => applyTo === where && patch.operation === operation)
+      .map(({ patch }) => patch.value.typed_config);
   const own = at(envoy, ...publicManager);
   const manager = {
     '@type': at(own, '@type'),
@@ -104,25 +106,30 @@ function filterRules({ manifests, config, envoy }: Facts): Rules {
     },
     early_header_mutation_extensions: at(own, 'early_header_mutation_extensions'),
   };
-  const matched = patches.map(({ match, patch }) => ({ ...match, operation: patch.operation }));
-  const context = { context: 'SIDECAR_INBOUND', operation: 'MERGE' };
+  const [managers, checks] = [of('MERGE', 'NETWORK_FILTER'), of('MERGE', 'HTTP_FILTER')];
+  const trailers = at(own, 'http_filters', 'envoy.filters.http.header_mutation', 'typed_config');
+  const inManager = { context: 'SIDECAR_INBOUND', listener: { filterChain: { filter: { name: hcm } } } };
+  const filter = { name: hcm, subFilter: { name: 'envoy.filters.http.ext_authz' } };
+  const atCheck = { context: 'SIDECAR_INBOUND', listener: { filterChain: { filter } } };
   return [
     [
-      isDeepStrictEqual(matched, [
-        { ...context, listener: { filterChain: { filter: { name: hcm } } } },
-        {
-          ...context,
-          listener: { filterChain: { filter: { name: hcm, subFilter: { name: 'envoy.filters.http.ext_authz' } } } },
-        },
-      ]),
+      isDeepStrictEqual(
+        patches.map(({ match }) => match),
+        [inManager, atCheck, atCheck],
+      ),
       'the EnvoyFilter changes something else',
     ],
-    [isDeepStrictEqual(of('NETWORK_FILTER'), [manager]), 'Istio takes requests less strictly than envoy.yaml'],
+    [isDeepStrictEqual(managers, [manager]), 'Istio takes requests less strictly than envoy.yaml'],
     [
-      isDeepStrictEqual(of('HTTP_FILTER'), [without(at(envoy, ...extAuthz), ownOfIstio)]),
+      isDeepStrictEqual(checks, [without(at(envoy, ...extAuthz), ownOfIstio)]),
       'Istio asks account-authz in another way than envoy.yaml',
     ],
-    ...headerRules(config, of('NETWORK_FILTER')[0], of('HTTP_FILTER')[0], 'Istio'),
+    [
+      isDeepStrictEqual(of('INSERT_BEFORE', 'HTTP_FILTER'), [trailers]) &&
+        patches.at(-1)?.patch.value.name === 'account-authz.request-trailers',
+      'Istio takes trailers less strictly than envoy.yaml',
+    ],
+    ...headerRules(config, managers[0], checks[0], 'Istio'),
   ];
 }
 
