@@ -1,0 +1,69 @@
+// What a key ring tells: each refresh, a set that becomes usable, and warnings, each once until it changes.
+import { quotedForeignText } from '../foreign-text.ts';
+import type { SkippedKey, SkippedKeyReason } from './jwks.ts';
+
+/** Told of what happens; a hook that throws is ignored. */
+export interface KeyRingObserver {
+  onRefresh(event: {
+    readonly issuer: string;
+    readonly result: 'success' | 'failure';
+    readonly problem: string | undefined;
+    readonly keys: number;
+    readonly skipped: number;
+  }): void;
+  /** The set has become usable: the first one, or the first after it was too old. */
+  onUsable(issuer: string): void;
+  onWarning(event: { readonly issuer: string; readonly problem: string }): void;
+}
+
+/** The observer, kept from hurting us; a warning that has not changed since the last time is not repeated. */
+export function createTeller(issuer: string, observer: KeyRingObserver) {
+  const last = new Map<string, string | undefined>();
+  const quietly = (hook: () => void): void => {
+    try {
+      hook();
+    } catch {
+      // What watches the keys must not be able to stop them.
+    }
+  };
+  const warn = (topic: string, problem: string | undefined): void => {
+    const isNews = last.get(topic) !== problem;
+    last.set(topic, problem);
+    if (isNews && problem !== undefined) quietly(() => observer.onWarning({ issuer, problem }));
+  };
+  return {
+    refresh: (result: 'success' | 'failure', problem: string | undefined, keys: number, skipped: number) =>
+      quietly(() => observer.onRefresh({ issuer, result, problem, keys, skipped })),
+    usable: () => quietly(() => observer.onUsable(issuer)),
+    seed: (problem: string | undefined) => warn('seed', problem),
+    watch: (problem: string) => warn('watch', problem),
+    withdrawn: () =>
+      quietly(() =>
+        observer.onWarning({
+          issuer,
+          problem: 'keys dropped: fetched under an authority that is not trusted any more',
+        }),
+      ),
+    skipped: (keys: readonly SkippedKey[]) => warn('skipped', skippedWarning(keys)),
+  };
+}
+
+const maxNamedKeys = 5;
+const maxNamedLength = 64;
+const notForUs: ReadonlySet<SkippedKeyReason> = new Set([
+  'for another use',
+  'key type not supported',
+  'curve not supported',
+  'algorithm not allowed',
+]);
+
+/** One line that names the keys in which something is wrong; those that are simply for others are not worth a warning. */
+function skippedWarning(skipped: readonly SkippedKey[]): string | undefined {
+  const wrong = skipped.filter(({ reason }) => !notForUs.has(reason));
+  if (wrong.length === 0) return undefined;
+  const named = wrong
+    .slice(0, maxNamedKeys)
+    .map(({ kid, reason }) => `${reason} (kid ${kid === undefined ? 'null' : quotedForeignText(kid, maxNamedLength)})`);
+  const more = wrong.length > maxNamedKeys ? ` and ${wrong.length - maxNamedKeys} more` : '';
+  return `keys not used: ${named.join(', ')}${more}`;
+}
