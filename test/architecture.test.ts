@@ -124,6 +124,14 @@ describe('src/', () => {
     expect(found).to.deep.equal(['foreign-text.ts']);
   });
 
+  it('uses packages and Node by their public API only', () => {
+    // A file below the entry points of a package, a symbol or flag that is private, a method that is replaced.
+    const isPrivate =
+      /from '(?:@[\w-]+\/)?[\w-]+\/(?:build|lib|src|dist|internal)\/|getOwnPropertySymbols|setFlagsFromString|process\.binding|\.prototype\.\w+ = |\bhttp2Servers\b/;
+    const found = sourceFiles().filter(file => isPrivate.test(readFileSync(join(source, file), 'utf8')));
+    expect(found).to.deep.equal([]);
+  });
+
   it('opens each file with a comment that says its job', () => {
     const silent = sourceFiles().filter(file => !/^(?:#!.*\n)?\/\/ \S/.test(readFileSync(join(source, file), 'utf8')));
     expect(silent).to.deep.equal([]);

@@ -1,10 +1,10 @@
 // A strict reader of JWK Sets (RFC 7517): bytes and the issuer's algorithms in, verification keys and named refusals out.
 // No I/O. What is ambiguous, weak, private or meant for another use never becomes a key; x5c and its kin are not looked at.
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type CryptoKey, calculateJwkThumbprint, importJWK } from 'jose';
 import type { JsonBounds } from '../json/json-bounds.ts';
 import { isJsonObject, parseBoundedJson } from '../json/strict-json.ts';
 import { type Material, memberOf, type PublicJwk, readMaterial } from './key-material.ts';
-import { createSignatureCheck, type SignatureCheck } from './signature-check.ts';
 
 export type { PublicJwk } from './key-material.ts';
 
@@ -27,8 +27,8 @@ export interface VerificationKey {
   readonly kid: string;
   /** RFC 7638, SHA-256. */
   readonly thumbprint: string;
-  /** The check by this key, if it may verify this algorithm for this issuer. */
-  signatureCheckFor(alg: string): SignatureCheck | undefined;
+  /** The key imported for this algorithm; undefined where it may not verify that for this issuer. */
+  cryptoKeyFor(alg: string): CryptoKey | undefined;
 }
 
 export type SkippedKeyReason =
@@ -77,6 +77,7 @@ export interface KeySetProblem {
 }
 
 interface Candidate extends Material {
+  readonly thumbprint: string;
   readonly kid: string;
   /** The `alg` member, where there is one. */
   readonly alg: string | undefined;
@@ -103,13 +104,13 @@ export async function parseKeySet(
   if (entries.length > maxKeys) return { kind: 'problem', problem: 'too many keys', skipped: [] };
 
   const skipped: SkippedKey[] = [];
-  const candidates = withoutConflicts(collect(entries, algorithms, skipped), skipped);
+  const candidates = withoutConflicts(await collect(entries, algorithms, skipped), skipped);
   const keys = new Map<string, VerificationKey>();
   const publicJwks: PublicJwk[] = [];
   for (const sameKey of candidates) {
     const unchanged = findUnchanged(sameKey, algorithms, previous);
     if (unchanged === undefined) await nextTurn();
-    const imported = unchanged ?? importKey(sameKey);
+    const imported = unchanged ?? (await importKey(sameKey));
     if (typeof imported === 'string') {
       skipped.push({ kid: sameKey[0].kid, reason: imported });
       continue;
@@ -121,7 +122,11 @@ export async function parseKeySet(
   return { kind: 'keySet', keys, skipped, publicJwks };
 }
 
-function collect(entries: readonly unknown[], algorithms: readonly string[], skipped: SkippedKey[]): Candidate[] {
+async function collect(
+  entries: readonly unknown[],
+  algorithms: readonly string[],
+  skipped: SkippedKey[],
+): Promise<Candidate[]> {
   const candidates: Candidate[] = [];
   const leaked = new Set<string>();
   for (const entry of entries) {
@@ -129,7 +134,7 @@ function collect(entries: readonly unknown[], algorithms: readonly string[], ski
       skipped.push({ kid: undefined, reason: 'not an object' });
       continue;
     }
-    const candidate = toCandidate(entry, algorithms);
+    const candidate = await toCandidate(entry, algorithms);
     if (typeof candidate !== 'string') {
       candidates.push(candidate);
       continue;
@@ -137,7 +142,7 @@ function collect(entries: readonly unknown[], algorithms: readonly string[], ski
     skipped.push({ kid: printableKid(entry), reason: candidate });
     if (candidate === 'private key published') {
       const material = readMaterial(entry);
-      if (typeof material !== 'string') leaked.add(material.thumbprint);
+      if (typeof material !== 'string') leaked.add(await thumbprintOf(material));
     }
   }
   // Whoever read the set can sign with a leaked key, also where another entry shows its public half alone.
@@ -147,7 +152,10 @@ function collect(entries: readonly unknown[], algorithms: readonly string[], ski
   });
 }
 
-function toCandidate(jwk: Record<string, unknown>, algorithms: readonly string[]): Candidate | SkippedKeyReason {
+async function toCandidate(
+  jwk: Record<string, unknown>,
+  algorithms: readonly string[],
+): Promise<Candidate | SkippedKeyReason> {
   if (memberOf(jwk, 'kty') === 'oct') return 'symmetric key';
   if (privateMembers.some(name => Object.hasOwn(jwk, name))) return 'private key published';
   const kid = memberOf(jwk, 'kid');
@@ -159,7 +167,8 @@ function toCandidate(jwk: Record<string, unknown>, algorithms: readonly string[]
   const material = readMaterial(jwk);
   if (typeof material === 'string') return material;
   const usable = material.fits.filter(name => algorithms.includes(name) && (alg === undefined || alg === name));
-  return usable.length === 0 ? 'algorithm not allowed' : { ...material, kid, alg, algorithms: usable };
+  if (usable.length === 0) return 'algorithm not allowed';
+  return { ...material, thumbprint: await thumbprintOf(material), kid, alg, algorithms: usable };
 }
 
 // RFC 7517 sections 4.2 and 4.3: both members say what the key is for, each alone can exclude ours.
@@ -194,15 +203,19 @@ function findUnchanged(
   const [{ kid, thumbprint }] = sameKey;
   const algorithms = algorithmsOf(sameKey);
   const known = previous.get(kid);
-  const isUnchanged = configured.every(alg => (known?.signatureCheckFor(alg) !== undefined) === algorithms.has(alg));
+  const isUnchanged = configured.every(alg => (known?.cryptoKeyFor(alg) !== undefined) === algorithms.has(alg));
   return known?.thumbprint === thumbprint && isUnchanged ? known : undefined;
 }
 
-function importKey(sameKey: readonly [Candidate, ...Candidate[]]): VerificationKey | SkippedKeyReason {
+async function importKey(sameKey: readonly [Candidate, ...Candidate[]]): Promise<VerificationKey | SkippedKeyReason> {
   const [{ kid, thumbprint, members }] = sameKey;
   try {
-    const checks = new Map([...algorithmsOf(sameKey)].map(alg => [alg, createSignatureCheck(members, alg)]));
-    return { kid, thumbprint, signatureCheckFor: alg => checks.get(alg) };
+    const cryptoKeys = new Map<string, CryptoKey>();
+    for (const alg of algorithmsOf(sameKey)) {
+      const imported = await importJWK({ ...members }, alg);
+      if (!(imported instanceof Uint8Array)) cryptoKeys.set(alg, imported);
+    }
+    return { kid, thumbprint, cryptoKeyFor: alg => cryptoKeys.get(alg) };
   } catch {
     // Sizes and encodings were checked before, so what is left for a curve is the equation (SP 800-56A section 5.6.2.3).
     return members.kty === 'EC' ? 'point off the curve' : 'malformed';
@@ -211,6 +224,10 @@ function importKey(sameKey: readonly [Candidate, ...Candidate[]]): VerificationK
 
 function algorithmsOf(sameKey: readonly Candidate[]): ReadonlySet<string> {
   return new Set(sameKey.flatMap(candidate => candidate.algorithms));
+}
+
+function thumbprintOf({ members }: Material): Promise<string> {
+  return calculateJwkThumbprint({ ...members });
 }
 
 function toPublicJwk({ kid, alg, members }: Candidate): PublicJwk {

@@ -1,6 +1,5 @@
 // The public key in a JWK (RFC 7518 section 6, RFC 8037): its members in canonical form, or what is wrong with them.
 // Weak and ambiguous keys end here. Whether a point is on its curve is for the import to find.
-import { createHash } from 'node:crypto';
 
 /** The public members of a key in their canonical form, and nothing else that the issuer may have published. */
 export interface PublicJwk {
@@ -8,8 +7,6 @@ export interface PublicJwk {
 }
 
 export interface Material {
-  /** RFC 7638, SHA-256. */
-  readonly thumbprint: string;
   readonly members: PublicJwk;
   /** Every algorithm that this type of key can serve. */
   readonly fits: readonly string[];
@@ -68,7 +65,7 @@ function readRsa(jwk: Record<string, unknown>): Material | MaterialProblem {
   // The upper bound keeps verification cheap; an exponent beyond 31 bits is refused by other verifiers too (Go crypto/rsa).
   const value = e.reduce((sum, byte) => sum * 256 + byte, 0);
   if (value < 65537 || value > 0x7fffffff || isEven(e)) return 'RSA exponent';
-  return toMaterial({ e: e.toString('base64url'), kty: 'RSA', n: n.toString('base64url') }, rsaAlgorithms);
+  return { members: { kty: 'RSA', n: n.toString('base64url'), e: e.toString('base64url') }, fits: rsaAlgorithms };
 }
 
 function readEc(jwk: Record<string, unknown>): Material | MaterialProblem {
@@ -79,8 +76,8 @@ function readEc(jwk: Record<string, unknown>): Material | MaterialProblem {
   const y = readBase64Url(memberOf(jwk, 'y'));
   // RFC 7518 section 6.2.1.2: the full size of a coordinate, no more and no less.
   if (x?.length !== curve.bytes || y?.length !== curve.bytes) return 'malformed';
-  const members = { crv, kty: 'EC', x: x.toString('base64url'), y: y.toString('base64url') };
-  return toMaterial(members, [curve.alg]);
+  const members = { kty: 'EC', crv, x: x.toString('base64url'), y: y.toString('base64url') };
+  return { members, fits: [curve.alg] };
 }
 
 function readOkp(jwk: Record<string, unknown>): Material | MaterialProblem {
@@ -88,13 +85,7 @@ function readOkp(jwk: Record<string, unknown>): Material | MaterialProblem {
   const x = readBase64Url(memberOf(jwk, 'x'));
   if (x?.length !== 32) return 'malformed';
   if (isSmallOrder(x)) return 'point of small order';
-  return toMaterial({ crv: 'Ed25519', kty: 'OKP', x: x.toString('base64url') }, ['EdDSA', 'Ed25519']);
-}
-
-// RFC 7638 section 3: the required members in lexicographic order, which is the order they are given in above.
-function toMaterial(members: PublicJwk, fits: readonly string[]): Material {
-  const thumbprint = createHash('sha256').update(JSON.stringify(members)).digest('base64url');
-  return { thumbprint, members, fits };
+  return { members: { kty: 'OKP', crv: 'Ed25519', x: x.toString('base64url') }, fits: ['EdDSA', 'Ed25519'] };
 }
 
 /** Of the object itself, never of a prototype. */

@@ -9,9 +9,6 @@ export interface CompactJws {
   /** Absent where the header has no `typ`. */
   readonly typ: string | undefined;
   readonly payload: Readonly<Record<string, unknown>>;
-  /** What the signature is over: RFC 7515 section 5.2, step 8. */
-  readonly signed: Uint8Array;
-  readonly signature: Uint8Array;
 }
 
 const segmentGrammar = /^[A-Za-z0-9_-]+$/;
@@ -44,8 +41,7 @@ export function parseCompactJws(token: string): CompactJws | Refusal {
   const payload = parseStrictJson(payloadBytes);
   if (payload.kind === 'problem') return invalid(`payload: ${payload.problem}`);
   if (!isJsonObject(payload.value)) return invalid('payload: not an object');
-  const signed = Buffer.from(token.slice(0, token.lastIndexOf('.')), 'latin1');
-  return { kind: 'compact', alg, kid, typ, payload: payload.value, signed, signature };
+  return { kind: 'compact', alg, kid, typ, payload: payload.value };
 }
 
 // RFC 4648 section 3.5: bits that no byte needs are zero. Other texts decode to the same bytes, so one signature would stand for several

@@ -1,15 +1,16 @@
 // Token text → verified claims. The signature is checked with a key and an algorithm that the token cannot choose.
+import type { CryptoKey } from 'jose';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { type ClaimRules, type Claims, judgeTimes, parseClaims, type TimeRules } from './claims.ts';
 import { type CompactJws, parseCompactJws } from './compact.ts';
-import type { Slices } from './slices.ts';
+import { isSignedBy } from './signature.ts';
 import type { VerifiedTokens } from './verified-tokens.ts';
 
 /** A public key of an issuer. Its identity is the proof that it is still the same key. */
 export interface IssuerKey {
   readonly kid: string;
-  /** The check by this key with this algorithm, or undefined where it is not meant for it; the check throws only on a fault. */
-  signatureCheckFor(alg: string): ((signed: Uint8Array, signature: Uint8Array) => boolean) | undefined;
+  /** The key imported for this algorithm; undefined where it may not verify that. */
+  cryptoKeyFor(alg: string): CryptoKey | undefined;
 }
 
 type KeyLookup =
@@ -40,7 +41,7 @@ export interface Verification {
 }
 
 export interface TokenVerifier {
-  /** At once unless it has to wait for a key or for its slice of time. Throws and rejects only on a fault. */
+  /** Synchronous for a known token, and for a refusal that needs neither a key nor a signature. Throws and rejects only on a fault. */
   verify(token: string): Verification | Promise<Verification>;
 }
 
@@ -50,17 +51,15 @@ export function createTokenVerifier(options: {
   readonly times: TimeRules;
   readonly maxBytes: number;
   readonly verifiedTokens: VerifiedTokens<IssuerKey>;
-  /** For the signatures. */
-  readonly slices: Slices;
+  /** Signatures in flight; a token beyond them is refused. */
+  readonly maxSignatures: number;
   /** Wall time in seconds since the epoch. */
   readonly now: () => number;
 }): TokenVerifier {
-  const { issuers, times, maxBytes, verifiedTokens, slices, now } = options;
-  /**
-   * New tokens that wait: who brings one again meanwhile waits for the same result. The Map goes with the last of them: one that stays
-   * leaves the tables that it outgrows in V8's old generation, each with the calls that waited then (docs/performance.md).
-   */
-  let underWay: Map<string, Promise<Verification>> | undefined;
+  const { issuers, times, maxBytes, verifiedTokens, maxSignatures, now } = options;
+  /** One verification per token: whoever brings it again meanwhile gets the same result. */
+  const inFlight = new Map<string, Promise<Verification>>();
+  let signatures = 0;
 
   function verifyKnown(token: string): Verification | undefined {
     const known = verifiedTokens.get(token);
@@ -92,26 +91,27 @@ export function createTokenVerifier(options: {
       return invalid('typ is not one of tokenTypes');
     }
     const lookup = issuer.keys.find(jws.kid);
-    if (lookup instanceof Promise) return lookup.then(found => verifyWithKey(token, jws, issuer, found));
-    return verifyWithKey(token, jws, issuer, lookup);
+    if (lookup instanceof Promise || lookup.kind === 'key') return verifyWithKey(token, jws, issuer, lookup);
+    return withoutKey(lookup);
   }
 
-  function verifyWithKey(
+  async function verifyWithKey(
     token: string,
     jws: CompactJws,
     issuer: TrustedIssuer,
-    lookup: KeyLookup,
-  ): Claims | Refusal | Promise<Claims | Refusal> {
-    if (lookup.kind === 'unavailable') return refusal('keys_unavailable', lookup.detail);
-    if (lookup.kind === 'unknown') return invalid('kid is not a key of the issuer');
-    const { key } = lookup;
-    const check = key.signatureCheckFor(jws.alg);
-    if (check === undefined) return invalid('the key is not for this algorithm');
-    const verified = slices.run(() => check(jws.signed, jws.signature));
-    if (verified === undefined) return refusal('internal', 'too many tokens wait for their verification');
-    const toOutcome = (good: boolean): Claims | Refusal =>
-      good ? verifySigned(token, jws, issuer, key) : invalid('the signature does not verify');
-    return verified instanceof Promise ? verified.then(toOutcome) : toOutcome(verified);
+    lookup: KeyLookup | Promise<KeyLookup>,
+  ): Promise<Claims | Refusal> {
+    const found = await lookup;
+    if (found.kind !== 'key') return withoutKey(found);
+    const { key } = found;
+    const cryptoKey = key.cryptoKeyFor(jws.alg);
+    if (cryptoKey === undefined) return invalid('the key is not for this algorithm');
+    if (signatures >= maxSignatures) return refusal('internal', 'too many tokens wait for their verification');
+    signatures += 1;
+    const isSigned = await isSignedBy(cryptoKey, jws.alg, token).finally(() => {
+      signatures -= 1;
+    });
+    return isSigned ? verifySigned(token, jws, issuer, key) : invalid('the signature does not verify');
   }
 
   function verifySigned(token: string, jws: CompactJws, issuer: TrustedIssuer, key: IssuerKey): Claims | Refusal {
@@ -125,17 +125,6 @@ export function createTokenVerifier(options: {
     return claims;
   }
 
-  function holdUntilSettled(token: string, verification: Promise<Verification>): void {
-    underWay ??= new Map();
-    const held = underWay;
-    held.set(token, verification);
-    const forget = (): void => {
-      held.delete(token);
-      if (held.size === 0) underWay = undefined;
-    };
-    verification.then(forget, forget);
-  }
-
   // Chooses among the configured issuers only: the claim is a name to look up, and each issuer's keys verify its tokens alone.
   function trustedIssuer(jws: CompactJws): TrustedIssuer | undefined {
     const iss = Object.hasOwn(jws.payload, 'iss') ? jws.payload.iss : undefined;
@@ -146,12 +135,14 @@ export function createTokenVerifier(options: {
     verify(token) {
       if (token.length > maxBytes)
         return { outcome: invalid('longer than maxBytes'), kid: undefined, cache: undefined };
-      // What has no segments is not looked for among the known ones, which would cost more than to refuse it.
-      const met = token.includes('.') ? (verifyKnown(token) ?? underWay?.get(token)) : undefined;
-      if (met !== undefined) return met;
+      // A text without segments is not a known token, and looking it up would cost more than refusing it.
+      const cachedOrInFlight = token.includes('.') ? (verifyKnown(token) ?? inFlight.get(token)) : undefined;
+      if (cachedOrInFlight !== undefined) return cachedOrInFlight;
       const verification = verifyNew(token);
-      if (verification instanceof Promise) holdUntilSettled(token, verification);
-      return verification;
+      if (!(verification instanceof Promise)) return verification;
+      const settled = verification.finally(() => inFlight.delete(token));
+      inFlight.set(token, settled);
+      return settled;
     },
   };
 }
@@ -161,6 +152,12 @@ export function normalizeTokenType(typ: string): string {
   // The case of ASCII only: toLowerCase() makes a k of the Kelvin sign.
   const lower = typ.replace(/[A-Z]/g, letter => letter.toLowerCase());
   return lower.includes('/') ? lower : `application/${lower}`;
+}
+
+function withoutKey(lookup: Exclude<KeyLookup, { kind: 'key' }>): Refusal {
+  return lookup.kind === 'unavailable'
+    ? refusal('keys_unavailable', lookup.detail)
+    : invalid('kid is not a key of the issuer');
 }
 
 function invalid(detail: string): Refusal {

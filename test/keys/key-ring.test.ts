@@ -118,7 +118,7 @@ describe('key ring', () => {
     it('K-001 makes the keys of the issuer usable and says so', async () => {
       const { jwksUrl } = await issuerWith(['k1', 'k2']);
       const { ring, refreshes, usable } = await loaded({ jwksUrl });
-      expect(ring.current('k1')?.signatureCheckFor('ES256')).to.not.equal(undefined);
+      expect(ring.current('k1')?.cryptoKeyFor('ES256')).to.not.equal(undefined);
       expect(ring.find('k2')).to.deep.equal({ kind: 'key', key: ring.current('k2') });
       expect(refreshes).to.deep.equal([
         { issuer: 'https://issuer', result: 'success', problem: undefined, keys: 2, skipped: 0 },

@@ -54,7 +54,7 @@ describe('key seed', () => {
     if (loaded.kind !== 'seed') throw new Error(JSON.stringify(loaded));
     expect(loaded.confirmedWallMs).to.equal(1_234);
     expect([...loaded.keySet.keys.keys()]).to.deep.equal(['seeded']);
-    expect(loaded.keySet.keys.get('seeded')?.signatureCheckFor('ES256')).to.not.equal(undefined);
+    expect(loaded.keySet.keys.get('seeded')?.cryptoKeyFor('ES256')).to.not.equal(undefined);
   });
 
   it('holds nothing of a private key that is published beside the others', async () => {

@@ -28,7 +28,7 @@ const limits: KeySetLimits = {
 type Keys = ReadonlyMap<string, VerificationKey>;
 
 function keySet(...kids: readonly string[]): Keys {
-  return new Map(kids.map(kid => [kid, { kid, thumbprint: kid, signatureCheckFor: () => undefined }]));
+  return new Map(kids.map(kid => [kid, { kid, thumbprint: kid, cryptoKeyFor: () => undefined }]));
 }
 
 /** Drives a machine by hand, one event at a time. */

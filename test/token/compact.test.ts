@@ -36,15 +36,13 @@ describe('compact JWS', () => {
   }
 
   it('gives what the header and the payload hold', () => {
-    const signed = `${base64url('{"alg":"ES256","kid":"k1","typ":"JWT"}')}.${base64url('{"a":1}')}`;
-    expect(parseCompactJws(`${signed}.AQID`)).to.deep.equal({
+    const header = base64url('{"alg":"ES256","kid":"k1","typ":"JWT"}');
+    expect(parseCompactJws(`${header}.${base64url('{"a":1}')}.AQID`)).to.deep.equal({
       kind: 'compact',
       alg: 'ES256',
       kid: 'k1',
       typ: 'JWT',
       payload: { a: 1 },
-      signed: Buffer.from(signed),
-      signature: Buffer.from([1, 2, 3]),
     });
   });
 

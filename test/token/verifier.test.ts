@@ -1,8 +1,6 @@
 import { createHmac, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { expect } from 'chai';
-import { CompactEncrypt, exportSPKI, importJWK, type JWK } from 'jose';
-import { createSignatureCheck } from '../../src/keys/signature-check.ts';
-import { createSlices, type Slices } from '../../src/token/slices.ts';
+import { CompactEncrypt, type CryptoKey, exportSPKI, generateKeyPair, importJWK, type JWK } from 'jose';
 import { createVerifiedTokens, type VerifiedTokens } from '../../src/token/verified-tokens.ts';
 import {
   createTokenVerifier,
@@ -12,7 +10,6 @@ import {
   type Verification,
 } from '../../src/token/verifier.ts';
 import { providerTokens } from '../fixtures/provider-tokens.ts';
-import { oldGenerationGrowth } from '../support/garbage.ts';
 import { secrets } from '../support/secrets.ts';
 import { type SigningKey, signingKey } from '../support/signing-key.ts';
 import { audience, base64url, issuer, now, type TokenParts, token, uid } from '../support/token.ts';
@@ -30,13 +27,10 @@ interface Lab {
   find?: IssuerKeys['find'];
 }
 
-function issuerKey({ publicJwk, alg, kid }: SigningKey): IssuerKey {
-  const check = createSignatureCheck({ ...publicJwk }, alg);
-  return { kid, signatureCheckFor: wanted => (wanted === alg ? check : undefined) };
+async function issuerKey({ publicJwk, alg, kid }: SigningKey): Promise<IssuerKey> {
+  const cryptoKey = (await importJWK({ ...publicJwk }, alg)) as CryptoKey;
+  return { kid, cryptoKeyFor: wanted => (wanted === alg ? cryptoKey : undefined) };
 }
-
-/** In which every signature waits for a turn of its own. */
-const aTurnEach = { sliceMilliseconds: 0, maxWaiting: 2000, now: () => 0 };
 
 async function lab(
   changes: {
@@ -48,13 +42,13 @@ async function lab(
     clockToleranceSeconds?: number;
     maxTokens?: number;
     verifiedTokens?: VerifiedTokens<IssuerKey>;
-    slices?: Slices;
+    maxSignatures?: number;
     maxBytes?: number;
     others?: Readonly<Record<string, IssuerKeys>>;
   } = {},
 ): Promise<Lab> {
   const signing = changes.keys ?? [await signingKey('k1'), await signingKey('r1', 'RS256')];
-  const keys = new Map(signing.map(key => [key.kid, issuerKey(key)] as const));
+  const keys = new Map(await Promise.all(signing.map(async key => [key.kid, await issuerKey(key)] as const)));
   const finder: IssuerKeys = {
     current: kid => keys.get(kid),
     find(kid) {
@@ -85,7 +79,7 @@ async function lab(
     times: { clockToleranceSeconds: changes.clockToleranceSeconds ?? 60, maxLifetimeSeconds: 86_400 },
     maxBytes: changes.maxBytes ?? 8192,
     verifiedTokens: changes.verifiedTokens ?? createVerifiedTokens(changes.maxTokens ?? 100),
-    slices: changes.slices ?? createSlices(aTurnEach),
+    maxSignatures: changes.maxSignatures ?? 2000,
     now: () => result.clock,
   });
   const verify = async (text: string): Promise<Verification> => {
@@ -115,9 +109,9 @@ async function countingKey(at: Lab, kid: string): Promise<{ readonly uses: numbe
   const counted = { uses: 0 };
   at.keys.set(kid, {
     kid,
-    signatureCheckFor(alg) {
+    cryptoKeyFor(alg) {
       counted.uses += 1;
-      return key?.signatureCheckFor(alg);
+      return key?.cryptoKeyFor(alg);
     },
   });
   return counted;
@@ -597,7 +591,7 @@ describe('token verifier', () => {
       );
     });
     it('waits for a key that has to be fetched', async () => {
-      const key = issuerKey(await signingKey('k1'));
+      const key = await issuerKey(await signingKey('k1'));
       const fetched = { 'https://b.test': { current: () => key, find: async () => ({ kind: 'key' as const, key }) } };
       const at = await lab({ others: fetched });
       const { outcome, cache } = await at.verify(await token({ claims: { iss: 'https://b.test' } }));
@@ -607,13 +601,10 @@ describe('token verifier', () => {
     it('F-014 rejects where a key fails in a way that no token can cause, and refuses nobody for it', async () => {
       const at = await lab();
       const good = await token();
-      const fault = new TypeError('a fault');
-      const check = () => {
-        throw fault;
-      };
-      at.keys.set('k1', { kid: 'k1', signatureCheckFor: () => check });
+      const { privateKey } = await generateKeyPair('ES256');
+      at.keys.set('k1', { kid: 'k1', cryptoKeyFor: () => privateKey });
       const failure: unknown = await at.verify(good).catch((error: unknown) => error);
-      expect(failure).to.equal(fault);
+      expect(failure).to.be.an.instanceOf(TypeError);
     });
     it('refuses a forged token under a known kid', async () => {
       const other = await signingKey('other');
@@ -621,7 +612,7 @@ describe('token verifier', () => {
     });
     it('C-077 judges the times after the wait for its keys, not before', async () => {
       const at = await lab();
-      const key = issuerKey(await signingKey('k1'));
+      const key = await issuerKey(await signingKey('k1'));
       let arrive: () => void = () => undefined;
       const arrived = new Promise<void>(resolve => {
         arrive = resolve;
@@ -688,7 +679,7 @@ describe('token verifier', () => {
       const at = await lab();
       const good = await token();
       await at.verify(good);
-      at.keys.set('k1', issuerKey(await signingKey('k1-next')));
+      at.keys.set('k1', await issuerKey(await signingKey('k1-next')));
       expect(await at.reasonOf(good)).to.equal('token_invalid');
     });
     it('L-014 judges its times anew each time', async () => {
@@ -752,7 +743,7 @@ describe('token verifier', () => {
         times: { clockToleranceSeconds: 60, maxLifetimeSeconds: 86_400 },
         maxBytes: 8192,
         verifiedTokens,
-        slices: createSlices(aTurnEach),
+        maxSignatures: 1,
         now: () => now,
       });
       expect((await without.verify(text)).outcome).to.include({ reason: 'token_invalid' });
@@ -808,7 +799,7 @@ describe('token verifier', () => {
       expect(counted.uses).to.equal(2);
     });
     it('G-027 refuses with 503 what cannot even wait, and goes on with the others', async () => {
-      const at = await lab({ slices: createSlices({ ...aTurnEach, maxWaiting: 3 }) });
+      const at = await lab({ maxSignatures: 3 });
       const good = await token();
       const forged = [1, 2, 3, 4].map(i => `${good.slice(0, good.lastIndexOf('.'))}.${signatureText(i)}`);
       const outcomes = await Promise.all(forged.map(async text => (await at.verify(text)).outcome));
@@ -822,30 +813,12 @@ describe('token verifier', () => {
       ]);
       expect(await at.reasonOf(good)).to.equal('verified');
     });
-    it('leaves nothing of those that waited to the old generation', async () => {
-      const at = await lab();
-      at.find = async () => ({ kind: 'unknown' });
-      const parts = (await token()).split('.');
-      const bytes = await oldGenerationGrowth(100, () => {
-        const waiting = Array.from({ length: 200 }, (_, i) => [
-          base64url(JSON.stringify({ alg: 'ES256', typ: 'JWT', kid: `k${i}` })),
-          ...parts.slice(1),
-        ]);
-        return Promise.all(waiting.map(each => at.verify(each.join('.'))));
-      });
-      expect(bytes).to.be.below(5_000_000);
-    });
     it('answers at once what needs no signature', async () => {
       const at = await lab();
       const other = await token({ claims: { iss: 'https://other.test' } });
       expect(at.verifyNow(other)).to.not.be.a('promise');
       expect(at.verifyNow('a.b.c')).to.not.be.a('promise');
       expect(at.verifyNow(await token())).to.be.a('promise');
-    });
-    it('answers a new token at once while the slice of the turn has room', async () => {
-      const at = await lab({ slices: createSlices({ ...aTurnEach, sliceMilliseconds: 1 }) });
-      expect(at.verifyNow(await token())).to.not.be.a('promise');
-      expect(at.verifyNow(await token({ signature: signatureText(1) }))).to.not.be.a('promise');
     });
   });
 

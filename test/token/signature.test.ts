@@ -1,0 +1,106 @@
+import { constants, generateKeyPairSync, type KeyObject, sign as signBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { type CryptoKey, exportJWK, importJWK } from 'jose';
+import { isSignedBy } from '../../src/token/signature.ts';
+import { base64url } from '../support/token.ts';
+
+const rsaAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
+const curves: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' };
+const algorithms = [...rsaAlgorithms, ...Object.keys(curves), 'EdDSA', 'Ed25519'];
+
+function keyPairOf(alg: string): { readonly publicKey: KeyObject; readonly privateKey: KeyObject } {
+  const namedCurve = curves[alg];
+  if (namedCurve !== undefined) return generateKeyPairSync('ec', { namedCurve });
+  return alg.startsWith('Ed') ? generateKeyPairSync('ed25519') : generateKeyPairSync('rsa', { modulusLength: 2048 });
+}
+
+/** A JWS made by OpenSSL alone: RFC 7518 sections 3.3 to 3.5, RFC 8037 section 3.1. */
+function sign(
+  alg: string,
+  key: KeyObject,
+  header: object = { alg },
+  saltLength: number = constants.RSA_PSS_SALTLEN_DIGEST,
+): string {
+  const text = `${base64url(JSON.stringify(header))}.${base64url('{"acc":"acct1"}')}`;
+  const hash = alg.startsWith('Ed') ? null : `sha${alg.slice(2)}`;
+  const padding = alg.startsWith('PS') ? constants.RSA_PKCS1_PSS_PADDING : constants.RSA_PKCS1_PADDING;
+  const options = key.asymmetricKeyType === 'rsa' ? { padding, ...(alg.startsWith('PS') ? { saltLength } : {}) } : {};
+  const signature = signBytes(hash, Buffer.from(text), { key, dsaEncoding: 'ieee-p1363', ...options });
+  return `${text}.${signature.toString('base64url')}`;
+}
+
+async function cryptoKeyOf(publicKey: KeyObject, alg: string): Promise<CryptoKey> {
+  const imported = await importJWK(await exportJWK(publicKey), alg);
+  if (imported instanceof Uint8Array) throw new Error('a symmetric key');
+  return imported;
+}
+
+/** The text with one bit of its signature turned, its signature longer or shorter, or another one. */
+function forgeries(text: string): readonly (readonly [name: string, text: string])[] {
+  const dot = text.lastIndexOf('.');
+  const signature = Buffer.from(text.slice(dot + 1), 'base64url');
+  const withSignature = (bytes: Uint8Array): string =>
+    `${text.slice(0, dot)}.${Buffer.from(bytes).toString('base64url')}`;
+  const turned = (at: number): Buffer => Buffer.from(signature.map((byte, i) => (i === at ? byte ^ 1 : byte)));
+  return [
+    ['its first bit turned', withSignature(turned(0))],
+    ['its last bit turned', withSignature(turned(signature.length - 1))],
+    ['a byte too many', withSignature(Buffer.concat([signature, Buffer.alloc(1)]))],
+    ['a byte before', withSignature(Buffer.concat([Buffer.alloc(1), signature]))],
+    ['a byte too few', withSignature(signature.subarray(0, -1))],
+    ['zeros', withSignature(Buffer.alloc(signature.length))],
+    ['one byte', withSignature(Buffer.alloc(1))],
+    ['no signature', `${text.slice(0, dot)}.`],
+    ['the signature of another text', `${text.slice(0, dot - 1)}A.${text.slice(dot + 1)}`],
+  ];
+}
+
+describe('signature', () => {
+  const keyPairs = new Map(algorithms.map(alg => [alg, keyPairOf(alg)] as const));
+  const pairOf = (alg: string) => keyPairs.get(alg) ?? keyPairOf(alg);
+
+  for (const alg of algorithms) {
+    it(`is accepted where OpenSSL made it with ${alg}`, async () => {
+      const { publicKey, privateKey } = pairOf(alg);
+      expect(await isSignedBy(await cryptoKeyOf(publicKey, alg), alg, sign(alg, privateKey))).to.equal(true);
+    });
+    it(`is refused where it is forged for ${alg}`, async () => {
+      const { publicKey, privateKey } = pairOf(alg);
+      const key = await cryptoKeyOf(publicKey, alg);
+      for (const [name, text] of forgeries(sign(alg, privateKey)))
+        expect(await isSignedBy(key, alg, text), name).to.equal(false);
+    });
+    it(`is refused where another key made it with ${alg}`, async () => {
+      const key = await cryptoKeyOf(keyPairOf(alg).publicKey, alg);
+      expect(await isSignedBy(key, alg, sign(alg, pairOf(alg).privateKey))).to.equal(false);
+    });
+  }
+
+  const { publicKey, privateKey } = pairOf('RS256');
+  for (const alg of rsaAlgorithms) {
+    it(`J-013 is refused for ${alg} where the same key made it with another algorithm, whatever the header says`, async () => {
+      const key = await cryptoKeyOf(publicKey, alg);
+      for (const signer of rsaAlgorithms.filter(name => name !== alg)) {
+        expect(await isSignedBy(key, alg, sign(signer, privateKey, { alg })), signer).to.equal(false);
+        expect(await isSignedBy(key, alg, sign(signer, privateKey, { alg: signer })), signer).to.equal(false);
+      }
+    });
+  }
+
+  it('J-013 is refused where the salt of PSS is not as long as the hash', async () => {
+    const key = await cryptoKeyOf(publicKey, 'PS256');
+    const verdicts = [20, 32].map(saltLength =>
+      isSignedBy(key, 'PS256', sign('PS256', privateKey, { alg: 'PS256' }, saltLength)),
+    );
+    expect(await Promise.all(verdicts)).to.deep.equal([false, true]);
+  });
+
+  it('of ECDSA is refused in DER', async () => {
+    const pair = pairOf('ES256');
+    const [header = '', payload = ''] = sign('ES256', pair.privateKey).split('.');
+    const der = signBytes('sha256', Buffer.from(`${header}.${payload}`), pair.privateKey).toString('base64url');
+    expect(
+      await isSignedBy(await cryptoKeyOf(pair.publicKey, 'ES256'), 'ES256', `${header}.${payload}.${der}`),
+    ).to.equal(false);
+  });
+});
