@@ -21,6 +21,7 @@ export interface ComposeService {
   readonly command?: readonly string[];
   readonly entrypoint?: readonly string[];
   readonly volumes?: readonly string[];
+  readonly tmpfs?: readonly string[];
   readonly pid?: string;
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
   readonly healthcheck?: { readonly test: readonly string[] };
