@@ -31,6 +31,8 @@ export function accountsNamed(places: AccountPlaces, facts: RequestFacts, query:
 function hasLookAlike(names: readonly string[], facts: RequestFacts): boolean {
   if (names.length === 0) return false;
   for (const shown of facts.headers.keys()) {
+    // A look-alike is as long as the name: nothing else is read, however long it is.
+    if (!names.some(({ length }) => length === shown.length)) continue;
     if (/[^a-z0-9-]/.test(shown) && names.includes(shown.replaceAll(/[^a-z0-9]/g, '-'))) return true;
   }
   return false;

@@ -6,7 +6,7 @@ export type BearerToken = string & { readonly brand: 'BearerToken' };
 
 /** Refuses what makes the choice of a token ambiguous. Envoy joins several Authorization lines with a comma. */
 export function refuseAmbiguousAuthorization(values: readonly string[]): Refusal | undefined {
-  const present = values.filter(value => trimmed(value) !== '');
+  const present = values.filter(isPresent);
   if (present.length > 1) return refusal('request_invalid', 'more than one Authorization');
   if (present.some(value => value.includes(','))) return refusal('request_invalid', 'a comma in Authorization');
   return undefined;
@@ -14,13 +14,18 @@ export function refuseAmbiguousAuthorization(values: readonly string[]): Refusal
 
 /** One space and nothing else separates the scheme, whose case does not matter (RFC 9110 section 11.1), from the token. */
 export function parseBearerToken(values: readonly string[]): BearerToken | Refusal {
-  const value = trimmed(values.find(each => trimmed(each) !== '') ?? '');
+  const value = trimmed(values.find(isPresent) ?? '');
   if (value === '') return refusal('token_missing', 'no Authorization');
   const space = value.indexOf(' ');
   const scheme = space === -1 ? value : value.slice(0, space);
   if (scheme.toLowerCase() !== 'bearer') return refusal('token_missing', 'Authorization has another scheme');
   if (space === -1) return refusal('token_missing', 'no token after the scheme');
   return value.slice(space + 1) as BearerToken;
+}
+
+// Foreign values may be long: this is asked more than once, and takes a fraction of the time of trimming them.
+function isPresent(value: string): boolean {
+  return /[^ \t]/.test(value);
 }
 
 // Optional white space around a field value is not part of it (RFC 9110 section 5.5); only space and tab are.
