@@ -81,7 +81,8 @@ function withPlaceholder(good: string): Pick<FuzzTarget, 'toFile' | 'fromFile'> 
   };
 }
 
-async function createParts(): Promise<{ engine: Engine; keys: ReadonlyMap<string, VerificationKey> }> {
+/** A configuration with one issuer and the key of the good token. */
+export async function createParts(): Promise<{ engine: Engine; keys: ReadonlyMap<string, VerificationKey> }> {
   const { publicJwk } = await signingKey('k1');
   const set = await parseKeySet(Buffer.from(JSON.stringify({ keys: [publicJwk] })), ['ES256']);
   if (set.kind === 'problem') throw new Error(set.problem);

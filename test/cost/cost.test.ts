@@ -1,0 +1,94 @@
+// The short form of `npm run cost`: the inputs that were dear once and a short search, with bounds wide enough for a busy machine.
+import { randomInt } from 'node:crypto';
+import { expect } from 'chai';
+import { allowedRequestMicroseconds } from './allowed-request.ts';
+import { describePattern, isRepeated, type Pattern, pattern, shortened } from './pattern.ts';
+import { costOf, startSearch } from './search.ts';
+import { type CostTarget, createCostTargets } from './targets.ts';
+
+const seed = Number(process.env.COST_SEED ?? randomInt(2 ** 31));
+const searchMilliseconds = 100;
+const maxMultiple = 50;
+
+/**
+ * Four times as long, and again: linear time is 4 times as much, quadratic time 16 times. Once only is a step, as where an object gets
+ * another form at its thousandth member. Below some microseconds it is overhead.
+ */
+async function growsFaster(target: CostTarget, whole: Pattern): Promise<boolean> {
+  if (!isRepeated(whole)) return false;
+  const least = Math.max(await costOf(target, shortened(whole, 16), 5), 10);
+  const middle = await costOf(target, shortened(whole, 4), 5);
+  return middle > 8 * least && (await costOf(target, whole, 3)) > 8 * middle;
+}
+
+/** Long enough to tell a square from a line, and quick to measure; where V8 gives objects another form at a thousand members, beyond that. */
+function shortBytes({ bound, maxBytes }: CostTarget): number {
+  return Math.min(maxBytes, bound.kind === 'multiple' ? 8 * 1024 : 128 * 1024);
+}
+
+function shortForm(target: CostTarget): CostTarget {
+  const maxBytes = shortBytes(target);
+  return { ...target, maxBytes, known: target.known.map(each => ({ ...each, bytes: Math.min(each.bytes, maxBytes) })) };
+}
+
+describe(`the cost of foreign bytes with COST_SEED=${seed}`, function () {
+  this.timeout(300_000);
+  let targets: readonly CostTarget[];
+  let allowed: number;
+  before(async () => {
+    const created = await createCostTargets();
+    targets = created.targets;
+    allowed = await allowedRequestMicroseconds(created.check);
+  });
+
+  it('is at most 50 allowed requests for every input that was dear once', async () => {
+    const found: string[] = [];
+    for (const target of targets) {
+      const { bound } = target;
+      const most = bound.kind === 'multiple' ? maxMultiple * allowed : bound.milliseconds * 1000;
+      for (const each of target.known) {
+        if ((await costOf(target, each, 2)) > most && (await costOf(target, each, 8)) > most) {
+          found.push(`${target.name}: ${describePattern(each)}`);
+        }
+      }
+    }
+    expect(found).to.deep.equal([]);
+  });
+
+  it('grows no faster than an input that was dear once', async () => {
+    const found: string[] = [];
+    for (const target of targets.map(shortForm)) {
+      for (const each of target.known) {
+        if (await growsFaster(target, each)) found.push(`${target.name}: ${describePattern(each)}`);
+      }
+    }
+    expect(found).to.deep.equal([]);
+  });
+
+  it('grows no faster than the inputs of a short search', async () => {
+    const found: string[] = [];
+    for (const target of targets.map(shortForm)) {
+      const { dearest, growth } = await startSearch(target, seed).advance(searchMilliseconds);
+      const patterns = [...dearest.map(each => each.pattern), ...(growth === undefined ? [] : [growth.pattern])];
+      for (const each of patterns) {
+        if (await growsFaster(target, each)) found.push(`${target.name}: ${describePattern(each)}`);
+      }
+    }
+    expect(found).to.deep.equal([]);
+  });
+
+  it('is seen to grow where it does: a trailing run that is looked for from each of its characters', async () => {
+    const quadratic: CostTarget = {
+      name: 'quadratic',
+      bound: { kind: 'multiple' },
+      maxBytes: 4096,
+      fragments: [Buffer.from('a'), Buffer.from(' ')],
+      shapes: [input => input],
+      known: [pattern(4096, '', 'a')],
+      load: input => () => input.toString('latin1').replace(/ +$/, ''),
+    };
+    const { dearest, growth } = await startSearch(quadratic, seed).advance(searchMilliseconds);
+    expect(growth?.exponent).to.be.above(1.5);
+    expect(await growsFaster(quadratic, dearest[0].pattern), describePattern(dearest[0].pattern)).to.equal(true);
+  });
+});
