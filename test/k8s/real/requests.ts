@@ -53,6 +53,18 @@ export async function askEverything(port: number, lab: Lab): Promise<Row[]> {
       lines: [authorization],
       statuses: [403],
     },
+    {
+      name: 'the account of another in a header spelt with dots',
+      target: own,
+      lines: [authorization, 'X.Account.Id: acct2'],
+      statuses: [200, 400],
+    },
+    {
+      name: 'another method in a header, spelt with dots too',
+      target: own,
+      lines: [authorization, 'X-HTTP-Method-Override: DELETE', 'X.Http.Method: DELETE'],
+      statuses: [200],
+    },
     { name: 'a reader who writes', method: 'DELETE', target: own, lines: [reader], statuses: [403] },
     {
       name: 'forged identity headers',
@@ -107,7 +119,8 @@ async function ask(port: number, lab: Lab, { name, method = 'GET', target, lines
   const [reached] = requests;
   const headers = new Set(reached?.headers.map(([key]) => key.toLowerCase()));
   const identityIsOurs = JSON.stringify(reached && ownedFields(reached)) === JSON.stringify(identity);
-  const isClean = identityIsOurs && !headers.has('authorization') && !headers.has('x-original-url');
+  const isHeld = [...headers].every(key => !/^(authorization|x-original-url|x\W(http|account)\W.*)$/.test(key));
+  const isClean = identityIsOurs && isHeld;
   const isAllowed = answer.status === 200;
   return {
     request: name,
