@@ -37,7 +37,7 @@ export function misconfiguration(problems: readonly Problem[]): Misconfiguration
   return { kind: 'misconfiguration', problems: sorted };
 }
 
-const maxKeyLength = 64;
+const maxKeyLength = 65;
 const maxLineLength = 2048;
 
 /** `issuers[0].audiences` of a path; keys that are no plain names in brackets and quotes. */
