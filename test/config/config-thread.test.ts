@@ -72,7 +72,7 @@ describe('configuration thread', () => {
     ['issuers with nothing in them', fill('- {}\n', 'issuers:\n')],
   ];
   for (const [name, content] of hostile) {
-    it(`refuses a megabyte of ${name} within its memory, and the event loop goes on meanwhile`, async () => {
+    it(`refuses a megabyte of ${name} within its memory and time, and the event loop goes on meanwhile`, async () => {
       let turns = 0;
       const turning = setInterval(() => {
         turns += 1;
@@ -80,7 +80,8 @@ describe('configuration thread', () => {
       const verdict = await judge(content);
       clearInterval(turning);
       expect(verdict).to.deep.include({ kind: 'refused', count: 1 });
-      expect(JSON.stringify(verdict)).to.contain('takes more than 48 MB of memory');
+      // Which of the two bounds it meets first is for the machine to say.
+      expect(JSON.stringify(verdict)).to.match(/takes more than 48 MB of memory|takes longer than 10 s/);
       expect(turns).to.be.above(20);
     });
   }

