@@ -1,0 +1,79 @@
+// The commands of docs/deploy/ and the paths in the kustomizations: each object, port, container and folder that they name is there.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { kustomizeBinary, type Overlay, overlays, render } from './kustomize.ts';
+import { containersOf, type Manifest, ofKind, podsOf } from './manifest.ts';
+
+const project = new URL('../../', import.meta.url);
+const pages = overlays.filter(name => name !== 'envoy-sidecar-socket');
+const textOf = (page: Overlay): string => readFileSync(new URL(`docs/deploy/${page}.md`, project), 'utf8');
+const command =
+  /kubectl -n (\S+) (?:rollout \w+|port-forward|logs|get|delete) (\w+)[/ ]([\w-]+)((?: +(?:-c +)?[\w:]+)*)/g;
+/** Of others: not in our overlays. */
+const foreign = ['istio-system', 'ask'];
+
+function commandProblems(text: string, manifests: readonly Manifest[]): string[] {
+  return Array.from(text.matchAll(command)).flatMap(([whole, namespace = '', kind = '', name = '', rest = '']) => {
+    if (foreign.includes(namespace)) return [];
+    const object = manifests.find(
+      each => each.kind.toLowerCase() === kind && each.metadata.name === name && each.metadata.namespace === namespace,
+    );
+    const containers = podsOf(manifests).flatMap(containersOf);
+    const ports =
+      kind === 'service'
+        ? ofKind(manifests, 'Service').flatMap(({ metadata, spec }) =>
+            metadata.name === name ? spec.ports.map(({ port }) => port) : [],
+          )
+        : containers.flatMap(({ ports = [], args = [] }) => [
+            ...ports.map(({ containerPort }) => containerPort),
+            ...args.flatMap(each => /:(\d+)$/.exec(each)?.[1] ?? []).map(Number),
+          ]);
+    const forwarded = Array.from(rest.matchAll(/(?:^| )(?:\d+:)?(\d+)/g), ([, port]) => Number(port));
+    const [, container] = /-c +([\w-]+)/.exec(rest) ?? [];
+    const isRight =
+      object !== undefined &&
+      forwarded.every(port => ports.includes(port)) &&
+      (container === undefined || containers.some(each => each.name === container || each.name.startsWith(container)));
+    return isRight ? [] : [whole];
+  });
+}
+
+describe('docs/deploy/: the commands', function () {
+  this.timeout(60_000);
+
+  before(async function () {
+    this.timeout(600_000); // kustomize is built the first time
+    await kustomizeBinary();
+  });
+
+  for (const page of pages) {
+    it(`of ${page}.md name what its overlay has`, async () => {
+      const manifests = await render(`k8s/overlays/${page}`);
+      expect(textOf(page)).to.match(new RegExp(command.source));
+      expect(commandProblems(textOf(page), manifests)).to.deep.equal([]);
+      for (const each of manifests) each.metadata.namespace = 'elsewhere';
+      expect(commandProblems(textOf(page), manifests)).not.to.deep.equal([]);
+    });
+  }
+
+  it('that forward a port name one that is there', async () => {
+    const manifests = await render('k8s/overlays/service');
+    for (const { spec } of ofKind(manifests, 'Service')) for (const port of spec.ports) port.port += 1;
+    expect(commandProblems(textOf('service'), manifests)).not.to.deep.equal([]);
+  });
+});
+
+describe('k8s/: the kustomizations', () => {
+  const folder = new URL('k8s/', project);
+  const files = readdirSync(folder, { recursive: true })
+    .map(String)
+    .filter(name => name.endsWith('kustomization.yaml'));
+
+  for (const file of files) {
+    it(`${file} names no folder that is not there, in its comments neither`, () => {
+      const text = readFileSync(new URL(file, folder), 'utf8');
+      const paths = Array.from(text.matchAll(/(?:\.\.\/)+[\w./-]*\w/g), ([path]) => path);
+      expect(paths.filter(path => !existsSync(new URL(path, new URL(file, folder))))).to.deep.equal([]);
+    });
+  }
+});
