@@ -1,10 +1,13 @@
 // An HTTP/2 client that costs next to nothing a call, so that a server on a core of its own is the limit and not the load: requests
 // are bytes made beforehand, answers are frames of which only the end, the first status byte and the message are looked at.
-// Speaks to servers of this bench over loopback or a Unix socket, nowhere else.
+// Speaks to servers of this bench over loopback, nowhere else.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-export type WireTarget = { readonly port: number } | { readonly path: string };
+/** On 127.0.0.1. */
+export interface WireTarget {
+  readonly port: number;
+}
 
 /** One request, ready to be sent on any connection. */
 export interface WireRequest {
@@ -31,8 +34,7 @@ export interface WireClient {
 }
 
 export interface WireClientOptions {
-  /** Several: the connections are dealt out among them. */
-  readonly target: WireTarget | readonly WireTarget[];
+  readonly target: WireTarget;
   readonly connections: number;
   readonly shared: { readonly first: Buffer; readonly later: Buffer };
   onAnswer(tag: number, answer: WireAnswer, connection: number): void;
@@ -74,10 +76,7 @@ interface Connection {
 
 async function connectOne(options: WireClientOptions, index: number): Promise<Connection> {
   const { shared } = options;
-  const targets = [options.target].flat();
-  const target = targets[index % targets.length];
-  if (target === undefined) throw new Error('no target to connect to');
-  const socket: Socket = connect(target);
+  const socket: Socket = connect(options.target.port, '127.0.0.1');
   await once(socket, 'connect');
   socket.setNoDelay(true);
 

@@ -15,7 +15,7 @@ export interface RequestSet {
 export type Expected = CheckVerdict | 'status 200' | 'another status';
 
 export interface RunTarget {
-  readonly target: WireTarget | readonly WireTarget[];
+  readonly target: WireTarget;
   readonly connections: number;
   readonly shared: { readonly first: Buffer; readonly later: Buffer };
   /** Not counted, before what is. */

@@ -1,6 +1,6 @@
 // Parts of a self-contained SVG that reads well on a light and on a dark page: colours are classes, nothing is loaded, no script.
 
-export const palette = {
+const palette = {
   ink: ['#1f2933', '#e4e9ef'],
   faint: ['#5f6b78', '#9aa7b4'],
   grid: ['#dde3ea', '#39424d'],
@@ -40,10 +40,6 @@ export function rect(x: number, y: number, width: number, height: number, colour
   return `<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" class="f-${colour}" ${attributes}/>`;
 }
 
-export function dot(x: number, y: number, radius: number, colour: Colour): string {
-  return `<circle cx="${round(x)}" cy="${round(y)}" r="${radius}" class="f-${colour}"/>`;
-}
-
 /** Points joined in order; a gap where one is undefined. */
 export function polyline(points: readonly (readonly [x: number, y: number] | undefined)[], colour: Colour): string {
   let isOn = false;
@@ -61,14 +57,6 @@ export function linearMarks(highest: number): readonly number[] {
   const power = 10 ** Math.floor(Math.log10(top / 3));
   const step = [1, 2, 2.5, 5, 10].map(factor => factor * power).find(each => top / each <= 5) ?? top;
   return Array.from({ length: Math.ceil(top / step - 1e-9) + 1 }, (_, index) => index * step);
-}
-
-/** Powers of ten that hold all values. */
-export function powerMarks(values: readonly number[]): readonly number[] {
-  const positive = values.filter(value => value > 0);
-  const low = Math.floor(Math.log10(Math.min(...positive)));
-  const high = Math.max(low + 1, Math.ceil(Math.log10(Math.max(...positive))));
-  return positive.length === 0 ? [1, 10] : Array.from({ length: high - low + 1 }, (_, index) => 10 ** (low + index));
 }
 
 function round(value: number): number {

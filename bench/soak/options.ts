@@ -4,20 +4,18 @@ import { parseArgs } from 'node:util';
 export interface SoakOptions {
   readonly seconds: number;
   readonly perSecond: number;
-  readonly node: string | undefined;
-  readonly nodeOptions: readonly string[];
+  readonly ownNode: boolean;
   /** Where the picture goes. */
   readonly out: string | undefined;
 }
 
 export const usage = `npm run soak -- [options]
 
-  --minutes N          how long (60)
-  --seconds N          the same, for a short one, which leaves no picture unless told where
-  --rate N             checks a second: eight in ten known tokens, one new, one refused (400)
-  --node MAJOR         the Node of account-authz: 20, 22, 24 or 26, from npm
-  --node-options=TEXT  its flags
-  --out DIRECTORY      where the picture goes (bench/results)
+  --minutes N      how long (60)
+  --seconds N      the same, for a short one, which leaves no picture unless told where
+  --rate N         checks a second: eight in ten known tokens, one new, one refused (400)
+  --own-node       the Node that runs the soak, without flags, in the place of the image's
+  --out DIRECTORY  where the picture goes (bench/results)
 `;
 
 export type ParsedSoakOptions =
@@ -32,19 +30,17 @@ export function parseSoakOptions(args: readonly string[], results: string): Pars
   } catch (error) {
     return problem(error instanceof Error ? error.message : String(error));
   }
-  const { minutes, seconds, rate, node } = values;
+  const { minutes, seconds, rate } = values;
   for (const [name, value] of Object.entries({ minutes, seconds, rate }))
     if (value !== undefined && !(/^\d+(?:\.\d+)?$/.test(value) && Number(value) > 0))
       return problem(`--${name} ${value}: a number above 0`);
   if (minutes !== undefined && seconds !== undefined) return problem('--minutes or --seconds, not both');
-  if (node !== undefined && !/^\d\d$/.test(node)) return problem(`--node ${node}: a major version such as 26`);
   return {
     kind: 'options',
     options: {
       seconds: seconds === undefined ? Number(minutes ?? 60) * 60 : Number(seconds),
       perSecond: Number(rate ?? 400),
-      node,
-      nodeOptions: values['node-options'].split(' ').filter(word => word !== ''),
+      ownNode: values['own-node'],
       out: values.out ?? (seconds === undefined ? results : undefined),
     },
   };
@@ -57,8 +53,7 @@ function parse(args: readonly string[]) {
       minutes: { type: 'string' },
       seconds: { type: 'string' },
       rate: { type: 'string' },
-      node: { type: 'string' },
-      'node-options': { type: 'string', default: '' },
+      'own-node': { type: 'boolean', default: false },
       out: { type: 'string' },
     },
   }).values;

@@ -2,12 +2,11 @@
 import { freePorts, type RunningEnvoy, startEnvoy } from '../../test/support/envoy.ts';
 import { isExpected, type RequestSet } from '../load/wire-load.ts';
 import { pin } from '../measure/pinning.ts';
-import { rightAnswers } from './calls.ts';
 import type { RunningContender } from './contender.ts';
 import { addUpstream, type EnvoyVariant } from './envoy-variants.ts';
 import type { BenchForm } from './form.ts';
 import type { BenchLab } from './lab.ts';
-import { firstLane } from './latency.ts';
+import { firstLane, rightAnswers } from './loops.ts';
 import { knownToken } from './request-sets.ts';
 import { clientBlocks, clientRequest } from './requests.ts';
 import type { EnvoyRound } from './results.ts';
@@ -25,16 +24,15 @@ export async function clientRequests(lab: BenchLab): Promise<RequestSet> {
   return { requests: [clientRequest(await knownToken(lab.tokens))], once: false, expected: 'status 200' };
 }
 
-/** `services`: more than one where replicas are compared. */
 export async function startVariant(
   lab: BenchLab,
   variant: EnvoyVariant,
-  services: readonly RunningContender[],
+  service: RunningContender | undefined,
 ): Promise<RunningVariant> {
   const [upstream = 0] = await freePorts(1);
   const envoy = await startEnvoy({
     upstream,
-    ...(services.length === 0 ? {} : { authz: services.map(({ port }) => `127.0.0.1:${port}`) }),
+    ...(service === undefined ? {} : { authz: [`127.0.0.1:${service.port}`] }),
     edit(bootstrap) {
       addUpstream(bootstrap, upstream);
       variant.edit(bootstrap);
@@ -47,7 +45,11 @@ export async function startVariant(
     await envoy.stop();
     throw error;
   }
-  return { port: envoy.port, pids: [envoy.pid, ...services.map(({ pid }) => pid)], stop: () => envoy.stop() };
+  return {
+    port: envoy.port,
+    pids: [envoy.pid, ...(service === undefined ? [] : [service.pid])],
+    stop: () => envoy.stop(),
+  };
 }
 
 async function checkVariant(lab: BenchLab, { name, decides }: EnvoyVariant, { port }: RunningEnvoy): Promise<void> {
@@ -67,21 +69,18 @@ async function checkVariant(lab: BenchLab, { name, decides }: EnvoyVariant, { po
 }
 
 export async function measureVariant(lab: BenchLab, running: RunningVariant, form: BenchForm): Promise<EnvoyRound> {
-  const { connections, inFlight, turnWarmMs, latencyWarmMs, envoyMs, envoyPerSecond } = form;
+  const { connections, inFlight, turnWarmMs, envoyMs, envoyPerSecond } = form;
   const { port, pids } = running;
   const run = { target: { port }, shared: clientBlocks, connections, measureMs: envoyMs, pids };
   const warm = { ...run, warmMs: turnWarmMs };
   const closed = await lab.load.run({ kind: 'closed', set: clientSet, inFlight, run: warm });
   const lanes = [{ set: clientSet, perSecond: envoyPerSecond }];
-  const open = await lab.load.run({ kind: 'open', lanes, run: { ...run, warmMs: latencyWarmMs } });
+  const open = await lab.load.run({ kind: 'open', lanes, run: { ...run, warmMs: 200 } });
   const answered = rightAnswers('envoy', closed);
   rightAnswers('envoy', open);
-  const { meanMs, p50Ms, p99Ms } = firstLane(open);
   return {
     perSecond: (answered / closed.elapsedMs) * 1000,
     cpuMicrosecondsPerRequest: closed.cpuMicroseconds.reduce((sum, each) => sum + each, 0) / answered,
-    meanMs,
-    p50Ms,
-    p99Ms,
+    ...firstLane(open),
   };
 }

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { startTestIssuer, type TestIssuer } from '../../test/support/test-issuer.ts';
 import { startWireLoadProcess, type WireLoadProcess } from '../load/wire-load-process.ts';
 import { type Cores, chooseCores, pin } from '../measure/pinning.ts';
+import type { Runtime } from './runtime.ts';
 import { type Algorithm, createTokens, type Tokens } from './tokens.ts';
 
 export const projectDirectory = fileURLToPath(new URL('../../', import.meta.url));
@@ -16,24 +17,13 @@ export interface BenchLab {
   readonly issuer: TestIssuer;
   readonly load: WireLoadProcess;
   readonly cores: Cores | undefined;
-  /** The Node that every contender in JavaScript runs on. */
-  readonly node: string;
-  /** Flags of the product alone, before its file. */
-  readonly nodeOptions: readonly string[];
-  /** Goes with the lab. */
-  readonly directory: string;
+  readonly runtime: Runtime;
   /** Writes a file that lives as long as the lab. */
   file(name: string, content: string | Buffer): Promise<string>;
   stop(): Promise<void>;
 }
 
-export interface BenchLabOptions {
-  readonly algorithm: Algorithm;
-  readonly node: string;
-  readonly nodeOptions: readonly string[];
-}
-
-export async function startBenchLab({ algorithm, node, nodeOptions }: BenchLabOptions): Promise<BenchLab> {
+export async function startBenchLab(algorithm: Algorithm, runtime: Runtime): Promise<BenchLab> {
   const cores = chooseCores();
   await pin(process.pid, cores?.load);
   const [tokens, directory] = await Promise.all([
@@ -49,9 +39,7 @@ export async function startBenchLab({ algorithm, node, nodeOptions }: BenchLabOp
     issuer,
     load,
     cores,
-    node,
-    nodeOptions,
-    directory,
+    runtime,
     async file(name, content) {
       const path = join(directory, name);
       await writeFile(path, content);

@@ -15,7 +15,6 @@ export interface PinnedProcess {
   hasEnded(): boolean;
   /** The end of what it has written to standard error. */
   errors(): string;
-  signal(signal: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
 
@@ -48,9 +47,7 @@ export async function startPinnedProcess(
     pid: child.pid ?? 0,
     hasEnded: () => hasEnded,
     errors: () => errors,
-    signal: signal => void child.kill(signal),
     async stop() {
-      // One that was stopped with SIGSTOP ends too.
       kill();
       await exited;
     },

@@ -67,7 +67,6 @@ export async function preflightCases(tokens: Tokens): Promise<readonly Preflight
     path('a dot segment', 400, `${own}/./invoices`),
     path('two dots at the end', 400, `${own}/..`),
     path('an encoded dot', 400, `${own}/%2e%2e/${other}`),
-    path('a percent sign that encodes nothing', 400, `${own}/%zz`),
     path('a semicolon in the path', 400, `${own};v=1/invoices`),
     path('a backslash', 400, `${own}\\invoices`),
     path('a fragment', 400, `${own}#top`),
@@ -85,7 +84,6 @@ export async function preflightCases(tokens: Tokens): Promise<readonly Preflight
     headers('no Authorization', 401, { authorization: undefined }),
     headers('another scheme', 401, { authorization: 'Basic dXNlcjpwYXNz' }),
     headers('the scheme alone', 401, { authorization: 'Bearer' }),
-    headers('the scheme in another case', 200, { authorization: `bEARER ${known.text}` }),
     headers('two spaces', 401, { authorization: `Bearer  ${known.text}` }),
     headers('two Authorization values', 400, { authorization: `${bearer},${bearer}` }),
 
@@ -96,18 +94,8 @@ export async function preflightCases(tokens: Tokens): Promise<readonly Preflight
     headers('an underscore look-alike of the account header', 400, { x_account_id: known.account }),
     query('the account in the query', 200, `page=2&account_id=${known.account}`),
     query('other parameters', 200, 'page=2&account_ids=7&my_account_id=8'),
-    query('broken parameters of other names', 200, 'note=%zz&=&&x=%'),
     query('another account in the query', 403, `account_id=${other}`),
     query('two accounts in the query', 403, `account_id=${known.account}&account_id=${other}`),
-    query('an empty account in the query', 400, 'account_id='),
-    query('an encoded account in the query', 400, 'account_id=acct%2D1'),
-    query('the account parameter in another case', 400, `Account_ID=${known.account}`),
-    query('the account parameter encoded', 400, `%61ccount%5Fid=${known.account}`),
-    query('the account parameter encoded twice', 400, `account%255fid=${known.account}`),
-    query('the account parameter as a list', 400, `account_id[]=${known.account}`),
-    query('the account parameter with a dot', 400, `account.id=${known.account}`),
-    query('the account parameter after a space', 400, `+account_id=${known.account}`),
-    query('the account parameter after a semicolon', 400, `page=2;account_id=${known.account}`),
 
     claims('a token of more than 8,192 bytes', 401, { filling: 'a'.repeat(8192) }),
     header('crit', 401, { crit: ['exp'] }),
@@ -141,7 +129,6 @@ export async function preflightCases(tokens: Tokens): Promise<readonly Preflight
     claims('an audience beside a number', 401, { aud: [7, audience] }),
     claims('a token that is bound to a key', 401, { cnf: { jkt: 'a' } }),
     of('an expired token', 401, {}, await tokens.expired()),
-    claims('a token that expired within the tolerance', 200, { exp: now - 10 }),
     claims('no exp', 401, { exp: undefined }),
     claims('an exp that is a text', 401, { exp: String(now + 3600) }),
     claims('an exp with a fraction', 200, { exp: now + 3600.5 }),
@@ -197,26 +184,22 @@ export async function preflightCases(tokens: Tokens): Promise<readonly Preflight
 export async function preflight(
   contender: Contender,
   running: RunningContender,
-  cases: readonly PreflightCase[],
+  tokens: Tokens,
   allow: Buffer,
-  account: string,
 ): Promise<void> {
   const target = { port: running.port };
-  const { name, family, exceptions = [], limits } = contender;
-  const asked = cases.filter(each => limits?.unasked.includes(each.name) !== true);
-  for (const each of family === 'floor' ? asked.slice(0, 1) : asked) {
+  const { account } = await knownToken(tokens);
+  const cases = await preflightCases(tokens);
+  for (const each of contender.family === 'floor' ? cases.slice(0, 1) : cases) {
     const { message } = await ask({ target, shared: checkCallBlocks, request: each.request });
-    const problem =
-      message === undefined ? 'no message' : problemOf(contender, message.subarray(5), each, allow, account);
-    if (exceptions.includes(each.name)) {
-      if (problem === undefined) throw new Error(`${name} needs no exception for ${each.name}`);
-    } else if (problem !== undefined) throw new Error(`${name} answers ${each.name} wrongly: ${problem}`);
+    const problem = problemOf(contender, message?.subarray(5) ?? Buffer.alloc(0), each, allow, account);
+    if (problem !== undefined) throw new Error(`${contender.name} answers ${each.name} wrongly: ${problem}`);
   }
 }
 
 /** undefined where the answer is right. */
 export function problemOf(
-  { family, limits }: Pick<Contender, 'family' | 'limits'>,
+  { family, isCoarse }: Pick<Contender, 'family' | 'isCoarse'>,
   bytes: Buffer,
   { status, alsoRemoved }: Pick<PreflightCase, 'status' | 'alsoRemoved'>,
   allow: Buffer,
@@ -227,12 +210,12 @@ export function problemOf(
   if (family === 'floor')
     return isDeepStrictEqual(answer, decodeAnswer(allow)) ? undefined : 'not the message of the product';
   const answered = httpStatusOf(answer);
-  if (answered !== status && limits?.refusals.get(status)?.includes(answered) !== true)
-    return `${answered} instead of ${status}`;
+  const isRight = isCoarse && status !== 200 ? answered === 401 || answered === 403 : answered === status;
+  if (!isRight) return `${answered} instead of ${status}`;
   if (status !== 200) return undefined;
   const named = headerOf(answer, 'x-auth-acc');
   if (named !== account) return `x-auth-acc is ${named ?? 'missing'}`;
-  if (alsoRemoved === undefined || limits?.removesHeaders === false) return undefined;
+  if (alsoRemoved === undefined || isCoarse) return undefined;
   const removed = new Set(answer.ok_response?.headers_to_remove);
   const due = new Set([...(decodeAnswer(allow).ok_response?.headers_to_remove ?? []), ...alsoRemoved]);
   return isDeepStrictEqual(removed, due) ? undefined : `removes ${[...removed].sort().join(' ')}`;

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { freePorts } from '../../test/support/envoy.ts';
 import type { WireRequest } from '../load/wire-client.ts';
-import type { Runtime } from './image-runtime.ts';
 import { type BenchLab, projectDirectory } from './lab.ts';
 import { checkCallBlocks } from './requests.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
@@ -11,7 +10,6 @@ import { audience, issuer } from './tokens.ts';
 
 export interface Product extends ServerProcess {
   readonly port: number;
-  readonly adminPort: number;
   /** The page of /metrics. */
   metrics(): Promise<string>;
 }
@@ -19,13 +17,6 @@ export interface Product extends ServerProcess {
 export interface ProductOptions {
   /** Whether allows are logged too; the peers log nothing. */
   readonly logAllowed?: boolean;
-  readonly maxTokens?: number;
-  /** More flags for its Node. */
-  readonly flags?: readonly string[];
-  /** The core of the servers if not given. */
-  readonly core?: number | undefined;
-  /** The Node of the lab and its flags if not given. */
-  readonly runtime?: Runtime;
 }
 
 /** What decides over a request: the peers are to decide the same. */
@@ -52,13 +43,7 @@ let started = 0;
 export async function startProduct(
   lab: BenchLab,
   known: WireRequest,
-  {
-    logAllowed = false,
-    maxTokens = 10_000,
-    flags = [],
-    core = lab.cores?.server,
-    runtime = { node: lab.node, flags: lab.nodeOptions, environment: {} },
-  }: ProductOptions = {},
+  { logAllowed = false }: ProductOptions = {},
 ): Promise<Product> {
   const [port = 0, adminPort = 0] = await freePorts(2);
   const name = `account-authz-${++started}.yaml`;
@@ -68,32 +53,26 @@ export async function startProduct(
       ...productConfiguration(lab.issuer.jwksUrl),
       listen: `127.0.0.1:${port}`,
       admin: `127.0.0.1:${adminPort}`,
-      cache: { maxTokens },
+      cache: { maxTokens: 10_000 },
       log: { level: 'info', allowed: logAllowed },
     }),
   );
   const main = join(projectDirectory, 'dist', 'main.js');
+  const { node: command, flags, environment } = lab.runtime;
   const server = await startServerProcess(
-    {
-      command: runtime.node,
-      args: [...runtime.flags, ...flags, main, 'serve', '--config', config],
-      environment: runtime.environment,
-    },
-    core,
+    { command, args: [...flags, main, 'serve', '--config', config], environment },
+    lab.cores?.server,
     { target: { port }, shared: checkCallBlocks, request: known, expected: 'allow' },
   );
   return {
     ...server,
     port,
-    adminPort,
     metrics: async () => (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text(),
   };
 }
 
-/** The sum of all series of this name whose labels include the text; 0 where there is none. */
-export function metric(page: string, name: string, labels = ''): number {
-  return page
-    .split('\n')
-    .filter(line => line.startsWith(`${name} `) || (line.startsWith(`${name}{`) && line.includes(labels)))
-    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+/** The value of a series without labels; NaN where there is none. */
+export function metric(page: string, name: string): number {
+  const line = page.split('\n').find(each => each.startsWith(`${name} `));
+  return line === undefined ? NaN : Number(line.slice(name.length + 1));
 }

@@ -2,15 +2,21 @@
 import { cell, type Table, toMarkdown } from '../report/table.ts';
 import { envoyTitles } from './envoy-variants.ts';
 import { type Floor, judgeFloors } from './floors.ts';
-import { scans, storms as stormScenarios } from './product-bench.ts';
-import type { BenchResults, Rounds } from './results.ts';
-import { ratioOf, type Spread, spreadOf } from './spread.ts';
+import type { BenchResults, CallRound, EnvoyRound, LatencyRound, Rounds } from './results.ts';
+import { type Spread, spreadOf } from './rounds.ts';
 
 export interface Section {
-  readonly name: string;
   readonly title: string;
   readonly note: string;
   readonly table: Table;
+}
+
+/** A column: the median of the rounds, with the least and the most beside it where that is wanted. */
+interface Figure<Round> {
+  readonly head: string;
+  value(round: Round): number;
+  show(value: number): string;
+  readonly withRange?: boolean;
 }
 
 const left = (head: string) => ({ head, align: 'left' as const });
@@ -18,65 +24,87 @@ const right = (head: string) => ({ head, align: 'right' as const });
 
 /** Those that have something to tell. */
 export function sections(results: BenchResults): readonly Section[] {
-  const { run } = results;
+  const { calls, latency, start, envoy, memory, contenders } = results;
+  const titleOf = (name: string): string => contenders.find(each => each.name === name)?.title ?? name;
   const all: readonly Section[] = [
     {
-      name: 'floors',
       title: 'Floors',
       note: 'Ratios of throughput where nothing else is said; the median of the rounds counts.',
       table: floorsTable(judgeFloors(results)),
     },
     {
-      name: 'calls',
       title: 'Throughput and CPU time a call',
-      note: `${run.calls.inFlight} calls under way on ${run.calls.connections} connections; *core* is the share of its core that the server used, *load* that of the load generator.`,
-      table: callsTable(results),
+      note: 'A closed loop; *core* is the share of its core that the server used, *load* that of the load generator.',
+      table: tableOf(calls, name => `\`${name}\`: ${titleOf(name)}`, callFigures),
     },
     {
-      name: 'latency',
-      title: 'Latency at fixed rates',
-      note: 'Milliseconds from the time that a call was due (open loop). The median of the rounds of each percentile.',
-      table: latencyTable(results),
+      title: 'Latency at a fixed rate',
+      note: 'An open loop; milliseconds from the time that a call was due. The tails have no floor: on a shared machine its noise decides them.',
+      table: tableOf(latency, titleOf, latencyFigures),
     },
     {
-      name: 'connections',
-      title: 'Connections',
-      note: 'The same calls in flight on more or fewer connections; p99 at the lowest of the fixed rates.',
-      table: connectionsTable(results),
+      title: 'Start to first answer',
+      note: 'Milliseconds from the start of the process.',
+      table: tableOf(start, titleOf, [{ head: 'ms', value: ms => ms, show: whole, withRange: true }]),
     },
-    { name: 'start', title: 'Start to first answer', note: 'Milliseconds.', table: startTable(results) },
     {
-      name: 'envoy',
       title: 'Behind Envoy',
       note: 'Envoy with one worker, the service that it asks and the upstream share one core. Latency at a fixed rate.',
-      table: envoyTable(results),
+      table: tableOf(envoy, name => envoyTitles.get(name) ?? name, envoyFigures),
     },
     {
-      name: 'storms',
-      title: 'A known token in a storm',
-      note: `Latency in milliseconds of one known token at ${run.storm.knownPerSecond} calls a second, alone and beside ${run.storm.stormPerSecond} others a second.`,
-      table: stormsTable(results),
-    },
-    {
-      name: 'memory',
       title: 'Memory',
-      note: 'With the Node and the flags of the image: the most that was resident under load, and what the process holds after a full collection.',
-      table: memoryTable(results),
-    },
-    {
-      name: 'scan',
-      title: 'The cache under a scan',
-      note: 'A cache of 1,000 tokens; share of calls with hot tokens that find theirs, while tokens that are used once stream by.',
-      table: scanTable(results),
-    },
-    {
-      name: 'replicas',
-      title: 'More than one process',
-      note: 'The second process runs on the core of the load generator.',
-      table: replicasTable(results),
+      note: 'The most that was resident under load.',
+      table: tableOf(memory, name => (name === 'rotation' ? '10,000 known tokens' : 'one known token'), [
+        { head: 'MB', value: megabytes => megabytes, show: tenths, withRange: true },
+      ]),
     },
   ];
   return all.filter(({ table }) => table.rows.length > 0);
+}
+
+const callFigures: readonly Figure<CallRound>[] = [
+  { head: 'calls a second', value: round => round.perSecond, show: whole, withRange: true },
+  { head: 'CPU µs a call', value: round => round.cpuMicrosecondsPerCall, show: tenths, withRange: true },
+  { head: 'core', value: round => round.serverShare, show: percent },
+  { head: 'load', value: round => round.loadShare, show: percent },
+  { head: 'RSS (MB)', value: round => round.residentMegabytes, show: whole },
+];
+
+const latencyFigures: readonly Figure<LatencyRound>[] = [
+  { head: 'mean', value: round => round.meanMs, show: hundredths },
+  { head: 'p50', value: round => round.p50Ms, show: hundredths },
+  { head: 'p99', value: round => round.p99Ms, show: hundredths, withRange: true },
+  { head: 'p99.9', value: round => round.p999Ms, show: hundredths },
+];
+
+const envoyFigures: readonly Figure<EnvoyRound>[] = [
+  { head: 'requests a second', value: round => round.perSecond, show: whole, withRange: true },
+  { head: 'CPU µs a request', value: round => round.cpuMicrosecondsPerRequest, show: tenths },
+  ...latencyFigures,
+];
+
+function tableOf<Round>(
+  rounds: Rounds<Round>,
+  titleOf: (name: string) => string,
+  figures: readonly Figure<Round>[],
+): Table {
+  return {
+    columns: [
+      left(''),
+      ...figures.flatMap(({ head, withRange }) => (withRange ? [right(head), right('min … max')] : [right(head)])),
+    ],
+    rows: Object.entries(rounds)
+      .filter(([, of]) => of.length > 0)
+      .map(([name, of]) => [
+        cell(titleOf(name), 'strong'),
+        ...figures.flatMap(({ value, show, withRange }) => {
+          const spread = spreadOf(of.map(value));
+          const median = cell(show(spread.median), withRange ? 'strong' : 'plain');
+          return withRange ? [median, cell(range(spread, show), 'dim')] : [median];
+        }),
+      ]),
+  };
 }
 
 export function floorsTable(floors: readonly Floor[]): Table {
@@ -102,178 +130,10 @@ function verdict(measured: Spread | undefined, isMet: boolean | undefined): stri
   return isMet ? 'met' : 'NOT MET';
 }
 
-function callsTable({ calls, contenders }: BenchResults): Table {
-  const base = calls.nothing?.map(round => round.perSecond);
-  return {
-    columns: [
-      left('name'),
-      left('contender'),
-      ...['calls a second', 'min … max', 'to `nothing`', 'CPU µs a call', 'min … max', 'core', 'load', 'RSS (MB)'].map(
-        right,
-      ),
-    ],
-    rows: rowsOf(calls).map(([name, rounds]) => {
-      const perSecond = rounds.map(round => round.perSecond);
-      const speed = spreadOf(perSecond);
-      const cpu = spreadOf(rounds.map(round => round.cpuMicrosecondsPerCall));
-      return [
-        cell(name, 'strong'),
-        cell(contenders.find(contender => contender.name === name)?.title ?? ''),
-        cell(whole(speed.median), 'strong'),
-        cell(range(speed, whole), 'dim'),
-        cell(base === undefined ? '' : hundredths(ratioOf(perSecond, base).median)),
-        cell(tenths(cpu.median), 'strong'),
-        cell(range(cpu, tenths), 'dim'),
-        cell(percent(spreadOf(rounds.map(round => round.serverShare)).median)),
-        cell(percent(spreadOf(rounds.map(round => round.loadShare)).median)),
-        cell(whole(rounds.at(-1)?.residentMegabytes ?? NaN)),
-      ];
-    }),
-  };
-}
-
-function latencyTable({ latency }: BenchResults): Table {
-  return {
-    columns: [left('name'), right('calls a second'), ...['mean', 'p50', 'p99', 'p99.9', 'p99: min … max'].map(right)],
-    rows: Object.entries(latency).flatMap(([name, byRate]) =>
-      rowsOf(byRate).map(([rate, rounds]) => {
-        const p99 = spreadOf(rounds.map(({ p99Ms }) => p99Ms));
-        return [
-          cell(name, 'strong'),
-          cell(whole(Number(rate))),
-          cell(hundredths(spreadOf(rounds.map(({ meanMs }) => meanMs)).median)),
-          cell(hundredths(spreadOf(rounds.map(({ p50Ms }) => p50Ms)).median)),
-          cell(hundredths(p99.median), 'strong'),
-          cell(hundredths(spreadOf(rounds.map(({ p999Ms }) => p999Ms)).median)),
-          cell(range(p99, hundredths), 'dim'),
-        ];
-      }),
-    ),
-  };
-}
-
-function connectionsTable({ connections }: BenchResults): Table {
-  return {
-    columns: [
-      left('name'),
-      ...['connections', 'calls a second', 'min … max', 'CPU µs a call', 'p99 (ms)', 'RSS (MB)'].map(right),
-    ],
-    rows: Object.entries(connections).flatMap(([name, byCount]) =>
-      rowsOf(byCount).map(([count, rounds]) => {
-        const speed = spreadOf(rounds.map(({ perSecond }) => perSecond));
-        return [
-          cell(name, 'strong'),
-          cell(count),
-          cell(whole(speed.median), 'strong'),
-          cell(range(speed, whole), 'dim'),
-          cell(tenths(spreadOf(rounds.map(round => round.cpuMicrosecondsPerCall)).median)),
-          cell(hundredths(spreadOf(rounds.map(({ p99Ms }) => p99Ms)).median)),
-          cell(whole(rounds.at(-1)?.residentMegabytes ?? NaN)),
-        ];
-      }),
-    ),
-  };
-}
-
-function startTable({ start }: BenchResults): Table {
-  return {
-    columns: [left('name'), right('median'), right('min … max')],
-    rows: rowsOf(start).map(([name, milliseconds]) => {
-      const spread = spreadOf(milliseconds);
-      return [cell(name, 'strong'), cell(whole(spread.median)), cell(range(spread, whole), 'dim')];
-    }),
-  };
-}
-
-function envoyTable({ envoy }: BenchResults): Table {
-  return {
-    columns: [
-      left('variant'),
-      ...['requests a second', 'min … max', 'CPU µs a request', 'mean (ms)', 'p50', 'p99'].map(right),
-    ],
-    rows: rowsOf(envoy).map(([name, rounds]) => {
-      const speed = spreadOf(rounds.map(({ perSecond }) => perSecond));
-      return [
-        cell(envoyTitles.get(name) ?? name, 'strong'),
-        cell(whole(speed.median), 'strong'),
-        cell(range(speed, whole), 'dim'),
-        cell(tenths(spreadOf(rounds.map(round => round.cpuMicrosecondsPerRequest)).median)),
-        cell(hundredths(spreadOf(rounds.map(({ meanMs }) => meanMs)).median)),
-        cell(hundredths(spreadOf(rounds.map(({ p50Ms }) => p50Ms)).median)),
-        cell(hundredths(spreadOf(rounds.map(({ p99Ms }) => p99Ms)).median)),
-      ];
-    }),
-  };
-}
-
-function stormsTable({ storms }: BenchResults): Table {
-  const quiet = storms.quiet?.map(({ p99Ms }) => p99Ms) ?? [];
-  return {
-    columns: [left('storm'), ...['p50', 'p99', 'p99.9', 'p99: min … max', 'p99 to quiet'].map(right)],
-    rows: rowsOf(storms).map(([name, rounds]) => {
-      const p99s = rounds.map(({ p99Ms }) => p99Ms);
-      const p99 = spreadOf(p99s);
-      return [
-        cell(stormScenarios.find(storm => storm.name === name)?.title ?? name, 'strong'),
-        cell(hundredths(spreadOf(rounds.map(({ p50Ms }) => p50Ms)).median)),
-        cell(hundredths(p99.median), 'strong'),
-        cell(hundredths(spreadOf(rounds.map(({ p999Ms }) => p999Ms)).median)),
-        cell(range(p99, hundredths), 'dim'),
-        cell(hundredths(ratioOf(p99s, quiet).median)),
-      ];
-    }),
-  };
-}
-
-function memoryTable({ memory }: BenchResults): Table {
-  return {
-    columns: [left('known tokens'), ...['resident (MB)', 'min … max', 'alive (MB)', 'min … max'].map(right)],
-    rows: rowsOf(memory).map(([name, rounds]) => {
-      const resident = spreadOf(rounds.map(({ residentMegabytes }) => residentMegabytes));
-      const live = spreadOf(rounds.map(({ liveMegabytes }) => liveMegabytes));
-      return [
-        cell(name === 'rotation' ? '10,000' : '1', 'strong'),
-        cell(tenths(resident.median)),
-        cell(range(resident, tenths), 'dim'),
-        cell(tenths(live.median)),
-        cell(range(live, tenths), 'dim'),
-      ];
-    }),
-  };
-}
-
-function scanTable({ scan }: BenchResults): Table {
-  return {
-    columns: [left('flood'), right('hot tokens found'), right('min … max')],
-    rows: rowsOf(scan).map(([name, rounds]) => {
-      const share = spreadOf(rounds.map(({ hotHitShare }) => hotHitShare));
-      const title = scans.find(each => each.name === name)?.title ?? name;
-      return [cell(title, 'strong'), cell(percent(share.median)), cell(range(share, percent), 'dim')];
-    }),
-  };
-}
-
-function replicasTable({ replicas }: BenchResults): Table {
-  return {
-    columns: [left('processes'), ...['calls a second', 'min … max', 'RSS (MB)', 'fetches of keys'].map(right)],
-    rows: rowsOf(replicas).map(([count, rounds]) => {
-      const speed = spreadOf(rounds.map(({ perSecond }) => perSecond));
-      return [
-        cell(count, 'strong'),
-        cell(whole(speed.median), 'strong'),
-        cell(range(speed, whole), 'dim'),
-        cell(whole(spreadOf(rounds.map(({ residentMegabytes }) => residentMegabytes)).median)),
-        cell(whole(spreadOf(rounds.map(({ keyFetches }) => keyFetches)).median)),
-      ];
-    }),
-  };
-}
-
-/** One sentence on what ran, which the page and the charts share. */
+/** One sentence on what ran, which the page and the chart share. */
 export function runLine({ run }: BenchResults): string {
   const versions = [
-    `Node ${run.node}`,
-    ...(run.nodeOptions.length === 0 ? [] : [`with ${run.nodeOptions.join(' ')}`]),
+    `Node ${run.node}${run.nodeOptions.length === 0 ? '' : ` with ${run.nodeOptions.join(' ')}`}`,
     ...(run.go === undefined ? [] : [`Go ${run.go}`]),
     ...(run.envoy === undefined ? [] : [`Envoy ${run.envoy}`]),
   ];
@@ -286,24 +146,29 @@ export function benchMarkdown(results: BenchResults): string {
   return [
     '# Speed',
     '',
-    `Left by \`npm run bench\`; what it measures and how: [docs/performance.md](../docs/performance.md). ${runLine(results)}.`,
+    `Written by \`npm run bench\`; what it measures and how: [docs/dev/performance.md](../docs/dev/performance.md). ${runLine(results)}.`,
     '',
     ...(results.run.isWhole ? [] : ['A part of a run or a quick one: it judges no floor.', '']),
     '![Throughput and CPU time a call](results/calls.svg)',
-    '',
-    '![Latency at fixed rates](results/latency.svg)',
     '',
     ...sections(results).flatMap(({ title, note, table }) => [`## ${title}`, '', note, '', toMarkdown(table), '']),
     ...(absent.length === 0 ? [] : ['## Absent', '', ...absent, '']),
   ].join('\n');
 }
 
-function rowsOf<Round>(rounds: Rounds<Round>): [name: string, rounds: readonly Round[]][] {
-  return Object.entries(rounds).filter(([, of]) => of.length > 0);
+const begin = '<!-- floors: written by npm run bench -->';
+const end = '<!-- end of floors -->';
+
+/** docs/dev/performance.md with the floors of this run between its marks. */
+export function withFloors(document: string, results: BenchResults): string {
+  const [from, to] = [document.indexOf(begin), document.indexOf(end)];
+  if (from === -1 || to < from) throw new Error('docs/dev/performance.md has lost its marks for the floors');
+  const floors = [runLine(results), '', toMarkdown(floorsTable(judgeFloors(results)))].join('\n');
+  return `${document.slice(0, from + begin.length)}\n\n${floors}\n\n${document.slice(to)}`;
 }
 
-function range({ min, max }: Spread, text: (value: number) => string): string {
-  return `${text(min)} … ${text(max)}`;
+function range({ min, max }: Spread, show: (value: number) => string): string {
+  return `${show(min)} … ${show(max)}`;
 }
 
 function whole(value: number): string {

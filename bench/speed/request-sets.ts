@@ -34,8 +34,6 @@ export async function makeRequestSet(name: SetName, tokens: Tokens, newTokens: n
         'deny',
         tokens.garbage(refusedTokens).map(token => checkCall(token)),
       );
-    case 'mismatch':
-      return cycle('deny', [checkCall(await knownToken(tokens), { account: 'acct-other1' })]);
     case 'forged':
       return cycle(
         'deny',

@@ -34,15 +34,6 @@ export const checkCallHeaders = [
 
 export const checkCallBlocks = sharedBlocks(checkCallHeaders);
 
-/** With what an Envoy adds that was not told otherwise. */
-export const talkativeCallBlocks = sharedBlocks([
-  ...checkCallHeaders,
-  { name: 'te', value: 'trailers' },
-  { name: 'grpc-timeout', value: '5000m' },
-  { name: 'x-envoy-internal', value: 'true' },
-  { name: 'x-forwarded-for', value: '192.0.2.18' },
-]);
-
 const nothing = Buffer.alloc(0);
 const startSeconds = Math.floor(Date.now() / 1000);
 

@@ -1,23 +1,16 @@
-// What a run of the bench has measured, as it lies in bench/results/bench.json: figures of rounds, nothing judged.
+// What a run of the bench has measured: figures of rounds, nothing judged.
 
 export interface BenchResults {
   readonly run: RunFacts;
   readonly contenders: readonly { readonly name: string; readonly title: string; readonly family: string }[];
   readonly absent: readonly { readonly name: string; readonly title: string; readonly reason: string }[];
   readonly calls: Rounds<CallRound>;
-  /** By contender, then by calls a second. */
-  readonly latency: Readonly<Record<string, Rounds<LatencyRound>>>;
-  /** By contender, then by number of connections. */
-  readonly connections: Readonly<Record<string, Rounds<ConnectionsRound>>>;
+  readonly latency: Rounds<LatencyRound>;
   /** Milliseconds to the first right answer. */
   readonly start: Rounds<number>;
   readonly envoy: Rounds<EnvoyRound>;
-  /** By storm: `quiet`, `forged`, `new`. */
-  readonly storms: Rounds<LatencyRound>;
-  /** By number of known tokens. */
-  readonly memory: Rounds<MemoryRound>;
-  readonly scan: Rounds<ScanRound>;
-  readonly replicas: Rounds<ReplicasRound>;
+  /** Megabytes resident, the most while under load. */
+  readonly memory: Rounds<number>;
 }
 
 export type Rounds<Round> = Readonly<Record<string, readonly Round[]>>;
@@ -33,8 +26,6 @@ export interface RunFacts {
   readonly nodeOptions: readonly string[];
   readonly go: string | undefined;
   readonly envoy: string | undefined;
-  readonly calls: { readonly connections: number; readonly inFlight: number };
-  readonly storm: { readonly knownPerSecond: number; readonly stormPerSecond: number };
 }
 
 export interface CallRound {
@@ -53,35 +44,8 @@ export interface LatencyRound {
   readonly p999Ms: number;
 }
 
-export interface ConnectionsRound extends CallRound {
-  /** At the lowest rate of scenario `latency`. */
-  readonly p99Ms: number;
-}
-
-export interface EnvoyRound {
+export interface EnvoyRound extends LatencyRound {
   readonly perSecond: number;
   /** Of Envoy and the service together. */
   readonly cpuMicrosecondsPerRequest: number;
-  /** At a low fixed rate. */
-  readonly meanMs: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-}
-
-export interface MemoryRound {
-  /** The most while under load. */
-  readonly residentMegabytes: number;
-  /** On the heap and beside it, after a full collection. */
-  readonly liveMegabytes: number;
-}
-
-export interface ScanRound {
-  /** Of the calls with hot tokens, those that found theirs in the cache. */
-  readonly hotHitShare: number;
-}
-
-export interface ReplicasRound {
-  readonly perSecond: number;
-  readonly residentMegabytes: number;
-  readonly keyFetches: number;
 }

@@ -1,4 +1,4 @@
-// Rounds in turn: each takes every item once, in the same order, so that a machine that changes its pace changes it for all.
+// Rounds in turn, and what they come to: each round takes every item once, so that a machine that changes its pace changes it for all.
 
 /** What each item gave, by its name, one value a round. */
 export async function inTurn<Item extends { readonly name: string }, Value>(
@@ -25,4 +25,24 @@ export async function persistently<Value>(
       onFailure(error);
     }
   }
+}
+
+/** The median of the rounds, and how far they lie apart. */
+export interface Spread {
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/** NaN of nothing. */
+export function spreadOf(values: readonly number[]): Spread {
+  const sorted = values.toSorted((one, other) => one - other);
+  const middle = (sorted.length - 1) / 2;
+  const median = ((sorted[Math.floor(middle)] ?? NaN) + (sorted[Math.ceil(middle)] ?? NaN)) / 2;
+  return { median, min: sorted[0] ?? NaN, max: sorted.at(-1) ?? NaN };
+}
+
+/** Of one to another, round by round, so that what disturbed a round disturbs both. */
+export function ratioOf(values: readonly number[], others: readonly number[]): Spread {
+  return spreadOf(values.map((value, round) => value / (others[round] ?? NaN)));
 }

@@ -9,7 +9,6 @@ export interface ServerProcess {
   readonly pid: number;
   /** From its start to its first right answer. */
   readonly startMs: number;
-  signal(signal: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
 
@@ -37,8 +36,8 @@ export async function startServerProcess(
     }
     await delay(2);
   }
-  const { pid, signal, stop } = server;
-  return { pid, startMs: performance.now() - beganMs, signal, stop };
+  const { pid, stop } = server;
+  return { pid, startMs: performance.now() - beganMs, stop };
 }
 
 async function answersRightly(probe: Probe): Promise<boolean> {

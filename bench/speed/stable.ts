@@ -1,9 +1,9 @@
 // The servers of a bench while it runs: started when first needed, checked, warmed, and stopped together.
-import { measureCalls } from './calls.ts';
 import type { Contender, RunningContender } from './contender.ts';
 import type { BenchForm } from './form.ts';
 import type { BenchLab } from './lab.ts';
-import { type PreflightCase, preflight } from './preflight.ts';
+import { measureCalls } from './loops.ts';
+import { preflight } from './preflight.ts';
 
 export interface Stable {
   /** Its process for one turn, warmed; it stays for the turns to come. */
@@ -13,14 +13,7 @@ export interface Stable {
   stop(): Promise<void>;
 }
 
-export interface StableOptions {
-  cases(): Promise<readonly PreflightCase[]>;
-  readonly allow: Buffer;
-  readonly account: string;
-  readonly form: BenchForm;
-}
-
-export function createStable(lab: BenchLab, { cases, allow, account, form }: StableOptions): Stable {
+export function createStable(lab: BenchLab, form: BenchForm, allow: Buffer): Stable {
   const { connections, inFlight, startWarmMs, turnWarmMs } = form;
   const kept = new Map<string, RunningContender>();
 
@@ -28,23 +21,13 @@ export function createStable(lab: BenchLab, { cases, allow, account, form }: Sta
     await measureCalls(lab, running, contender.set, { connections, inFlight, warmMs: 0, measureMs });
   }
 
-  async function fresh(contender: Contender): Promise<RunningContender> {
-    const running = await contender.start();
-    try {
-      await preflight(contender, running, await cases(), allow, account);
-      await warm(contender, running, startWarmMs);
-      return running;
-    } catch (error) {
-      await running.stop();
-      throw error;
-    }
-  }
-
   async function standing(contender: Contender): Promise<RunningContender> {
     const known = kept.get(contender.name);
     if (known !== undefined) return known;
-    const running = await fresh(contender);
+    const running = await contender.start();
     kept.set(contender.name, running);
+    await preflight(contender, running, lab.tokens, allow);
+    await warm(contender, running, startWarmMs);
     return running;
   }
 

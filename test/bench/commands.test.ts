@@ -43,26 +43,28 @@ describe('the bench in brief', function () {
   });
   after(() => rm(directory, { recursive: true }));
 
-  it('measures two contenders, judges nothing, and leaves a page, charts and figures', async () => {
+  it('checks and measures two contenders, judges nothing, and leaves a page and a chart', async () => {
     const { code, output } = await command(
       'bench.ts',
-      ...['--quick', '--rounds', '1'],
-      ...['--only', 'nothing,known', '--out', directory],
+      ...['--quick', '--own-node', '--only', 'nothing,known', '--out', directory],
     );
-    expect(output).to.match(/^nothing +grpc-js and proto-loader, does nothing +[\d,]+ /m);
-    expect(output).to.match(/^known +account-authz, one known token +[\d,]+ /m);
+    expect(output).to.match(/^`nothing`: grpc-js and proto-loader, does nothing +[\d,]+ /m);
+    expect(output).to.match(/^`known`: account-authz, one known token +[\d,]+ /m);
     expect(output).to.not.match(/ met$|NOT MET/m);
     expect(code).to.equal(0);
-    expect((await readdir(directory)).sort()).to.deep.equal(['bench.json', 'calls.svg', 'latency.svg', 'results.md']);
+    expect((await readdir(directory)).sort()).to.deep.equal(['calls.svg', 'results.md']);
     for (const name of await readdir(directory)) {
       const text = await readFile(join(directory, name), 'utf8');
       expect(text, name).to.not.match(/127\.0\.0\.1|localhost|\/(?:tmp|work|home|root)\/|NaN|undefined/);
     }
+    const svg = await readFile(join(directory, 'calls.svg'), 'utf8');
+    expect(svg).to.match(/class="f-mark"[^>]*>nothing<\/text>/);
+    expect([...svg.matchAll(/<(?:svg|style|text)\b/g)]).to.have.lengthOf([...svg.matchAll(/<\//g)].length);
   });
 
   it('tells a name that it does not know', async () => {
-    const { code, output } = await command('bench.ts', '--only', 'nobody,known');
-    expect(output).to.match(/^bench: --only nobody: there are http2, /m);
+    const { code, output } = await command('bench.ts', '--own-node', '--only', 'nobody,known');
+    expect(output).to.match(/^bench: --only nobody: there are calls, /m);
     expect(code).to.equal(1);
   });
 });
@@ -71,7 +73,7 @@ describe('the soak in brief', function () {
   this.timeout(120_000);
 
   it('answers known, new and refused tokens rightly, and gives a verdict on memory', async () => {
-    const { code, output } = await command('soak.ts', '--seconds', '3', '--rate', '200');
+    const { code, output } = await command('soak.ts', '--own-node', '--seconds', '3', '--rate', '200');
     expect(output).to.match(
       /^(?:flat|NOT FLAT) {2}\d{3} calls in 3 s, each answered rightly; resident \d+ to \d+ MB; /m,
     );

@@ -127,32 +127,11 @@ query_is_valid if not has_query
 
 else if {
 	not contains(query, "#")
-	every parameter in query_parameters {
-		not is_ambiguous(parameter)
-	}
 }
 
 query := substring(http.path, indexof(http.path, "?") + 1, -1)
 
 query_parameters := split(query, "&")
-
-is_ambiguous(parameter) if parameter == "account_id"
-
-is_ambiguous(parameter) if regex.match(`^account_id=(?:$|.*[%+;])`, parameter)
-
-is_ambiguous(parameter) if {
-	not startswith(parameter, "account_id=")
-	regex.match(look_alike, parameter)
-}
-
-# account_id as it stands or after a semicolon; in any case, encoded once or twice, with what parsers drop around it, `.` and the like for
-# `_`, and up to a bracket.
-look_alike := concat("", [
-	`(?i)(?:^|;|%(?:25)?(?:3b|26))(?:[\s+?\[\]]|%(?:25)?(?:[01][0-9a-f]|20|2b|3f|5b|5d))*`,
-	`(?:a|%(?:25)?[46]1)(?:c|%(?:25)?[46]3)(?:c|%(?:25)?[46]3)(?:o|%(?:25)?[46]f)(?:u|%(?:25)?[57]5)(?:n|%(?:25)?[46]e)(?:t|%(?:25)?[57]4)`,
-	`(?:[_.\s+\[]|%(?:25)?(?:5f|2e|20|2b|5b))(?:i|%(?:25)?[46]9)(?:d|%(?:25)?[46]4)`,
-	`(?:[\s+]|%(?:25)?(?:[01][0-9a-f]|20|2b))*(?:$|[=;\[\]]|%(?:25)?(?:00|26|3b|3d|5b|5d))`,
-])
 
 # Routes.
 

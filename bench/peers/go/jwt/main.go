@@ -14,7 +14,6 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/lestrrat-go/jwx/v3/jwk"
 
-	"account-authz/bench/peers/keys"
 	"account-authz/bench/peers/peer"
 )
 
@@ -95,20 +94,36 @@ func (s *server) keyOf(token *jwt.Token) (any, error) {
 	return key, nil
 }
 
-func exported(key jwk.Key) (any, error) {
-	var raw any
-	err := jwk.Export(key, &raw)
-	return raw, err
+// By kid; a key without one is left out. A real service would fetch again from time to time.
+func fetchKeys(url string) (map[string]any, error) {
+	set, err := jwk.Fetch(context.Background(), url)
+	if err != nil {
+		return nil, err
+	}
+	keys := map[string]any{}
+	for index := range set.Len() {
+		key, _ := set.Key(index)
+		kid, found := key.KeyID()
+		if !found || kid == "" {
+			continue
+		}
+		var raw any
+		if err := jwk.Export(key, &raw); err != nil {
+			return nil, err
+		}
+		keys[kid] = raw
+	}
+	return keys, nil
 }
 
 func main() {
 	options := peer.ReadOptions()
-	byKid, err := keys.Fetch(options.JwksURL, exported)
+	keys, err := fetchKeys(options.JwksURL)
 	if err != nil {
 		log.Fatal(err)
 	}
 	peer.Serve(options, &server{
-		keys: byKid,
+		keys: keys,
 		parser: jwt.NewParser(
 			jwt.WithValidMethods([]string{"RS256", "ES256", "EdDSA"}),
 			jwt.WithIssuer(options.Issuer),

@@ -160,76 +160,10 @@ func accountsNamed(headers map[string]string, query string) ([]string, bool) {
 		parameter, query, _ = strings.Cut(query, "&")
 		name, value, _ := strings.Cut(parameter, "=")
 		if name == accountParameter {
-			if value == "" || strings.ContainsAny(value, "%+;") {
-				return nil, false
-			}
 			named = append(named, value)
-		} else if looksLikeAccount(parameter) {
-			return nil, false
 		}
 	}
 	return named, true
-}
-
-// Some parsers split at a semicolon too, decode before they split, ignore case, or take other characters for an underscore.
-func looksLikeAccount(parameter string) bool {
-	for parameter != "" {
-		var piece string
-		piece, parameter, _ = strings.Cut(parameter, ";")
-		name, _, _ := strings.Cut(piece, "=")
-		for range 3 {
-			if readsAsAccount(name) {
-				return true
-			}
-			if strings.IndexByte(name, '%') < 0 {
-				break
-			}
-			name = percentDecoded(name)
-		}
-	}
-	return false
-}
-
-func readsAsAccount(name string) bool {
-	name, _, _ = strings.Cut(name, "=")
-	name = strings.TrimLeft(name, "\t\n\r +?[]\x00")
-	if end := strings.IndexAny(name, "[]\x00"); end > len("account") {
-		name = name[:end]
-	}
-	name = strings.TrimRight(name, "\t\n\r +")
-	if len(name) != len(accountParameter) {
-		return false
-	}
-	return strings.EqualFold(name[:7], "account") && strings.IndexByte("_. +[", name[7]) >= 0 && strings.EqualFold(name[8:], "id")
-}
-
-// What is decodable, as lenient servers do.
-func percentDecoded(text string) string {
-	var decoded strings.Builder
-	for index := 0; index < len(text); index++ {
-		if text[index] == '%' && index+2 < len(text) {
-			high, low := hexOf(text[index+1]), hexOf(text[index+2])
-			if high >= 0 && low >= 0 {
-				decoded.WriteByte(byte(high<<4 | low))
-				index += 2
-				continue
-			}
-		}
-		decoded.WriteByte(text[index])
-	}
-	return decoded.String()
-}
-
-func hexOf(digit byte) int {
-	switch {
-	case digit >= '0' && digit <= '9':
-		return int(digit - '0')
-	case digit >= 'a' && digit <= 'f':
-		return int(digit-'a') + 10
-	case digit >= 'A' && digit <= 'F':
-		return int(digit-'A') + 10
-	}
-	return -1
 }
 
 var methods = map[string]map[string]bool{
