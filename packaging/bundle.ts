@@ -1,5 +1,5 @@
 // Makes dist/: the product and all that it imports in a few files, so that Node reads 1 MB of text instead of 8. V8 keeps the text of
-// what it has loaded, and lets the heap grow to a multiple of what is alive: docs/performance.md has the figures.
+// what it has loaded, and lets the heap grow to a multiple of what is alive: docs/dev/performance.md has the figures.
 import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile } from 'esbuild';

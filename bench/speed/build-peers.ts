@@ -38,7 +38,7 @@ const notAskedFor: Built = { kind: 'absent', reason: 'not asked for' };
 async function buildGo(cwd: string, output: string, pattern: string): Promise<Built> {
   const env = { ...process.env, GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly', CGO_ENABLED: '0' };
   try {
-    await run('go', ['build', '-trimpath', '-o', output, pattern], { cwd, env, timeout: 30 * 60_000 });
+    await run('go', ['build', '-o', output, pattern], { cwd, env, timeout: 30 * 60_000 });
     return { kind: 'built', path: output };
   } catch (error) {
     const { code, stderr = '' } = error as { code?: string | number; stderr?: string };
