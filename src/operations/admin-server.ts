@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { foreignValue } from '../foreign-text.ts';
 import { type AdminPageFacts, renderAdminPage } from './admin-page.ts';
 import { contentSecurityPolicy } from './admin-page-style.ts';
+import { createAnswerTurns } from './answer-turns.ts';
 import { limitConnections } from './connection-limit.ts';
 
 export interface AdminPages {
@@ -33,6 +34,9 @@ export interface AdminLimits {
 /** An issuer may be as long. */
 const maxTextLength = 1024;
 
+/** Of one connection. */
+const maxAnswersInFlight = 4;
+
 const defaultLimits: AdminLimits = {
   headersMs: 5000,
   responseMs: 10_000,
@@ -49,6 +53,7 @@ export async function startAdminServer(
 ): Promise<AdminServer> {
   // A client may ask a hundred times in one packet; what takes work is done once for all who ask meanwhile.
   const shared: AdminPages = { ...pages, metrics: onceAtATime(pages.metrics), facts: onceAtATime(pages.facts) };
+  const inTurn = createAnswerTurns(maxAnswersInFlight);
   const server = createServer(
     {
       headersTimeout: limits.headersMs,
@@ -64,9 +69,11 @@ export async function startAdminServer(
       response.once('close', () => clearTimeout(overdue));
       // No body is ever read, so the connection cannot go on behind one.
       if (hasBody(request)) response.setHeader('connection', 'close');
-      answer(shared, request, response).catch(() => {
-        if (!response.headersSent) send(response, 500, 'text/plain', 'a fault\n');
-        response.end();
+      inTurn(request.socket, response, () => {
+        answer(shared, request, response).catch(() => {
+          if (!response.headersSent) send(response, 500, 'text/plain', 'a fault\n');
+          response.end();
+        });
       });
     },
   );
