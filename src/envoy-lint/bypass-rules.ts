@@ -100,6 +100,17 @@ export const bypassRules = {
         'has nothing that asks account-authz',
       ),
   },
+  'unjudged-route': {
+    what: 'A route to a cluster matches paths by a regular expression, or in another way that is not read here',
+    why: 'nothing tells which protected paths it takes, so it counts as taking any',
+    fix: 'write `prefix`, `path`, `path_separated_prefix`, or a URI template of whole segments in `path_match_policy`',
+    find: judgement =>
+      judgement.listeners
+        .flatMap(({ managers }) => managers)
+        .filter(manager => manager.listener.isPublic || judgement.guarded.some(each => each.manager === manager))
+        .flatMap(({ unjudgedMatches }) => unjudgedMatches)
+        .map(at => ({ at, says: 'cannot be judged: use a prefix or a template' })),
+  },
   'dynamic-settings': {
     what: 'Listeners, routes or filters come from a control plane (LDS, RDS, VHDS, ECDS) or from a tree of matchers',
     why: 'cannot be judged: dynamic, not in this file',

@@ -1,8 +1,9 @@
 // An HTTP connection manager of the bootstrap: its filter chains, and where its routes lead.
+import type { RouteTemplate } from '../authz/route-template.ts';
 import { type Endpoint, isLocal, readAddress } from './cluster.ts';
 import { type FilterChain, readFilterChain } from './http-filter.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { findRouted, type ProtectedPaths, type RouteMatch, readRouteMatch } from './route-match.ts';
+import { findRouted, type RouteMatch, readRouteMatch } from './route-match.ts';
 
 export interface Listener {
   readonly value: ProtoValue;
@@ -23,6 +24,8 @@ export interface ConnectionManager {
   readonly chains: readonly FilterChain[];
   /** Everything that leads to a cluster. */
   readonly targets: readonly RouteTarget[];
+  /** Matches of routes to a cluster of which nobody can tell which paths they take. */
+  readonly unjudgedMatches: readonly ProtoValue[];
   readonly dynamic: readonly ProtoValue[];
 }
 
@@ -50,7 +53,7 @@ const tcpProxyType = 'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
 const outbound = 2;
 const leftOver = ['/', '/left-over/by-all-others'] as const;
 
-export function readListener(value: ProtoValue, paths: ProtectedPaths): Listener {
+export function readListener(value: ProtoValue, protectedRoutes: readonly RouteTemplate[]): Listener {
   const isPublic = isReachable(value);
   const chains = [...value.field('filter_chains').items(), value.field('default_filter_chain')];
   const filters = chains.flatMap(chain => chain.field('filters').items());
@@ -62,7 +65,7 @@ export function readListener(value: ProtoValue, paths: ProtectedPaths): Listener
   return {
     value,
     isPublic,
-    managers: managers.map(each => readManager(each, { isPublic }, paths)),
+    managers: managers.map(each => readManager(each, { isPublic }, protectedRoutes)),
     tcpTargets: typed.flatMap(({ type, message }) => (type === tcpProxyType ? readTcpTargets(message) : [])),
     dynamic: filters.map(filter => filter.field('config_discovery')).filter(({ isPresent }) => isPresent),
   };
@@ -90,7 +93,7 @@ function readTcpTargets(proxy: ProtoValue): Listener['tcpTargets'] {
 function readManager(
   value: ProtoValue,
   listener: { readonly isPublic: boolean },
-  paths: ProtectedPaths,
+  protectedRoutes: readonly RouteTemplate[],
 ): ConnectionManager {
   const upgrades = value
     .field('upgrade_configs')
@@ -109,11 +112,19 @@ function readManager(
     ...hosts.map(host => host.field('matcher')),
     ...chains.flatMap(chain => chain.filters.map(filter => filter.value.field('config_discovery'))),
   ].filter(({ isPresent }) => isPresent);
-  const targets = hosts.flatMap(host => readTargets(routes, host, paths));
-  return { value, listener, routes, chains, targets, dynamic };
+  const targets = hosts.flatMap(host => readTargets(routes, host, protectedRoutes));
+  const unjudgedMatches = hosts
+    .flatMap(host => host.field('routes').items())
+    .filter(route => route.field('route').isPresent)
+    .flatMap(route => readRouteMatch(route.field('match'))?.unjudged ?? []);
+  return { value, listener, routes, chains, targets, unjudgedMatches, dynamic };
 }
 
-function readTargets(routes: ProtoValue, host: ProtoValue, paths: ProtectedPaths): readonly RouteTarget[] {
+function readTargets(
+  routes: ProtoValue,
+  host: ProtoValue,
+  protectedRoutes: readonly RouteTemplate[],
+): readonly RouteTarget[] {
   const earlier: RouteMatch[] = [];
   return host
     .field('routes')
@@ -123,8 +134,8 @@ function readTargets(routes: ProtoValue, host: ProtoValue, paths: ProtectedPaths
       if (match === undefined) return [];
       const action = route.field('route');
       const reach = () => ({
-        protectedPath: findRouted(paths.exact, match, earlier),
-        lookAlikePath: findRouted(paths.lookAlikes, match, earlier),
+        protectedPath: findRouted(protectedRoutes, 'exact', match, earlier),
+        lookAlikePath: findRouted(protectedRoutes, 'other case', match, earlier),
         isCatchAll: leftOver.every(path => match.takes(path)),
       });
       const targets = action.isPresent ? readActionTargets(route, action, [routes, host, route], reach()) : [];

@@ -5,7 +5,7 @@ import { type ConnectionManager, type Listener, type RouteTarget, readListener }
 import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
 import { type CheckedConfig, createOwnedNames, type OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { toProtectedPaths } from './route-match.ts';
+import { toProtectedRoutes } from './route-match.ts';
 
 export interface Judgement {
   readonly root: ProtoValue;
@@ -58,11 +58,11 @@ export function toJudgement(root: ProtoValue, config: CheckedConfig): Judgement 
       .map(readCluster)
       .map(cluster => [cluster.name, cluster]),
   );
-  const paths = toProtectedPaths(config.routes.map(({ path }) => path));
+  const protectedRoutes = toProtectedRoutes(config.routes.map(({ path }) => path));
   const listeners = resources
     .field('listeners')
     .items()
-    .map(listener => readListener(listener, paths));
+    .map(listener => readListener(listener, protectedRoutes));
   const names = createOwnedNames(config);
   const managers = listeners.flatMap(listener => listener.managers);
   const checks = ownChecks(managers.flatMap(manager => readChecks(manager, clusters, config, names)));

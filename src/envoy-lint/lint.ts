@@ -20,9 +20,9 @@ export interface LintProblem {
 
 /** Not a rule that looks for something: what a rule needed and could not read. */
 const unreadable = {
-  what: 'A value that the lint needs and cannot read: a wrong type, two spellings of one field, a pattern beyond the common part of RE2',
+  what: 'A value that the lint needs and cannot read: a wrong type, two spellings of one field, a pattern that RE2 does not know',
   why: 'it cannot be judged',
-  fix: 'write it as the documentation of Envoy does, a pattern without look-around, \\b or Unicode classes',
+  fix: 'write it as the documentation of Envoy does, a pattern without look-around and back references',
 } as const;
 
 /** The same for the file as a whole: whoever reads it tells these. */

@@ -1,27 +1,21 @@
 // envoy.type.matcher.v3 StringMatcher and RegexMatcher → whether a name matches. Names of headers are in lower case here, as
 // Envoy has them.
+import { RE2JS } from 're2js';
 import type { ProtoValue } from './proto-value.ts';
-import { parseRe2 } from './re2-syntax.ts';
-import { isIn, type Language, toLanguage } from './regular-language.ts';
 
 /** Undefined where it cannot be judged, which has been said then. */
 export type NamePattern = (name: string) => boolean | undefined;
 
 export function readRegex(matcher: ProtoValue): NamePattern {
-  const language = readRegexLanguage(matcher);
-  return name => (language === undefined ? undefined : isIn(language, name));
-}
-
-export function readRegexLanguage(matcher: ProtoValue): Language | undefined {
   const regex = matcher.field('regex');
-  const expression = parseRe2(regex.text() ?? '');
-  if (expression.kind === 'problem') {
-    regex.cannotBeJudged(expression.problem);
-    return undefined;
+  try {
+    // Of RE2 as Envoy is: linear in the text, whatever the expression is.
+    const compiled = RE2JS.compile(regex.text() ?? '');
+    return name => compiled.testExact(name);
+  } catch {
+    regex.cannotBeJudged('is no regular expression of RE2');
+    return () => undefined;
   }
-  const language = toLanguage(expression);
-  if (language === undefined) regex.cannotBeJudged('is too large');
-  return language;
 }
 
 export function readStringMatcher(matcher: ProtoValue): NamePattern {

@@ -144,13 +144,33 @@ const mistakes: readonly Mistake[] = [
   ],
   [
     'a disabled route whose regex reaches a protected path',
-    'unchecked-route',
+    ['unchecked-route', 'unjudged-route'],
     p =>
       p.routes.unshift({
         match: { safe_regex: { regex: '/api/[a-z]+/[0-9]{4}/status' } },
         route: { cluster: 'upstream' },
         ...disabled,
       }),
+  ],
+  [
+    'a disabled route whose template reaches a protected path',
+    'unchecked-route',
+    p => p.routes.unshift({ match: byTemplate('/api/*/{id}/status'), route: { cluster: 'upstream' }, ...disabled }),
+  ],
+  [
+    'a disabled route whose template ends in ** above a protected path',
+    'unchecked-route',
+    p => p.routes.unshift({ match: byTemplate('/api/{rest=**}'), route: { cluster: 'upstream' }, ...disabled }),
+  ],
+  [
+    'the protected paths by a regex',
+    'unjudged-route',
+    p => set(p.routes[0], { match: { safe_regex: { regex: '/api/subscriptions(/.*)?' } } }),
+  ],
+  [
+    'a route by a template that is more than whole segments',
+    'unjudged-route',
+    p => p.routes.unshift({ match: byTemplate('/healthz-{id}'), route: { cluster: 'upstream' } }),
   ],
   [
     'a disabled route of another case that takes the protected path too',
@@ -736,10 +756,6 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
       }),
   ],
   ['the sibling paths checked too', p => set(p.routes[0], { match: { prefix: '/api/subscriptions' } })],
-  [
-    'the protected paths by a regex',
-    p => set(p.routes[0], { match: { safe_regex: { regex: '/api/subscriptions(/.*)?' } } }),
-  ],
   ['another case checked too', p => set(p.routes[0].match, { case_sensitive: false })],
   [
     'everything else checked too',
@@ -771,13 +787,11 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
       ),
   ],
   [
-    'an unchecked route by a regex that no protected path matches',
-    p =>
-      p.routes.unshift({
-        match: { safe_regex: { regex: '/(healthz|ready|api/[a-r]+)' } },
-        route: { cluster: 'upstream' },
-        ...disabled,
-      }),
+    'unchecked routes by templates of other paths',
+    p => {
+      for (const template of ['/healthz/*', '/api/other/**', '/public/{file=**}'])
+        p.routes.unshift({ match: byTemplate(template), route: { cluster: 'upstream' }, ...disabled });
+    },
   ],
   [
     'an unchecked redirect',
@@ -924,6 +938,11 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
       }),
   ],
 ];
+
+function byTemplate(path_template: string): object {
+  const type = 'type.googleapis.com/envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig';
+  return { path_match_policy: { name: 'template', typed_config: { '@type': type, path_template } } };
+}
 
 describe('lint of a bootstrap', () => {
   for (const [name, rule, edit] of mistakes) {
