@@ -1,12 +1,12 @@
 // `check-config`: prints everything that is wrong with a configuration, and with the Envoy bootstrap that it stands beside, or
 // the settings that are in effect with it.
 import { Document, Scalar, visit } from 'yaml';
-import { loadBoundedFile } from '../config/bounded-file.ts';
 import { loadConfig } from '../config/load.ts';
 import { formatProblems, type Problem, toPlace } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
 import { lintBootstrap } from '../envoy-lint/lint.ts';
+import { loadBoundedFile } from '../files/bounded-file.ts';
 import { foreignText, isUnprintable, replaceUnprintable } from '../foreign-text.ts';
 import { type CommandIo, defaultConfigFile, parseOptions } from './command.ts';
 

@@ -4,10 +4,10 @@ import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { checkServerIdentity, createSecureContext, type PeerCertificate } from 'node:tls';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { type ListenAddress, parseListenAddress, type TcpAddress } from '../address/listen-address.ts';
-import { loadBoundedFile } from '../config/bounded-file.ts';
-import { parseCertificates } from '../config/certificates.ts';
 import { loadListenSettings } from '../config/listen-settings.ts';
 import { formatProblems } from '../config/problems.ts';
+import { loadBoundedFile } from '../files/bounded-file.ts';
+import { parseCertificates } from '../files/certificates.ts';
 
 export interface HealthOptions {
   readonly address?: string | undefined;

@@ -1,9 +1,10 @@
 // `serve`: runs the service until it is told to stop.
-import { type FileContent, loadBoundedFile } from '../config/bounded-file.ts';
+
 import { judgeInThread } from '../config/config-thread.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { formatProblems, type Misconfiguration } from '../config/problems.ts';
 import { type ConfigWatch, startConfigWatch } from '../config/watch.ts';
+import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
 import { foreignText } from '../foreign-text.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { createLogger, type Logger } from '../operations/log.ts';

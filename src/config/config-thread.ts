@@ -2,7 +2,7 @@
 // takes many seconds and a gigabyte, and the calls of that time would wait or the process would end. What reads configurations, a sixth
 // of all that the service would hold, goes with the thread, so that no collection of the service's garbage has to look at it.
 import { Worker } from 'node:worker_threads';
-import type { FileContent } from './bounded-file.ts';
+import type { FileContent } from '../files/bounded-file.ts';
 import { unreadable } from './problems.ts';
 import { type ConfigVerdict, refusedConfig, toVerdict } from './verdict.ts';
 

@@ -2,8 +2,8 @@
 // file can make the question fail, since a service keeps what it has while a changed file is refused.
 import { dirname, resolve } from 'node:path';
 import * as z from 'zod';
+import { loadBoundedFile } from '../files/bounded-file.ts';
 import { isJsonObject } from '../json/strict-json.ts';
-import { loadBoundedFile } from './bounded-file.ts';
 import { type Misconfiguration, misconfiguration, toPlace, unreadable } from './problems.ts';
 import { type Config, configSchema } from './schema.ts';
 import { toSchemaProblems } from './schema-problems.ts';

@@ -1,7 +1,7 @@
 // A configuration file → the effective settings, or everything that is wrong with it and with the files it names.
 // Asks nothing of the network.
 import { dirname, resolve } from 'node:path';
-import { type FileContent, loadBoundedFile } from './bounded-file.ts';
+import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
 import { loadNamedFileProblems, resolveNamedFiles } from './named-files.ts';
 import { type Misconfiguration, misconfiguration, toPlace, unreadable } from './problems.ts';
 import { type Config, configSchema } from './schema.ts';

@@ -1,11 +1,11 @@
 // The files that a configuration names: whether each can be read and holds what it should.
 import { resolve } from 'node:path';
+import { loadBoundedFile } from '../files/bounded-file.ts';
+import { parseCertificates } from '../files/certificates.ts';
+import { loadTlsFiles, tlsFileKeys } from '../files/tls-files.ts';
 import { isJsonObject } from '../json/strict-json.ts';
 import { parseKeySet } from '../keys/jwks.ts';
-import { loadBoundedFile } from './bounded-file.ts';
-import { parseCertificates } from './certificates.ts';
 import { type Config, defaultAlgorithms, type IssuerConfig } from './schema.ts';
-import { loadTlsFiles, tlsFileKeys } from './tls-files.ts';
 
 export interface NamedFileProblem {
   readonly path: readonly PropertyKey[];

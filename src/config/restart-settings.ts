@@ -1,6 +1,7 @@
 // The settings that are used once, when the process starts: a change of them is told, and takes effect with the next start.
+
+import { tlsFileKeys } from '../files/tls-files.ts';
 import type { Config } from './schema.ts';
-import { tlsFileKeys } from './tls-files.ts';
 
 /** The names of those that differ from what the process was started with. */
 export function settingsThatNeedRestart(started: Config, changed: Config): readonly string[] {

@@ -2,9 +2,9 @@
 // replace the file or write into it: the directory is watched, and because some mounts tell nothing, the file is looked at too.
 import { createHash } from 'node:crypto';
 import { type FSWatcher, watch } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { type FileContent, loadBoundedFile } from './bounded-file.ts';
+import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
+import { fileSignature, notARegularFile } from '../files/file-signature.ts';
 
 export interface ConfigWatchOptions {
   readonly file: string;
@@ -59,7 +59,7 @@ export async function startConfigWatch(options: ConfigWatchOptions): Promise<Con
   }
 
   async function look(isAsked: boolean): Promise<void> {
-    const signature = await signatureOf(file);
+    const signature = await fileSignature(file);
     // Each content is read again once it has settled, so that a change within one tick of the file system's clock is seen.
     if (!isAsked && signature === looked && candidate === undefined) return;
     looked = isAsked ? undefined : signature;
@@ -92,7 +92,7 @@ export async function startConfigWatch(options: ConfigWatchOptions): Promise<Con
     soon = setTimeout(() => want('look'), delayMs).unref();
   }
 
-  if ((await signatureOf(file)) === notAFile) {
+  if ((await fileSignature(file)) === notARegularFile) {
     onProblem('the configuration is no regular file: its changes are not seen');
     return { tellNow: () => undefined, stop: () => undefined };
   }
@@ -115,21 +115,9 @@ export async function startConfigWatch(options: ConfigWatchOptions): Promise<Con
   };
 }
 
-const notAFile = 'not a regular file';
-
-async function signatureOf(file: string): Promise<string> {
-  try {
-    const stats = await stat(file);
-    const { dev, ino, size, mtimeMs, ctimeMs } = stats;
-    return stats.isFile() ? [dev, ino, size, mtimeMs, ctimeMs].join(' ') : notAFile;
-  } catch (error) {
-    return error instanceof Error && 'code' in error ? String(error.code) : 'no code';
-  }
-}
-
 // A pipe would block the reader until somebody writes to it.
 async function readRegularFile(file: string, signature: string): Promise<FileContent> {
-  if (signature === notAFile) return { kind: 'problem', problem: 'the file is not a regular file' };
+  if (signature === notARegularFile) return { kind: 'problem', problem: 'the file is not a regular file' };
   return loadBoundedFile(file);
 }
 

@@ -1,5 +1,6 @@
 // A part of the bootstrap as Envoy reads it: protobuf JSON, in which a field has two spellings, null is absent and a
 // boolean, a number or an enum may be written as text. What Envoy would not read is handed to `onUnreadable`.
+import { isJsonObject, memberOf } from '../json/strict-json.ts';
 
 export type ValuePath = readonly (string | number)[];
 
@@ -50,7 +51,7 @@ export function createProtoValue(value: unknown, onUnreadable: OnUnreadable, pat
   const child = (inner: unknown, segment: string | number) => createProtoValue(inner, onUnreadable, [...path, segment]);
   const isPresent = value !== undefined && value !== null;
   // Wrapped scalars (google.protobuf.BoolValue and the like) may be written as messages.
-  const scalar = isMapping(value) && Object.hasOwn(value, 'value') ? Reflect.get(value, 'value') : value;
+  const scalar = isJsonObject(value) && Object.hasOwn(value, 'value') ? value.value : value;
 
   const self: ProtoValue = {
     path,
@@ -58,7 +59,7 @@ export function createProtoValue(value: unknown, onUnreadable: OnUnreadable, pat
     field(name) {
       const camel = toCamelCase(name);
       const given = [...new Set([name, camel])].filter(each => hasMember(value, each));
-      if (isPresent && !isMapping(value)) onUnreadable(self, 'is not a mapping');
+      if (isPresent && !isJsonObject(value)) onUnreadable(self, 'is not a mapping');
       if (given.length > 1) onUnreadable(self, `has ${name} in two spellings`);
       const spelling = given[0] ?? name;
       return child(given[0] === undefined ? undefined : memberOf(value, spelling), spelling);
@@ -70,7 +71,7 @@ export function createProtoValue(value: unknown, onUnreadable: OnUnreadable, pat
       return self.keys().map(toSnakeCase);
     },
     keys() {
-      return isMapping(value) ? Object.keys(value).filter(key => hasMember(value, key)) : [];
+      return isJsonObject(value) ? Object.keys(value).filter(key => hasMember(value, key)) : [];
     },
     items() {
       if (!isPresent) return [];
@@ -121,16 +122,8 @@ export function createProtoValue(value: unknown, onUnreadable: OnUnreadable, pat
   return self;
 }
 
-function isMapping(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function hasMember(value: unknown, key: string): boolean {
-  return isMapping(value) && Object.hasOwn(value, key) && Reflect.get(value, key) !== null;
-}
-
-function memberOf(value: unknown, key: string): unknown {
-  return isMapping(value) && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
+  return (memberOf(value, key) ?? null) !== null;
 }
 
 function holdsText(value: unknown, text: string): boolean {
@@ -159,7 +152,7 @@ function toNumber(value: unknown): number | undefined {
 function toSeconds(value: unknown): number | undefined {
   if (typeof value === 'string')
     return /^\d{1,12}(?:\.\d{1,9})?s$/.test(value) ? Number(value.slice(0, -1)) : undefined;
-  if (!isMapping(value)) return undefined;
+  if (!isJsonObject(value)) return undefined;
   const [seconds, nanos] = ['seconds', 'nanos'].map(part => toNumber(memberOf(value, part) ?? 0));
   return seconds === undefined || nanos === undefined ? undefined : seconds + nanos / 1e9;
 }

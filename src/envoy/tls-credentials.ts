@@ -1,19 +1,9 @@
 // TLS for the gRPC server: the certificate in use, and its replacement while the server runs when the files have changed.
 import { constants } from 'node:crypto';
-import { stat } from 'node:fs/promises';
 import type { SecureContextOptions } from 'node:tls';
 import { ServerCredentials } from '@grpc/grpc-js';
-
-/** PEM texts that fit each other and that OpenSSL takes. */
-export interface TlsMaterial {
-  readonly kind: 'tls material';
-  readonly cert: string;
-  readonly key: string;
-  /** Where it is there, a caller without a certificate of one of these authorities is refused in the handshake. */
-  readonly clientCa: string | undefined;
-  /** The end of the certificate. It is not compared with the time: the callers do that. */
-  readonly notAfter: Date;
-}
+import { fileSignature } from '../files/file-signature.ts';
+import type { TlsMaterial } from '../files/tls-files.ts';
 
 export interface TlsSource {
   /** A change of one of them is a reason to load again. */
@@ -113,13 +103,5 @@ function toContext({ cert, key, clientCa }: TlsMaterial): SecureContextOptions {
 }
 
 async function signatureOf(files: readonly string[]): Promise<string> {
-  const signatures = files.map(async file => {
-    try {
-      const { dev, ino, size, mtimeMs, ctimeMs } = await stat(file);
-      return [dev, ino, size, mtimeMs, ctimeMs].join(' ');
-    } catch (error) {
-      return error instanceof Error && 'code' in error ? String(error.code) : 'no code';
-    }
-  });
-  return (await Promise.all(signatures)).join('\n');
+  return (await Promise.all(files.map(fileSignature))).join('\n');
 }

@@ -1,6 +1,7 @@
 // One check as the server makes it, with a configuration, keys fetched now and a time of choice; nothing is served, logged or written.
 import { createCheck } from '../check.ts';
 import type { Config } from '../config/schema.ts';
+import { createDeferred } from '../deferred.ts';
 import { createEngine } from '../engine.ts';
 import { createAnswers } from '../envoy/answers.ts';
 import { createIdentityHeaders } from '../envoy/identity-headers.ts';
@@ -8,6 +9,7 @@ import { authorizationService } from '../envoy/proto-files.ts';
 import type { CheckRequestMessage, CheckResponseMessage } from '../envoy/protocol.ts';
 import { readRequestFacts } from '../envoy/request.ts';
 import { foreignText } from '../foreign-text.ts';
+import { memberOf } from '../json/strict-json.ts';
 import { createKeyRing, type KeyRing, type KeyRingStatus, type ProxySettings } from '../keys/key-ring.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
 import { describeFault } from '../operations/fault.ts';
@@ -96,17 +98,17 @@ const maxWarningLength = 2048;
 /** Each has made its first refresh, good or not: within keys.timeoutSeconds. */
 async function startKeyRings({ config, proxy, onWarning }: LiveCheck): Promise<readonly KeyRing[]> {
   const started = config.issuers.map(issuer => {
-    let refreshed = (): void => undefined;
-    const firstRefresh = new Promise<void>(resolve => {
-      refreshed = resolve;
-    });
+    const firstRefresh = createDeferred<void>();
     const observer = {
-      onRefresh: refreshed,
+      onRefresh: () => firstRefresh.resolve(),
       onUsable: () => undefined,
       onWarning: ({ issuer: of, problem }: { issuer: string; problem: string }) =>
         onWarning(foreignText(`${of}: ${problem}`, maxWarningLength)),
     };
-    return { ring: createKeyRing({ issuer, keys: config.keys, observer, proxy, seedReadOnly: true }), firstRefresh };
+    return {
+      ring: createKeyRing({ issuer, keys: config.keys, observer, proxy, seedReadOnly: true }),
+      firstRefresh: firstRefresh.promise,
+    };
   });
   const rings = started.map(({ ring }) => ring);
   try {
@@ -169,7 +171,7 @@ function timesOf(token: string): VerifiedTimes | undefined {
   const jws = parseCompactJws(token);
   if (jws.kind === 'refusal') return undefined;
   const timeIn = (name: string): number | undefined => {
-    const value = Object.hasOwn(jws.payload, name) ? jws.payload[name] : undefined;
+    const value = memberOf(jws.payload, name);
     return typeof value === 'number' ? value : undefined;
   };
   return { exp: timeIn('exp'), nbf: timeIn('nbf'), iat: timeIn('iat') };

@@ -3,8 +3,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type CryptoKey, calculateJwkThumbprint, importJWK } from 'jose';
 import type { JsonBounds } from '../json/json-bounds.ts';
-import { isJsonObject, parseBoundedJson } from '../json/strict-json.ts';
-import { type Material, memberOf, type PublicJwk, readMaterial } from './key-material.ts';
+import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
+import { type Material, type PublicJwk, readMaterial } from './key-material.ts';
 
 export type { PublicJwk } from './key-material.ts';
 
@@ -99,7 +99,7 @@ export async function parseKeySet(
   if (bytes.length > maxKeySetBytes) return { kind: 'problem', problem: 'body too large', skipped: [] };
   const json = parseBoundedJson(bytes, documentBounds);
   if (json.kind === 'problem') return { ...json, skipped: [] };
-  const entries: unknown = isJsonObject(json.value) ? memberOf(json.value, 'keys') : undefined;
+  const entries: unknown = memberOf(json.value, 'keys');
   if (!Array.isArray(entries)) return { kind: 'problem', problem: 'not a key set', skipped: [] };
   if (entries.length > maxKeys) return { kind: 'problem', problem: 'too many keys', skipped: [] };
 

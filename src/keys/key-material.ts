@@ -1,5 +1,6 @@
 // The public key in a JWK (RFC 7518 section 6, RFC 8037): its members in canonical form, or what is wrong with them.
 // Weak and ambiguous keys end here. Whether a point is on its curve is for the import to find.
+import { memberOf } from '../json/strict-json.ts';
 
 /** The public members of a key in their canonical form, and nothing else that the issuer may have published. */
 export interface PublicJwk {
@@ -86,11 +87,6 @@ function readOkp(jwk: Record<string, unknown>): Material | MaterialProblem {
   if (x?.length !== 32) return 'malformed';
   if (isSmallOrder(x)) return 'point of small order';
   return { members: { kty: 'OKP', crv: 'Ed25519', x: x.toString('base64url') }, fits: ['EdDSA', 'Ed25519'] };
-}
-
-/** Of the object itself, never of a prototype. */
-export function memberOf(object: Record<string, unknown>, name: string): unknown {
-  return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
 function isSmallOrder(bytes: Buffer): boolean {

@@ -1,5 +1,6 @@
 // The keys of one issuer while the process runs: performs what key-set-state.ts decides (fetches, timers, waiting callers).
 // The only place in keys/ with a clock; tests bring their own.
+import { createDeferred, type Deferred } from '../deferred.ts';
 import { type KeySet, maxKidLength, parseKeySet, type VerificationKey } from './jwks.ts';
 import { createTeller, type KeyRingObserver } from './key-ring-observer.ts';
 import { createKeySeed, type KeySeed } from './key-seed.ts';
@@ -97,11 +98,6 @@ export function isKeyFileError(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && error.code === keyFileErrorCode;
 }
 
-interface Waiting {
-  readonly promise: Promise<KeyLookup>;
-  readonly resolve: (lookup: KeyLookup) => void;
-}
-
 export function createKeyRing(options: KeyRingOptions): KeyRing {
   const { keys: settings, proxy = {}, handedOver } = options;
   const { monotonicNow = () => performance.now(), wallNow = Date.now, random = Math.random } = options;
@@ -119,7 +115,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     maxWaiters,
     maxUnknownKids,
   });
-  const waiting = new Map<string, Waiting>();
+  const waiting = new Map<string, Deferred<KeyLookup>>();
   let inFlight: { readonly controller: AbortController; readonly done: Promise<void> } | undefined;
   let saving: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
@@ -275,7 +271,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     if (known !== undefined) return known.promise;
     const answer = step({ kind: 'asked', kid }).find(effect => effect.kind === 'answer' && effect.kid === kid);
     if (answer?.kind === 'answer') return answer.lookup;
-    const asker = createWaiting();
+    const asker = createDeferred<KeyLookup>();
     waiting.set(kid, asker);
     return asker.promise;
   }
@@ -338,12 +334,4 @@ function toSeed(issuer: IssuerKeySettings, cacheDirectory: string | undefined, s
   // A file is there at the start or the start fails: a copy of it would only be older.
   if (cacheDirectory === undefined || issuer.jwksFile !== undefined) return undefined;
   return createKeySeed({ cacheDirectory, issuer: issuer.issuer, source, algorithms: issuer.algorithms });
-}
-
-function createWaiting(): Waiting {
-  let resolve: (lookup: KeyLookup) => void = () => undefined;
-  const promise = new Promise<KeyLookup>(settle => {
-    resolve = settle;
-  });
-  return { promise, resolve };
 }

@@ -1,6 +1,7 @@
 // The key rings of all issuers across changes of the configuration: which go on, which hand their set over, which are new. What is
 // new is started beside what is in force; nothing of it shows until it takes over.
 import { setTimeout as delay } from 'node:timers/promises';
+import { createDeferred } from '../deferred.ts';
 import { createKeyRing, type KeyRing, type KeyRingObserver, type KeySettings, type ProxySettings } from './key-ring.ts';
 import type { IssuerKeySettings } from './key-source.ts';
 
@@ -44,7 +45,7 @@ export function createKeyRings(options: {
   const { observer, proxy, headStartMs = usualHeadStartMs } = options;
   const running = new Set<KeyRing>();
   let held: ReadonlyMap<string, HeldRing> = new Map();
-  const stopping = createSignal();
+  const stopping = createDeferred<void>();
   let isStopped = false;
 
   async function stopRing(ring: KeyRing): Promise<void> {
@@ -67,11 +68,17 @@ export function createKeyRings(options: {
         continue;
       }
       const handedOver = before?.source === source ? before.ring.handOver() : undefined;
-      const first = createSignal();
-      const ring = createKeyRing({ issuer, keys, proxy, handedOver, observer: withFirstRefresh(observer, first.set) });
+      const first = createDeferred<void>();
+      const ring = createKeyRing({
+        issuer,
+        keys,
+        proxy,
+        handedOver,
+        observer: withFirstRefresh(observer, () => first.resolve()),
+      });
       added.push(ring);
       next.set(issuer.issuer, { ring, source, terms });
-      if (handedOver === undefined && before?.ring.status().state === 'usable') missed.push(first.isSet);
+      if (handedOver === undefined && before?.ring.status().state === 'usable') missed.push(first.promise);
     }
     const discard = async (): Promise<void> => {
       await Promise.all(added.map(stopRing));
@@ -83,7 +90,7 @@ export function createKeyRings(options: {
       await discard();
       throw error;
     }
-    await Promise.race([withinMs(headStartMs, missed), stopping.isSet]);
+    await Promise.race([withinMs(headStartMs, missed), stopping.promise]);
     // The stop has seen to those that it knew of.
     if (isStopped) await discard();
     return {
@@ -103,7 +110,7 @@ export function createKeyRings(options: {
     prepare,
     async stop() {
       isStopped = true;
-      stopping.set();
+      stopping.resolve();
       await Promise.all(Array.from(running, stopRing));
     },
   };
@@ -122,14 +129,6 @@ function withFirstRefresh(observer: KeyRingObserver, first: () => void): KeyRing
       observer.onRefresh(event);
     },
   };
-}
-
-function createSignal(): { readonly isSet: Promise<void>; readonly set: () => void } {
-  let set: () => void = () => undefined;
-  const isSet = new Promise<void>(resolve => {
-    set = resolve;
-  });
-  return { isSet, set };
 }
 
 async function withinMs(limitMs: number, waited: readonly Promise<void>[]): Promise<void> {

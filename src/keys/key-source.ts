@@ -4,7 +4,8 @@ import { type FSWatcher, watch } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { keyUrlProblem } from '../address/key-url.ts';
-import { isJsonObject, parseBoundedJson } from '../json/strict-json.ts';
+import { fileSignature } from '../files/file-signature.ts';
+import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
 import { documentBounds, maxKeySetBytes } from './jwks.ts';
 import {
   createKeyTransport,
@@ -118,8 +119,8 @@ export function parseDiscovery(bytes: Uint8Array, url: string, issuer: string): 
   const metadata = json.value;
   if (!isJsonObject(metadata)) return problem('discovery: not an object');
   // RFC 8414 section 3.3: identical to the issuer, or the metadata must not be used.
-  if (!Object.hasOwn(metadata, 'issuer') || metadata.issuer !== issuer) return problem('discovery: issuer differs');
-  const jwksUri = Object.hasOwn(metadata, 'jwks_uri') ? metadata.jwks_uri : undefined;
+  if (memberOf(metadata, 'issuer') !== issuer) return problem('discovery: issuer differs');
+  const jwksUri = memberOf(metadata, 'jwks_uri');
   if (typeof jwksUri !== 'string') return problem('discovery: no jwks_uri');
   if (keyUrlProblem(jwksUri) !== undefined) return problem('discovery: jwks_uri refused');
   // Plain http passes for loopback, where only a document from loopback may point us to.
@@ -181,7 +182,7 @@ function watchFile(path: string, onChange: () => void, onProblem: (problem: stri
   let watcher: FSWatcher | undefined;
   let seen: string | undefined;
   const compare = async (): Promise<void> => {
-    const signature = await signatureOf(path);
+    const signature = await fileSignature(path);
     if (watcher === undefined || signature === seen) return;
     seen = signature;
     onChange();
@@ -200,15 +201,6 @@ function watchFile(path: string, onChange: () => void, onProblem: (problem: stri
     watcher?.close();
     watcher = undefined;
   };
-}
-
-async function signatureOf(path: string): Promise<string> {
-  try {
-    const { dev, ino, size, mtimeMs, ctimeMs } = await stat(path);
-    return [dev, ino, size, mtimeMs, ctimeMs].join(' ');
-  } catch (error) {
-    return fileProblem(error);
-  }
 }
 
 /** One limit over everything that `work` does; what does not listen to its signal is left behind. */

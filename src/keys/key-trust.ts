@@ -4,6 +4,7 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as tls from 'node:tls';
+import { noCertificate, parseCertificates } from '../files/certificates.ts';
 
 /**
  * Of each connection of a fetch the anchors that verified it, as digests of their public keys, which a renewed certificate keeps. A set
@@ -31,7 +32,6 @@ export interface KeyTrust {
 
 const lookEveryMs = 1000;
 const rootsInATurn = 8;
-const certificateBlock = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
 export function createKeyTrust(caFile: string | undefined): KeyTrust {
   const read = createCaFileReader(caFile);
@@ -76,15 +76,16 @@ export function createCaFileReader(path: string | undefined): () => Promise<CaFi
     try {
       const pem = await readFile(path, 'utf8');
       if (parsed?.pem === pem) return parsed;
-      const blocks = pem.match(certificateBlock) ?? [];
-      // What is no certificate would silently add nothing, and what is half of one would silently take it away.
-      if (blocks.length === 0) return { kind: 'problem', problem: 'CA file without certificate' };
-      if (blocks.length < pem.split('-----BEGIN CERTIFICATE-----').length - 1) throw new Error('half a certificate');
-      parsed = { kind: 'caFile', pem, certificates: blocks.map(block => new X509Certificate(block)) };
-      return parsed;
+      const file = parseCertificates(Buffer.from(pem));
+      if (file.kind === 'certificates') {
+        parsed = { kind: 'caFile', pem, certificates: file.certificates };
+        return parsed;
+      }
+      if (file.problem === noCertificate) return { kind: 'problem', problem: 'CA file without certificate' };
     } catch {
-      return { kind: 'problem', problem: 'CA file not readable' };
+      // Not readable, as below.
     }
+    return { kind: 'problem', problem: 'CA file not readable' };
   };
 }
 

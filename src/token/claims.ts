@@ -1,6 +1,7 @@
 // Payload of a token whose signature is good → its claims, or what is wrong with them. Expiry is judged last.
 import { isAccount, isIdentityField, type Principal } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
+import { memberOf } from '../json/strict-json.ts';
 
 /** What an issuer's tokens must say. */
 export interface ClaimRules {
@@ -32,8 +33,8 @@ type Payload = Readonly<Record<string, unknown>>;
 
 /** Issuer, audience, binding, identity fields and the types of the times; whether the times fit now is `judgeTimes`. */
 export function parseClaims(payload: Payload, rules: ClaimRules): Claims | Refusal {
-  if (own(payload, 'iss') !== rules.issuer) return invalid('iss is not the issuer');
-  if (!namesAudience(own(payload, 'aud'), rules.audiences)) return invalid('aud does not name us');
+  if (memberOf(payload, 'iss') !== rules.issuer) return invalid('iss is not the issuer');
+  if (!namesAudience(memberOf(payload, 'aud'), rules.audiences)) return invalid('aud does not name us');
   // RFC 7800: whoever holds such a token must also prove a key, which a plain bearer request cannot.
   if (Object.hasOwn(payload, 'cnf')) return invalid('cnf: bound to a key, not a plain bearer token');
 
@@ -72,9 +73,9 @@ function namesAudience(aud: unknown, audiences: ReadonlySet<string>): boolean {
 }
 
 function parseTimes(payload: Payload): TokenTimes | Refusal {
-  const exp = own(payload, 'exp');
-  const nbf = own(payload, 'nbf');
-  const iat = own(payload, 'iat');
+  const exp = memberOf(payload, 'exp');
+  const nbf = memberOf(payload, 'nbf');
+  const iat = memberOf(payload, 'iat');
   if (!isTime(exp)) return invalid('exp is not a time');
   if (nbf !== undefined && !isTime(nbf)) return invalid('nbf is not a time');
   if (iat !== undefined && !isTime(iat)) return invalid('iat is not a time');
@@ -86,7 +87,7 @@ function isTime(value: unknown): value is number {
 }
 
 function identityField(payload: Payload, rules: ClaimRules, field: keyof ClaimRules['claims']): string | Refusal {
-  const value = own(payload, rules.claims[field]);
+  const value = memberOf(payload, rules.claims[field]);
   if (typeof value === 'number') {
     if (!rules.allowIntegerClaims) return invalid(`${field} is a number and allowIntegerClaims is off`);
     // Beyond the safe integers two texts are read as one number, so two accounts could become one.
@@ -96,10 +97,6 @@ function identityField(payload: Payload, rules: ClaimRules, field: keyof ClaimRu
   }
   if (typeof value !== 'string') return invalid(`${field} is missing or not a string`);
   return isIdentityField(value) ? value : invalid(`${field} is outside the grammar`);
-}
-
-function own(payload: Payload, name: string): unknown {
-  return Object.hasOwn(payload, name) ? payload[name] : undefined;
 }
 
 function invalid(detail: string): Refusal {

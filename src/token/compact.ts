@@ -1,6 +1,6 @@
 // Compact JWS text → header and payload, read strictly before any library sees it. Proves nothing about the signature.
 import { type Refusal, refusal } from '../authz/refusal.ts';
-import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
+import { isJsonObject, memberOf, parseStrictJson } from '../json/strict-json.ts';
 
 export interface CompactJws {
   readonly kind: 'compact';
@@ -33,7 +33,7 @@ export function parseCompactJws(token: string): CompactJws | Refusal {
   for (const member of refusedMembers) {
     if (Object.hasOwn(header.value, member)) return invalid(`header: ${member} is not accepted`);
   }
-  const { alg, kid, typ } = ownMembers(header.value);
+  const [alg, kid, typ] = ['alg', 'kid', 'typ'].map(name => memberOf(header.value, name));
   if (typeof alg !== 'string') return invalid('header: alg is not a string');
   if (typeof kid !== 'string' || kid === '') return invalid('header: kid is not a non-empty string');
   if (typ !== undefined && typeof typ !== 'string') return invalid('header: typ is not a string');
@@ -53,11 +53,6 @@ function canonicalBytes(segment: string): Buffer | undefined {
     return undefined;
   }
   return Buffer.from(segment, 'base64url');
-}
-
-function ownMembers(header: Record<string, unknown>): { alg: unknown; kid: unknown; typ: unknown } {
-  const own = (name: string): unknown => (Object.hasOwn(header, name) ? header[name] : undefined);
-  return { alg: own('alg'), kid: own('kid'), typ: own('typ') };
 }
 
 function invalid(detail: string): Refusal {

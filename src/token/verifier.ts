@@ -1,6 +1,7 @@
 // Token text → verified claims. The signature is checked with a key and an algorithm that the token cannot choose.
 import type { CryptoKey } from 'jose';
 import { type Refusal, refusal } from '../authz/refusal.ts';
+import { memberOf } from '../json/strict-json.ts';
 import { type ClaimRules, type Claims, judgeTimes, parseClaims, type TimeRules } from './claims.ts';
 import { type CompactJws, parseCompactJws } from './compact.ts';
 import { isSignedBy } from './signature.ts';
@@ -127,7 +128,7 @@ export function createTokenVerifier(options: {
 
   // Chooses among the configured issuers only: the claim is a name to look up, and each issuer's keys verify its tokens alone.
   function trustedIssuer(jws: CompactJws): TrustedIssuer | undefined {
-    const iss = Object.hasOwn(jws.payload, 'iss') ? jws.payload.iss : undefined;
+    const iss = memberOf(jws.payload, 'iss');
     return typeof iss === 'string' ? issuers.get(iss) : undefined;
   }
 

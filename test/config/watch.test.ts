@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
-import { loadBoundedFile } from '../../src/config/bounded-file.ts';
 import { type ConfigWatch, type ConfigWatchOptions, startConfigWatch } from '../../src/config/watch.ts';
+import { loadBoundedFile } from '../../src/files/bounded-file.ts';
 import { mountSecret } from '../support/secret-mount.ts';
 import { until } from '../support/service.ts';
 

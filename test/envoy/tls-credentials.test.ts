@@ -6,12 +6,8 @@ import { join } from 'node:path';
 import * as tls from 'node:tls';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import {
-  startTlsCredentials,
-  type TlsCredentials,
-  type TlsMaterial,
-  type TlsSource,
-} from '../../src/envoy/tls-credentials.ts';
+import { startTlsCredentials, type TlsCredentials, type TlsSource } from '../../src/envoy/tls-credentials.ts';
+import type { TlsMaterial } from '../../src/files/tls-files.ts';
 import { createLogger } from '../../src/operations/log.ts';
 import { startService } from '../../src/service.ts';
 import { type TestCertificate, testCertificate } from '../keys/test-certificate.ts';

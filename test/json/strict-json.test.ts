@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { parseStrictJson } from '../../src/json/strict-json.ts';
+import { memberOf, parseStrictJson } from '../../src/json/strict-json.ts';
 
 describe('strict JSON', () => {
   const refused: readonly (readonly [name: string, input: string | Buffer, problem: string])[] = [
@@ -65,4 +65,19 @@ describe('strict JSON', () => {
     const text = `${'['.repeat(depth)}${']'.repeat(depth)}`;
     expect(parseStrictJson(text).kind).to.be.oneOf(['value', 'problem']);
   });
+});
+
+describe('memberOf', () => {
+  it('gives what the object itself has', () => {
+    expect(memberOf({ acc: 'a' }, 'acc')).to.equal('a');
+    expect(memberOf(JSON.parse('{"__proto__":1}'), '__proto__')).to.equal(1);
+  });
+
+  for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+    it(`does not give the inherited ${name}`, () => expect(memberOf({}, name)).to.equal(undefined));
+  }
+
+  for (const value of [null, undefined, 'text', 1, ['a'], []]) {
+    it(`gives nothing of ${JSON.stringify(value)}`, () => expect(memberOf(value, 'length')).to.equal(undefined));
+  }
 });

@@ -8,13 +8,15 @@ export interface Certificates {
   readonly certificates: readonly [X509Certificate, ...X509Certificate[]];
 }
 
+export const noCertificate = 'the file holds no PEM certificate';
+
 // Text around the blocks is a comment (RFC 7468 section 5.2).
 export function parseCertificates(bytes: Uint8Array): Certificates | FileProblem {
   const text = Buffer.from(bytes).toString('latin1');
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   const isComplete = blocks.length === text.split('-----BEGIN CERTIFICATE-----').length - 1;
   const [first, ...others] = blocks.map(toCertificate).filter(certificate => certificate !== undefined);
-  if (blocks.length === 0) return { kind: 'problem', problem: 'the file holds no PEM certificate' };
+  if (blocks.length === 0) return { kind: 'problem', problem: noCertificate };
   if (first === undefined || !isComplete || others.length < blocks.length - 1)
     return { kind: 'problem', problem: 'the file holds a broken certificate' };
   return { kind: 'certificates', certificates: [first, ...others] };

@@ -9,10 +9,11 @@ export const tlsFileKeys = ['certFile', 'keyFile', 'clientCaFile'] as const;
 export type TlsFileNames = { readonly [Key in (typeof tlsFileKeys)[number]]?: string | undefined };
 
 /** PEM texts that fit each other and that OpenSSL takes. */
-export interface LoadedTlsFiles {
+export interface TlsMaterial {
   readonly kind: 'tls material';
   readonly cert: string;
   readonly key: string;
+  /** If it is set, a caller must present a certificate of one of these authorities in the handshake. */
   readonly clientCa: string | undefined;
   /** The end of the service's certificate. Nothing here compares it with the time: the callers do. */
   readonly notAfter: Date;
@@ -24,7 +25,7 @@ export interface TlsFileProblems {
   readonly problems: readonly { readonly key: (typeof tlsFileKeys)[number]; readonly message: string }[];
 }
 
-export async function loadTlsFiles(names: TlsFileNames): Promise<LoadedTlsFiles | TlsFileProblems> {
+export async function loadTlsFiles(names: TlsFileNames): Promise<TlsMaterial | TlsFileProblems> {
   const [cert, key, clientCa] = await Promise.all([
     loadPart(names.certFile, parseCertificates),
     loadPart(names.keyFile, parsePrivateKey),
