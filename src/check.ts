@@ -1,18 +1,18 @@
-// One Check call: facts → decision → answer → one log line and one count. The only catch-all of the product:
-// whatever throws in here is answered as a refusal (503), because an error of the call would leave the answer to Envoy.
+// Answers one Check call: request → decision → response, one log line and one count. The only catch-all of the product:
+// an internal error becomes a refusal (503), because a failed gRPC call would leave the decision to Envoy.
 import { randomUUID } from 'node:crypto';
 import type { DecisionWord } from './authz/decision.ts';
 import { answerOf, type Reason, refusal } from './authz/refusal.ts';
 import { type RequestFacts, singleHeader } from './authz/request-facts.ts';
-import type { Engine, Judgement } from './engine.ts';
+import type { CheckResult, Engine } from './engine.ts';
 import type { Answers } from './envoy/answers.ts';
 import type { CheckRecord } from './operations/check-record.ts';
 import { parseTraceParent } from './operations/trace-context.ts';
 
 export interface CheckDependencies {
-  /** Asked once a call, so that a call is decided by one configuration from its start to its end. */
+  /** Called once per call, so that a reload does not change a call in flight. */
   current(): CheckConfiguration;
-  /** Log line and count. A throw here changes nothing of the answer. */
+  /** Log line and count. The answer does not change if it throws. */
   record(record: CheckRecord): void;
   onFault(error: unknown): void;
   /** Monotonic, in milliseconds. */
@@ -24,12 +24,12 @@ export interface CheckConfiguration {
   readonly answers: Answers;
 }
 
-/** The metadata of the call itself, by lower-case name. */
+/** The gRPC metadata of the call, by lower-case name. */
 export interface CallMetadata {
   get(name: string): readonly (string | Uint8Array)[];
 }
 
-/** Gives the bytes of a CheckResponse, at once where nothing has to be waited for. Never throws and never rejects. */
+/** Returns the bytes of a CheckResponse, synchronously when the result is already known. Never throws and never rejects. */
 export type Check = (facts: RequestFacts, metadata?: CallMetadata) => Buffer | Promise<Buffer>;
 
 interface Call {
@@ -41,7 +41,7 @@ interface Call {
   requestId: string;
 }
 
-const faultJudgement: Judgement = {
+const faultResult: CheckResult = {
   decision: refusal('internal', 'a fault, see the log line before this one'),
   route: undefined,
   principal: undefined,
@@ -53,12 +53,12 @@ const requestIdGrammar = /^[A-Za-z0-9._-]{1,128}$/;
 export function createCheck(dependencies: CheckDependencies): Check {
   const { current, record, onFault, monotonicNow } = dependencies;
 
-  function answer(call: Call, judgement: Judgement): Buffer {
+  function answer(call: Call, result: CheckResult): Buffer {
     const { requestId, facts, configuration } = call;
-    const { decision, principal } = judgement;
+    const { decision, principal } = result;
     const shownHeaders = facts.headers.keys();
     const bytes = configuration.answers.encode(decision, { requestId, shownHeaders, principal });
-    recordQuietly(call, judgement);
+    recordQuietly(call, result);
     return bytes;
   }
 
@@ -66,15 +66,15 @@ export function createCheck(dependencies: CheckDependencies): Check {
     onFault(error);
     if (call.requestId === '') call.requestId = randomUUID();
     const { requestId, configuration } = call;
-    const { decision } = faultJudgement;
+    const { decision } = faultResult;
     const bytes = configuration.answers.encode(decision, { requestId, shownHeaders: [], principal: undefined });
-    recordQuietly(call, faultJudgement);
+    recordQuietly(call, faultResult);
     return bytes;
   }
 
-  function recordQuietly(call: Call, judgement: Judgement): void {
+  function recordQuietly(call: Call, result: CheckResult): void {
     try {
-      record(toRecord(call, judgement, monotonicNow() - call.startedMs));
+      record(toRecord(call, result, monotonicNow() - call.startedMs));
     } catch (error) {
       onFault(error);
     }
@@ -85,9 +85,9 @@ export function createCheck(dependencies: CheckDependencies): Check {
     const call: Call = { facts, metadata, configuration: current(), startedMs, requestId: '' };
     try {
       call.requestId = requestIdOf(facts);
-      const judged = call.configuration.engine.judge(facts);
-      if (!(judged instanceof Promise)) return answer(call, judged);
-      return judged.then(judgement => answer(call, judgement)).catch(error => answerFault(call, error));
+      const decided = call.configuration.engine.decide(facts);
+      if (!(decided instanceof Promise)) return answer(call, decided);
+      return decided.then(result => answer(call, result)).catch(error => answerFault(call, error));
     } catch (error) {
       return answerFault(call, error);
     }
@@ -99,12 +99,12 @@ function requestIdOf(facts: RequestFacts): string {
   return sent !== undefined && requestIdGrammar.test(sent) ? sent : randomUUID();
 }
 
-function toRecord({ facts, metadata, requestId }: Call, judgement: Judgement, durationMs: number): CheckRecord {
-  const { decision, route, principal, kid, cache } = judgement;
+function toRecord({ facts, metadata, requestId }: Call, result: CheckResult, durationMs: number): CheckRecord {
+  const { decision, route, principal, kid, cache } = result;
   const refused = decision.kind === 'refusal' ? decision : undefined;
   const word: DecisionWord = refused === undefined ? 'allow' : answerOf(refused.reason).decision;
   const reason: Reason | 'allowed' = refused?.reason ?? 'allowed';
-  // An Envoy that traces names its own call in the metadata; one that does not shows what the client sent.
+  // With tracing on, Envoy names its own span in the metadata. Otherwise the headers are what the client sent.
   const ofCall = textOf(metadata, 'traceparent');
   const traceparent = ofCall ?? singleHeader(facts, 'traceparent');
   return {

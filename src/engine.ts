@@ -1,4 +1,4 @@
-// Facts of a request → decision: the policy and the token verification of one configuration, joined. The server and `explain` share it.
+// Decides one request by the policy and the token verification of one configuration. The server and `explain` share it.
 import { isDeepStrictEqual } from 'node:util';
 import { compileAccountParameters } from './authz/account-query.ts';
 import { admit, authorize, type Policy } from './authz/authorize.ts';
@@ -18,24 +18,24 @@ import {
   type Verification,
 } from './token/verifier.ts';
 
-/** A decision and what was learned on the way to it. */
-export interface Judgement {
+/** A decision, and what the log and the metrics report about it. */
+export interface CheckResult {
   readonly decision: Decision;
   /** The template that the path matched. */
   readonly route: string | undefined;
-  /** Set once the token is verified, also where the request is refused later. */
+  /** Set once the token is verified, even if the request is refused later. */
   readonly principal: Principal | undefined;
   readonly kid: string | undefined;
   readonly cache: 'hit' | 'miss' | undefined;
 }
 
 export interface Engine {
-  /** At once where nothing has to be waited for, as with a known token. Throws and rejects only on a fault. */
-  judge(facts: RequestFacts): Judgement | Promise<Judgement>;
+  /** Synchronous when the result is already known, as for a cached token. Throws and rejects only on an internal error. */
+  decide(facts: RequestFacts): CheckResult | Promise<CheckResult>;
   cachedTokens(): number;
 }
 
-/** The tokens that were verified, and what they were verified by. */
+/** The cache of verified tokens, and the settings that they were verified with. */
 export interface TokenMemory {
   readonly issuers: Config['issuers'];
   readonly maxTokens: number;
@@ -43,18 +43,18 @@ export interface TokenMemory {
 }
 
 /**
- * Goes on with the memory of the configuration before where all its issuers are still there and verify as they did. The keys need
- * no comparison: a token is known only as long as the very key that verified it is in use.
+ * Reuses the cache of the previous configuration if it still has all issuers of that one, with the same token rules. Keys need no
+ * comparison: a cached token is valid only while the key object that verified it is in use.
  */
 export function createTokenMemory({ issuers, cache }: Config, before?: TokenMemory): TokenMemory {
   const { maxTokens } = cache;
-  const goesOn =
+  const canReuse =
     before?.maxTokens === maxTokens &&
     before.issuers.every(known => issuers.some(issuer => verifiesAlike(issuer, known)));
-  return { issuers, maxTokens, verifiedTokens: goesOn ? before.verifiedTokens : createVerifiedTokens(maxTokens) };
+  return { issuers, maxTokens, verifiedTokens: canReuse ? before.verifiedTokens : createVerifiedTokens(maxTokens) };
 }
 
-// All that decides over a token but its key and what is judged again for each request, such as the times.
+// The settings that decide whether a token is valid, except its key and what is checked per request, such as its times.
 function verifiesAlike(one: IssuerConfig, other: IssuerConfig): boolean {
   const rulesOf = ({ issuer, audiences, claims, allowIntegerClaims, algorithms, tokenTypes }: IssuerConfig) => ({
     issuer,
@@ -67,14 +67,14 @@ function verifiesAlike(one: IssuerConfig, other: IssuerConfig): boolean {
   return isDeepStrictEqual(rulesOf(one), rulesOf(other));
 }
 
-// A signature takes 20 to 200 µs of a thread. Beyond this many in flight, Envoy's timeout would end before a further one is verified.
+// A signature takes 20 to 200 µs of a thread. With more in flight, a new one would miss Envoy's timeout of the check.
 const maxSignatures = 2000;
 
 export function createEngine(options: {
   readonly config: Config;
-  /** By issuer; one for each issuer of the configuration. */
+  /** One per issuer of the configuration, by `iss`. */
   readonly keyRings: ReadonlyMap<string, KeyRing>;
-  /** Made for this configuration; a new one if not given. */
+  /** From `createTokenMemory` for this configuration; by default a new one. */
   readonly memory?: TokenMemory;
   /** Wall time in seconds since the epoch. */
   readonly now: () => number;
@@ -91,18 +91,18 @@ export function createEngine(options: {
     now,
   });
   return {
-    judge(facts) {
+    decide(facts) {
       const { route, outcome } = admit(policy, facts);
       if (outcome.kind === 'refusal') {
         return { decision: outcome, route, principal: undefined, kid: undefined, cache: undefined };
       }
-      const judgeVerified = ({ outcome: claims, kid, cache }: Verification): Judgement => {
+      const decideVerified = ({ outcome: claims, kid, cache }: Verification): CheckResult => {
         if (claims.kind === 'refusal') return { decision: claims, route, principal: undefined, kid, cache };
         const { principal } = claims;
         return { decision: authorize(policy, outcome, principal), route, principal, kid, cache };
       };
       const verification = verifier.verify(outcome.token);
-      return verification instanceof Promise ? verification.then(judgeVerified) : judgeVerified(verification);
+      return verification instanceof Promise ? verification.then(decideVerified) : decideVerified(verification);
     },
     cachedTokens: () => verifiedTokens.size(),
   };
@@ -112,7 +112,7 @@ function toPolicy(config: Config): Policy {
   return {
     routes: config.routes.map(({ path, roles }) => {
       const template = parseRouteTemplate(path);
-      if (template.kind === 'problem') throw new Error(`a route that the configuration let pass: ${template.problem}`);
+      if (template.kind === 'problem') throw new Error(`the configuration has an invalid route: ${template.problem}`);
       return { template, roles: roles === undefined ? undefined : new Set(roles) };
     }),
     roles: compileRoles(config.roles),

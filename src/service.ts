@@ -1,5 +1,4 @@
-// The composition root: a configuration in, a running service out (start, reload, stop). All wiring stands here, by hand; what the
-// parts do stands in their own folders.
+// The composition root: wires all parts and starts, reloads and stops the service.
 
 import { parseListenAddress } from './address/listen-address.ts';
 import { createCheck } from './check.ts';
@@ -25,15 +24,15 @@ import { createReloadRecord, type ReloadStatus } from './operations/reload-recor
 export interface Service {
   /** Bound ports; `listen` is 0 for a Unix socket. */
   readonly ports: { readonly listen: number; readonly admin: number };
-  /** In effect now, but for the settings that need a restart. */
+  /** The active configuration; a setting that needs a restart may differ from what is in use. */
   config(): Config;
   /**
-   * A good configuration takes effect for the next call, a refused one changes nothing. One after the other, also after one that
-   * rejected; rejects only on a fault, which must end the process.
+   * Applies a valid configuration from the next call on; a refused one changes nothing. Preserves FIFO order, even after a reload
+   * that rejected. Rejects only on an internal error, which must end the process.
    */
   reload(verdict: ConfigVerdict): Promise<void>;
   reloadStatus(): ReloadStatus;
-  /** Not ready at once, calls answered while they come, everything closed within `shutdown.graceSeconds`. */
+  /** Graceful shutdown: becomes unready, answers the calls that still come, closes everything within `shutdown.graceSeconds`. */
   stop(): Promise<void>;
 }
 
@@ -44,21 +43,21 @@ export interface ServiceOptions {
   readonly proxy: ProxySettings;
 }
 
-/** All that one configuration decides over a call. */
-interface Generation {
+/** The active configuration with everything built from it. */
+interface ActiveConfig {
   readonly config: Config;
   readonly memory: TokenMemory;
   readonly engine: Engine;
   readonly answers: Answers;
 }
 
-/** Rejects where a file of keys or of TLS is not usable or an address cannot be bound; nothing is left running then. */
+/** Rejects if a key or TLS file is unusable or an address cannot be bound; then nothing is left running. */
 export async function startService({ config: first, version, logger, proxy }: ServiceOptions): Promise<Service> {
   const now = (): number => Date.now() / 1000;
   const health = createHealth();
   const metrics = createMetrics(version, {
     keySets: () => keyRings.inForce().map(ring => ring.status()),
-    cachedTokens: () => inForce.engine.cachedTokens(),
+    cachedTokens: () => active.engine.cachedTokens(),
   });
   const reloads = createReloadRecord({ logger, metrics, now });
   let isBound = false;
@@ -79,15 +78,15 @@ export async function startService({ config: first, version, logger, proxy }: Se
   };
   const keyRings = createKeyRings({ observer, proxy });
 
-  /** What is new runs beside what is in force. From `takeOver` on, which is one step for every call, it is in force. */
-  async function prepare(config: Config, before?: Generation) {
+  /** Starts what is new beside what is active. `takeOver` then switches all calls in one step. */
+  async function prepare(config: Config, before?: ActiveConfig) {
     const prepared = await keyRings.prepare(config.issuers, config.keys);
     try {
       const memory = createTokenMemory(config, before?.memory);
       const identityHeaders = createIdentityHeaders(config.identityHeaders);
       const answers = createAnswers({ identityHeaders, forward: config.token.forward });
       const engine = createEngine({ config, keyRings: prepared.rings, memory, now });
-      return { ...prepared, generation: { config, memory, engine, answers } };
+      return { ...prepared, activeConfig: { config, memory, engine, answers } };
     } catch (error) {
       await prepared.discard();
       throw error;
@@ -95,23 +94,23 @@ export async function startService({ config: first, version, logger, proxy }: Se
   }
 
   const initial = await prepare(first);
-  let inForce: Generation = initial.generation;
+  let active: ActiveConfig = initial.activeConfig;
   initial.takeOver();
 
   let changes: Promise<void> = Promise.resolve();
   async function change(verdict: ConfigVerdict): Promise<void> {
     if (verdict.kind === 'refused') return reloads.refused(verdict);
     const { config } = verdict;
-    const before = inForce.config;
-    const next = await prepare(config, inForce).catch((error: unknown) => {
-      // Nothing has changed yet, and nothing is left behind. From the switch on, a fault ends the process.
+    const before = active.config;
+    const next = await prepare(config, active).catch((error: unknown) => {
+      // Nothing has changed yet. After the switch, an internal error ends the process.
       if (!isKeyFileError(error)) logger.error({ fault: describeFault(error) }, 'fault');
       const problem = isKeyFileError(error) ? error.message : 'a fault, see the log line before this one';
       reloads.refused(refusedConfig([problem]));
     });
     if (next !== undefined) {
       if (health.isDraining()) return next.discard();
-      inForce = next.generation;
+      active = next.activeConfig;
       next.takeOver();
       logger.level = config.log.level;
       markReady();
@@ -122,7 +121,7 @@ export async function startService({ config: first, version, logger, proxy }: Se
 
   // A refused configuration may have named an issuer too.
   function forgetIssuers(...configs: readonly Config[]): void {
-    const known = new Set(inForce.config.issuers.map(({ issuer }) => issuer));
+    const known = new Set(active.config.issuers.map(({ issuer }) => issuer));
     for (const { issuer } of configs.flatMap(({ issuers }) => issuers))
       if (!known.has(issuer)) metrics.forgetIssuer(issuer);
   }
@@ -131,10 +130,10 @@ export async function startService({ config: first, version, logger, proxy }: Se
   const spans = tracer === undefined ? undefined : createCheckSpans(tracer);
   if (spans !== undefined) logger.info('spans are made, for the OpenTelemetry SDK of this process');
   const check = createCheck({
-    current: () => inForce,
+    current: () => active,
     record(record) {
       metrics.countCheck(record);
-      logCheck(logger, inForce.config.log, record);
+      logCheck(logger, active.config.log, record);
       spans?.record(record);
     },
     onFault: error => logger.error({ fault: describeFault(error) }, 'fault'),
@@ -158,8 +157,8 @@ export async function startService({ config: first, version, logger, proxy }: Se
       nodeVersion: process.version,
       nowMs: Date.now(),
       uptimeSeconds: process.uptime(),
-      maxAgeSeconds: inForce.config.keys.maxAgeSeconds,
-      maxTokens: inForce.config.cache.maxTokens,
+      maxAgeSeconds: active.config.keys.maxAgeSeconds,
+      maxTokens: active.config.cache.maxTokens,
       reload: reloads.status(),
       metrics: await metrics.summary(),
     }),
@@ -181,7 +180,7 @@ export async function startService({ config: first, version, logger, proxy }: Se
       reloads.started();
       return {
         ports: { listen: grpc.port, admin: admin.port },
-        config: () => inForce.config,
+        config: () => active.config,
         reload(verdict) {
           const changed = changes.then(() => change(verdict));
           changes = changed.catch(() => undefined);
@@ -190,7 +189,7 @@ export async function startService({ config: first, version, logger, proxy }: Se
         reloadStatus: reloads.status,
         async stop() {
           health.drain();
-          await grpc.stop(inForce.config.shutdown.graceSeconds * 1000, health.endWatches);
+          await grpc.stop(active.config.shutdown.graceSeconds * 1000, health.endWatches);
           await Promise.all([admin.stop(), keyRings.stop()]);
           await changes;
         },
@@ -223,6 +222,6 @@ function tlsSource(tls: NonNullable<Config['tls']>, logger: Logger): TlsSource {
 
 function tcpAddress(text: string): { host: string; port: number } {
   const address = parseListenAddress(text);
-  if (address.kind !== 'tcp') throw new Error('admin is not an address that the configuration let pass');
+  if (address.kind !== 'tcp') throw new Error('admin is not a TCP address');
   return address;
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { RequestFacts } from '../src/authz/request-facts.ts';
 import { type CallMetadata, createCheck } from '../src/check.ts';
-import type { Engine, Judgement } from '../src/engine.ts';
+import type { CheckResult, Engine } from '../src/engine.ts';
 import { createAnswers } from '../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../src/envoy/identity-headers.ts';
 import { authorizationService } from '../src/envoy/proto-files.ts';
@@ -11,7 +11,7 @@ import { facts, principal } from './support/facts.ts';
 import { invariants } from './support/invariants.ts';
 
 const answers = createAnswers({ identityHeaders: createIdentityHeaders('x-auth-'), forward: false });
-const allowed: Judgement = {
+const allowed: CheckResult = {
   decision: { kind: 'allow', principal: principal() },
   route: undefined,
   principal: principal(),
@@ -26,7 +26,7 @@ interface Lab {
 }
 
 async function check(
-  judge: Engine['judge'],
+  decide: Engine['decide'],
   request: RequestFacts,
   { failingRecord = false, metadata }: { failingRecord?: boolean; metadata?: CallMetadata } = {},
 ): Promise<Lab> {
@@ -34,7 +34,7 @@ async function check(
   const faults: unknown[] = [];
   let clock = 100;
   const run = createCheck({
-    current: () => ({ engine: { judge, cachedTokens: () => 0 }, answers }),
+    current: () => ({ engine: { decide, cachedTokens: () => 0 }, answers }),
     record(record) {
       records.push(record);
       if (failingRecord) throw new Error('the log is broken');
@@ -53,7 +53,7 @@ function reasonOf({ answer }: Lab): string | undefined {
 
 describe('check', () => {
   const fault = new Error('a fault');
-  const faults: readonly (readonly [name: string, judge: Engine['judge']])[] = [
+  const faults: readonly (readonly [name: string, decide: Engine['decide']])[] = [
     ['a rejection', () => Promise.reject(fault)],
     [
       'a throw',
@@ -61,19 +61,19 @@ describe('check', () => {
         throw fault;
       },
     ],
-    ['F-001 a judgement that is none', () => Promise.resolve(undefined as unknown as Judgement)],
+    ['F-001 a result that is none', () => Promise.resolve(undefined as unknown as CheckResult)],
     [
       'F-013 a decision of no known kind',
-      () => Promise.resolve({ ...allowed, decision: { kind: 'perhaps' } } as unknown as Judgement),
+      () => Promise.resolve({ ...allowed, decision: { kind: 'perhaps' } } as unknown as CheckResult),
     ],
     [
       'an allow without a principal',
-      () => Promise.resolve({ ...allowed, decision: { kind: 'allow' } } as unknown as Judgement),
+      () => Promise.resolve({ ...allowed, decision: { kind: 'allow' } } as unknown as CheckResult),
     ],
   ];
-  for (const [name, judge] of faults) {
+  for (const [name, decide] of faults) {
     it(`G-023 F-014 turns ${name} into a refusal with 503`, async () => {
-      const lab = await check(judge, facts());
+      const lab = await check(decide, facts());
       expect(lab.answer.status.code).to.equal(14);
       expect(lab.answer.denied_response?.status.code).to.equal(503);
       expect(reasonOf(lab)).to.equal('internal');

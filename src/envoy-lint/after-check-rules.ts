@@ -1,6 +1,6 @@
 // Between the check and the service: nothing may change what was checked, nor what account-authz said about the caller.
 import { filterTypes, type HttpFilter, readFilterChain, routeSettingsOf } from './http-filter.ts';
-import type { Check, ProtectedTarget } from './judgement.ts';
+import type { AuthzFilter, ProtectedTarget } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { ifPresent, quoted, type Rules, type Sighting, sightings } from './rule.ts';
 
@@ -77,7 +77,7 @@ export const laterFilterRules = {
         .filter(({ type }) => type === filterTypes.router)
         .flatMap(({ config }) => upstreamSightings(config.field('upstream_http_filters'))),
   },
-} as const satisfies Rules<Check>;
+} as const satisfies Rules<AuthzFilter>;
 
 export const routeRules = {
   'headers-after-check': {
@@ -158,7 +158,7 @@ function upstreamSightings(list: ProtoValue): readonly Sighting[] {
 }
 
 /** What a route adds to a header_mutation that does nothing by itself. */
-function routeMutations(filter: HttpFilter, { manager }: Check): readonly Sighting[] {
+function routeMutations(filter: HttpFilter, { manager }: AuthzFilter): readonly Sighting[] {
   if (filter.type !== filterTypes.headerMutation) return [];
   return manager.targets
     .filter(({ protectedPath }) => protectedPath !== undefined)

@@ -1,5 +1,5 @@
 // Where the ext_authz filter has to agree with the configuration of account-authz: what it is shown and what it may change.
-import type { Check } from './judgement.ts';
+import type { AuthzFilter } from './lint-model.ts';
 import { readRegex, readStringMatchers } from './name-pattern.ts';
 import { otherSpellings } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
@@ -78,10 +78,10 @@ export const agreementRules = {
     fix: 'write `disallow_is_error: true`',
     find: check => (rulesOf(check).isPresent ? unlessTrue(rulesOf(check).field('disallow_is_error')) : []),
   },
-} as const satisfies Rules<Check>;
+} as const satisfies Rules<AuthzFilter>;
 
 function hiddenBy(
-  check: Check,
+  check: AuthzFilter,
   list: 'allowed_headers' | 'disallowed_headers',
   names: readonly string[],
   withAccountSpellings = false,
@@ -96,23 +96,23 @@ function hiddenBy(
   return sightings(hidden.length > 0, at, isHiding ? `hides ${listed(hidden)}` : `leaves out ${listed(hidden)}`);
 }
 
-function accountSpellings({ names, manager }: Check): readonly string[] {
+function accountSpellings({ names, manager }: AuthzFilter): readonly string[] {
   return otherSpellings(names.account, !refusesUnderscores(manager));
 }
 
 /** What is removed before the check need not be shown. */
-function withoutRemoved(check: Check, names: readonly string[]): readonly string[] {
+function withoutRemoved(check: AuthzFilter, names: readonly string[]): readonly string[] {
   if (names.length === 0) return [];
   const removes = readRemovals(check.manager, [check]);
   return names.filter(name => !removes(name));
 }
 
-function rulesOf({ settings }: Check): ProtoValue {
+function rulesOf({ settings }: AuthzFilter): ProtoValue {
   return settings.field('decoder_header_mutation_rules');
 }
 
 /** Whether envoy.config.common.mutation_rules.v3.HeaderMutationRules let a header be set; undefined if it cannot be judged. */
-function readMutationRules(check: Check): (name: string) => boolean | undefined {
+function readMutationRules(check: AuthzFilter): (name: string) => boolean | undefined {
   const rules = rulesOf(check);
   const isOn = (name: string) => rules.field(name).flag() === true;
   const expression = (name: string) => {

@@ -2,7 +2,7 @@
 import { isLocal, readAddress } from './cluster.ts';
 import type { RouteTarget } from './connection-manager.ts';
 import { stateOf } from './http-filter.ts';
-import { type GuardedManager, isProtectedCluster, type Judgement } from './judgement.ts';
+import { type GuardedManager, isProtectedCluster, type LintModel } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { quoted, type Rules, type Sighting, sightings } from './rule.ts';
 
@@ -13,7 +13,7 @@ export const bypassRules = {
     what: 'A listener that reaches a protected path, or the service behind it, without the check',
     why: 'whoever can connect there reads and writes every account without a token',
     fix: 'give it the ext_authz filter and the settings of the checked listener, or no route to the service',
-    find: judgement => [...uncheckedManagers(judgement), ...uncheckedTcpProxies(judgement)],
+    find: model => [...uncheckedManagers(model), ...uncheckedTcpProxies(model)],
   },
   'unchecked-upgrade': {
     what: 'An upgrade with a chain of filters of its own that does not ask account-authz',
@@ -46,12 +46,12 @@ export const bypassRules = {
     what: 'The check is off for a route to the protected service that another spelling of a protected path reaches',
     why: 'an upstream that ignores case, as many do, serves it as the protected path, without a token',
     fix: 'send unchecked routes to named paths only, or set `case_sensitive: false` on the checked route: account-authz refuses the other spelling',
-    find: judgement =>
-      judgement.guarded.flatMap(each =>
+    find: model =>
+      model.guarded.flatMap(each =>
         each.manager.targets
           .filter(
             ({ protectedPath, lookAlikePath, cluster }) =>
-              protectedPath === undefined && lookAlikePath !== undefined && isProtectedCluster(judgement, cluster),
+              protectedPath === undefined && lookAlikePath !== undefined && isProtectedCluster(model, cluster),
           )
           .flatMap(target =>
             off(each, target).map(by => ({
@@ -91,12 +91,10 @@ export const bypassRules = {
     what: 'Nothing in the file asks account-authz, and nothing leads to a protected path',
     why: 'requests go another way than through this Envoy, or past it unchecked',
     fix: 'name the bootstrap that stands before the service, with its listeners in static_resources',
-    find: judgement =>
+    find: model =>
       sightings(
-        judgement.guarded.length === 0 &&
-          dynamicSettings(judgement).length === 0 &&
-          uncheckedManagers(judgement).length === 0,
-        judgement.root.field('static_resources').field('listeners'),
+        model.guarded.length === 0 && dynamicSettings(model).length === 0 && uncheckedManagers(model).length === 0,
+        model.root.field('static_resources').field('listeners'),
         'has nothing that asks account-authz',
       ),
   },
@@ -104,10 +102,10 @@ export const bypassRules = {
     what: 'A route to a cluster matches paths by a regular expression, or in another way that is not read here',
     why: 'nothing tells which protected paths it takes, so it counts as taking any',
     fix: 'write `prefix`, `path`, `path_separated_prefix`, or a URI template of whole segments in `path_match_policy`',
-    find: judgement =>
-      judgement.listeners
+    find: model =>
+      model.listeners
         .flatMap(({ managers }) => managers)
-        .filter(manager => manager.listener.isPublic || judgement.guarded.some(each => each.manager === manager))
+        .filter(manager => manager.listener.isPublic || model.guarded.some(each => each.manager === manager))
         .flatMap(({ unjudgedMatches }) => unjudgedMatches)
         .map(at => ({ at, says: 'cannot be judged: use a prefix or a template' })),
   },
@@ -115,24 +113,24 @@ export const bypassRules = {
     what: 'Listeners, routes or filters come from a control plane (LDS, RDS, VHDS, ECDS) or from a tree of matchers',
     why: 'cannot be judged: dynamic, not in this file',
     fix: 'lint a static copy, as the admin interface gives it in /config_dump',
-    find: judgement => dynamicSettings(judgement).map(at => ({ at, says: 'takes settings from elsewhere' })),
+    find: model => dynamicSettings(model).map(at => ({ at, says: 'takes settings from elsewhere' })),
   },
-} as const satisfies Rules<Judgement>;
+} as const satisfies Rules<LintModel>;
 
-function dynamicSettings({ root, listeners }: Judgement): readonly ProtoValue[] {
+function dynamicSettings({ root, listeners }: LintModel): readonly ProtoValue[] {
   return [
     root.field('dynamic_resources').field('lds_config'),
     ...listeners.flatMap(({ dynamic, managers }) => [...dynamic, ...managers.flatMap(manager => manager.dynamic)]),
   ].filter(({ isPresent }) => isPresent);
 }
 
-function uncheckedManagers(judgement: Judgement): readonly Sighting[] {
-  const managers = judgement.listeners.flatMap(listener => listener.managers);
+function uncheckedManagers(model: LintModel): readonly Sighting[] {
+  const managers = model.listeners.flatMap(listener => listener.managers);
   return managers.flatMap(manager => {
-    const checks = judgement.guarded.find(each => each.manager === manager)?.checks ?? [];
+    const checks = model.guarded.find(each => each.manager === manager)?.checks ?? [];
     if (checks.some(({ chain }) => chain.upgrade === undefined)) return [];
     const open = manager.targets.filter(
-      target => target.protectedPath !== undefined && isMeant(target, manager.listener.isPublic, judgement),
+      target => target.protectedPath !== undefined && isMeant(target, manager.listener.isPublic, model),
     );
     return open.slice(0, 1).map(target => ({
       at: manager.value.field('http_filters'),
@@ -142,15 +140,15 @@ function uncheckedManagers(judgement: Judgement): readonly Sighting[] {
 }
 
 // A way out of the pod that takes any path, to a service other than ours, is no way in.
-function isMeant(target: RouteTarget, isPublic: boolean, judgement: Judgement): boolean {
-  return isPublic || !target.isCatchAll || isProtectedCluster(judgement, target.cluster);
+function isMeant(target: RouteTarget, isPublic: boolean, model: LintModel): boolean {
+  return isPublic || !target.isCatchAll || isProtectedCluster(model, target.cluster);
 }
 
-function uncheckedTcpProxies(judgement: Judgement): readonly Sighting[] {
-  if (judgement.protectedClusters.size === 0) return [];
-  return judgement.listeners
+function uncheckedTcpProxies(model: LintModel): readonly Sighting[] {
+  if (model.protectedClusters.size === 0) return [];
+  return model.listeners
     .flatMap(({ tcpTargets }) => tcpTargets)
-    .filter(({ cluster }) => cluster !== undefined && isProtectedCluster(judgement, cluster))
+    .filter(({ cluster }) => cluster !== undefined && isProtectedCluster(model, cluster))
     .map(({ place }) => ({ at: place, says: 'forwards bytes to the protected service' }));
 }
 

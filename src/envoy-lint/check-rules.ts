@@ -1,6 +1,6 @@
 // The settings of the ext_authz filter itself: whether it asks always, fails closed, and takes the answer as it is meant.
 import { filterTypes, routeSettingsOf } from './http-filter.ts';
-import type { Check } from './judgement.ts';
+import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { ifPresent, ifTrue, type Rules, type Sighting, sightings, unlessTrue } from './rule.ts';
 
@@ -144,7 +144,7 @@ export const checkRules = {
     fix: 'write `validate_mutations: true`',
     find: ({ settings }) => unlessTrue(settings.field('validate_mutations')),
   },
-} as const satisfies Rules<Check>;
+} as const satisfies Rules<AuthzFilter>;
 
 function timeoutSightings(timeout: ProtoValue): readonly Sighting[] {
   if (!timeout.isPresent) return [{ at: timeout, says: 'is missing' }];
@@ -163,7 +163,7 @@ function isAlways(share: ProtoValue): boolean {
 }
 
 /** envoy.extensions.filters.http.ext_authz.v3.CheckSettings of the routes that a protected path reaches, and of what is around them. */
-function checkSettings({ manager, filter }: Check): readonly ProtoValue[] {
+function checkSettings({ manager, filter }: AuthzFilter): readonly ProtoValue[] {
   return manager.targets
     .filter(({ protectedPath }) => protectedPath !== undefined)
     .flatMap(({ scopes }) => routeSettingsOf(filter, scopes))

@@ -3,7 +3,7 @@ import { laterFilterRules, routeRules } from './after-check-rules.ts';
 import { agreementRules } from './agreement-rules.ts';
 import { bypassRules } from './bypass-rules.ts';
 import { checkRules } from './check-rules.ts';
-import { toJudgement } from './judgement.ts';
+import { toLintModel } from './lint-model.ts';
 import type { CheckedConfig } from './owned-names.ts';
 import { createProtoValue, type ProtoValue, type ValuePath } from './proto-value.ts';
 import { requestRules } from './request-rules.ts';
@@ -58,17 +58,17 @@ export function lintBootstrap(bootstrap: unknown, config: CheckedConfig): readon
     }
   };
   const root = createProtoValue(bootstrap, (at, says) => report('unreadable-value', at, says, unreadable));
-  const judgement = toJudgement(root, config);
-  const checks = judgement.guarded.flatMap(guarded => guarded.checks);
-  judge(bypassRules, [judgement]);
-  judge(requestRules, judgement.guarded);
+  const model = toLintModel(root, config);
+  const checks = model.guarded.flatMap(guarded => guarded.checks);
+  judge(bypassRules, [model]);
+  judge(requestRules, model.guarded);
   judge(checkRules, checks);
   judge(agreementRules, checks);
   judge(transportRules, checks);
   judge(laterFilterRules, checks);
   judge(
     routeRules,
-    judgement.guarded.flatMap(({ targets }) => targets),
+    model.guarded.flatMap(({ targets }) => targets),
   );
   return [...problems.values()];
 }

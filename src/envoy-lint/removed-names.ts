@@ -1,7 +1,7 @@
 // Which header names of a client are gone before a request is checked or forwarded: refused, or removed from headers or trailers.
 import type { ConnectionManager } from './connection-manager.ts';
 import { filterTypes } from './http-filter.ts';
-import type { Check } from './judgement.ts';
+import type { AuthzFilter } from './lint-model.ts';
 import { readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
 
@@ -18,7 +18,7 @@ export function refusesUnderscores(manager: ConnectionManager): boolean {
 }
 
 /** Whether a name is removed from every request before any of these checks. */
-export function readRemovals(manager: ConnectionManager, checks: readonly Check[]): (name: string) => boolean {
+export function readRemovals(manager: ConnectionManager, checks: readonly AuthzFilter[]): (name: string) => boolean {
   const early = manager.value
     .field('early_header_mutation_extensions')
     .items()
@@ -35,14 +35,14 @@ export function readRemovals(manager: ConnectionManager, checks: readonly Check[
 }
 
 /** Whether a name is removed from the trailers of every request that the check is asked about. */
-export function readTrailerRemovals({ chain }: Check): (name: string) => boolean {
+export function readTrailerRemovals({ chain }: AuthzFilter): (name: string) => boolean {
   const removals = headerMutations(chain.filters, 'request_trailers_mutations');
   return name => removals.some(removes => removes(name));
 }
 
 type Removal = (name: string) => boolean;
 
-function headerMutations(filters: Check['chain']['filters'], list: string): readonly Removal[] {
+function headerMutations(filters: AuthzFilter['chain']['filters'], list: string): readonly Removal[] {
   return filters
     .filter(({ type, isOff }) => type === filterTypes.headerMutation && !isOff)
     .flatMap(({ config }) => config.field('mutations').field(list).items())

@@ -1,6 +1,6 @@
 // The connection manager in front of the check: one spelling of a path for everybody, no forged names, no rewritten refusals.
 import type { ConnectionManager } from './connection-manager.ts';
-import type { GuardedManager } from './judgement.ts';
+import type { GuardedManager } from './lint-model.ts';
 import { otherSpellings } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { readRemovals, readTrailerRemovals, refusesUnderscores, underscoresAction } from './removed-names.ts';

@@ -1,6 +1,6 @@
 // The way to account-authz: its cluster, and a retry policy that hides a restart instead of failing requests.
 import { isAt } from './cluster.ts';
-import type { Check } from './judgement.ts';
+import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { type Rules, type Sighting, sightings } from './rule.ts';
 
@@ -106,12 +106,12 @@ export const transportRules = {
       return sightings(isNeeded && !types.includes(previousHosts), predicates, 'has no previous_hosts');
     }),
   },
-} as const satisfies Rules<Check>;
+} as const satisfies Rules<AuthzFilter>;
 
-type Finding = (retry: ProtoValue, check: Check) => readonly Sighting[];
+type Finding = (retry: ProtoValue, check: AuthzFilter) => readonly Sighting[];
 
 // No retry policy at all is no mistake: a check that fails is answered 503.
-function withRetry(find: Finding): (check: Check) => readonly Sighting[] {
+function withRetry(find: Finding): (check: AuthzFilter) => readonly Sighting[] {
   return check => {
     const retry = check.service.field('retry_policy');
     return retry.isPresent ? find(retry, check) : [];

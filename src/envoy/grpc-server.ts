@@ -1,4 +1,4 @@
-// The gRPC side: serves Check and health on TCP or a Unix socket, within stated limits, and stops without losing a call.
+// The gRPC server: serves Check and health on TCP or a Unix socket, with limits, and shuts down gracefully.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -21,28 +21,28 @@ export type GrpcAddress =
   | { readonly kind: 'unix'; readonly path: string };
 
 export interface GrpcServer {
-  /** The bound TCP port; 0 for a socket. */
+  /** The bound TCP port; 0 for a Unix socket. */
   readonly port: number;
   /**
-   * Goes on answering until no call has come for a while or half of the grace is over, then refuses new connections and lets
-   * the calls in flight end, at the latest when the grace is over.
+   * Keeps answering until no call has come for a while or half of the grace period is over. Then it refuses new connections and lets
+   * the calls in flight end, at the latest at the end of the grace period.
    */
   stop(graceMs: number, endWatches: () => void): Promise<void>;
 }
 
-// A CheckRequest carries at most the headers of one request, which Envoy bounds (60 KiB unless configured); our answers are
-// below 8 KiB. Envoy opens a further connection when the streams of one are used up.
+// A CheckRequest contains the headers of one request, which Envoy limits (60 KiB by default); a response is below 8 KiB. Envoy opens
+// another connection when all streams of one are in use.
 const serverOptions = {
   'grpc.max_receive_message_length': 256 * 1024,
   'grpc.max_send_message_length': 64 * 1024,
   'grpc.max_concurrent_streams': 1000,
   'grpc.keepalive_time_ms': 60_000,
   'grpc.keepalive_timeout_ms': 20_000,
-  // Nobody can ask for its figures here, and each call would be counted three times.
+  // No channelz service is registered, so its counters would only cost time per call.
   'grpc.enable_channelz': 0,
 };
 
-// A CheckRequest is decoded by our own reader, and an answer comes as bytes (answers.ts).
+// request.ts decodes the CheckRequest, and answers.ts has already encoded the response.
 const checkMethods = {
   Check: {
     ...authorizationService.Check,
@@ -56,10 +56,10 @@ interface CheckCall {
   readonly metadata: Metadata;
 }
 
-/** A server with no call for this long is taken as left by its clients. */
+/** After this long without a call, the clients are assumed to have gone elsewhere. */
 const quietMs = 1000;
 
-/** Rejects where the address cannot be bound or the files of TLS are not usable. */
+/** Rejects if the address cannot be bound or a TLS file is unusable. */
 export async function startGrpcServer(options: {
   readonly address: GrpcAddress;
   /** Absent: plain HTTP/2. */
@@ -68,7 +68,7 @@ export async function startGrpcServer(options: {
   readonly health: UntypedServiceImplementation;
 }): Promise<GrpcServer> {
   const { address, check, health } = options;
-  // The library writes to standard error, past our log; what it could say is told by the calls and by the errors of bind.
+  // grpc-js writes to standard error, past the log. Calls and the errors of bind report the same problems.
   setLogVerbosity(logVerbosity.NONE);
   const server = new Server(serverOptions);
   const activity = { inFlight: 0, lastCallAt: performance.now() };
@@ -87,7 +87,7 @@ export async function startGrpcServer(options: {
           activity.inFlight -= 1;
           answer(null, bytes);
         },
-        // Not reached, since a check never rejects; without it a slip there would leave the call open until its deadline.
+        // A check never rejects. If it did, the call would stay open until its deadline.
         () => {
           activity.inFlight -= 1;
           answer({ code: status.UNAVAILABLE, details: 'internal' });
@@ -116,9 +116,9 @@ export async function startGrpcServer(options: {
       const forceAt = performance.now() + graceMs;
       await untilQuiet(graceMs / 2);
       endWatches();
-      // Not forceShutdown, which finds no connection where channelz is off (grpc-js 1.14.7).
+      // Not forceShutdown, which closes no connection with channelz off (grpc-js 1.14.7).
       server.drain(target, Math.max(0, forceAt - performance.now()));
-      // Who was in the handshake of TLS just now has a connection to end later.
+      // A TLS handshake in progress becomes a connection only later.
       const late = setInterval(() => {
         if (performance.now() >= forceAt) server.drain(target, 0);
       }, 25);
@@ -142,7 +142,6 @@ async function bind(server: Server, address: GrpcAddress, credentials: ServerCre
   return port;
 }
 
-/** A socket has no port. */
 function targetOf(address: GrpcAddress, port: number): string {
   if (address.kind === 'unix') return `unix:${address.path}`;
   return `${address.host.includes(':') ? `[${address.host}]` : address.host}:${port}`;
@@ -152,7 +151,7 @@ function bindTo(server: Server, target: string, credentials: ServerCredentials):
   return new Promise((resolve, reject) => {
     server.bindAsync(target, credentials, (error, port) => {
       if (error === null) resolve(port);
-      // The library joins the errors of all addresses to one text; there is one address here.
+      // grpc-js joins the errors of all addresses into one text; here there is one address.
       else
         reject(
           new Error(`cannot listen on ${target}${/EADDRINUSE/.test(error.message) ? ', which is in use' : ''}`, {

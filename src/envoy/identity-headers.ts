@@ -1,14 +1,14 @@
-// The headers that we own: five that an allow sets, and every name that could be taken for one of ours upstream.
+// The identity headers: the five that an allow sets, and the names that an upstream could read as one of them.
 
 export const identityFields = ['uid', 'app', 'acc', 'role', 'iss'] as const;
 export type IdentityField = (typeof identityFields)[number];
 
 export interface IdentityHeaders {
-  /** Field → header name, in the order in which they are set. */
+  /** Field → header name, in the order of the response. */
   readonly names: ReadonlyMap<IdentityField, string>;
-  /** Every spelling of the five with `_` for one or more `-`: CGI and its heirs read them as the same variable (RFC 3875 section 4.1.18). */
+  /** Every spelling of the five with `_` for one or more `-`: CGI and WSGI read both as the same variable (RFC 3875 section 4.1.18). */
   readonly lookAlikes: readonly string[];
-  /** Of the headers that a request shows, those under our prefix that an allow does not overwrite. */
+  /** Those of the given request headers that have the prefix and that an allow does not overwrite. */
   shownToRemove(shown: Iterable<string>): readonly string[];
 }
 
@@ -26,7 +26,7 @@ export function createIdentityHeaders(prefix: string): IdentityHeaders {
       const found = new Set<string>();
       for (const name of shown) {
         if (!isUnder(prefix, name) || own.has(name) || removedAnyway.has(name)) continue;
-        // What is no header name cannot be forwarded by Envoy either, and naming it would void the whole answer.
+        // Envoy forwards no invalid name, and rejects a whole response that contains one.
         if (headerName.test(name)) found.add(name);
       }
       return [...found];
@@ -34,7 +34,7 @@ export function createIdentityHeaders(prefix: string): IdentityHeaders {
   };
 }
 
-/** Whether a name starts with the prefix, `_` read as `-`. */
+/** Whether a name starts with the prefix, with `_` read as `-`. */
 function isUnder(prefix: string, name: string): boolean {
   if (name.length < prefix.length) return false;
   for (let i = 0; i < prefix.length; i += 1) {

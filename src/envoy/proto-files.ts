@@ -1,5 +1,4 @@
-// Loads proto/: the two gRPC services with their paths and serializers. The server replaces one of them, the decoder of a
-// CheckRequest (request.ts).
+// Loads the two gRPC services from proto/, with their paths and serializers. The server replaces the decoder of a CheckRequest (request.ts).
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync, type Options } from '@grpc/proto-loader';
@@ -21,7 +20,7 @@ export interface HealthService extends ServiceDefinition {
   readonly Watch: MethodDefinition<HealthCheckRequestMessage, HealthCheckResponseMessage>;
 }
 
-// Of the package, seen from src/envoy/ or from the bundle in dist/. Nothing else is searched: no working directory, no environment.
+// Relative to src/envoy/ or to the bundle in dist/. Never from the working directory or the environment.
 const isSource = import.meta.url.endsWith('.ts');
 const protoDirectory = fileURLToPath(new URL(isSource ? '../../proto/' : '../proto/', import.meta.url));
 
@@ -29,8 +28,7 @@ const loaderOptions: Options = {
   includeDirs: [protoDirectory],
   keepCase: true,
   longs: String,
-  // `enums` is not set, so that an enum is a number when read as it is when written. With `enums: String` the words of a
-  // message read could be written back, and a misspelt word is encoded as 0: "append", or an HTTP status that is none.
+  // Without `enums: String`, an enum is a number. protobufjs encodes a misspelt word as 0: "append", or an invalid HTTP status.
   defaults: true,
 };
 
@@ -42,7 +40,7 @@ const definitions = loadSync(
 export const authorizationService = serviceDefinition<AuthorizationService>(authorizationServiceName);
 export const healthService = serviceDefinition<HealthService>(healthServiceName);
 
-// The one place where the shapes of protocol.ts are claimed for what proto/ describes; test/envoy/protocol.test.ts holds the claim.
+// Asserts the types of protocol.ts for the messages of proto/; test/envoy/protocol.test.ts verifies that they agree.
 function serviceDefinition<Service extends ServiceDefinition>(name: string): Service {
   const definition = definitions[name];
   if (definition === undefined || 'format' in definition) throw new Error(`proto/ has no service ${name}`);

@@ -1,5 +1,4 @@
-// The wire as types: the messages of the two gRPC services that are spoken here, as read and written. Knows shapes only; what a
-// request means is in request.ts, what an answer may say in response.ts.
+// Types of the messages of the two gRPC services, as @grpc/proto-loader reads and writes them.
 
 export interface CheckRequestMessage {
   readonly attributes: AttributeContextMessage | null;
@@ -7,7 +6,7 @@ export interface CheckRequestMessage {
 
 export interface AttributeContextMessage {
   readonly request: RequestMessage | null;
-  /** From the route in Envoy's configuration, never from the client. */
+  /** From the route of Envoy's configuration, never from the client. */
   readonly context_extensions: Readonly<Record<string, string>>;
 }
 
@@ -22,12 +21,12 @@ export interface HttpRequestMessage {
   readonly host: string;
   readonly scheme: string;
   readonly protocol: string;
-  /** Empty in what Envoy sends: the query is in `path`, and a fragment never comes this far. */
+  /** Envoy leaves it empty: `path` contains the query, and clients send no fragment. */
   readonly query: string;
   readonly fragment: string;
-  /** Filled where `encode_raw_headers` is off. An own property each, so that a header named `__proto__` is only a header. */
+  /** Filled with `encode_raw_headers` off. Own properties only, so that a header named `__proto__` is only a header. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Filled where `encode_raw_headers` is on, null otherwise. */
+  /** Filled with `encode_raw_headers` on, null otherwise. */
   readonly header_map: HeaderMapMessage | null;
 }
 
@@ -35,14 +34,14 @@ export interface HeaderMapMessage {
   readonly headers: readonly HeaderValue[];
 }
 
-/** A header as Envoy shows it: the text is in `raw_value`, and `value` is empty. */
+/** A header as Envoy sends it: the text is in `raw_value`, and `value` is empty. */
 export interface HeaderValue {
   readonly key: string;
   readonly value: string;
   readonly raw_value: Buffer;
 }
 
-/** The oneof holds at most one answer; `error_response` is absent on purpose, since Envoy may turn it into an allow. */
+/** Omits `error_response` on purpose, since Envoy may turn it into an allow. */
 export interface CheckResponseMessage {
   readonly status: StatusMessage;
   readonly denied_response?: DeniedHttpResponseMessage;
@@ -51,7 +50,7 @@ export interface CheckResponseMessage {
 }
 
 export interface StatusMessage {
-  /** google.rpc.Code. A text would be encoded as 0, which allows. */
+  /** google.rpc.Code. A text would be encoded as 0, which is an allow. */
   readonly code: number;
 }
 
@@ -67,13 +66,13 @@ export interface OkHttpResponseMessage {
 }
 
 export interface HeaderValueOption {
-  /** `value` alone is read: a `raw_value` would arrive as an empty header. */
+  /** Envoy reads `value` only: a `raw_value` would arrive as an empty header. */
   readonly header: { readonly key: string; readonly value: string };
   readonly append?: { readonly value: boolean } | null;
   readonly append_action?: number;
 }
 
-/** protobufjs knows the members of google.protobuf.Value in camelCase only, `keepCase` or not; others are dropped silently. */
+/** protobufjs reads the members of google.protobuf.Value in camelCase only, even with `keepCase`, and drops others silently. */
 export interface StructMessage {
   readonly fields: Readonly<Record<string, { readonly stringValue: string }>>;
 }
@@ -97,7 +96,7 @@ export interface HealthCheckResponseMessage {
 /** grpc.health.v1.HealthCheckResponse.ServingStatus. */
 export const servingStatus = { unknown: 0, serving: 1, notServing: 2, serviceUnknown: 3 } as const;
 
-/** The full name of the service that Envoy calls, which is also the name that its health is asked for. */
+/** The full name of the service that Envoy calls, also its name in gRPC health checks. */
 export const authorizationServiceName = 'envoy.service.auth.v3.Authorization';
 
 export const healthServiceName = 'grpc.health.v1.Health';

@@ -1,16 +1,16 @@
-// Bytes of a CheckRequest → RequestFacts: the only reader of what Envoy sends. Of the message only what a decision needs is
-// read, and of the headers only the values that are asked for. Facts of a message that contradicts itself say so.
+// Decodes a CheckRequest into RequestFacts: reads only the fields that a decision needs, and header values on demand. Reports a message
+// that contradicts itself.
 import protobuf from 'protobufjs/minimal.js';
 import type { RequestFacts, RequestHeaders } from '../authz/request-facts.ts';
 
-/** Throws where the bytes are not a CheckRequest: the library then answers INTERNAL and no handler runs. */
+/** Throws if the bytes are not a CheckRequest: grpc-js then answers INTERNAL and calls no handler. */
 export function readRequestFacts(bytes: Buffer): RequestFacts {
   const reading: Reading = {
     reader: protobuf.Reader.create(bytes),
     message: bytes.toString('latin1'),
     http: { present: false, method: '', path: '', query: '', fragment: '' },
-    joined: [],
-    listed: [],
+    mapHeaders: [],
+    listHeaders: [],
   };
   readMessage(reading, bytes.length, readCheckRequestField);
   const { http } = reading;
@@ -22,13 +22,13 @@ export function readRequestFacts(bytes: Buffer): RequestFacts {
   };
 }
 
-// No honest request needs more: Envoy itself refuses more than 100 unless configured (HttpProtocolOptions.max_headers_count).
+// Envoy refuses more than 100 by default (HttpProtocolOptions.max_headers_count).
 const maxHeaders = 200;
 // :method, :scheme, :authority, :path (RFC 9113 section 8.3.1) and :protocol (RFC 8441 section 4); Envoy shows them among the headers.
 const maxPseudoHeaders = 5;
 
 interface HttpAttributes {
-  /** Whether the message has them at all. */
+  /** Whether the message has HTTP attributes. */
   present: boolean;
   method: string;
   path: string;
@@ -36,7 +36,7 @@ interface HttpAttributes {
   fragment: string;
 }
 
-/** Where the parts of a header stand in the message; an empty part has its start for its end. */
+/** The byte range of each part of a header in the message; start and end of an empty part are equal. */
 interface HeaderPlace {
   name: string;
   valueStart: number;
@@ -47,20 +47,20 @@ interface HeaderPlace {
 
 interface Reading {
   readonly reader: protobuf.Reader;
-  /** The whole message, one character for each byte: a text is cut out of it without a copy, and no buffer outlives the call. */
+  /** The whole message, one character per byte, so that a slice copies nothing and no buffer outlives the call. */
   readonly message: string;
   readonly http: HttpAttributes;
-  /** Of `headers`, filled where `encode_raw_headers` is off: the lines of a name joined by a comma. */
-  readonly joined: HeaderPlace[];
-  /** Of `header_map`, filled where `encode_raw_headers` is on: a line each, as it came. */
-  readonly listed: HeaderPlace[];
+  /** From `headers`, which Envoy fills with `encode_raw_headers` off: one entry per name, its lines joined by a comma. */
+  readonly mapHeaders: HeaderPlace[];
+  /** From `header_map`, which Envoy fills with `encode_raw_headers` on: one entry per header line. */
+  readonly listHeaders: HeaderPlace[];
 }
 
-/** Whether the field was read. One that was not is skipped, as proto3 asks for. */
+/** Returns false for an unknown field, which the caller skips, as proto3 requires. */
 type ReadField = (reading: Reading, tag: number) => boolean;
 
 // Field numbers of proto/envoy/service/auth/v3/external_auth.proto, attribute_context.proto and
-// proto/envoy/config/core/v3/base.proto. What is read has wire type 2: a length and as many bytes.
+// proto/envoy/config/core/v3/base.proto. All of these fields have wire type 2 (length-delimited).
 const tagOf = (fieldNumber: number): number => (fieldNumber << 3) | 2;
 const attributesTag = tagOf(1);
 const requestTag = tagOf(4);
@@ -71,12 +71,12 @@ const pathTag = tagOf(4);
 const queryTag = tagOf(7);
 const fragmentTag = tagOf(8);
 const headerMapTag = tagOf(13);
-const listedHeadersTag = tagOf(1);
+const listHeadersTag = tagOf(1);
 const keyTag = tagOf(1);
 const valueTag = tagOf(2);
 const rawValueTag = tagOf(3);
 
-// Parts of a message that comes in several pieces are merged (the rule of protobuf), since all write into the same reading.
+// Repeated occurrences of a message field are merged, as protobuf requires: all write into the same reading.
 function readMessage(reading: Reading, end: number, readField: ReadField): void {
   const { reader } = reading;
   while (reader.pos < end) {
@@ -126,7 +126,7 @@ function readHttpField(reading: Reading, tag: number): boolean {
       http.fragment = readText(reading);
       return true;
     case headersTag:
-      return readHeaderInto(reading.joined, reading);
+      return readHeaderInto(reading.mapHeaders, reading);
     case headerMapTag:
       return readNested(reading, readHeaderMapField);
     default:
@@ -135,10 +135,10 @@ function readHttpField(reading: Reading, tag: number): boolean {
 }
 
 function readHeaderMapField(reading: Reading, tag: number): boolean {
-  return tag === listedHeadersTag && readHeaderInto(reading.listed, reading);
+  return tag === listHeadersTag && readHeaderInto(reading.listHeaders, reading);
 }
 
-/** Skips the header where the list is too long already: the request is refused whatever else it says. */
+/** Skips the header if the list is already too long: the request is refused anyway. */
 function readHeaderInto(list: HeaderPlace[], reading: Reading): true {
   if (list.length > maxHeaders + maxPseudoHeaders) startOfValue(reading.reader);
   else list.push(readHeader(reading));
@@ -150,7 +150,7 @@ function readText({ reader, message }: Reading): string {
   return utf8(message, start, reader.pos);
 }
 
-/** An entry of the map or a HeaderValue of the list: the fields that they share have the same numbers. */
+/** Reads an entry of the map or a HeaderValue of the list: their common fields have the same numbers. */
 function readHeader({ reader, message }: Reading): HeaderPlace {
   const place: HeaderPlace = { name: '', valueStart: 0, valueEnd: 0, rawStart: 0, rawEnd: 0 };
   const end = endOfValue(reader);
@@ -176,7 +176,7 @@ function readHeader({ reader, message }: Reading): HeaderPlace {
   return place;
 }
 
-/** Leaves the reader behind the value. */
+/** Moves the reader behind the value. */
 function startOfValue(reader: protobuf.Reader): number {
   const length = reader.uint32();
   const start = reader.pos;
@@ -191,7 +191,7 @@ function utf8(message: string, start: number, end: number): string {
   return beyondAscii.test(text) ? Buffer.from(text, 'latin1').toString('utf8') : text;
 }
 
-// For `raw_value` one character for each byte, so that no byte is replaced by another before the grammar judges it.
+// One character per byte for `raw_value`: UTF-8 decoding would replace invalid bytes before the grammar checks them.
 function lineValue(message: string, place: HeaderPlace): string {
   if (place.rawEnd > place.rawStart) return message.slice(place.rawStart, place.rawEnd);
   return utf8(message, place.valueStart, place.valueEnd);
@@ -207,28 +207,28 @@ function linesOf(message: string, places: readonly HeaderPlace[], name: string):
   return lines;
 }
 
-function toRequestHeaders({ message, joined, listed }: Reading): RequestHeaders {
+function toRequestHeaders({ message, mapHeaders, listHeaders }: Reading): RequestHeaders {
   return {
-    get: name => linesOf(message, listed, name) ?? linesOf(message, joined, name),
-    keys: () => (joined.length === 0 ? listed : [...listed, ...joined]).map(({ name }) => name),
+    get: name => linesOf(message, listHeaders, name) ?? linesOf(message, mapHeaders, name),
+    keys: () => (mapHeaders.length === 0 ? listHeaders : [...listHeaders, ...mapHeaders]).map(({ name }) => name),
   };
 }
 
-// Envoy fills either the map or the list and takes the attributes from the same headers. A message in which two places
-// disagree was not made by Envoy, or was changed on its way: there is no telling which of them the upstream would see.
-function contradictionIn({ message, http, joined, listed }: Reading): string | undefined {
-  if (isTooLong(joined) || isTooLong(listed)) return `more than ${maxHeaders} headers`;
-  for (const { valueStart, valueEnd, rawStart, rawEnd } of listed) {
+// Envoy fills either the map or the list and takes the attributes from the same headers. If two places disagree, something else made or
+// changed the message, and which value the upstream gets is unknown.
+function contradictionIn({ message, http, mapHeaders, listHeaders }: Reading): string | undefined {
+  if (isTooLong(mapHeaders) || isTooLong(listHeaders)) return `more than ${maxHeaders} headers`;
+  for (const { valueStart, valueEnd, rawStart, rawEnd } of listHeaders) {
     if (valueEnd === valueStart || rawEnd === rawStart) continue;
     if (utf8(message, valueStart, valueEnd) !== utf8(message, rawStart, rawEnd)) return 'two values in one header';
   }
-  if (joined.length > 0 && listed.length > 0) {
-    const joinedValues = joinedByName(message, joined);
-    for (const [name, value] of joinedByName(message, listed)) {
-      if (value !== (joinedValues.get(name) ?? value)) return 'two header lists that disagree';
+  if (mapHeaders.length > 0 && listHeaders.length > 0) {
+    const mapValues = valuesByName(message, mapHeaders);
+    for (const [name, value] of valuesByName(message, listHeaders)) {
+      if (value !== (mapValues.get(name) ?? value)) return 'two header lists that disagree';
     }
   }
-  for (const places of [joined, listed]) {
+  for (const places of [mapHeaders, listHeaders]) {
     if (!agrees(http.path, linesOf(message, places, ':path'))) return ':path contradicts the path';
     if (!agrees(http.method, linesOf(message, places, ':method'))) return ':method contradicts the method';
   }
@@ -246,8 +246,8 @@ function isTooLong(list: readonly HeaderPlace[]): boolean {
   return pseudoHeaders > maxPseudoHeaders || list.length - pseudoHeaders > maxHeaders;
 }
 
-/** Name → its lines, joined by a comma as Envoy joins those of the map. */
-function joinedByName(message: string, list: readonly HeaderPlace[]): ReadonlyMap<string, string> {
+/** Header name → its lines joined by a comma, as Envoy joins those of the map. */
+function valuesByName(message: string, list: readonly HeaderPlace[]): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   for (const place of list) {
     const before = values.get(place.name);
@@ -260,6 +260,6 @@ function joinedByName(message: string, list: readonly HeaderPlace[]): ReadonlyMa
 function agrees(attribute: string, lines: readonly string[] | undefined): boolean {
   if (lines === undefined) return true;
   const [line = ''] = lines;
-  // The attributes are text; the list holds the bytes of that text.
+  // An attribute is text; a line of the list holds the bytes of that text.
   return lines.length === 1 && (line === attribute || Buffer.from(line, 'latin1').toString('utf8') === attribute);
 }

@@ -1,5 +1,5 @@
-// Decision → CheckResponse: the only place that builds one. The wire's defaults allow (an empty message is an allow, a text as
-// code is encoded as 0), hence every field is written on purpose and every code is a number from the table of refusals.
+// Builds the CheckResponse of a decision; no other file builds one. The defaults of the wire allow (an empty message is an allow, a text as
+// code is encoded as 0), so this code writes every field and takes every code as a number from the table of refusals.
 import type { Decision } from '../authz/decision.ts';
 import type { Principal } from '../authz/principal.ts';
 import { answerOf, type Reason } from '../authz/refusal.ts';
@@ -11,23 +11,23 @@ import {
   type StructMessage,
 } from './protocol.ts';
 
-/** Seconds after which a client may ask again when we cannot decide. */
+/** Value of `retry-after` in a 503. */
 const retryAfterSeconds = 5;
 
 const okCode = 0;
 
 export interface ResponseSettings {
   readonly identityHeaders: IdentityHeaders;
-  /** Whether the upstream gets the Authorization header. */
+  /** Whether Envoy forwards the Authorization header to the upstream. */
   readonly forward: boolean;
 }
 
-/** What the answer to one request depends on besides the decision. */
+/** What a response depends on besides the decision. */
 export interface ResponseContext {
   readonly requestId: string;
-  /** Names of the headers that the request shows. */
+  /** Names of the request headers that Envoy sent. */
   readonly shownHeaders: Iterable<string>;
-  /** Known once the token is verified, also where the request is refused later. */
+  /** Set once the token is verified, even if the request is refused later. */
   readonly principal: Principal | undefined;
 }
 
@@ -36,7 +36,7 @@ export function toCheckResponse(
   decision: Decision,
   context: ResponseContext,
 ): CheckResponseMessage {
-  // Written so that whatever is not an allow is refused: a value that is neither has no row in the table of refusals and throws.
+  // Fails closed: a value that is neither has no row in the table of refusals, so `refused` throws.
   if (decision.kind === 'allow') return allowed(settings, decision.principal, context.shownHeaders);
   return refused(decision.reason, context.requestId, context.principal);
 }
@@ -47,7 +47,7 @@ function allowed(settings: ResponseSettings, principal: Principal, shown: Iterab
     status: { code: okCode },
     ok_response: {
       headers: Array.from(identityHeaders.names, ([field, name]) => overwrite(name, principal[field])),
-      // Envoy removes after it sets: a name that is set must never stand here.
+      // Envoy removes after it sets, so this list must not contain a header that is set.
       headers_to_remove: [
         ...(forward ? [] : ['authorization']),
         ...identityHeaders.lookAlikes,
@@ -68,7 +68,7 @@ function refused(reason: Reason, requestId: string, principal: Principal | undef
     denied_response: {
       status: { code: httpStatus },
       headers,
-      // RFC 9457. Nothing in it depends on the token or on what was wrong with it.
+      // RFC 9457. The body does not depend on the token, nor on what is wrong with it.
       body: JSON.stringify({
         type: `urn:account-authz:${reason}`,
         title,
@@ -81,7 +81,7 @@ function refused(reason: Reason, requestId: string, principal: Principal | undef
   };
 }
 
-// Both fields, because Envoy 1.37 to 1.38 development read one and other versions the other (envoyproxy/envoy#43310).
+// Sets both fields: Envoy 1.37 to 1.38 development builds read one, other versions the other (envoyproxy/envoy#43310).
 function overwrite(key: string, value: string): HeaderValueOption {
   return { header: { key, value }, append: { value: false }, append_action: headerAppendAction.overwriteIfExistsOrAdd };
 }

@@ -1,10 +1,10 @@
-// The file of a Unix socket: makes its path free for a new server without taking it from a living one.
+// Prepares the file of a Unix socket: frees its path without taking it from a running server, and sets its mode.
 import { chmod, lstat, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 
 /**
- * Removes a socket that nobody answers on, as a killed process leaves it. Throws where the path is something else, or is
- * still served: two servers on one path would end with none, since the first to stop removes the file.
+ * Removes a stale socket, as a killed process leaves it. Throws if the path is not a socket, or if a server still listens on it: the
+ * first of two servers to stop would remove the file of both.
  */
 export async function freeSocketPath(path: string): Promise<void> {
   const stat = await lstat(path).catch((error: NodeJS.ErrnoException) => {
@@ -18,8 +18,8 @@ export async function freeSocketPath(path: string): Promise<void> {
 }
 
 /**
- * Gives a bound socket the mode 0660: owner and group, which Envoy must share. Until then it has what the umask of the process leaves,
- * which `serve` sets to its owner alone: a umask for the time of a bind would be that of everything else done meanwhile.
+ * Sets the mode 0660 on a bound socket; Envoy must share the group. Before, the umask of `serve` restricts it to the owner. A umask set
+ * only for the bind would affect every other file that is created meanwhile.
  */
 export function shareWithGroup(path: string): Promise<void> {
   return chmod(path, 0o660);
@@ -33,7 +33,7 @@ function isServed(path: string): Promise<boolean> {
       resolve(served);
     };
     socket.once('connect', () => settle(true));
-    // Refused: nobody listens. A server that has no room for a further connection, or that is another user's, gives another error.
+    // ECONNREFUSED: no listener. A server with a full backlog, or of another user, causes another error.
     socket.once('error', (error: NodeJS.ErrnoException) => settle(error.code !== 'ECONNREFUSED'));
     socket.setTimeout(1000, () => settle(true));
   });

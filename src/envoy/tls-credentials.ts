@@ -1,4 +1,4 @@
-// TLS for the gRPC server: the certificate in use, and its replacement while the server runs when the files have changed.
+// TLS credentials of the gRPC server: reloads the certificate when its files change.
 import { constants } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';
 import { ServerCredentials } from '@grpc/grpc-js';
@@ -6,11 +6,11 @@ import { fileSignature } from '../files/file-signature.ts';
 import type { TlsMaterial } from '../files/tls-files.ts';
 
 export interface TlsSource {
-  /** A change of one of them is a reason to load again. */
+  /** A change of one of them causes a reload. */
   readonly files: readonly string[];
   readonly load: () => Promise<TlsMaterial | { readonly kind: 'problem'; readonly problem: string }>;
   readonly onReload: (material: TlsMaterial) => void;
-  /** Once for each version of the files; what was in use stays in use. */
+  /** Called once per version of the files; the previous certificate stays in use. */
   readonly onRefused: (problem: string) => void;
 }
 
@@ -19,14 +19,14 @@ export interface TlsCredentials {
   stop(): void;
 }
 
-// Kubernetes swaps a symbolic link somewhere above the files, others rename or write them: looking at what the names lead to
-// sees all of it. What is new is loaded when it has stood for one interval: a certificate is written before its key.
-const lookEveryMs = 1000;
+// Polling sees every kind of change: Kubernetes swaps a symbolic link above the files, others rename or write them. Debounced by one
+// interval, because a certificate is written before its key.
+const pollIntervalMs = 1000;
 
-/** A caller that does not finish its handshake holds a socket; Node's own limit is two minutes. */
+/** A client that does not finish its handshake holds a socket; Node's own limit is two minutes. */
 const handshakeTimeoutMs = 10_000;
 
-/** Rejects where the files are not usable. New connections get what was loaded last, existing ones live on. */
+/** Rejects if the files are unusable. New connections get the certificate that was loaded last, existing ones live on. */
 export async function startTlsCredentials(source: TlsSource): Promise<TlsCredentials> {
   let seen = await signatureOf(source.files);
   const first = await source.load();
@@ -36,7 +36,7 @@ export async function startTlsCredentials(source: TlsSource): Promise<TlsCredent
   let refused: string | undefined;
   let isStopped = false;
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const signature = await signatureOf(source.files);
     if (signature !== seen) {
       seen = signature;
@@ -46,7 +46,7 @@ export async function startTlsCredentials(source: TlsSource): Promise<TlsCredent
       const loaded = await source.load();
       if (isStopped) return;
       if (loaded.kind === 'problem') {
-        // Loaded again at the next look: the problem may be one of the moment, such as too many open files.
+        // The next poll loads again: the problem may be temporary, such as too many open files.
         if (loaded.problem !== refused) source.onRefused(loaded.problem);
         refused = loaded.problem;
         return;
@@ -56,13 +56,13 @@ export async function startTlsCredentials(source: TlsSource): Promise<TlsCredent
       source.onReload(loaded);
     }
   }
-  function lookLater(): NodeJS.Timeout {
+  function schedulePoll(): NodeJS.Timeout {
     return setTimeout(async () => {
-      await look();
-      if (!isStopped) timer = lookLater();
-    }, lookEveryMs).unref();
+      await poll();
+      if (!isStopped) timer = schedulePoll();
+    }, pollIntervalMs).unref();
   }
-  let timer = lookLater();
+  let timer = schedulePoll();
 
   return {
     credentials,
@@ -73,8 +73,8 @@ export async function startTlsCredentials(source: TlsSource): Promise<TlsCredent
   };
 }
 
-// The library's own createSsl cannot be replaced or told a version, and its provider that watches files cuts every new
-// connection while a file is missing or broken.
+// A subclass, because neither createSsl nor experimental.createCertificateProviderServerCredentials (grpc-js 1.14) can set the handshake
+// timeout, the oldest TLS version or the session tickets.
 class ReplaceableCredentials extends ServerCredentials {
   constructor(material: TlsMaterial) {
     const requestCert = material.clientCa !== undefined;
@@ -90,14 +90,14 @@ class ReplaceableCredentials extends ServerCredentials {
   }
 }
 
-// Whole each time: a replacement leaves nothing of the context before it, not the oldest version either.
+// All options each time: Node keeps none of the previous context.
 function toContext({ cert, key, clientCa }: TlsMaterial): SecureContextOptions {
   return {
     cert,
     key,
     ...(clientCa === undefined ? {} : { ca: clientCa }),
     minVersion: 'TLSv1.2',
-    // A resumed session does not show its certificate again, which may have expired since.
+    // A resumed session skips the client certificate, which may have expired since.
     secureOptions: constants.SSL_OP_NO_TICKET,
   };
 }

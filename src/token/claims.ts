@@ -1,13 +1,13 @@
-// Payload of a token whose signature is good → its claims, or what is wrong with them. Expiry is judged last.
+// Parses the claims of a token with a valid signature. Expiry is checked last.
 import { isAccount, isIdentityField, type Principal } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { memberOf } from '../json/strict-json.ts';
 
-/** What an issuer's tokens must say. */
+/** What the tokens of an issuer must contain. */
 export interface ClaimRules {
   readonly issuer: string;
   readonly audiences: ReadonlySet<string>;
-  /** The claim that each identity field is read from. */
+  /** The name of the claim for each identity field. */
   readonly claims: { readonly uid: string; readonly app: string; readonly acc: string; readonly role: string };
   readonly allowIntegerClaims: boolean;
 }
@@ -31,11 +31,11 @@ export interface Claims extends TokenTimes {
 
 type Payload = Readonly<Record<string, unknown>>;
 
-/** Issuer, audience, binding, identity fields and the types of the times; whether the times fit now is `judgeTimes`. */
+/** Checks issuer, audience, key binding, identity fields and the types of the times. `checkTimes` compares the times with now. */
 export function parseClaims(payload: Payload, rules: ClaimRules): Claims | Refusal {
   if (memberOf(payload, 'iss') !== rules.issuer) return invalid('iss is not the issuer');
   if (!namesAudience(memberOf(payload, 'aud'), rules.audiences)) return invalid('aud does not name us');
-  // RFC 7800: whoever holds such a token must also prove a key, which a plain bearer request cannot.
+  // RFC 7800: the sender of such a token must also prove possession of a key, which a plain bearer request does not.
   if (Object.hasOwn(payload, 'cnf')) return invalid('cnf: bound to a key, not a plain bearer token');
 
   const times = parseTimes(payload);
@@ -53,8 +53,8 @@ export function parseClaims(payload: Payload, rules: ClaimRules): Claims | Refus
   return { kind: 'claims', principal: { uid, app, acc, role, iss: rules.issuer }, exp, nbf, iat };
 }
 
-/** Judged for every request, also for a token that was verified before. `now` is wall time in seconds. */
-export function judgeTimes(times: TokenTimes, rules: TimeRules, now: number): Refusal | undefined {
+/** Runs per request, also for a cached token. `now` is wall time in seconds. */
+export function checkTimes(times: TokenTimes, rules: TimeRules, now: number): Refusal | undefined {
   const { exp, nbf, iat } = times;
   const latest = now + rules.clockToleranceSeconds;
   if (iat !== undefined && iat > latest) return invalid('iat is in the future');
@@ -90,7 +90,7 @@ function identityField(payload: Payload, rules: ClaimRules, field: keyof ClaimRu
   const value = memberOf(payload, rules.claims[field]);
   if (typeof value === 'number') {
     if (!rules.allowIntegerClaims) return invalid(`${field} is a number and allowIntegerClaims is off`);
-    // Beyond the safe integers two texts are read as one number, so two accounts could become one.
+    // Beyond the safe integers, JSON parsing reads two texts as one number, so two accounts could become one.
     if (!Number.isSafeInteger(value) || value < 0 || Object.is(value, -0))
       return invalid(`${field} is not a safe integer`);
     return String(value);

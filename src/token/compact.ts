@@ -1,4 +1,4 @@
-// Compact JWS text → header and payload, read strictly before any library sees it. Proves nothing about the signature.
+// Parses a compact JWS strictly, before jose sees it. Does not verify the signature.
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { isJsonObject, memberOf, parseStrictJson } from '../json/strict-json.ts';
 
@@ -6,19 +6,19 @@ export interface CompactJws {
   readonly kind: 'compact';
   readonly alg: string;
   readonly kid: string;
-  /** Absent where the header has no `typ`. */
+  /** Absent if the header has no `typ`. */
   readonly typ: string | undefined;
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
 const segmentGrammar = /^[A-Za-z0-9_-]+$/;
 
-// Members that change what is verified, or that name or carry a key (RFC 7515 section 4.1, RFC 7516 section 4.1.3,
-// RFC 7797): a token never chooses its key source. `x5c`, `x5t` and unknown members are ignored and never fetched.
+// Members that change what is verified, or that name or contain a key (RFC 7515 section 4.1, RFC 7516 section 4.1.3,
+// RFC 7797): a token must not choose its key source. `x5c`, `x5t` and unknown members are ignored and never fetched.
 const refusedMembers = ['crit', 'b64', 'zip', 'jwk', 'jku', 'x5u'] as const;
 
 export function parseCompactJws(token: string): CompactJws | Refusal {
-  // Counted first: a text without segments is refused without the grammar, which looks at each character.
+  // Counts first, because the grammar reads every character.
   const segments = token.split('.', 4);
   if (segments.length !== 3 || !segments.every(segment => segmentGrammar.test(segment))) {
     return invalid('not three base64url segments');
@@ -44,8 +44,8 @@ export function parseCompactJws(token: string): CompactJws | Refusal {
   return { kind: 'compact', alg, kid, typ, payload: payload.value };
 }
 
-// RFC 4648 section 3.5: bits that no byte needs are zero. Other texts decode to the same bytes, so one signature would stand for several
-// tokens. By the last character, which alone can hold such bits; a text with one character over is none at all.
+// RFC 4648 section 3.5: pad bits must be zero. Otherwise several texts decode to the same bytes, and one signature fits several tokens.
+// Only the last character has pad bits; a length of 1 modulo 4 is invalid.
 function canonicalBytes(segment: string): Buffer | undefined {
   const over = segment.length % 4;
   const last = segment.slice(-1);

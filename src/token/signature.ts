@@ -1,7 +1,7 @@
-// Whether a token is signed by a key of its issuer: jose verifies it, with a key and an algorithm that the token cannot choose.
+// Verifies the signature of a token with jose, with a key and an algorithm that the token cannot choose.
 import { type CryptoKey, compactVerify, errors } from 'jose';
 
-/** `token` has passed `parseCompactJws`, and `key` was imported for `alg`. Rejects only on a fault. */
+/** `token` has passed `parseCompactJws`, and `key` was imported for `alg`. Rejects only on an internal error. */
 export async function isSignedBy(key: CryptoKey, alg: string, token: string): Promise<boolean> {
   try {
     await compactVerify(token, key, { algorithms: [alg] });

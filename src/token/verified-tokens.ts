@@ -1,25 +1,24 @@
-// Tokens that were verified before, so that a known token costs a hash instead of a signature. Refusals are never kept.
-// What goes when there is no room is chosen by SIEVE (Zhang et al., NSDI 2024): a hand walks from the oldest to the newest, spares
-// what was used since it last came by, and takes the first that was not. A flood of tokens that come once takes the places of its
-// own, not those of the tokens in use, and a hit moves nothing.
+// The cache of verified tokens: a cached token costs a hash instead of a signature. Refusals are never cached.
+// Eviction by SIEVE (Zhang et al., NSDI 2024): a hand walks from the oldest to the newest entry, spares what was used since its last
+// visit, and evicts the first that was not. A flood of one-time tokens evicts its own entries, not the tokens in use.
 import { hash } from 'node:crypto';
 import type { Claims } from './claims.ts';
 
-/** What a verification proved, and the key that proved it: once that key is gone, so is the proof. */
+/** Verified claims, valid only while the key that verified them is in use. */
 export interface VerifiedToken<Key> {
   readonly claims: Claims;
   readonly key: Key;
 }
 
 export interface VerifiedTokens<Key> {
-  /** For use at once: what is given changes when the token is put again. */
+  /** Do not keep the result: it changes when the token is put again. */
   get(token: string): VerifiedToken<Key> | undefined;
   put(token: string, verified: VerifiedToken<Key>): void;
   remove(token: string): void;
   size(): number;
 }
 
-// Itself what is given: one object less for each token, of those that every major collection of the heap visits.
+// Also the result of `get`, to keep one object per token.
 interface Entry<Key> extends VerifiedToken<Key> {
   readonly name: string;
   claims: Claims;
@@ -29,7 +28,7 @@ interface Entry<Key> extends VerifiedToken<Key> {
   newer: Entry<Key> | undefined;
 }
 
-/** Never more than `maxTokens`; 0 keeps none. */
+/** Holds at most `maxTokens`; 0 turns the cache off. */
 export function createVerifiedTokens<Key>(maxTokens: number): VerifiedTokens<Key> {
   const entries = new Map<string, Entry<Key>>();
   let oldest: Entry<Key> | undefined;
@@ -53,7 +52,7 @@ export function createVerifiedTokens<Key>(maxTokens: number): VerifiedTokens<Key
     entries.delete(entry.name);
   }
 
-  // Ends within two rounds: the first one leaves nothing marked as used.
+  // Ends within two rounds: the first one clears every `used`.
   function makeRoom(): void {
     let candidate = hand ?? oldest;
     while (candidate?.used) {
@@ -92,7 +91,7 @@ export function createVerifiedTokens<Key>(maxTokens: number): VerifiedTokens<Key
   };
 }
 
-// Of the exact bytes, whole: a shorter or weaker name would let one token be taken for another (GHSA-rp9m-7r4c-75qg).
+// A full SHA-256 of the whole token: a shorter or weaker key would confuse tokens (GHSA-rp9m-7r4c-75qg).
 function nameOf(token: string): string {
   return hash('sha256', token, 'binary');
 }

@@ -1,16 +1,16 @@
-// Token text → verified claims. The signature is checked with a key and an algorithm that the token cannot choose.
+// Verifies a token and returns its claims, from the cache or by its signature.
 import type { CryptoKey } from 'jose';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { memberOf } from '../json/strict-json.ts';
-import { type ClaimRules, type Claims, judgeTimes, parseClaims, type TimeRules } from './claims.ts';
+import { type ClaimRules, type Claims, checkTimes, parseClaims, type TimeRules } from './claims.ts';
 import { type CompactJws, parseCompactJws } from './compact.ts';
 import { isSignedBy } from './signature.ts';
 import type { VerifiedTokens } from './verified-tokens.ts';
 
-/** A public key of an issuer. Its identity is the proof that it is still the same key. */
+/** A public key of an issuer. The same object is the same key. */
 export interface IssuerKey {
   readonly kid: string;
-  /** The key imported for this algorithm; undefined where it may not verify that. */
+  /** The key imported for this algorithm; undefined if it is not for this algorithm. */
   cryptoKeyFor(alg: string): CryptoKey | undefined;
 }
 
@@ -19,7 +19,7 @@ type KeyLookup =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'unavailable'; readonly detail: string };
 
-/** The keys of one issuer; `keys/` has the real ones. */
+/** The keys of one issuer; keys/ implements it. */
 export interface IssuerKeys {
   current(kid: string): IssuerKey | undefined;
   find(kid: string): KeyLookup | Promise<KeyLookup>;
@@ -28,7 +28,7 @@ export interface IssuerKeys {
 export interface TrustedIssuer {
   readonly rules: ClaimRules;
   readonly algorithms: ReadonlySet<string>;
-  /** As `normalizeTokenType` gives them; '' allows an absent `typ`. */
+  /** Normalized by `normalizeTokenType`; '' allows an absent `typ`. */
   readonly tokenTypes: ReadonlySet<string>;
   readonly keys: IssuerKeys;
 }
@@ -37,12 +37,12 @@ export interface Verification {
   readonly outcome: Claims | Refusal;
   /** The `kid` of the token's header, verified or not; for the log. */
   readonly kid: string | undefined;
-  /** Whether the token was known; undefined where that was not asked. */
+  /** Undefined if the cache was not asked. */
   readonly cache: 'hit' | 'miss' | undefined;
 }
 
 export interface TokenVerifier {
-  /** Synchronous for a known token, and for a refusal that needs neither a key nor a signature. Throws and rejects only on a fault. */
+  /** Synchronous for a cached token, and for a refusal that needs neither key nor signature. Throws and rejects only on an internal error. */
   verify(token: string): Verification | Promise<Verification>;
 }
 
@@ -52,13 +52,13 @@ export function createTokenVerifier(options: {
   readonly times: TimeRules;
   readonly maxBytes: number;
   readonly verifiedTokens: VerifiedTokens<IssuerKey>;
-  /** Signatures in flight; a token beyond them is refused. */
+  /** The limit of signature checks in flight; a further token is refused. */
   readonly maxSignatures: number;
   /** Wall time in seconds since the epoch. */
   readonly now: () => number;
 }): TokenVerifier {
   const { issuers, times, maxBytes, verifiedTokens, maxSignatures, now } = options;
-  /** One verification per token: whoever brings it again meanwhile gets the same result. */
+  /** Singleflight: one verification per token at a time. */
   const inFlight = new Map<string, Promise<Verification>>();
   let signatures = 0;
 
@@ -70,12 +70,12 @@ export function createTokenVerifier(options: {
       verifiedTokens.remove(token);
       return undefined;
     }
-    const refused = judgeTimes(claims, times, now());
+    const refused = checkTimes(claims, times, now());
     if (refused?.reason === 'token_expired') verifiedTokens.remove(token);
     return { outcome: refused ?? claims, kid: key.kid, cache: 'hit' };
   }
 
-  // What can be refused without a signature is refused at once, the cheapest reason first.
+  // Refuses before the signature if possible, the cheapest reason first.
   function verifyNew(token: string): Verification | Promise<Verification> {
     const jws = parseCompactJws(token);
     if (jws.kind === 'refusal') return { outcome: jws, kid: undefined, cache: 'miss' };
@@ -118,15 +118,15 @@ export function createTokenVerifier(options: {
   function verifySigned(token: string, jws: CompactJws, issuer: TrustedIssuer, key: IssuerKey): Claims | Refusal {
     const claims = parseClaims(jws.payload, issuer.rules);
     if (claims.kind === 'refusal') return claims;
-    const refused = judgeTimes(claims, times, now());
+    const refused = checkTimes(claims, times, now());
     if (refused !== undefined) return refused;
-    // The set may have changed while the signature was checked: a key that is gone proves nothing any more.
+    // The key set may have changed during the signature check: a removed key proves nothing.
     if (issuer.keys.current(jws.kid) !== key) return refusal('keys_unavailable', 'the key was replaced meanwhile');
     verifiedTokens.put(token, { claims, key });
     return claims;
   }
 
-  // Chooses among the configured issuers only: the claim is a name to look up, and each issuer's keys verify its tokens alone.
+  // The unverified claim only selects a configured issuer, whose keys must then verify the token.
   function trustedIssuer(jws: CompactJws): TrustedIssuer | undefined {
     const iss = memberOf(jws.payload, 'iss');
     return typeof iss === 'string' ? issuers.get(iss) : undefined;
@@ -136,7 +136,7 @@ export function createTokenVerifier(options: {
     verify(token) {
       if (token.length > maxBytes)
         return { outcome: invalid('longer than maxBytes'), kid: undefined, cache: undefined };
-      // A text without segments is not a known token, and looking it up would cost more than refusing it.
+      // A text without a dot is never cached, and a lookup costs more than its refusal.
       const cachedOrInFlight = token.includes('.') ? (verifyKnown(token) ?? inFlight.get(token)) : undefined;
       if (cachedOrInFlight !== undefined) return cachedOrInFlight;
       const verification = verifyNew(token);
@@ -148,9 +148,9 @@ export function createTokenVerifier(options: {
   };
 }
 
-/** RFC 7515 section 4.1.9: media types compare without case, and `application/` may be left out. A present but empty `typ` fits nothing. */
+/** RFC 7515 section 4.1.9: media types ignore case, and `application/` is optional. A present but empty `typ` matches nothing. */
 export function normalizeTokenType(typ: string): string {
-  // The case of ASCII only: toLowerCase() makes a k of the Kelvin sign.
+  // ASCII only: toLowerCase() turns the Kelvin sign into k.
   const lower = typ.replace(/[A-Z]/g, letter => letter.toLowerCase());
   return lower.includes('/') ? lower : `application/${lower}`;
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { judgeTimes, parseClaims } from '../../src/token/claims.ts';
+import { checkTimes, parseClaims } from '../../src/token/claims.ts';
 import { audience, claims, issuer, now, uid } from '../support/token.ts';
 
 const rules = {
@@ -52,7 +52,7 @@ describe('claims', () => {
 describe('times of a token', () => {
   const limits = { clockToleranceSeconds: 60, maxLifetimeSeconds: 3600 };
   const good = { exp: now + 600, nbf: undefined, iat: now };
-  const rows: readonly (readonly [detail: string | undefined, times: Partial<Parameters<typeof judgeTimes>[0]>])[] = [
+  const rows: readonly (readonly [detail: string | undefined, times: Partial<Parameters<typeof checkTimes>[0]>])[] = [
     [undefined, {}],
     [undefined, { iat: now + 60 }],
     ['iat is in the future', { iat: now + 61 }],
@@ -72,7 +72,7 @@ describe('times of a token', () => {
       ([name, value]) => `${name} ${value === undefined ? 'absent' : value - now}`,
     );
     it(`say ${detail ?? 'nothing'} with ${shown.join(', ') || 'good ones'}`, () => {
-      expect(judgeTimes({ ...good, ...changes }, limits, now)?.detail).to.equal(detail);
+      expect(checkTimes({ ...good, ...changes }, limits, now)?.detail).to.equal(detail);
     });
   }
 });

@@ -7,7 +7,7 @@ import { type CheckedConfig, createOwnedNames, type OwnedNames } from './owned-n
 import type { ProtoValue } from './proto-value.ts';
 import { toProtectedRoutes } from './route-match.ts';
 
-export interface Judgement {
+export interface LintModel {
   readonly root: ProtoValue;
   readonly listeners: readonly Listener[];
   readonly clusters: ReadonlyMap<string, Cluster>;
@@ -20,7 +20,7 @@ export interface Judgement {
 export interface GuardedManager {
   readonly manager: ConnectionManager;
   readonly names: OwnedNames;
-  readonly checks: readonly Check[];
+  readonly checks: readonly AuthzFilter[];
   /** What leads to a cluster from a protected path. */
   readonly targets: readonly ProtectedTarget[];
 }
@@ -32,7 +32,7 @@ export interface ProtectedTarget {
 }
 
 /** An ext_authz filter that asks account-authz. */
-export interface Check {
+export interface AuthzFilter {
   readonly manager: ConnectionManager;
   readonly chain: FilterChain;
   readonly filter: HttpFilter;
@@ -49,7 +49,7 @@ export interface Check {
   readonly later: readonly HttpFilter[];
 }
 
-export function toJudgement(root: ProtoValue, config: CheckedConfig): Judgement {
+export function toLintModel(root: ProtoValue, config: CheckedConfig): LintModel {
   const resources = root.field('static_resources');
   const clusters = new Map(
     resources
@@ -92,7 +92,7 @@ function leadsSomewhere({ targets, dynamic }: ConnectionManager): boolean {
 }
 
 /** Whether what is behind the cluster is behind protected routes too. */
-export function isProtectedCluster({ clusters, protectedClusters }: Judgement, name: string | undefined): boolean {
+export function isProtectedCluster({ clusters, protectedClusters }: LintModel, name: string | undefined): boolean {
   // The request decides, or nothing is known of what is protected.
   if (name === undefined || protectedClusters.has(name) || protectedClusters.size === 0) return true;
   const endpoints = clusters.get(name)?.endpoints ?? [];
@@ -105,9 +105,9 @@ function readChecks(
   clusters: ReadonlyMap<string, Cluster>,
   config: CheckedConfig,
   names: OwnedNames,
-): readonly Check[] {
+): readonly AuthzFilter[] {
   return manager.chains.flatMap(chain =>
-    chain.filters.flatMap((filter, i): readonly Check[] => {
+    chain.filters.flatMap((filter, i): readonly AuthzFilter[] => {
       if (filter.type !== filterTypes.extAuthz) return [];
       const settings = filter.config;
       const service = settings.field('grpc_service');
@@ -120,7 +120,7 @@ function readChecks(
 }
 
 // Another service may be asked by another ext_authz. If every one seems to ask another service, an address is wrong instead.
-function ownChecks(checks: readonly Check[]): readonly Check[] {
+function ownChecks(checks: readonly AuthzFilter[]): readonly AuthzFilter[] {
   const own = checks.filter(({ cluster, config }) => cluster === undefined || isAt(cluster, config.listen) !== false);
   return own.length > 0 ? own : checks;
 }
