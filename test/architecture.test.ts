@@ -41,7 +41,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'engine.ts': ['authz', 'token', 'keys/key-ring.ts', 'config/schema.ts'],
   envoy: ['authz', 'files'],
   token: ['authz', 'json'],
-  keys: ['address', 'files', 'json', 'deferred.ts', 'foreign-text.ts'],
+  keys: ['address', 'authz/checks.ts', 'files', 'json', 'deferred.ts', 'foreign-text.ts'],
   config: [
     'address',
     'authz/principal.ts',

@@ -1,5 +1,6 @@
 // Every way a request is refused, in one table: what the client sees for each reason.
 // A reason without a row does not compile; nothing else in the product knows a status code of a refusal.
+import type { DetailOf } from './checks.ts';
 
 interface RefusalAnswer {
   readonly decision: 'deny' | 'unavailable';
@@ -71,7 +72,8 @@ export interface Refusal {
   readonly detail: string;
 }
 
-export function refusal(reason: Reason, detail: string): Refusal {
+/** Only with a detail that `checks` has for the reason: whatever is refused can be explained. */
+export function refusal<R extends Reason>(reason: R, detail: DetailOf<R>): Refusal {
   return { kind: 'refusal', reason, detail };
 }
 

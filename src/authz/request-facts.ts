@@ -1,4 +1,5 @@
 // What is known of a request before anything is decided: read from the wire by `envoy/request.ts`, from options by `explain`.
+import type { DetailOf } from './checks.ts';
 
 export interface RequestFacts {
   readonly method: string;
@@ -6,7 +7,7 @@ export interface RequestFacts {
   readonly target: string;
   readonly headers: RequestHeaders;
   /** Set where the message itself contradicts: such a request is refused whatever else it says. */
-  readonly contradiction: string | undefined;
+  readonly contradiction: DetailOf<'request_invalid'> | undefined;
 }
 
 export interface RequestHeaders {

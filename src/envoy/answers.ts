@@ -2,7 +2,6 @@
 // template with placeholders: serializing every answer costs ten times as much (docs/dev/performance.md).
 import type { Decision } from '../authz/decision.ts';
 import type { Account, Principal } from '../authz/principal.ts';
-import { refusal } from '../authz/refusal.ts';
 import { authorizationService } from './proto-files.ts';
 import { type ResponseContext, type ResponseSettings, toCheckResponse } from './response.ts';
 
@@ -90,7 +89,10 @@ export function createAnswers(settings: ResponseSettings): Answers {
     return answer;
   }
 
-  encode(refusal('internal', ''), { requestId: uuid, shownHeaders: [], principal: undefined });
+  encode(
+    { kind: 'refusal', reason: 'internal', detail: '' },
+    { requestId: uuid, shownHeaders: [], principal: undefined },
+  );
   return { encode };
 }
 

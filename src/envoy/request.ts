@@ -216,7 +216,7 @@ function toRequestHeaders({ message, mapHeaders, listHeaders }: Reading): Reques
 
 // Envoy fills either the map or the list and takes the attributes from the same headers. If two places disagree, something else made or
 // changed the message, and which value the upstream gets is unknown.
-function contradictionIn({ message, http, mapHeaders, listHeaders }: Reading): string | undefined {
+function contradictionIn({ message, http, mapHeaders, listHeaders }: Reading): RequestFacts['contradiction'] {
   if (isTooLong(mapHeaders) || isTooLong(listHeaders)) return `more than ${maxHeaders} headers`;
   for (const { valueStart, valueEnd, rawStart, rawEnd } of listHeaders) {
     if (valueEnd === valueStart || rawEnd === rawStart) continue;

@@ -1,7 +1,7 @@
 // A decision line of the log → what it says, or why it is none of ours. The line is foreign text: read strictly, shown escaped.
 import { z } from 'zod';
 import { isAccount } from '../authz/principal.ts';
-import { answerOf, type Reason, refusal, refusalAnswers } from '../authz/refusal.ts';
+import { answerOf, type Reason, refusalAnswers } from '../authz/refusal.ts';
 import { createIdentityHeaders } from '../envoy/identity-headers.ts';
 import { toCheckResponse } from '../envoy/response.ts';
 import { foreignText } from '../foreign-text.ts';
@@ -92,7 +92,7 @@ const passedOn = { status: 200, headers: {} } as const;
 function refusedWith(reason: Reason): { readonly status: number; readonly headers: Readonly<Record<string, string>> } {
   const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
   const context = { requestId: '', shownHeaders: [], principal: undefined };
-  const { denied_response: denied } = toCheckResponse(settings, refusal(reason, ''), context);
+  const { denied_response: denied } = toCheckResponse(settings, { kind: 'refusal', reason, detail: '' }, context);
   if (denied === undefined) throw new Error('a refusal without an answer');
   return {
     status: denied.status.code,

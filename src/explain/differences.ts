@@ -1,155 +1,125 @@
-// What exactly differs in one request: between it and the settings, or between it and its verified token. Speaks of settings, of
-// the identity fields and times of a verified token, and of places in the request; never of what stands in the query.
+// What differs between a refused request and the settings or its verified token. Names settings, identity fields and times of a verified
+// token, and places in the request; never what stands in the query or in a header.
 import { accountsInQuery, compileAccountParameters } from '../authz/account-query.ts';
 import { parseRequestTarget } from '../authz/path.ts';
+import type { Principal } from '../authz/principal.ts';
 import { matchRoutes } from '../authz/route.ts';
-import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
-import type { Config, RouteConfig } from '../config/schema.ts';
+import { parseRouteTemplate } from '../authz/route-template.ts';
+import type { IssuerConfig, RouteConfig } from '../config/schema.ts';
 import { quotedForeignText } from '../foreign-text.ts';
 import { issuerIn, type Known, type LiveFacts } from './known.ts';
+import type { RefusedCheck } from './refused-checks.ts';
 import { duration, instant, keyAge, listed } from './wording.ts';
 
-export function ofPath({ live }: Known): string | undefined {
-  if (live === undefined) return undefined;
-  const [path = ''] = live.request.target.split('?', 1);
+/** Undefined where nothing is known beyond the remedy. */
+export function findDifference({ check, template }: RefusedCheck, known: Known): string | undefined {
+  const { live, principal } = known;
+  const ofToken = tokenSide[template] ?? tokenSide[check];
+  const ofSettings = settingsSide[template] ?? settingsSide[check];
+  const sides = [principal && ofToken?.(principal, known), live && ofSettings?.(live, principal?.role ?? '')];
+  return sides.filter(side => side).join('; ') || undefined;
+}
+
+// Both by check, or by a detail that differs from the others of its check.
+const tokenSide: Readonly<Record<string, (principal: Principal, known: Known) => string>> = {
+  app: ({ app }) => `app is ${app}`,
+  role: ({ role }) => `role is ${role}`,
+  'the role may not use this method': ({ role }, { method }) => `role is ${role}, the method is ${method}`,
+  'the route is narrowed to other roles': ({ role }, { live, route }) =>
+    `role is ${role}${live || !route ? '' : `, the route is ${route} and there may be more that match`}`,
+  account: ({ acc }, { live, route }) => {
+    const places = live ? placesOfOthers(live, acc).join(', ') : placesOf(route).join(', or in ');
+    return `acc in the token is ${acc}, another account is in ${places}`;
+  },
+};
+
+const settingsSide: Readonly<Record<string, (live: LiveFacts, role: string) => string | undefined>> = {
+  service: ({ fault }) => fault,
+  'path outside the grammar': ({ request }) => wrongSegment(request.target),
+  'account-places': ({ config: { account } }) =>
+    (['headers', 'query'] as const)
+      .filter(place => account[place].length > 0)
+      .map(place => `account.${place}: ${listed(account[place])}`)
+      .join('; '),
+  route: ({ config }) => `routes: ${listed(config.routes.map(({ path }) => path))}`,
+  'token-length': ({ tokenLength, config }) =>
+    `it has ${tokenLength} bytes, token.maxBytes is ${config.token.maxBytes}`,
+  issuer: ({ config }) => `issuers: ${listed(config.issuers.map(({ issuer }) => issuer))}`,
+  algorithm: live => ofIssuer(live, ({ algorithms }) => `algorithms: ${listed(algorithms)}`),
+  'token-type': live =>
+    ofIssuer(live, ({ tokenTypes }) => `tokenTypes: ${listed(tokenTypes.map(type => type || '""'))}`),
+  key({ keys }) {
+    const kids = keys?.kids.length ? `, kids: ${listed(keys.kids.map(kid => quotedForeignText(kid)))}` : '';
+    return keys && `the keys of ${keys.issuer}: ${keyAge(keys)}${kids}`;
+  },
+  audience: live => ofIssuer(live, ({ audiences }) => `audiences: ${listed(audiences)}`),
+  claims: live =>
+    ofIssuer(live, ({ claims }) => {
+      const names = Object.entries(claims).map(([field, claim]) => `${field} from ${quotedForeignText(claim)}`);
+      return `claims: ${names.join(', ')}`;
+    }),
+  '{} is not a time': () => undefined,
+  times: lifetime,
+  'iat is in the future': start,
+  'nbf is in the future': start,
+  expiry: live =>
+    live.times?.exp === undefined
+      ? undefined
+      : `expired ${duration(live.now - live.times.exp)} before ${instant(live.now)}, at ${instant(live.times.exp)}; ${tolerance(live)}`,
+  app: ({ config }) => `apps: ${listed(config.apps)}`,
+  role: ({ config }) => `roles: ${listed(Object.keys(config.roles))}`,
+  'the role may not use this method': ({ config: { roles } }, role) =>
+    Object.hasOwn(roles, role) ? `roles.${role}: ${listed(roles[role] ?? [])}` : undefined,
+  'the route is narrowed to other roles': ({ config, request }, role) => {
+    const matching = matchingRoutes(request.target, config.routes);
+    const narrowed = matching.filter(({ roles }) => roles !== undefined && !roles.includes(role));
+    return narrowed.map(({ path, roles = [] }) => `${path} is for ${listed(roles)}`).join('; ');
+  },
+};
+
+function ofIssuer(live: LiveFacts, spell: (issuer: IssuerConfig) => string): string | undefined {
+  const issuer = issuerIn(live);
+  return issuer && spell(issuer);
+}
+
+function wrongSegment(target: string): string | undefined {
+  const [path = ''] = target.split('?', 1);
   if (!path.startsWith('/')) return 'it does not start with /';
   const segments = path.slice(1).split('/');
-  const wrong = segments.findIndex((segment, i) =>
-    segment === '' ? i < segments.length - 1 : /[^A-Za-z0-9._~:@-]/.test(segment),
-  );
-  const segment = segments[wrong];
-  if (segment === undefined) return undefined;
-  if (segment === '') return `segment ${wrong + 1} is empty`;
-  const [character = ''] = /[^A-Za-z0-9._~:@-]/u.exec(segment) ?? [];
-  return `segment ${wrong + 1} has ${quotedForeignText(character)}`;
+  for (const [i, segment] of segments.entries()) {
+    if (segment === '' && i < segments.length - 1) return `segment ${i + 1} is empty`;
+    const [character] = /[^A-Za-z0-9._~:@-]/u.exec(segment) ?? [];
+    if (character !== undefined) return `segment ${i + 1} has ${quotedForeignText(character)}`;
+  }
+  return undefined;
 }
 
-export function ofPlaceNames({ live }: Known): string | undefined {
-  if (live === undefined) return undefined;
-  const { headers, query } = live.config.account;
-  const parts = [
-    ...(headers.length > 0 ? [`account.headers: ${listed(headers)}`] : []),
-    ...(query.length > 0 ? [`account.query: ${listed(query)}`] : []),
-  ];
-  return parts.join('; ');
+function start(live: LiveFacts): string | undefined {
+  if (live.times === undefined) return undefined;
+  const latest = Math.max(live.times.iat ?? -Infinity, live.times.nbf ?? -Infinity);
+  return `it starts at ${instant(latest)}, ${duration(latest - live.now)} from ${instant(live.now)}; ${tolerance(live)}`;
 }
 
-export function ofRoutes({ live }: Known): string | undefined {
-  return live && `routes: ${listed(live.config.routes.map(({ path }) => path))}`;
+function lifetime({ times, now, config }: LiveFacts): string | undefined {
+  if (times?.exp === undefined) return undefined;
+  const { exp, iat } = times;
+  const life =
+    iat === undefined
+      ? `it has no iat and expires in ${duration(exp - now)}`
+      : `issued at ${instant(iat)}, expires at ${instant(exp)}`;
+  return `${life}; token.maxLifetimeSeconds is ${config.token.maxLifetimeSeconds}`;
 }
 
-export function ofLength({ live }: Known): string | undefined {
-  return live && `it has ${live.tokenLength} bytes, token.maxBytes is ${live.config.token.maxBytes}`;
-}
-
-export function ofIssuers({ live }: Known): string | undefined {
-  return live && `issuers: ${listed(live.config.issuers.map(({ issuer }) => issuer))}`;
-}
-
-export function ofAlgorithms({ live }: Known): string | undefined {
-  const issuer = live && issuerIn(live);
-  return issuer && `algorithms: ${listed(issuer.algorithms)}`;
-}
-
-export function ofTokenTypes({ live }: Known): string | undefined {
-  const issuer = live && issuerIn(live);
-  return issuer && `tokenTypes: ${listed(issuer.tokenTypes.map(type => (type === '' ? '""' : type)))}`;
-}
-
-export function ofKeys({ live }: Known): string | undefined {
-  const keys = live?.keys;
-  if (keys === undefined) return undefined;
-  const kids = keys.kids.length === 0 ? '' : `, kids: ${listed(keys.kids.map(kid => quotedForeignText(kid)))}`;
-  return `the keys of ${keys.issuer}: ${keyAge(keys)}${kids}`;
-}
-
-export function ofAudiences({ live }: Known): string | undefined {
-  const issuer = live && issuerIn(live);
-  return issuer && `audiences: ${listed(issuer.audiences)}`;
-}
-
-export function ofClaimNames({ live }: Known): string | undefined {
-  const issuer = live && issuerIn(live);
-  if (issuer === undefined) return undefined;
-  const names = Object.entries(issuer.claims).map(([field, claim]) => `${field} from ${quotedForeignText(claim)}`);
-  return `claims: ${names.join(', ')}`;
-}
-
-export function ofStart({ live }: Known): string | undefined {
-  if (live?.times === undefined) return undefined;
-  const { iat, nbf } = live.times;
-  const latest = Math.max(iat ?? -Infinity, nbf ?? -Infinity);
-  const tolerance = `token.clockToleranceSeconds is ${live.config.token.clockToleranceSeconds}`;
-  return `it starts at ${instant(latest)}, ${duration(latest - live.now)} from ${instant(live.now)}; ${tolerance}`;
-}
-
-export function ofLifetime({ live }: Known): string | undefined {
-  if (live?.times?.exp === undefined) return undefined;
-  const { exp, iat } = live.times;
-  const limit = `token.maxLifetimeSeconds is ${live.config.token.maxLifetimeSeconds}`;
-  if (iat === undefined) return `it has no iat and expires in ${duration(exp - live.now)}; ${limit}`;
-  return `issued at ${instant(iat)}, expires at ${instant(exp)}; ${limit}`;
-}
-
-export function ofExpiry({ live }: Known): string | undefined {
-  if (live?.times?.exp === undefined) return undefined;
-  const { exp } = live.times;
-  const tolerance = `token.clockToleranceSeconds is ${live.config.token.clockToleranceSeconds}`;
-  return `expired ${duration(live.now - exp)} before ${instant(live.now)}, at ${instant(exp)}; ${tolerance}`;
-}
-
-export function ofApp({ live, principal }: Known): string | undefined {
-  if (principal === undefined) return undefined;
-  return withSettings(`app is ${principal.app}`, live && `apps: ${listed(live.config.apps)}`);
-}
-
-export function ofRole({ live, principal }: Known): string | undefined {
-  if (principal === undefined) return undefined;
-  return withSettings(`role is ${principal.role}`, live && `roles: ${listed(Object.keys(live.config.roles))}`);
-}
-
-export function ofMethod({ live, method, principal }: Known): string | undefined {
-  if (principal === undefined) return undefined;
-  const methods =
-    live && Object.hasOwn(live.config.roles, principal.role) ? live.config.roles[principal.role] : undefined;
-  return withSettings(
-    `role is ${principal.role}, the method is ${method}`,
-    methods && `roles.${principal.role}: ${listed(methods)}`,
-  );
-}
-
-export function ofNarrowing({ live, route, principal }: Known): string | undefined {
-  if (principal === undefined) return undefined;
-  const narrowed =
-    live === undefined ? [] : matchingRoutes(live).filter(({ roles }) => !roles.includes(principal.role));
-  const settings = narrowed.map(({ path, roles }) => `${path} is for ${listed(roles)}`);
-  const where =
-    route === undefined || live !== undefined ? '' : `, the route is ${route} and there may be more that match`;
-  return withSettings(`role is ${principal.role}${where}`, settings.join('; ') || undefined);
-}
-
-export function ofAccount({ live, route, principal }: Known): string | undefined {
-  if (principal === undefined) return undefined;
-  const own = `acc in the token is ${principal.acc}`;
-  if (live !== undefined) return `${own}, another account is in ${listed(placesOfOthers(live, principal.acc))}`;
-  const places = route === undefined ? [] : accountSegments(route).map(segment => `segment ${segment} of the path`);
-  return `${own}, another account is in ${[...places, 'a header or a parameter of account'].join(', or in ')}`;
-}
-
-export function ofFault({ live }: Known): string | undefined {
-  return live?.fault;
-}
-
-function withSettings(text: string, settings: string | undefined): string {
-  return settings === undefined ? text : `${text}; ${settings}`;
+function tolerance({ config }: LiveFacts): string {
+  return `token.clockToleranceSeconds is ${config.token.clockToleranceSeconds}`;
 }
 
 /** Every place that names an account other than this one; the values stay where they are. */
 function placesOfOthers({ config, request }: LiveFacts, acc: string): readonly string[] {
   const target = parseRequestTarget(request.target);
   if (target.kind === 'refusal') return [];
-  const inPath = matchingTemplates(config, target.segments).flatMap(({ segments }) =>
-    segments.flatMap(({ kind }, i) => (kind === 'account' && target.segments[i] !== acc ? [i + 1] : [])),
+  const inPath = matchingRoutes(request.target, config.routes).flatMap(({ path }) =>
+    accountSegments(path).filter(segment => target.segments[segment - 1] !== acc),
   );
   const inHeaders = config.account.headers.filter(name =>
     request.headers.some(([sent, value]) => sent === name && value !== acc),
@@ -159,33 +129,31 @@ function placesOfOthers({ config, request }: LiveFacts, acc: string): readonly s
     return !('kind' in named) && named.some(value => value !== acc);
   });
   return [
-    ...Array.from(new Set(inPath).values(), segment => `segment ${segment} of the path`),
+    ...[...new Set(inPath)].map(segment => `segment ${segment} of the path`),
     ...inHeaders.map(name => `the header ${name}`),
     ...inQuery.map(name => `the parameter ${name}`),
   ];
 }
 
+/** Every place that may name an account, as far as a decision line tells. */
+function placesOf(route: string | undefined): readonly string[] {
+  const inPath = route === undefined ? [] : accountSegments(route);
+  return [...inPath.map(segment => `segment ${segment} of the path`), 'a header or a parameter of account'];
+}
+
+/** Counted from 1. */
 function accountSegments(route: string): readonly number[] {
   const template = parseRouteTemplate(route);
   if (template.kind === 'problem') return [];
   return template.segments.flatMap(({ kind }, i) => (kind === 'account' ? [i + 1] : []));
 }
 
-function matchingTemplates(config: Config, segments: readonly string[]): readonly RouteTemplate[] {
-  return config.routes.flatMap(({ path }) => {
-    const template = parseRouteTemplate(path);
-    return template.kind === 'template' && isMatch(template, segments) ? [template] : [];
-  });
-}
-
-/** The routes that the path matches and that name roles. */
-function matchingRoutes({ config, request }: LiveFacts): readonly Required<RouteConfig>[] {
-  const target = parseRequestTarget(request.target);
+function matchingRoutes(path: string, routes: readonly RouteConfig[]): readonly RouteConfig[] {
+  const target = parseRequestTarget(path);
   if (target.kind === 'refusal') return [];
-  const texts = new Set(matchingTemplates(config, target.segments).map(({ text }) => text));
-  return config.routes.flatMap(({ path, roles }) => (roles !== undefined && texts.has(path) ? [{ path, roles }] : []));
-}
-
-function isMatch(template: RouteTemplate, segments: readonly string[]): boolean {
-  return matchRoutes([{ template, roles: undefined }], segments).kind === 'match';
+  return routes.filter(route => {
+    const template = parseRouteTemplate(route.path);
+    if (template.kind === 'problem') return false;
+    return matchRoutes([{ template, roles: undefined }], target.segments).kind === 'match';
+  });
 }

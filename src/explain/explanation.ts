@@ -1,9 +1,11 @@
 // Answer of the engine → one line for each check: what passed, what failed and why, what was not reached. The answer is given; nothing
 // is decided here.
+
+import { type CheckName, checkNames, isAfter } from '../authz/checks.ts';
 import type { DecisionWord } from '../authz/decision.ts';
 import type { Reason } from '../authz/refusal.ts';
 import { foreignText } from '../foreign-text.ts';
-import { type CheckName, checkNames, isAfter } from './checks.ts';
+import { findDifference } from './differences.ts';
 import type { Known, LiveFacts } from './known.ts';
 import { findRefusedCheck } from './refused-checks.ts';
 import { duration, instant, keyAge } from './wording.ts';
@@ -37,8 +39,8 @@ export function explainAnswer(answer: Answer, detail: string | undefined, known:
   const { reason } = answer;
   if (reason === 'allowed') return { ...answer, checks: checkNames.map(name => passed(name, known)) };
   const refused = findRefusedCheck(reason, detail ?? '');
-  const seen = refused.seen?.(known);
-  const why = `${detail ?? reason}: ${refused.must}${seen ? ` (${seen})` : ''}`;
+  const difference = findDifference(refused, known);
+  const why = `${detail ?? reason}: ${refused.remedy}${difference ? ` (${difference})` : ''}`;
   const failed: CheckVerdict = { name: refused.check, verdict: 'fail', detail: foreignText(why, maxDetailLength) };
   const { check } = refused;
   // What a fault of ours left unsaid nobody can say.

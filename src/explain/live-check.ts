@@ -1,4 +1,5 @@
 // One check as the server makes it, with a configuration, keys fetched now and a time of choice; nothing is served, logged or written.
+import { isAfter } from '../authz/checks.ts';
 import { createCheck } from '../check.ts';
 import type { Config } from '../config/schema.ts';
 import { createDeferred } from '../deferred.ts';
@@ -14,7 +15,6 @@ import { createKeyRing, type KeyRing, type KeyRingStatus, type ProxySettings } f
 import type { CheckRecord } from '../operations/check-record.ts';
 import { describeFault } from '../operations/fault.ts';
 import { parseCompactJws } from '../token/compact.ts';
-import { isAfter } from './checks.ts';
 import { type Answer, type Explanation, explainAnswer } from './explanation.ts';
 import type { ExplainedRequest, VerifiedTimes } from './known.ts';
 import { findRefusedCheck } from './refused-checks.ts';

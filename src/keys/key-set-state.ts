@@ -15,13 +15,14 @@
 // `seeded` gives a new machine a set from disk with its age. Results name their fetch; one that is not in flight is ignored.
 // A key is usable while its set was confirmed less than maxAge ago, counted from the start of the fetch that confirmed it.
 // A fetch starts no sooner than the cooldown after the end of the one before, whatever its result and whoever asks.
+import type { DetailOf } from '../authz/checks.ts';
 import type { VerificationKey } from './jwks.ts';
 
 /** What is known about a kid: its key, that the issuer has none under it, or that this cannot be decided now. */
 export type KeyLookup =
   | { readonly kind: 'key'; readonly key: VerificationKey }
   | { readonly kind: 'unknown' }
-  | { readonly kind: 'unavailable'; readonly detail: string };
+  | { readonly kind: 'unavailable'; readonly detail: DetailOf<'keys_unavailable'> };
 
 export interface KeySetLimits {
   readonly refreshMs: number;
@@ -255,7 +256,7 @@ function answer(state: KeySetState, kid: string, nowMs: number): KeyLookup {
   return decidable ? unknown : { kind: 'unavailable', detail: whyUnavailable(state, nowMs) };
 }
 
-function whyUnavailable(state: KeySetState, nowMs: number): string {
+function whyUnavailable(state: KeySetState, nowMs: number): DetailOf<'keys_unavailable'> {
   if (state.phase === 'stopped') return 'stopped';
   const problem = state.lastProblem === undefined ? '' : `, last refresh: ${state.lastProblem}`;
   if (state.confirmedMs === undefined) return `no key set yet${problem}`;

@@ -1,4 +1,5 @@
 // Parses the claims of a token with a valid signature. Expiry is checked last.
+import type { DetailOf } from '../authz/checks.ts';
 import { isAccount, isIdentityField, type Principal } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { memberOf } from '../json/strict-json.ts';
@@ -99,6 +100,6 @@ function identityField(payload: Payload, rules: ClaimRules, field: keyof ClaimRu
   return isIdentityField(value) ? value : invalid(`${field} is outside the grammar`);
 }
 
-function invalid(detail: string): Refusal {
+function invalid(detail: DetailOf<'token_invalid'>): Refusal {
   return refusal('token_invalid', detail);
 }

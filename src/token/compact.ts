@@ -1,4 +1,5 @@
 // Parses a compact JWS strictly, before jose sees it. Does not verify the signature.
+import type { DetailOf } from '../authz/checks.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { isJsonObject, memberOf, parseStrictJson } from '../json/strict-json.ts';
 
@@ -55,6 +56,6 @@ function canonicalBytes(segment: string): Buffer | undefined {
   return Buffer.from(segment, 'base64url');
 }
 
-function invalid(detail: string): Refusal {
+function invalid(detail: DetailOf<'token_invalid'>): Refusal {
   return refusal('token_invalid', detail);
 }

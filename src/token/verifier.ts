@@ -1,5 +1,6 @@
 // Verifies a token and returns its claims, from the cache or by its signature.
 import type { CryptoKey } from 'jose';
+import type { DetailOf } from '../authz/checks.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { memberOf } from '../json/strict-json.ts';
 import { type ClaimRules, type Claims, checkTimes, parseClaims, type TimeRules } from './claims.ts';
@@ -17,7 +18,7 @@ export interface IssuerKey {
 type KeyLookup =
   | { readonly kind: 'key'; readonly key: IssuerKey }
   | { readonly kind: 'unknown' }
-  | { readonly kind: 'unavailable'; readonly detail: string };
+  | { readonly kind: 'unavailable'; readonly detail: DetailOf<'keys_unavailable'> };
 
 /** The keys of one issuer; keys/ implements it. */
 export interface IssuerKeys {
@@ -161,6 +162,6 @@ function withoutKey(lookup: Exclude<KeyLookup, { kind: 'key' }>): Refusal {
     : invalid('kid is not a key of the issuer');
 }
 
-function invalid(detail: string): Refusal {
+function invalid(detail: DetailOf<'token_invalid'>): Refusal {
   return refusal('token_invalid', detail);
 }

@@ -217,7 +217,9 @@ describe('policy', () => {
   });
 
   it('refuses a message that contradicts itself, good as the rest may be', () => {
-    expect(reasonOf(decide(policy(), facts({ contradiction: 'two of them' })))).to.equal('request_invalid');
+    expect(reasonOf(decide(policy(), facts({ contradiction: 'two values in one header' })))).to.equal(
+      'request_invalid',
+    );
   });
 
   describe('in its order', () => {
@@ -228,7 +230,12 @@ describe('policy', () => {
       who: Principal,
       reason: string,
     ])[] = [
-      ['the message before all', { ...worst, contradiction: 'any' }, principal(), 'request_invalid'],
+      [
+        'the message before all',
+        { ...worst, contradiction: 'two values in one header' },
+        principal(),
+        'request_invalid',
+      ],
       ['the grammar before the route', worst, principal(), 'request_invalid'],
       [
         'an ambiguous Authorization before the route',
@@ -255,7 +262,7 @@ describe('policy', () => {
       headers: ['x-account-id'],
     });
     const rows: readonly (readonly [detail: string, request: Parameters<typeof facts>[0], who?: Principal])[] = [
-      ['two of them', { contradiction: 'two of them' }],
+      ['two values in one header', { contradiction: 'two values in one header' }],
       ['method outside the grammar', { method: 'get' }],
       ['more than one Authorization', { headers: { authorization: ['Bearer a', 'Bearer b'] } }],
       ['a comma in Authorization', { headers: { authorization: 'Bearer a,b' } }],

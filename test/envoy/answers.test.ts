@@ -1,13 +1,14 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Decision } from '../../src/authz/decision.ts';
-import { type Reason, refusal, refusalAnswers } from '../../src/authz/refusal.ts';
+import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import { type ResponseContext, toCheckResponse } from '../../src/envoy/response.ts';
 import { principal } from '../support/facts.ts';
 import { invariants } from '../support/invariants.ts';
+import { refusalOf } from '../support/refusal.ts';
 
 const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
 const usual: ResponseContext = { requestId: 'r-1', shownHeaders: [], principal: undefined };
@@ -27,13 +28,13 @@ describe('answers', () => {
     ['an allow of somebody else', allow(bob), { ...usual, principal: bob }],
     ['an allow with a forged header', allow(alice), { ...usual, principal: alice, shownHeaders: ['x-auth-admin'] }],
     ['an allow after one with a forged header', allow(alice), { ...usual, principal: alice }],
-    ['a refusal of a verified token', refusal('account_mismatch', 'why'), { ...usual, principal: alice }],
+    ['a refusal of a verified token', refusalOf('account_mismatch', 'why'), { ...usual, principal: alice }],
     ...Object.keys(refusalAnswers).flatMap(reason =>
       ['', 'a', 'r-1', 'r-2', '6f1c1a0e-3b5a-4b0e-9a57-000000000001', 'i'.repeat(128)].map(
         requestId =>
           [
             `${reason} with an id of ${requestId.length} from ${requestId.slice(0, 3)}`,
-            refusal(reason as Reason, 'why'),
+            refusalOf(reason as Reason, 'why'),
             { ...usual, requestId },
           ] as const,
       ),
@@ -62,7 +63,7 @@ describe('answers', () => {
           requestId: text,
           principal: fc.option(who, { nil: undefined }),
         })
-        .map(({ reason, ...context }) => ({ decision: refusal(reason, 'why'), context: { ...usual, ...context } })),
+        .map(({ reason, ...context }) => ({ decision: refusalOf(reason, 'why'), context: { ...usual, ...context } })),
     );
     const shared = createAnswers(settings);
     fc.assert(
@@ -98,9 +99,9 @@ describe('answers', () => {
   });
 
   it('gives bytes that no later answer changes', () => {
-    const first = answers.encode(refusal('token_invalid', 'why'), { ...usual, requestId: 'r-1' });
+    const first = answers.encode(refusalOf('token_invalid', 'why'), { ...usual, requestId: 'r-1' });
     const before = Buffer.from(first);
-    answers.encode(refusal('token_invalid', 'why'), { ...usual, requestId: 'r-2' });
+    answers.encode(refusalOf('token_invalid', 'why'), { ...usual, requestId: 'r-2' });
     expect(first.equals(before)).to.equal(true);
   });
 });

@@ -2,13 +2,14 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Decision } from '../../src/authz/decision.ts';
 import { isIdentityField } from '../../src/authz/principal.ts';
-import { type Reason, refusal, refusalAnswers } from '../../src/authz/refusal.ts';
+import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import { type ResponseContext, toCheckResponse } from '../../src/envoy/response.ts';
 import { principal } from '../support/facts.ts';
 import { invariants } from '../support/invariants.ts';
+import { refusalOf } from '../support/refusal.ts';
 
 const identityHeaders = createIdentityHeaders('x-auth-');
 const context: ResponseContext = { requestId: 'r-1', shownHeaders: [], principal: undefined };
@@ -123,7 +124,7 @@ describe('CheckResponse', () => {
       const { httpStatus, rpcCode, decision } = refusalAnswers[reason];
 
       it(`F-018 L-011 ${reason}: has code ${rpcCode}, status ${httpStatus} and a problem body without a description`, () => {
-        const response = onTheWire(refusal(reason, 'a detail'));
+        const response = onTheWire(refusalOf(reason, 'a detail'));
         expect(response.status.code).to.equal(rpcCode);
         expect(response.denied_response?.status.code).to.equal(httpStatus);
         expect(response).to.not.have.property('ok_response');
@@ -145,18 +146,18 @@ describe('CheckResponse', () => {
 
       it(`${reason}: says when to come back only where we cannot decide`, () => {
         const seconds = decision === 'unavailable' ? '5' : undefined;
-        expect(headersOf(onTheWire(refusal(reason, '')))['retry-after']).to.equal(seconds);
+        expect(headersOf(onTheWire(refusalOf(reason, '')))['retry-after']).to.equal(seconds);
       });
 
       it(`${reason}: overwrites its headers by both fields that say so`, () => {
-        for (const option of onTheWire(refusal(reason, '')).denied_response?.headers ?? []) {
+        for (const option of onTheWire(refusalOf(reason, '')).denied_response?.headers ?? []) {
           expect(option).to.deep.include({ append: { value: false }, append_action: 2 });
         }
       });
 
       it(`${reason}: tells Envoy the decision, and who it is only where that is verified`, () => {
-        expect(metadataOf(onTheWire(refusal(reason, '')))).to.deep.equal({ decision, reason });
-        expect(metadataOf(onTheWire(refusal(reason, ''), { principal: principal() }))).to.deep.equal({
+        expect(metadataOf(onTheWire(refusalOf(reason, '')))).to.deep.equal({ decision, reason });
+        expect(metadataOf(onTheWire(refusalOf(reason, ''), { principal: principal() }))).to.deep.equal({
           decision,
           reason,
           ...principal(),
@@ -179,12 +180,12 @@ describe('CheckResponse', () => {
     };
     for (const reason of reasons) {
       it(`F-017 ${reason}: challenges with ${challenges[reason] ?? 'nothing'}`, () => {
-        expect(headersOf(onTheWire(refusal(reason, '')))['www-authenticate']).to.equal(challenges[reason]);
+        expect(headersOf(onTheWire(refusalOf(reason, '')))['www-authenticate']).to.equal(challenges[reason]);
       });
     }
 
     it('O-011 carries no identity header', () => {
-      const response = onTheWire(refusal('account_mismatch', ''), { principal: principal() });
+      const response = onTheWire(refusalOf('account_mismatch', ''), { principal: principal() });
       expect(Object.keys(headersOf(response)).filter(name => name.startsWith('x-'))).to.deep.equal([]);
     });
   });
@@ -195,7 +196,7 @@ describe('CheckResponse of any decision', () => {
   const who = fc.record({ uid: text, app: text, role: text, iss: text }).map(each => principal(each));
   const decision: fc.Arbitrary<Decision> = fc.oneof(
     who.map((each): Decision => ({ kind: 'allow', principal: each })),
-    fc.constantFrom(...reasons).map((each): Decision => refusal(each, 'a detail')),
+    fc.constantFrom(...reasons).map((each): Decision => refusalOf(each, 'a detail')),
   );
   const shown = fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^x[-_]auth[-_][a-z]{0,6}$/)));
   const requestId = fc.stringMatching(/^[A-Za-z0-9._-]{1,128}$/);

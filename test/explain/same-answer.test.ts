@@ -1,7 +1,7 @@
 // `explain` and the service are asked the same: one answer, one check to blame, and the decision line says the same again.
 import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
-import { type CheckName, checkNames } from '../../src/explain/checks.ts';
+import { type CheckName, checkNames } from '../../src/authz/checks.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { base64url, type TokenParts } from '../support/token.ts';
 import {

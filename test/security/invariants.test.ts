@@ -2,19 +2,19 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { refusal } from '../../src/authz/refusal.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import { toCheckResponse } from '../../src/envoy/response.ts';
 import { checkRequest } from '../support/check-request.ts';
 import { principal } from '../support/facts.ts';
 import { createInvariants, expectNoPartOf, tokenPartsOf } from '../support/invariants.ts';
+import { refusalOf } from '../support/refusal.ts';
 import { token } from '../support/token.ts';
 
 const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
 const context = { requestId: 'r-1', shownHeaders: [], principal: undefined };
 const allow = toCheckResponse(settings, { kind: 'allow', principal: principal() }, context);
-const deny = toCheckResponse(settings, refusal('token_invalid', 'why'), context);
+const deny = toCheckResponse(settings, refusalOf('token_invalid', 'why'), context);
 const ok = allow.ok_response ?? { headers: [], headers_to_remove: [] };
 const denied = deny.denied_response ?? { status: { code: 0 }, headers: [], body: '' };
 const [first] = ok.headers;
@@ -24,7 +24,7 @@ describe('the invariants of every answer', () => {
     const invariants = createInvariants();
     for (const requestId of ['r-1', 'r-2']) {
       invariants.hold(allow);
-      invariants.hold(toCheckResponse(settings, refusal('token_invalid', 'other'), { ...context, requestId }));
+      invariants.hold(toCheckResponse(settings, refusalOf('token_invalid', 'other'), { ...context, requestId }));
     }
   });
 
@@ -80,7 +80,7 @@ describe('the invariants of every answer', () => {
     ];
     for (const request of requests) {
       for (const part of text.split('.')) {
-        const leaking = toCheckResponse(settings, refusal('account_mismatch', ''), { ...context, requestId: part });
+        const leaking = toCheckResponse(settings, refusalOf('account_mismatch', ''), { ...context, requestId: part });
         expect(() => createInvariants().hold(leaking, request)).to.throw(/I3/);
       }
     }

@@ -12,7 +12,7 @@ export function facts(
     method?: string;
     target?: string;
     headers?: Record<string, string | string[]>;
-    contradiction?: string;
+    contradiction?: RequestFacts['contradiction'];
   } = {},
 ): RequestFacts {
   const headers = { authorization: 'Bearer h.p.s', ...changes.headers };

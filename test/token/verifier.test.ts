@@ -55,7 +55,7 @@ async function lab(
       if (result.find !== undefined) return result.find(kid);
       const key = keys.get(kid);
       if (key !== undefined) return { kind: 'key', key };
-      return result.missing === 'unknown' ? { kind: 'unknown' } : { kind: 'unavailable', detail: 'down' };
+      return result.missing === 'unknown' ? { kind: 'unknown' } : { kind: 'unavailable', detail: 'no key set yet' };
     },
   };
   const trusted = (name: string, found: IssuerKeys) => ({
@@ -652,7 +652,7 @@ describe('token verifier', () => {
       at.keys.clear();
       expect((await verifying).outcome).to.include({ detail: 'the key was replaced meanwhile' });
       at.missing = 'unavailable';
-      expect((await at.verify(await token())).outcome).to.include({ detail: 'down' });
+      expect((await at.verify(await token())).outcome).to.include({ detail: 'no key set yet' });
     });
     it('says of what is no token that it was not known before, and of what is too long nothing', async () => {
       const { verify } = await lab();
