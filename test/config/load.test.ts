@@ -127,6 +127,7 @@ listen: 0.0.0.0:9191
     ['a scalar where it stands', `${good}listen:   nowhere\n`, '9:11 listen'],
     ['a scalar on the line after its key', `${good}listen:\n  nowhere\n`, '10:3 listen'],
     ['an empty value where its key stands', `${good}cache:\n`, '9:1 cache'],
+    ['a key without a colon where it stands', `${good}log: { level }\n`, '9:8 log.level'],
     ['a list where its key stands', `${good}apps:\n  []\n`, '9:1 apps'],
     ['an item where it stands', `${good}apps:\n  - web\n  - web\n`, '11:5 apps[1]'],
     [
