@@ -14,7 +14,7 @@ COPY package.json package-lock.json .npmrc ./
 FROM packages AS build
 RUN --mount=type=cache,target=/npm-cache npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json ./
-COPY packaging ./packaging
+COPY tools ./tools
 COPY src ./src
 RUN npm run build
 

@@ -1,5 +1,5 @@
 // Standard output for the log: lines that come within a few milliseconds are written together, since a write of its own for each
-// costs about a third of a whole check (docs/performance.md). What the reader of the log does not take in is bounded.
+// costs about a third of a whole check (docs/dev/performance.md). What the reader of the log does not take in is bounded.
 import { write as writeInThread, writeSync } from 'node:fs';
 import type { DestinationStream } from 'pino';
 

@@ -36,7 +36,7 @@ describe('the client of compose.yaml', function () {
     const upstream = await startPart('upstream');
     parts = [authentication, upstream];
     const issuer = authentication.at.listen;
-    const config = parseDocument(await read('compose/account-authz/config.yaml'));
+    const config = parseDocument(await read('demo/compose/account-authz/config.yaml'));
     config.set('listen', `127.0.0.1:${listen}`);
     config.set('admin', `127.0.0.1:${admin}`);
     config.setIn(['issuers', 0, 'issuer'], issuer);

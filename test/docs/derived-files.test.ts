@@ -1,10 +1,10 @@
 // What `npm run derive` makes from the code is in the repository as it would be made now.
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
-import { derivedFiles } from '../../derive/derived-files.ts';
-import { productFamilies } from '../../derive/metrics-page.ts';
 import { refusalAnswers } from '../../src/authz/refusal.ts';
 import { toJsonSchema } from '../../src/config/schema.ts';
+import { derivedFiles } from '../../tools/derive/derived-files.ts';
+import { productFamilies } from '../../tools/derive/metrics-page.ts';
 
 const read = (path: string): Promise<string> => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
 

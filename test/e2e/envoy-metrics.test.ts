@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { envoyMetrics } from '../../derive/envoy-metrics.ts';
-import { parseExposition, seriesNames } from '../../derive/exposition.ts';
+import { envoyMetrics } from '../../tools/derive/envoy-metrics.ts';
+import { parseExposition, seriesNames } from '../../tools/derive/exposition.ts';
 import { startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { bearer, type Lab, startLab } from './lab.ts';

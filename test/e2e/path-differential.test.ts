@@ -1,7 +1,7 @@
 // Generated targets through Envoy's own normalisation, the product and Express 5: whose account the handler runs for is whose token it is.
 import { expect } from 'chai';
-import { comparePathsThroughEnvoy, type EnvoyComparison } from '../security/paths/envoy-comparison.ts';
-import { layouts } from '../security/paths/path-comparison.ts';
+import { comparePathsThroughEnvoy, type EnvoyComparison } from '../assurance/paths/envoy-comparison.ts';
+import { layouts } from '../assurance/paths/path-comparison.ts';
 import { defaultEnvoyVersion } from '../support/envoy.ts';
 
 const seed = Number(process.env.PATHS_SEED ?? 1);

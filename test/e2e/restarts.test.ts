@@ -3,10 +3,10 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import { type Document, parse } from 'yaml';
-import { type Answered, createService, type Order, startLoad } from '../../rehearsal/load.ts';
-import { type EndSignal, type Restarts, rehearseRestarts } from '../../rehearsal/restarts.ts';
-import { isAsPromised, restartsReport } from '../../rehearsal/restarts-report.ts';
-import { addSeveralAuthorizers, type Part } from '../../rehearsal/several-authorizers.ts';
+import { type Answered, createService, type Order, startLoad } from '../rehearsal/load.ts';
+import { type EndSignal, type Restarts, rehearseRestarts } from '../rehearsal/restarts.ts';
+import { isAsPromised, restartsReport } from '../rehearsal/restarts-report.ts';
+import { addSeveralAuthorizers, type Part } from '../rehearsal/several-authorizers.ts';
 import { runProduct } from '../support/command.ts';
 import { envoyVersions, httpFilterPath, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { parsePodPlan } from '../../rehearsal/pod-plan.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { blocksOf } from '../docs/document.ts';
 import { renderText } from '../k8s/kustomize.ts';
+import { parsePodPlan } from '../rehearsal/pod-plan.ts';
 import { type ComposeFile, type ComposeService, composeProblems } from './compose-file.ts';
 import { execForm, lastOf, parseDockerfile, product } from './dockerfile.ts';
 import { dockerCompose, runTool } from './python-tool.ts';
@@ -52,7 +52,7 @@ const clusterAddress = (name: string): string => {
   return endpoint === undefined ? '' : addressText(endpoint.address);
 };
 
-const loaded = await loadConfig(`${project}compose/account-authz/config.yaml`);
+const loaded = await loadConfig(`${project}demo/compose/account-authz/config.yaml`);
 const config = loaded.kind === 'misconfiguration' ? undefined : loaded.config;
 
 /** What Docker Compose says of these files, each merged into those before it. */
@@ -223,7 +223,7 @@ describe('compose.yaml', function () {
     expect(loaded).to.not.have.property('problems');
     expect(config?.listen).to.equal(clusterAddress('account-authz'));
     expect(optionOf('account-authz', '--config')).to.equal('/etc/account-authz/config.yaml');
-    expect(serviceOf('account-authz').volumes).to.deep.equal(['./compose/account-authz:/etc/account-authz:ro']);
+    expect(serviceOf('account-authz').volumes).to.deep.equal(['./demo/compose/account-authz:/etc/account-authz:ro']);
   });
 
   it('asks account-authz for its health as its image does', async () => {
@@ -261,12 +261,12 @@ describe('compose.yaml', function () {
   });
 
   it('asks Envoy for its readiness where it says it', async () => {
-    const script = await read('compose/envoy/ready.sh');
+    const script = await read('demo/compose/envoy/ready.sh');
     expect(script).to.include(`/dev/tcp/127.0.0.1/${listenerPort('readiness')}\n`);
   });
 
   it('has Prometheus ask account-authz and Envoy where they answer', async () => {
-    const { scrape_configs } = parse(await read('compose/prometheus/prometheus.yml')) as {
+    const { scrape_configs } = parse(await read('demo/compose/prometheus/prometheus.yml')) as {
       scrape_configs: { job_name: string; static_configs: { targets: string[] }[] }[];
     };
     const targets = Object.fromEntries(
@@ -279,7 +279,7 @@ describe('compose.yaml', function () {
   });
 
   it('has Grafana ask Prometheus, which is in the pod', async () => {
-    const { datasources } = parse(await read('compose/grafana/provisioning/datasources/prometheus.yaml')) as {
+    const { datasources } = parse(await read('demo/compose/grafana/provisioning/datasources/prometheus.yaml')) as {
       datasources: { type: string; url: string }[];
     };
     expect(datasources.map(({ type, url }) => `${type} ${url}`)).to.deep.equal(['prometheus http://pod:9090']);

@@ -2,10 +2,10 @@
 import { readFile, stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { parsePodPlan } from '../../rehearsal/pod-plan.ts';
 import { parseListenAddress } from '../../src/address/listen-address.ts';
 import { defaultConfigFile } from '../../src/commands/command.ts';
 import { renderText } from '../k8s/kustomize.ts';
+import { parsePodPlan } from '../rehearsal/pod-plan.ts';
 import { allOf, demo, dockerfileProblems, execForm, lastOf, parseDockerfile, product } from './dockerfile.ts';
 import { hadolint, runTool } from './python-tool.ts';
 

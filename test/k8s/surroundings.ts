@@ -17,14 +17,14 @@ export const meshConfigText = readFileSync(new URL('k8s/overlays/istio/mesh-conf
 
 export async function loadSurroundings(): Promise<Surroundings> {
   const load = async (path: string): Promise<unknown> => parse(await readFile(new URL(path, project), 'utf8'));
-  const alerts = await readFile(new URL('monitoring/alerts.yaml', project), 'utf8');
+  const alerts = await readFile(new URL('k8s/monitoring/alerts.yaml', project), 'utf8');
   return {
     secrets: await trialSecrets(),
     meshConfig: parse(meshConfigText),
     envoy: await load('envoy.yaml'),
     tlsCluster: at(await load('k8s/components/mutual-tls/account-authz-cluster.yaml'), 0),
     jobs: Array.from(alerts.matchAll(/job=~"([^"]+)"/g), ([, job]) => new RegExp(`^(?:${job})$`)),
-    sample: configSchema.parse(await load('compose/account-authz/config.yaml')),
+    sample: configSchema.parse(await load('demo/compose/account-authz/config.yaml')),
   };
 }
 

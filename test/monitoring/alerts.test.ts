@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { dashboardExpressions } from '../../derive/dashboard.ts';
+import { dashboardExpressions } from '../../tools/derive/dashboard.ts';
 import { judgeExpressions, metricsIn, unknownMetrics } from './expressions.ts';
 import { runPromtool } from './promtool.ts';
 
@@ -24,9 +24,9 @@ interface Case {
 const project = new URL('../../', import.meta.url);
 const path = (name: string): string => fileURLToPath(new URL(name, project));
 const read = (name: string): string => readFileSync(new URL(name, project), 'utf8');
-const { groups }: RuleFile = parse(read('monitoring/alerts.yaml'));
+const { groups }: RuleFile = parse(read('k8s/monitoring/alerts.yaml'));
 const alerts = groups.flatMap(({ rules }) => rules);
-const cases: readonly Case[] = parse(read('monitoring/alerts.test.yaml')).tests;
+const cases: readonly Case[] = parse(read('k8s/monitoring/alerts.test.yaml')).tests;
 const judgements = cases.flatMap(({ promql_expr_test }) => promql_expr_test);
 const pages = readdirSync(new URL('docs/runbooks/', project)).filter(name => name !== 'README.md');
 
@@ -34,12 +34,12 @@ describe('the alerts', function () {
   this.timeout(120_000); // the first run unpacks promtool
 
   it('are rules that Prometheus takes', async () => {
-    const { good, output } = await runPromtool(['check', 'rules', path('monitoring/alerts.yaml')]);
+    const { good, output } = await runPromtool(['check', 'rules', path('k8s/monitoring/alerts.yaml')]);
     expect(good, output).to.equal(true);
   });
 
   it('are, each of them, silent when they must be and firing when they must: promtool test rules', async () => {
-    const { good, output } = await runPromtool(['test', 'rules', path('monitoring/alerts.test.yaml')]);
+    const { good, output } = await runPromtool(['test', 'rules', path('k8s/monitoring/alerts.test.yaml')]);
     expect(good, output).to.equal(true);
   });
 
@@ -98,7 +98,7 @@ describe('the runbooks', () => {
 
 describe('the dashboard', function () {
   this.timeout(120_000);
-  const dashboard = JSON.parse(read('monitoring/dashboard.json'));
+  const dashboard = JSON.parse(read('k8s/monitoring/dashboard.json'));
 
   it('has expressions that Prometheus takes', async () => {
     const { good, output } = await judgeExpressions(dashboardExpressions());
@@ -123,7 +123,7 @@ describe('the dashboard', function () {
   it('keeps its place and takes any data source', () => {
     expect(dashboard).to.include({ uid: 'account-authz', title: 'account-authz' });
     expect(dashboard).to.not.have.property('id');
-    const sources = Array.from(read('monitoring/dashboard.json').matchAll(/"uid": "([^"]+)"/g), ([, uid]) => uid);
+    const sources = Array.from(read('k8s/monitoring/dashboard.json').matchAll(/"uid": "([^"]+)"/g), ([, uid]) => uid);
     expect(new Set(sources)).to.deep.equal(new Set(['$datasource', 'account-authz']));
   });
 

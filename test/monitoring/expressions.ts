@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { envoyMetrics } from '../../derive/envoy-metrics.ts';
-import { seriesNames } from '../../derive/exposition.ts';
-import { productFamilies } from '../../derive/metrics-page.ts';
+import { envoyMetrics } from '../../tools/derive/envoy-metrics.ts';
+import { seriesNames } from '../../tools/derive/exposition.ts';
+import { productFamilies } from '../../tools/derive/metrics-page.ts';
 import { runPromtool, type Verdict } from './promtool.ts';
 
 /** What only Grafana knows becomes what Prometheus knows. */

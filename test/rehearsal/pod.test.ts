@@ -1,9 +1,9 @@
 // The pod of the envoy-sidecar overlay on this machine: started, asked and ended as a kubelet would, and rolled under load.
 import { expect } from 'chai';
-import { type PodPlan, parsePodPlan } from '../../rehearsal/pod-plan.ts';
-import { type Rehearsal, type RehearsalOptions, rehearse } from '../../rehearsal/rehearsal.ts';
-import { isLossless, reportOf } from '../../rehearsal/report.ts';
 import { renderText } from '../k8s/kustomize.ts';
+import { type PodPlan, parsePodPlan } from './pod-plan.ts';
+import { type Rehearsal, type RehearsalOptions, rehearse } from './rehearsal.ts';
+import { isLossless, reportOf } from './report.ts';
 
 /** Waits of a fifth, and a load that a busy machine can carry. */
 const short = {

@@ -1,5 +1,5 @@
 // What is true of every answer to a Check, whatever was asked (I1 to I5 of the security cases). Every CheckResponse that a test obtains
-// passes through here; test/security/invariants.test.ts holds that, and that each of them is found when it is broken.
+// passes through here; test/assurance/invariants.test.ts holds that, and that each of them is found when it is broken.
 import { expect } from 'chai';
 import type { CheckRequestMessage, CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import { secrets } from './secrets.ts';

@@ -175,7 +175,7 @@ describe('every output that a test reads', () => {
     [
       'of a process of Node',
       /from 'node:child_process'[\s\S]*(?:process\.execPath|dist\/main\.js)/,
-      ['security/case-tests.ts'],
+      ['assurance/case-tests.ts'],
     ],
   ];
   for (const [what, obtains, others] of rows) {

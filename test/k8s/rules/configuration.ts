@@ -52,7 +52,7 @@ function sampleRules({ config, sample }: Facts): Rules {
   return [
     [
       told(config) === told(sample),
-      'the configuration protects another workload than compose/account-authz/config.yaml',
+      'the configuration protects another workload than demo/compose/account-authz/config.yaml',
     ],
     ...config.issuers.map(
       ({ issuer, jwksUrl, discoveryUrl }) =>

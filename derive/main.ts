@@ -1,9 +1,0 @@
-// `npm run derive`: writes everything in the repository that is made from something else in it.
-import { writeFile } from 'node:fs/promises';
-import { writeDerivedFiles } from '../test/k8s/derived-files.ts';
-import { writeCasesPage } from '../test/security/cases-page.ts';
-import { derivedFiles } from './derived-files.ts';
-
-for (const { path, make } of derivedFiles) await writeFile(new URL(`../${path}`, import.meta.url), await make());
-await writeDerivedFiles();
-await writeCasesPage();

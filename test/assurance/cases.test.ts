@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { idsIn, sections, securityCases } from './case-list.ts';
+import { type CaseTest, caseTests } from './case-tests.ts';
+import { readCasesPage, renderCasesPage } from './cases-page.ts';
+import { leftOut } from './left-out.ts';
+
+describe('security cases', function () {
+  this.timeout(120_000);
+  const listed = securityCases().map(({ id }) => id);
+  let tests: readonly CaseTest[];
+  let tested: Set<string>;
+
+  before(async () => {
+    tests = await caseTests();
+    tested = new Set(tests.flatMap(({ ids }) => ids));
+  });
+
+  it('are listed once each, with input and outcome, under a section', () => {
+    expect(new Set(listed)).to.have.property('size', listed.length);
+    for (const { id, input, outcome } of securityCases()) {
+      expect([input, outcome], id).to.not.include('');
+      expect([...sections.keys()], id).to.include(id.slice(0, 1));
+    }
+  });
+
+  it('have a test each, or a reason', () => {
+    expect(listed.filter(id => !tested.has(id) && !leftOut.has(id))).to.deep.equal([]);
+  });
+
+  it('have no reason for a missing test beside a test', () => {
+    expect([...leftOut.keys()].filter(id => tested.has(id))).to.deep.equal([]);
+  });
+
+  it('have no id that is not listed, neither in the name of a test nor beside a reason', () => {
+    expect([...tested, ...leftOut.keys()].filter(id => !listed.includes(id))).to.deep.equal([]);
+  });
+
+  it('are named in docs/threat-model.md as they are listed, in each of its abuse cases', () => {
+    const text = readFileSync(new URL('../../docs/threat-model.md', import.meta.url), 'utf8');
+    expect(idsIn(text).filter(id => !listed.includes(id))).to.deep.equal([]);
+    const [, abuse = ''] = text.split('## Abuse cases');
+    const rows =
+      abuse
+        .split('## What is left')[0]
+        ?.match(/^\| .*\|$/gm)
+        ?.slice(1) ?? [];
+    expect(rows).to.have.length.above(20);
+    expect(rows.filter(row => idsIn(row).length === 0)).to.deep.equal([]);
+  });
+
+  it('are in docs/dev/security-cases.md as they are: npm run derive', async () => {
+    expect(await readCasesPage()).to.equal(renderCasesPage(tests));
+  });
+});

@@ -1,0 +1,518 @@
+// The readers of foreign bytes, each with what must hold whatever the bytes are. A target throws where it does not hold; keys and
+// the one good token are made in the run.
+import { createPublicKey } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { keyUrlProblem } from '../../../src/address/key-url.ts';
+import { answerOf } from '../../../src/authz/refusal.ts';
+import type { RequestFacts } from '../../../src/authz/request-facts.ts';
+import { type Check, createCheck } from '../../../src/check.ts';
+import { judgeConfig } from '../../../src/config/load.ts';
+import { type Config, configSchema } from '../../../src/config/schema.ts';
+import { createEngine, type Engine } from '../../../src/engine.ts';
+import { createAnswers } from '../../../src/envoy/answers.ts';
+import { createIdentityHeaders } from '../../../src/envoy/identity-headers.ts';
+import { authorizationService } from '../../../src/envoy/proto-files.ts';
+import { readRequestFacts } from '../../../src/envoy/request.ts';
+import { type PublicJwk, parseKeySet, type VerificationKey } from '../../../src/keys/jwks.ts';
+import type { KeyRing } from '../../../src/keys/key-ring.ts';
+import { parseDiscovery } from '../../../src/keys/key-source.ts';
+import { parseCompactJws } from '../../../src/token/compact.ts';
+import { createVerifiedTokens } from '../../../src/token/verified-tokens.ts';
+import { createTokenVerifier, type IssuerKey } from '../../../src/token/verifier.ts';
+import { checkRequest } from '../../support/check-request.ts';
+import { facts } from '../../support/facts.ts';
+import { createInvariants } from '../../support/invariants.ts';
+import { signingKey } from '../../support/signing-key.ts';
+import { audience, issuer, now, token } from '../../support/token.ts';
+import { inFields, inJson, inLines, inSegments, type Shape } from './shapes.ts';
+
+export interface FuzzTarget {
+  readonly name: TargetName;
+  /** What a run starts from, besides the corpus. Never empty. */
+  readonly seeds: readonly Buffer[];
+  /** Words that the reader knows. */
+  readonly dictionary: readonly Buffer[];
+  readonly maxBytes: number;
+  readonly shapes: readonly Shape[];
+  /** Runs of the short form. */
+  readonly shortRuns: number;
+  /** The kind of the outcome. Rejects where the input broke what must hold. */
+  run(input: Buffer): Promise<string>;
+  /** An input as it is kept in a file, without the good token. */
+  toFile(input: Buffer): Buffer;
+  fromFile(bytes: Buffer): Buffer;
+}
+
+export const targetNames = ['check-request', 'authorization', 'compact-jws', 'jwks', 'discovery', 'config'] as const;
+export type TargetName = (typeof targetNames)[number];
+
+const algorithms = ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'];
+const path = '/api/subscriptions/acct1';
+const discoveryUrl = 'https://idp.test/.well-known/openid-configuration';
+const project = fileURLToPath(new URL('../../../', import.meta.url));
+
+export async function createTargets(): Promise<readonly FuzzTarget[]> {
+  const good = await token();
+  const { engine, keys } = await createParts();
+  const stand = withPlaceholder(good);
+  return [
+    { ...checkRequestTarget(good, engine), ...stand },
+    { ...authorizationTarget(good, engine), ...stand },
+    { ...compactJwsTarget(good, keys), ...stand },
+    { ...(await jwksTarget()), ...stand },
+    { ...discoveryTarget(), ...stand },
+    { ...configTarget(), ...stand },
+  ];
+}
+
+type Target = Omit<FuzzTarget, 'toFile' | 'fromFile'>;
+
+// A token of this run verifies in no other. In files a text of its length stands for it, which every run replaces by its own.
+function withPlaceholder(good: string): Pick<FuzzTarget, 'toFile' | 'fromFile'> {
+  const placeholder = 'THE-GOOD-TOKEN.'.repeat(good.length).slice(0, good.length);
+  const replaced = (bytes: Buffer, from: string, to: string): Buffer =>
+    Buffer.from(bytes.toString('latin1').replaceAll(from, to), 'latin1');
+  return {
+    toFile: input => replaced(input, good, placeholder),
+    fromFile: bytes => replaced(bytes, placeholder, good),
+  };
+}
+
+/** A configuration with one issuer and the key of the good token. */
+export async function createParts(): Promise<{ engine: Engine; keys: ReadonlyMap<string, VerificationKey> }> {
+  const { publicJwk } = await signingKey('k1');
+  const set = await parseKeySet(Buffer.from(JSON.stringify({ keys: [publicJwk] })), ['ES256']);
+  if (set.kind === 'problem') throw new Error(set.problem);
+  const config = configSchema.parse({
+    issuers: [{ issuer, audiences: [audience], jwksUrl: 'https://idp.test/jwks', algorithms: ['ES256'] }],
+    routes: [{ path: '/api/subscriptions/:account_id/*' }],
+    account: { headers: ['x-account-id'], query: ['account_id'] },
+    roles: { owner: ['*'] },
+  });
+  return { engine: createEngine({ config, keyRings: keyRingsOf(config, set.keys), now: () => now }), keys: set.keys };
+}
+
+function keyRingsOf(config: Config, keys: ReadonlyMap<string, VerificationKey>): ReadonlyMap<string, KeyRing> {
+  const notAsked = (): never => {
+    throw new Error('not asked of these keys');
+  };
+  return new Map(
+    config.issuers.map(each => [
+      each.issuer,
+      {
+        issuer: each.issuer,
+        current: kid => keys.get(kid),
+        find: kid => {
+          const key = keys.get(kid);
+          return key === undefined ? { kind: 'unknown' } : { kind: 'key', key };
+        },
+        status: notAsked,
+        checkTrust: notAsked,
+        handOver: notAsked,
+        start: notAsked,
+        stop: notAsked,
+      },
+    ]),
+  );
+}
+
+function must(condition: boolean, what: string): void {
+  if (!condition) throw new Error(what);
+}
+
+function words(...texts: readonly string[]): Buffer[] {
+  return texts.map(text => Buffer.from(text));
+}
+
+/** A check through the whole way, from facts to the bytes of an answer, which must be one of the known answers. */
+function createJudge(engine: Engine): (request: RequestFacts) => Promise<string> {
+  const answers = createAnswers({ identityHeaders: createIdentityHeaders('x-auth-'), forward: false });
+  // Its own: those of the run keep what they show, and a campaign may last for hours.
+  const invariants = createInvariants();
+  const faults: unknown[] = [];
+  const check: Check = createCheck({
+    current: () => ({ engine, answers }),
+    record: () => undefined,
+    onFault: fault => faults.push(fault),
+    monotonicNow: () => 0,
+  });
+  return async request => {
+    const answer = authorizationService.Check.responseDeserialize(await check(request));
+    invariants.hold(answer);
+    const fault = faults.pop();
+    if (fault !== undefined) throw new Error('a fault', { cause: fault });
+    const reason = answer.dynamic_metadata?.fields.reason?.stringValue ?? 'none';
+    if (answer.status.code === 0) {
+      must(answer.denied_response === null || answer.denied_response === undefined, 'an allow that denies');
+      must(answer.ok_response?.headers.length === 5, 'an allow without the five headers');
+      must(reason === 'allowed', 'an allow with another reason');
+      return reason;
+    }
+    const row = answerOf(reason as Parameters<typeof answerOf>[0]);
+    must(answer.status.code === row.rpcCode, 'the code of another reason');
+    must(answer.denied_response?.status.code === row.httpStatus, 'the status of another reason');
+    must(answer.ok_response === null || answer.ok_response === undefined, 'a refusal that allows');
+    return reason;
+  };
+}
+
+/** Whether these lines hold the good token and nothing else. */
+function bringsToken(lines: readonly string[] | undefined, good: string): boolean {
+  const present = (lines ?? []).filter(line => /[^ \t]/.test(line));
+  return present.length === 1 && /^[ \t]*bearer (.*?)[ \t]*$/is.exec(present[0] ?? '')?.[1] === good;
+}
+
+const requestWords = words(
+  ...['Bearer ', 'bearer ', 'Basic ', 'authorization', ':path', ':method', 'x-account-id', '?account_id=', 'acct1'],
+  ...['acct2', '/..', '%2F', '%2e%2e', ';', '//', '__proto__', '\0', '\r\n', ',', '\t', 'GET', 'x-request-id', path],
+);
+
+function checkRequestTarget(good: string, engine: Engine): Target {
+  const judge = createJudge(engine);
+  const headers = { authorization: `Bearer ${good}` };
+  const messages = [
+    checkRequest({ headers }),
+    checkRequest({ raw: true, headers }),
+    checkRequest({ raw: true, method: 'POST', path: `${path}/items?account_id=acct1`, headers }),
+    checkRequest({ raw: true, headers: { ...headers, 'x-account-id': ['acct1', 'acct2'] } }),
+    checkRequest({ headers: {} }),
+    // Without `:path`, which would contradict a changed path.
+    checkRequest({ http: { headers } }),
+    checkRequest({
+      path: `${path}/items?account_id=acct1`,
+      http: { headers: { ...headers, 'x-account-id': 'acct1' } },
+    }),
+    { attributes: null },
+  ];
+  const captures = join(project, 'test/fixtures/captures');
+  const captured = readdirSync(captures, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.bin'));
+  return {
+    name: 'check-request',
+    shapes: [inFields],
+    seeds: [
+      ...messages.map(message => Buffer.from(authorizationService.Check.requestSerialize(message))),
+      ...captured.map(name => readFileSync(join(captures, name))),
+    ],
+    dictionary: [...requestWords, ...[0x0a, 0x12, 0x1a, 0x22, 0x6a, 0x0b, 0x0c].map(tag => Buffer.of(tag))],
+    maxBytes: 8192,
+    shortRuns: 3000,
+    async run(input) {
+      let request: RequestFacts;
+      try {
+        request = readRequestFacts(input);
+      } catch (error) {
+        must(error instanceof Error, 'something thrown that is no error');
+        return 'unreadable';
+      }
+      const reason = await judge(request);
+      if (reason === 'allowed') {
+        must(bringsToken(request.headers.get('authorization'), good), 'an allow without the good token');
+        must(/^\/api\/subscriptions\/acct1(?:[/?]|$)/.test(request.target), 'an allow for another account');
+      }
+      return reason;
+    },
+  };
+}
+
+function authorizationTarget(good: string, engine: Engine): Target {
+  const judge = createJudge(engine);
+  return {
+    name: 'authorization',
+    shapes: [inSegments],
+    seeds: [`Bearer ${good}`, ` bearer ${good}\t`, 'Basic dTpw', 'Bearer', '', `Bearer ${good},Bearer ${good}`].map(
+      text => Buffer.from(text),
+    ),
+    dictionary: [...requestWords, ...jwsWords],
+    maxBytes: 10_000,
+    shortRuns: 3000,
+    async run(input) {
+      const value = input.toString('latin1');
+      const reason = await judge(facts({ target: path, headers: { authorization: value } }));
+      must(reason !== 'allowed' || bringsToken([value], good), 'an allow without the good token');
+      return reason;
+    },
+  };
+}
+
+const base64url = (text: string): string => Buffer.from(text).toString('base64url');
+const jwsWords = words(
+  ...['.', '..', '=', '-', '_', base64url('{"alg":"none"}'), base64url('{"alg":"HS256","kid":"k1"}'), '\u212a', '\n'],
+  ...[base64url('{"alg":"ES256","kid":"k1","typ":"JWT","crit":[]}'), base64url('{}'), base64url('[]'), 'bnVsbA'],
+);
+
+function compactJwsTarget(good: string, keys: ReadonlyMap<string, VerificationKey>): Target {
+  const createVerifier = () =>
+    createTokenVerifier({
+      issuers: new Map([
+        [
+          issuer,
+          {
+            rules: {
+              issuer,
+              audiences: new Set([audience]),
+              claims: { uid: 'uid', app: 'app', acc: 'acc', role: 'role' },
+              allowIntegerClaims: true,
+            },
+            algorithms: new Set(['ES256']),
+            tokenTypes: new Set(['application/jwt']),
+            keys: {
+              current: kid => keys.get(kid),
+              find: kid => {
+                const key = keys.get(kid);
+                return key === undefined ? { kind: 'unknown' } : { kind: 'key', key };
+              },
+            },
+          },
+        ],
+      ]),
+      times: { clockToleranceSeconds: 60, maxLifetimeSeconds: 86_400 },
+      maxBytes: 8192,
+      verifiedTokens: createVerifiedTokens<IssuerKey>(10),
+      maxSignatures: 10,
+      now: () => now,
+    });
+  const verifier = createVerifier();
+  const [header = '', payload = '', signature = ''] = good.split('.');
+  return {
+    name: 'compact-jws',
+    shapes: [inSegments],
+    seeds: [
+      good,
+      `${base64url('{"alg":"none","kid":"k1"}')}.${payload}.`,
+      `${header}.${base64url('{"iss":"https://idp.test","acc":1,"acc":2}')}.${signature}`,
+      `${base64url('{"alg":"ES256","kid":"k1","jwk":{}}')}.${payload}.${signature}`,
+      `${header}.${payload}`,
+    ].map(text => Buffer.from(text)),
+    dictionary: jwsWords,
+    maxBytes: 10_000,
+    shortRuns: 3000,
+    async run(input) {
+      const text = input.toString('latin1');
+      const parsed = parseCompactJws(text);
+      must(parsed.kind === 'compact' || parsed.reason === 'token_invalid', 'an unknown refusal');
+      const { outcome } = await verifier.verify(text);
+      if (outcome.kind === 'claims') {
+        must(text === good, 'another text than the good token is verified');
+        return 'verified';
+      }
+      must(['token_invalid', 'token_expired'].includes(outcome.reason), `refused as ${outcome.reason}`);
+      return parsed.kind === 'compact' ? `${outcome.reason}, compact` : outcome.reason;
+    },
+  };
+}
+
+async function jwksTarget(): Promise<Target> {
+  const made = await Promise.all(
+    ['RS256', 'ES256', 'ES384', 'EdDSA'].map(async alg => (await signingKey(`fuzz-${alg}`, alg)).publicJwk),
+  );
+  const [rsa = {}, ec = {}] = made;
+  const n = Buffer.from(String(rsa.n), 'base64url');
+  const sets: readonly (readonly object[])[] = [
+    made,
+    [{ ...rsa, n: n.subarray(0, 128).toString('base64url') }, ec],
+    [
+      { ...rsa, e: 'AQ' },
+      { ...rsa, kid: 'three', e: 'Aw' },
+    ],
+    [
+      { kty: 'oct', kid: 'k', k: 'c2VjcmV0' },
+      { ...ec, d: 'AAAA' },
+    ],
+    [
+      { ...ec, kid: 'one' },
+      { ...ec, kid: 'two', use: 'enc' },
+      { ...ec, kid: 'three', key_ops: ['sign'] },
+    ],
+    made.map(jwk => ({ ...jwk, kid: 'same' })),
+    [],
+  ];
+  return {
+    name: 'jwks',
+    shapes: [inJson],
+    seeds: sets.map(keys => Buffer.from(JSON.stringify({ keys }))),
+    dictionary: words(
+      ...['"kty":"oct"', '"k":"AA"', '"d":"AA"', '"kid":"k"', '"use":"enc"', '"alg":"HS256"', '"alg":"none"', 'P-521'],
+      ...[
+        '"crv":"secp256k1"',
+        '"e":"AQ"',
+        '"e":"AQAB"',
+        '"__proto__":',
+        'null',
+        '{}',
+        '[]',
+        '\\u0000',
+        '1e999',
+        '{"keys":[',
+      ],
+    ),
+    maxBytes: 16_384,
+    shortRuns: 1000,
+    async run(input) {
+      const set = await parseKeySet(input, algorithms);
+      if (set.kind === 'problem') return set.problem;
+      must(set.keys.size > 0, 'a set without a key');
+      for (const [kid, key] of set.keys) expectStrong(kid, key);
+      for (const jwk of set.publicJwks) {
+        expectStrongMaterial(jwk);
+        for (const name of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']) {
+          must(!Object.hasOwn(jwk, name), 'a private member is handed on');
+        }
+      }
+      return 'keys';
+    },
+  };
+}
+
+function expectStrong(kid: string, key: VerificationKey): void {
+  must(kid !== '' && kid.length <= 256 && key.kid === kid, 'a kid that is none');
+  for (const alg of ['none', 'HS256', 'HS384', 'HS512', '', '__proto__', 'ES512']) {
+    must(key.cryptoKeyFor(alg) === undefined, `a key for ${alg}`);
+  }
+  must(
+    algorithms.some(alg => key.cryptoKeyFor(alg) !== undefined),
+    'a key for nothing',
+  );
+}
+
+function expectStrongMaterial(jwk: PublicJwk): void {
+  const { modulusLength, publicExponent } = createPublicKey({ key: jwk, format: 'jwk' }).asymmetricKeyDetails ?? {};
+  if (modulusLength === undefined || publicExponent === undefined) return;
+  must(modulusLength >= 2048 && modulusLength <= 8192, `a modulus of ${modulusLength} bits`);
+  must(publicExponent >= 65_537n && publicExponent % 2n === 1n, `the exponent ${publicExponent}`);
+}
+
+function discoveryTarget(): Target {
+  const jwks_uri = 'https://idp.test/jwks';
+  const documents: readonly unknown[] = [
+    { issuer, jwks_uri },
+    { issuer, jwks_uri: 'http://127.0.0.1:8080/jwks' },
+    { issuer, jwks_uri: 'http://idp.test/jwks' },
+    { issuer: `${issuer}/`, jwks_uri },
+    { issuer, jwks_uri: 'https://user:pass@idp.test/jwks#x' },
+    [],
+  ];
+  return {
+    name: 'discovery',
+    shapes: [inJson],
+    seeds: documents.map(document => Buffer.from(JSON.stringify(document))),
+    dictionary: words(
+      ...['"issuer":', '"jwks_uri":', '"__proto__":', 'http://', 'https://', 'file:///', 'data:,', 'javascript:', '@'],
+      ...[
+        'localhost',
+        '127.0.0.1',
+        '[::1]',
+        '169.254.169.254',
+        '\\u0000',
+        '\\n',
+        '%00',
+        '..',
+        '#',
+        '?',
+        issuer,
+        jwks_uri,
+      ],
+    ),
+    maxBytes: 4096,
+    shortRuns: 3000,
+    run(input) {
+      const found = parseDiscovery(input, discoveryUrl, issuer);
+      if (typeof found !== 'string') return Promise.resolve(found.problem);
+      const metadata = JSON.parse(input.toString('utf8')) as Record<string, unknown>;
+      must(metadata.issuer === issuer, 'the metadata of another issuer');
+      must(metadata.jwks_uri === found, 'another address than the document says');
+      must(keyUrlProblem(found) === undefined, 'an address that the configuration would not take');
+      const { protocol, username, password } = new URL(found);
+      must(protocol === 'https:', `a key set by ${protocol}`);
+      must(username === '' && password === '', 'an address with credentials');
+      return Promise.resolve('an address');
+    },
+  };
+}
+
+function configTarget(): Target {
+  const smallest = {
+    issuers: [{ issuer, audiences: [audience], jwksUrl: 'https://idp.test/jwks' }],
+    routes: [{ path: '/api/subscriptions/:account_id/*', roles: ['owner'] }],
+    account: { headers: ['x-account-id'], query: ['account_id'] },
+    roles: { owner: ['*'] },
+  };
+  // No file is there: a name in the configuration leads to a problem and nowhere else.
+  const file = join(tmpdir(), 'account-authz-fuzz-has-no-such-folder', 'config.yaml');
+  return {
+    name: 'config',
+    shapes: [inLines, inJson],
+    seeds: [
+      readFileSync(join(project, 'config.example.yaml')),
+      Buffer.from(JSON.stringify(smallest)),
+      Buffer.from('issuers: &a [*a]\nroutes: !!set {}\n? [x]\n: y\n'),
+    ],
+    dictionary: words(
+      ...[
+        'issuers:',
+        'routes:',
+        'roles:',
+        'algorithms: [none]',
+        'HS256',
+        '- ',
+        ': ',
+        '&a ',
+        '*a',
+        '!!binary ',
+        '<<: ',
+        '? ',
+      ],
+      ...[
+        '"',
+        "'",
+        '|\n',
+        '>\n',
+        '{',
+        '}',
+        '[',
+        ']',
+        '\t',
+        '---\n',
+        '...\n',
+        '%YAML 1.1\n',
+        '~',
+        '0x10',
+        '1e999',
+        '-1',
+        '.inf',
+      ],
+      ...['__proto__', '/*', ':account_id', 'jwksFile: x', 'listenInsecure: true', '\ufeff', '#', '@', '`', '"*"'],
+    ),
+    maxBytes: 8192,
+    shortRuns: 300,
+    async run(input) {
+      const judged = await judgeConfig({ kind: 'bytes', bytes: input }, file);
+      if (judged.kind === 'misconfiguration') {
+        must(judged.problems.length > 0, 'a misconfiguration without a problem');
+        for (const { line, column, message } of judged.problems) {
+          must(line >= 1 && column >= 1, 'a place outside the file');
+          must(message !== '' && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(message), 'a message that is not printable');
+        }
+        return 'misconfiguration';
+      }
+      const { config } = judged;
+      must(config.issuers.length > 0 && config.routes.length > 0, 'a configuration of nothing');
+      for (const each of config.issuers) {
+        must(each.audiences.length > 0 && each.issuer !== '', 'an issuer that checks nothing');
+        must(
+          each.algorithms.length > 0 &&
+            each.algorithms.every(alg => /^(?:[RPE]S(?:256|384|512)|EdDSA|Ed25519)$/.test(alg)),
+          'an algorithm that is none of ours',
+        );
+        must(
+          [each.jwksUrl, each.discoveryUrl, each.jwksFile].some(key => key !== undefined),
+          'an issuer without keys',
+        );
+      }
+      createEngine({ config, keyRings: keyRingsOf(config, new Map()), now: () => now });
+      return 'config';
+    },
+  };
+}

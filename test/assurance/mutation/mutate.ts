@@ -1,0 +1,199 @@
+// `npm run mutate -- [--only PATH] [--minutes N] [--workers N] [--again survivors|all|none]`: asks of every mutant whether a test fails with it.
+// What was found is kept in .cache/mutation/ and counts as long as neither the source nor a test of its group changes, so that a
+// run can be cut into pieces. At its end docs/dev/mutation.md is written and the kept list of survivors is compared.
+import { type ChildProcess, fork } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { type Bundle, bundle } from './bundle.ts';
+import { instrument, type Mutant, nameOf } from './mutants.ts';
+import { type Found, report, type Status } from './report.ts';
+import { type Group, groups, project } from './scope.ts';
+import { type Disagreement, disagreements, readSurvivors } from './survivors.ts';
+import type { Baseline, Order, Verdict } from './worker.ts';
+
+interface Kept {
+  readonly status: Status;
+  readonly by: string | undefined;
+  /** Of the source file and of all that the tests are made of. */
+  readonly source: string;
+  readonly tests: string;
+}
+
+const directory = `${project}.cache/mutation/`;
+const keptFile = `${directory}found.json`;
+// For a loop that gives nobody a turn. Tests that live are within three times what they take without a mutant.
+const verdictLimitMs = (baselineMs: number): number => Math.max(20_000, 3 * baselineMs);
+const baselineLimitMs = 200_000;
+const mutantsPerProcess = 80;
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: '' },
+    minutes: { type: 'string', default: '60' },
+    workers: { type: 'string', default: '2' },
+    again: { type: 'string', default: 'changed' },
+  },
+});
+const endMs = performance.now() + Number(values.minutes) * 60_000;
+
+mkdirSync(directory, { recursive: true });
+const kept = new Map<string, Kept>(Object.entries(readKept()));
+const found: Found[] = [];
+const left: Mutant[] = [];
+for (const group of groups) await ask(group);
+const survivors = readSurvivors();
+writeFileSync(`${project}docs/dev/mutation.md`, report(found, left, survivors));
+// The report is of all that is known; the verdict is of what this run was asked for.
+const asked = found.filter(({ mutant }) => isAsked(mutant));
+const toJudge = left.filter(isAsked).length;
+const wrong = disagreements(survivors, asked);
+for (const each of wrong) process.stdout.write(`${told(each)}\n`);
+const survived = asked.filter(({ status }) => status === 'survived' || status === 'unreached').length;
+process.stdout.write(`${asked.length} mutants judged, ${survived} alive, ${toJudge} still to judge\n`);
+process.exitCode = toJudge > 0 || wrong.length > 0 ? 1 : 0;
+
+function isAsked({ file }: Mutant): boolean {
+  return file.includes(values.only);
+}
+
+async function ask(group: Group): Promise<void> {
+  const sources = await instrument(group.sources);
+  const built = await bundle(group, sources, directory);
+  const tests = digest(built.inputs.filter(input => !group.sources.includes(input)));
+  const digests = new Map(group.sources.map(file => [file, digest([file])]));
+  const isKnown = (mutant: Mutant): boolean => {
+    const known = kept.get(nameOf(mutant));
+    if (known === undefined || known.source !== digests.get(mutant.file)) return false;
+    // What this run is not asked for keeps its verdict.
+    if (!isAsked(mutant) || values.again === 'none') return true;
+    if (values.again === 'all') return false;
+    if (known.status === 'killed' || known.status === 'timeout')
+      return known.tests === tests || values.again === 'survivors';
+    return known.tests === tests && values.again !== 'survivors';
+  };
+  const keep = (mutant: Mutant, status: Status, by: string | undefined): void => {
+    kept.set(nameOf(mutant), { status, by, source: digests.get(mutant.file) ?? '', tests });
+  };
+  const wanted = sources.mutants.filter(mutant => isAsked(mutant) && !isKnown(mutant));
+  const judged = new Set<Mutant>();
+  if (wanted.length > 0 && performance.now() < endMs) {
+    process.stdout.write(`${group.name}: ${wanted.length} of ${sources.mutants.length} mutants\n`);
+    await judgeAll(built, wanted, (mutant, status, by) => {
+      judged.add(mutant);
+      keep(mutant, status, by);
+      if (judged.size % 20 === 0) save();
+    });
+    save();
+  }
+  for (const mutant of sources.mutants) {
+    const known = kept.get(nameOf(mutant));
+    if (known !== undefined && (judged.has(mutant) || isKnown(mutant))) found.push({ mutant, ...known });
+    else left.push(mutant);
+  }
+}
+
+async function judgeAll(
+  { file }: Bundle,
+  mutants: readonly Mutant[],
+  keep: (mutant: Mutant, status: Status, by: string | undefined) => void,
+): Promise<void> {
+  const first = start(file);
+  const startedMs = performance.now();
+  const learnt = await answerOf<Baseline>(first, 'baseline', baselineLimitMs);
+  const limitMs = verdictLimitMs(performance.now() - startedMs);
+  first.disconnect();
+  if (learnt === undefined) throw new Error('the tests end their process');
+  if (learnt.failures.length > 0) throw new Error(`tests fail without a mutant:\n${learnt.failures.join('\n')}`);
+
+  const queue = mutants.filter(mutant => {
+    if (learnt.reached[mutant.id] !== undefined) return true;
+    keep(mutant, 'unreached', undefined);
+    return false;
+  });
+  const work = async (): Promise<void> => {
+    let child: ChildProcess | undefined;
+    let asked = 0;
+    for (let mutant = queue.shift(); mutant !== undefined && performance.now() < endMs; mutant = queue.shift()) {
+      const reached = learnt.reached[mutant.id] ?? { hits: 0, tests: undefined };
+      if (child === undefined || asked >= mutantsPerProcess) {
+        child?.disconnect();
+        child = start(file);
+        asked = 0;
+      }
+      asked += 1;
+      const order: Order = { id: mutant.id, ...reached, durations: learnt.durations };
+      const verdict = await answerOf<Verdict>(child, order, limitMs);
+      keep(mutant, verdict?.status ?? 'timeout', verdict?.by);
+      if (verdict?.status === 'survived') process.stdout.write(`${place(mutant)}\n`);
+      // Whatever hangs on in there would take time from the next ones.
+      if (verdict === undefined || verdict.status === 'timeout' || verdict.hangs) {
+        child.kill('SIGKILL');
+        child = undefined;
+      }
+    }
+    child?.disconnect();
+  };
+  await Promise.all(Array.from({ length: Number(values.workers) }, work));
+}
+
+function start(file: string): ChildProcess {
+  const worker = fileURLToPath(new URL('worker.ts', import.meta.url));
+  return fork(worker, [file], {
+    // The random sequences of the key set's machine are 10,000 otherwise, for each mutant that survives all before them.
+    env: { ...process.env, FAST_CHECK_RUNS: '500' },
+    // As .mocharc.yaml has it.
+    execArgv: ['--import', 'tsx', '--min-semi-space-size=16'],
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+}
+
+/** undefined where the process ends, or has no answer in time. */
+async function answerOf<Answer>(
+  child: ChildProcess,
+  order: Order | 'baseline',
+  limitMs: number,
+): Promise<Answer | undefined> {
+  const waiting = new AbortController();
+  const timer = setTimeout(() => waiting.abort(), limitMs);
+  const { signal } = waiting;
+  try {
+    child.send(order);
+    const answered = once(child, 'message', { signal }).then(([answer]) => answer as Answer);
+    return await Promise.race([answered, once(child, 'exit', { signal }).then(() => undefined)]);
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+    waiting.abort();
+  }
+}
+
+function digest(files: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const file of files) hash.update(`${file}\0`).update(readFileSync(`${project}${file}`));
+  return hash.digest('base64url');
+}
+
+function save(): void {
+  writeFileSync(keptFile, JSON.stringify(Object.fromEntries(kept), null, 1));
+}
+
+function readKept(): Record<string, Kept> {
+  try {
+    return JSON.parse(readFileSync(keptFile, 'utf8')) as Record<string, Kept>;
+  } catch {
+    return {};
+  }
+}
+
+function place({ file, line, operator, original, replacement }: Mutant): string {
+  const short = (text: string): string => text.replace(/\s+/g, ' ').slice(0, 100);
+  return `  survives: ${file}:${line} ${operator}: ${short(original)} → ${short(replacement)}`;
+}
+
+function told({ problem, name }: Disagreement): string {
+  return `survivors.json: ${problem}: ${name}`;
+}

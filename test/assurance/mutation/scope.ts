@@ -1,0 +1,51 @@
+// Which source files are mutated, and which tests are asked about each of them.
+import { readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+export const project = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** Files that are asked by the same tests: they are built and run together. Paths are relative to the project. */
+export interface Group {
+  readonly name: string;
+  readonly sources: readonly string[];
+  readonly tests: readonly string[];
+}
+
+// What opens ports and waits for clocks is asked by itself: its tests take seconds, and most of them reach most of it.
+const serving: readonly Group[] = [
+  {
+    name: 'grpc-server',
+    sources: ['src/envoy/grpc-server.ts'],
+    tests: ['test/envoy/grpc-server.test.ts', 'test/service.test.ts'],
+  },
+  { name: 'socket-file', sources: ['src/envoy/socket-file.ts'], tests: ['test/envoy/socket-file.test.ts'] },
+  {
+    name: 'tls-credentials',
+    sources: ['src/envoy/tls-credentials.ts'],
+    tests: ['test/envoy/tls-credentials.test.ts'],
+  },
+];
+
+export const groups: readonly Group[] = [
+  { name: 'authz', sources: within('src/authz', '.ts'), tests: within('test/authz', '.test.ts') },
+  { name: 'token', sources: within('src/token', '.ts'), tests: within('test/token', '.test.ts') },
+  {
+    name: 'keys',
+    sources: ['src/keys/key-set-state.ts'],
+    tests: ['test/keys/key-set-state.test.ts'],
+  },
+  {
+    name: 'envoy',
+    sources: within('src/envoy', '.ts').filter(file => !serving.some(({ sources }) => sources.includes(file))),
+    tests: [
+      ...within('test/envoy', '.test.ts').filter(file => !serving.some(({ tests }) => tests.includes(file))),
+      'test/check.test.ts',
+    ],
+  },
+  ...serving,
+];
+
+function within(folder: string, ending: string): string[] {
+  const names = readdirSync(`${project}${folder}`).filter(name => name.endsWith(ending));
+  return names.sort().map(name => `${folder}/${name}`);
+}

@@ -1,0 +1,99 @@
+// docs/configuration.md: every key of the configuration with its type, default, bounds and place, from the JSON Schema.
+import { toJsonSchema } from '../../src/config/schema.ts';
+
+interface Node {
+  readonly type?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly properties?: Readonly<Record<string, Node>>;
+  readonly required?: readonly string[];
+  readonly items?: Node;
+  readonly additionalProperties?: Node | boolean;
+  readonly enum?: readonly unknown[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+}
+
+/** What the process has bound or read for good (product.md section 3). */
+const needsRestart = /^(?:listen|listenInsecure|admin|tls)(?:\.|$)/;
+
+export function makeConfigurationPage(): string {
+  const schema = toJsonSchema() as Node;
+  const lines = [
+    '# Configuration',
+    '',
+    '<!-- npm run derive writes this page from the schema. -->',
+    '',
+    'One YAML file, `/etc/account-authz/config.yaml` unless `--config` names another. [config.example.yaml](../config.example.yaml) has every key',
+    'in its place, [config.schema.json](../config.schema.json) is for editors. Keys that are not here are errors. `account-authz check-config` prints every',
+    'problem of a file at once, or the settings in effect.',
+    '',
+    'A changed file takes effect within 5 seconds, or at once with SIGHUP; one with a problem is refused as a whole, and the old one stays in force.',
+    'Keys marked **restart** keep their value until the next start. Between keys these rules hold as well:',
+    '`keys.maxAgeSeconds` ≥ `keys.refreshSeconds` ≥ `keys.cooldownSeconds`; each issuer has exactly one of `jwksUrl`, `discoveryUrl` and `jwksFile`; each role of a',
+    'route is named in `roles`; no account header is under the prefix of `identityHeaders`; no issuer, route or list item stands there twice.',
+    '',
+    ...table('At the top', '', schema),
+  ];
+  return `${lines.join('\n').trimEnd()}\n`;
+}
+
+/** A table for the members of an object, then one for each object in it. */
+function table(title: string, prefix: string, object: Node): string[] {
+  const members = Object.entries(object.properties ?? {});
+  const row = ([name, node]: readonly [string, Node]): string => {
+    const path = `${prefix}${name}`;
+    const marks = needsRestart.test(path) ? ' **restart**' : '';
+    const cells = [typeOf(node), defaultOf(node, object.required?.includes(name) ?? false), boundsOf(node)];
+    return `| \`${path}\` | ${cells.join(' | ')} | ${escaped(node.description ?? '')}${marks} |`;
+  };
+  const deeper = members.flatMap(([name, node]) => {
+    const inner = node.items?.properties === undefined ? node : node.items;
+    if (inner.properties === undefined) return [];
+    const path = `${prefix}${name}${inner === node ? '' : '[]'}`;
+    return table(`\`${path}\``, `${path}.`, inner);
+  });
+  return [
+    `## ${title}`,
+    '',
+    '| key | type | default | bounds | what |',
+    '|---|---|---|---|---|',
+    ...members.map(row),
+    '',
+    ...deeper,
+  ];
+}
+
+function typeOf(node: Node): string {
+  if (node.enum !== undefined) return 'one of a set';
+  if (node.type === 'array') return `list of ${node.items?.properties === undefined ? 'text' : 'objects'}`;
+  if (node.type === 'object') return typeof node.additionalProperties === 'object' ? 'object of lists' : 'object';
+  return node.type === 'string' ? 'text' : (node.type ?? '');
+}
+
+function defaultOf(node: Node, isRequired: boolean): string {
+  if (isRequired) return '**required**';
+  if (node.type === 'object') return node.required === undefined ? 'see below' : 'none';
+  return node.default === undefined ? 'none' : `\`${escaped(JSON.stringify(node.default))}\``;
+}
+
+function boundsOf(node: Node): string {
+  const item = node.items;
+  if (node.enum !== undefined) return node.enum.map(value => `\`${String(value)}\``).join(' ');
+  if (item?.enum !== undefined) return item.enum.map(value => `\`${String(value)}\``).join(' ');
+  const { minimum, maximum, minLength, maxLength, pattern } = item?.properties === undefined ? (item ?? node) : node;
+  const parts = [
+    minimum === undefined ? undefined : maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`,
+    maxLength === undefined ? undefined : `${minLength ?? 0} to ${maxLength} characters`,
+    pattern === undefined || node.type === 'object' ? undefined : `\`${escaped(pattern)}\``,
+  ];
+  return parts.filter(part => part !== undefined).join(', ');
+}
+
+// A bar would end the cell, also inside code.
+function escaped(text: string): string {
+  return text.replaceAll('|', '\\|');
+}

@@ -1,0 +1,22 @@
+// The documents, the schema and the files for Prometheus and Grafana that are made from the code. They lie in the repository to be read and taken.
+import { readFile } from 'node:fs/promises';
+import { toJsonSchema } from '../../src/config/schema.ts';
+import { makeConfigurationPage } from './configuration-page.ts';
+import { makeDashboard } from './dashboard.ts';
+import { makeMetricsPage } from './metrics-page.ts';
+import { makePrometheusRule } from './prometheus-rule.ts';
+
+export interface DerivedFile {
+  readonly path: string;
+  make(): Promise<string> | string;
+}
+
+const alerts = new URL('../../k8s/monitoring/alerts.yaml', import.meta.url);
+
+export const derivedFiles: readonly DerivedFile[] = [
+  { path: 'docs/metrics.md', make: makeMetricsPage },
+  { path: 'docs/configuration.md', make: makeConfigurationPage },
+  { path: 'config.schema.json', make: () => `${JSON.stringify(toJsonSchema(), null, 2)}\n` },
+  { path: 'k8s/monitoring/dashboard.json', make: makeDashboard },
+  { path: 'k8s/monitoring/prometheus-rule.yaml', make: async () => makePrometheusRule(await readFile(alerts, 'utf8')) },
+];

@@ -1,0 +1,9 @@
+// `npm run derive`: writes everything in the repository that is made from something else in it.
+import { writeFile } from 'node:fs/promises';
+import { writeCasesPage } from '../../test/assurance/cases-page.ts';
+import { writeDerivedFiles } from '../../test/k8s/derived-files.ts';
+import { derivedFiles } from './derived-files.ts';
+
+for (const { path, make } of derivedFiles) await writeFile(new URL(`../../${path}`, import.meta.url), await make());
+await writeDerivedFiles();
+await writeCasesPage();
