@@ -61,11 +61,17 @@ function namesOneOf({ foldedNames, minLength, maxLength }: AccountParameters, re
 // become ASCII, and the time to order a run of combining marks is quadratic.
 function folded(text: string): string {
   return text
-    .replace(/[^\p{ASCII}]/gu, character => character.normalize('NFKC'))
+    .replace(/[^\p{ASCII}]/gu, compatible)
     .replace(/[\t\n\r]/g, '')
     .replace(/(?:(?!\0)[\s+\p{Cc}\p{Cf}])+/gu, blanks => ' '.repeat(blanks.length))
     .toLowerCase()
     .toUpperCase();
+}
+
+// Of what one character stands for in more than six, up to eighteen, no letter is ASCII (Unicode 17).
+function compatible(character: string): string {
+  const normalized = character.normalize('NFKC');
+  return normalized.length > 6 ? character : normalized;
 }
 
 // The names that parsers may see in a folded piece: they trim spaces, URLSearchParams drops a leading `?`, Spring's data binder a
