@@ -52,9 +52,7 @@ export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}):
   const { maxDepth = usualMaxDepth, keyTag } = options;
   if (!isUtf8(bytes)) return notReadable('the file is not UTF-8');
   const text = new TextDecoder().decode(bytes);
-  for (const token of new Parser().parse(text)) {
-    if (isDeeperThan(token, maxDepth)) return notReadable(`the file is nested more than ${maxDepth} deep`);
-  }
+  if (isDeeperThan(text, maxDepth)) return notReadable(`the file is nested more than ${maxDepth} deep`);
   const lineCounter = new LineCounter();
   const positionAt = (offset: number): Position => {
     const { line, col } = lineCounter.linePos(offset);
@@ -159,13 +157,16 @@ function startOf(node: unknown): number {
   return (isNode(node) ? node.range?.[0] : undefined) ?? 0;
 }
 
-function isDeeperThan(token: CST.Token, depth: number): boolean {
+// The tokens must be garbage before the document is built: both at once would take twice the memory.
+function isDeeperThan(text: string, depth: number): boolean {
   let isDeeper = false;
-  if (token.type !== 'document') return false;
-  CST.visit(token, (_, path) => {
-    isDeeper = path.length > depth;
-    return isDeeper ? CST.visit.BREAK : undefined;
-  });
+  for (const token of new Parser().parse(text)) {
+    if (token.type !== 'document') continue;
+    CST.visit(token, (_, path) => {
+      isDeeper ||= path.length > depth;
+      return isDeeper ? CST.visit.BREAK : undefined;
+    });
+  }
   return isDeeper;
 }
 
