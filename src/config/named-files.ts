@@ -5,7 +5,8 @@ import { parseCertificates } from '../files/certificates.ts';
 import { loadTlsFiles, tlsFileKeys } from '../files/tls-files.ts';
 import { isJsonObject } from '../json/strict-json.ts';
 import { parseKeySet } from '../keys/jwks.ts';
-import { type Config, defaultAlgorithms, type IssuerConfig } from './schema.ts';
+import { defaultAlgorithms } from './issuer-schema.ts';
+import type { Config, IssuerConfig } from './schema.ts';
 
 export interface NamedFileProblem {
   readonly path: readonly PropertyKey[];

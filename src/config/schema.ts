@@ -4,46 +4,27 @@ import { isAbsolute } from 'node:path';
 import * as z from 'zod';
 import { parseListenAddress } from '../address/listen-address.ts';
 import { parseRouteTemplate } from '../authz/route-template.ts';
-import { isJsonObject } from '../json/strict-json.ts';
+import { isJsonObject, memberOf } from '../json/strict-json.ts';
 import {
-  keySources,
   refuseWildcardAmongOthers,
   requireAccountHeadersOutsidePrefix,
   requireKnownRoles,
-  requireOneKeySource,
   requireOrderOfTimes,
   requireSafeListeners,
 } from './cross-field-rules.ts';
 import { identityPrefixProblem } from './header-names.ts';
+import { issuer } from './issuer-schema.ts';
 import {
   accountHeader,
-  always,
+  evenIfInvalid,
   fileName,
   identityField,
-  keyUrl,
   list,
   patternedText,
   report,
   text,
   wholeNumber,
 } from './value-schemas.ts';
-
-// Only signatures that a public key verifies: no HS*, no none.
-const algorithms = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-] as const;
-
-export const defaultAlgorithms: readonly (typeof algorithms)[number][] = ['RS256', 'ES256', 'EdDSA'];
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -60,61 +41,6 @@ const tls = z.strictObject({
       'CA certificates: a PEM file. With it the caller must present a certificate that one of them vouches for.',
   }),
 });
-
-const claims = z.strictObject({
-  uid: claimName().default('uid').meta({ description: 'Claim that holds the user.' }),
-  app: claimName().default('app').meta({ description: 'Claim that holds the application.' }),
-  acc: claimName().default('acc').meta({ description: 'Claim that holds the account.' }),
-  role: claimName().default('role').meta({ description: 'Claim that holds the role.' }),
-});
-
-const issuer = z
-  .strictObject({
-    issuer: patternedText(/^[!-~]{1,1024}$/, 'must be 1 to 1024 visible ASCII characters').meta({
-      description: 'The issuer as it stands in the claim iss, compared byte for byte.',
-    }),
-    audiences: list(text(audienceProblem).meta({ minLength: 1, maxLength: 1024 }), { noun: 'audience' }).meta({
-      description: 'Accepted audiences: the claim aud must contain at least one of them.',
-    }),
-    jwksUrl: keyUrl().exactOptional().meta({
-      description: 'URL of the key set: https, or http to loopback. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
-    }),
-    discoveryUrl: keyUrl().exactOptional().meta({
-      description:
-        'URL of the metadata document that names the key set (OpenID Connect Discovery, RFC 8414): https, or http to loopback. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
-    }),
-    jwksFile: fileName().exactOptional().meta({
-      description: 'File that holds the key set. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
-    }),
-    algorithms: list(z.enum(algorithms), { noun: 'algorithm' })
-      .default([...defaultAlgorithms])
-      .meta({ description: 'Accepted signature algorithms.' }),
-    tokenTypes: list(
-      patternedText(
-        /^(?:[\w!#$%&'*+.^`|~-]{1,127}(?:\/[\w!#$%&'*+.^`|~-]{1,127})?)?$/,
-        'must be a media type such as JWT or at+jwt, or "" for an absent typ',
-      ),
-      { noun: 'token type', sameBy: toMediaType },
-    )
-      .default(['JWT', 'at+jwt'])
-      .meta({
-        description:
-          'Accepted values of the header member typ, compared as RFC 7515 section 4.1.9 says. "" accepts a token without typ.',
-      }),
-    claims: claims.prefault({}).meta({
-      description: 'Where each identity field is read from: names of top-level claims, byte for byte.',
-    }),
-    allowIntegerClaims: z.boolean().default(false).meta({
-      description:
-        'Whether uid, app, acc and role may also be safe integers of at least 0, read as their decimal digits.',
-    }),
-    caFile: fileName().exactOptional().meta({
-      description:
-        'CA certificates: a PEM file. They are trusted in addition when the keys of this issuer are fetched.',
-    }),
-  })
-  .superRefine(requireOneKeySource, always)
-  .meta({ description: 'An issuer of tokens.', oneOf: keySources.map(source => ({ required: [source] })) });
 
 const token = z.strictObject({
   clockToleranceSeconds: wholeNumber(0, 300).default(30).meta({
@@ -149,7 +75,7 @@ const keys = z
         'Folder for the last good key sets, for a start while an issuer is down: an absolute path. They are not used beyond maxAgeSeconds. Name a folder below the mount of a volume: it is created with mode 0700. A folder or file that others can write is not used; group-writable is accepted for a group of the process (fsGroup).',
     }),
   })
-  .superRefine(requireOrderOfTimes, always);
+  .superRefine(requireOrderOfTimes, evenIfInvalid);
 
 const route = z
   .strictObject({
@@ -225,7 +151,7 @@ export const configSchema = z
       description:
         'Where /livez, /readyz, /metrics and, for people, the page / are served over HTTP: host:port or [v6]:port. Port 0 is any free port. A change needs a restart.',
     }),
-    issuers: list(issuer, { noun: 'issuer', sameBy: memberOf('issuer'), repeatedAt: 'issuer' }).meta({
+    issuers: list(issuer, { noun: 'issuer', sameBy: item => memberOf(item, 'issuer'), repeatedAt: 'issuer' }).meta({
       description: 'Whose tokens are accepted. Issuers never share keys.',
     }),
     token: token.prefault({}).meta({ description: 'Bounds of a token, the same for all issuers.' }),
@@ -243,7 +169,7 @@ export const configSchema = z
       minProperties: 1,
     }),
     apps: list(identityField('an app id'), { noun: 'app' })
-      .superRefine(refuseWildcardAmongOthers, always)
+      .superRefine(refuseWildcardAmongOthers, evenIfInvalid)
       .default(['*'])
       .meta({ description: 'The applications that may call, or "*" alone for all of them.' }),
     identityHeaders: text(identityPrefixProblem).default('x-auth-').meta({
@@ -257,9 +183,9 @@ export const configSchema = z
     log: log.prefault({}).meta({ description: 'The log on standard output.' }),
     shutdown: shutdown.prefault({}).meta({ description: 'How the service stops.' }),
   })
-  .superRefine(requireSafeListeners, always)
-  .superRefine(requireKnownRoles, always)
-  .superRefine(requireAccountHeadersOutsidePrefix, always)
+  .superRefine(requireSafeListeners, evenIfInvalid)
+  .superRefine(requireKnownRoles, evenIfInvalid)
+  .superRefine(requireAccountHeadersOutsidePrefix, evenIfInvalid)
   .meta({ title: 'account-authz configuration', description: 'The configuration file of account-authz.' });
 
 type DeepReadonly<T> = T extends readonly (infer Item)[]
@@ -283,19 +209,6 @@ export function toJsonSchema(): z.core.JSONSchema.BaseSchema {
   return z.toJSONSchema(configSchema, { io: 'input', target: 'draft-2020-12' });
 }
 
-function claimName() {
-  return text(name => (/^[^\p{Cc}]{1,256}$/u.test(name) ? undefined : 'must be the name of a claim')).meta({
-    minLength: 1,
-    maxLength: 256,
-  });
-}
-
-// A line end or a space too many, as YAML makes them, would refuse every token.
-function audienceProblem(audience: string): string | undefined {
-  const isPossible = /^[^\p{Cc}]{1,1024}$/u.test(audience) && audience.trim() === audience;
-  return isPossible ? undefined : 'must be 1 to 1024 characters, no control among them and no white space around them';
-}
-
 function cacheDirectoryProblem(path: string): string | undefined {
   return isAbsolute(path) && !path.includes('\0') ? undefined : 'must be an absolute path';
 }
@@ -308,17 +221,6 @@ function problemOf(parsed: { readonly kind: string; readonly problem?: string })
   return parsed.problem;
 }
 
-function memberOf(name: string): (item: unknown) => unknown {
-  return item => (isJsonObject(item) ? item[name] : undefined);
-}
-
-// RFC 7515 section 4.1.9: media types have no case, and `application/` may be left out where no other slash is.
-function toMediaType(item: unknown): unknown {
-  if (typeof item !== 'string' || item === '') return item;
-  const type = item.toLowerCase();
-  return type.includes('/') ? type : `application/${type}`;
-}
-
 // Each of two such parameters would be a look-alike of the other, and every request with one of them refused.
 function toParameterFamily(item: unknown): unknown {
   return typeof item === 'string' ? item.toLowerCase().replaceAll('.', '_') : item;
@@ -326,7 +228,7 @@ function toParameterFamily(item: unknown): unknown {
 
 // The name of a parameter other than :account_id makes no difference to what a route matches.
 function toRouteShape(item: unknown): unknown {
-  const path = memberOf('path')(item);
+  const path = memberOf(item, 'path');
   if (typeof path !== 'string') return undefined;
   const template = parseRouteTemplate(path);
   if (template.kind === 'problem') return path;

@@ -5,7 +5,7 @@ import { isIdentityField } from '../authz/principal.ts';
 import { accountHeaderProblem } from './header-names.ts';
 
 /** For a check that must run although zod has found a problem in the value already: it has to expect anything. */
-export const always = { when: () => true };
+export const evenIfInvalid = { when: () => true };
 
 export function report(context: z.RefinementCtx, problem: string | undefined, path: readonly PropertyKey[] = []): void {
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem, path: [...path] });
@@ -58,7 +58,7 @@ export function list<Item extends z.ZodType>(item: Item, { noun, sameBy = each =
           report(context, `must not name the same ${noun} twice`, repeatedAt === undefined ? [i] : [i, repeatedAt]);
         seen.add(key);
       }
-    }, always)
+    }, evenIfInvalid)
     .meta({ minItems: 1, ...(repeatedAt === undefined ? { uniqueItems: true } : {}) });
 }
 

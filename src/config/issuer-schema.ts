@@ -1,0 +1,96 @@
+// The part of the schema that describes an issuer: where its keys come from and which of its tokens are accepted.
+import * as z from 'zod';
+import { keySources, requireOneKeySource } from './cross-field-rules.ts';
+import { evenIfInvalid, fileName, keyUrl, list, patternedText, text } from './value-schemas.ts';
+
+// Only signatures that a public key verifies: no HS*, no none.
+const algorithms = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+] as const;
+
+export const defaultAlgorithms: readonly (typeof algorithms)[number][] = ['RS256', 'ES256', 'EdDSA'];
+
+const claims = z.strictObject({
+  uid: claimName().default('uid').meta({ description: 'Claim that holds the user.' }),
+  app: claimName().default('app').meta({ description: 'Claim that holds the application.' }),
+  acc: claimName().default('acc').meta({ description: 'Claim that holds the account.' }),
+  role: claimName().default('role').meta({ description: 'Claim that holds the role.' }),
+});
+
+export const issuer = z
+  .strictObject({
+    issuer: patternedText(/^[!-~]{1,1024}$/, 'must be 1 to 1024 visible ASCII characters').meta({
+      description: 'The issuer as it stands in the claim iss, compared byte for byte.',
+    }),
+    audiences: list(text(audienceProblem).meta({ minLength: 1, maxLength: 1024 }), { noun: 'audience' }).meta({
+      description: 'Accepted audiences: the claim aud must contain at least one of them.',
+    }),
+    jwksUrl: keyUrl().exactOptional().meta({
+      description: 'URL of the key set: https, or http to loopback. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
+    }),
+    discoveryUrl: keyUrl().exactOptional().meta({
+      description:
+        'URL of the metadata document that names the key set (OpenID Connect Discovery, RFC 8414): https, or http to loopback. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
+    }),
+    jwksFile: fileName().exactOptional().meta({
+      description: 'File that holds the key set. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
+    }),
+    algorithms: list(z.enum(algorithms), { noun: 'algorithm' })
+      .default([...defaultAlgorithms])
+      .meta({ description: 'Accepted signature algorithms.' }),
+    tokenTypes: list(
+      patternedText(
+        /^(?:[\w!#$%&'*+.^`|~-]{1,127}(?:\/[\w!#$%&'*+.^`|~-]{1,127})?)?$/,
+        'must be a media type such as JWT or at+jwt, or "" for an absent typ',
+      ),
+      { noun: 'token type', sameBy: toMediaType },
+    )
+      .default(['JWT', 'at+jwt'])
+      .meta({
+        description:
+          'Accepted values of the header member typ, compared as RFC 7515 section 4.1.9 says. "" accepts a token without typ.',
+      }),
+    claims: claims.prefault({}).meta({
+      description: 'Where each identity field is read from: names of top-level claims, byte for byte.',
+    }),
+    allowIntegerClaims: z.boolean().default(false).meta({
+      description:
+        'Whether uid, app, acc and role may also be safe integers of at least 0, read as their decimal digits.',
+    }),
+    caFile: fileName().exactOptional().meta({
+      description:
+        'CA certificates: a PEM file. They are trusted in addition when the keys of this issuer are fetched.',
+    }),
+  })
+  .superRefine(requireOneKeySource, evenIfInvalid)
+  .meta({ description: 'An issuer of tokens.', oneOf: keySources.map(source => ({ required: [source] })) });
+
+function claimName() {
+  return text(name => (/^[^\p{Cc}]{1,256}$/u.test(name) ? undefined : 'must be the name of a claim')).meta({
+    minLength: 1,
+    maxLength: 256,
+  });
+}
+
+// A line end or a space too many, as YAML makes them, would refuse every token.
+function audienceProblem(audience: string): string | undefined {
+  const isPossible = /^[^\p{Cc}]{1,1024}$/u.test(audience) && audience.trim() === audience;
+  return isPossible ? undefined : 'must be 1 to 1024 characters, no control among them and no white space around them';
+}
+
+// RFC 7515 section 4.1.9: media types have no case, and `application/` may be left out where no other slash is.
+function toMediaType(item: unknown): unknown {
+  if (typeof item !== 'string' || item === '') return item;
+  const type = item.toLowerCase();
+  return type.includes('/') ? type : `application/${type}`;
+}
