@@ -1,14 +1,15 @@
-// Between the check and the service: nothing may change what was checked, nor what account-authz said about the caller.
+// Rules for what comes after the check: nothing may change the checked request or its identity headers.
+import { readProtocolOptions } from './cluster.ts';
+import type { RouteTarget } from './connection-manager.ts';
 import { filterTypes, type HttpFilter, readFilterChain, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter, ProtectedTarget } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { ifPresent, quoted, type Rules, type Sighting, sightings } from './rule.ts';
+import { type Finding, ifPresent, quoted, type Rules, when } from './rule.ts';
 
-const protocolOptions = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
-const handleRedirect = 1;
+const redirectActions = { PASS_THROUGH_INTERNAL_REDIRECT: 0, HANDLE_INTERNAL_REDIRECT: 1 };
 
-// Filters that refuse, delay, count or pass on, or change nothing but the body or the response. Everything else may change
-// the path, the route, the headers or the metadata of the decision.
+// Filters that refuse, delay, count or forward, or change only the body or the response. Any other may change the path, the route, the
+// headers or the metadata of the decision.
 const harmless: ReadonlySet<string> = new Set(
   [
     'adaptive_concurrency.v3.AdaptiveConcurrency',
@@ -35,38 +36,17 @@ const harmless: ReadonlySet<string> = new Set(
     'upstream_codec.v3.UpstreamCodec',
   ].map(name => `envoy.extensions.filters.http.${name}`),
 );
-// Some filters do harm only with some of their settings.
-const harmlessWith: Readonly<Record<string, (config: ProtoValue) => boolean>> = {
-  [filterTypes.headerMutation]: config => changesOf(config).length === 0,
-  'envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication': config => {
-    const providers = config.field('providers');
-    return providers
-      .keys()
-      .map(key => providers.entry(key))
-      .every(
-        each =>
-          each.field('clear_route_cache').flag() !== true &&
-          !each.field('claim_to_headers').isPresent &&
-          !each.field('forward_payload_header').isPresent,
-      );
-  },
-};
+const jwtAuthn = 'envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication';
 
 export const laterFilterRules = {
   'filter-after-check': {
     what: 'Behind ext_authz, a filter that can change the path, the route, the headers or the metadata of the request',
     why: 'the service gets another request than the one that was checked',
     fix: 'put it before ext_authz; behind it belong only filters that refuse, limit or count, such as rbac and local_ratelimit',
-    find: check => {
-      const own = check.later.filter(filter => !isHarmless(filter));
-      return [
-        ...own.map(({ value, type }) => ({
-          at: value,
-          says: `(${nameOf(type)}) can change a request that was checked`,
-        })),
-        ...check.later.flatMap(filter => routeMutations(filter, check)),
-      ];
-    },
+    find: ({ later, manager }) => [
+      ...harmful(later),
+      ...later.flatMap(filter => routeMutations(filter, manager.protectedTargets)),
+    ],
   },
   'upstream-filter': {
     what: 'A filter in the chain towards the service (`http_filters` of its cluster, `upstream_http_filters` of the router) that can change the request',
@@ -75,7 +55,7 @@ export const laterFilterRules = {
     find: ({ later }) =>
       later
         .filter(({ type }) => type === filterTypes.router)
-        .flatMap(({ config }) => upstreamSightings(config.field('upstream_http_filters'))),
+        .flatMap(({ config }) => harmfulUpstream(config.field('upstream_http_filters'))),
   },
 } as const satisfies Rules<AuthzFilter>;
 
@@ -84,84 +64,80 @@ export const routeRules = {
     what: '`request_headers_to_add` or `request_headers_to_remove` of a route, or of what is around it, touches an identity header, an account header, the token, or a header that overrides path or method',
     why: 'it takes place behind the check: the service would act on what nobody has verified, or miss who calls',
     fix: 'take the header out of the list',
-    find: ({ target, names }) =>
-      target.scopes.flatMap(scope => [
-        ...scope
-          .field('request_headers_to_add')
-          .items()
-          .map(each => each.field('header').field('key'))
-          .flatMap(key => touch(key, names.meaningOf(key.text() ?? '', 'add'), 'adds')),
-        ...scope
-          .field('request_headers_to_remove')
-          .items()
-          .flatMap(name => touch(name, names.meaningOf(name.text() ?? '', 'remove'), 'removes')),
-      ]),
+    find: ({ scopes, names }) =>
+      (['add', 'remove'] as const).flatMap(change =>
+        scopes
+          .flatMap(scope => scope.items(`request_headers_to_${change}`))
+          .map(each => (change === 'add' ? each.field('header', 'key') : each))
+          .map(at => ({ at, meaning: names.meaningOf(at.text() ?? '', change) }))
+          .flatMap(({ at, meaning }) => when(meaning !== undefined, at, `${change}s ${meaning}`)),
+      ),
   },
   'path-rewrite': {
     what: 'A protected route rewrites the path (`prefix_rewrite`, `regex_rewrite`, `path_rewrite`, `path_rewrite_policy`)',
     why: 'the service gets another path than the one that was checked, in which another segment may be the account',
     fix: 'let the service serve the path as it is, or put the rewrite before the check, in an Envoy in front',
-    find: ({ target }) =>
+    find: ({ action }) =>
       ['prefix_rewrite', 'regex_rewrite', 'path_rewrite', 'path_rewrite_policy'].flatMap(name =>
-        ifPresent(target.action.field(name)).map(each => ({ ...each, says: 'rewrites the checked path' })),
+        ifPresent(action.field(name), 'rewrites the checked path'),
       ),
   },
   'host-rewrite': {
     what: 'A protected route takes the host from the request (`host_rewrite_header`, `host_rewrite_path_regex`, `host_rewrite`)',
     why: 'the client chooses the site that the service acts as, past the domains of the virtual host',
     fix: 'use `host_rewrite_literal` or `auto_host_rewrite`',
-    find: ({ target }) =>
+    find: ({ action }) =>
       ['host_rewrite_header', 'host_rewrite_path_regex', 'host_rewrite'].flatMap(name =>
-        ifPresent(target.action.field(name)).map(each => ({ ...each, says: 'takes the host from the request' })),
+        ifPresent(action.field(name), 'takes the host from the request'),
       ),
   },
   'internal-redirect': {
     what: 'A protected route follows redirects of the service itself (`internal_redirect_policy`)',
     why: 'the second request has a path that the client did not send and identity headers of the first one, also on routes that are not checked',
     fix: 'leave it out: the client follows the redirect, and is checked again',
-    find: ({ target }) => {
-      const old = target.action.field('internal_redirect_action');
-      return [
-        ...ifPresent(target.action.field('internal_redirect_policy')),
-        ...sightings(
-          old.choice({ PASS_THROUGH_INTERNAL_REDIRECT: 0, HANDLE_INTERNAL_REDIRECT: handleRedirect }) ===
-            handleRedirect,
-          old,
-          'follows redirects',
-        ),
-      ];
+    find: ({ action }) => {
+      const old = action.field('internal_redirect_action');
+      const follows = old.choice(redirectActions) === redirectActions.HANDLE_INTERNAL_REDIRECT;
+      return [...ifPresent(action.field('internal_redirect_policy')), ...when(follows, old, 'follows redirects')];
     },
   },
   'cluster-filter': {
     what: 'The cluster behind a protected route has `http_filters` that can change the request',
     why: 'they run behind the check, and the service gets another request than the one that was checked',
     fix: 'leave them out, or do the same in a filter before ext_authz',
-    find: ({ cluster }) => {
-      const options = cluster?.value.field('typed_extension_protocol_options');
-      return (options?.keys() ?? [])
-        .flatMap(key => options?.entry(key).any() ?? [])
-        .filter(({ type }) => type === protocolOptions)
-        .flatMap(({ message }) => upstreamSightings(message.field('http_filters')));
-    },
+    find: ({ upstream }) =>
+      (upstream === undefined ? [] : readProtocolOptions(upstream)).flatMap(options =>
+        harmfulUpstream(options.field('http_filters')),
+      ),
   },
 } as const satisfies Rules<ProtectedTarget>;
 
-function isHarmless({ type, config }: HttpFilter): boolean {
-  const judge = Object.hasOwn(harmlessWith, type) ? harmlessWith[type] : undefined;
-  return harmless.has(type) || judge?.(config) === true;
-}
-
-function upstreamSightings(list: ProtoValue): readonly Sighting[] {
-  return readFilterChain(list)
-    .filters.filter(filter => !filter.isOff && !isHarmless(filter))
+function harmful(filters: readonly HttpFilter[]): readonly Finding[] {
+  return filters
+    .filter(filter => !isHarmless(filter))
     .map(({ value, type }) => ({ at: value, says: `(${nameOf(type)}) can change a request that was checked` }));
 }
 
-/** What a route adds to a header_mutation that does nothing by itself. */
-function routeMutations(filter: HttpFilter, { manager }: AuthzFilter): readonly Sighting[] {
+function isHarmless({ type, config }: HttpFilter): boolean {
+  if (type === filterTypes.headerMutation) return changesOf(config).length === 0;
+  if (type !== jwtAuthn) return harmless.has(type);
+  const providers = config.field('providers').entries();
+  return providers.every(
+    each =>
+      each.field('clear_route_cache').flag() !== true &&
+      !each.field('claim_to_headers').isPresent &&
+      !each.field('forward_payload_header').isPresent,
+  );
+}
+
+function harmfulUpstream(list: ProtoValue): readonly Finding[] {
+  return harmful(readFilterChain(list).filters.filter(({ isOff }) => !isOff));
+}
+
+/** The changes by a header_mutation filter that only routes configure. */
+function routeMutations(filter: HttpFilter, targets: readonly RouteTarget[]): readonly Finding[] {
   if (filter.type !== filterTypes.headerMutation) return [];
-  return manager.targets
-    .filter(({ protectedPath }) => protectedPath !== undefined)
+  return targets
     .flatMap(({ scopes }) => routeSettingsOf(filter, scopes))
     .flatMap(changesOf)
     .map(at => ({ at, says: 'changes a request that was checked' }));
@@ -170,12 +146,8 @@ function routeMutations(filter: HttpFilter, { manager }: AuthzFilter): readonly 
 /** The lists of a header_mutation, or of its settings for a route, that change the headers or the query of a request. */
 function changesOf(config: ProtoValue): readonly ProtoValue[] {
   return ['request_mutations', 'query_parameter_mutations']
-    .map(name => config.field('mutations').field(name))
+    .map(name => config.field('mutations', name))
     .filter(list => list.items().length > 0);
-}
-
-function touch(at: ProtoValue, meaning: string | undefined, does: string): readonly Sighting[] {
-  return meaning === undefined ? [] : [{ at, says: `${does} ${meaning}` }];
 }
 
 // The last words of the type: `lua.v3.Lua`.

@@ -1,12 +1,12 @@
-// Where the ext_authz filter has to agree with the configuration of account-authz: what it is shown and what it may change.
+// Rules where the ext_authz filter must agree with the configuration: the headers that Envoy sends, and those it lets change.
 import type { AuthzFilter } from './lint-model.ts';
-import { readRegex, readStringMatchers } from './name-pattern.ts';
+import { type NamePattern, readRegex, readStringMatchers } from './name-pattern.ts';
 import { otherSpellings } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { readRemovals, refusesUnderscores } from './removed-names.ts';
-import { listed, type Rules, type Sighting, sightings, unlessTrue } from './rule.ts';
+import { type Finding, ifAny, ifMissing, type Rules, unlessTrue } from './rule.ts';
 
-// What a request is, to Envoy and to the service: account-authz never has to change it.
+// The headers that define a request; account-authz never changes them.
 const dangerousNames = [
   ':path',
   ':method',
@@ -48,77 +48,75 @@ export const agreementRules = {
     what: '`decoder_header_mutation_rules` is missing',
     why: 'an answer may then set any header of the request, `:path` and `host` among them',
     fix: 'write `decoder_header_mutation_rules` with `disallow_all`, `disallow_is_error` and an `allow_expression` for the identity headers and authorization',
-    find: check => sightings(!rulesOf(check).isPresent, rulesOf(check), 'is missing'),
+    find: ({ settings }) => ifMissing(rulesOf(settings)),
   },
   'mutation-rules-too-narrow': {
     what: '`decoder_header_mutation_rules` does not allow a header that account-authz sets or removes',
     why: 'Envoy then answers every allow with 500, or keeps what the client sent without a word',
     fix: 'cover the identity headers, their spellings with _ and authorization in `allow_expression`; it must match whole names',
-    find: check => {
-      if (!rulesOf(check).isPresent) return [];
-      const allows = readMutationRules(check);
-      const left = check.names.mutated.filter(name => allows(name) === false);
-      return sightings(left.length > 0, rulesOf(check), `does not allow ${listed(left)}`);
-    },
+    find: ({ settings, names }) => withMutability(settings, false, names.mutated, 'does not allow'),
   },
   'mutation-rules-too-wide': {
     what: '`decoder_header_mutation_rules` allows a change of the request line, of `host` or of the framing of the body',
     why: 'one wrong answer moves a checked request to another path or host, or breaks the connection to the service',
     fix: 'write `disallow_all: true` and allow only the identity headers and authorization',
-    find: check => {
-      if (!rulesOf(check).isPresent) return [];
-      const allows = readMutationRules(check);
-      const open = dangerousNames.filter(name => allows(name) === true);
-      return sightings(open.length > 0, rulesOf(check), `allows ${listed(open)}`);
-    },
+    find: ({ settings }) => withMutability(settings, true, dangerousNames, 'allows'),
   },
   'mutation-not-error': {
     what: '`disallow_is_error` of `decoder_header_mutation_rules` is missing or false',
     why: 'what the rules do not allow is left out in silence: the service would get a request without its identity headers, or with forged ones',
     fix: 'write `disallow_is_error: true`',
-    find: check => (rulesOf(check).isPresent ? unlessTrue(rulesOf(check).field('disallow_is_error')) : []),
+    find: ({ settings }) =>
+      rulesOf(settings).isPresent ? unlessTrue(rulesOf(settings).field('disallow_is_error')) : [],
   },
 } as const satisfies Rules<AuthzFilter>;
 
 function hiddenBy(
   check: AuthzFilter,
   list: 'allowed_headers' | 'disallowed_headers',
-  names: readonly string[],
+  headers: readonly string[],
   withAccountSpellings = false,
-): readonly Sighting[] {
-  const at = check.settings.field(list);
+): readonly Finding[] {
+  const { settings, names, manager } = check;
+  const at = settings.field(list);
   if (!at.isPresent) return [];
   const matches = readStringMatchers(at);
   const isHiding = list === 'disallowed_headers';
   const isHidden = (name: string): boolean => matches(name) === isHiding;
-  const spellings = withAccountSpellings ? accountSpellings(check).filter(isHidden) : [];
-  const hidden = [...names.filter(isHidden), ...withoutRemoved(check, spellings)];
-  return sightings(hidden.length > 0, at, isHiding ? `hides ${listed(hidden)}` : `leaves out ${listed(hidden)}`);
+  const spellings = withAccountSpellings ? otherSpellings(names.account, !refusesUnderscores(manager)) : [];
+  const hiddenSpellings = spellings.filter(isHidden);
+  // A spelling that Envoy removes before the check need not be sent.
+  const removes = hiddenSpellings.length === 0 ? () => true : readRemovals(manager, [check]);
+  const hidden = [...headers.filter(isHidden), ...hiddenSpellings.filter(name => !removes(name))];
+  return ifAny(hidden, at, isHiding ? 'hides' : 'leaves out');
 }
 
-function accountSpellings({ names, manager }: AuthzFilter): readonly string[] {
-  return otherSpellings(names.account, !refusesUnderscores(manager));
-}
-
-/** What is removed before the check need not be shown. */
-function withoutRemoved(check: AuthzFilter, names: readonly string[]): readonly string[] {
-  if (names.length === 0) return [];
-  const removes = readRemovals(check.manager, [check]);
-  return names.filter(name => !removes(name));
-}
-
-function rulesOf({ settings }: AuthzFilter): ProtoValue {
+function rulesOf(settings: ProtoValue): ProtoValue {
   return settings.field('decoder_header_mutation_rules');
 }
 
-/** Whether envoy.config.common.mutation_rules.v3.HeaderMutationRules let a header be set; undefined if it cannot be judged. */
-function readMutationRules(check: AuthzFilter): (name: string) => boolean | undefined {
-  const rules = rulesOf(check);
+/** Those of the headers that the mutation rules allow, or do not allow, to change. */
+function withMutability(
+  settings: ProtoValue,
+  isAllowed: boolean,
+  headers: readonly string[],
+  verb: string,
+): readonly Finding[] {
+  const rules = rulesOf(settings);
+  if (!rules.isPresent) return [];
+  const allows = readMutationRules(rules);
+  return ifAny(
+    headers.filter(name => allows(name) === isAllowed),
+    rules,
+    verb,
+  );
+}
+
+/** Whether envoy.config.common.mutation_rules.v3.HeaderMutationRules allow a header to be set; undefined if they cannot be judged. */
+function readMutationRules(rules: ProtoValue): NamePattern {
   const isOn = (name: string) => rules.field(name).flag() === true;
-  const expression = (name: string) => {
-    const at = rules.field(name);
-    return at.isPresent ? readRegex(at) : () => false;
-  };
+  const expression = (name: string): NamePattern =>
+    rules.field(name).isPresent ? readRegex(rules.field(name)) : () => false;
   const [disallowed, allowed] = [expression('disallow_expression'), expression('allow_expression')];
   const [allRouting, envoy] = [isOn('allow_all_routing'), isOn('allow_envoy')];
   const [noSystem, none] = [isOn('disallow_system'), isOn('disallow_all')];

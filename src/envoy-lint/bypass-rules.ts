@@ -1,10 +1,10 @@
-// Ways around the check: listeners, upgrades and routes on which nobody asks, and what cannot be seen from the file.
+// Rules for ways around the check: listeners, upgrades and routes without it, and settings that are not in the file.
 import { isLocal, readAddress } from './cluster.ts';
 import type { RouteTarget } from './connection-manager.ts';
 import { stateOf } from './http-filter.ts';
 import { type GuardedManager, isProtectedCluster, type LintModel } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { quoted, type Rules, type Sighting, sightings } from './rule.ts';
+import { type Finding, quoted, type Rules, when } from './rule.ts';
 
 const connectProtocols: ReadonlySet<string> = new Set(['connect', 'connect-udp', 'connect-ip']);
 
@@ -33,14 +33,7 @@ export const bypassRules = {
     why: 'these requests reach the service without a token',
     fix: 'leave out `disabled`, or match only paths that no route of the configuration protects',
     find: ({ guarded }) =>
-      guarded.flatMap(each =>
-        each.targets.flatMap(({ target }) =>
-          off(each, target).map(by => ({
-            at: by,
-            says: `turns the check off where ${quoted(target.protectedPath ?? '')} goes to ${clusterOf(target)}`,
-          })),
-        ),
-      ),
+      guarded.flatMap(each => each.targets.flatMap(target => turnedOff(each, target, target.protectedPath))),
   },
   'unchecked-look-alike': {
     what: 'The check is off for a route to the protected service that another spelling of a protected path reaches',
@@ -49,16 +42,8 @@ export const bypassRules = {
     find: model =>
       model.guarded.flatMap(each =>
         each.manager.targets
-          .filter(
-            ({ protectedPath, lookAlikePath, cluster }) =>
-              protectedPath === undefined && lookAlikePath !== undefined && isProtectedCluster(model, cluster),
-          )
-          .flatMap(target =>
-            off(each, target).map(by => ({
-              at: by,
-              says: `turns the check off where ${quoted(target.lookAlikePath ?? '')} goes to ${clusterOf(target)}`,
-            })),
-          ),
+          .filter(({ protectedPath, cluster }) => protectedPath === undefined && isProtectedCluster(model, cluster))
+          .flatMap(target => turnedOff(each, target, target.lookAlikePath)),
       ),
   },
   'conditional-check': {
@@ -83,8 +68,8 @@ export const bypassRules = {
     why: 'whoever reaches it changes runtime settings, reads the configuration and stops Envoy',
     fix: 'bind `admin.address` to 127.0.0.1',
     find: ({ root }) => {
-      const address = root.field('admin').field('address');
-      return sightings(address.isPresent && !isLocal(readAddress(address)), address, 'is not loopback');
+      const address = root.field('admin', 'address');
+      return when(address.isPresent && !isLocal(readAddress(address)), address, 'is not loopback');
     },
   },
   'nothing-checked': {
@@ -92,9 +77,9 @@ export const bypassRules = {
     why: 'requests go another way than through this Envoy, or past it unchecked',
     fix: 'name the bootstrap that stands before the service, with its listeners in static_resources',
     find: model =>
-      sightings(
+      when(
         model.guarded.length === 0 && dynamicSettings(model).length === 0 && uncheckedManagers(model).length === 0,
-        model.root.field('static_resources').field('listeners'),
+        model.root.field('static_resources', 'listeners'),
         'has nothing that asks account-authz',
       ),
   },
@@ -103,9 +88,8 @@ export const bypassRules = {
     why: 'nothing tells which protected paths it takes, so it counts as taking any',
     fix: 'write `prefix`, `path`, `path_separated_prefix`, or a URI template of whole segments in `path_match_policy`',
     find: model =>
-      model.listeners
-        .flatMap(({ managers }) => managers)
-        .filter(manager => manager.listener.isPublic || model.guarded.some(each => each.manager === manager))
+      model.managers
+        .filter(manager => manager.isPublic || model.guarded.some(each => each.manager === manager))
         .flatMap(({ unjudgedMatches }) => unjudgedMatches)
         .map(at => ({ at, says: 'cannot be judged: use a prefix or a template' })),
   },
@@ -117,34 +101,25 @@ export const bypassRules = {
   },
 } as const satisfies Rules<LintModel>;
 
-function dynamicSettings({ root, listeners }: LintModel): readonly ProtoValue[] {
-  return [
-    root.field('dynamic_resources').field('lds_config'),
-    ...listeners.flatMap(({ dynamic, managers }) => [...dynamic, ...managers.flatMap(manager => manager.dynamic)]),
-  ].filter(({ isPresent }) => isPresent);
+function dynamicSettings({ root, listeners, managers }: LintModel): readonly ProtoValue[] {
+  const inside = [...listeners, ...managers].flatMap(({ dynamic }) => dynamic);
+  return [root.field('dynamic_resources', 'lds_config'), ...inside].filter(({ isPresent }) => isPresent);
 }
 
-function uncheckedManagers(model: LintModel): readonly Sighting[] {
-  const managers = model.listeners.flatMap(listener => listener.managers);
-  return managers.flatMap(manager => {
+function uncheckedManagers(model: LintModel): readonly Finding[] {
+  return model.managers.flatMap(manager => {
     const checks = model.guarded.find(each => each.manager === manager)?.checks ?? [];
     if (checks.some(({ chain }) => chain.upgrade === undefined)) return [];
-    const open = manager.targets.filter(
-      target => target.protectedPath !== undefined && isMeant(target, manager.listener.isPublic, model),
+    // An outbound listener that takes any path to another service is no way in.
+    const open = manager.protectedTargets.find(
+      ({ isCatchAll, cluster }) => manager.isPublic || !isCatchAll || isProtectedCluster(model, cluster),
     );
-    return open.slice(0, 1).map(target => ({
-      at: manager.value.field('http_filters'),
-      says: `have no check, and ${quoted(target.protectedPath ?? '')} goes to ${clusterOf(target)}`,
-    }));
+    const says = open === undefined ? '' : `have no check, and ${wayOf(open, open.protectedPath)}`;
+    return when(open !== undefined, manager.value.field('http_filters'), says);
   });
 }
 
-// A way out of the pod that takes any path, to a service other than ours, is no way in.
-function isMeant(target: RouteTarget, isPublic: boolean, model: LintModel): boolean {
-  return isPublic || !target.isCatchAll || isProtectedCluster(model, target.cluster);
-}
-
-function uncheckedTcpProxies(model: LintModel): readonly Sighting[] {
+function uncheckedTcpProxies(model: LintModel): readonly Finding[] {
   if (model.protectedClusters.size === 0) return [];
   return model.listeners
     .flatMap(({ tcpTargets }) => tcpTargets)
@@ -152,24 +127,30 @@ function uncheckedTcpProxies(model: LintModel): readonly Sighting[] {
     .map(({ place }) => ({ at: place, says: 'forwards bytes to the protected service' }));
 }
 
-/** What turns every check off for the target, chain by chain; nothing where one asks, or where there is none at all. */
-function off({ manager, checks }: GuardedManager, target: RouteTarget): readonly Sighting['at'][] {
+/** Reports what turns all checks of a chain off for the target, if its path is given. */
+function turnedOff(
+  { manager, checks }: GuardedManager,
+  target: RouteTarget,
+  path: string | undefined,
+): readonly Finding[] {
+  if (path === undefined) return [];
   return manager.chains.flatMap(chain => {
     const states = checks.filter(check => check.chain === chain).map(({ filter }) => stateOf(filter, target.scopes));
-    return states.some(({ runs }) => runs) ? [] : states.slice(0, 1).map(({ by }) => by);
+    if (states.some(({ runs }) => runs)) return [];
+    return states.slice(0, 1).map(({ by }) => ({ at: by, says: `turns the check off where ${wayOf(target, path)}` }));
   });
 }
 
-function connectUpgrades({ manager }: GuardedManager): readonly Sighting[] {
-  const hosts = manager.routes.field('virtual_hosts').items();
-  const actions = hosts.flatMap(host => host.field('routes').items()).map(route => route.field('route'));
+function connectUpgrades({ manager }: GuardedManager): readonly Finding[] {
+  const actions = manager.routes.items('virtual_hosts', 'routes').map(route => route.field('route'));
   return [manager.value, ...actions]
-    .flatMap(each => each.field('upgrade_configs').items())
+    .flatMap(each => each.items('upgrade_configs'))
     .filter(each => connectProtocols.has((each.field('upgrade_type').text() ?? '').toLowerCase()))
     .filter(each => each.field('enabled').flag() !== false)
     .map(each => ({ at: each.field('upgrade_type'), says: 'accepts CONNECT' }));
 }
 
-function clusterOf({ cluster }: RouteTarget): string {
-  return cluster === undefined ? 'a cluster that the request chooses' : `cluster ${quoted(cluster)}`;
+function wayOf({ cluster }: RouteTarget, path = ''): string {
+  const to = cluster === undefined ? 'a cluster that the request chooses' : `cluster ${quoted(cluster)}`;
+  return `${quoted(path)} goes to ${to}`;
 }

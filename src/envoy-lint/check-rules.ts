@@ -1,8 +1,8 @@
-// The settings of the ext_authz filter itself: whether it asks always, fails closed, and takes the answer as it is meant.
+// Rules for the ext_authz filter: it must check every request, fail closed and apply the response as intended.
 import { filterTypes, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { ifPresent, ifTrue, type Rules, type Sighting, sightings, unlessTrue } from './rule.ts';
+import { type Finding, ifMissing, ifPresent, ifTrue, type Rules, unless, unlessTrue, when } from './rule.ts';
 
 const maxTimeoutSeconds = 2;
 const serviceUnavailable = 503;
@@ -31,14 +31,14 @@ export const checkRules = {
     find: ({ settings }) => {
       const status = settings.field('status_on_error');
       const code = status.field('code').choice({ ServiceUnavailable: serviceUnavailable });
-      return sightings(code !== serviceUnavailable, status, status.isPresent ? 'is not 503' : 'is missing');
+      return unless(code === serviceUnavailable, status, 'is not 503');
     },
   },
   'check-timeout': {
     what: '`grpc_service.timeout` is missing, zero or above 2 s',
     why: 'the default of 0.2 s is missed on a cold connection; without a near end, requests pile up behind a check that hangs',
     fix: 'write `timeout: 0.5s`',
-    find: ({ service }) => (service.isPresent ? timeoutSightings(service.field('timeout')) : []),
+    find: ({ service }) => (service.isPresent ? timeoutFindings(service.field('timeout')) : []),
   },
   'filter-enabled': {
     what: '`filter_enabled` is below 100 % or can be changed at run time',
@@ -46,11 +46,8 @@ export const checkRules = {
     fix: 'leave it out',
     find: ({ settings }) => {
       const enabled = settings.field('filter_enabled');
-      return sightings(
-        enabled.isPresent && !isAlways(enabled),
-        enabled,
-        enabled.field('runtime_key').isPresent ? 'is a share that can be changed at run time' : 'is not 100 %',
-      );
+      const hasKey = enabled.field('runtime_key').isPresent;
+      return when(isPartial(enabled), enabled, hasKey ? 'is a share that can be changed at run time' : 'is not 100 %');
     },
   },
   'filter-enabled-metadata': {
@@ -64,12 +61,10 @@ export const checkRules = {
     why: 'a request for which the filter is not enabled passes, instead of being refused',
     fix: 'leave those settings out, or write `deny_at_disable: { default_value: true }` beside them',
     find: ({ settings }) => {
-      const enabled = settings.field('filter_enabled');
-      const isPartial =
-        settings.field('filter_enabled_metadata').isPresent || (enabled.isPresent && !isAlways(enabled));
+      const skipsSome =
+        settings.field('filter_enabled_metadata').isPresent || isPartial(settings.field('filter_enabled'));
       const deny = settings.field('deny_at_disable');
-      const denies = deny.field('default_value').flag() === true;
-      return sightings(isPartial && !denies, deny, deny.isPresent ? 'is not true' : 'is missing');
+      return unless(!skipsSome || deny.field('default_value').flag() === true, deny, 'is not true');
     },
   },
   'shadow-mode': {
@@ -90,8 +85,7 @@ export const checkRules = {
     fix: 'write `transport_api_version: V3`',
     find: ({ settings }) => {
       const version = settings.field('transport_api_version');
-      const isGood = version.choice(apiVersions) === apiVersions.V3;
-      return sightings(!isGood, version, version.isPresent ? 'is not V3' : 'is missing');
+      return unless(version.choice(apiVersions) === apiVersions.V3, version, 'is not V3');
     },
   },
   'grpc-service': {
@@ -100,8 +94,7 @@ export const checkRules = {
     fix: 'write `grpc_service: { timeout: 0.5s, envoy_grpc: { cluster_name: … } }`',
     find: ({ settings, service }) => {
       const http = settings.field('http_service');
-      if (http.isPresent) return ifPresent(http);
-      return sightings(!service.isPresent, service, 'is missing');
+      return http.isPresent ? ifPresent(http) : ifMissing(service);
     },
   },
   'google-grpc': {
@@ -135,7 +128,7 @@ export const checkRules = {
       const readers = later.filter(
         ({ type, config }) => type === filterTypes.rbac && (config.holds(checkMetadata) || config.holds(filter.name)),
       );
-      return sightings(ingestion.flag() === false && readers.length > 0, ingestion, 'is false');
+      return when(ingestion.flag() === false && readers.length > 0, ingestion, 'is false');
     },
   },
   'validate-mutations': {
@@ -146,26 +139,26 @@ export const checkRules = {
   },
 } as const satisfies Rules<AuthzFilter>;
 
-function timeoutSightings(timeout: ProtoValue): readonly Sighting[] {
-  if (!timeout.isPresent) return [{ at: timeout, says: 'is missing' }];
+function timeoutFindings(timeout: ProtoValue): readonly Finding[] {
   const seconds = timeout.seconds();
-  if (seconds === undefined) return [];
-  if (seconds === 0) return [{ at: timeout, says: 'is zero, which is no limit or an error at once' }];
-  return sightings(seconds > maxTimeoutSeconds, timeout, `is longer than ${maxTimeoutSeconds} s`);
+  return [
+    ...ifMissing(timeout),
+    ...when(seconds === 0, timeout, 'is zero, which is no limit or an error at once'),
+    ...when((seconds ?? 0) > maxTimeoutSeconds, timeout, `is longer than ${maxTimeoutSeconds} s`),
+  ];
 }
 
-/** Of an envoy.config.core.v3.RuntimeFractionalPercent. */
-function isAlways(share: ProtoValue): boolean {
-  const value = share.field('default_value');
-  const of = ofDenominator[value.field('denominator').choice(denominators) ?? denominators.HUNDRED];
-  const isWhole = of !== undefined && (value.field('numerator').number() ?? 0) >= of;
-  return isWhole && !share.field('runtime_key').isPresent;
+/** Whether an envoy.config.core.v3.RuntimeFractionalPercent is below 100 %, or may become so at run time. */
+function isPartial(share: ProtoValue): boolean {
+  if (!share.isPresent) return false;
+  const of = ofDenominator[share.field('default_value', 'denominator').choice(denominators) ?? denominators.HUNDRED];
+  const numerator = share.field('default_value', 'numerator').number() ?? 0;
+  return of === undefined || numerator < of || share.field('runtime_key').isPresent;
 }
 
-/** envoy.extensions.filters.http.ext_authz.v3.CheckSettings of the routes that a protected path reaches, and of what is around them. */
+/** The envoy.extensions.filters.http.ext_authz.v3.CheckSettings of all scopes of protected routes. */
 function checkSettings({ manager, filter }: AuthzFilter): readonly ProtoValue[] {
-  return manager.targets
-    .filter(({ protectedPath }) => protectedPath !== undefined)
+  return manager.protectedTargets
     .flatMap(({ scopes }) => routeSettingsOf(filter, scopes))
     .map(each => each.field('check_settings'));
 }

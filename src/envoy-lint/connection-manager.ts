@@ -1,110 +1,96 @@
-// An HTTP connection manager of the bootstrap: its filter chains, and where its routes lead.
+// Reads the listeners of the bootstrap and their HTTP connection managers: filter chains, and where the routes lead.
 import type { RouteTemplate } from '../authz/route-template.ts';
-import { type Endpoint, isLocal, readAddress } from './cluster.ts';
+import { isLocal, readAddress } from './cluster.ts';
 import { type FilterChain, readFilterChain } from './http-filter.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { findRouted, type RouteMatch, readRouteMatch } from './route-match.ts';
 
 export interface Listener {
-  readonly value: ProtoValue;
-  /** Whether requests from other machines come in here. */
-  readonly isPublic: boolean;
   readonly managers: readonly ConnectionManager[];
-  /** The clusters to which it forwards bytes, whatever is in them. */
+  /** The clusters to which it forwards any bytes. */
   readonly tcpTargets: readonly { readonly place: ProtoValue; readonly cluster: string | undefined }[];
-  /** What comes from a control plane. */
+  /** Settings that come from a control plane. */
   readonly dynamic: readonly ProtoValue[];
 }
 
 export interface ConnectionManager {
   readonly value: ProtoValue;
-  readonly listener: { readonly isPublic: boolean };
+  /** Whether it accepts requests from other machines. */
+  readonly isPublic: boolean;
   readonly routes: ProtoValue;
   /** The main chain, then those of upgrades that have one of their own. */
   readonly chains: readonly FilterChain[];
   /** Everything that leads to a cluster. */
   readonly targets: readonly RouteTarget[];
-  /** Matches of routes to a cluster of which nobody can tell which paths they take. */
+  /** Those of them that get a protected path. */
+  readonly protectedTargets: readonly RouteTarget[];
+  /** Matches of routes to a cluster whose paths the lint cannot judge. */
   readonly unjudgedMatches: readonly ProtoValue[];
   readonly dynamic: readonly ProtoValue[];
 }
 
 export interface RouteTarget {
-  /** The route or the weighted cluster of a route. */
-  readonly place: ProtoValue;
   /** envoy.config.route.v3.RouteAction. */
   readonly action: ProtoValue;
-  /** What may hold settings of it, from the widest to the narrowest. */
+  /** What may contain its settings, from the widest to the narrowest. */
   readonly scopes: readonly ProtoValue[];
-  /** Undefined where the request decides. */
+  /** Undefined if the request chooses. */
   readonly cluster: string | undefined;
   /** A protected path that it gets; undefined if it gets none. */
   readonly protectedPath: string | undefined;
-  /** The same with another spelling of a protected path. */
+  /** The same for another spelling of a protected path. */
   readonly lookAlikePath: string | undefined;
-  /** Whether it takes any path that is left over. */
+  /** Whether it takes every remaining path. */
   readonly isCatchAll: boolean;
 }
 
-const managerType = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
-const mobileManagerType =
-  'envoy.extensions.filters.network.http_connection_manager.v3.EnvoyMobileHttpConnectionManager';
-const tcpProxyType = 'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
+const network = 'envoy.extensions.filters.network';
+const managerType = `${network}.http_connection_manager.v3.HttpConnectionManager`;
+const mobileManagerType = `${network}.http_connection_manager.v3.EnvoyMobileHttpConnectionManager`;
+const tcpProxyType = `${network}.tcp_proxy.v3.TcpProxy`;
 const outbound = 2;
-const leftOver = ['/', '/left-over/by-all-others'] as const;
+const remainingPaths = ['/', '/left-over/by-all-others'];
 
 export function readListener(value: ProtoValue, protectedRoutes: readonly RouteTemplate[]): Listener {
   const isPublic = isReachable(value);
-  const chains = [...value.field('filter_chains').items(), value.field('default_filter_chain')];
-  const filters = chains.flatMap(chain => chain.field('filters').items());
+  const chains = [...value.items('filter_chains'), value.field('default_filter_chain')];
+  const filters = chains.flatMap(chain => chain.items('filters'));
   const typed = filters.map(filter => filter.field('typed_config').any());
-  const managers = [...typed, value.field('api_listener').field('api_listener').any()].flatMap(({ type, message }) => {
+  const managers = [...typed, value.field('api_listener', 'api_listener').any()].flatMap(({ type, message }) => {
     if (type === managerType) return [message];
     return type === mobileManagerType ? [message.field('config')] : [];
   });
   return {
-    value,
-    isPublic,
-    managers: managers.map(each => readManager(each, { isPublic }, protectedRoutes)),
+    managers: managers.map(each => readManager(each, isPublic, protectedRoutes)),
     tcpTargets: typed.flatMap(({ type, message }) => (type === tcpProxyType ? readTcpTargets(message) : [])),
-    dynamic: filters.map(filter => filter.field('config_discovery')).filter(({ isPresent }) => isPresent),
+    dynamic: filters.map(filter => filter.field('config_discovery')),
   };
 }
 
 function isReachable(listener: ProtoValue): boolean {
   if (listener.field('internal_listener').isPresent || listener.field('api_listener').isPresent) return false;
   if (listener.field('traffic_direction').choice({ OUTBOUND: outbound }) === outbound) return false;
-  const addresses = [
-    listener.field('address'),
-    ...listener
-      .field('additional_addresses')
-      .items()
-      .map(each => each.field('address')),
-  ];
-  return !addresses.map((address): Endpoint => readAddress(address)).every(isLocal);
+  const addresses = [listener, ...listener.items('additional_addresses')].map(each => each.field('address'));
+  return !addresses.map(readAddress).every(isLocal);
 }
 
 function readTcpTargets(proxy: ProtoValue): Listener['tcpTargets'] {
-  const weighted = proxy.field('weighted_clusters').field('clusters').items();
-  const places = weighted.length > 0 ? weighted.map(each => each.field('name')) : [proxy.field('cluster')];
-  return places.map(place => ({ place, cluster: place.text() }));
+  const weighted = proxy.items('weighted_clusters', 'clusters').map(each => each.field('name'));
+  return (weighted.length > 0 ? weighted : [proxy.field('cluster')]).map(place => ({ place, cluster: place.text() }));
 }
 
 function readManager(
   value: ProtoValue,
-  listener: { readonly isPublic: boolean },
+  isPublic: boolean,
   protectedRoutes: readonly RouteTemplate[],
 ): ConnectionManager {
-  const upgrades = value
-    .field('upgrade_configs')
-    .items()
-    .filter(each => each.field('filters').items().length > 0);
+  const upgrades = value.items('upgrade_configs').filter(each => each.items('filters').length > 0);
   const chains = [
     readFilterChain(value.field('http_filters')),
     ...upgrades.map(each => readFilterChain(each.field('filters'), each.field('upgrade_type').text() ?? '')),
   ];
   const routes = value.field('route_config');
-  const hosts = routes.field('virtual_hosts').items();
+  const hosts = routes.items('virtual_hosts');
   const dynamic = [
     value.field('rds'),
     value.field('scoped_routes'),
@@ -113,11 +99,12 @@ function readManager(
     ...chains.flatMap(chain => chain.filters.map(filter => filter.value.field('config_discovery'))),
   ].filter(({ isPresent }) => isPresent);
   const targets = hosts.flatMap(host => readTargets(routes, host, protectedRoutes));
+  const protectedTargets = targets.filter(({ protectedPath }) => protectedPath !== undefined);
   const unjudgedMatches = hosts
-    .flatMap(host => host.field('routes').items())
+    .flatMap(host => host.items('routes'))
     .filter(route => route.field('route').isPresent)
     .flatMap(route => readRouteMatch(route.field('match'))?.unjudged ?? []);
-  return { value, listener, routes, chains, targets, unjudgedMatches, dynamic };
+  return { value, isPublic, routes, chains, targets, protectedTargets, unjudgedMatches, dynamic };
 }
 
 function readTargets(
@@ -126,38 +113,22 @@ function readTargets(
   protectedRoutes: readonly RouteTemplate[],
 ): readonly RouteTarget[] {
   const earlier: RouteMatch[] = [];
-  return host
-    .field('routes')
-    .items()
-    .flatMap(route => {
-      const match = readRouteMatch(route.field('match'));
-      if (match === undefined) return [];
-      const action = route.field('route');
-      const reach = () => ({
-        protectedPath: findRouted(protectedRoutes, 'exact', match, earlier),
-        lookAlikePath: findRouted(protectedRoutes, 'other case', match, earlier),
-        isCatchAll: leftOver.every(path => match.takes(path)),
-      });
-      const targets = action.isPresent ? readActionTargets(route, action, [routes, host, route], reach()) : [];
-      earlier.push(match);
-      return targets;
-    });
-}
-
-function readActionTargets(
-  route: ProtoValue,
-  action: ProtoValue,
-  scopes: readonly ProtoValue[],
-  reach: Pick<RouteTarget, 'protectedPath' | 'lookAlikePath' | 'isCatchAll'>,
-): readonly RouteTarget[] {
-  const weighted = action.field('weighted_clusters').field('clusters').items();
-  if (weighted.length === 0)
-    return [{ place: route, action, scopes, cluster: action.field('cluster').text(), ...reach }];
-  return weighted.map(each => ({
-    place: each,
-    action,
-    scopes: [...scopes, each],
-    cluster: each.field('name').text(),
-    ...reach,
-  }));
+  return host.items('routes').flatMap(route => {
+    const match = readRouteMatch(route.field('match'));
+    if (match === undefined) return [];
+    const before = [...earlier];
+    earlier.push(match);
+    const action = route.field('route');
+    if (!action.isPresent) return [];
+    const reach = {
+      action,
+      protectedPath: findRouted(protectedRoutes, 'exact', match, before),
+      lookAlikePath: findRouted(protectedRoutes, 'other case', match, before),
+      isCatchAll: remainingPaths.every(path => match.takes(path)),
+    };
+    const scopes = [routes, host, route];
+    const weighted = action.items('weighted_clusters', 'clusters');
+    if (weighted.length === 0) return [{ ...reach, scopes, cluster: action.field('cluster').text() }];
+    return weighted.map(each => ({ ...reach, scopes: [...scopes, each], cluster: each.field('name').text() }));
+  });
 }

@@ -1,5 +1,4 @@
-// What the rules look at: the bootstrap and the configuration side by side, taken apart into what is asked, what is protected
-// and what stands around it.
+// What the rules look at: the ext_authz filters, the protected routes and the clusters of a bootstrap, beside the configuration.
 import { type Cluster, isAt, isSameEndpoint, readCluster } from './cluster.ts';
 import { type ConnectionManager, type Listener, type RouteTarget, readListener } from './connection-manager.ts';
 import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
@@ -10,8 +9,9 @@ import { toProtectedRoutes } from './route-match.ts';
 export interface LintModel {
   readonly root: ProtoValue;
   readonly listeners: readonly Listener[];
+  readonly managers: readonly ConnectionManager[];
   readonly clusters: ReadonlyMap<string, Cluster>;
-  /** The connection managers in which account-authz is asked. */
+  /** The connection managers that ask account-authz. */
   readonly guarded: readonly GuardedManager[];
   /** The clusters behind the protected routes. */
   readonly protectedClusters: ReadonlySet<string>;
@@ -21,14 +21,13 @@ export interface GuardedManager {
   readonly manager: ConnectionManager;
   readonly names: OwnedNames;
   readonly checks: readonly AuthzFilter[];
-  /** What leads to a cluster from a protected path. */
   readonly targets: readonly ProtectedTarget[];
 }
 
-export interface ProtectedTarget {
-  readonly target: RouteTarget;
+/** A target that gets a protected path. */
+export interface ProtectedTarget extends RouteTarget {
   readonly names: OwnedNames;
-  readonly cluster: Cluster | undefined;
+  readonly upstream: Cluster | undefined;
 }
 
 /** An ext_authz filter that asks account-authz. */
@@ -39,13 +38,13 @@ export interface AuthzFilter {
   /** envoy.extensions.filters.http.ext_authz.v3.ExtAuthz. */
   readonly settings: ProtoValue;
   readonly service: ProtoValue;
-  /** Undefined where none is given, which is a mistake of its own, as zero is. */
+  /** Undefined if missing or zero, which another rule reports. */
   readonly timeoutSeconds: number | undefined;
-  /** Undefined where it is not in the file. */
+  /** Undefined if it is not in the file. */
   readonly cluster: Cluster | undefined;
   readonly config: CheckedConfig;
   readonly names: OwnedNames;
-  /** The filters behind it that run for what is protected. */
+  /** The filters after it that run for a protected path. */
   readonly later: readonly HttpFilter[];
 }
 
@@ -53,47 +52,33 @@ export function toLintModel(root: ProtoValue, config: CheckedConfig): LintModel 
   const resources = root.field('static_resources');
   const clusters = new Map(
     resources
-      .field('clusters')
-      .items()
+      .items('clusters')
       .map(readCluster)
       .map(cluster => [cluster.name, cluster]),
   );
   const protectedRoutes = toProtectedRoutes(config.routes.map(({ path }) => path));
-  const listeners = resources
-    .field('listeners')
-    .items()
-    .map(listener => readListener(listener, protectedRoutes));
-  const names = createOwnedNames(config);
+  const listeners = resources.items('listeners').map(listener => readListener(listener, protectedRoutes));
   const managers = listeners.flatMap(listener => listener.managers);
-  const checks = ownChecks(managers.flatMap(manager => readChecks(manager, clusters, config, names)));
-  const guarded = managers
-    .map((manager): GuardedManager => {
-      const targets = manager.targets.filter(({ protectedPath }) => protectedPath !== undefined);
-      return {
-        manager,
-        names,
-        checks: checks.filter(check => check.manager === manager),
-        targets: targets.map(target => ({ target, names, cluster: clusters.get(target.cluster ?? '') })),
-      };
-    })
-    .filter(each => each.checks.length > 0 && leadsSomewhere(each.manager));
-  const protectedClusters = new Set(
-    guarded.flatMap(({ targets, checks }) =>
-      targets
-        .filter(({ target }) => checks.some(({ filter }) => stateOf(filter, target.scopes).runs))
-        .flatMap(({ target }) => target.cluster ?? []),
-    ),
+  const names = createOwnedNames(config);
+  const allChecks = ownChecks(managers.flatMap(manager => readChecks(manager, clusters, config, names)));
+  const guarded = managers.flatMap((manager): readonly GuardedManager[] => {
+    const checks = allChecks.filter(check => check.manager === manager);
+    if (checks.length === 0 || (manager.targets.length === 0 && manager.dynamic.length === 0)) return [];
+    const upstreamOf = ({ cluster }: RouteTarget): Cluster | undefined => clusters.get(cluster ?? '');
+    const targets = manager.protectedTargets.map(target => ({ ...target, names, upstream: upstreamOf(target) }));
+    return [{ manager, names, checks, targets }];
+  });
+  const protectedClusters = guarded.flatMap(({ targets, checks }) =>
+    targets
+      .filter(({ scopes }) => checks.some(({ filter }) => stateOf(filter, scopes).runs))
+      .flatMap(({ cluster }) => cluster ?? []),
   );
-  return { root, listeners, clusters, guarded, protectedClusters };
+  return { root, listeners, managers, clusters, guarded, protectedClusters: new Set(protectedClusters) };
 }
 
-function leadsSomewhere({ targets, dynamic }: ConnectionManager): boolean {
-  return targets.length > 0 || dynamic.length > 0;
-}
-
-/** Whether what is behind the cluster is behind protected routes too. */
+/** Whether a cluster has a host that is also behind protected routes. */
 export function isProtectedCluster({ clusters, protectedClusters }: LintModel, name: string | undefined): boolean {
-  // The request decides, or nothing is known of what is protected.
+  // Undefined: the request chooses. Without protected clusters, any may be one.
   if (name === undefined || protectedClusters.has(name) || protectedClusters.size === 0) return true;
   const endpoints = clusters.get(name)?.endpoints ?? [];
   const known = [...protectedClusters].flatMap(each => clusters.get(each)?.endpoints ?? []);
@@ -111,7 +96,7 @@ function readChecks(
       if (filter.type !== filterTypes.extAuthz) return [];
       const settings = filter.config;
       const service = settings.field('grpc_service');
-      const cluster = clusters.get(service.field('envoy_grpc').field('cluster_name').text() ?? '');
+      const cluster = clusters.get(service.field('envoy_grpc', 'cluster_name').text() ?? '');
       const timeoutSeconds = service.field('timeout').seconds() || undefined;
       const later = chain.filters.slice(i + 1).filter(each => runsForProtected(each, manager));
       return [{ manager, chain, filter, settings, service, timeoutSeconds, cluster, config, names, later }];
@@ -119,13 +104,14 @@ function readChecks(
   );
 }
 
-// Another service may be asked by another ext_authz. If every one seems to ask another service, an address is wrong instead.
+// Another ext_authz may ask another service. If all of them do, a cluster has the wrong address instead.
 function ownChecks(checks: readonly AuthzFilter[]): readonly AuthzFilter[] {
   const own = checks.filter(({ cluster, config }) => cluster === undefined || isAt(cluster, config.listen) !== false);
   return own.length > 0 ? own : checks;
 }
 
-function runsForProtected(filter: HttpFilter, { targets }: ConnectionManager): boolean {
-  const scopes = targets.filter(({ protectedPath }) => protectedPath !== undefined).map(target => target.scopes);
-  return scopes.length === 0 ? !filter.isOff : scopes.some(each => stateOf(filter, each).runs);
+function runsForProtected(filter: HttpFilter, { protectedTargets }: ConnectionManager): boolean {
+  return protectedTargets.length === 0
+    ? !filter.isOff
+    : protectedTargets.some(({ scopes }) => stateOf(filter, scopes).runs);
 }

@@ -1,15 +1,21 @@
-// envoy.type.matcher.v3 StringMatcher and RegexMatcher → whether a name matches. Names of headers are in lower case here, as
-// Envoy has them.
+// Compiles an envoy.type.matcher.v3 StringMatcher or RegexMatcher into a test of a header name. Envoy's header names are lower case.
 import { RE2JS } from 're2js';
 import type { ProtoValue } from './proto-value.ts';
 
-/** Undefined where it cannot be judged, which has been said then. */
+/** Undefined if the pattern cannot be judged, which is reported when it is read. */
 export type NamePattern = (name: string) => boolean | undefined;
+
+const textMatches: Readonly<Record<string, (name: string, text: string) => boolean>> = {
+  exact: (name, text) => name === text,
+  prefix: (name, text) => name.startsWith(text),
+  suffix: (name, text) => name.endsWith(text),
+  contains: (name, text) => name.includes(text),
+};
 
 export function readRegex(matcher: ProtoValue): NamePattern {
   const regex = matcher.field('regex');
   try {
-    // Of RE2 as Envoy is: linear in the text, whatever the expression is.
+    // RE2 as in Envoy, and linear in the length of the text.
     const compiled = RE2JS.compile(regex.text() ?? '');
     return name => compiled.testExact(name);
   } catch {
@@ -26,22 +32,14 @@ export function readStringMatcher(matcher: ProtoValue): NamePattern {
     const field = matcher.field(kind);
     if (!field.isPresent) continue;
     const text = field.text();
-    if (text === undefined) return () => undefined;
-    return name => fits(name, ignoresCase ? text.toLowerCase() : text);
+    return name => (text === undefined ? undefined : fits(name, ignoresCase ? text.toLowerCase() : text));
   }
   matcher.cannotBeJudged('matches in a way that is not known here');
   return () => undefined;
 }
 
-/** Of a ListStringMatcher: whether any of its patterns matches. What cannot be judged matches. */
+/** Whether any pattern of a ListStringMatcher matches. A pattern that cannot be judged counts as a match. */
 export function readStringMatchers(list: ProtoValue): (name: string) => boolean {
-  const patterns = list.field('patterns').items().map(readStringMatcher);
+  const patterns = list.items('patterns').map(readStringMatcher);
   return name => patterns.some(pattern => pattern(name) ?? true);
 }
-
-const textMatches: Readonly<Record<string, (name: string, text: string) => boolean>> = {
-  exact: (name, text) => name === text,
-  prefix: (name, text) => name.startsWith(text),
-  suffix: (name, text) => name.endsWith(text),
-  contains: (name, text) => name.includes(text),
-};

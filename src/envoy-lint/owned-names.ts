@@ -1,39 +1,33 @@
-// Which header names matter to the check, and in what way. Derived from the configuration, never repeated here.
+// Derives from the configuration which header names matter to the check, and why.
 import type { Config } from '../config/schema.ts';
 import { createIdentityHeaders } from '../envoy/identity-headers.ts';
 
-/** The parts of the configuration that Envoy's has to agree with. */
+/** The parts of the configuration that Envoy's configuration must agree with. */
 export type CheckedConfig = Pick<Config, 'listen' | 'routes' | 'account' | 'identityHeaders' | 'token'>;
 
 export interface OwnedNames {
-  /** What an allow sets. */
+  /** The headers that an allow sets. */
   readonly identity: readonly string[];
-  /** Spellings with `_` of what an allow sets; each allow removes them. */
+  /** Spellings of them with `_`; each allow removes them. */
   readonly lookAlikes: readonly string[];
-  /** What a client may send under our prefix beside that: samples. */
+  /** Samples of other headers under the prefix that a client may send. */
   readonly strays: readonly string[];
-  /** What account-authz does to a request: sets and removes. */
+  /** The headers that a response sets or removes. */
   readonly mutated: readonly string[];
-  /** What makes an upstream act on another path or method than the one that was checked. */
+  /** Headers that make an upstream act on another path or method than the checked one. */
   readonly overrides: readonly string[];
-  /** What must reach account-authz. */
+  /** The headers that account-authz must receive. */
   readonly account: readonly string[];
-  /** Why nothing may touch the header once a request has been checked; undefined where it may. */
+  /** Why nothing may change the header after the check; undefined if it may change. */
   meaningOf(header: string, change: 'add' | 'remove'): string | undefined;
 }
 
-const overrides = [
-  'x-original-url',
-  'x-rewrite-url',
-  'x-http-method-override',
-  'x-http-method',
-  'x-method-override',
-] as const;
+const overrides = ['x-original-url', 'x-rewrite-url', 'x-http-method-override', 'x-http-method', 'x-method-override'];
 
-// What may stand in a header name beside letters, digits and hyphens (RFC 9110 section 5.6.2); the underscore has an action of its own.
+// The characters of a header name besides letters, digits and hyphens (RFC 9110 section 5.6.2); Envoy has an action for the underscore.
 const signs = [..."!#$%&'*+.^`|~"];
 
-/** Samples of what CGI and its heirs take for one of these names: each other sign for all hyphens, a dot for the first or the last. */
+/** Samples of what CGI and WSGI read as one of these names: each other sign for all hyphens, a dot for the first or the last. */
 export function otherSpellings(headers: readonly string[], withUnderscores: boolean): readonly string[] {
   const all = withUnderscores ? [...signs, '_'] : signs;
   const spellings = headers.flatMap(name => [
@@ -49,26 +43,23 @@ export function createOwnedNames({ identityHeaders: prefix, token, account }: Ch
   const { names, lookAlikes } = createIdentityHeaders(prefix);
   const identity = [...names.values()];
   const accountHeaders = account.headers.map(header => header.toLowerCase());
-  const strays = [`${prefix}email`, `${prefix}x`];
   return {
     identity,
     lookAlikes,
-    strays,
+    strays: [`${prefix}email`, `${prefix}x`],
     mutated: [...identity, ...lookAlikes, ...(token.forward ? [] : ['authorization'])],
     overrides,
     account: accountHeaders,
     meaningOf(header, change) {
       const name = header.toLowerCase();
-      // As CGI and its heirs read names (RFC 3875 section 4.1.18).
+      // As CGI and WSGI read names (RFC 3875 section 4.1.18).
       const plain = name.replaceAll(/[^a-z0-9:]/g, '-');
       if (plain.startsWith(prefix)) return 'an identity header';
       if (accountHeaders.includes(plain)) return 'an account header';
-      // Removed by account-authz already, unless it is told to leave it.
+      // account-authz removes it, unless `token.forward` is on.
       if (plain === 'authorization') return change === 'add' || token.forward ? 'the token' : undefined;
       if (name.startsWith(':') || name === 'host') return 'a part of the request line';
-      return overrides.some(each => each === plain)
-        ? 'a header by which upstreams take another path or method'
-        : undefined;
+      return overrides.includes(plain) ? 'a header by which upstreams take another path or method' : undefined;
     },
   };
 }

@@ -1,41 +1,41 @@
-// A part of the bootstrap as Envoy reads it: protobuf JSON, in which a field has two spellings, null is absent and a
-// boolean, a number or an enum may be written as text. What Envoy would not read is handed to `onUnreadable`.
+// Reads the bootstrap as Envoy does: protobuf JSON, in which a field has two spellings, null is absent and a boolean, a number or an
+// enum may be text. Reports what Envoy would not read to `onUnreadable`.
 import { isJsonObject, memberOf } from '../json/strict-json.ts';
 
 export type ValuePath = readonly (string | number)[];
 
 export interface ProtoValue {
-  /** Where it stands in the file, or would stand. */
+  /** Its place in the file, also if absent. */
   readonly path: ValuePath;
   readonly isPresent: boolean;
-  /** A field of a message, by its name in the .proto file; absent where it is not given. */
-  field(name: string): ProtoValue;
-  /** An entry of a map, by its key as it is written. */
+  /** A field of a message, or of nested messages, by names of the .proto files. */
+  field(name: string, ...inner: readonly string[]): ProtoValue;
+  /** An entry of a map. */
   entry(key: string): ProtoValue;
-  /** The names of the fields of a message that are given, as in the .proto file. */
+  /** All entries of a map. */
+  entries(): readonly ProtoValue[];
+  /** The names of the fields that are present, as in the .proto file. */
   names(): readonly string[];
-  /** The keys of a map, as they are written. */
-  keys(): readonly string[];
-  /** The parts of a repeated field. Envoy takes one that stands without its list. */
-  items(): readonly ProtoValue[];
-  /** Absent or unreadable: undefined. The same for all that follow. */
+  /** The elements of a repeated field, or of repeated fields in each other. Envoy accepts a single element without a list. */
+  items(...names: readonly string[]): readonly ProtoValue[];
+  /** Undefined if absent or unreadable. The same for all that follow. */
   flag(): boolean | undefined;
   text(): string | undefined;
   number(): number | undefined;
-  /** A duration. */
+  /** Of a google.protobuf.Duration. */
   seconds(): number | undefined;
-  /** The number of an enum's value; -1 for a name that is not among the given ones. */
+  /** The number of an enum value; -1 for an unknown name. */
   choice(names: Readonly<Record<string, number>>): number | undefined;
-  /** The message in a google.protobuf.Any: its full name and its fields. */
+  /** The message in a google.protobuf.Any. */
   any(): TypedMessage;
-  /** Whether a text stands anywhere in it. */
+  /** Whether any text in it equals this one. */
   holds(text: string): boolean;
-  /** Says that it cannot be judged, and why: the rest of a sentence about it. */
+  /** Reports that the lint cannot judge it: `message` completes a sentence about it. */
   cannotBeJudged(message: string): void;
 }
 
 export interface TypedMessage {
-  /** Without the part before the slash; empty where there is none. */
+  /** The full name of the message, without the part before the slash; empty if there is none. */
   readonly type: string;
   readonly message: ProtoValue;
 }
@@ -43,39 +43,34 @@ export interface TypedMessage {
 export type OnUnreadable = (at: ProtoValue, message: string) => void;
 
 const typedStructs: ReadonlySet<string> = new Set(['xds.type.v3.TypedStruct', 'udpa.type.v1.TypedStruct']);
-// YAML 1.1 (yaml-cpp) and absl::SimpleAtob, both of which Envoy asks.
+// Of YAML 1.1 (yaml-cpp) and absl::SimpleAtob; Envoy uses both.
 const truths: ReadonlySet<string> = new Set(['true', 't', 'yes', 'y', 'on', '1']);
 const falsehoods: ReadonlySet<string> = new Set(['false', 'f', 'no', 'n', 'off', '0']);
 
 export function createProtoValue(value: unknown, onUnreadable: OnUnreadable, path: ValuePath = []): ProtoValue {
   const child = (inner: unknown, segment: string | number) => createProtoValue(inner, onUnreadable, [...path, segment]);
-  const isPresent = value !== undefined && value !== null;
-  // Wrapped scalars (google.protobuf.BoolValue and the like) may be written as messages.
+  const isPresent = isGiven(value);
+  // A wrapper such as google.protobuf.BoolValue may be written as a message.
   const scalar = isJsonObject(value) && Object.hasOwn(value, 'value') ? value.value : value;
+  const keys = () => (isJsonObject(value) ? Object.keys(value).filter(key => isGiven(value[key])) : []);
 
   const self: ProtoValue = {
     path,
     isPresent,
-    field(name) {
-      const camel = toCamelCase(name);
-      const given = [...new Set([name, camel])].filter(each => hasMember(value, each));
+    field(name, ...inner) {
+      const given = [...new Set([name, toCamelCase(name)])].filter(each => isGiven(memberOf(value, each)));
       if (isPresent && !isJsonObject(value)) onUnreadable(self, 'is not a mapping');
       if (given.length > 1) onUnreadable(self, `has ${name} in two spellings`);
-      const spelling = given[0] ?? name;
-      return child(given[0] === undefined ? undefined : memberOf(value, spelling), spelling);
+      const [spelling = name] = given;
+      return inner.reduce((at, each) => at.field(each), child(memberOf(value, spelling), spelling));
     },
-    entry(key) {
-      return child(memberOf(value, key), key);
-    },
-    names() {
-      return self.keys().map(toSnakeCase);
-    },
-    keys() {
-      return isJsonObject(value) ? Object.keys(value).filter(key => hasMember(value, key)) : [];
-    },
-    items() {
+    entry: key => child(memberOf(value, key), key),
+    entries: () => keys().map(key => self.entry(key)),
+    names: () => keys().map(toSnakeCase),
+    items(...names) {
+      if (names.length > 0) return names.reduce((all, name) => all.flatMap(each => each.field(name).items()), [self]);
       if (!isPresent) return [];
-      return Array.isArray(value) ? value.map((item: unknown, i) => child(item, i)) : [self];
+      return Array.isArray(value) ? value.map(child) : [self];
     },
     flag() {
       if (!isPresent || typeof scalar === 'boolean') return isPresent ? scalar === true : undefined;
@@ -112,18 +107,14 @@ export function createProtoValue(value: unknown, onUnreadable: OnUnreadable, pat
       if (!typedStructs.has(type)) return { type, message: self };
       return { type: typeNameOf(self.field('type_url').text()), message: self.field('value') };
     },
-    holds(text) {
-      return holdsText(value, text);
-    },
-    cannotBeJudged(message) {
-      onUnreadable(self, message);
-    },
+    holds: text => holdsText(value, text),
+    cannotBeJudged: message => onUnreadable(self, message),
   };
   return self;
 }
 
-function hasMember(value: unknown, key: string): boolean {
-  return (memberOf(value, key) ?? null) !== null;
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
 }
 
 function holdsText(value: unknown, text: string): boolean {
@@ -148,7 +139,7 @@ function toNumber(value: unknown): number | undefined {
   return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
 }
 
-// Envoy takes the JSON form of a duration and, beyond the standard, the message itself.
+// Envoy also accepts the message form of a duration, which is not standard JSON.
 function toSeconds(value: unknown): number | undefined {
   if (typeof value === 'string')
     return /^\d{1,12}(?:\.\d{1,9})?s$/.test(value) ? Number(value.slice(0, -1)) : undefined;

@@ -1,6 +1,6 @@
-// Which header names of a client are gone before a request is checked or forwarded: refused, or removed from headers or trailers.
+// Finds out which header names of a client Envoy refuses or removes before the check, from headers or from trailers.
 import type { ConnectionManager } from './connection-manager.ts';
-import { filterTypes } from './http-filter.ts';
+import { filterTypes, type HttpFilter } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import { readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
@@ -8,8 +8,10 @@ import type { ProtoValue } from './proto-value.ts';
 const underscores = { ALLOW: 0, REJECT_REQUEST: 1, DROP_HEADER: 2 };
 const earlyHeaderMutation = 'envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation';
 
+type Removal = (name: string) => boolean;
+
 export function underscoresAction({ value }: ConnectionManager): ProtoValue {
-  return value.field('common_http_protocol_options').field('headers_with_underscores_action');
+  return value.field('common_http_protocol_options', 'headers_with_underscores_action');
 }
 
 export function refusesUnderscores(manager: ConnectionManager): boolean {
@@ -17,41 +19,37 @@ export function refusesUnderscores(manager: ConnectionManager): boolean {
   return action === underscores.REJECT_REQUEST || action === underscores.DROP_HEADER;
 }
 
-/** Whether a name is removed from every request before any of these checks. */
-export function readRemovals(manager: ConnectionManager, checks: readonly AuthzFilter[]): (name: string) => boolean {
+/** Whether a name is removed from every request before each of these checks. */
+export function readRemovals(manager: ConnectionManager, checks: readonly AuthzFilter[]): Removal {
   const early = manager.value
-    .field('early_header_mutation_extensions')
-    .items()
+    .items('early_header_mutation_extensions')
     .map(each => each.field('typed_config').any())
-    .filter(({ type }) => type === earlyHeaderMutation)
-    .flatMap(({ message }) => message.field('mutations').items());
-  const everywhere = early.map(readRemoval);
-  // The same by a filter, where it stands before each check.
+    .flatMap(({ type, message }) => (type === earlyHeaderMutation ? message.items('mutations') : []));
+  const isRemovedEarly = anyOf(early);
   const byChain = checks.map(({ chain, filter }) =>
-    headerMutations(chain.filters.slice(0, chain.filters.indexOf(filter)), 'request_mutations'),
+    filterRemovals(chain.filters.slice(0, chain.filters.indexOf(filter)), 'request_mutations'),
   );
-  return name =>
-    everywhere.some(removes => removes(name)) || byChain.every(removals => removals.some(removes => removes(name)));
+  return name => isRemovedEarly(name) || byChain.every(removes => removes(name));
 }
 
-/** Whether a name is removed from the trailers of every request that the check is asked about. */
-export function readTrailerRemovals({ chain }: AuthzFilter): (name: string) => boolean {
-  const removals = headerMutations(chain.filters, 'request_trailers_mutations');
+/** Whether a name is removed from the trailers of every request that is checked. */
+export function readTrailerRemovals({ chain }: AuthzFilter): Removal {
+  return filterRemovals(chain.filters, 'request_trailers_mutations');
+}
+
+function filterRemovals(filters: readonly HttpFilter[], list: string): Removal {
+  const active = filters.filter(({ type, isOff }) => type === filterTypes.headerMutation && !isOff);
+  return anyOf(active.flatMap(({ config }) => config.field('mutations').items(list)));
+}
+
+function anyOf(mutations: readonly ProtoValue[]): Removal {
+  const removals = mutations.map(readRemoval);
   return name => removals.some(removes => removes(name));
-}
-
-type Removal = (name: string) => boolean;
-
-function headerMutations(filters: AuthzFilter['chain']['filters'], list: string): readonly Removal[] {
-  return filters
-    .filter(({ type, isOff }) => type === filterTypes.headerMutation && !isOff)
-    .flatMap(({ config }) => config.field('mutations').field(list).items())
-    .map(readRemoval);
 }
 
 function readRemoval(mutation: ProtoValue): Removal {
   const exact = mutation.field('remove').text()?.toLowerCase();
-  const onMatch = mutation.field('remove_on_match').field('key_matcher');
+  const onMatch = mutation.field('remove_on_match', 'key_matcher');
   if (!onMatch.isPresent) return name => name === exact;
   const pattern = readStringMatcher(onMatch);
   return name => pattern(name) ?? true;

@@ -1,10 +1,10 @@
-// The connection manager in front of the check: one spelling of a path for everybody, no forged names, no rewritten refusals.
+// Rules for the connection manager before the check: normalized paths, no forged headers, no rewritten refusals.
 import type { ConnectionManager } from './connection-manager.ts';
 import type { GuardedManager } from './lint-model.ts';
 import { otherSpellings } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { readRemovals, readTrailerRemovals, refusesUnderscores, underscoresAction } from './removed-names.ts';
-import { ifTrue, listed, type Rules, sightings, unlessTrue } from './rule.ts';
+import { type Finding, ifAny, ifPresent, ifTrue, type Rules, unless, unlessTrue } from './rule.ts';
 
 const escapedSlashes = {
   IMPLEMENTATION_SPECIFIC_DEFAULT: 0,
@@ -35,21 +35,14 @@ export const requestRules = {
     fix: 'write `path_with_escaped_slashes_action: REJECT_REQUEST`',
     find: ({ manager }) => {
       const action = manager.value.field('path_with_escaped_slashes_action');
-      return sightings(
-        action.choice(escapedSlashes) !== escapedSlashes.REJECT_REQUEST,
-        action,
-        action.isPresent ? 'is not REJECT_REQUEST' : 'is missing',
-      );
+      return unless(action.choice(escapedSlashes) === escapedSlashes.REJECT_REQUEST, action, 'is not REJECT_REQUEST');
     },
   },
   'header-underscores': {
     what: '`headers_with_underscores_action` is neither REJECT_REQUEST nor DROP_HEADER',
     why: 'x_auth_uid is x-auth-uid to many upstreams',
     fix: 'write `headers_with_underscores_action: REJECT_REQUEST` in common_http_protocol_options',
-    find: ({ manager }) => {
-      const action = underscoresAction(manager);
-      return sightings(!refusesUnderscores(manager), action, action.isPresent ? 'is ALLOW' : 'is missing');
-    },
+    find: ({ manager }) => unless(refusesUnderscores(manager), underscoresAction(manager), 'is ALLOW'),
   },
   'path-parameters': {
     what: '`ignore_path_parameters_in_path_matching` is true',
@@ -61,24 +54,16 @@ export const requestRules = {
     what: 'Header names under `identityHeaders` are not removed before the check',
     why: 'a client that sends one is somebody else on every route that is not checked, and beside our five on the others',
     fix: 'remove the whole prefix in `early_header_mutation_extensions`, with `remove_on_match`',
-    find: ({ names, manager, checks }) => {
-      const spellings = refusesUnderscores(manager) ? [] : names.lookAlikes;
-      const removes = readRemovals(manager, checks);
-      const kept = [...names.identity, ...names.strays, ...spellings].filter(name => !removes(name));
-      const at = manager.value.field('early_header_mutation_extensions');
-      return sightings(kept.length > 0, at, `keeps ${listed(kept)} as a client sent it`);
+    find: each => {
+      const { identity, strays, lookAlikes } = each.names;
+      return kept(each, [...identity, ...strays, ...(refusesUnderscores(each.manager) ? [] : lookAlikes)]);
     },
   },
   'override-headers-kept': {
     what: 'Headers that override path or method (x-original-url, x-rewrite-url, x-http-method-override, x-http-method, x-method-override), or other spellings of them (x.http.method), are not removed before the check',
     why: 'frameworks act on them instead of the path and the method that were checked, and CGI and its heirs read a dot and other signs as a hyphen',
     fix: 'remove each of them in `early_header_mutation_extensions`, with `remove_on_match` and [^a-z0-9] in place of each hyphen',
-    find: ({ names, manager, checks }) => {
-      const removes = readRemovals(manager, checks);
-      const kept = withSpellings(names.overrides, manager).filter(name => !removes(name));
-      const at = manager.value.field('early_header_mutation_extensions');
-      return sightings(kept.length > 0, at, `keeps ${listed(kept)} as a client sent it`);
-    },
+    find: each => kept(each, withSpellings(each.names.overrides, each.manager)),
   },
   'trailers-kept': {
     what: 'Identity headers, headers of `account.headers` or headers that override path or method are not removed from request trailers',
@@ -88,8 +73,8 @@ export const requestRules = {
       checks.flatMap(check => {
         const removes = readTrailerRemovals(check);
         const held = withSpellings([...names.account, ...names.overrides], manager);
-        const kept = [...names.identity, ...names.strays, ...held].filter(name => !removes(name));
-        return sightings(kept.length > 0, check.chain.value, `keeps ${listed(kept)} as a trailer`);
+        const left = [...names.identity, ...names.strays, ...held].filter(name => !removes(name));
+        return ifAny(left, check.chain.value, 'keeps', ' as a trailer');
       }),
   },
   'local-reply': {
@@ -98,18 +83,22 @@ export const requestRules = {
     fix: 'leave it out, or limit its mappers to response flags other than UAEX',
     find: ({ manager }) => {
       const replies = manager.value.field('local_reply_config');
-      const format = replies.field('body_format');
       return [
-        ...sightings(format.isPresent, format, 'replaces the body of every refusal'),
+        ...ifPresent(replies.field('body_format'), 'replaces the body of every refusal'),
         ...replies
-          .field('mappers')
-          .items()
+          .items('mappers')
           .filter(rewritesRefusals)
           .map(at => ({ at, says: 'rewrites refusals' })),
       ];
     },
   },
 } as const satisfies Rules<GuardedManager>;
+
+function kept({ manager, checks }: GuardedManager, headers: readonly string[]): readonly Finding[] {
+  const removes = readRemovals(manager, checks);
+  const left = headers.filter(name => !removes(name));
+  return ifAny(left, manager.value.field('early_header_mutation_extensions'), 'keeps', ' as a client sent it');
+}
 
 function withSpellings(headers: readonly string[], manager: ConnectionManager): readonly string[] {
   return [...headers, ...otherSpellings(headers, !refusesUnderscores(manager))];
@@ -120,20 +109,20 @@ function rewritesRefusals(mapper: ProtoValue): boolean {
   return rewrites && mayBeRefusal(mapper.field('filter'));
 }
 
-/** Whether an envoy.config.accesslog.v3.AccessLogFilter lets an answer of account-authz through. */
+/** Whether an envoy.config.accesslog.v3.AccessLogFilter matches a refusal by account-authz. */
 function mayBeRefusal(filter: ProtoValue): boolean {
-  const flags = filter.field('response_flag_filter').field('flags').items();
+  const flags = filter.items('response_flag_filter', 'flags');
   if (flags.length > 0) return flags.some(flag => flag.text() === 'UAEX');
-  const all = filter.field('and_filter').field('filters').items();
+  const all = filter.items('and_filter', 'filters');
   if (all.length > 0) return all.every(mayBeRefusal);
-  const any = filter.field('or_filter').field('filters').items();
+  const any = filter.items('or_filter', 'filters');
   if (any.length > 0) return any.some(mayBeRefusal);
-  const comparison = filter.field('status_code_filter').field('comparison');
+  const comparison = filter.field('status_code_filter', 'comparison');
   return !comparison.isPresent || refusalStatuses.some(status => isComparedTrue(comparison, status));
 }
 
 function isComparedTrue(comparison: ProtoValue, status: number): boolean {
-  const value = comparison.field('value').field('default_value').number() ?? 0;
+  const value = comparison.field('value', 'default_value').number() ?? 0;
   switch (comparison.field('op').choice(comparisons) ?? comparisons.EQ) {
     case comparisons.EQ:
       return status === value;

@@ -1,4 +1,4 @@
-// What a rule is: an id that stays, words for people, and a function that finds what breaks it.
+// The shape of a lint rule: a stable id, words for people, and a function that finds violations.
 import { quotedForeignText } from '../foreign-text.ts';
 import type { ProtoValue } from './proto-value.ts';
 
@@ -9,10 +9,10 @@ export interface Rule<Subject> {
   readonly why: string;
   /** What to write instead: an order. */
   readonly fix: string;
-  readonly find: (subject: Subject) => readonly Sighting[];
+  readonly find: (subject: Subject) => readonly Finding[];
 }
 
-export interface Sighting {
+export interface Finding {
   readonly at: ProtoValue;
   /** The rest of a sentence that starts with the place. */
   readonly says: string;
@@ -21,35 +21,43 @@ export interface Sighting {
 /** By id, in kebab-case. */
 export type Rules<Subject> = Readonly<Record<string, Rule<Subject>>>;
 
-export function sightings(condition: boolean, at: ProtoValue, says: string): readonly Sighting[] {
+export function when(condition: boolean, at: ProtoValue, says: string): readonly Finding[] {
   return condition ? [{ at, says }] : [];
 }
 
-/** A boolean that has to be written and to be true. */
-export function unlessTrue(at: ProtoValue): readonly Sighting[] {
-  const isUnreadable = at.isPresent && at.flag() === undefined;
-  return sightings(at.flag() !== true && !isUnreadable, at, at.isPresent ? 'is false' : 'is missing');
+/** A value that must be present and good. */
+export function unless(isGood: boolean, at: ProtoValue, says: string, saysIfAbsent = 'is missing'): readonly Finding[] {
+  return when(!isGood, at, at.isPresent ? says : saysIfAbsent);
+}
+
+/** A boolean that must be present and true. */
+export function unlessTrue(at: ProtoValue): readonly Finding[] {
+  const flag = at.flag();
+  return unless(flag === true || (at.isPresent && flag === undefined), at, 'is false');
 }
 
 /** A boolean that must not be true. */
-export function ifTrue(at: ProtoValue): readonly Sighting[] {
-  return sightings(at.flag() === true, at, 'is true');
+export function ifTrue(at: ProtoValue): readonly Finding[] {
+  return when(at.flag() === true, at, 'is true');
 }
 
-export function ifPresent(at: ProtoValue): readonly Sighting[] {
-  return sightings(at.isPresent, at, 'is set');
+export function ifMissing(at: ProtoValue): readonly Finding[] {
+  return when(!at.isPresent, at, 'is missing');
+}
+
+export function ifPresent(at: ProtoValue, says = 'is set'): readonly Finding[] {
+  return when(at.isPresent, at, says);
+}
+
+/** Lists the names, if any: "keeps a, b, c and 4 more as a client sent it". */
+export function ifAny(names: readonly string[], at: ProtoValue, verb: string, rest = ''): readonly Finding[] {
+  const more = names.length > 3 ? ` and ${names.length - 3} more` : '';
+  return when(names.length > 0, at, `${verb} ${names.slice(0, 3).join(', ')}${more}${rest}`);
 }
 
 const maxQuoted = 60;
 
-/** Text of the file, to be shown. */
+/** Quotes text of the file for a message. */
 export function quoted(text: string): string {
   return quotedForeignText(text, maxQuoted);
-}
-
-/** "a, b, c and 4 more". */
-export function listed(names: readonly string[]): string {
-  const shown = names.slice(0, 3);
-  const rest = names.length - shown.length;
-  return rest > 0 ? `${shown.join(', ')} and ${rest} more` : shown.join(', ');
 }

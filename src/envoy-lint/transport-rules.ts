@@ -1,10 +1,9 @@
-// The way to account-authz: its cluster, and a retry policy that hides a restart instead of failing requests.
-import { isAt } from './cluster.ts';
+// Rules for the connection to account-authz: its cluster, and a retry policy that hides a restart from clients.
+import { type Cluster, isAt, readProtocolOptions } from './cluster.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { type Rules, type Sighting, sightings } from './rule.ts';
+import { type Finding, ifMissing, type Rules, unless, when } from './rule.ts';
 
-const protocolOptions = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 const previousHosts = 'envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate';
 const defaultConnectSeconds = 5;
 const defaultMaxRetries = 3;
@@ -19,7 +18,7 @@ export const transportRules = {
     fix: 'name a cluster of static_resources',
     find: ({ service, cluster }) => {
       const grpc = service.field('envoy_grpc');
-      return sightings(grpc.isPresent && cluster === undefined, grpc.field('cluster_name'), 'names no static cluster');
+      return when(grpc.isPresent && cluster === undefined, grpc.field('cluster_name'), 'names no static cluster');
     },
   },
   'authz-cluster-http2': {
@@ -27,7 +26,7 @@ export const transportRules = {
     why: 'gRPC needs it, every check would fail',
     fix: 'write `explicit_http_config: { http2_protocol_options: {} }` in its HttpProtocolOptions',
     find: ({ cluster }) =>
-      cluster === undefined || speaksHttp2(cluster.value) ? [] : [{ at: cluster.value, says: 'does not speak HTTP/2' }],
+      cluster === undefined ? [] : when(!speaksHttp2(cluster), cluster.value, 'does not speak HTTP/2'),
   },
   'connect-timeout': {
     what: '`connect_timeout` of the cluster of the check is not shorter than the timeout of the check',
@@ -36,12 +35,8 @@ export const transportRules = {
     find: ({ cluster, timeoutSeconds }) => {
       const timeout = cluster?.value.field('connect_timeout');
       if (timeout === undefined || timeoutSeconds === undefined) return [];
-      const isLong = (timeout.seconds() ?? defaultConnectSeconds) >= timeoutSeconds;
-      return sightings(
-        isLong,
-        timeout,
-        timeout.isPresent ? 'is as long as the whole check' : 'is missing, it is 5 s then',
-      );
+      const isShorter = (timeout.seconds() ?? defaultConnectSeconds) < timeoutSeconds;
+      return unless(isShorter, timeout, 'is as long as the whole check', 'is missing, it is 5 s then');
     },
   },
   'authz-address': {
@@ -49,17 +44,21 @@ export const transportRules = {
     why: 'nobody, or somebody else, answers there whether a request may pass',
     fix: 'give both the same address',
     find: ({ cluster, config }) =>
-      cluster !== undefined && isAt(cluster, config.listen) === false
-        ? [{ at: cluster.place, says: `is not where the configuration listens (${config.listen})` }]
-        : [],
+      cluster === undefined
+        ? []
+        : when(
+            isAt(cluster, config.listen) === false,
+            cluster.place,
+            `is not where the configuration listens (${config.listen})`,
+          ),
   },
   'retry-nothing': {
     what: 'A retry policy that retries nothing: no `retry_on`, or `num_retries: 0`',
     why: 'each restart of account-authz fails the requests under way',
     fix: 'write `retry_on: connect-failure,refused-stream,reset,unavailable` and `num_retries: 2`',
     find: withRetry(retry => [
-      ...sightings((retry.field('retry_on').text() ?? '').trim() === '', retry.field('retry_on'), 'names nothing'),
-      ...sightings(retry.field('num_retries').number() === 0, retry.field('num_retries'), 'is 0'),
+      ...when((retry.field('retry_on').text() ?? '').trim() === '', retry.field('retry_on'), 'names nothing'),
+      ...when(retry.field('num_retries').number() === 0, retry.field('num_retries'), 'is 0'),
     ]),
   },
   'retry-back-off': {
@@ -68,10 +67,8 @@ export const transportRules = {
     fix: 'write `retry_back_off: { base_interval: 0.01s, max_interval: 0.25s }`',
     find: withRetry(retry => {
       const backOff = retry.field('retry_back_off');
-      if (!backOff.isPresent) return [{ at: backOff, says: 'is missing' }];
-      return ['base_interval', 'max_interval']
-        .map(name => backOff.field(name))
-        .flatMap(interval => sightings(!interval.isPresent, interval, 'is missing'));
+      if (!backOff.isPresent) return ifMissing(backOff);
+      return ['base_interval', 'max_interval'].flatMap(name => ifMissing(backOff.field(name)));
     }),
   },
   'retry-interval': {
@@ -83,9 +80,9 @@ export const transportRules = {
       const max = backOff.field('max_interval');
       return [
         ...[max, backOff.field('base_interval')].flatMap(each =>
-          sightings((each.seconds() ?? 0) >= timeoutSeconds, each, 'is as long as the whole check'),
+          when((each.seconds() ?? 0) >= timeoutSeconds, each, 'is as long as the whole check'),
         ),
-        ...sightings((max.seconds() ?? minAttemptSeconds) < minAttemptSeconds, max, 'is below 20 ms'),
+        ...when((max.seconds() ?? minAttemptSeconds) < minAttemptSeconds, max, 'is below 20 ms'),
       ];
     }),
   },
@@ -93,7 +90,7 @@ export const transportRules = {
     what: '`max_retries` of the circuit breaker of the cluster of the check is missing or at most 3',
     why: 'by default only 3 retries are under way at a time, the others fail their requests under load',
     fix: 'write `circuit_breakers: { thresholds: [{ max_retries: 1024 }] }` on the cluster',
-    find: withRetry((_, { cluster }) => (cluster === undefined ? [] : retryBudgetSightings(cluster.value))),
+    find: withRetry((_, { cluster }) => (cluster === undefined ? [] : retryBudgetFindings(cluster))),
   },
   'retry-same-host': {
     what: 'Several hosts, and a retry policy without `previous_hosts`',
@@ -103,43 +100,37 @@ export const transportRules = {
       const predicates = retry.field('retry_host_predicate');
       const types = predicates.items().map(each => each.field('typed_config').any().type);
       const isNeeded = (cluster?.endpoints.length ?? 0) > 1;
-      return sightings(isNeeded && !types.includes(previousHosts), predicates, 'has no previous_hosts');
+      return when(isNeeded && !types.includes(previousHosts), predicates, 'has no previous_hosts');
     }),
   },
 } as const satisfies Rules<AuthzFilter>;
 
-type Finding = (retry: ProtoValue, check: AuthzFilter) => readonly Sighting[];
-
-// No retry policy at all is no mistake: a check that fails is answered 503.
-function withRetry(find: Finding): (check: AuthzFilter) => readonly Sighting[] {
+// No retry policy at all is no mistake: a failed check is answered with 503.
+function withRetry(
+  find: (retry: ProtoValue, check: AuthzFilter) => readonly Finding[],
+): (check: AuthzFilter) => readonly Finding[] {
   return check => {
     const retry = check.service.field('retry_policy');
     return retry.isPresent ? find(retry, check) : [];
   };
 }
 
-function retryBudgetSightings(cluster: ProtoValue): readonly Sighting[] {
-  const breakers = cluster.field('circuit_breakers');
+function retryBudgetFindings({ value }: Cluster): readonly Finding[] {
+  const breakers = value.field('circuit_breakers');
   const threshold = breakers
-    .field('thresholds')
-    .items()
+    .items('thresholds')
     .find(each => (each.field('priority').choice(priorities) ?? priorities.DEFAULT) === priorities.DEFAULT);
   if (threshold?.field('retry_budget').isPresent) return [];
   const retries = (threshold ?? breakers).field('max_retries');
-  const isSmall = (retries.number() ?? defaultMaxRetries) <= defaultMaxRetries;
-  return sightings(isSmall, retries, retries.isPresent ? 'is small' : 'is missing, it is 3 then');
+  const isEnough = (retries.number() ?? defaultMaxRetries) > defaultMaxRetries;
+  return unless(isEnough, retries, 'is small', 'is missing, it is 3 then');
 }
 
-function speaksHttp2(cluster: ProtoValue): boolean {
-  const options = cluster.field('typed_extension_protocol_options');
-  const own = options
-    .keys()
-    .map(key => options.entry(key).any())
-    .filter(({ type }) => type === protocolOptions)
-    .map(({ message }) => message);
-  // auto_config asks TLS (ALPN) for the protocol; without TLS it is HTTP/1.1.
-  const isExplicit = own.some(each => each.field('explicit_http_config').field('http2_protocol_options').isPresent);
+function speaksHttp2(cluster: Cluster): boolean {
+  const options = readProtocolOptions(cluster);
+  // auto_config negotiates the protocol in TLS (ALPN); without TLS it means HTTP/1.1.
   const isNegotiated =
-    own.some(each => each.field('auto_config').isPresent) && cluster.field('transport_socket').isPresent;
-  return isExplicit || isNegotiated || cluster.field('http2_protocol_options').isPresent;
+    cluster.value.field('transport_socket').isPresent && options.some(each => each.field('auto_config').isPresent);
+  const isExplicit = options.some(each => each.field('explicit_http_config', 'http2_protocol_options').isPresent);
+  return isExplicit || isNegotiated || cluster.value.field('http2_protocol_options').isPresent;
 }
