@@ -1,13 +1,12 @@
-// The page for people on `admin`: the state of this process on one screen, made anew for each request. Facts in, HTML out.
-// It shows what /readyz and /metrics tell and nothing of any request or token.
+// The admin page: the state of this process on one screen, built for each request. It shows what /readyz and /metrics show, and nothing
+// of any request or token.
 import { answerOf, type Reason, refusalAnswers } from '../authz/refusal.ts';
 import { foreignText } from '../foreign-text.ts';
 import type { KeyRingStatus } from '../keys/key-ring.ts';
-import { type Html, html, nothing } from './admin-page-html.ts';
-import { renderLatency } from './admin-page-latency.ts';
+import { type Html, html } from './admin-page-html.ts';
 import { styleElement } from './admin-page-style.ts';
-import { shortened, spellCount, spellDuration, spellInstant, spellShare } from './admin-page-wording.ts';
-import type { MetricsSummary } from './metrics-summary.ts';
+import { spellCount, spellDuration, spellInstant, spellShare, spellShortTime } from './admin-page-wording.ts';
+import type { LatencySummary, MetricsSummary } from './metrics-summary.ts';
 import type { ReloadStatus } from './reload-record.ts';
 
 export interface AdminPageFacts {
@@ -27,247 +26,186 @@ export interface AdminPageFacts {
 }
 
 const maxIssuers = 50;
-const maxKids = 12;
-const maxKidLength = 20;
-const maxIssuerLength = 120;
-const maxSettings = 10;
-const maxProblemLength = 300;
-const maxSettingLength = 80;
+const maxNames = 12;
+const maxNameLength = 64;
+const maxTextLength = 300;
 
-/** How often a browser asks again where the reader chose that. */
+/** How often the browser reloads the page, if the reader chose that. */
 const reloadSeconds = 10;
 export const reloadingQuery = `reload=${reloadSeconds}`;
 
 export function renderAdminPage(facts: AdminPageFacts, query: string): string {
-  const reloading = query === reloadingQuery;
-  const state = overallState(facts);
+  const { version, nodeVersion, uptimeSeconds, nowMs, metrics } = facts;
+  const reloads = query === reloadingQuery;
+  const [word, look] = facts.draining ? ['Draining', 'bad'] : facts.ready ? ['Ready', 'good'] : ['Not ready', 'bad'];
   const points = attentionPoints(facts);
   return html`<!doctype html>
 <html lang="en-GB">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-${reloading ? html`<meta http-equiv="refresh" content="${reloadSeconds}">` : nothing}
-<title>${state.word} &middot; account-authz</title>
-<link rel="icon" href="${iconOf(points.length === 0)}">
+${reloads ? html`<meta http-equiv="refresh" content="${reloadSeconds}">` : ''}
+<title>${word} &middot; account-authz</title>
+<link rel="icon" href="data:,">
 ${styleElement}
 </head>
 <body>
 <header>
-<h1>account-authz</h1><span class="pill ${state.look}">${state.word}</span>
-<p class="facts"><span>Version ${facts.version}</span> <span>Node ${facts.nodeVersion}</span> <span>Up ${spellDuration(facts.uptimeSeconds)}</span> <span>As of ${spellTime(facts.nowMs)}</span></p>
-<p class="facts">${reloading ? html`<span>Reloads every ${reloadSeconds} seconds</span> <a href="./">Stop</a>` : html`<span><a href="./">Reload</a></span> <a href="?${reloadingQuery}">Reload every ${reloadSeconds} seconds</a>`}</p>
+<h1>account-authz <span class="${look}">${word}</span></h1>
+<p>Version ${version} &middot; Node ${nodeVersion} &middot; Up ${spellDuration(uptimeSeconds)} &middot; As of ${spellInstant(nowMs)}</p>
+<p>${reloads ? html`Reloads every ${reloadSeconds} seconds <a href="./">Stop</a>` : html`<a href="./">Reload</a> <a href="?${reloadingQuery}">Reload every ${reloadSeconds} seconds</a>`}</p>
 </header>
 <main>
-${renderAttention(points)}
-${renderIssuers(facts)}
-<div class="column">
-${renderDecisions(facts.metrics.checks)}
-${renderTokenCache(facts)}
-</div>
-<div class="column">
-<section aria-labelledby="latency"><h2 id="latency">How long checks took since start</h2>
-${renderLatency(facts.metrics.latency)}
-</section>
-${renderReload(facts)}
-</div>
+${section('wide', points.length === 0 ? 'Nothing needs a look.' : 'Needs a look', html`<ul>${points.map(point => html`<li>${point}</li>`)}</ul>`)}
+${section('wide', 'Issuers and their keys', renderIssuers(facts))}
+${section('', 'Decisions since start', renderDecisions(metrics.checks))}
+${section('', 'How long checks took since start', renderLatency(metrics.latency))}
+${section('', 'Cache of verified tokens', renderTokenCache(facts))}
+${section('', 'Configuration', renderReload(facts))}
 </main>
-<footer><nav aria-label="Other pages"><ul><li><a href="metrics">/metrics</a></li><li><a href="readyz">/readyz</a></li><li><a href="livez">/livez</a></li></ul></nav></footer>
+<footer><nav aria-label="Other pages"><a href="metrics">/metrics</a> <a href="readyz">/readyz</a> <a href="livez">/livez</a></nav></footer>
 </body>
 </html>
 `.markup;
 }
 
-interface State {
-  readonly word: string;
-  readonly look: 'good' | 'bad';
-}
-
-function overallState({ ready, draining }: AdminPageFacts): State {
-  if (draining) return { word: 'Draining', look: 'bad' };
-  return ready ? { word: 'Ready', look: 'good' } : { word: 'Not ready', look: 'bad' };
-}
-
-/** What somebody who was woken up should see first; nothing where all is well. */
+/** What an operator on call should see first; empty if all is well. */
 function attentionPoints(facts: AdminPageFacts): readonly string[] {
+  const { draining, ready, reload, issuers } = facts;
   const faults = countOf(facts.metrics.checks, 'internal');
   return [
-    ...(facts.draining ? ['Draining: calls are answered while they come; no new ones are wanted.'] : []),
-    ...(facts.ready || facts.draining ? [] : ['Not ready: no issuer has had usable keys since start.']),
-    ...facts.issuers.slice(0, maxIssuers).flatMap(issuer => issuerPoints(issuer, facts.maxAgeSeconds)),
-    ...(facts.reload?.lastResult === 'failure'
-      ? ['The last reload was refused. The configuration before it stays in effect.']
-      : []),
-    ...(faults === 0
-      ? []
-      : [
-          `Checks that ended in a fault of ours since start: ${spellCount(faults)}. The log has a line “fault” for each.`,
-        ]),
-  ];
+    draining ? 'Draining: calls are answered while they come; no new ones are wanted.' : '',
+    ready || draining ? '' : 'Not ready: no issuer has had usable keys since start.',
+    ...issuers.slice(0, maxIssuers).map(issuer => issuerState(issuer, facts).point),
+    reload?.lastResult === 'failure' ? 'The last reload was refused. The configuration before it stays in effect.' : '',
+    faults > 0 ? `Internal errors since start: ${spellCount(faults)}. The log has a line “fault” for each.` : '',
+  ].filter(point => point !== '');
 }
 
-function issuerPoints(facts: KeyRingStatus, maxAgeSeconds: number): readonly string[] {
-  const issuer = foreignText(facts.issuer, maxIssuerLength);
-  switch (facts.state) {
+function issuerState(status: KeyRingStatus, facts: AdminPageFacts): { word: string; look: string; point: string } {
+  const issuer = foreignText(status.issuer, maxTextLength);
+  switch (status.state) {
     case 'loading':
-      return [`No keys of ${issuer} yet: its tokens are answered 503.`];
-    case 'stale':
-      return [
-        `The keys of ${issuer} were not confirmed for more than ${spellDuration(maxAgeSeconds)} and are not used: its tokens are answered 503.`,
-      ];
-    case 'usable':
-      if (facts.lastResult !== 'failure') return [];
-      return [
-        `The last refresh for ${issuer} failed. Its keys stay in use for another ${spellRest(facts, maxAgeSeconds)}.`,
-      ];
+      return { word: 'no keys yet', look: 'bad', point: `No keys of ${issuer} yet: its tokens are answered 503.` };
+    case 'stale': {
+      const old = `were not confirmed for more than ${spellDuration(facts.maxAgeSeconds)} and are not used`;
+      return { word: 'keys too old', look: 'bad', point: `The keys of ${issuer} ${old}: its tokens are answered 503.` };
+    }
+    case 'usable': {
+      const failed = `The last refresh for ${issuer} failed. Its keys stay in use for another ${spellRest(status, facts)}.`;
+      return { word: 'keys usable', look: 'good', point: status.lastResult === 'failure' ? failed : '' };
+    }
   }
 }
 
-function renderAttention(points: readonly string[]): Html {
-  if (points.length === 0) {
-    return html`<section class="wide attention quiet" aria-labelledby="attention"><h2 id="attention">Nothing needs a look.</h2></section>`;
-  }
-  return html`<section class="wide attention" aria-labelledby="attention"><h2 id="attention">Needs a look</h2>
-<ul>${points.map(point => html`<li>${point}</li>`)}</ul></section>`;
-}
-
-function renderIssuers(facts: AdminPageFacts): Html {
-  const { issuers, metrics, maxAgeSeconds } = facts;
-  const left = issuers.length - maxIssuers;
-  return html`<section class="wide" aria-labelledby="issuers"><h2 id="issuers">Issuers and their keys</h2>
-<div class="issuers">${issuers.slice(0, maxIssuers).map(issuer => renderIssuer(issuer, metrics, maxAgeSeconds))}</div>
-${left > 0 ? html`<p class="muted">${spellCount(left)} more: <a href="readyz">/readyz</a> has them all.</p>` : nothing}
-</section>`;
-}
-
-const issuerStates: Readonly<Record<KeyRingStatus['state'], State>> = {
-  loading: { word: 'no keys yet', look: 'bad' },
-  usable: { word: 'keys usable', look: 'good' },
-  stale: { word: 'keys too old', look: 'bad' },
-};
-
-function renderIssuer(facts: KeyRingStatus, metrics: MetricsSummary, maxAgeSeconds: number): Html {
-  const { word, look } = issuerStates[facts.state];
-  const refreshes = metrics.refreshes.get(facts.issuer) ?? { success: 0, failure: 0 };
-  return html`<article class="issuer"><h3>${foreignText(facts.issuer, maxIssuerLength)}</h3>
-<dl>
-${pair('State', html`<span class="pill ${look}">${word}</span>`)}
-${pair('Keys in use', spellCount(facts.keys))}
-${pair('Confirmed', spellConfirmed(facts, maxAgeSeconds))}
-${pair('Last refresh', spellLastRefresh(facts))}
-${pair('Since start', `${spellCount(refreshes.success)} refreshes succeeded, ${spellCount(refreshes.failure)} failed`)}
-${pair('Key ids', renderKids(facts.kids))}
-</dl></article>`;
-}
-
-function spellConfirmed(facts: KeyRingStatus, maxAgeSeconds: number): string {
-  if (facts.ageSeconds === undefined) return 'not yet';
-  const ago = `${spellDuration(facts.ageSeconds)} ago`;
-  return facts.state === 'usable' ? `${ago}; good for another ${spellRest(facts, maxAgeSeconds)}` : ago;
-}
-
-function spellRest({ ageSeconds = 0 }: KeyRingStatus, maxAgeSeconds: number): string {
+function spellRest({ ageSeconds = 0 }: KeyRingStatus, { maxAgeSeconds }: AdminPageFacts): string {
   return spellDuration(maxAgeSeconds - ageSeconds);
 }
 
-function spellLastRefresh({ lastResult, lastProblem }: KeyRingStatus): string {
-  switch (lastResult) {
-    case undefined:
-      return 'none yet';
-    case 'success':
-      return 'succeeded';
-    case 'failure':
-      return `failed: ${foreignText(lastProblem ?? 'not named', maxProblemLength)}`;
-  }
+function renderIssuers(facts: AdminPageFacts): Html {
+  const left = facts.issuers.length - maxIssuers;
+  return html`<div class="issuers">${facts.issuers.slice(0, maxIssuers).map(issuer => renderIssuer(issuer, facts))}</div>
+${left > 0 ? html`<p class="muted">${spellCount(left)} more: <a href="readyz">/readyz</a> has them all.</p>` : ''}`;
 }
 
-function renderKids(kids: readonly string[]): Html {
-  if (kids.length === 0) return html`none`;
-  const left = kids.length - maxKids;
-  return html`<ul class="kids">${kids.slice(0, maxKids).map(kid => html`<li><code>${shortened(kid, maxKidLength)}</code></li>`)}${left > 0 ? html`<li class="muted">and ${spellCount(left)} more</li>` : nothing}</ul>`;
-}
-
-function pair(name: string, value: Html | string): Html {
-  return html`<div class="pair"><dt>${name}</dt><dd>${value}</dd></div>`;
+function renderIssuer(status: KeyRingStatus, facts: AdminPageFacts): Html {
+  const { word, look } = issuerState(status, facts);
+  const { success, failure } = facts.metrics.refreshes.get(status.issuer) ?? { success: 0, failure: 0 };
+  const ago = status.ageSeconds === undefined ? 'not yet' : `${spellDuration(status.ageSeconds)} ago`;
+  const rest = status.state === 'usable' ? `; good for another ${spellRest(status, facts)}` : '';
+  const failed = `failed: ${foreignText(status.lastProblem ?? 'not named', maxTextLength)}`;
+  return html`<article><h3>${foreignText(status.issuer, maxTextLength)}</h3>
+${pairs({
+  State: html`<span class="${look}">${word}</span>`,
+  'Keys in use': spellCount(status.keys),
+  Confirmed: `${ago}${rest}`,
+  'Last refresh': { success: 'succeeded', failure: failed, none: 'none yet' }[status.lastResult ?? 'none'],
+  'Since start': `${spellCount(success)} refreshes succeeded, ${spellCount(failure)} failed`,
+  'Key ids': codes(status.kids),
+})}</article>`;
 }
 
 type CheckCounts = MetricsSummary['checks'];
-
-function renderDecisions(checks: CheckCounts): Html {
-  const total = checks.reduce((sum, { count }) => sum + count, 0);
-  const row = (reason: string, decision: string, answer: string): Html => {
-    const count = countOf(checks, reason);
-    return html`<tr${count === 0 ? html` class="never"` : nothing}><th scope="row"><code>${breakable(reason)}</code></th><td>${answer}</td><td class="number">${spellCount(count)}</td><td class="share">${count === 0 ? nothing : drawShare(decision, count, total)}</td></tr>
-`;
-  };
-  return html`<section aria-labelledby="decisions"><h2 id="decisions">Decisions since start</h2>
-<table><thead><tr><th scope="col">Reason</th><th scope="col">Answer</th><th scope="col" class="number">Checks</th><th scope="col" class="share">Share</th></tr></thead>
-<tbody>${row('allowed', 'allow', 'allow')}${reasons.map(reason => row(reason, answerOf(reason).decision, String(answerOf(reason).httpStatus)))}</tbody>
-<tfoot><tr><th scope="row">All</th><td></td><td class="number">${spellCount(total)}</td><td class="share"></td></tr></tfoot></table></section>`;
-}
-
-/** May go on in the next line after an underscore. */
-function breakable(reason: string): readonly Html[] {
-  return reason.split(/(?<=_)/).map((word, index) => (index === 0 ? html`${word}` : html`<wbr>${word}`));
-}
-
-const reasons = Object.keys(refusalAnswers) as readonly Reason[];
 
 function countOf(checks: CheckCounts, reason: string): number {
   return checks.filter(check => check.reason === reason).reduce((sum, { count }) => sum + count, 0);
 }
 
-function drawShare(decision: string, count: number, total: number): Html {
-  const words = spellShare(count, total);
-  const width = `${Math.max(1, (count / total) * 100).toFixed(2)}%`;
-  return html`<svg role="img" aria-label="${words}"><rect class="track" width="100%" height="100%" rx="4"/><rect class="${decision}" width="${width}" height="100%" rx="4"/></svg>`;
+function renderDecisions(checks: CheckCounts): Html {
+  const reasons = Object.keys(refusalAnswers) as readonly Reason[];
+  const rows = reasons.map(reason => ({
+    reason,
+    look: answerOf(reason).decision,
+    answer: answerOf(reason).httpStatus,
+  }));
+  return countTable(
+    'Reason and answer',
+    [{ reason: 'allowed', look: 'allow', answer: '' }, ...rows].map(({ reason, look, answer }) => {
+      return { name: html`<code>${reason}</code> ${answer}`, count: countOf(checks, reason), look };
+    }),
+  );
 }
 
-function renderTokenCache({ metrics, maxTokens }: AdminPageFacts): Html {
-  const { entries, hits, misses } = metrics.tokenCache;
-  const lookups = hits + misses;
-  return html`<section aria-labelledby="cache"><h2 id="cache">Cache of verified tokens</h2>
-<dl>
-${pair('Tokens', maxTokens === 0 ? 'turned off' : `${spellCount(entries)} of at most ${spellCount(maxTokens)}`)}
-${pair('Found there', lookups === 0 ? 'no look-up yet' : `${spellShare(hits, lookups)} of ${spellCount(lookups)} look-ups`)}
-${pair('Hits', spellCount(hits))}
-${pair('Misses', spellCount(misses))}
-</dl></section>`;
+function renderLatency({ count, sumSeconds, buckets }: LatencySummary): Html {
+  if (count === 0) return html`<p>No check yet.</p>`;
+  let atMost = 0;
+  const rows = buckets.map((bucket, index) => {
+    atMost += bucket.count;
+    const lower = spellShortTime(buckets[index - 1]?.upToSeconds ?? 0);
+    const name =
+      bucket.upToSeconds === Infinity ? `more than ${lower}` : `at most ${spellShortTime(bucket.upToSeconds)}`;
+    return { name, count: bucket.count, look: 'deny', atMost };
+  });
+  // The bound of the bucket that holds the quantile: true as it stands, an interpolation would be a guess.
+  const quantile = (share: number): string => rows.find(row => row.atMost >= count * share)?.name ?? '';
+  return html`<p>Half of the checks took ${quantile(0.5)}, 99 of 100 took ${quantile(0.99)}. Mean ${spellShortTime(sumSeconds / count)}.</p>
+${countTable('Time', rows)}`;
+}
+
+function renderTokenCache({ metrics: { tokenCache }, maxTokens }: AdminPageFacts): Html {
+  const { entries, hits, misses } = tokenCache;
+  const share = hits + misses === 0 ? '' : ` (${spellShare(hits, hits + misses)})`;
+  return pairs({
+    Tokens: maxTokens === 0 ? 'turned off' : `${spellCount(entries)} of at most ${spellCount(maxTokens)}`,
+    Hits: `${spellCount(hits)}${share}`,
+    Misses: spellCount(misses),
+  });
 }
 
 function renderReload({ reload, nowMs }: AdminPageFacts): Html {
-  return html`<section aria-labelledby="reload"><h2 id="reload">Configuration</h2>
-<dl>${pair('Last reload', spellReload(reload))}
-${reload?.lastAtSeconds === undefined ? nothing : pair('When', html`${spellDuration(nowMs / 1000 - reload.lastAtSeconds)} ago, ${spellTime(reload.lastAtSeconds * 1000)}`)}
-${reload === undefined || reload.needsRestart.length === 0 ? nothing : pair('Needs a restart', spellSettings(reload.needsRestart))}
-</dl></section>`;
+  if (reload?.lastResult === undefined) return pairs({ 'Last reload': 'not reloaded since start' });
+  const { lastAtSeconds = 0, problems, needsRestart } = reload;
+  const refused = `refused, problems: ${spellCount(problems)}, named in the log; the one before stays in effect`;
+  return pairs({
+    'Last reload': reload.lastResult === 'success' ? 'in effect' : refused,
+    When: `${spellDuration(nowMs / 1000 - lastAtSeconds)} ago, ${spellInstant(lastAtSeconds * 1000)}`,
+    'Needs a restart': codes(needsRestart),
+  });
 }
 
-function spellReload(reload: ReloadStatus | undefined): string {
-  switch (reload?.lastResult) {
-    case undefined:
-      return 'not reloaded since start';
-    case 'success':
-      return 'in effect';
-    case 'failure':
-      return `refused, problems: ${spellCount(reload?.problems ?? 0)}, named in the log; the one before stays in effect`;
-  }
+function section(look: string, heading: string, content: Html): Html {
+  const [id = ''] = heading.toLowerCase().split(' ', 1);
+  return html`<section class="${look}" aria-labelledby="${id}"><h2 id="${id}">${heading}</h2>${content}</section>`;
 }
 
-function spellSettings(settings: readonly string[]): string {
-  const named = settings.slice(0, maxSettings).map(setting => foreignText(setting, maxSettingLength));
-  const left = settings.length - maxSettings;
-  return left > 0 ? `${named.join(', ')} and ${spellCount(left)} more` : named.join(', ');
+function pairs(rows: Readonly<Record<string, Html | string>>): Html {
+  return html`<dl>${Object.entries(rows).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>\n`)}</dl>`;
 }
 
-function spellTime(milliseconds: number): Html {
-  return html`<time datetime="${new Date(milliseconds).toISOString()}">${spellInstant(milliseconds)}</time>`;
+function codes(names: readonly string[]): Html {
+  const shown = names.slice(0, maxNames).map(name => html`<code>${foreignText(name, maxNameLength)}</code> `);
+  return html`${names.length === 0 ? 'none' : shown}${names.length > maxNames ? `and ${names.length - maxNames} more` : ''}`;
 }
 
-/** A disc, and a disc with a gap: told apart without colour, too. */
-function iconOf(isCalm: boolean): string {
-  const shape = isCalm
-    ? "<circle cx='8' cy='8' r='7' fill='#1f7a57'/>"
-    : "<circle cx='8' cy='8' r='5' fill='none' stroke='#d9601a' stroke-width='4'/>";
-  return `data:image/svg+xml,${encodeURIComponent(`<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'>${shape}</svg>`)}`;
+/** Counted checks, with a bar for the share of each row. */
+function countTable(
+  head: string,
+  rows: readonly { readonly name: Html | string; readonly count: number; readonly look: string }[],
+): Html {
+  const total = rows.reduce((sum, { count }) => sum + count, 0);
+  const bar = (count: number, look: string): Html =>
+    html`<svg role="img" aria-label="${spellShare(count, total)}"><rect class="${look}" width="${((count / total) * 100).toFixed(2)}%" height="100%"/></svg>`;
+  return html`<table><thead><tr><th scope="col">${head}</th><th scope="col" class="number">Checks</th><th scope="col" class="share">Share</th></tr></thead>
+<tbody>${rows.map(({ name, count, look }) => html`<tr class="${count === 0 ? 'muted' : ''}"><th scope="row">${name}</th><td class="number">${spellCount(count)}</td><td class="share">${count === 0 ? '' : bar(count, look)}</td></tr>\n`)}</tbody>
+<tfoot><tr><th scope="row">All</th><td class="number">${spellCount(total)}</td><td class="share"></td></tr></tfoot></table>`;
 }

@@ -78,7 +78,7 @@ describe('admin page in a browser', () => {
       );
       const decisions = page.getByRole('region', { name: 'Decisions since start' });
       const rows = await decisions.locator('tbody tr').evaluateAll(texts);
-      const shown = rows.map(([reason = '', , count = '']) => [reason, count] as const);
+      const shown = rows.map(([name = '', count = '']) => [name.split(' ')[0], count] as const);
       expect(shown).to.have.deep.members(counted);
       expect(counted.filter(([, count]) => count !== '0')).to.have.deep.members([
         ['allowed', '2'],
@@ -90,7 +90,7 @@ describe('admin page in a browser', () => {
       expect(await decisions.locator('tfoot').innerText()).to.contain('6');
       const cache = await page.getByRole('region', { name: 'Cache' }).innerText();
       expect(metrics).to.contain('token_cache_total{result="hit"} 2').and.contain('token_cache_total{result="miss"} 2');
-      expect(cache.split(/\s+/).join(' ')).to.contain('50.0 % of 4 look-ups Hits 2 Misses 2');
+      expect(cache.split(/\s+/).join(' ')).to.contain('Hits 2 (50%) Misses 2');
     });
 
     it('shows the buckets of the histogram', async () => {
@@ -100,12 +100,13 @@ describe('admin page in a browser', () => {
         each => Number(each[1]),
       );
       const { page } = await visit(lab.service.ports.admin);
-      await page.getByText('The numbers').click();
       const rows = await page.getByRole('region', { name: 'How long' }).locator('tbody tr').evaluateAll(texts);
       const counts = rows.map(([, count]) => Number(count));
       expect(counts).to.deep.equal(cumulative.map((count, index) => count - (cumulative[index - 1] ?? 0)));
       expect(counts.reduce((sum, count) => sum + count, 0)).to.equal(6);
-      expect(await page.locator('.chart .bar').count()).to.equal(counts.filter(count => count > 0).length);
+      expect(await page.getByRole('region', { name: 'How long' }).getByRole('img').count()).to.equal(
+        counts.filter(count => count > 0).length,
+      );
     });
 
     it('shows the issuer and its keys, hostile names as text', async () => {
@@ -113,7 +114,7 @@ describe('admin page in a browser', () => {
       const issuer = page.getByRole('article');
       expect(await issuer.getByRole('heading').innerText()).to.equal(lab.issuer.url);
       expect(await issuer.innerText()).to.match(/keys usable\s+Keys in use\s+2\s/);
-      expect(await issuer.getByRole('listitem').allInnerTexts()).to.deep.equal(['k1', '<img src=x on…rt(1)>']);
+      expect(await issuer.locator('code').allInnerTexts()).to.deep.equal(['k1', '<img src=x onerror=alert(1)>']);
       expect(await page.locator('img, script, iframe').count()).to.equal(0);
       expect(complaints).to.deep.equal([]);
       expect(requested).to.have.lengthOf(1);
@@ -195,7 +196,6 @@ describe('admin page in a browser', () => {
             'landmark-one-main',
             'page-has-heading-one',
             'region',
-            'svg-img-alt',
           ]);
         });
       }
