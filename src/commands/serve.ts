@@ -58,7 +58,7 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     const service = await startService({ config, version, logger, proxy: proxyOf(io.env) });
     logger.info({ version, listen: config.listen, admin: config.admin, ports: service.ports }, 'serving');
     const watch = await watchFile(file, content, service, logger);
-    hangUps.call(watch.tellNow);
+    hangUps.call(watch.reportNow);
     const signal = await stopAsked;
     logger.info({ signal, graceSeconds: service.config().shutdown.graceSeconds }, 'stopping');
     watch.stop();

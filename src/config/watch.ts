@@ -1,5 +1,5 @@
-// Tells when the configuration file has other content than before. Kubernetes swaps a symbolic link beside the file, editors
-// replace the file or write into it: the directory is watched, and because some mounts tell nothing, the file is looked at too.
+// Watches the configuration file and reports new content. Kubernetes swaps a symbolic link beside the file, editors replace the
+// file or write into it: the watch covers the directory, and polls the file too because some mounts have no change events.
 import { createHash } from 'node:crypto';
 import { type FSWatcher, watch } from 'node:fs';
 import { dirname } from 'node:path';
@@ -8,20 +8,19 @@ import { fileSignature, notARegularFile } from '../files/file-signature.ts';
 
 export interface ConfigWatchOptions {
   readonly file: string;
-  /** What is in effect: it is not told. */
+  /** The content in effect, which is not reported. */
   readonly known: FileContent;
-  /** One call at a time; what changes meanwhile is told once, with the newest content. Must not reject. */
+  /** Called for one content at a time; of several changes during a call, only the newest content is reported. Must not reject. */
   readonly onContent: (content: FileContent) => Promise<unknown>;
   readonly onProblem: (problem: string) => void;
-  /** How long new content must have stood. */
+  /** How long new content must be stable before it is reported. */
   readonly settleMs?: number;
-  /** Time between two looks at the file. */
-  readonly lookEveryMs?: number;
+  readonly pollMs?: number;
 }
 
 export interface ConfigWatch {
-  /** Tells the content as it is now, also where it is the same as before: a file that it names may have changed. */
-  tellNow(): void;
+  /** Reports the present content even if it is unchanged: a file that it names may have changed. */
+  reportNow(): void;
   stop(): void;
 }
 
@@ -30,92 +29,91 @@ interface Candidate {
   readonly sinceMs: number;
 }
 
-// A file that is written in place is seen half-written, and half of a configuration may be a looser one.
+// A file that is written in place can be read half-written, and half of a configuration may permit more than the whole.
 const usualSettleMs = 500;
-const usualLookEveryMs = 1000;
-/** A burst of events is one look. */
-const gatherMs = 50;
+const usualPollMs = 1000;
+const debounceMs = 50;
 
 export async function startConfigWatch(options: ConfigWatchOptions): Promise<ConfigWatch> {
-  const { file, onContent, onProblem, settleMs = usualSettleMs, lookEveryMs = usualLookEveryMs } = options;
-  let told = digestOf(options.known);
-  let looked: string | undefined;
+  const { file, onContent, onProblem, settleMs = usualSettleMs, pollMs = usualPollMs } = options;
+  let reportedDigest = digestOf(options.known);
+  let seenSignature: string | undefined;
   let candidate: Candidate | undefined;
-  let wanted: 'look' | 'tell' | undefined;
-  let isTurning = false;
+  let pending: 'check' | 'report' | undefined;
+  let isRunning = false;
   let isStopped = false;
-  let soon: NodeJS.Timeout | undefined;
+  let debounce: NodeJS.Timeout | undefined;
   let watcher: FSWatcher | undefined;
 
-  async function turn(): Promise<void> {
-    if (isTurning) return;
-    isTurning = true;
-    while (wanted !== undefined && !isStopped) {
-      const isAsked = wanted === 'tell';
-      wanted = undefined;
-      await look(isAsked);
-    }
-    isTurning = false;
+  function request(what: 'check' | 'report'): void {
+    if (pending !== 'report') pending = what;
+    void run();
   }
 
-  async function look(isAsked: boolean): Promise<void> {
+  async function run(): Promise<void> {
+    if (isRunning) return;
+    isRunning = true;
+    while (pending !== undefined && !isStopped) {
+      const isForced = pending === 'report';
+      pending = undefined;
+      await check(isForced);
+    }
+    isRunning = false;
+  }
+
+  async function check(isForced: boolean): Promise<void> {
     const signature = await fileSignature(file);
-    // Each content is read again once it has settled, so that a change within one tick of the file system's clock is seen.
-    if (!isAsked && signature === looked && candidate === undefined) return;
-    looked = isAsked ? undefined : signature;
+    // Settled content is read once more: a change within one tick of the file system's clock keeps the signature.
+    if (!isForced && signature === seenSignature && candidate === undefined) return;
+    seenSignature = isForced ? undefined : signature;
     const content = await readRegularFile(file, signature);
     if (isStopped) return;
     const digest = digestOf(content);
     const nowMs = performance.now();
-    if (!isAsked && digest === told) {
+    if (!isForced && digest === reportedDigest) {
       candidate = undefined;
       return;
     }
-    const standsSinceMs = candidate?.digest === digest ? candidate.sinceMs : nowMs;
-    if (isAsked || nowMs - standsSinceMs >= settleMs) {
+    const sinceMs = candidate?.digest === digest ? candidate.sinceMs : nowMs;
+    if (isForced || nowMs - sinceMs >= settleMs) {
       candidate = undefined;
-      told = digest;
+      reportedDigest = digest;
       await onContent(content);
       return;
     }
-    candidate = { digest, sinceMs: standsSinceMs };
-    lookIn(settleMs);
+    candidate = { digest, sinceMs };
+    checkIn(settleMs);
   }
 
-  function want(what: 'look' | 'tell'): void {
-    if (wanted !== 'tell') wanted = what;
-    void turn();
-  }
-
-  function lookIn(delayMs: number): void {
-    clearTimeout(soon);
-    soon = setTimeout(() => want('look'), delayMs).unref();
+  function checkIn(delayMs: number): void {
+    clearTimeout(debounce);
+    debounce = setTimeout(() => request('check'), delayMs).unref();
   }
 
   if ((await fileSignature(file)) === notARegularFile) {
     onProblem('the configuration is no regular file: its changes are not seen');
-    return { tellNow: () => undefined, stop: () => undefined };
+    return { reportNow: () => undefined, stop: () => undefined };
   }
   try {
-    watcher = watch(dirname(file), { persistent: false }, () => lookIn(gatherMs));
-    watcher.on('error', () => onProblem('the watch of the directory has ended: the file is looked at each second'));
+    watcher = watch(dirname(file), { persistent: false }, () => checkIn(debounceMs));
+    watcher.on('error', () => onProblem('the watch of the directory has ended: the file is polled each second'));
   } catch {
-    onProblem('the directory cannot be watched: the file is looked at each second');
+    onProblem('the directory cannot be watched: the file is polled each second');
   }
-  const looks = setInterval(() => want('look'), lookEveryMs).unref();
+  const polling = setInterval(() => request('check'), pollMs).unref();
 
   return {
-    tellNow: () => want('tell'),
+    reportNow: () => request('report'),
     stop() {
       isStopped = true;
-      clearTimeout(soon);
-      clearInterval(looks);
+      clearTimeout(debounce);
+      clearInterval(polling);
       watcher?.close();
     },
   };
 }
 
-// A pipe would block the reader until somebody writes to it.
+// Opening a pipe would block until somebody writes to it.
 async function readRegularFile(file: string, signature: string): Promise<FileContent> {
   if (signature === notARegularFile) return { kind: 'problem', problem: 'the file is not a regular file' };
   return loadBoundedFile(file);

@@ -48,7 +48,7 @@ describe('configuration watch', () => {
       },
       onProblem: problem => problems.push(problem),
       settleMs: 150,
-      lookEveryMs: 40,
+      pollMs: 40,
       ...options,
     });
     ends.push(watch.stop);
@@ -68,7 +68,7 @@ describe('configuration watch', () => {
     pathTo: (path: string) => Promise<string> | string,
     options: Partial<ConfigWatchOptions>,
   ])[] = [
-    ['by the events of the directory alone', path => path, { lookEveryMs: never }],
+    ['by the events of the directory alone', path => path, { pollMs: never }],
     ['where the directory tells nothing', linkTo, {}],
   ];
   for (const [way, pathTo, options] of ways) {
@@ -180,11 +180,11 @@ describe('configuration watch', () => {
   });
 
   it('tells at once when asked, the same content too', async () => {
-    const { watch, told } = await rig(file, { settleMs: never, lookEveryMs: never });
-    watch.tellNow();
+    const { watch, told } = await rig(file, { settleMs: never, pollMs: never });
+    watch.reportNow();
     await until(() => told.length === 1);
     await writeFile(file, 'second');
-    watch.tellNow();
+    watch.reportNow();
     await until(() => told.length === 2);
     expect(told).to.deep.equal(['first', 'second']);
   });
@@ -192,7 +192,7 @@ describe('configuration watch', () => {
   it('does not tell again by itself what it told when asked', async () => {
     const { watch, told, tells } = await rig();
     await writeFile(file, 'second');
-    watch.tellNow();
+    watch.reportNow();
     await tells('second');
     await writeFile(file, 'third');
     await tells('third');
@@ -203,7 +203,7 @@ describe('configuration watch', () => {
     const pipe = join(folder, 'pipe');
     expect(spawnSync('mkfifo', [pipe]).status).to.equal(0);
     const { watch, problems, told } = await rig(pipe, { known: { kind: 'bytes', bytes: Buffer.from('first') } });
-    watch.tellNow();
+    watch.reportNow();
     expect(problems).to.deep.equal(['the configuration is no regular file: its changes are not seen']);
     expect(told).to.deep.equal([]);
   });
@@ -221,7 +221,7 @@ describe('configuration watch', () => {
     stopped.watch.stop();
     await writeFile(file, 'second');
     await living.tells('second');
-    stopped.watch.tellNow();
+    stopped.watch.reportNow();
     await writeFile(file, 'third');
     await living.tells('third');
     expect(stopped.told).to.deep.equal([]);
