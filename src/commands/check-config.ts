@@ -8,7 +8,7 @@ import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts'
 import { lintBootstrap } from '../envoy-lint/lint.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { foreignText, isUnprintable, replaceUnprintable } from '../foreign-text.ts';
-import { type CommandIo, defaultConfigFile, parseOptions } from './command.ts';
+import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine } from './command.ts';
 
 const usage = `account-authz check-config [--config FILE] [--envoy FILE]
 
@@ -22,26 +22,19 @@ Exit code: 0 good, 1 not.
 `;
 
 export async function checkConfig(args: readonly string[], io: CommandIo): Promise<number> {
-  const parsed = parseOptions(args, {
+  const options = {
     config: { type: 'string', default: defaultConfigFile },
     envoy: { type: 'string' },
-    help: { type: 'boolean', default: false },
-  });
-  if (parsed.kind === 'usage problem') {
-    io.stderr.write(`account-authz check-config: ${parsed.problem}\n`);
-    return 1;
-  }
-  if (parsed.values.help) {
-    io.stdout.write(usage);
-    return 0;
-  }
-  const file = parsed.values.config;
+    ...helpOption,
+  } as const;
+  const parsed = parseCommandLine({ name: 'check-config', usage, args, options }, io);
+  if (parsed.kind === 'end') return parsed.code;
+  const { config: file, envoy } = parsed.values;
   const loaded = await loadConfig(file);
   if (loaded.kind === 'misconfiguration') {
     io.stderr.write(formatProblems(file, loaded.problems));
     return 1;
   }
-  const { envoy } = parsed.values;
   const found = envoy === undefined ? [] : await loadEnvoyProblems(envoy, loaded.config);
   if (envoy !== undefined && found.length > 0) {
     io.stderr.write(formatProblems(envoy, found));

@@ -23,23 +23,41 @@ export type OptionValues<Definitions extends OptionDefinitions> = ReturnType<
   typeof parseArgs<{ readonly options: Definitions; readonly strict: true; readonly allowPositionals: false }>
 >['values'];
 
-export interface UsageProblem {
-  readonly kind: 'usage problem';
-  /** One sentence. It names options, never values: somebody may have put a token there. */
-  readonly problem: string;
+/** Every command has it. */
+export const helpOption = { help: { type: 'boolean', default: false } } as const;
+
+export interface CommandLine<Definitions extends OptionDefinitions> {
+  readonly name: string;
+  readonly usage: string;
+  readonly args: readonly string[];
+  readonly options: Definitions;
 }
 
-/** Options only, none unknown, no positional argument. `--help` is not special: define it. */
-export function parseOptions<const Definitions extends OptionDefinitions>(
-  args: readonly string[],
-  options: Definitions,
-): { readonly kind: 'options'; readonly values: OptionValues<Definitions> } | UsageProblem {
+/** The command ends with this code: the usage or a usage problem is printed. */
+export interface CommandEnd {
+  readonly kind: 'end';
+  readonly code: number;
+}
+
+/** Accepts options only: none unknown, no positional argument. */
+export function parseCommandLine<const Definitions extends OptionDefinitions>(
+  { name, usage, args, options }: CommandLine<Definitions>,
+  io: CommandIo,
+): { readonly kind: 'options'; readonly values: OptionValues<Definitions> } | CommandEnd {
   try {
     const { values } = parseArgs({ args: [...args], options, strict: true, allowPositionals: false });
-    return { kind: 'options', values };
+    if (!('help' in values && values.help === true)) return { kind: 'options', values };
+    io.stdout.write(usage);
+    return { kind: 'end', code: 0 };
   } catch (error) {
-    return { kind: 'usage problem', problem: usageProblemOf(error, args, options) };
+    return { kind: 'end', code: usageError(io, name, usageProblemOf(error, args, options)) };
   }
+}
+
+/** Prints the problem, and gives the exit code. It names options, never values: somebody may have put a token there. */
+export function usageError(io: CommandIo, name: string, problem: string): number {
+  io.stderr.write(`account-authz ${name}: ${problem}\n`);
+  return 1;
 }
 
 // Translated by code: the messages of parseArgs repeat what was typed.

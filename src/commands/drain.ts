@@ -1,6 +1,6 @@
 // `drain`: the preStop helper. Makes Envoy fail its health checks and refuse new connections, then waits for the open ones.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type CommandIo, parseOptions } from './command.ts';
+import { type CommandIo, helpOption, parseCommandLine, usageError } from './command.ts';
 
 const usage = `account-authz drain [options]
 
@@ -15,21 +15,15 @@ const answerMs = 2000;
 const pauseMs = 200;
 
 export async function drain(args: readonly string[], io: CommandIo): Promise<number> {
-  const options = parseOptions(args, {
+  const options = {
     'envoy-admin': { type: 'string', default: 'http://127.0.0.1:9901' },
     seconds: { type: 'string', default: '15' },
-    help: { type: 'boolean', default: false },
-  });
-  const wrong = (problem: string): number => {
-    io.stderr.write(`account-authz drain: ${problem}\n`);
-    return 1;
-  };
-  if (options.kind === 'usage problem') return wrong(options.problem);
-  const { 'envoy-admin': admin, seconds, help } = options.values;
-  if (help) {
-    io.stdout.write(usage);
-    return 0;
-  }
+    ...helpOption,
+  } as const;
+  const parsed = parseCommandLine({ name: 'drain', usage, args, options }, io);
+  if (parsed.kind === 'end') return parsed.code;
+  const { 'envoy-admin': admin, seconds } = parsed.values;
+  const wrong = (problem: string): number => usageError(io, 'drain', problem);
   if (!/^\d{1,4}$/.test(seconds) || Number(seconds) > 3600)
     return wrong('--seconds takes a whole number from 0 to 3600');
   if (!URL.canParse(admin) || new URL(admin).protocol !== 'http:') return wrong('--envoy-admin takes an http URL');

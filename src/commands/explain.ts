@@ -8,7 +8,7 @@ import { checkLive } from '../explain/live-check.ts';
 import { createPaint, reportLine, reportLive, wantsColour } from '../explain/report.ts';
 import { foreignText, foreignValue } from '../foreign-text.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
-import { type CommandIo, defaultConfigFile, parseOptions } from './command.ts';
+import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 import { environmentProblem, proxyOf } from './environment.ts';
 
 const usage = `account-authz explain [--config FILE] --path PATH [options]
@@ -34,11 +34,8 @@ const exitCodes = { allow: 0, deny: 3, unavailable: 4 } as const satisfies Recor
 const maxInputBytes = 128 * 1024;
 
 export async function explain(args: readonly string[], io: CommandIo): Promise<number> {
-  const wrong = (problem: string): number => {
-    io.stderr.write(`account-authz explain: ${problem}\n`);
-    return 1;
-  };
-  const options = parseOptions(args, {
+  const wrong = (problem: string): number => usageError(io, 'explain', problem);
+  const options = {
     config: { type: 'string' },
     path: { type: 'string' },
     method: { type: 'string' },
@@ -46,17 +43,15 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
     at: { type: 'string' },
     'from-log': { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
-  });
-  if (options.kind === 'usage problem') return wrong(options.problem);
-  const { config: file = defaultConfigFile, path, method = 'GET', header = [], at, json, ...given } = options.values;
-  if (given.help) {
-    io.stdout.write(usage);
-    return 0;
-  }
+    ...helpOption,
+  } as const;
+  const parsed = parseCommandLine({ name: 'explain', usage, args, options }, io);
+  if (parsed.kind === 'end') return parsed.code;
+  const { values } = parsed;
+  const { config: file = defaultConfigFile, path, method = 'GET', header = [], at, json } = values;
   const paint = createPaint(wantsColour(io.env, io.stdout.isTTY === true));
-  if (given['from-log']) {
-    const others = [options.values.config, path, options.values.method, options.values.header, at];
+  if (values['from-log']) {
+    const others = [values.config, path, values.method, values.header, at];
     if (others.some(value => value !== undefined)) return wrong('--from-log goes with --json alone');
     const input = await readInput(io, 'a decision line');
     if (input.kind === 'problem') return wrong(input.problem);

@@ -6,7 +6,7 @@ import type { ListenAddress, TcpAddress } from '../address/listen-address.ts';
 import { healthService } from '../envoy/proto-files.ts';
 import { authorizationServiceName, type HealthCheckResponseMessage, servingStatus } from '../envoy/protocol.ts';
 import { foreignText } from '../foreign-text.ts';
-import { type CommandIo, parseOptions } from './command.ts';
+import { type CommandIo, helpOption, parseCommandLine, usageError } from './command.ts';
 import { type GrpcTarget, loadHealthTarget } from './health-target.ts';
 
 const usage = `account-authz health [options]
@@ -41,7 +41,7 @@ const statusWords = new Map(
 );
 
 export async function health(args: readonly string[], io: CommandIo): Promise<number> {
-  const options = parseOptions(args, {
+  const options = {
     address: { type: 'string' },
     service: { type: 'string', default: '' },
     ca: { type: 'string' },
@@ -49,18 +49,12 @@ export async function health(args: readonly string[], io: CommandIo): Promise<nu
     key: { type: 'string' },
     'server-name': { type: 'string' },
     config: { type: 'string' },
-    help: { type: 'boolean', default: false },
-  });
-  const wrong = (problem: string): number => {
-    io.stderr.write(`account-authz health: ${problem.trimEnd()}\n`);
-    return 1;
-  };
-  if (options.kind === 'usage problem') return wrong(options.problem);
-  const { values } = options;
-  if (values.help) {
-    io.stdout.write(usage);
-    return 0;
-  }
+    ...helpOption,
+  } as const;
+  const parsed = parseCommandLine({ name: 'health', usage, args, options }, io);
+  if (parsed.kind === 'end') return parsed.code;
+  const { values } = parsed;
+  const wrong = (problem: string): number => usageError(io, 'health', problem.trimEnd());
   const target = await loadHealthTarget(values);
   if (target.kind === 'problem') return wrong(target.problem);
   if (target.kind === 'readyz' && !serviceNames.has(values.service)) {

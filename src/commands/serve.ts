@@ -10,7 +10,7 @@ import { isKeyFileError } from '../keys/key-ring.ts';
 import { createLogger, type Logger } from '../operations/log.ts';
 import { type Service, startService } from '../service.ts';
 import { version } from '../version.ts';
-import { type CommandIo, defaultConfigFile, parseOptions } from './command.ts';
+import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine } from './command.ts';
 import { environmentProblem, proxyOf } from './environment.ts';
 
 const usage = `account-authz serve [--config FILE]
@@ -24,19 +24,10 @@ Exit code: 0 after a clean stop, 1 bad configuration, 2 a fault or a port in use
 `;
 
 export async function serve(args: readonly string[], io: CommandIo): Promise<number> {
-  const options = parseOptions(args, {
-    config: { type: 'string', default: defaultConfigFile },
-    help: { type: 'boolean', default: false },
-  });
-  if (options.kind === 'usage problem') {
-    io.stderr.write(`account-authz serve: ${options.problem}\n`);
-    return 1;
-  }
-  if (options.values.help) {
-    io.stdout.write(usage);
-    return 0;
-  }
-  const file = options.values.config;
+  const options = { config: { type: 'string', default: defaultConfigFile }, ...helpOption } as const;
+  const parsed = parseCommandLine({ name: 'serve', usage, args, options }, io);
+  if (parsed.kind === 'end') return parsed.code;
+  const file = parsed.values.config;
   const unsafe = environmentProblem(io.env);
   if (unsafe !== undefined) {
     io.stderr.write(`account-authz: ${unsafe}\n`);
