@@ -41,6 +41,8 @@ export interface ServiceOptions {
   readonly version: string;
   readonly logger: Logger;
   readonly proxy: ProxySettings;
+  /** What the thread of the key fetches runs, where it is not what is built. */
+  readonly keyThreadEntry?: URL;
 }
 
 /** The active configuration with everything built from it. */
@@ -52,7 +54,8 @@ interface ActiveConfig {
 }
 
 /** Rejects if a key or TLS file is unusable or an address cannot be bound; then nothing is left running. */
-export async function startService({ config: first, version, logger, proxy }: ServiceOptions): Promise<Service> {
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { config: first, version, logger, proxy } = options;
   const now = (): number => Date.now() / 1000;
   const health = createHealth();
   const metrics = createMetrics(version, {
@@ -76,7 +79,7 @@ export async function startService({ config: first, version, logger, proxy }: Se
     },
     onWarning: ({ issuer, problem }) => logger.warn({ issuer, problem }, 'keys'),
   };
-  const keyRings = createKeyRings({ observer, proxy });
+  const keyRings = createKeyRings({ observer, proxy, threadEntry: options.keyThreadEntry });
 
   /** Starts what is new beside what is active. `takeOver` then switches all calls in one step. */
   async function prepare(config: Config, before?: ActiveConfig) {

@@ -43,7 +43,7 @@ describe('dist/', () => {
     });
   }
 
-  it('has the library that validates configurations in a file that the service does not load', () => {
+  describe('has in a file that the service does not load', () => {
     const text = (file: string): string => readFileSync(join(project, 'dist', file), 'utf8');
     const importsOf = (file: string, seen = new Set<string>()): ReadonlySet<string> => {
       if (seen.has(file)) return seen;
@@ -52,9 +52,15 @@ describe('dist/', () => {
         importsOf(imported, seen);
       return seen;
     };
-    const sign = '$ZodError';
-    const [serve = ''] = readdirSync(join(project, 'dist')).filter(file => file.startsWith('serve-'));
-    expect([...importsOf(serve)].filter(file => text(file).includes(sign))).to.deep.equal([]);
-    expect([...importsOf('config-thread-entry.js')].filter(file => text(file).includes(sign))).to.have.length.above(0);
+    for (const [name, sign, entry] of [
+      ['the library that validates configurations', '$ZodError', 'config-thread-entry.js'],
+      ['the HTTP client for keys', 'UND_ERR_HEADERS_OVERFLOW', 'key-thread-entry.js'],
+    ] as const) {
+      it(name, () => {
+        const [serve = ''] = readdirSync(join(project, 'dist')).filter(file => file.startsWith('serve-'));
+        expect([...importsOf(serve)].filter(file => text(file).includes(sign))).to.deep.equal([]);
+        expect([...importsOf(entry)].filter(file => text(file).includes(sign))).to.have.length.above(0);
+      });
+    }
   });
 });

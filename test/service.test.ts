@@ -13,6 +13,7 @@ import { startService } from '../src/service.ts';
 import { testCertificate } from './keys/test-certificate.ts';
 import { checkRequest } from './support/check-request.ts';
 import { freePorts } from './support/envoy.ts';
+import { keyThreadEntry } from './support/key-thread.ts';
 import { secrets } from './support/secrets.ts';
 import { type ServiceLab, serviceConfig, startServiceLab, until } from './support/service.ts';
 import { signingKey } from './support/signing-key.ts';
@@ -254,7 +255,7 @@ describe('service whose keys are there before listen is bound', () => {
       },
     );
     const logger = createLogger(config.log, { write: () => undefined });
-    const starting = startService({ config, version: '0', logger, proxy: {} });
+    const starting = startService({ config, version: '0', logger, proxy: {}, keyThreadEntry });
     const readyz = (): Promise<Response> => fetch(`http://127.0.0.1:${admin}/readyz`);
     try {
       await until(() =>
@@ -354,7 +355,7 @@ describe('service on a Unix socket', () => {
 async function startFailure(listen: string): Promise<string> {
   const config = serviceConfig({ url: 'http://127.0.0.1:9', jwksUrl: 'http://127.0.0.1:9/jwks' }, { listen });
   const logger = createLogger(config.log, { write: line => secrets.show('log', line) });
-  const outcome = await startService({ config, version: '0', logger, proxy: {} }).catch(
+  const outcome = await startService({ config, version: '0', logger, proxy: {}, keyThreadEntry }).catch(
     (error: Error) => error.message,
   );
   secrets.show('standard error', String(outcome));

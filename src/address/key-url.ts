@@ -26,6 +26,11 @@ export function keyUrlProblem(text: string): string | undefined {
   return undefined;
 }
 
+/** Whether the URL is served by this machine itself. */
+export function isLoopbackUrl(url: string): boolean {
+  return isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''));
+}
+
 // 169.254.0.0/16 (RFC 3927), where clouds serve credentials, fe80::/10 (RFC 4291), and the first inside the second's world:
 // mapped (BlockList looks through that itself), compatible (RFC 4291), NAT64 (RFC 6052), 6to4 (RFC 3056).
 const linkLocal = new BlockList();

@@ -12,6 +12,7 @@ import { readRequestFacts } from '../envoy/request.ts';
 import { foreignText } from '../foreign-text.ts';
 import { memberOf } from '../json/strict-json.ts';
 import { createKeyRing, type KeyRing, type KeyRingStatus, type ProxySettings } from '../keys/key-ring.ts';
+import { createKeyTransport } from '../keys/key-transport.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
 import { describeFault } from '../operations/fault.ts';
 import { parseCompactJws } from '../token/compact.ts';
@@ -105,10 +106,10 @@ async function startKeyRings({ config, proxy, onWarning }: LiveCheck): Promise<r
       onWarning: ({ issuer: of, problem }: { issuer: string; problem: string }) =>
         onWarning(foreignText(`${of}: ${problem}`, maxWarningLength)),
     };
-    return {
-      ring: createKeyRing({ issuer, keys: config.keys, observer, proxy, seedReadOnly: true }),
-      firstRefresh: firstRefresh.promise,
-    };
+    // In this thread: there are no other checks to delay.
+    const createTransport = createKeyTransport;
+    const options = { issuer, keys: config.keys, observer, proxy, createTransport, seedReadOnly: true };
+    return { ring: createKeyRing(options), firstRefresh: firstRefresh.promise };
   });
   const rings = started.map(({ ring }) => ring);
   try {

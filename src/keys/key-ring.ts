@@ -15,7 +15,7 @@ import {
   usableKey,
 } from './key-set-state.ts';
 import { createKeySource, type IssuerKeySettings, type Validator } from './key-source.ts';
-import type { ProxySettings } from './key-transport.ts';
+import type { CreateKeyTransport, ProxySettings } from './key-transport.ts';
 import { type Anchors, createKeyTrust } from './key-trust.ts';
 
 export type { KeyRingObserver } from './key-ring-observer.ts';
@@ -76,6 +76,8 @@ export interface KeyRingOptions {
   readonly keys: KeySettings;
   readonly observer: KeyRingObserver;
   readonly proxy?: ProxySettings;
+  /** How its documents are got: in this thread or another. */
+  readonly createTransport: CreateKeyTransport;
   /** True: a seed is used and never written. */
   readonly seedReadOnly?: boolean;
   /** What the ring before this one had from the same source. It goes on ageing, and takes the place of a seed. */
@@ -102,7 +104,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   const { keys: settings, proxy = {}, handedOver } = options;
   const { monotonicNow = () => performance.now(), wallNow = Date.now, random = Math.random } = options;
   const { issuer, algorithms } = options.issuer;
-  const source = createKeySource(options.issuer, settings.timeoutSeconds * 1000, proxy);
+  const source = createKeySource(options.issuer, settings.timeoutSeconds * 1000, proxy, options.createTransport);
   const seed = toSeed(options.issuer, settings.cacheDirectory, `${source.kind} ${source.place}`);
   const trust = createKeyTrust(options.issuer.jwksFile === undefined ? options.issuer.caFile : undefined);
   const tell = createTeller(issuer, options.observer);

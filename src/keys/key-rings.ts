@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createDeferred } from '../deferred.ts';
 import { createKeyRing, type KeyRing, type KeyRingObserver, type KeySettings, type ProxySettings } from './key-ring.ts';
 import type { IssuerKeySettings } from './key-source.ts';
+import { createKeyThread } from './key-thread.ts';
 
 export interface KeyRings {
   /** Those in force, in the order of the configuration. */
@@ -41,8 +42,11 @@ export function createKeyRings(options: {
   readonly observer: KeyRingObserver;
   readonly proxy: ProxySettings;
   readonly headStartMs?: number;
+  /** What the thread of the fetches runs, where it is not what is built. */
+  readonly threadEntry?: URL | undefined;
 }): KeyRings {
   const { observer, proxy, headStartMs = usualHeadStartMs } = options;
+  const { createTransport, stop: stopThread } = createKeyThread(options.threadEntry);
   const running = new Set<KeyRing>();
   let held: ReadonlyMap<string, HeldRing> = new Map();
   const stopping = createDeferred<void>();
@@ -69,13 +73,8 @@ export function createKeyRings(options: {
       }
       const handedOver = before?.source === source ? before.ring.handOver() : undefined;
       const first = createDeferred<void>();
-      const ring = createKeyRing({
-        issuer,
-        keys,
-        proxy,
-        handedOver,
-        observer: withFirstRefresh(observer, () => first.resolve()),
-      });
+      const seen = withFirstRefresh(observer, () => first.resolve());
+      const ring = createKeyRing({ issuer, keys, proxy, createTransport, handedOver, observer: seen });
       added.push(ring);
       next.set(issuer.issuer, { ring, source, terms });
       if (handedOver === undefined && before?.ring.status().state === 'usable') missed.push(first.promise);
@@ -112,6 +111,7 @@ export function createKeyRings(options: {
       isStopped = true;
       stopping.resolve();
       await Promise.all(Array.from(running, stopRing));
+      stopThread();
     },
   };
 }

@@ -3,17 +3,11 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { keyUrlProblem } from '../address/key-url.ts';
+import { isLoopbackUrl, keyUrlProblem } from '../address/key-url.ts';
 import { fileSignature } from '../files/file-signature.ts';
 import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
 import { documentBounds, maxKeySetBytes } from './jwks.ts';
-import {
-  createKeyTransport,
-  type GetAnchors,
-  type GetDocument,
-  isLoopbackUrl,
-  type ProxySettings,
-} from './key-transport.ts';
+import type { CreateKeyTransport, GetAnchors, GetDocument, ProxySettings } from './key-transport.ts';
 import type { Anchors } from './key-trust.ts';
 
 /** The part of an issuer's configuration that concerns its keys; one of the three sources is set. */
@@ -60,10 +54,15 @@ export interface KeySource {
 const settleMs = 50;
 
 /** Throws where no source is set: the configuration lets none such pass. */
-export function createKeySource(issuer: IssuerKeySettings, timeoutMs: number, proxy: ProxySettings): KeySource {
+export function createKeySource(
+  issuer: IssuerKeySettings,
+  timeoutMs: number,
+  proxy: ProxySettings,
+  createTransport: CreateKeyTransport,
+): KeySource {
   const { jwksUrl, discoveryUrl, jwksFile } = issuer;
   if (jwksFile !== undefined) return createFileSource(jwksFile, timeoutMs);
-  const transport = createKeyTransport({ caFile: issuer.caFile, proxy, timeoutMs });
+  const transport = createTransport({ caFile: issuer.caFile, proxy, timeoutMs });
   if (jwksUrl !== undefined) {
     return {
       kind: 'jwksUrl',

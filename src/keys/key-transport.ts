@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import * as tls from 'node:tls';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, type Dispatcher, EnvHttpProxyAgent, errors } from 'undici';
-import { isLoopback } from '../address/listen-address.ts';
+import { isLoopbackUrl } from '../address/key-url.ts';
 import { maxKeySetBytes } from './jwks.ts';
 import { type Anchors, anchorsOf, type CaFile, createCaFileReader, rootsInForce } from './key-trust.ts';
 
@@ -45,6 +45,8 @@ export interface KeyTransport {
   ): Promise<Result | TransportProblem>;
 }
 
+export type CreateKeyTransport = (settings: KeyTransportSettings) => KeyTransport;
+
 interface TlsOptions {
   readonly rejectUnauthorized: true;
   readonly minVersion: 'TLSv1.2';
@@ -55,6 +57,7 @@ interface TlsOptions {
 
 const maxEtagLength = 256;
 
+/** In this thread; createKeyThread gives one that works in another. */
 export function createKeyTransport(settings: KeyTransportSettings): KeyTransport {
   const readTrust = createTrust(settings.caFile);
   return {
@@ -77,11 +80,6 @@ export function createKeyTransport(settings: KeyTransportSettings): KeyTransport
       }
     },
   };
-}
-
-/** Whether the URL is served by this machine itself. */
-export function isLoopbackUrl(url: string): boolean {
-  return isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''));
 }
 
 interface Dispatchers {
@@ -206,10 +204,15 @@ async function readBody({ body, headers }: Dispatcher.ResponseData): Promise<Uin
   return collect(bounded(decoder));
 }
 
+// Into one buffer: half a million chunks of one byte would take a hundred times their size.
 async function collect(source: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of source) chunks.push(chunk);
-  return Buffer.concat(chunks);
+  const buffer = Buffer.alloc(maxKeySetBytes);
+  let size = 0;
+  for await (const chunk of source) {
+    buffer.set(chunk, size);
+    size += chunk.length;
+  }
+  return buffer.subarray(0, size);
 }
 
 async function* bounded(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -153,6 +153,15 @@ async function* parsedRoots(): AsyncGenerator<X509Certificate> {
   }
 }
 
+/**
+ * In a thread: those of its process, whose environment and options it does not have. Without effect before Node 22.19 and 24.5, which
+ * add both in the handshake, but not to the roots that can be named.
+ */
+export function setRootsInForce(roots: readonly string[]): void {
+  if ('setDefaultCACertificates' in tls && typeof tls.setDefaultCACertificates === 'function')
+    tls.setDefaultCACertificates(roots);
+}
+
 /** From Node 22.15 they include what NODE_EXTRA_CA_CERTS and --use-system-ca add; before, only Node's own can be named. */
 export function rootsInForce(): readonly string[] {
   if (!('getCACertificates' in tls) || typeof tls.getCACertificates !== 'function') return tls.rootCertificates;

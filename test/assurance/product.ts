@@ -7,6 +7,7 @@ import { createAnswers } from '../../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
 import { createKeyRing, type KeyRing } from '../../src/keys/key-ring.ts';
+import { createKeyTransport } from '../../src/keys/key-transport.ts';
 import { until } from '../support/service.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 import type { IssuerKeys } from './oracle/issuer-keys.ts';
@@ -94,7 +95,9 @@ async function startKeySource({ state, published }: IssuerKeys): Promise<KeySour
     async ring(settings, keys) {
       let clockMs = 1000;
       const observer = { onRefresh: () => undefined, onUsable: () => undefined, onWarning: () => undefined };
-      const ring = createKeyRing({ issuer: settings, keys, observer, monotonicNow: () => clockMs });
+      const monotonicNow = (): number => clockMs;
+      const createTransport = createKeyTransport;
+      const ring = createKeyRing({ issuer: settings, keys, observer, createTransport, monotonicNow });
       if (state === 'loading') issuer.fault({ kind: 'reset' });
       await ring.start();
       await until(() => ring.status().lastResult !== undefined);

@@ -13,6 +13,7 @@ import { startService } from '../../src/service.ts';
 import { type TestCertificate, testCertificate } from '../keys/test-certificate.ts';
 import { checkRequest } from '../support/check-request.ts';
 import { type Outcome, runCommand } from '../support/command.ts';
+import { keyThreadEntry } from '../support/key-thread.ts';
 import { mountSecret, type SecretMount } from '../support/secret-mount.ts';
 import { secrets } from '../support/secrets.ts';
 import { connect, type ServiceLab, serviceConfig, startServiceLab, until } from '../support/service.ts';
@@ -371,7 +372,7 @@ describe('TLS on listen', () => {
       { tls: tlsConfig(mount) },
     );
     const logger = createLogger(config.log, { write: line => secrets.show('log', line) });
-    const outcome = await startService({ config, version: '0', logger, proxy: {} }).catch(
+    const outcome = await startService({ config, version: '0', logger, proxy: {}, keyThreadEntry }).catch(
       (error: Error) => error.message,
     );
     secrets.show('standard error', String(outcome));

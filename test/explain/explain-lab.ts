@@ -1,4 +1,5 @@
 // The service and `explain` side by side: the same configuration, the same issuer, the same request put to both.
+
 import { expect } from 'chai';
 import type { Explanation } from '../../src/explain/explanation.ts';
 import { createLogger } from '../../src/operations/log.ts';
@@ -7,6 +8,7 @@ import { writeFixture } from '../config/config-file.ts';
 import { checkRequest } from '../support/check-request.ts';
 import { type CommandOptions, type Outcome, runCommand } from '../support/command.ts';
 import { freePorts } from '../support/envoy.ts';
+import { keyThreadEntry } from '../support/key-thread.ts';
 import { secrets } from '../support/secrets.ts';
 import { connect, type LogLine, serviceConfig, until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
@@ -78,7 +80,7 @@ export async function startExplainLab(): Promise<ExplainLab> {
     log.push(JSON.parse(line) as LogLine);
   };
   const logger = createLogger(config.log, { write });
-  const service = await startService({ config, version: '0.0.0-test', logger, proxy: {} });
+  const service = await startService({ config, version: '0.0.0-test', logger, proxy: {}, keyThreadEntry });
   const client = connect(`127.0.0.1:${service.ports.listen}`);
   const readiness = `http://127.0.0.1:${service.ports.admin}/readyz`;
   await until(async () => (await fetch(readiness)).ok);

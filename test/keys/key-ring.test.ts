@@ -13,6 +13,7 @@ import {
   type KeyRingOptions,
 } from '../../src/keys/key-ring.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
+import { createKeyTransport } from '../../src/keys/key-transport.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../support/test-issuer.ts';
 
@@ -68,6 +69,7 @@ describe('key ring', () => {
     let leaped = 0;
     let wall = 0;
     const ring = createKeyRing({
+      createTransport: createKeyTransport,
       issuer: { issuer: 'https://issuer', algorithms: ['ES256'], ...source },
       keys: { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3, ...keys },
       observer: {

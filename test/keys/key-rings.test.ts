@@ -1,4 +1,5 @@
 // The key rings across changes of the configuration: which ring goes on, what one hands to the next, and what is left behind.
+
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import { expect } from 'chai';
 import type { KeyRing, KeySettings } from '../../src/keys/key-ring.ts';
 import { createKeyRings, type KeyRings, type PreparedKeyRings } from '../../src/keys/key-rings.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
+import { keyThreadEntry } from '../support/key-thread.ts';
 import { until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
@@ -41,7 +43,7 @@ describe('key rings', () => {
 
   function startRings(headStartMs = 1000): KeyRings {
     const observer = { onRefresh: () => undefined, onUsable: () => undefined, onWarning: () => undefined };
-    const made = createKeyRings({ observer, proxy: {}, headStartMs });
+    const made = createKeyRings({ observer, proxy: {}, headStartMs, threadEntry: keyThreadEntry });
     ends.push(() => made.stop());
     return made;
   }

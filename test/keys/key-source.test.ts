@@ -1,4 +1,5 @@
 // The three sources of a key set against a real server that is slow, wrong or down, and against files.
+
 import { symlinkSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,6 +7,7 @@ import { join } from 'node:path';
 import { brotliCompressSync, deflateSync } from 'node:zlib';
 import { expect } from 'chai';
 import { createKeySource, type KeySource, type SourceResult } from '../../src/keys/key-source.ts';
+import { createKeyTransport } from '../../src/keys/key-transport.ts';
 import { signingKey } from '../support/signing-key.ts';
 import {
   gzipped,
@@ -38,13 +40,18 @@ describe('key source', () => {
   }
 
   const jwksSource = (issuer: TestIssuer, timeoutMs = 5_000): KeySource =>
-    createKeySource({ issuer: issuer.url, jwksUrl: issuer.jwksUrl, algorithms: ['ES256'] }, timeoutMs, {});
+    createKeySource(
+      { issuer: issuer.url, jwksUrl: issuer.jwksUrl, algorithms: ['ES256'] },
+      timeoutMs,
+      {},
+      createKeyTransport,
+    );
 
   const discoverySource = (issuer: TestIssuer, timeoutMs = 5_000, discoveryUrl = issuer.discoveryUrl): KeySource =>
-    createKeySource({ issuer: issuer.url, discoveryUrl, algorithms: ['ES256'] }, timeoutMs, {});
+    createKeySource({ issuer: issuer.url, discoveryUrl, algorithms: ['ES256'] }, timeoutMs, {}, createKeyTransport);
 
   const fileSource = (path: string): KeySource =>
-    createKeySource({ issuer: 'https://issuer', jwksFile: path, algorithms: ['ES256'] }, 2_000, {});
+    createKeySource({ issuer: 'https://issuer', jwksFile: path, algorithms: ['ES256'] }, 2_000, {}, createKeyTransport);
 
   const read = (source: KeySource): Promise<SourceResult> => source.read(new AbortController().signal, undefined);
 
@@ -248,7 +255,7 @@ describe('key source', () => {
       ends.push(() => proxy.stop());
       const { url, discoveryUrl } = issuer;
       const settings = { issuer: url, discoveryUrl, algorithms: ['ES256'], caFile };
-      const source = createKeySource(settings, 5_000, { httpsProxy: proxy.url });
+      const source = createKeySource(settings, 5_000, { httpsProxy: proxy.url }, createKeyTransport);
       expect(await read(source)).to.deep.equal({ kind: 'problem', problem: 'discovery: jwks_uri refused' });
       expect(issuer.requests('discovery')).to.have.length(1);
     });

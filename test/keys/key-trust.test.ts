@@ -1,4 +1,5 @@
 // Who vouches for a key set, against a real HTTPS issuer: a rotation of its authority loses no key, the withdrawal of one loses them all.
+
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +8,7 @@ import type { KeyRing, KeySettings } from '../../src/keys/key-ring.ts';
 import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
 import { createKeyTrust } from '../../src/keys/key-trust.ts';
+import { keyThreadEntry } from '../support/key-thread.ts';
 import { until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
@@ -60,7 +62,7 @@ describe('the authorities of keys', () => {
       onUsable: () => undefined,
       onWarning: ({ problem }: { problem: string }) => warnings.push(problem),
     };
-    const rings = createKeyRings({ observer, proxy: {}, headStartMs: 0 });
+    const rings = createKeyRings({ observer, proxy: {}, headStartMs: 0, threadEntry: keyThreadEntry });
     ends.push(() => rings.stop());
     return rings;
   }

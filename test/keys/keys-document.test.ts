@@ -61,6 +61,7 @@ describe('docs/keys.md', () => {
       section(read('src/keys/key-trust.ts'), 'function createCaFileReader', '\n}'),
       /problem: '([^']+)'/g,
     ],
+    ['problem of the key thread', section(read('src/keys/key-thread.ts'), 'const ended =', ';'), /problem: '([^']+)'/g],
     [
       'problem of a file',
       section(read('src/keys/key-source.ts'), 'function readKeyFile', '// The directory'),
@@ -82,6 +83,7 @@ describe('docs/keys.md', () => {
 
   it('states the bounds of the code', () => {
     const [ring, jwks] = [read('src/keys/key-ring.ts'), read('src/keys/jwks.ts')];
+    const thread = read('src/keys/key-thread.ts');
     const bound = (text: string, name: string): string | undefined =>
       new RegExp(`const ${name} = (.+);`).exec(text)?.[1];
     expect(page).to.contain(`at most ${bound(ring, 'waitMs')} ms`);
@@ -91,5 +93,7 @@ describe('docs/keys.md', () => {
     expect(page).to.contain(`1 to ${bound(jwks, 'maxKidLength')} characters`);
     expect(bound(jwks, 'maxKeySetBytes')).to.equal('512 * 1024');
     expect(page).to.contain('512 KiB');
+    expect(page).to.contain(`limited to ${bound(thread, 'maxHeapMegabytes')} MB`);
+    expect(bound(thread, 'graceMs')).to.equal('2000');
   });
 });

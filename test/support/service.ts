@@ -1,4 +1,5 @@
 // The service in this process, with a real issuer beside it and a real gRPC client in front of it.
+
 import { type ChannelCredentials, Client, credentials, type ServiceError } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { type Config, configSchema } from '../../src/config/schema.ts';
@@ -12,6 +13,7 @@ import { createLogger } from '../../src/operations/log.ts';
 import { type Service, startService } from '../../src/service.ts';
 import { type CheckRequestParts, checkRequest } from './check-request.ts';
 import { expectNoPartOf, invariants, tokenPartsOf } from './invariants.ts';
+import { keyThreadEntry } from './key-thread.ts';
 import { secrets } from './secrets.ts';
 import { type SigningKey, signingKey } from './signing-key.ts';
 import { startTestIssuer, type TestIssuer } from './test-issuer.ts';
@@ -88,7 +90,7 @@ export async function startServiceLab(
     log.push(parsed);
   };
   const logger = createLogger(config.log, { write });
-  const service = await startService({ config, version: '0.0.0-test', logger, proxy: {} });
+  const service = await startService({ config, version: '0.0.0-test', logger, proxy: {}, keyThreadEntry });
   const client = connect(config.listen.startsWith('unix:') ? config.listen : `127.0.0.1:${service.ports.listen}`);
   const tokenParts = new Set<string>();
   let lastAllowed: CheckRequestMessage | undefined;

@@ -1,0 +1,44 @@
+// What runs in the thread of key-thread.ts: tasks in, one answer to each out. The transport bounds all of it.
+import { parentPort, workerData } from 'node:worker_threads';
+import type { FetchedDocument, KeyThreadAnswer, KeyThreadData, KeyThreadTask } from './key-thread.ts';
+import { createKeyTransport, type TransportProblem } from './key-transport.ts';
+import { setRootsInForce } from './key-trust.ts';
+
+const { roots }: KeyThreadData = workerData;
+setRootsInForce(roots);
+
+const inFlight = new Map<number, AbortController>();
+
+parentPort?.on('message', (task: KeyThreadTask) => {
+  if (task.kind === 'abort') inFlight.get(task.id)?.abort();
+  else void answer(task);
+});
+
+async function answer({ id, settings, url, etag }: KeyThreadTask & { readonly kind: 'get' }): Promise<void> {
+  const controller = new AbortController();
+  inFlight.set(id, controller);
+  const { signal } = controller;
+  // At once, whatever does not listen to the signal: the answer shows that the thread does not hang.
+  const aborted = new Promise<TransportProblem>(resolve => {
+    signal.addEventListener('abort', () => resolve({ kind: 'problem', problem: 'stopped' }));
+  });
+  const fetched = createKeyTransport(settings).use(signal, async (get, getAnchors): Promise<FetchedDocument> => {
+    const document = await get(url, etag);
+    return { kind: 'fetched', document, anchors: document.kind === 'problem' ? [] : await getAnchors() };
+  });
+  const result = await Promise.race([fetched, aborted]);
+  inFlight.delete(id);
+  send({ id, result });
+}
+
+function send(message: KeyThreadAnswer): void {
+  const { result } = message;
+  if (result.kind === 'problem' || result.document.kind !== 'body') {
+    parentPort?.postMessage(message);
+    return;
+  }
+  // The bytes alone: they may be a view of a larger buffer, which would be sent whole.
+  const bytes = new Uint8Array(result.document.bytes);
+  const copied = { ...message, result: { ...result, document: { ...result.document, bytes } } };
+  parentPort?.postMessage(copied, [bytes.buffer]);
+}

@@ -1,0 +1,134 @@
+// Gets key documents in one worker thread, shared by all issuers: it parses what they send, so a flood of header lines, which takes undici
+// more than a second, delays no check. The thread starts with the first fetch, and again with the next one after it has failed.
+import { Worker } from 'node:worker_threads';
+import type { CreateKeyTransport, KeyDocument, KeyTransportSettings, TransportProblem } from './key-transport.ts';
+import { type Anchors, rootsInForce } from './key-trust.ts';
+
+export interface KeyThread {
+  readonly createTransport: CreateKeyTransport;
+  /** Ends the thread and what it fetches, for good. */
+  stop(): void;
+}
+
+export interface KeyThreadData {
+  readonly roots: readonly string[];
+}
+
+export type KeyThreadTask =
+  | {
+      readonly kind: 'get';
+      readonly id: number;
+      readonly settings: KeyTransportSettings;
+      readonly url: string;
+      readonly etag: string | undefined;
+    }
+  | { readonly kind: 'abort'; readonly id: number };
+
+export interface KeyThreadAnswer {
+  readonly id: number;
+  readonly result: FetchedDocument | TransportProblem;
+}
+
+export interface FetchedDocument {
+  readonly kind: 'fetched';
+  readonly document: KeyDocument;
+  readonly anchors: Anchors;
+}
+
+type Result = KeyThreadAnswer['result'];
+
+interface RunningThread {
+  readonly worker: Worker;
+  readonly inFlight: Map<number, (result: Result) => void>;
+  /** Fails what is in flight. */
+  end(problem: TransportProblem): void;
+}
+
+const maxHeapMegabytes = 64;
+// An abort is answered at once. A thread that takes longer is busy with one answer or hangs.
+const graceMs = 2000;
+const ended = { kind: 'problem', problem: 'fetch thread ended' } as const;
+const stopped = { kind: 'problem', problem: 'stopped' } as const;
+
+// As it is built: a thread does not take sources.
+const builtEntry = new URL('./key-thread-entry.js', import.meta.url);
+
+export function createKeyThread(entry: URL = builtEntry): KeyThread {
+  let running: RunningThread | undefined;
+  let isStopped = false;
+  let lastId = 0;
+
+  function startThread(): RunningThread {
+    const workerData: KeyThreadData = { roots: rootsInForce() };
+    const worker = new Worker(entry, {
+      workerData,
+      // What is preloaded by either is meant for the service: an SDK would start in the thread anew.
+      execArgv: [],
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes, maxYoungGenerationSizeMb: 8 },
+    });
+    const inFlight: RunningThread['inFlight'] = new Map();
+    const started: RunningThread = {
+      worker,
+      inFlight,
+      end(problem) {
+        if (running === started) running = undefined;
+        for (const settle of [...inFlight.values()]) settle(problem);
+        worker.terminate();
+      },
+    };
+    worker.on('message', ({ id, result }: KeyThreadAnswer) => inFlight.get(id)?.(result));
+    worker.on('error', () => started.end(ended));
+    worker.on('exit', () => started.end(ended));
+    worker.unref();
+    return started;
+  }
+
+  function fetchDocument(settings: KeyTransportSettings, url: string, etag: string | undefined, signal: AbortSignal) {
+    if (isStopped || signal.aborted) return stopped;
+    running ??= startThread();
+    const { worker, inFlight, end } = running;
+    lastId += 1;
+    const id = lastId;
+    const post = (task: KeyThreadTask): void => worker.postMessage(task);
+    return new Promise<Result>(resolve => {
+      let overdue: NodeJS.Timeout | undefined;
+      const abort = (): void => {
+        post({ kind: 'abort', id });
+        overdue = setTimeout(() => end(ended), graceMs).unref();
+      };
+      inFlight.set(id, result => {
+        inFlight.delete(id);
+        clearTimeout(overdue);
+        signal.removeEventListener('abort', abort);
+        resolve(result);
+      });
+      signal.addEventListener('abort', abort);
+      post({ kind: 'get', id, settings, url, etag });
+    });
+  }
+
+  return {
+    createTransport: settings => ({
+      async use(signal, work) {
+        try {
+          const anchors: (readonly string[])[] = [];
+          const get = async (url: string, etag?: string): Promise<KeyDocument> => {
+            const result = await fetchDocument(settings, url, etag, signal);
+            if (result.kind === 'problem') return result;
+            anchors.push(...result.anchors);
+            return result.document;
+          };
+          return await work(get, async () => anchors);
+        } catch {
+          // The system has no thread for us.
+          return ended;
+        }
+      },
+    }),
+    stop() {
+      isStopped = true;
+      running?.end(stopped);
+    },
+  };
+}

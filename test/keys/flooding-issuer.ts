@@ -1,0 +1,20 @@
+// A process of its own for key-thread.test.ts: an issuer that floods whoever asks, as the path says. Prints its port.
+import { type AddressInfo, createServer } from 'node:net';
+
+const times = 500_000;
+const json = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
+const answers: ReadonlyMap<string, string> = new Map([
+  ['/headers', `HTTP/1.1 200 OK\r\n${'a:\r\n'.repeat(times)}`],
+  ['/trailers', `${json}transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n${'a:\r\n'.repeat(times)}`],
+  ['/informational', 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(times)],
+  ['/chunks', `${json}transfer-encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(times)}`],
+]);
+
+const server = createServer(socket => {
+  socket.on('error', () => undefined);
+  socket.once('data', request => {
+    const [, path = ''] = request.toString('latin1').split(' ');
+    socket.end(answers.get(path) ?? `${json}content-length: 2\r\n\r\n{}`);
+  });
+});
+server.listen(0, '127.0.0.1', () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`));

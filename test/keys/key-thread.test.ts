@@ -1,0 +1,173 @@
+// Key documents that are got in a thread of the process: no issuer stops the event loop, and a thread that fails is replaced.
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as tls from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { createKeyThread, type KeyThread } from '../../src/keys/key-thread.ts';
+import type { KeyDocument } from '../../src/keys/key-transport.ts';
+import { keyThreadEntry } from '../support/key-thread.ts';
+import { secrets } from '../support/secrets.ts';
+import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { testCertificate } from './test-certificate.ts';
+
+const failingEntry = new URL('failing-key-thread.mjs', import.meta.url);
+
+describe('key thread', function () {
+  this.timeout(20_000);
+  const ends: (() => unknown)[] = [];
+
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  });
+
+  function startThread(entry = keyThreadEntry): KeyThread {
+    const thread = createKeyThread(entry);
+    ends.push(() => thread.stop());
+    return thread;
+  }
+
+  async function startIssuer(): Promise<TestIssuer> {
+    const issuer = await startTestIssuer();
+    ends.push(() => issuer.stop());
+    return issuer;
+  }
+
+  function get(thread: KeyThread, url: string, signal = new AbortController().signal): Promise<KeyDocument> {
+    const transport = thread.createTransport({ caFile: undefined, proxy: {}, timeoutMs: 30_000 });
+    return transport.use(signal, fetch => fetch(url));
+  }
+
+  describe('leaves the event loop alone while an issuer floods it with', () => {
+    // Each connection takes undici up to half a second for what it reads at once: all of them together stop one thread for seconds.
+    const connections = 3;
+    // What Envoy waits for a check.
+    const maxStillMs = 500;
+    let port: number;
+
+    before(async () => {
+      const script = fileURLToPath(new URL('flooding-issuer.ts', import.meta.url));
+      const issuer = spawn(process.execPath, ['--import', 'tsx', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+      after(() => issuer.kill());
+      const [line] = await once(issuer.stdout, 'data');
+      port = Number(line);
+    });
+
+    for (const [name, path, problem] of [
+      ['header lines', 'headers', 'headers too large'],
+      ['trailer lines', 'trailers', 'headers too large'],
+      ['informational responses', 'informational', 'connection closed'],
+      ['chunks of one byte', 'chunks', 'connection closed'],
+    ] as const) {
+      it(`${name}: ${problem}`, async () => {
+        const thread = startThread();
+        // Started: what a thread takes for that is not what is measured.
+        expect(await get(thread, `http://127.0.0.1:${port}/good`)).to.have.property('kind', 'body');
+        const longestStill = watchEventLoop();
+        const urls = Array.from({ length: connections }, () => `http://127.0.0.1:${port}/${path}`);
+        const got = await Promise.all(urls.map(url => get(thread, url)));
+        expect(longestStill()).to.be.below(maxStillMs);
+        for (const document of got) expect(document).to.deep.equal({ kind: 'problem', problem });
+        expect(await get(thread, `http://127.0.0.1:${port}/good`)).to.have.property('kind', 'body');
+      });
+    }
+  });
+
+  describe('is replaced at the next fetch, and what is in flight fails, when it', () => {
+    for (const [name, path] of [
+      ['exits', 'exits'],
+      ['throws', 'throws'],
+      ['takes more memory than it may', 'grows'],
+    ] as const) {
+      it(name, async () => {
+        const [issuer, slow] = [await startIssuer(), await startIssuer()];
+        const thread = startThread(failingEntry);
+        slow.fault({ kind: 'hang' });
+        const besides = get(thread, slow.jwksUrl);
+        const failed = { kind: 'problem', problem: 'fetch thread ended' };
+        expect(await get(thread, `http://127.0.0.1:1/${path}`)).to.deep.equal(failed);
+        expect(await besides).to.deep.equal(failed);
+        expect(await get(thread, issuer.jwksUrl)).to.have.property('kind', 'body');
+      });
+    }
+
+    it('hangs, once a fetch that is aborted is not answered', async () => {
+      const issuer = await startIssuer();
+      const thread = startThread(failingEntry);
+      const hanging = get(thread, 'http://127.0.0.1:1/hangs', AbortSignal.timeout(100));
+      expect(await hanging).to.deep.equal({ kind: 'problem', problem: 'fetch thread ended' });
+      expect(await get(thread, issuer.jwksUrl)).to.have.property('kind', 'body');
+    });
+  });
+
+  it('goes on when a fetch is aborted', async () => {
+    const issuer = await startIssuer();
+    const thread = startThread();
+    issuer.fault({ kind: 'hang' });
+    const aborting = new AbortController();
+    const [aborted, other] = [get(thread, issuer.jwksUrl, aborting.signal), get(thread, `${issuer.jwksUrl}?other`)];
+    aborting.abort();
+    expect(await aborted).to.deep.equal({ kind: 'problem', problem: 'stopped' });
+    thread.stop();
+    expect(await other).to.deep.equal({ kind: 'problem', problem: 'stopped' });
+  });
+
+  it('is not started again once it is stopped', async () => {
+    const issuer = await startIssuer();
+    const thread = startThread();
+    thread.stop();
+    expect(await get(thread, issuer.jwksUrl)).to.deep.equal({ kind: 'problem', problem: 'stopped' });
+    expect(issuer.requests()).to.deep.equal([]);
+  });
+
+  it('is a failed fetch where it cannot be started', async () => {
+    const thread = startThread(new URL('absent.js', import.meta.url));
+    const failed = { kind: 'problem', problem: 'fetch thread ended' };
+    expect(await get(thread, 'http://127.0.0.1:1/')).to.deep.equal(failed);
+  });
+
+  describe('trusts what NODE_EXTRA_CA_CERTS names', () => {
+    for (const withCaFile of [false, true]) {
+      // Before, the roots that are trusted beside a caFile cannot name it: docs/keys.md.
+      if (withCaFile && !('setDefaultCACertificates' in tls)) continue;
+      it(withCaFile ? 'beside a caFile' : 'without a caFile', async () => {
+        const folder = await mkdtemp(join(tmpdir(), 'account-authz-key-thread-'));
+        ends.push(() => rm(folder, { recursive: true }));
+        const certificate = testCertificate();
+        const [extra, other] = [join(folder, 'extra.pem'), join(folder, 'other.pem')];
+        await writeFile(extra, certificate.cert);
+        await writeFile(other, testCertificate({ name: 'other', isAuthority: true }).cert);
+        const issuer = await startTestIssuer({ tls: certificate });
+        ends.push(() => issuer.stop());
+        const script = fileURLToPath(new URL('key-thread-get.ts', import.meta.url));
+        const { stdout } = await promisify(execFile)(
+          process.execPath,
+          ['--import', 'tsx', script, issuer.jwksUrl, ...(withCaFile ? [other] : [])],
+          { env: { ...process.env, NODE_EXTRA_CA_CERTS: extra } },
+        );
+        secrets.show('command', stdout);
+        expect(stdout).to.equal('body\n');
+      });
+    }
+  });
+});
+
+/** Gives the longest time in which the event loop made no turn, since this call. */
+function watchEventLoop(): () => number {
+  let [last, longest] = [performance.now(), 0];
+  const look = (): void => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+  };
+  const looking = setInterval(look, 1);
+  return () => {
+    clearInterval(looking);
+    look();
+    return longest;
+  };
+}
