@@ -84,6 +84,7 @@ describe('the Dockerfile', function () {
     expect(execForm(lastOf(stageOf(product), 'ENTRYPOINT'))).to.deep.equal([
       '/nodejs/bin/node',
       '--max-semi-space-size=4',
+      '--heap-growing-percent=60',
       `/app/${bin['account-authz']}`,
     ]);
     expect(execForm(lastOf(stageOf(product), 'CMD'))).to.deep.equal(['serve', '--config', defaultConfigFile]);
