@@ -1,24 +1,24 @@
-// Finds the account that a query names. Servers read queries in many ways, so a parameter that only some of them would take
-// for a configured one is refused instead of read: the readings are listed in docs/explain.md. Every step is linear in the query.
+// Reads the account parameters of a query. Servers parse queries in many ways, so a parameter that only some of them take for a configured
+// one is refused; docs/explain.md lists the readings. Every step is linear in the length of the query.
 import { type Refusal, refusal } from './refusal.ts';
 
 export interface AccountParameters {
   readonly names: ReadonlySet<string>;
-  /** The forms that look-alikes of the names share. */
+  /** The names as `folded` and `underscored` write them, and all their look-alikes. */
   readonly foldedNames: ReadonlySet<string>;
-  /** The lengths of the shortest and the longest of them: what is shorter or longer is not even compared. */
+  /** Of the folded names: a shorter or longer piece is not compared. */
   readonly minLength: number;
   readonly maxLength: number;
 }
 
-/** The names are ASCII, as the configuration's schema demands. */
+/** The configuration's schema allows only ASCII names. */
 export function compileAccountParameters(names: readonly string[]): AccountParameters {
   const foldedNames = new Set(names.map(name => underscored(folded(name))));
   const lengths = Array.from(foldedNames, ({ length }) => length);
   return { names: new Set(names), foldedNames, minLength: Math.min(...lengths), maxLength: Math.max(...lengths) };
 }
 
-/** The value of each occurrence of a configured parameter, as plain text. Parameters of other names are not looked at. */
+/** The value of each occurrence of a configured parameter. Parameters that nobody takes for a configured one are ignored. */
 export function accountsInQuery(parameters: AccountParameters, query: string): readonly string[] | Refusal {
   if (parameters.names.size === 0 || query === '') return [];
   const accounts: string[] = [];
@@ -37,8 +37,8 @@ export function accountsInQuery(parameters: AccountParameters, query: string): r
   return accounts;
 }
 
-// A parameter as a server may read it: as it stands, decoded once, decoded twice. All of it is decoded, not the name alone: to a
-// server that decodes before it splits, an encoded delimiter ends a name or starts one (`x=1%26account_id=a`).
+// A parameter as a server may read it: as sent, decoded once, decoded twice. Name and value are decoded together: for a server that
+// decodes before it splits, an encoded delimiter ends a name or starts one (`x=1%26account_id=a`).
 function readings(parameter: string): readonly string[] {
   if (!parameter.includes('%')) return [parameter];
   const once = percentDecoded(parameter);
@@ -56,9 +56,9 @@ function namesOneOf({ foldedNames, minLength, maxLength }: AccountParameters, re
     );
 }
 
-// What parsers take alike, replaced in a whole text: many frameworks ignore case, URL drops every tab and line end, and other control
-// and format characters become spaces, but for NUL, which ends a name. Code points are normalized one by one: only alone does one
-// become ASCII, and the time to order a run of combining marks is quadratic.
+// Maps characters that parsers treat alike to one. Many frameworks ignore case. URL drops tabs and line ends. Other control and format
+// characters become spaces, except NUL, which ends a name. Code points are normalized one by one, because ordering a run of combining
+// marks takes quadratic time.
 function folded(text: string): string {
   return text
     .replace(/[^\p{ASCII}]/gu, compatible)
@@ -74,9 +74,9 @@ function compatible(character: string): string {
   return normalized.length > 6 ? character : normalized;
 }
 
-// The names that parsers may see in a folded piece: they trim spaces, URLSearchParams drops a leading `?`, Spring's data binder a
-// leading `!`, qs and Rack 2 brackets in front (`[a]`, `[]a`), Rack 2 one behind (`a]`); C libraries stop at NUL; qs and Rails cut at
-// `[` (`a[]`, `a[b]`), and PHP turns an unclosed one into an underscore.
+// The names that parsers may read in a folded piece. Parsers trim spaces. URLSearchParams drops a leading `?`, Spring's data binder a
+// leading `!`. qs and Rack 2 drop leading brackets (`[a]`, `[]a`), Rack 2 a trailing one (`a]`). C libraries stop at NUL. qs and Rails cut
+// at `[` (`a[]`, `a[b]`). PHP turns an unclosed `[` into an underscore.
 function possibleNames(piece: string): readonly string[] {
   const [beforeEquals = ''] = piece.split('=', 1);
   const [name = ''] = beforeEquals.replace(/^[ ?![\]\0]+/, '').split('\0', 1);
@@ -90,7 +90,7 @@ function underscored(name: string): string {
   return name.replace(/[ .]/g, '_');
 }
 
-// Decodes what is decodable and leaves the rest, as lenient servers do; `%uXXXX` is the form of old IIS. In between, a character is a byte.
+// Decodes valid escapes and keeps the rest, as lenient servers do. `%uXXXX` is the form of old IIS. Between the steps, a character is a byte.
 function percentDecoded(text: string): string {
   const fromHex = (_: string, hex: string): string => String.fromCharCode(Number.parseInt(hex, 16));
   const bytes = Buffer.from(text.replace(/%u([0-9a-f]{4})/gi, fromHex)).toString('latin1');

@@ -1,4 +1,4 @@
-// The accounts that a request addresses outside its path: configured headers and query parameters.
+// Reads the accounts that a request names outside its path: in configured headers and query parameters.
 import { type AccountParameters, accountsInQuery } from './account-query.ts';
 import { type Refusal, refusal } from './refusal.ts';
 import type { RequestFacts } from './request-facts.ts';
@@ -9,7 +9,7 @@ export interface AccountPlaces {
   readonly query: AccountParameters;
 }
 
-/** Every account named there, as plain text, none where nothing is named; what could be read in two ways is refused. */
+/** Every account named there. An ambiguous header or parameter is refused. */
 export function accountsNamed(places: AccountPlaces, facts: RequestFacts, query: string): readonly string[] | Refusal {
   const inHeaders: string[] = [];
   for (const name of places.headers) {
@@ -31,7 +31,7 @@ export function accountsNamed(places: AccountPlaces, facts: RequestFacts, query:
 function hasLookAlike(names: readonly string[], facts: RequestFacts): boolean {
   if (names.length === 0) return false;
   for (const shown of facts.headers.keys()) {
-    // A look-alike is as long as the name: nothing else is read, however long it is.
+    // A look-alike has the length of the name, so other headers cost nothing.
     if (!names.some(({ length }) => length === shown.length)) continue;
     if (/[^a-z0-9-]/.test(shown) && names.includes(shown.replaceAll(/[^a-z0-9]/g, '-'))) return true;
   }

@@ -1,5 +1,5 @@
-// The policy in the order in which its checks are made: `admit` before the token is verified, `authorize` after.
-// Everything between the two, the token's signature and claims, is `token/`.
+// The policy in the order of its checks: `admit` runs before the token is verified, `authorize` after. `token/` verifies signature and
+// claims between the two.
 import { type AccountPlaces, accountsNamed } from './account.ts';
 import { type BearerToken, parseBearerToken, refuseAmbiguousAuthorization } from './bearer.ts';
 import type { Decision } from './decision.ts';
@@ -8,27 +8,27 @@ import type { Principal } from './principal.ts';
 import { type Refusal, refusal } from './refusal.ts';
 import type { RequestFacts } from './request-facts.ts';
 import { type RoleMethods, roleAllows } from './role.ts';
-import { addressesOnly, leavesRole, matchRoutes, type Route, type RouteMatch } from './route.ts';
+import { everyAccountSegmentIs, matchRoutes, permitsRole, type Route, type RouteMatch } from './route.ts';
 
 export interface Policy {
   readonly routes: readonly Route[];
   readonly roles: RoleMethods;
-  /** The applications that may call; undefined: all. */
+  /** Allowed applications; undefined allows all. */
   readonly apps: ReadonlySet<string> | undefined;
   readonly accountPlaces: AccountPlaces;
 }
 
-/** A request inside the grammar, on a known route, with a token that is still to be verified. */
+/** A valid request on a known route, with a token that is not verified yet. */
 export interface AdmittedRequest {
   readonly kind: 'admitted';
   readonly method: string;
   readonly match: RouteMatch;
-  /** Every account that the request names elsewhere than in its path; those of the path are in `match`. */
+  /** Accounts in headers and query; those of the path are in `match`. */
   readonly otherAccounts: readonly string[];
   readonly token: BearerToken;
 }
 
-/** What was found on the way, also where the request is refused: for the log. */
+/** `route` is for the log, also of a refused request. */
 export interface Admission {
   readonly route: string | undefined;
   readonly outcome: AdmittedRequest | Refusal;
@@ -69,11 +69,11 @@ export function authorize(policy: Policy, request: AdmittedRequest, principal: P
   if (!roleAllows(policy.roles, principal.role, request.method)) {
     return refusal('role_forbidden', 'the role may not use this method');
   }
-  if (!leavesRole(request.match, principal.role)) {
+  if (!permitsRole(request.match, principal.role)) {
     return refusal('role_forbidden', 'the route is narrowed to other roles');
   }
   if (
-    !addressesOnly(request.match, principal.acc) ||
+    !everyAccountSegmentIs(request.match, principal.acc) ||
     !request.otherAccounts.every(account => account === principal.acc)
   ) {
     return refusal('account_mismatch', 'the request names another account than the token');

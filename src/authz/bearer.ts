@@ -1,10 +1,10 @@
-// Finds the one bearer token in the Authorization values of a request (RFC 6750 section 2.1), or says why there is none.
+// Reads the one bearer token from the Authorization values of a request (RFC 6750 section 2.1).
 import { type Refusal, refusal } from './refusal.ts';
 
-/** The text after `Bearer `: present, not empty, not yet looked into. */
+/** The text after `Bearer `, not parsed yet. */
 export type BearerToken = string & { readonly brand: 'BearerToken' };
 
-/** Refuses what makes the choice of a token ambiguous. Envoy joins several Authorization lines with a comma. */
+/** Refuses more than one value. Envoy joins several Authorization lines with a comma. */
 export function refuseAmbiguousAuthorization(values: readonly string[]): Refusal | undefined {
   const present = values.filter(isPresent);
   if (present.length > 1) return refusal('request_invalid', 'more than one Authorization');
@@ -12,7 +12,7 @@ export function refuseAmbiguousAuthorization(values: readonly string[]): Refusal
   return undefined;
 }
 
-/** One space and nothing else separates the scheme, whose case does not matter (RFC 9110 section 11.1), from the token. */
+/** Exactly one space separates token and scheme; the scheme is case-insensitive (RFC 9110 section 11.1). */
 export function parseBearerToken(values: readonly string[]): BearerToken | Refusal {
   const value = trimmed(values.find(isPresent) ?? '');
   if (value === '') return refusal('token_missing', 'no Authorization');
@@ -23,16 +23,16 @@ export function parseBearerToken(values: readonly string[]): BearerToken | Refus
   return value.slice(space + 1) as BearerToken;
 }
 
-// Foreign values may be long: this is asked more than once, and takes a fraction of the time of trimming them.
+// Cheaper than trimming a long value.
 function isPresent(value: string): boolean {
   return /[^ \t]/.test(value);
 }
 
-// Optional white space around a field value is not part of it (RFC 9110 section 5.5); only space and tab are.
+// Optional whitespace around a field value, space and tab only, is not part of it (RFC 9110 section 5.5).
 function trimmed(value: string): string {
   let start = 0;
   let end = value.length;
-  // Beyond either end there is no character: the code is NaN, and the loop ends.
+  // Beyond either end the code is NaN, which ends the loop.
   while (isSpaceOrTab(value.charCodeAt(start))) start += 1;
   while (isSpaceOrTab(value.charCodeAt(end - 1))) end -= 1;
   return value.slice(start, end);

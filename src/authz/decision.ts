@@ -1,4 +1,4 @@
-// What a check ends in: the value that the response, the log line and the metrics are made from.
+// The result of a check: response, log line and metrics are built from it.
 import type { Principal } from './principal.ts';
 import type { Refusal } from './refusal.ts';
 
@@ -9,5 +9,5 @@ export interface Allow {
 
 export type Decision = Allow | Refusal;
 
-/** `allow` only for an allow; a refusal says by its reason whether it is a denial or "cannot decide". */
+/** A refusal is `deny` or `unavailable` by its reason. */
 export type DecisionWord = 'allow' | 'deny' | 'unavailable';

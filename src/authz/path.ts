@@ -1,12 +1,12 @@
-// The strict grammar of a request target. Nothing is ever decoded: what two readers could understand differently is refused.
+// Parses a request target by a strict grammar. Nothing is decoded: ambiguous paths are refused.
 import { type Refusal, refusal } from './refusal.ts';
 
-/** A target whose path is inside the grammar, split into its plain segments. */
+/** A target with a valid path, split into segments. */
 export interface RequestTarget {
   readonly kind: 'target';
-  /** Without the empty one that a single trailing slash makes: it is ignored in matching. */
+  /** Without the empty segment of a trailing slash, which matching ignores. */
   readonly segments: readonly string[];
-  /** What follows the first `?`, undecoded; empty where there is none. */
+  /** The text after the first `?`, undecoded; empty without one. */
   readonly query: string;
 }
 
@@ -18,7 +18,7 @@ const pathGrammar = /^\/(?:[A-Za-z0-9._~:@-]+(?:\/[A-Za-z0-9._~:@-]+)*\/?)?$/;
 export function parseRequestTarget(target: string): RequestTarget | Refusal {
   if (Buffer.byteLength(target) > maxTargetBytes)
     return refusal('request_invalid', `target longer than ${maxTargetBytes} bytes`);
-  // A fragment never reaches a server (RFC 9112 section 3.2.1): whoever sends one means to split readers (CVE-2021-32779).
+  // A fragment never reaches a server (RFC 9112 section 3.2.1): one that is sent is an attempt to make readers disagree (CVE-2021-32779).
   if (target.includes('#')) return refusal('request_invalid', 'a fragment in the target');
   const mark = target.indexOf('?');
   const path = mark === -1 ? target : target.slice(0, mark);

@@ -1,4 +1,4 @@
-// Who calls: the identity fields of a verified token, each inside its grammar, so that they can stand in a header as they are.
+// The caller: the identity fields of a verified token. Their grammars make them safe as header values without escaping.
 
 export type Account = string & { readonly brand: 'Account' };
 
@@ -11,18 +11,18 @@ export interface Principal {
   readonly iss: string;
 }
 
-// Visible ASCII without space, comma, semicolon and double quote: the value cannot be read as a list, a parameter or a
-// quoted string by whoever reads the header (RFC 9110 section 5.6).
+// Visible ASCII without space, comma, semicolon and double quote: no reader of the header can take the value for a list, a parameter or a
+// quoted string (RFC 9110 section 5.6).
 const fieldGrammar = /^[!#-+\--:<-~]{1,128}$/;
 // The unreserved characters of RFC 3986 section 2.3: an account is compared with a path segment that is never decoded.
 const accountGrammar = /^[A-Za-z0-9._~-]{1,128}$/;
 
-/** Whether a text is inside the grammar of `uid`, `app` and `role`. */
+/** The grammar of `uid`, `app` and `role`. */
 export function isIdentityField(text: string): boolean {
   return fieldGrammar.test(text);
 }
 
-/** Whether a text is inside the grammar of `acc`. */
+/** The grammar of `acc`. */
 export function isAccount(text: string): text is Account {
   return accountGrammar.test(text) && text !== '.' && text !== '..';
 }

@@ -1,5 +1,4 @@
-// Every way a request is refused, in one table: what the client sees for each reason.
-// A reason without a row does not compile; nothing else in the product knows a status code of a refusal.
+// The reasons of refusals: what the client gets for each. No other file of the product has a status code of a refusal.
 import type { DetailOf } from './checks.ts';
 
 interface RefusalAnswer {
@@ -62,7 +61,7 @@ export const refusalAnswers = {
   },
 } as const satisfies Record<string, RefusalAnswer>;
 
-/** Stable words: part of the answer, the log, the metrics and the documentation. */
+/** Stable: part of the API, in answer, log, metrics and documentation. */
 export type Reason = keyof typeof refusalAnswers;
 
 /** A refused request as a value. `detail` is for the log only and never holds a claim, a token or another foreign value. */
@@ -72,7 +71,7 @@ export interface Refusal {
   readonly detail: string;
 }
 
-/** Only with a detail that `checks` has for the reason: whatever is refused can be explained. */
+/** Accepts only a detail that `checks` defines for the reason, so every refusal can be explained. */
 export function refusal<R extends Reason>(reason: R, detail: DetailOf<R>): Refusal {
   return { kind: 'refusal', reason, detail };
 }

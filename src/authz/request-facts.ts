@@ -1,4 +1,4 @@
-// What is known of a request before anything is decided: read from the wire by `envoy/request.ts`, from options by `explain`.
+// The request as the policy sees it, read from the wire by `envoy/request.ts`.
 import type { DetailOf } from './checks.ts';
 
 export interface RequestFacts {
@@ -6,14 +6,14 @@ export interface RequestFacts {
   /** Path and query as Envoy routes them, undecoded. */
   readonly target: string;
   readonly headers: RequestHeaders;
-  /** Set where the message itself contradicts: such a request is refused whatever else it says. */
+  /** Set if the message contradicts itself: such a request is always refused. */
   readonly contradiction: DetailOf<'request_invalid'> | undefined;
 }
 
 export interface RequestHeaders {
   /** The value of each line of the header with this lower-case name, in the order received. */
   get(name: string): readonly string[] | undefined;
-  /** The lower-case names; one that came twice may stand there twice. */
+  /** Lower-case names, with duplicates. */
   keys(): Iterable<string>;
 }
 

@@ -1,11 +1,11 @@
-// What a role may do: a set of methods for each role, the same on all protected routes.
+// The methods that each role may use, the same on all protected routes.
 
 const everyMethod = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
 /** Role → methods it may use. A role that is not a key may do nothing. */
 export type RoleMethods = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** `*` stands for the seven usual methods; any other one (TRACE, CONNECT, PROPFIND) only where it is named. */
+/** `*` stands for the seven usual methods; others (TRACE, CONNECT, PROPFIND) must be listed. */
 export function compileRoles(roles: Readonly<Record<string, readonly string[]>>): RoleMethods {
   return new Map(
     Object.entries(roles).map(([role, methods]) => [

@@ -1,5 +1,4 @@
-// The grammar of path templates: literal segments, `:account_id`, `:other`, a trailing `/*`, nothing else. A template is
-// never turned into a regular expression.
+// Parses route templates: literal segments, `:account_id`, `:other` and a trailing `/*`. No template becomes a regular expression.
 
 export type TemplateSegment =
   | { readonly kind: 'literal'; readonly value: string }
@@ -12,7 +11,7 @@ export interface RouteTemplate {
   readonly text: string;
   /** Without the trailing `*`; never empty. */
   readonly segments: readonly TemplateSegment[];
-  /** Whether it ends in `/*`: the path itself and everything under it, by whole segments. */
+  /** Ends in `/*`: matches the path itself and every path under it. */
   readonly subtree: boolean;
 }
 

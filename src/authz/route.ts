@@ -1,15 +1,15 @@
-// Which routes a path falls under, and what they say of an account and a role.
+// Matches a path against the routes, and tests account and role against those that match.
 
 import { type Refusal, refusal } from './refusal.ts';
 import type { RouteTemplate, TemplateSegment } from './route-template.ts';
 
 export interface Route {
   readonly template: RouteTemplate;
-  /** Narrows who may call; absent: every role that the methods allow. */
+  /** The only roles that may call; undefined allows every role. */
   readonly roles: ReadonlySet<string> | undefined;
 }
 
-/** All routes that a path matches, taken together: each of them binds. */
+/** All routes that a path matches; every one of them must permit the request. */
 export interface RouteMatch {
   readonly kind: 'match';
   /** The template with the most segments, for the log. */
@@ -21,8 +21,8 @@ export interface RouteMatch {
 export function matchRoutes(routes: readonly Route[], segments: readonly string[]): RouteMatch | Refusal {
   const matching: Route[] = [];
   for (const route of routes) {
-    const fit = fits(route.template, segments);
-    // An upstream that ignores case would serve the route that we did not apply.
+    const fit = matchTemplate(route.template, segments);
+    // An upstream that ignores case would serve a route whose rules were not applied.
     if (fit === 'but for case') return refusal('request_invalid', 'the path matches a route only if case is ignored');
     if (fit === 'exactly') matching.push(route);
   }
@@ -32,14 +32,14 @@ export function matchRoutes(routes: readonly Route[], segments: readonly string[
 }
 
 /** Whether every `:account_id` of every matching template is this account. */
-export function addressesOnly({ routes, segments }: RouteMatch, account: string): boolean {
+export function everyAccountSegmentIs({ routes, segments }: RouteMatch, account: string): boolean {
   return routes.every(({ template }) =>
     template.segments.every(({ kind }, i) => kind !== 'account' || segments[i] === account),
   );
 }
 
 /** Whether no matching route is narrowed to other roles. */
-export function leavesRole({ routes }: RouteMatch, role: string): boolean {
+export function permitsRole({ routes }: RouteMatch, role: string): boolean {
   return routes.every(({ roles }) => roles === undefined || roles.has(role));
 }
 
@@ -47,12 +47,12 @@ function isMoreSpecific(one: RouteTemplate, other: RouteTemplate): boolean {
   return one.segments.length > other.segments.length;
 }
 
-function fits(template: RouteTemplate, segments: readonly string[]): 'exactly' | 'but for case' | 'not' {
-  const wanted = template.segments;
-  // A shorter path lacks a segment below, which no kind of segment lets pass.
-  if (!template.subtree && segments.length > wanted.length) return 'not';
+function matchTemplate(template: RouteTemplate, segments: readonly string[]): 'exactly' | 'but for case' | 'not' {
+  const expected = template.segments;
+  // A shorter path fails below, where it lacks a segment.
+  if (!template.subtree && segments.length > expected.length) return 'not';
   let exact = true;
-  for (const [i, segment] of wanted.entries()) {
+  for (const [i, segment] of expected.entries()) {
     if (isSame(segment, segments[i])) continue;
     if (segment.kind !== 'literal' || segment.value.toLowerCase() !== segments[i]?.toLowerCase()) return 'not';
     exact = false;

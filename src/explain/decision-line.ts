@@ -1,4 +1,4 @@
-// A decision line of the log → what it says, or why it is none of ours. The line is foreign text: read strictly, shown escaped.
+// Parses a decision line of the log. The line is untrusted: parsed strictly, printed escaped.
 import { z } from 'zod';
 import { isAccount } from '../authz/principal.ts';
 import { answerOf, type Reason, refusalAnswers } from '../authz/refusal.ts';
@@ -11,7 +11,7 @@ import { type Explanation, explainAnswer } from './explanation.ts';
 export interface DecisionLine {
   readonly kind: 'decision line';
   readonly explanation: Explanation;
-  /** The members of the line that are ours, in the order of the contract. */
+  /** The known members of the line, in the order of the log. */
   readonly fields: readonly { readonly name: string; readonly value: string; readonly meaning: string }[];
 }
 
@@ -20,7 +20,7 @@ export interface NoDecisionLine {
   readonly problem: string;
 }
 
-/** Where each member comes from. */
+/** The origin of each member. */
 const meanings = {
   time: 'when the line was written, by the clock of account-authz',
   requestId: "the client's x-request-id, or an id of ours; the same in the answer and in Envoy's access log",

@@ -1,5 +1,4 @@
-// Answer of the engine → one line for each check: what passed, what failed and why, what was not reached. The answer is given; nothing
-// is decided here.
+// Explains an answer of the engine check by check: passed, failed and why, or not reached. Decides nothing itself.
 
 import { type CheckName, checkNames, isAfter } from '../authz/checks.ts';
 import type { DecisionWord } from '../authz/decision.ts';
@@ -31,7 +30,7 @@ export interface Explanation extends Answer {
   readonly checks: readonly CheckVerdict[];
 }
 
-/** Eight long names from the settings, and more than any other detail. */
+/** Enough for eight long names from the settings. */
 const maxDetailLength = 4096;
 
 /** `detail` is that of the decision line; undefined for an allow. */
@@ -43,7 +42,7 @@ export function explainAnswer(answer: Answer, detail: string | undefined, known:
   const why = `${detail ?? reason}: ${refused.remedy}${difference ? ` (${difference})` : ''}`;
   const failed: CheckVerdict = { name: refused.check, verdict: 'fail', detail: foreignText(why, maxDetailLength) };
   const { check } = refused;
-  // What a fault of ours left unsaid nobody can say.
+  // After an internal error nothing is known about the checks.
   if (check === 'service') return { ...answer, checks: [failed, ...checkNames.map(notReached)] };
   const checks = checkNames.map(name => {
     if (name === check) return failed;

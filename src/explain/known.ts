@@ -1,9 +1,9 @@
-// What an explanation may speak of. Of a token that is not verified that is its length alone: what it claims is never repeated.
+// The facts that an explanation may print. Of an unverified token that is its length alone, never a claim.
 import type { Principal } from '../authz/principal.ts';
 import type { Config, IssuerConfig } from '../config/schema.ts';
 import type { KeyRingStatus } from '../keys/key-ring.ts';
 
-/** What a decision line tells as well as a check that was just made. */
+/** Known from a decision line as well as from a live check. */
 export interface Known {
   /** As the client sent it. */
   readonly method: string;
@@ -11,7 +11,7 @@ export interface Known {
   readonly route: string | undefined;
   /** Only of a verified token. */
   readonly principal: Principal | undefined;
-  /** Only of a check that was just made. */
+  /** Only of a live check. */
   readonly live: LiveFacts | undefined;
 }
 
@@ -20,12 +20,12 @@ export interface LiveFacts {
   readonly request: ExplainedRequest;
   /** Wall time that the token was judged at, in seconds since the epoch. */
   readonly now: number;
-  /** The keys that were asked for the token's key; undefined where it did not come to that. */
+  /** The key ring that was asked for the token's key; undefined if none was. */
   readonly keys: KeyRingStatus | undefined;
   readonly tokenLength: number;
-  /** Only of a token whose signature is good. */
+  /** Only of a token with a valid signature. */
   readonly times: VerifiedTimes | undefined;
-  /** Where a fault of ours came from, without its message. */
+  /** Name and place of an internal error, without its message. */
   readonly fault: string | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface ExplainedRequest {
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
-/** Seconds since the epoch; undefined where the token has none or what it has is not a time. */
+/** Seconds since the epoch; undefined if the token has none or the value is not a number. */
 export interface VerifiedTimes {
   readonly exp: number | undefined;
   readonly nbf: number | undefined;

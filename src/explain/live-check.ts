@@ -1,4 +1,4 @@
-// One check as the server makes it, with a configuration, keys fetched now and a time of choice; nothing is served, logged or written.
+// Makes one check as the server does, with keys fetched now and a given time. Serves, logs and writes nothing.
 import { isAfter } from '../authz/checks.ts';
 import { createCheck } from '../check.ts';
 import type { Config } from '../config/schema.ts';
@@ -25,7 +25,7 @@ export interface LiveCheck {
   readonly request: ExplainedRequest;
   /** Value of the Authorization header, one character for each byte; undefined: the request has none. */
   readonly authorization: string | undefined;
-  /** Wall time that tokens are judged at, in seconds since the epoch. The keys are those of now. */
+  /** Wall time for the checks of a token, in seconds since the epoch. The keys are the current ones. */
   readonly now: number;
   readonly proxy: ProxySettings;
   readonly onWarning: (warning: string) => void;
@@ -33,21 +33,21 @@ export interface LiveCheck {
 
 export interface LiveExplanation {
   readonly explanation: Explanation;
-  /** What the upstream does not get, where the request is passed on. */
+  /** Headers that an allow removes from the request to the upstream. */
   readonly removed: readonly string[];
   readonly keys: readonly KeyRingStatus[];
 }
 
-/** Rejects where a jwksFile is missing or broken, see isKeyFileError. */
+/** Rejects if a jwksFile is missing or invalid, see isKeyFileError. */
 export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
   const { config, now } = options;
   const rings = await startKeyRings(options);
   try {
-    const told: { asked?: KeyRing; record?: CheckRecord; fault?: string } = {};
-    // The engine says which issuer a token is of by asking for its keys.
+    const observed: { asked?: KeyRing; record?: CheckRecord; fault?: string } = {};
+    // The engine identifies the issuer of a token by asking its key ring.
     const watched = rings.map(ring => {
       const find: KeyRing['find'] = kid => {
-        told.asked = ring;
+        observed.asked = ring;
         return ring.find(kid);
       };
       return [ring.issuer, { ...ring, find }] as const;
@@ -58,17 +58,17 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
     const check = createCheck({
       current: () => ({ engine, answers }),
       record: made => {
-        told.record = made;
+        observed.record = made;
       },
       onFault: error => {
         const { name, code, at } = describeFault(error);
-        told.fault = [name, code, at].filter(part => part !== undefined).join(' ');
+        observed.fault = [name, code, at].filter(part => part !== undefined).join(' ');
       },
       monotonicNow: () => performance.now(),
     });
     const message = Check.responseDeserialize(await check(readRequestFacts(asEnvoySends(options))));
-    const { record, fault } = told;
-    const keys = told.asked?.status();
+    const { record, fault } = observed;
+    const keys = observed.asked?.status();
     if (record === undefined) throw new Error('a check without a record');
     const { method, route, principal, reason, detail } = record;
     const { answer, removed } = readAnswer(message, record);
@@ -96,7 +96,7 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
 
 const maxWarningLength = 2048;
 
-/** Each has made its first refresh, good or not: within keys.timeoutSeconds. */
+/** Resolves after the first refresh of each ring, successful or not, within keys.timeoutSeconds. */
 async function startKeyRings({ config, proxy, onWarning }: LiveCheck): Promise<readonly KeyRing[]> {
   const started = config.issuers.map(issuer => {
     const firstRefresh = createDeferred<void>();
@@ -167,7 +167,7 @@ function isPastSignature(check: ReturnType<typeof findRefusedCheck>['check']): b
   return check !== 'service' && isAfter(check, 'signature');
 }
 
-// Only of a token whose signature is good.
+// Only of a token with a valid signature.
 function timesOf(token: string): VerifiedTimes | undefined {
   const jws = parseCompactJws(token);
   if (jws.kind === 'refusal') return undefined;

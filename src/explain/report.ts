@@ -1,4 +1,4 @@
-// Explanation → text for people: a line for each check, then the answer. Colour only where it is asked for; the words say it all.
+// Renders an explanation as text: a line for each check, then the answer. Colour adds no information.
 import { foreignText } from '../foreign-text.ts';
 import type { KeyRingStatus } from '../keys/key-ring.ts';
 import type { DecisionLine } from './decision-line.ts';
@@ -26,7 +26,7 @@ export function createPaint(isColoured: boolean): Paint {
   return isColoured ? (style, text) => `\u001b[${styles[style]}m${text}\u001b[0m` : (_, text) => text;
 }
 
-/** NO_COLOR (no-color.org) and FORCE_COLOR say it; otherwise a terminal that can. FORCE_COLOR=0 is a no. */
+/** FORCE_COLOR decides, then NO_COLOR (no-color.org), then whether the terminal supports colour. FORCE_COLOR=0 turns it off. */
 export function wantsColour(env: Readonly<Record<string, string | undefined>>, isTerminal: boolean): boolean {
   const { NO_COLOR: no = '', FORCE_COLOR: force = '', TERM: term } = env;
   if (force !== '') return force !== '0' && force !== 'false';
@@ -68,7 +68,7 @@ function checkLines({ checks }: Explanation, paint: Paint): string {
 
 function keyLine(ring: KeyRingStatus, paint: Paint): string {
   const state = `${ring.keys} ${ring.keys === 1 ? 'key' : 'keys'} in use, ${keyAge(ring)}`;
-  // A process that has just started holds keys after a failed refresh only if a seed gave them.
+  // After a failed first refresh, keys can only come from a seed.
   const origin = ring.keys > 0 && ring.lastResult === 'failure' ? '; these are from keys.cacheDirectory' : '';
   return `${paint('label', 'keys of')} ${foreignText(`${ring.issuer}: ${state}${origin}`, maxValueLength)}\n`;
 }

@@ -1,5 +1,5 @@
-// The HTTP side for probes, Prometheus and people: /livez, /readyz, /metrics and the page at /. Reads only, holds no secret, and
-// answers under any Host name: what it tells is the same for everybody who can reach it, and nothing of a request is put into it.
+// The admin HTTP server: /livez, /readyz, /metrics and the admin page at /. Read-only and without secrets; it answers any Host name,
+// because the answers are the same for every client and contain nothing of a request.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { foreignValue } from '../foreign-text.ts';
@@ -19,14 +19,14 @@ export interface AdminServer {
   stop(): Promise<void>;
 }
 
-/** What one client can hold, and for how long. */
+/** Limits for clients. */
 export interface AdminLimits {
-  /** From the connection, later from the first byte of a request, to the end of its headers. */
+  /** From the connection, or the first byte of a later request, to the end of the headers. */
   readonly headersMs: number;
-  /** Until the client has taken the whole answer. */
+  /** Until the client has read the whole answer. */
   readonly responseMs: number;
   readonly keepAliveMs: number;
-  /** At this many, a new one takes the place of the one that has been idle longest. */
+  /** At this limit a new connection replaces the one that has been idle longest. */
   readonly maxConnections: number;
   readonly maxRequestsPerConnection: number;
 }
@@ -45,29 +45,29 @@ const defaultLimits: AdminLimits = {
   maxRequestsPerConnection: 100,
 };
 
-/** Rejects where the address cannot be bound. */
+/** Rejects if the address cannot be bound. */
 export async function startAdminServer(
   address: { host: string; port: number },
   pages: AdminPages,
   limits: AdminLimits = defaultLimits,
 ): Promise<AdminServer> {
-  // A client may ask a hundred times in one packet; what takes work is done once for all who ask meanwhile.
+  // Singleflight: pipelined requests share one rendering.
   const shared: AdminPages = { ...pages, metrics: onceAtATime(pages.metrics), facts: onceAtATime(pages.facts) };
   const inTurn = createAnswerTurns(maxAnswersInFlight);
   const server = createServer(
     {
       headersTimeout: limits.headersMs,
-      // Nothing is waited for behind the headers.
+      // No body is read.
       requestTimeout: limits.headersMs,
       keepAliveTimeout: limits.keepAliveMs,
-      // Node looks for those that are late at this interval only, by default each 30 seconds.
+      // Node checks its timeouts at this interval only, by default every 30 seconds.
       connectionsCheckingInterval: limits.headersMs / 5,
       maxHeaderSize: 8192,
     },
     (request, response) => {
       const overdue = setTimeout(() => request.socket.destroy(), limits.responseMs).unref();
       response.once('close', () => clearTimeout(overdue));
-      // No body is ever read, so the connection cannot go on behind one.
+      // An unread body makes the connection unusable.
       if (hasBody(request)) response.setHeader('connection', 'close');
       inTurn(request.socket, response, () => {
         answer(shared, request, response).catch(() => {

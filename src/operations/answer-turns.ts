@@ -1,5 +1,5 @@
-// Has the requests of one connection answered a few at a time: who sends a hundred in one packet (pipelining, RFC 9112 section 9.3.2)
-// waits for its own answers to be read, and everybody else gets a turn between.
+// Limits the answers in flight of each connection. A client that pipelines a hundred requests (RFC 9112 section 9.3.2) waits for its own
+// answers, and other connections are served in between.
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
@@ -8,7 +8,7 @@ interface Turns {
   readonly waiting: (() => void)[];
 }
 
-/** Gives a function that calls `begin` once fewer than `maxInFlight` answers of the connection are under way. */
+/** The returned function calls `begin` once fewer than `maxInFlight` answers of the connection are in flight. */
 export function createAnswerTurns(
   maxInFlight: number,
 ): (socket: Socket, response: ServerResponse, begin: () => void) => void {
@@ -18,10 +18,10 @@ export function createAnswerTurns(
     connections.set(socket, turns);
     const take = (): void => {
       turns.inFlight += 1;
-      // After the answer is taken, or when the connection has closed.
+      // The client has read the answer, or the connection has closed.
       response.once('close', () => {
         turns.inFlight -= 1;
-        // In a later turn of the event loop, so that the other connections have theirs.
+        // In a later turn of the event loop: other connections go first.
         setImmediate(() => turns.waiting.shift()?.());
       });
       begin();

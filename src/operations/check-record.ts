@@ -1,4 +1,4 @@
-// What is kept of one check: the source of its log line and of its count.
+// The record of one check: source of its log line, metrics and span.
 import type { DecisionWord } from '../authz/decision.ts';
 import type { Principal } from '../authz/principal.ts';
 import type { Reason } from '../authz/refusal.ts';

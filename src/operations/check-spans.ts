@@ -1,5 +1,5 @@
-// Spans: one a check, for an OpenTelemetry SDK that the operator has preloaded; without one there is nothing here to call.
-// A span says what a metric may say, and no more: no identity, no token, no path.
+// One span per check, for an OpenTelemetry SDK that the operator has preloaded. A span has what a metric may have: no identity, no token,
+// no path.
 import {
   createTraceState,
   isSpanContextValid,
@@ -15,14 +15,14 @@ import type { CheckRecord } from './check-record.ts';
 import { parseTraceParent } from './trace-context.ts';
 
 export interface CheckSpans {
-  /** Makes the span of a check that has ended just now. Throws what the SDK throws. */
+  /** Records the span of a check that has just ended. Throws what the SDK throws. */
   record(record: CheckRecord): void;
 }
 
 const scope = 'account-authz';
 const method = 'envoy.service.auth.v3.Authorization/Check';
 
-/** The tracer of the SDK that is registered in this process; undefined where none is. */
+/** The tracer of the registered SDK; undefined without one. */
 export function registeredTracer(version: string): Tracer | undefined {
   const tracer = trace.getTracer(scope, version);
   return makesSpans(tracer) ? tracer : undefined;
@@ -34,7 +34,7 @@ function makesSpans(tracer: Tracer): boolean {
   try {
     return isSpanContextValid(tracer.startSpan(method, { root: true }).spanContext());
   } catch {
-    // The processor of an SDK threw.
+    // A span processor threw, so there is an SDK.
     return true;
   }
 }

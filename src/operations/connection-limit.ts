@@ -1,13 +1,13 @@
-// Bounds the connections of an HTTP server. A new one is always taken: at the limit, the one that has been idle longest makes room.
+// Limits the connections of an HTTP server. At the limit a new connection replaces the one that has been idle longest.
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * In the place of `maxConnections` of Node, which closes the new connection: whoever holds idle ones would keep the probes out.
- * Only a whole request counts as activity, so a connection on which headers or an answer make slow progress is idle.
+ * Replaces Node's `maxConnections`, which closes the new connection, so that a client with idle connections could keep the probes out.
+ * Only a complete request counts as activity: a connection with slow headers or a slow reader is idle.
  */
 export function limitConnections(server: Server, maxConnections: number): void {
-  // The order is that of the last activity: a set keeps the order in which its members were added.
+  // In order of the last activity: a set keeps insertion order.
   const connections = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     connections.add(socket);
@@ -18,7 +18,7 @@ export function limitConnections(server: Server, maxConnections: number): void {
     idleLongest.destroy();
   });
   server.on('request', ({ socket }) => {
-    // Not one that has closed with requests still to be answered.
+    // A closed connection with unanswered requests stays out.
     if (connections.delete(socket)) connections.add(socket);
   });
 }

@@ -1,4 +1,4 @@
-// A fault: what is safe to tell of an error, and the last line of the log of a process that one ends.
+// Describes an internal error without its message, and writes the last log line of a process that it ends.
 import { foreignValue } from '../foreign-text.ts';
 
 export interface FaultDescription {
@@ -7,7 +7,7 @@ export interface FaultDescription {
   readonly at?: string;
 }
 
-/** What is safe to keep of an error: its name, code and where it came from, never its message, which may quote its input. */
+/** Name, code and place of an error, never its message, which may quote input. */
 export function describeFault(error: unknown): FaultDescription {
   if (!(error instanceof Error)) return { name: typeof error };
   const at = error.stack
@@ -21,7 +21,7 @@ export function describeFault(error: unknown): FaultDescription {
 /** As in the log, see log.ts. */
 const maxTextLength = 1024;
 
-/** In the form of the other lines, but made without a logger: a fault may come before there is one, or be its own. */
+/** In the format of the log, but without a logger: the error may come before one exists, or from it. */
 export function fatalLine(error: unknown): string {
   const line = {
     level: 'fatal',

@@ -1,5 +1,5 @@
-// Whether this process wants calls: ready once a check would be answered, and no longer once it drains. One state for the gRPC
-// health service and for /readyz.
+// Readiness of this process: ready once it can answer a check, unready once it drains. One state for the gRPC health service and
+// /readyz.
 import { type handleServerStreamingCall, type handleUnaryCall, type ServerWritableStream, status } from '@grpc/grpc-js';
 import {
   authorizationServiceName,
@@ -11,11 +11,11 @@ import {
 export interface Health {
   isServing(): boolean;
   isDraining(): boolean;
-  /** `listen` is bound and some issuer has usable keys. Latched: an outage of the authentication service later must take no pod away. */
+  /** `listen` is bound and some issuer has usable keys. Latched: a later outage of the authentication service must not remove pods. */
   markReady(): void;
-  /** For good. Tells every watcher. */
+  /** Irreversible. Notifies every watcher. */
   drain(): void;
-  /** Ends the Watch streams, which would otherwise hold a graceful stop open. */
+  /** Ends the Watch streams, which would otherwise block a graceful shutdown. */
   endWatches(): void;
   readonly check: handleUnaryCall<HealthCheckRequestMessage, HealthCheckResponseMessage>;
   readonly watch: handleServerStreamingCall<HealthCheckRequestMessage, HealthCheckResponseMessage>;
@@ -34,7 +34,7 @@ export function createHealth(): Health {
   const message = (): HealthCheckResponseMessage => ({
     status: isServing() ? servingStatus.serving : servingStatus.notServing,
   });
-  const tellWatches = (): void => {
+  const notifyWatches = (): void => {
     for (const [stream, service] of watches) if (service === 'known') stream.write(message());
   };
 
@@ -44,12 +44,12 @@ export function createHealth(): Health {
     markReady() {
       if (ready) return;
       ready = true;
-      tellWatches();
+      notifyWatches();
     },
     drain() {
       if (draining) return;
       draining = true;
-      tellWatches();
+      notifyWatches();
     },
     endWatches() {
       for (const stream of watches.keys()) stream.end();

@@ -1,17 +1,17 @@
-// Standard output for the log: lines that come within a few milliseconds are written together, since a write of its own for each
-// costs about a third of a whole check (docs/dev/performance.md). What the reader of the log does not take in is bounded.
+// Standard output for the log, batched: one write per line costs about a third of a check (docs/dev/performance.md). The backlog for a
+// slow reader is bounded.
 import { write as writeInThread, writeSync } from 'node:fs';
 import type { DestinationStream } from 'pino';
 
-/** How long a line may wait for others, in milliseconds. */
-const gatherMs = 10;
-/** Text gathered beyond this is written at once, in characters. */
-const gatherLength = 64 * 1024;
-/** Text held for a reader that has stopped reading, in bytes; beyond it lines are lost, and a line says how many. */
-const defaultMaxHeldBytes = 16 * 1024 * 1024;
-/** Between two tries to write to a pipe that is full. */
+/** How long a line waits for others, in milliseconds. */
+const batchMs = 10;
+/** Text batch beyond this is written at once, in characters. */
+const batchLength = 64 * 1024;
+/** Backlog for a reader that has stopped reading. Lines beyond it are dropped, and a line tells how many. */
+const defaultMaxPendingBytes = 16 * 1024 * 1024;
+/** Between two attempts to write to a full pipe. */
 const retryMs = 20;
-/** How long the end of the process waits for a reader. */
+/** How long flushSync waits for a reader. */
 const flushMs = 500;
 
 export interface LogDestination extends DestinationStream {
@@ -24,53 +24,53 @@ interface Chunk {
   readonly lines: number;
 }
 
-// Not pino's own destination: its flushSync does not end where the reader has gone (EPIPE), nor is it bounded where it has stopped.
-export function openLogDestination({ fd = 1, maxHeldBytes = defaultMaxHeldBytes } = {}): LogDestination {
-  let gathered: string[] = [];
+// Not pino's own destination: its flushSync does not end after EPIPE, and its backlog is not bounded.
+export function openLogDestination({ fd = 1, maxPendingBytes = defaultMaxPendingBytes } = {}): LogDestination {
+  let batch: string[] = [];
   let length = 0;
   let timer: NodeJS.Timeout | undefined;
-  let held: Chunk[] = [];
-  let heldBytes = 0;
+  let pending: Chunk[] = [];
+  let pendingBytes = 0;
   let isWriting = false;
   let isRetrying = false;
   let lost = 0;
 
-  function holdGathered(): void {
+  function queueBatch(): void {
     clearTimeout(timer);
     timer = undefined;
-    if (gathered.length === 0) return;
-    hold({ bytes: Buffer.from(gathered.join('')), lines: gathered.length });
-    gathered = [];
+    if (batch.length === 0) return;
+    enqueue({ bytes: Buffer.from(batch.join('')), lines: batch.length });
+    batch = [];
     length = 0;
   }
 
-  function hold(chunk: Chunk): void {
-    if (heldBytes + chunk.bytes.length > maxHeldBytes) {
+  function enqueue(chunk: Chunk): void {
+    if (pendingBytes + chunk.bytes.length > maxPendingBytes) {
       lost += chunk.lines;
       return;
     }
-    held.push(chunk);
-    heldBytes += chunk.bytes.length;
+    pending.push(chunk);
+    pendingBytes += chunk.bytes.length;
   }
 
-  function writeHeld(): void {
-    const [chunk] = held;
+  function writePending(): void {
+    const [chunk] = pending;
     if (isWriting || chunk === undefined) return;
     isWriting = true;
-    // In a thread: a file on a slow disk must not make calls wait.
+    // Asynchronous: a slow disk must not delay checks.
     writeInThread(fd, chunk.bytes, (error, count) => {
       isWriting = false;
       if (isFull(error)) {
         retryLater();
         return;
       }
-      // A reader that goes away must not end the service: what it does not take is gone.
+      // A reader that goes away must not end the service: its lines are dropped.
       release(chunk, error === null ? count : chunk.bytes.length);
-      if (held.length === 0 && lost > 0) {
-        hold({ bytes: Buffer.from(lostLine(lost)), lines: 1 });
+      if (pending.length === 0 && lost > 0) {
+        enqueue({ bytes: Buffer.from(lostLine(lost)), lines: 1 });
         lost = 0;
       }
-      writeHeld();
+      writePending();
     });
   }
 
@@ -79,39 +79,39 @@ export function openLogDestination({ fd = 1, maxHeldBytes = defaultMaxHeldBytes 
     isRetrying = true;
     setTimeout(() => {
       isRetrying = false;
-      writeHeld();
+      writePending();
     }, retryMs);
   }
 
   function release({ bytes, lines }: Chunk, count: number): void {
     // A flush has released it.
-    if (held[0]?.bytes !== bytes) return;
-    heldBytes -= count;
-    if (count < bytes.length) held[0] = { bytes: bytes.subarray(count), lines };
-    else held.shift();
+    if (pending[0]?.bytes !== bytes) return;
+    pendingBytes -= count;
+    if (count < bytes.length) pending[0] = { bytes: bytes.subarray(count), lines };
+    else pending.shift();
   }
 
   return {
     write(line) {
-      gathered.push(line);
+      batch.push(line);
       length += line.length;
-      if (length >= gatherLength) {
-        holdGathered();
-        writeHeld();
+      if (length >= batchLength) {
+        queueBatch();
+        writePending();
       } else {
         timer ??= setTimeout(() => {
-          holdGathered();
-          writeHeld();
-        }, gatherMs);
+          queueBatch();
+          writePending();
+        }, batchMs);
       }
     },
     flushSync() {
-      holdGathered();
-      // What a thread is writing has had its time after this, and would be written twice.
+      queueBatch();
+      // The write in flight gets this time to complete; writing it again would duplicate it.
       if (isWriting) pause(retryMs);
-      writeAllSync(fd, Buffer.concat(held.slice(isWriting ? 1 : 0).map(({ bytes }) => bytes)));
-      held = [];
-      heldBytes = 0;
+      writeAllSync(fd, Buffer.concat(pending.slice(isWriting ? 1 : 0).map(({ bytes }) => bytes)));
+      pending = [];
+      pendingBytes = 0;
     },
   };
 }
@@ -133,7 +133,7 @@ function writeAllSync(fd: number, bytes: Uint8Array): void {
   }
 }
 
-// Of a pipe, which Node makes non-blocking.
+// A full pipe: Node makes pipes non-blocking.
 function isFull(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EAGAIN';
 }

@@ -1,4 +1,4 @@
-// The log: JSON lines on standard output, one for each check. No token, no header, no query string; foreign text bounded and escaped.
+// The log: one JSON line per check on standard output. No token, header or query string; foreign text is bounded and escaped.
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { foreignMembers, foreignText } from '../foreign-text.ts';
 import type { CheckRecord } from './check-record.ts';

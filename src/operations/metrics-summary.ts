@@ -1,4 +1,4 @@
-// What the page for people shows of the metrics: read from the registry by name, as a scrape reads them, so that both agree.
+// The metrics that the admin page shows, read from the registry as a scrape reads them, so that both agree.
 import type { MetricValueWithName, Registry } from '@prometheus-io/client';
 
 export interface MetricsSummary {
@@ -12,7 +12,7 @@ export interface MetricsSummary {
 export interface LatencySummary {
   readonly count: number;
   readonly sumSeconds: number;
-  /** Rising; each counts what the one before does not. The last one has no bound: Infinity. */
+  /** Ascending, not cumulative. The bound of the last one is Infinity. */
   readonly buckets: readonly { readonly upToSeconds: number; readonly count: number }[];
 }
 
@@ -59,7 +59,7 @@ function sumWhere(
     .reduce((sum, { value }) => sum + value, 0);
 }
 
-// A Prometheus histogram counts in each bucket what is in those below it too.
+// The buckets of a Prometheus histogram are cumulative.
 function toLatency(values: readonly MetricValueWithName<string>[]): LatencySummary {
   const of = (part: string) => values.filter(({ metricName = '' }) => metricName.endsWith(part));
   const cumulative = of('_bucket')

@@ -1,4 +1,4 @@
-// The metrics of the product in Prometheus text. Labels come from closed sets: nothing that a caller sends becomes a label.
+// The Prometheus metrics of the product. Labels come from closed sets: no caller can create one.
 import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import { type Reason, refusalAnswers } from '../authz/refusal.ts';
 import type { CheckRecord } from './check-record.ts';
@@ -14,7 +14,7 @@ export interface MetricsSources {
 export interface Metrics {
   countCheck(record: CheckRecord): void;
   countKeyRefresh(issuer: string, result: 'success' | 'failure'): void;
-  /** The issuer is not configured any more: its series end. */
+  /** Ends the series of an issuer that is no longer configured. */
   forgetIssuer(issuer: string): void;
   countReload(result: 'success' | 'failure'): void;
   /** A configuration has taken effect: at the start, or by a reload. */
@@ -32,8 +32,8 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
   const registers = [registry];
   registerProcessMetrics(registry);
 
-  // Every series is there from the start: what grows from nothing to 1 is no increase to Prometheus, and no alert comes of it. What each
-  // check adds to is counted here and handed on when it is asked for: the library makes a key of the labels each time.
+  // Every series exists from the start: Prometheus sees no increase if a series appears with 1. Checks are counted in tallies and handed
+  // over at a scrape, because the library builds a key of the labels at each increment.
   const checks = createTallies(['allowed', ...reasons]);
   new Counter({
     name: 'account_authz_checks_total',
@@ -76,7 +76,7 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
     labelNames: ['result'],
     registers,
   });
-  // There from the start, so that the first one is seen as an increase.
+  // From the start, so that Prometheus sees the first increase.
   for (const result of results) reloads.inc({ result }, 0);
   const loadedAt = new Gauge({
     name: 'account_authz_config_last_reload_timestamp_seconds',
@@ -146,7 +146,7 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
 
 interface Tallies<Name> {
   add(name: Name): void;
-  /** What was added to each name since it was last asked for. */
+  /** The counts since the last call. */
   take(): Map<Name, number>;
 }
 

@@ -1,4 +1,4 @@
-// The default metrics of the client library about process, heap and event loop, under names that Prometheus's own lint accepts.
+// The default process metrics of the client library, without the names that promtool's lint rejects.
 import { performance } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, type Registry } from '@prometheus-io/client';
 
@@ -11,7 +11,7 @@ const misnamed = [
   'nodejs_eventloop_utilization_summary',
 ];
 
-// Longer than any process lives: what its timer would feed is taken out below.
+// The timer never fires: the metrics that it feeds are removed below.
 const neverMs = 2 ** 31 - 1;
 
 export function registerProcessMetrics(registry: Registry): void {

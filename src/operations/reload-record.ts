@@ -1,4 +1,4 @@
-// What became of the changes of the configuration: their log lines, their metrics, and the last of them for people to see.
+// Records reloads of the configuration: log lines, metrics, and the last one for the admin page.
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 

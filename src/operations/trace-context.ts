@@ -1,4 +1,4 @@
-// W3C Trace Context: reads `traceparent` by the grammar of the recommendation. What is not within it is no trace, never an error.
+// Parses `traceparent` (W3C Trace Context). An invalid one is ignored.
 
 /** The call that a check belongs to, as its caller named it. */
 export interface TraceParent {

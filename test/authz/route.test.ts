@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { addressesOnly, leavesRole, matchRoutes, type Route, type RouteMatch } from '../../src/authz/route.ts';
+import { everyAccountSegmentIs, matchRoutes, permitsRole, type Route, type RouteMatch } from '../../src/authz/route.ts';
 import { route } from '../support/facts.ts';
 
 describe('matching routes', () => {
@@ -32,7 +32,7 @@ describe('matching routes', () => {
   for (const [templates, path, account, only] of addressed) {
     it(`by ${templates.join(' and ')}, /${path.join('/')} ${only ? 'addresses' : 'does not address'} ${account} alone`, () => {
       const routes = templates.map(each => route(each));
-      expect(addressesOnly(matched(routes, ...path), account)).to.equal(only);
+      expect(everyAccountSegmentIs(matched(routes, ...path), account)).to.equal(only);
     });
   }
 
@@ -44,8 +44,8 @@ describe('matching routes', () => {
       route('/b', []),
     ];
     const match = matched(routes, 'a', 'b');
-    expect(['owner', 'admin', 'member', 'viewer'].filter(role => leavesRole(match, role))).to.deep.equal(['owner']);
-    expect(leavesRole(matched([route('/a')], 'a'), 'viewer')).to.equal(true);
+    expect(['owner', 'admin', 'member', 'viewer'].filter(role => permitsRole(match, role))).to.deep.equal(['owner']);
+    expect(permitsRole(matched([route('/a')], 'a'), 'viewer')).to.equal(true);
   });
 
   const rows: readonly (readonly [name: string, templates: readonly string[], shown: string])[] = [
