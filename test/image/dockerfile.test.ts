@@ -91,7 +91,8 @@ describe('the Dockerfile', function () {
   });
 
   it('asks for its health by the health command, where the configuration listens', () => {
-    const [node, , main] = execForm(lastOf(stageOf(product), 'ENTRYPOINT')) ?? [];
+    const entryPoint = execForm(lastOf(stageOf(product), 'ENTRYPOINT')) ?? [];
+    const [node, main] = [entryPoint.at(0), entryPoint.at(-1)];
     expect(execForm(lastOf(stageOf(product), 'HEALTHCHECK'))).to.deep.equal([
       ...[node, main, 'health', '--config', defaultConfigFile],
     ]);
