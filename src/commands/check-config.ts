@@ -2,7 +2,7 @@
 // the settings that are in effect with it.
 import { Document, Scalar, visit } from 'yaml';
 import { loadConfig } from '../config/load.ts';
-import { formatProblems, type Problem, toPlace } from '../config/problems.ts';
+import { formatProblems, type Problem, toProblem } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
 import { lintBootstrap } from '../envoy-lint/lint.ts';
@@ -56,7 +56,7 @@ async function loadEnvoyProblems(file: string, config: Config): Promise<readonly
   const problems = document.problems.map(unreadable);
   if (document.kind === 'document') {
     for (const { path, message } of lintBootstrap(document.value, config)) {
-      problems.push({ place: toPlace(path), ...document.positionOf(path, 'value'), message });
+      problems.push(toProblem({ path, position: document.positionOf(path, 'value'), message }));
     }
   }
   return problems.toSorted((one, other) => one.line - other.line || one.column - other.column);
@@ -64,8 +64,8 @@ async function loadEnvoyProblems(file: string, config: Config): Promise<readonly
 
 const start = { line: 1, column: 1 } as const;
 
-function unreadable({ path, position, message }: TextProblem): Problem {
-  return { place: toPlace(path), ...position, message: `${message} [unreadable-file]` };
+function unreadable(problem: TextProblem): Problem {
+  return toProblem({ ...problem, message: `${problem.message} [unreadable-file]` });
 }
 
 // What is printed is itself a valid configuration, in which a list must not be empty.

@@ -1,13 +1,13 @@
 // Whom `health` asks, and whom it trusts: taken from its options, or from the configuration of the service.
-import { createPrivateKey, type KeyObject, type X509Certificate } from 'node:crypto';
+import type { X509Certificate } from 'node:crypto';
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { checkServerIdentity, createSecureContext, type PeerCertificate } from 'node:tls';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { type ListenAddress, parseListenAddress, type TcpAddress } from '../address/listen-address.ts';
 import { loadListenSettings } from '../config/listen-settings.ts';
 import { formatProblems } from '../config/problems.ts';
-import { loadBoundedFile } from '../files/bounded-file.ts';
 import { parseCertificates } from '../files/certificates.ts';
+import { loadFilePart, parsePrivateKey } from '../files/tls-files.ts';
 
 export interface HealthOptions {
   readonly address?: string | undefined;
@@ -93,11 +93,11 @@ async function loadCredentials(
   const own = await loadPart('tls.certFile', ownCertificate, parseCertificates);
   const ca = await loadPart('--ca', options.ca, parseCertificates);
   const cert = await loadPart('--cert', options.cert, parseCertificates);
-  const key = await loadPart('--key', options.key, parseKey);
-  for (const part of [own, ca, cert, key]) if (part?.kind === 'problem') return part;
-  if (own?.kind === 'problem' || ca?.kind === 'problem' || cert?.kind === 'problem' || key?.kind === 'problem') {
-    return problem('a file cannot be used');
-  }
+  const key = await loadPart('--key', options.key, parsePrivateKey);
+  if (own?.kind === 'problem') return own;
+  if (ca?.kind === 'problem') return ca;
+  if (cert?.kind === 'problem') return cert;
+  if (key?.kind === 'problem') return key;
   const trusted = own === undefined ? ca?.certificates : [own.certificates[0]];
   try {
     const context = createSecureContext({
@@ -106,7 +106,7 @@ async function loadCredentials(
       // The service's certificate is the anchor itself, whoever issued it.
       ...(own === undefined ? {} : { allowPartialTrustChain: true }),
       ...(cert === undefined ? {} : { cert: cert.certificates.map(each => each.toString()).join('') }),
-      ...(key === undefined ? {} : { key: key.key.export({ type: 'pkcs8', format: 'pem' }) }),
+      ...(key === undefined ? {} : { key: key.privateKey.export({ type: 'pkcs8', format: 'pem' }) }),
     });
     const pinned = own?.certificates[0];
     const hasName = pinned === undefined || options['server-name'] !== undefined;
@@ -124,28 +124,17 @@ function identityProblem(pinned: X509Certificate, peer: PeerCertificate): Error 
   return pinned.raw.equals(peer.raw) ? undefined : new Error('the service shows another certificate than tls.certFile');
 }
 
-async function loadPart<Part>(
+async function loadPart<Part extends { readonly kind: string }>(
   what: string,
   file: string | undefined,
-  parse: (bytes: Uint8Array) => Part | { readonly kind: 'problem'; readonly problem: string },
+  parse: (bytes: Uint8Array) => Part | Problem,
 ): Promise<Part | Problem | undefined> {
-  if (file === undefined) return undefined;
-  const loaded = await loadBoundedFile(file);
-  const parsed = loaded.kind === 'problem' ? loaded : parse(loaded.bytes);
-  if (isProblem(parsed)) return problem(`${what}: ${parsed.problem}`);
-  return parsed;
+  const part = await loadFilePart(file, parse);
+  return part !== undefined && isProblem(part) ? problem(`${what}: ${part.problem}`) : part;
 }
 
-function isProblem(part: unknown): part is { readonly kind: 'problem'; readonly problem: string } {
-  return typeof part === 'object' && part !== null && 'kind' in part && part.kind === 'problem';
-}
-
-function parseKey(bytes: Uint8Array): { readonly kind: 'key'; readonly key: KeyObject } | Problem {
-  try {
-    return { kind: 'key', key: createPrivateKey(Buffer.from(bytes)) };
-  } catch {
-    return problem('the file holds no PEM private key');
-  }
+function isProblem(part: { readonly kind: string }): part is Problem {
+  return part.kind === 'problem';
 }
 
 /** Who listens on every address is asked on the loopback one; a port that the system chose cannot be known here. */

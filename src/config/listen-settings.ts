@@ -4,9 +4,9 @@ import { dirname, resolve } from 'node:path';
 import * as z from 'zod';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { isJsonObject } from '../json/strict-json.ts';
-import { type Misconfiguration, misconfiguration, toPlace, unreadable } from './problems.ts';
+import { type Misconfiguration, misconfiguration, toProblem, unreadable } from './problems.ts';
 import { type Config, configSchema } from './schema.ts';
-import { toSchemaProblems } from './schema-problems.ts';
+import { toProblems } from './schema-problems.ts';
 import { parseYamlDocument } from './yaml-document.ts';
 
 export interface ListenSettings extends Pick<Config, 'listen' | 'admin' | 'tls'> {
@@ -21,23 +21,10 @@ export async function loadListenSettings(file: string): Promise<ListenSettings |
   const content = await loadBoundedFile(file);
   if (content.kind === 'problem') return unreadable(content.problem);
   const document = parseYamlDocument(content.bytes);
-  if (document.kind === 'problems') {
-    return misconfiguration(
-      document.problems.map(({ path, position, message }) => ({ place: toPlace(path), ...position, message })),
-    );
-  }
+  if (document.kind === 'problems') return misconfiguration(document.problems.map(toProblem));
   if (!isJsonObject(document.value)) return unreadable('the file is not a mapping');
   const parsed = settings.safeParse(document.value);
-  if (!parsed.success) {
-    const problems = toSchemaProblems(parsed.error.issues, document.value);
-    return misconfiguration(
-      problems.map(({ path, part, message }) => ({
-        place: toPlace(path),
-        ...document.positionOf(path, part),
-        message,
-      })),
-    );
-  }
+  if (!parsed.success) return misconfiguration(toProblems(parsed.error.issues, document));
   const { tls: files, ...addresses } = parsed.data;
   const folder = dirname(resolve(file));
   const absolute =

@@ -3,9 +3,9 @@
 import { dirname, resolve } from 'node:path';
 import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
 import { loadNamedFileProblems, resolveNamedFiles } from './named-files.ts';
-import { type Misconfiguration, misconfiguration, toPlace, unreadable } from './problems.ts';
+import { type Misconfiguration, misconfiguration, toProblem, unreadable } from './problems.ts';
 import { type Config, configSchema } from './schema.ts';
-import { toSchemaProblems } from './schema-problems.ts';
+import { toProblems } from './schema-problems.ts';
 import { parseYamlDocument } from './yaml-document.ts';
 
 /** The names of files in it are absolute: relative ones start at the folder of the configuration file. */
@@ -22,20 +22,14 @@ export async function loadConfig(file: string): Promise<LoadedConfig | Misconfig
 export async function judgeConfig(content: FileContent, file: string): Promise<LoadedConfig | Misconfiguration> {
   if (content.kind === 'problem') return unreadable(content.problem);
   const document = parseYamlDocument(content.bytes);
-  const problems = document.problems.map(({ path, position, message }) => ({
-    place: toPlace(path),
-    ...position,
-    message,
-  }));
+  const problems = document.problems.map(toProblem);
   if (document.kind === 'problems') return misconfiguration(problems);
 
   const folder = dirname(resolve(file));
   const parsed = configSchema.safeParse(document.value);
-  for (const { path, part, message } of toSchemaProblems(parsed.error?.issues ?? [], document.value)) {
-    problems.push({ place: toPlace(path), ...document.positionOf(path, part), message });
-  }
+  problems.push(...toProblems(parsed.error?.issues ?? [], document));
   for (const { path, message } of await loadNamedFileProblems(document.value, folder)) {
-    problems.push({ place: toPlace(path), ...document.positionOf(path, 'value'), message });
+    problems.push(toProblem({ path, position: document.positionOf(path, 'value'), message }));
   }
   if (!parsed.success || problems.length > 0) return misconfiguration(problems);
   return { kind: 'config', config: resolveNamedFiles(parsed.data, folder) };

@@ -1,5 +1,6 @@
 // What is wrong with a configuration, and how that is printed. Without what reads configurations: the service prints problems too.
 import { foreignText, quotedForeignText } from '../foreign-text.ts';
+import type { TextProblem } from './yaml-document.ts';
 
 export interface Problem {
   /** Where in the configuration: `issuers[0].audiences`; empty for the file as a whole. */
@@ -15,6 +16,11 @@ export interface Misconfiguration {
   readonly kind: 'misconfiguration';
   /** Never empty, in the order of the file. */
   readonly problems: readonly Problem[];
+}
+
+/** The problem of what stands at the path, in the position. */
+export function toProblem({ path, position, message }: TextProblem): Problem {
+  return { place: toPlace(path), ...position, message };
 }
 
 /** `config.yaml:12:5: issuers[0].audiences: must name at least one audience`, one line each, each with its line end. */

@@ -1,19 +1,26 @@
 // What zod found → sentences for people, by the code of each issue. A value is never repeated: it may be a secret.
 import type * as z from 'zod';
 import { isJsonObject } from '../json/strict-json.ts';
+import { type Problem, toProblem } from './problems.ts';
+import type { YamlDocument } from './yaml-document.ts';
 
 /** The rest of a sentence about the value, or the key, at the path. */
-export interface SchemaProblem {
+interface SchemaProblem {
   readonly path: readonly PropertyKey[];
   readonly part: 'key' | 'value';
   readonly message: string;
 }
 
-export function toSchemaProblems(issues: readonly z.core.$ZodIssue[], value: unknown): SchemaProblem[] {
-  return issues.flatMap(issue => toProblems(issue, value));
+export function toProblems(
+  issues: readonly z.core.$ZodIssue[],
+  { value, positionOf }: YamlDocument,
+): readonly Problem[] {
+  return issues
+    .flatMap(issue => toSchemaProblems(issue, value))
+    .map(({ path, part, message }) => toProblem({ path, position: positionOf(path, part), message }));
 }
 
-function toProblems(issue: z.core.$ZodIssue, value: unknown): SchemaProblem[] {
+function toSchemaProblems(issue: z.core.$ZodIssue, value: unknown): SchemaProblem[] {
   const { path } = issue;
   switch (issue.code) {
     case 'invalid_type':

@@ -27,9 +27,9 @@ export interface TlsFileProblems {
 
 export async function loadTlsFiles(names: TlsFileNames): Promise<TlsMaterial | TlsFileProblems> {
   const [cert, key, clientCa] = await Promise.all([
-    loadPart(names.certFile, parseCertificates),
-    loadPart(names.keyFile, parsePrivateKey),
-    loadPart(names.clientCaFile, parseCertificates),
+    loadFilePart(names.certFile, parseCertificates),
+    loadFilePart(names.keyFile, parsePrivateKey),
+    loadFilePart(names.clientCaFile, parseCertificates),
   ]);
   const problems = [
     ...(cert?.kind === 'problem' ? [{ key: 'certFile', message: cert.problem } as const] : []),
@@ -49,7 +49,8 @@ export async function loadTlsFiles(names: TlsFileNames): Promise<TlsMaterial | T
   };
 }
 
-async function loadPart<Part>(
+/** Undefined if no file is named. */
+export async function loadFilePart<Part>(
   name: string | undefined,
   parse: (bytes: Uint8Array) => Part | FileProblem,
 ): Promise<Part | FileProblem | undefined> {
@@ -58,9 +59,12 @@ async function loadPart<Part>(
   return loaded.kind === 'problem' ? loaded : parse(loaded.bytes);
 }
 
-function parsePrivateKey(
-  bytes: Uint8Array,
-): { readonly kind: 'private key'; readonly privateKey: KeyObject } | FileProblem {
+export interface PrivateKey {
+  readonly kind: 'private key';
+  readonly privateKey: KeyObject;
+}
+
+export function parsePrivateKey(bytes: Uint8Array): PrivateKey | FileProblem {
   const pem = Buffer.from(bytes).toString('latin1');
   try {
     return { kind: 'private key', privateKey: createPrivateKey({ key: pem, format: 'pem' }) };
