@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The process edge: arguments in, exit code out. The only place that reads the environment or ends the process.
+// The entry point: runs the command and sets the exit code. Only this file reads the environment or ends the process.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from './commands/command.ts';
 import { foreignText, quotedForeignText } from './foreign-text.ts';
@@ -7,7 +7,7 @@ import { fatalLine } from './operations/fault.ts';
 import { openLogDestination } from './operations/log-destination.ts';
 import { version } from './version.ts';
 
-// Loaded when it is called: the service holds nothing of the others, and a probe that is run each ten seconds starts fast.
+// Each command is imported when it runs: the service does not load the others, and a probe every ten seconds starts fast.
 const commands: ReadonlyMap<string, { readonly load: () => Promise<Command>; readonly does: string }> = new Map([
   ['serve', { load: async () => (await import('./commands/serve.ts')).serve, does: 'run the service (the default)' }],
   [
@@ -47,19 +47,19 @@ const commands: ReadonlyMap<string, { readonly load: () => Promise<Command>; rea
 const args = process.argv.slice(2);
 const [first = 'serve'] = args;
 const name = first.startsWith('-') ? 'serve' : first;
-// What other commands write to standard output is their result.
+// The other commands write their result to standard output.
 const log = openLogDestination({ fd: name === 'serve' ? 1 : 2 });
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, endByFault);
 
 const code = await main();
 process.exitCode = code;
-// Whatever is still open, such as a server of a start that failed half-way. A clean end goes on until an SDK has sent its last spans.
+// Ends handles that are still open, such as a server after a failed start. A clean end waits until an SDK has sent its last spans.
 if (code !== 0) {
   await Promise.race([Promise.all([written(process.stdout), written(process.stderr)]), sleep(1000)]);
   process.exit(code);
 }
 
-// What nobody caught leaves the process in a state that nobody thought of: it ends, and Envoy answers 503 meanwhile.
+// After an uncaught error the state of the process is undefined: it ends, and Envoy answers 503 until it is restarted.
 function endByFault(error: unknown): void {
   try {
     log.write(fatalLine(error));

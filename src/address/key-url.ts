@@ -1,15 +1,15 @@
-// What a URL in the configuration must be like for public keys to be fetched from it.
+// Validates a URL of the configuration from which public keys are fetched.
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { isLoopback } from './listen-address.ts';
 
 const maxUrlLength = 2048;
 
 /**
- * The rest of a sentence about a URL that is not fit to fetch keys from, undefined where it is. Never repeats the URL: it
- * may hold a password. Names are not resolved; which names and private addresses to trust is the operator's choice.
+ * The rest of a sentence about an invalid URL, or undefined. Never repeats the URL: it may contain a password. Names are not
+ * resolved: the operator chooses which names and private addresses to trust.
  */
 export function keyUrlProblem(text: string): string | undefined {
-  // The URL standard repairs what it reads: it drops tabs, turns \ into / and takes https:host for https://host.
+  // The URL parser repairs its input: it drops tabs, turns \ into / and reads https:host as https://host.
   if (!/^https?:\/\/[!-[\]-~]+$/.test(text) || /^https?:\/\/\//.test(text)) {
     return 'must be an absolute https:// URL of visible ASCII characters';
   }
@@ -31,8 +31,8 @@ export function isLoopbackUrl(url: string): boolean {
   return isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''));
 }
 
-// 169.254.0.0/16 (RFC 3927), where clouds serve credentials, fe80::/10 (RFC 4291), and the first inside the second's world:
-// mapped (BlockList looks through that itself), compatible (RFC 4291), NAT64 (RFC 6052), 6to4 (RFC 3056).
+// 169.254.0.0/16 (RFC 3927), where clouds serve credentials, fe80::/10 (RFC 4291), and the first one embedded in IPv6: mapped
+// (BlockList covers that itself), compatible (RFC 4291), NAT64 (RFC 6052), 6to4 (RFC 3056).
 const linkLocal = new BlockList();
 linkLocal.addSubnet('169.254.0.0', 16, 'ipv4');
 linkLocal.addSubnet('fe80::', 10, 'ipv6');

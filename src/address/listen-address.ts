@@ -1,11 +1,11 @@
-// The addresses that the configuration and the command line may name: a TCP port or a Unix socket.
+// Parses the addresses in the configuration and on the command line: a TCP port or a Unix socket.
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
 export interface TcpAddress {
   readonly kind: 'tcp';
   /** An IP address without brackets, or a name in lower case. */
   readonly host: string;
-  /** 0 stands for any free port. */
+  /** 0: any free port. */
   readonly port: number;
 }
 
@@ -22,14 +22,14 @@ export interface ListenAddressProblem {
   readonly problem: string;
 }
 
-// sun_path of Linux (108 bytes) less the closing NUL, see unix(7). A longer one would be cut or refused at bind.
+// sun_path of Linux (108 bytes) without its final NUL, see unix(7). bind truncates or refuses a longer one.
 const maxSocketPathBytes = 107;
 const maxNameLength = 253;
 const nameGrammar = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}))*$/;
 const portGrammar = /^(?:0|[1-9][0-9]{0,4})$/;
 const maxPort = 65_535;
 
-/** `host:port`, `[v6]:port` or `unix:/absolute/path` (also as `unix:///absolute/path`). Asks no name service. */
+/** `host:port`, `[v6]:port` or `unix:/absolute/path` (also `unix:///absolute/path`). Does not resolve names. */
 export function parseListenAddress(text: string): ListenAddress | ListenAddressProblem {
   return text.startsWith('unix:') ? parseUnixAddress(text) : parseTcpAddress(text);
 }
@@ -41,7 +41,7 @@ export function isLoopback(host: string): boolean {
   return host.toLowerCase() === 'localhost';
 }
 
-/** Whether only one of the two can be bound: the same port of hosts that overlap. */
+/** Whether only one of the two can be bound: the same port on overlapping hosts. */
 export function isSameListener(one: ListenAddress, other: ListenAddress): boolean {
   if (one.kind === 'unix' || other.kind === 'unix') {
     return one.kind === 'unix' && other.kind === 'unix' && one.path === other.path;
@@ -53,7 +53,7 @@ export function isSameListener(one: ListenAddress, other: ListenAddress): boolea
 
 const loopback4 = new BlockList();
 loopback4.addSubnet('127.0.0.0', 8, 'ipv4');
-// A list of its own: with the other one, BlockList would take ::ffff:127.0.0.1 for a loopback address too.
+// A separate list: in one list, BlockList would match ::ffff:127.0.0.1 as loopback too.
 const loopback6 = new BlockList();
 loopback6.addAddress('::1', 'ipv6');
 
@@ -77,7 +77,7 @@ function parseHost(text: string): string | undefined {
   }
   if (isIPv4(text)) return text;
   if (text.length > maxNameLength || !nameGrammar.test(text)) return undefined;
-  // inet_aton reads 127.1, 0x7f.1 and 0 as addresses: what looks like one must be written as one.
+  // inet_aton reads 127.1, 0x7f.1 and 0 as addresses: only the dotted form is accepted.
   const lastLabel = text.slice(text.lastIndexOf('.') + 1);
   return /^(?:[0-9]+|0x[0-9a-f]*)$/i.test(lastLabel) ? undefined : text.toLowerCase();
 }
@@ -100,7 +100,7 @@ function canonicalHost(host: string): string {
   return host === 'localhost' ? '127.0.0.1' : host;
 }
 
-// A wildcard takes the port on every address; the one of IPv4 leaves IPv6 alone.
+// :: covers the port on every address, 0.0.0.0 on IPv4 addresses and on ::.
 function isCovered(host: string, wildcard: string): boolean {
   return wildcard === '::' || (wildcard === '0.0.0.0' && (host === '::' || !isIPv6(host)));
 }

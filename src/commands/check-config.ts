@@ -1,5 +1,4 @@
-// `check-config`: prints everything that is wrong with a configuration, and with the Envoy bootstrap that it stands beside, or
-// the settings that are in effect with it.
+// `check-config`: prints every problem of a configuration and of the Envoy bootstrap beside it, or the effective settings.
 import { Document, Scalar, visit } from 'yaml';
 import { loadConfig } from '../config/load.ts';
 import { formatProblems, type Problem, toProblem } from '../config/problems.ts';
@@ -41,12 +40,12 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
     return 1;
   }
   io.stdout.write(toYaml(loaded.config));
-  // A comment, so that what is printed stays a configuration.
+  // A comment, so that the output is a valid configuration.
   if (envoy !== undefined) io.stdout.write(`# ${foreignText(envoy, 1024)}: no dangerous setting found\n`);
   return 0;
 }
 
-// A bootstrap is nested deeper than a configuration, and Envoy gives one tag a meaning.
+// A bootstrap is nested deeper than a configuration, and Envoy knows one tag.
 const envoyYaml = { maxDepth: 64, keyTag: '!ignore' } as const;
 
 async function loadEnvoyProblems(file: string, config: Config): Promise<readonly Problem[]> {
@@ -68,7 +67,7 @@ function unreadable(problem: TextProblem): Problem {
   return toProblem({ ...problem, message: `${problem.message} [unreadable-file]` });
 }
 
-// What is printed is itself a valid configuration, in which a list must not be empty.
+// The output is a valid configuration, in which lists must not be empty.
 function toYaml(config: Config): string {
   const { headers, query } = config.account;
   const account = { ...(headers.length > 0 ? { headers } : {}), ...(query.length > 0 ? { query } : {}) };
@@ -78,7 +77,7 @@ function toYaml(config: Config): string {
       if (typeof node.value === 'string' && isUnprintable(node.value)) node.type = Scalar.QUOTE_DOUBLE;
     },
   });
-  // All of it stands in double quotes by now, but for the line ends of the document itself.
+  // Unprintable characters stand in double quotes now, except for the line ends of the document.
   return document
     .toString({ lineWidth: 0 })
     .split('\n')

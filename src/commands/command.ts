@@ -1,4 +1,4 @@
-// What every command of the command line shares: its surroundings, its options and how it says that it was called wrongly.
+// What all commands share: their streams and environment, the parsing of options, usage and usage problems.
 import { parseArgs } from 'node:util';
 import type { LogDestination } from '../operations/log-destination.ts';
 
@@ -6,19 +6,19 @@ export interface CommandIo {
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly stdout: { write(text: string): unknown; readonly isTTY?: boolean };
   readonly stderr: { write(text: string): unknown };
-  /** Where the service logs: standard output. A fault that nobody caught is written there as well. */
+  /** The service logs to standard output; uncaught errors are written there too. */
   readonly log: LogDestination;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Gets the arguments after the command's name, gives the exit code. */
+/** Takes the arguments after the command's name and returns the exit code. */
 export type Command = (args: readonly string[], io: CommandIo) => Promise<number>;
 
 export const defaultConfigFile = '/etc/account-authz/config.yaml';
 
 export type OptionDefinitions = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>['options']>;
 
-/** The values of the options that were given, typed by their definitions. */
+/** The values of the options, typed by their definitions. */
 export type OptionValues<Definitions extends OptionDefinitions> = ReturnType<
   typeof parseArgs<{ readonly options: Definitions; readonly strict: true; readonly allowPositionals: false }>
 >['values'];
@@ -33,13 +33,13 @@ export interface CommandLine<Definitions extends OptionDefinitions> {
   readonly options: Definitions;
 }
 
-/** The command ends with this code: the usage or a usage problem is printed. */
+/** The usage or a usage problem is printed: the command ends with this code. */
 export interface CommandEnd {
   readonly kind: 'end';
   readonly code: number;
 }
 
-/** Accepts options only: none unknown, no positional argument. */
+/** Accepts known options only, and no positional argument. */
 export function parseCommandLine<const Definitions extends OptionDefinitions>(
   { name, usage, args, options }: CommandLine<Definitions>,
   io: CommandIo,
@@ -54,13 +54,13 @@ export function parseCommandLine<const Definitions extends OptionDefinitions>(
   }
 }
 
-/** Prints the problem, and gives the exit code. It names options, never values: somebody may have put a token there. */
+/** Prints the problem and returns the exit code. The problem names options, never values: a value may be a token. */
 export function usageError(io: CommandIo, name: string, problem: string): number {
   io.stderr.write(`account-authz ${name}: ${problem}\n`);
   return 1;
 }
 
-// Translated by code: the messages of parseArgs repeat what was typed.
+// The messages of parseArgs repeat the arguments.
 function usageProblemOf(error: unknown, args: readonly string[], options: OptionDefinitions): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {

@@ -1,4 +1,4 @@
-// `drain`: the preStop helper. Makes Envoy fail its health checks and refuse new connections, then waits for the open ones.
+// `drain`: the preStop helper. Makes Envoy fail its health checks and refuse new connections, then waits until the open ones end.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CommandIo, helpOption, parseCommandLine, usageError } from './command.ts';
 
@@ -10,7 +10,7 @@ const usage = `account-authz drain [options]
 Exit code: 0, with a warning where the admin does not answer.
 `;
 
-/** Milliseconds for one answer of the admin, and between two questions. */
+/** The time limit of one request to the admin, and the pause between two. */
 const answerMs = 2000;
 const pauseMs = 200;
 
@@ -41,7 +41,7 @@ export async function drain(args: readonly string[], io: CommandIo): Promise<num
     await sleep(pauseMs);
     open = await openConnections(ask);
   }
-  // An admin that no longer answers is an Envoy that has ended: nothing is open any more.
+  // If the admin no longer answers, Envoy has ended and nothing is open.
   io.stdout.write(open ? `${open} connections are still open\n` : 'no connection is open\n');
   return 0;
 }
@@ -61,7 +61,7 @@ function createAsk(admin: string): Ask {
   };
 }
 
-// Of all listeners but the admin's own. Not `server.total_connections`: Envoy brings that one up to date every five seconds only.
+// Counts all listeners but the admin's own. Not `server.total_connections`, which Envoy updates only every five seconds.
 async function openConnections(ask: Ask): Promise<number | undefined> {
   const text = await ask('GET', '/stats?filter=^listener\\..*downstream_cx_active$');
   if (text === undefined) return undefined;

@@ -1,10 +1,10 @@
-// What the environment says about how keys are fetched.
+// Reads the environment variables that affect how keys are fetched.
 import type { ProxySettings } from '../keys/key-ring.ts';
 import type { CommandIo } from './command.ts';
 
-/** Why keys must not be fetched in this environment; undefined: they may. */
+/** Why keys must not be fetched in this environment, or undefined. */
 export function environmentProblem(env: CommandIo['env']): string | undefined {
-  // With it Node verifies no certificate at all, so the keys could come from anyone.
+  // Node would not verify certificates, so anybody could serve the keys.
   if (env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return undefined;
   return 'NODE_TLS_REJECT_UNAUTHORIZED=0 turns certificate checks off; unset it';
 }

@@ -1,4 +1,4 @@
-// `explain`: says what the service would answer to a request and why, or why it answered as a line of its log says.
+// `explain`: prints what the service would answer to a request and why, or explains a decision line of its log.
 import { z } from 'zod';
 import type { DecisionWord } from '../authz/decision.ts';
 import { loadConfig } from '../config/load.ts';
@@ -30,7 +30,7 @@ Exit code: 0 allow, 3 deny, 4 cannot decide, 1 bad configuration or usage.
 
 const exitCodes = { allow: 0, deny: 3, unavailable: 4 } as const satisfies Record<DecisionWord, number>;
 
-/** More than any configuration accepts of a token, and than any line of the log has. */
+/** More than the longest token that a configuration can accept, and than the longest log line. */
 const maxInputBytes = 128 * 1024;
 
 export async function explain(args: readonly string[], io: CommandIo): Promise<number> {
@@ -100,7 +100,7 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
   }
 }
 
-/** As in the report for people. */
+/** The same as in the text report. */
 const maxTextLength = 4096;
 
 function toJson(value: unknown): string {
@@ -109,7 +109,7 @@ function toJson(value: unknown): string {
 
 interface InputProblem {
   readonly kind: 'problem';
-  /** One sentence, without anything that was read. */
+  /** One sentence, without any of the input. */
   readonly problem: string;
 }
 
@@ -134,13 +134,13 @@ async function readInput(
   return { kind: 'input', bytes: Buffer.concat(chunks) };
 }
 
-/** `Bearer` may stand before the token, as people copy it from a request. */
+/** Accepts `Bearer` before the token, as copied from a request. */
 function toAuthorization(
   input: string,
 ): { readonly kind: 'authorization'; readonly value: string | undefined } | InputProblem {
   const text = input.trim();
   if (text === '') return { kind: 'authorization', value: undefined };
-  // What Envoy never forwards in a header (RFC 9110 section 5.5); several lines are the usual case.
+  // Envoy never forwards these in a header (RFC 9110 section 5.5); usually they are line ends.
   if (/[^\t -~\x80-\xff]/.test(text)) {
     return {
       kind: 'problem',
@@ -168,7 +168,7 @@ const dateTime = z.iso.datetime({ offset: true });
 
 function parseTime(text: string): number | undefined {
   if (/^\d{1,12}(?:\.\d{1,6})?$/.test(text)) return Number(text);
-  // RFC 3339 section 5.6 leaves the case of T and Z open.
+  // RFC 3339 section 5.6 allows t and z in lower case.
   const upper = text.toUpperCase();
   return dateTime.safeParse(upper).success ? Date.parse(upper) / 1000 : undefined;
 }

@@ -1,4 +1,4 @@
-// Whom `health` asks, and whom it trusts: taken from its options, or from the configuration of the service.
+// The address and the credentials of `health`, from its options or from the configuration of the service.
 import type { X509Certificate } from 'node:crypto';
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { checkServerIdentity, createSecureContext, type PeerCertificate } from 'node:tls';
@@ -22,11 +22,11 @@ export interface GrpcTarget {
   readonly kind: 'grpc';
   readonly address: ListenAddress;
   readonly channel: ChannelCredentials;
-  /** The name for the handshake. */
+  /** The server name in the TLS handshake. */
   readonly serverName: string;
 }
 
-/** The same state over HTTP. */
+/** /readyz reports the same state over HTTP. */
 export interface ReadinessTarget {
   readonly kind: 'readyz';
   readonly admin: TcpAddress;
@@ -34,7 +34,7 @@ export interface ReadinessTarget {
 
 export interface HealthTargetProblem {
   readonly kind: 'problem';
-  /** Whole lines. */
+  /** One or more lines. */
   readonly problem: string;
 }
 
@@ -55,7 +55,7 @@ export async function loadHealthTarget(options: HealthOptions): Promise<GrpcTarg
     return { kind: 'problem', problem: formatProblems(config, settings.problems) };
   }
   const { listen, admin, tls } = settings;
-  // Without a certificate of our own we cannot ask there, and the state is the same.
+  // The service refuses a client without a certificate; /readyz reports the same state.
   const isMutual = tls?.clientCaFile !== undefined;
   if (isMutual && cert === undefined && options.address === undefined) {
     const address = parseListenAddress(admin);
@@ -76,15 +76,15 @@ async function targetOf(
   if (!isTls) {
     return reachable({ kind: 'grpc', address: parsed, channel: credentials.createInsecure(), serverName: 'localhost' });
   }
-  // The name that gRPC takes for every Unix socket is localhost.
+  // gRPC uses the name localhost for every Unix socket.
   const name = serverName ?? (parsed.kind === 'unix' ? 'localhost' : parsed.host);
   const channel = await loadCredentials(options, name, ca === undefined ? ownCertificate : undefined);
   if ('kind' in channel) return channel;
-  // RFC 6066 section 3: an IP address is no name to ask for in the handshake, and Node warns of one on standard error.
+  // RFC 6066 section 3 forbids an IP address as the server name, and Node would warn on standard error.
   return reachable({ kind: 'grpc', address: parsed, channel, serverName: isIP(name) === 0 ? name : 'localhost' });
 }
 
-/** Of the certificate in the configuration only this one is trusted: a name is asked of it where one was given. */
+/** With the certificate of the configuration, only this certificate is trusted. Its name is checked if --server-name is given. */
 async function loadCredentials(
   options: HealthOptions,
   name: string,
@@ -103,7 +103,7 @@ async function loadCredentials(
     const context = createSecureContext({
       minVersion: 'TLSv1.2',
       ...(trusted === undefined ? {} : { ca: trusted.map(each => each.toString()) }),
-      // The service's certificate is the anchor itself, whoever issued it.
+      // The service's certificate itself is the trust anchor, whoever issued it.
       ...(own === undefined ? {} : { allowPartialTrustChain: true }),
       ...(cert === undefined ? {} : { cert: cert.certificates.map(each => each.toString()).join('') }),
       ...(key === undefined ? {} : { key: key.privateKey.export({ type: 'pkcs8', format: 'pem' }) }),
@@ -111,7 +111,7 @@ async function loadCredentials(
     const pinned = own?.certificates[0];
     const hasName = pinned === undefined || options['server-name'] !== undefined;
     return credentials.createFromSecureContext(context, {
-      // Not the name of the handshake, which is no IP address.
+      // Not the server name of the handshake, which cannot be an IP address.
       checkServerIdentity: (_, peer) =>
         (pinned && identityProblem(pinned, peer)) ?? (hasName ? checkServerIdentity(name, peer) : undefined),
     });
@@ -137,7 +137,7 @@ function isProblem(part: { readonly kind: string }): part is Problem {
   return part.kind === 'problem';
 }
 
-/** Who listens on every address is asked on the loopback one; a port that the system chose cannot be known here. */
+/** Replaces a wildcard address by loopback. Refuses port 0: the chosen port is not known here. */
 function reachable<Target extends GrpcTarget | ReadinessTarget>(target: Target): Target | Problem {
   const address = target.kind === 'grpc' ? target.address : target.admin;
   if (address.kind === 'unix') return target;

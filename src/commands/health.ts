@@ -1,4 +1,4 @@
-// `health`: asks a running service over gRPC, for exec probes and compose.
+// `health`: asks a running service for its health over gRPC, for exec probes and compose.
 
 import { Agent, get } from 'node:http';
 import { Client } from '@grpc/grpc-js';
@@ -28,7 +28,7 @@ Exit code: 0 serving, 1 not.
 
 const maxDetailsLength = 512;
 
-/** Milliseconds until an unanswered question counts as "not serving". */
+/** Without an answer until then, the service counts as not serving. */
 const deadlineMs = 3000;
 
 const statusWords = new Map(
@@ -93,7 +93,7 @@ function ask({ address, channel, serverName }: GrpcTarget, service: string): Pro
   });
 }
 
-/** Never through a proxy: an agent of its own has none. */
+/** A new agent, because the global one may use a proxy. */
 function askReadiness({ host, port }: TcpAddress): Promise<string> {
   return new Promise(resolve => {
     const signal = AbortSignal.timeout(deadlineMs);

@@ -1,6 +1,6 @@
-// `serve`: runs the service until it is told to stop.
+// `serve`: runs the service until SIGTERM or SIGINT.
 
-import { judgeInThread } from '../config/config-thread.ts';
+import { validateInThread } from '../config/config-thread.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { formatProblems, type Misconfiguration } from '../config/problems.ts';
 import { type ConfigWatch, startConfigWatch } from '../config/watch.ts';
@@ -33,10 +33,10 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     io.stderr.write(`account-authz: ${unsafe}\n`);
     return 1;
   }
-  // What the service creates is for its own user; a mode that gives more is given to a file that is there (socket-file.ts).
+  // Files that the service creates are for its own user only; socket-file.ts gives the socket its mode afterwards.
   process.umask(0o077);
   const content = await loadBoundedFile(file);
-  const loaded = await judgeAtStart(content, file);
+  const loaded = await validateAtStart(content, file);
   if (loaded.kind === 'misconfiguration') {
     io.stderr.write(formatProblems(file, loaded.problems));
     return 1;
@@ -64,24 +64,24 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   }
 }
 
-/** In a thread like any later one. What is refused there is judged once more, for all that is wrong with it, and without bounds. */
-async function judgeAtStart(content: FileContent, file: string): Promise<LoadedConfig | Misconfiguration> {
-  const verdict = await judgeInThread(content, file, { keepsProcess: true });
+/** Uses the thread as reloads do. A refused configuration is validated again without bounds, to print all its problems. */
+async function validateAtStart(content: FileContent, file: string): Promise<LoadedConfig | Misconfiguration> {
+  const verdict = await validateInThread(content, file, { keepsProcess: true });
   if (verdict.kind === 'config') return verdict;
-  const { judgeConfig } = await import('../config/load.ts');
-  return judgeConfig(content, file);
+  const { validateConfig } = await import('../config/load.ts');
+  return validateConfig(content, file);
 }
 
 function watchFile(file: string, known: FileContent, service: Service, logger: Logger): Promise<ConfigWatch> {
   return startConfigWatch({
     file,
     known,
-    onContent: async content => service.reload(await judgeInThread(content, file)),
+    onContent: async content => service.reload(await validateInThread(content, file)),
     onProblem: problem => logger.warn({ problem }, 'configuration watch'),
   });
 }
 
-/** Heard from now on, since the signal ends a process that does not listen; one that came before `call` is not lost. */
+/** Listens from now on, because SIGHUP ends a process without a listener. A signal before `call` is not lost. */
 function createHangUps(): { call(onHangUp: () => void): void } {
   let heard = false;
   let tell = (): void => {

@@ -1,6 +1,5 @@
-// Judges a configuration for the service: in a thread of its own, bounded in memory and time, because reading a megabyte of hostile YAML
-// takes many seconds and a gigabyte, and the calls of that time would wait or the process would end. What reads configurations, a sixth
-// of all that the service would hold, goes with the thread, so that no collection of the service's garbage has to look at it.
+// A worker thread validates the configuration of the service, bounded in memory and time. A megabyte of hostile YAML takes many seconds
+// and a gigabyte: on the main thread, calls would wait or the process would end. The parser's memory is freed with the thread.
 import { Worker } from 'node:worker_threads';
 import type { FileContent } from '../files/bounded-file.ts';
 import { unreadable } from './problems.ts';
@@ -9,29 +8,29 @@ import { type ConfigVerdict, refusedConfig, toVerdict } from './verdict.ts';
 const maxHeapMegabytes = 48;
 const maxSeconds = 10;
 
-// As it is built: a thread does not take sources.
+// The built file: a worker thread does not run TypeScript sources.
 const builtEntry = new URL('./config-thread-entry.js', import.meta.url);
 
 export interface ThreadOptions {
   readonly entry?: URL;
-  /** Whether a process that does nothing else waits for the verdict. */
+  /** Whether the thread keeps the process alive. */
   readonly keepsProcess?: boolean;
 }
 
-/** Never rejects: what the thread cannot bear is refused. */
-export async function judgeInThread(
+/** Never rejects: a configuration that exceeds the bounds is refused. */
+export async function validateInThread(
   content: FileContent,
   file: string,
   { entry = builtEntry, keepsProcess = false }: ThreadOptions = {},
 ): Promise<ConfigVerdict> {
   if (content.kind === 'problem') return toVerdict(file, unreadable(content.problem));
   const refused = (problem: string): ConfigVerdict => refusedConfig([`${file}: ${problem}`]);
-  // The bytes alone: they may be a view of a larger buffer, which would be copied whole.
+  // A copy of the bytes only: of a view, the whole buffer below it would be copied.
   const workerData: ThreadTask = { bytes: Uint8Array.from(content.bytes), file };
   return new Promise(resolve => {
     const worker = new Worker(entry, {
       workerData,
-      // What is preloaded by either is meant for the service: an SDK would start in each thread anew.
+      // Modules that either preloads, such as an SDK, are for the service and would start again in each thread.
       execArgv: [],
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes, maxYoungGenerationSizeMb: 8 },

@@ -1,5 +1,5 @@
-// Rules over several fields of the configuration. They run whatever else is wrong with it, so they read it as unknown and
-// say nothing about what they cannot judge.
+// Rules over several fields of the configuration. They run even if a field is invalid: they take an unknown value and skip what
+// another rule reports.
 import type * as z from 'zod';
 import { isLoopback, isSameListener, parseListenAddress } from '../address/listen-address.ts';
 import { isIdentityField } from '../authz/principal.ts';

@@ -1,6 +1,6 @@
-// Which header names the operator may give a meaning: those that do not belong to HTTP, to Envoy, to tracing or to us.
+// Which header names a configuration may use: none that HTTP, Envoy, tracing or account-authz itself uses.
 
-// A name that starts like this belongs to its family, known to us or not.
+// Prefixes that are reserved with every name below them.
 const families = [
   'accept-',
   'access-control-',
@@ -39,10 +39,10 @@ const names: ReadonlySet<string> = new Set(
 );
 
 const maxPrefixLength = 64;
-// Every mixture of - and _ in our five names is looked for by name: 2^hyphens each.
+// The service removes every spelling of its five headers with - and _ mixed: 2^hyphens names each.
 const maxPrefixHyphens = 5;
 
-/** The rest of a sentence about a name (in lower case) that cannot be an account header; undefined: it can. */
+/** The rest of a sentence about a lower-case name that cannot be an account header, or undefined. */
 export function accountHeaderProblem(name: string): string | undefined {
   if (name.startsWith(':')) return 'must not be a pseudo header';
   if (name.includes('_')) return 'must be spelt with hyphens, a request with an underscore in such a name is refused';
@@ -52,7 +52,7 @@ export function accountHeaderProblem(name: string): string | undefined {
   return isReserved(name) ? 'must not be a header that HTTP, Envoy or account-authz uses' : undefined;
 }
 
-/** The rest of a sentence about a prefix that identity headers cannot have; undefined: they can. */
+/** The rest of a sentence about a prefix that identity headers cannot have, or undefined. */
 export function identityPrefixProblem(prefix: string): string | undefined {
   if (!/^[a-z0-9][a-z0-9-]*-$/.test(prefix)) {
     return 'must be lower-case letters, digits and hyphens with a hyphen at the end, such as x-auth-';

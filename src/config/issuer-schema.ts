@@ -1,9 +1,9 @@
-// The part of the schema that describes an issuer: where its keys come from and which of its tokens are accepted.
+// The schema of an issuer: where its keys come from and which of its tokens are accepted.
 import * as z from 'zod';
 import { keySources, requireOneKeySource } from './cross-field-rules.ts';
 import { evenIfInvalid, fileName, keyUrl, list, patternedText, text } from './value-schemas.ts';
 
-// Only signatures that a public key verifies: no HS*, no none.
+// Asymmetric algorithms only: no HS*, no none.
 const algorithms = [
   'RS256',
   'RS384',
@@ -82,13 +82,13 @@ function claimName() {
   });
 }
 
-// A line end or a space too many, as YAML makes them, would refuse every token.
+// YAML easily adds a line end or a space, with which no token would match.
 function audienceProblem(audience: string): string | undefined {
   const isPossible = /^[^\p{Cc}]{1,1024}$/u.test(audience) && audience.trim() === audience;
   return isPossible ? undefined : 'must be 1 to 1024 characters, no control among them and no white space around them';
 }
 
-// RFC 7515 section 4.1.9: media types have no case, and `application/` may be left out where no other slash is.
+// RFC 7515 section 4.1.9: media types are case-insensitive, and `application/` is optional if there is no other slash.
 function toMediaType(item: unknown): unknown {
   if (typeof item !== 'string' || item === '') return item;
   const type = item.toLowerCase();

@@ -1,5 +1,5 @@
-// The part of a configuration that a question for health needs: where the service listens and with which TLS. Nothing else in the
-// file can make the question fail, since a service keeps what it has while a changed file is refused.
+// Loads only what the health command needs: where the service listens, and its TLS files. An error elsewhere in the file must not
+// fail the probe: a running service keeps its configuration while the changed file is refused.
 import { dirname, resolve } from 'node:path';
 import * as z from 'zod';
 import { loadBoundedFile } from '../files/bounded-file.ts';
@@ -16,7 +16,7 @@ export interface ListenSettings extends Pick<Config, 'listen' | 'admin' | 'tls'>
 const { listen, admin, tls } = configSchema.shape;
 const settings = z.object({ listen, admin, tls });
 
-/** The names of files in it are absolute. */
+/** File names in the result are absolute. */
 export async function loadListenSettings(file: string): Promise<ListenSettings | Misconfiguration> {
   const content = await loadBoundedFile(file);
   if (content.kind === 'problem') return unreadable(content.problem);

@@ -1,5 +1,5 @@
-// A configuration file → the effective settings, or everything that is wrong with it and with the files it names.
-// Asks nothing of the network.
+// Loads a configuration file: the effective settings, or every problem of it and of the files that it names.
+// Does not use the network.
 import { dirname, resolve } from 'node:path';
 import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
 import { loadNamedFileProblems, resolveNamedFiles } from './named-files.ts';
@@ -8,18 +8,18 @@ import { type Config, configSchema } from './schema.ts';
 import { toProblems } from './schema-problems.ts';
 import { parseYamlDocument } from './yaml-document.ts';
 
-/** The names of files in it are absolute: relative ones start at the folder of the configuration file. */
+/** File names are absolute: relative ones start at the folder of the configuration file. */
 export interface LoadedConfig {
   readonly kind: 'config';
   readonly config: Config;
 }
 
 export async function loadConfig(file: string): Promise<LoadedConfig | Misconfiguration> {
-  return judgeConfig(await loadBoundedFile(file), file);
+  return validateConfig(await loadBoundedFile(file), file);
 }
 
-/** The same for what was read from the file before. Reads the files that it names. */
-export async function judgeConfig(content: FileContent, file: string): Promise<LoadedConfig | Misconfiguration> {
+/** Validates content that has been read from the file, and reads the files that it names. */
+export async function validateConfig(content: FileContent, file: string): Promise<LoadedConfig | Misconfiguration> {
   if (content.kind === 'problem') return unreadable(content.problem);
   const document = parseYamlDocument(content.bytes);
   const problems = document.problems.map(toProblem);

@@ -1,4 +1,4 @@
-// The files that a configuration names: whether each can be read and holds what it should.
+// Checks the files that a configuration names: each must be readable and have the right content.
 import { resolve } from 'node:path';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { parseCertificates } from '../files/certificates.ts';
@@ -10,7 +10,7 @@ import type { Config, IssuerConfig } from './schema.ts';
 
 export interface NamedFileProblem {
   readonly path: readonly PropertyKey[];
-  /** A whole sentence about the file. */
+  /** A sentence about the file. */
   readonly message: string;
 }
 
@@ -22,7 +22,7 @@ const contentProblems = {
 } as const satisfies Partial<Record<keyof IssuerConfig, (bytes: Uint8Array, issuer: unknown) => ContentProblem>>;
 const fileKeys = ['caFile', 'jwksFile'] as const satisfies readonly (keyof typeof contentProblems)[];
 
-/** Takes the configuration as it was written, which may have any other problem. Relative names start at the folder. */
+/** Takes the value before validation, which may be invalid elsewhere. Relative names start at the folder. */
 export async function loadNamedFileProblems(value: unknown, folder: string): Promise<readonly NamedFileProblem[]> {
   const issuers = isJsonObject(value) && Array.isArray(value.issuers) ? value.issuers : [];
   const checks = issuers.flatMap((issuer: unknown, i) =>
@@ -44,13 +44,13 @@ async function loadTlsProblems(tls: unknown, folder: string): Promise<readonly N
   return loaded.kind === 'problems' ? loaded.problems.map(({ key, message }) => ({ path: ['tls', key], message })) : [];
 }
 
-// What is no name at all is for the schema to say.
+// The schema reports a value that is not a file name.
 function nameIn(section: unknown, key: string, folder: string): string | undefined {
   const name = isJsonObject(section) ? section[key] : undefined;
   return typeof name !== 'string' || name === '' || name.includes('\0') ? undefined : resolve(folder, name);
 }
 
-/** Makes the names of files absolute. */
+/** Makes file names absolute. */
 export function resolveNamedFiles(config: Config, folder: string): Config {
   const { tls } = config;
   return {
@@ -77,7 +77,7 @@ function certificatesProblem(bytes: Uint8Array): string | undefined {
   return parsed.kind === 'problem' ? parsed.problem : undefined;
 }
 
-/** By the reader that the service uses, with the algorithms of the issuer: what passes here has a key that verifies. */
+/** Uses the parser of the service with the algorithms of the issuer: a file that passes has a usable key. */
 async function keySetProblem(bytes: Uint8Array, issuer: unknown): Promise<string | undefined> {
   const keySet = await parseKeySet(bytes, algorithmsOf(issuer));
   if (keySet.kind === 'keySet') return undefined;
@@ -88,7 +88,7 @@ async function keySetProblem(bytes: Uint8Array, issuer: unknown): Promise<string
   return `the file has no usable key: ${reasons.size === 0 ? 'it has no key' : [...reasons].join(', ')}`;
 }
 
-// Where they are no list, the schema says so, and the set is judged by the default.
+// The schema reports algorithms that are not a list; the default applies here.
 function algorithmsOf(issuer: unknown): readonly string[] {
   const algorithms = isJsonObject(issuer) ? issuer.algorithms : undefined;
   return Array.isArray(algorithms) ? algorithms.filter(name => typeof name === 'string') : defaultAlgorithms;

@@ -1,14 +1,14 @@
-// What is wrong with a configuration, and how that is printed. Without what reads configurations: the service prints problems too.
+// Problems of a configuration and how they are printed. Does not import the parser, because the service prints problems too.
 import { foreignText, quotedForeignText } from '../foreign-text.ts';
 import type { TextProblem } from './yaml-document.ts';
 
 export interface Problem {
-  /** Where in the configuration: `issuers[0].audiences`; empty for the file as a whole. */
+  /** The path in the configuration: `issuers[0].audiences`; empty for the whole file. */
   readonly place: string;
   /** Both count from 1. */
   readonly line: number;
   readonly column: number;
-  /** The rest of a sentence that starts with the place; printable, without any text of the file. */
+  /** The rest of a sentence that starts with the place. Repeats no text of the file. */
   readonly message: string;
 }
 
@@ -18,12 +18,11 @@ export interface Misconfiguration {
   readonly problems: readonly Problem[];
 }
 
-/** The problem of what stands at the path, in the position. */
 export function toProblem({ path, position, message }: TextProblem): Problem {
   return { place: toPlace(path), ...position, message };
 }
 
-/** `config.yaml:12:5: issuers[0].audiences: must name at least one audience`, one line each, each with its line end. */
+/** One line for each problem: `config.yaml:12:5: issuers[0].audiences: must name at least one audience`. */
 export function formatProblems(file: string, problems: readonly Problem[]): string {
   return problems
     .map(({ place, line, column, message }) => {
@@ -33,7 +32,7 @@ export function formatProblems(file: string, problems: readonly Problem[]): stri
     .join('');
 }
 
-/** Of a file that could not be read at all. */
+/** For a file that cannot be read. */
 export function unreadable(problem: string): Misconfiguration {
   return misconfiguration([{ place: '', line: 1, column: 1, message: problem }]);
 }
@@ -46,7 +45,7 @@ export function misconfiguration(problems: readonly Problem[]): Misconfiguration
 const maxKeyLength = 65;
 const maxLineLength = 2048;
 
-/** `issuers[0].audiences` of a path; keys that are no plain names in brackets and quotes. */
+/** Formats a path as `issuers[0].audiences`; a key that is not a plain name stands in brackets and quotes. */
 export function toPlace(path: readonly PropertyKey[]): string {
   return path
     .map((segment, i) => {

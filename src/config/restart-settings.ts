@@ -1,9 +1,9 @@
-// The settings that are used once, when the process starts: a change of them is told, and takes effect with the next start.
+// Settings that are read only when the process starts: the service reports a change of them, which needs a restart.
 
 import { tlsFileKeys } from '../files/tls-files.ts';
 import type { Config } from './schema.ts';
 
-/** The names of those that differ from what the process was started with. */
+/** The names of the settings that differ from those at the start. */
 export function settingsThatNeedRestart(started: Config, changed: Config): readonly string[] {
   const before = new Map(settingsOfStart(started));
   return settingsOfStart(changed).flatMap(([name, value]) => (before.get(name) === value ? [] : [name]));

@@ -1,4 +1,4 @@
-// What zod found → sentences for people, by the code of each issue. A value is never repeated: it may be a secret.
+// Translates zod issues into problems for people, by the code of each issue. Never repeats a value: it may be a secret.
 import type * as z from 'zod';
 import { isJsonObject } from '../json/strict-json.ts';
 import { type Problem, toProblem } from './problems.ts';

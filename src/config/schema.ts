@@ -1,5 +1,5 @@
-// The configuration: one zod source for its types, its rules, its defaults and its JSON Schema.
-// Every rule runs whatever else is wrong, so that all problems come out at once.
+// The zod schema of the configuration: the one source of its types, rules, defaults and JSON Schema.
+// Every rule runs even if others fail, so that all problems are reported at once.
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
 import { parseListenAddress } from '../address/listen-address.ts';
@@ -28,7 +28,7 @@ import {
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-// A timer of Node holds 2,147,483 s and a longer one fires at once; some room is left for jitter.
+// A timer of Node fires at once above 2,147,483 s; the rest is room for jitter.
 const maxTimerSeconds = 2_000_000;
 
 const tls = z.strictObject({
@@ -194,7 +194,7 @@ type DeepReadonly<T> = T extends readonly (infer Item)[]
     ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
     : T;
 
-/** The effective settings: every rule holds and every default is filled in. */
+/** The effective settings: valid, and with all defaults. */
 export type Config = DeepReadonly<z.output<typeof configSchema>>;
 export type IssuerConfig = Config['issuers'][number];
 export type Algorithm = IssuerConfig['algorithms'][number];
@@ -204,7 +204,7 @@ export type RouteConfig = Config['routes'][number];
 export type AccountConfig = Config['account'];
 export type LogConfig = Config['log'];
 
-/** The JSON Schema (draft 2020-12) of the file as people write it: what has a default may be left out. */
+/** The JSON Schema (draft 2020-12) of the file as written: settings with a default are optional. */
 export function toJsonSchema(): z.core.JSONSchema.BaseSchema {
   return z.toJSONSchema(configSchema, { io: 'input', target: 'draft-2020-12' });
 }
@@ -221,12 +221,12 @@ function problemOf(parsed: { readonly kind: string; readonly problem?: string })
   return parsed.problem;
 }
 
-// Each of two such parameters would be a look-alike of the other, and every request with one of them refused.
+// Two such parameters would be look-alikes of each other, and every request with one of them refused.
 function toParameterFamily(item: unknown): unknown {
   return typeof item === 'string' ? item.toLowerCase().replaceAll('.', '_') : item;
 }
 
-// The name of a parameter other than :account_id makes no difference to what a route matches.
+// Routes that differ only in the names of other parameters match the same paths.
 function toRouteShape(item: unknown): unknown {
   const path = memberOf(item, 'path');
   if (typeof path !== 'string') return undefined;

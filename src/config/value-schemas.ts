@@ -1,27 +1,27 @@
-// The kinds of values that the configuration is made of. Each check reports at most one problem and aborts nothing.
+// Schemas for the kinds of values in the configuration. A check reports at most one problem and does not abort other checks.
 import * as z from 'zod';
 import { keyUrlProblem } from '../address/key-url.ts';
 import { isIdentityField } from '../authz/principal.ts';
 import { accountHeaderProblem } from './header-names.ts';
 
-/** For a check that must run although zod has found a problem in the value already: it has to expect anything. */
+/** Runs a check even if zod has already reported the value: the check takes an unknown value. */
 export const evenIfInvalid = { when: () => true };
 
 export function report(context: z.RefinementCtx, problem: string | undefined, path: readonly PropertyKey[] = []): void {
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem, path: [...path] });
 }
 
-/** Text under a rule, which gives the rest of a sentence about a text that breaks it. */
+/** Text that a rule validates. The rule gives the rest of a sentence about an invalid text. */
 export function text(problemOf: (text: string) => string | undefined) {
   return z.string().superRefine((value, context) => report(context, problemOf(value)));
 }
 
-/** Text that a pattern describes wholly; the JSON Schema has the same pattern. */
+/** Text that a pattern validates. The JSON Schema has the same pattern. */
 export function patternedText(pattern: RegExp, problem: string) {
   return text(value => (pattern.test(value) ? undefined : problem)).meta({ pattern: pattern.source });
 }
 
-// Not z.int(): what it finds wrong would stop the checks of everything around it.
+// Not z.int(), whose issues would skip the checks of the objects around it.
 export function wholeNumber(minimum: number, maximum = Number.MAX_SAFE_INTEGER) {
   const isBounded = maximum < Number.MAX_SAFE_INTEGER;
   const range = isBounded ? `from ${minimum} to ${maximum}` : `of at least ${minimum}`;
@@ -35,15 +35,15 @@ export function wholeNumber(minimum: number, maximum = Number.MAX_SAFE_INTEGER) 
 }
 
 interface ListRules {
-  /** What one item is, for "must name at least one …". */
+  /** The name of one item, for "must name at least one …". */
   readonly noun: string;
-  /** What makes two items the same one. */
+  /** Two items with the same result are duplicates. */
   readonly sameBy?: (item: unknown) => unknown;
-  /** Where inside an item the repetition is. */
+  /** The field of an item at which a duplicate is reported. */
   readonly repeatedAt?: string;
 }
 
-/** A list with at least one item and none twice. */
+/** A list with at least one item and no duplicates. */
 export function list<Item extends z.ZodType>(item: Item, { noun, sameBy = each => each, repeatedAt }: ListRules) {
   return z
     .array(item)
@@ -73,13 +73,13 @@ export function fileName() {
   });
 }
 
-/** A role or an application, in the grammar that the claims have: anything else could never be equal to one. */
+/** A role or an application, in the grammar of the claims: any other text could never equal a claim. */
 export function identityField(noun: string) {
   const rule = `must be ${noun} of 1 to 128 visible ASCII characters without space , ; and "`;
   return text(value => (isIdentityField(value) ? undefined : rule)).meta({ pattern: '^[!#-+.-:<-~-]{1,128}$' });
 }
 
-/** Read in lower case: names of headers have no case (RFC 9110 section 5.1). */
+/** Converted to lower case: header names are case-insensitive (RFC 9110 section 5.1). */
 export function accountHeader() {
   return text(name => accountHeaderProblem(name.toLowerCase()))
     .toLowerCase()

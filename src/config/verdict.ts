@@ -1,13 +1,13 @@
-// What a running service is told of a changed configuration: the settings, or why they are refused, bounded for one log line.
+// The result of validating a configuration for a running service: the settings, or the problems, bounded for one log line.
 import { foreignText } from '../foreign-text.ts';
 import type { LoadedConfig } from './load.ts';
 import { formatProblems, type Misconfiguration } from './problems.ts';
 
 export interface RefusedConfig {
   readonly kind: 'refused';
-  /** As check-config prints them, the first ones of the file, each of bounded length. */
+  /** The first problems of the file as check-config prints them, each of bounded length. */
   readonly problems: readonly string[];
-  /** How many there are in all. */
+  /** The number of all problems. */
   readonly count: number;
 }
 

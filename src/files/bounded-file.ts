@@ -1,22 +1,22 @@
-// Reads a file of the operator into memory without trusting its size, and says in words why it could not.
+// Reads a file of at most 1 MiB into memory, or gives the reason why it cannot be read.
 import { open } from 'node:fs/promises';
 
 const maxFileBytes = 1024 * 1024;
 
 export interface FileProblem {
   readonly kind: 'problem';
-  /** A whole sentence: "the file does not exist". */
+  /** A sentence: "the file does not exist". */
   readonly problem: string;
 }
 
 export type FileContent = { readonly kind: 'bytes'; readonly bytes: Uint8Array } | FileProblem;
 
-/** At most 1 MiB, which is also the most that a ConfigMap or a Secret holds. */
+/** 1 MiB is also the limit of a ConfigMap and of a Secret. */
 export async function loadBoundedFile(file: string): Promise<FileContent> {
   try {
     const handle = await open(file, 'r');
     try {
-      // Not by the size that stat tells: pipes and /proc have none.
+      // Does not rely on the size from stat: pipes and files of /proc have none.
       const buffer = Buffer.alloc(maxFileBytes + 1);
       let length = 0;
       while (length < buffer.length) {

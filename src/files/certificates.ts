@@ -1,4 +1,4 @@
-// The certificates in a PEM file of the operator: all of them, or what is wrong with the file.
+// Parses the certificates of a PEM file: all of them, or the problem of the file.
 import { X509Certificate } from 'node:crypto';
 import type { FileProblem } from './bounded-file.ts';
 

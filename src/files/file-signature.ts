@@ -1,10 +1,10 @@
-// The signature of a file: text that changes when the file is replaced or written, from one stat and without reading it.
+// The signature of a file: a text that differs once the file is replaced or written. It takes one stat and no read.
 import { stat } from 'node:fs/promises';
 
 /** The signature of a directory, a pipe, a socket or a device. */
 export const notARegularFile = 'not a regular file';
 
-/** Follows symbolic links. Never rejects: of a file that cannot be reached, the signature is the code of the error. */
+/** Follows symbolic links. Never rejects: if the file is not accessible, the signature is the error code. */
 export async function fileSignature(file: string): Promise<string> {
   try {
     const stats = await stat(file);

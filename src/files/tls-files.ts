@@ -1,4 +1,4 @@
-// The files that tls names: read and judged as a whole, for check-config, the start and each reload alike.
+// Loads and validates the files of tls together: for check-config, the start and each reload.
 import { createPrivateKey, type KeyObject, type X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { type FileProblem, loadBoundedFile } from './bounded-file.ts';
@@ -8,20 +8,20 @@ export const tlsFileKeys = ['certFile', 'keyFile', 'clientCaFile'] as const;
 
 export type TlsFileNames = { readonly [Key in (typeof tlsFileKeys)[number]]?: string | undefined };
 
-/** PEM texts that fit each other and that OpenSSL takes. */
+/** PEM texts that belong together and that OpenSSL accepts. */
 export interface TlsMaterial {
   readonly kind: 'tls material';
   readonly cert: string;
   readonly key: string;
   /** If it is set, a caller must present a certificate of one of these authorities in the handshake. */
   readonly clientCa: string | undefined;
-  /** The end of the service's certificate. Nothing here compares it with the time: the callers do. */
+  /** The expiry of the service's certificate. The callers compare it with the time. */
   readonly notAfter: Date;
 }
 
 export interface TlsFileProblems {
   readonly kind: 'problems';
-  /** Empty only where certFile or keyFile has no name. */
+  /** Empty only if certFile or keyFile is not named. */
   readonly problems: readonly { readonly key: (typeof tlsFileKeys)[number]; readonly message: string }[];
 }
 
@@ -69,7 +69,7 @@ export function parsePrivateKey(bytes: Uint8Array): PrivateKey | FileProblem {
   try {
     return { kind: 'private key', privateKey: createPrivateKey({ key: pem, format: 'pem' }) };
   } catch {
-    // Told by the marks of RFC 7468 section 11 and RFC 1421: the code of the error differs between releases of Node.
+    // Detected by the labels of RFC 7468 section 11 and RFC 1421: the error code differs between releases of Node.
     const isEncrypted = /^(?:-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)/m.test(pem);
     return {
       kind: 'problem',
@@ -85,7 +85,7 @@ function problemOfPair(
   if (!certificates[0].checkPrivateKey(key))
     return { key: 'keyFile', message: 'the key does not belong to the first certificate of certFile' };
   try {
-    // It has rules of its own: a key that is too short, a signature that is too weak.
+    // OpenSSL has more rules: it refuses short keys and weak signatures.
     createSecureContext({ cert: toPem(certificates), key: toKeyPem(key) });
     return undefined;
   } catch (error) {

@@ -1,5 +1,5 @@
-// Whether a JSON text nests deeper or holds more values than an honest one does: found in one pass, before anything is built from it.
-// Half a megabyte of brackets keeps JSON.parse busy for as long as a caller waits for an answer.
+// Limits the nesting depth and the number of values of a JSON text, in one pass before JSON.parse: half a megabyte of brackets keeps
+// JSON.parse busy for longer than a caller waits.
 
 export interface JsonBounds {
   readonly maxDepth: number;
@@ -12,10 +12,10 @@ const [quote, backslash, comma] = ['"', '\\', ','].map(each => each.charCodeAt(0
 const opening = new Set(['{', '['].map(each => each.charCodeAt(0)));
 const closing = new Set(['}', ']'].map(each => each.charCodeAt(0)));
 
-/** Undefined within the bounds, and where the text ends within a string; what else is wrong with it is for the parser to say. */
+/** Undefined within the bounds. The parser reports every other problem. */
 export function jsonBoundsProblem(text: string, { maxDepth, maxValues }: JsonBounds): JsonBoundsProblem | undefined {
   let depth = 0;
-  // Each value but the outermost follows a comma or opens its structure.
+  // Every value but the outermost follows a comma or is the first of its structure.
   let values = 1;
   let isInString = false;
   for (let i = 0; i < text.length; i += 1) {

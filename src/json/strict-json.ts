@@ -1,14 +1,14 @@
-// Reads JSON the way a security decision needs it: valid UTF-8, valid JSON, no member twice in any object.
-// Used for tokens and for key sets; everything that is ambiguous to another reader is refused here.
+// Parses JSON strictly, for tokens and key sets: valid UTF-8, valid JSON and no duplicate member in any object.
+// Refuses text that another parser could read differently.
 import { isUtf8 } from 'node:buffer';
 import { type JsonBounds, type JsonBoundsProblem, jsonBoundsProblem } from './json-bounds.ts';
 
-/** What `parseStrictJson` found wrong; stable words for logs, never the text itself. */
+/** Stable words for logs, without any of the text. */
 export type JsonProblem = { readonly kind: 'problem'; readonly problem: 'not UTF-8' | 'not JSON' | 'a member twice' };
 
 type JsonValue = { readonly kind: 'value'; readonly value: unknown };
 
-/** As `parseStrictJson`, of a text that would be long to build: within bounds, or refused before. */
+/** `parseStrictJson` with bounds that are checked before the text is parsed. */
 export function parseBoundedJson(
   bytes: Uint8Array,
   bounds: JsonBounds,
@@ -19,7 +19,7 @@ export function parseBoundedJson(
   return problem === undefined ? parseStrictJson(text) : { kind: 'problem', problem };
 }
 
-/** Bytes or text to the value they hold. A byte order mark is not JSON (RFC 8259 section 8.1). Never throws. */
+/** Never throws. A byte order mark is not JSON (RFC 8259 section 8.1). */
 export function parseStrictJson(input: Uint8Array | string): JsonValue | JsonProblem {
   if (typeof input !== 'string' && !isUtf8(input)) return { kind: 'problem', problem: 'not UTF-8' };
   const text = typeof input === 'string' ? input : textOf(input);
@@ -32,12 +32,12 @@ export function parseStrictJson(input: Uint8Array | string): JsonValue | JsonPro
   return membersIn(text) > membersOf(value) ? { kind: 'problem', problem: 'a member twice' } : { kind: 'value', value };
 }
 
-/** A JSON object (not an array, not null), as opposed to any other JSON value. */
+/** A JSON object: not an array, not null. */
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The member's value if the value is an object that has it itself: never `__proto__`, `constructor` and what else is inherited. */
+/** The own member of an object, or undefined: never an inherited one such as `constructor`. */
 export function memberOf(value: unknown, name: string): unknown {
   return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
@@ -46,9 +46,9 @@ function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
-// RFC 8259 section 4 leaves duplicate names to the reader and JSON.parse keeps the last one, so a second reader may see another value:
-// a text with more members than its value has a name twice, in whatever spelling ("acc", "\u0061cc"). The text is known to be valid
-// JSON here, hence every colon outside of a string is a member.
+// RFC 8259 section 4 leaves duplicate names to the parser. JSON.parse keeps the last one, another parser may keep the first. A text
+// with more members than its value has a duplicate name, in whatever spelling ("acc", "\u0061cc"). The text is valid JSON here, so
+// every colon outside a string is one member.
 function membersIn(text: string): number {
   let members = 0;
   for (let i = 0; i < text.length; i += 1) {
@@ -59,7 +59,7 @@ function membersIn(text: string): number {
   return members;
 }
 
-// With a stack of its own, so that deep nesting cannot exhaust the call stack.
+// Not recursive: deep nesting must not exhaust the call stack.
 function membersOf(value: unknown): number {
   let members = 0;
   const open: unknown[] = [value];

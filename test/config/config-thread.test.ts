@@ -2,7 +2,7 @@
 import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { judgeInThread } from '../../src/config/config-thread.ts';
+import { validateInThread } from '../../src/config/config-thread.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { formatProblems } from '../../src/config/problems.ts';
 import { signingKey } from '../support/signing-key.ts';
@@ -11,7 +11,7 @@ import { fixtureFolder, smallestConfig, writeFixture } from './config-file.ts';
 const entry = new URL('../../dist/config-thread-entry.js', import.meta.url);
 
 function judge(content: string, file = join(fixtureFolder(), 'config.yaml')) {
-  return judgeInThread({ kind: 'bytes', bytes: Buffer.from(content) }, file, { entry });
+  return validateInThread({ kind: 'bytes', bytes: Buffer.from(content) }, file, { entry });
 }
 
 const megabyte = 1024 * 1024;
@@ -50,7 +50,7 @@ describe('configuration thread', () => {
   });
 
   it('says why a file that was not read is refused', async () => {
-    const verdict = await judgeInThread({ kind: 'problem', problem: 'the file does not exist' }, '/x/config.yaml');
+    const verdict = await validateInThread({ kind: 'problem', problem: 'the file does not exist' }, '/x/config.yaml');
     expect(verdict).to.deep.equal({
       kind: 'refused',
       problems: ['/x/config.yaml:1:1: the file does not exist'],

@@ -9,7 +9,7 @@ import { keyUrlProblem } from '../../../src/address/key-url.ts';
 import { answerOf } from '../../../src/authz/refusal.ts';
 import type { RequestFacts } from '../../../src/authz/request-facts.ts';
 import { type Check, createCheck } from '../../../src/check.ts';
-import { judgeConfig } from '../../../src/config/load.ts';
+import { validateConfig } from '../../../src/config/load.ts';
 import { type Config, configSchema } from '../../../src/config/schema.ts';
 import { createEngine, type Engine } from '../../../src/engine.ts';
 import { createAnswers } from '../../../src/envoy/answers.ts';
@@ -488,7 +488,7 @@ function configTarget(): Target {
     maxBytes: 8192,
     shortRuns: 300,
     async run(input) {
-      const judged = await judgeConfig({ kind: 'bytes', bytes: input }, file);
+      const judged = await validateConfig({ kind: 'bytes', bytes: input }, file);
       if (judged.kind === 'misconfiguration') {
         must(judged.problems.length > 0, 'a misconfiguration without a problem');
         for (const { line, column, message } of judged.problems) {
