@@ -22,11 +22,11 @@ export interface NoDecisionLine {
 
 /** The origin of each member. */
 const meanings = {
-  time: 'when the line was written, by the clock of account-authz',
-  requestId: "the client's x-request-id, or an id of ours; the same in the answer and in Envoy's access log",
-  decision: 'allow, deny, or unavailable: it could not be decided',
-  reason: 'the word that metrics, access log and answer have too',
-  detail: 'what was found, for the log alone',
+  time: 'when account-authz wrote the line',
+  requestId: "the client's x-request-id, or a generated one; the same in the answer and in Envoy's access log",
+  decision: 'allow, deny, or unavailable: no decision was possible',
+  reason: 'also in metrics, access log and answer',
+  detail: 'the cause, in the log only',
   method: 'as the client sent it',
   route: 'of the routes that the path matches, the one with the most segments',
   uid: 'of the verified token',
@@ -34,8 +34,8 @@ const meanings = {
   acc: 'of the verified token',
   role: 'of the verified token',
   iss: 'of the verified token',
-  kid: 'as the header of the token says, verified or not',
-  cache: 'hit: the token was verified before; miss: it was new or refused',
+  kid: 'from the header of the token, verified or not',
+  cache: 'hit: verified before; miss: new or refused',
   durationMs: "from the decoded request to the answer, without the network; Envoy's own figure is authzMicroseconds",
   traceId: 'of the traceparent of the request',
 } as const;

@@ -56,59 +56,37 @@ function notReached(name: CheckName): CheckVerdict {
 }
 
 function passed(name: CheckName, known: Known): CheckVerdict {
-  return { name, verdict: 'pass', detail: foreignText(found(name, known), maxDetailLength) };
+  const found = findings[name];
+  const detail = typeof found === 'string' ? found : found(known);
+  return { name, verdict: 'pass', detail: foreignText(detail, maxDetailLength) };
 }
 
-function found(name: CheckName, { method, route, principal, live }: Known): string {
-  switch (name) {
-    case 'message':
-      return 'it does not contradict itself';
-    case 'method':
-      return method;
-    case 'path':
-      return 'inside the grammar';
-    case 'authorization':
-      return 'no more than one value';
-    case 'account-places':
-      return 'nothing that could be read in two ways';
-    case 'route':
-      return route ?? 'one of routes';
-    case 'token-present':
-      return 'there is one';
-    case 'token-length':
-      return live === undefined
-        ? 'within token.maxBytes'
-        : `${live.tokenLength} of ${live.config.token.maxBytes} bytes`;
-    case 'token-format':
-      return 'a signed JWT in its compact form';
-    case 'issuer':
-      return principal?.iss ?? live?.keys?.issuer ?? 'one of issuers';
-    case 'algorithm':
-      return 'one of algorithms';
-    case 'token-type':
-      return 'one of tokenTypes';
-    case 'key':
-      return live?.keys === undefined ? 'a key of the issuer' : `a key of the issuer, ${keyAge(live.keys)}`;
-    case 'signature':
-      return 'made with that key';
-    case 'audience':
-      return 'names one of audiences';
-    case 'binding':
-      return 'a plain bearer token';
-    case 'claims':
-      return 'all there and inside their grammar';
-    case 'times':
-      return 'has begun, and does not live too long';
-    case 'expiry':
-      return remaining(live);
-    case 'app':
-      return principal?.app ?? 'one of apps';
-    case 'role':
-      return principal === undefined ? 'may use the method' : `${principal.role} may ${method} here`;
-    case 'account':
-      return `${principal?.acc ?? 'that of the token'}, in every place that names one`;
-  }
-}
+/** What a check found that passed. */
+const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>> = {
+  message: 'consistent',
+  method: ({ method }) => method,
+  path: 'inside the grammar',
+  authorization: 'no more than one value',
+  'account-places': 'unambiguous',
+  route: ({ route }) => route ?? 'one of routes',
+  'token-present': 'there is one',
+  'token-length': ({ live }) =>
+    live === undefined ? 'within token.maxBytes' : `${live.tokenLength} of ${live.config.token.maxBytes} bytes`,
+  'token-format': 'a signed JWT in its compact form',
+  issuer: ({ principal, live }) => principal?.iss ?? live?.keys?.issuer ?? 'one of issuers',
+  algorithm: 'one of algorithms',
+  'token-type': 'one of tokenTypes',
+  key: ({ live }) => (live?.keys ? `a key of the issuer, ${keyAge(live.keys)}` : 'a key of the issuer'),
+  signature: 'made with that key',
+  audience: 'names one of audiences',
+  binding: 'a plain bearer token',
+  claims: 'all there and inside their grammar',
+  times: 'has begun, and does not live too long',
+  expiry: ({ live }) => remaining(live),
+  app: ({ principal }) => principal?.app ?? 'one of apps',
+  role: ({ principal, method }) => (principal ? `${principal.role} may ${method} here` : 'may use the method'),
+  account: ({ principal }) => `${principal?.acc ?? 'that of the token'}, in every place that names one`,
+};
 
 function remaining(live: LiveFacts | undefined): string {
   if (live?.times?.exp === undefined) return 'not yet';
