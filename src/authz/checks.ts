@@ -137,6 +137,10 @@ export type DetailOf<R> = {
   [C in keyof Checks]: R extends keyof Checks[C] ? TextOf<keyof Checks[C][R]> : never;
 }[keyof Checks];
 
+/** The same as the table has it. */
+export type DetailTemplate = { [C in keyof Checks]: KeyOfEach<Checks[C][keyof Checks[C]]> }[keyof Checks];
+type KeyOfEach<Union> = Union extends unknown ? keyof Union & string : never;
+
 export type CheckName = Exclude<keyof Checks, 'service'>;
 
 export const checkNames = Object.keys(checks).filter(name => name !== 'service') as readonly CheckName[];

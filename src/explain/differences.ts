@@ -1,6 +1,7 @@
 // What differs between a refused request and the settings or its verified token. Names settings, identity fields and times of a verified
 // token, and places in the request; never what stands in the query or in a header.
 import { accountsInQuery, compileAccountParameters } from '../authz/account-query.ts';
+import type { DetailTemplate } from '../authz/checks.ts';
 import { parseRequestTarget } from '../authz/path.ts';
 import type { Principal } from '../authz/principal.ts';
 import { matchRoutes } from '../authz/route.ts';
@@ -14,14 +15,16 @@ import { duration, instant, keyAge, listed } from './wording.ts';
 /** Undefined where nothing is known beyond the remedy. */
 export function findDifference({ check, template }: RefusedCheck, known: Known): string | undefined {
   const { live, principal } = known;
-  const ofToken = tokenSide[template] ?? tokenSide[check];
-  const ofSettings = settingsSide[template] ?? settingsSide[check];
+  const ofToken = (template && tokenSide[template]) ?? tokenSide[check];
+  const ofSettings = (template && settingsSide[template]) ?? settingsSide[check];
   const sides = [principal && ofToken?.(principal, known), live && ofSettings?.(live, principal?.role ?? '')];
   return sides.filter(side => side).join('; ') || undefined;
 }
 
-// Both by check, or by a detail that differs from the others of its check.
-const tokenSide: Readonly<Record<string, (principal: Principal, known: Known) => string>> = {
+/** By check, or by a detail that differs from the others of its check. */
+type ByRefusal<Difference> = Readonly<Partial<Record<RefusedCheck['check'] | DetailTemplate, Difference>>>;
+
+const tokenSide: ByRefusal<(principal: Principal, known: Known) => string> = {
   app: ({ app }) => `app is ${app}`,
   role: ({ role }) => `role is ${role}`,
   'the role may not use this method': ({ role }, { method }) => `role is ${role}, the method is ${method}`,
@@ -33,7 +36,7 @@ const tokenSide: Readonly<Record<string, (principal: Principal, known: Known) =>
   },
 };
 
-const settingsSide: Readonly<Record<string, (live: LiveFacts, role: string) => string | undefined>> = {
+const settingsSide: ByRefusal<(live: LiveFacts, role: string) => string | undefined> = {
   service: ({ fault }) => fault,
   'path outside the grammar': ({ request }) => wrongSegment(request.target),
   'account-places': ({ config: { account } }) =>

@@ -1,19 +1,20 @@
 // Reason and detail of a refusal → the check that refused and its remedy, as the definition of the refusal has them.
-import { type CheckName, checks } from '../authz/checks.ts';
+import { type CheckName, checks, type DetailTemplate } from '../authz/checks.ts';
 import type { Reason } from '../authz/refusal.ts';
 
 export interface RefusedCheck {
   readonly check: CheckName | 'service';
-  /** The detail as `checks` has it; empty where this version does not know it. */
-  readonly template: string;
+  /** Undefined if this version does not know the detail. */
+  readonly template: DetailTemplate | undefined;
   readonly remedy: string;
 }
 
 /** A detail of another version is put at the first check that has the reason: nothing is called passed that may not have been. */
 export function findRefusedCheck(reason: Reason, detail: string): RefusedCheck {
   const refusals = (Object.keys(checks) as (keyof typeof checks)[]).flatMap(check => {
-    const byReason: Partial<Record<Reason, Readonly<Record<string, string>>>> = checks[check];
-    return Object.entries(byReason[reason] ?? {}).map(([template, remedy]) => ({ check, template, remedy }));
+    const byReason: Partial<Record<Reason, Partial<Record<DetailTemplate, string>>>> = checks[check];
+    const remedies = Object.entries(byReason[reason] ?? {}) as [DetailTemplate, string][];
+    return remedies.map(([template, remedy]) => ({ check, template, remedy }));
   });
   const [first] = refusals;
   if (first === undefined) throw new Error('a reason that no check has');
@@ -21,7 +22,7 @@ export function findRefusedCheck(reason: Reason, detail: string): RefusedCheck {
     refusals.find(({ template }) => template === detail) ??
     refusals.find(({ template }) => isMadeFrom(template, detail)) ?? {
       check: first.check,
-      template: '',
+      template: undefined,
       remedy: 'this version of explain knows no more about it',
     }
   );

@@ -1,4 +1,4 @@
-// What the page for people may have to show: a good day, and a bad one on which everything that can be wrong is.
+// Facts of the admin page: of a good day, and of a bad one with every problem.
 import { refusalAnswers } from '../../src/authz/refusal.ts';
 import type { AdminPageFacts } from '../../src/operations/admin-page.ts';
 import type { LatencySummary } from '../../src/operations/metrics-summary.ts';

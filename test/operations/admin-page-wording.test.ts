@@ -7,7 +7,7 @@ import {
   spellShortTime,
 } from '../../src/operations/admin-page-wording.ts';
 
-describe('wording of the page', () => {
+describe('wording of the admin page', () => {
   const rows: readonly (readonly [name: string, spelt: string, expected: string])[] = [
     ['nothing at all', spellDuration(0), '0 s'],
     ['part of a second', spellDuration(0.9), '0 s'],

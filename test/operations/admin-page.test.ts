@@ -19,7 +19,7 @@ function textOf(page: string): string {
     .replace(/\s+/g, ' ');
 }
 
-describe('page for people', () => {
+describe('admin page', () => {
   it('says that nothing needs a look where that is so', () => {
     expect(textOf(render())).to.contain('Nothing needs a look.').and.not.contain('Needs a look');
   });
