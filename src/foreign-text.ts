@@ -2,7 +2,7 @@
 // the answers and the messages of the commands.
 
 /** In UTF-16 code units of the result. */
-const usualMaxLength = 96;
+const defaultMaxLength = 96;
 
 /**
  * Characters that a terminal, a browser or a log viewer interprets or hides (CVE-2024-45808, CVE-2021-42574): controls, bidirectional
@@ -11,12 +11,12 @@ const usualMaxLength = 96;
 const unprintable = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|[^\P{Zs} ]/gu;
 
 /** Replaces each unprintable character by `\u{…}`, and the text beyond the bound by an ellipsis. Idempotent. */
-export function foreignText(text: string, maxLength = usualMaxLength): string {
+export function foreignText(text: string, maxLength = defaultMaxLength): string {
   return isPlain(text, maxLength) ? text : bounded(text, maxLength, escaped);
 }
 
 /** The same in double quotes, with quotes and backslashes of the text escaped by a backslash. */
-export function quotedForeignText(text: string, maxLength = usualMaxLength): string {
+export function quotedForeignText(text: string, maxLength = defaultMaxLength): string {
   const shown = bounded(text, maxLength, character =>
     /["\\]/.test(character) ? `\\${character}` : escaped(character),
   );
@@ -24,14 +24,14 @@ export function quotedForeignText(text: string, maxLength = usualMaxLength): str
 }
 
 /** Applies `foreignText` to every text in a value for JSON, its lists and plain objects included. */
-export function foreignValue(value: unknown, maxLength = usualMaxLength): unknown {
+export function foreignValue(value: unknown, maxLength = defaultMaxLength): unknown {
   if (typeof value === 'string') return foreignText(value, maxLength);
   if (Array.isArray(value)) return value.map(each => foreignValue(each, maxLength));
   return isPlainObject(value) ? foreignMembers(value, maxLength) : value;
 }
 
 /** `foreignValue` of an object; the same object if nothing changes, as in most log lines. */
-export function foreignMembers(object: Record<string, unknown>, maxLength = usualMaxLength): Record<string, unknown> {
+export function foreignMembers(object: Record<string, unknown>, maxLength = defaultMaxLength): Record<string, unknown> {
   const isFit = Object.values(object).every(value =>
     typeof value === 'string' ? isPlain(value, maxLength) : typeof value !== 'object',
   );

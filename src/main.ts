@@ -8,38 +8,44 @@ import { openLogDestination } from './operations/log-destination.ts';
 import { version } from './version.ts';
 
 // Each command is imported when it runs: the service does not load the others, and a probe every ten seconds starts fast.
-const commands: ReadonlyMap<string, { readonly load: () => Promise<Command>; readonly does: string }> = new Map([
-  ['serve', { load: async () => (await import('./commands/serve.ts')).serve, does: 'run the service (the default)' }],
+const commands: ReadonlyMap<string, { readonly load: () => Promise<Command>; readonly summary: string }> = new Map([
+  [
+    'serve',
+    { load: async () => (await import('./commands/serve.ts')).serve, summary: 'run the service (the default)' },
+  ],
   [
     'check-config',
     {
       load: async () => (await import('./commands/check-config.ts')).checkConfig,
-      does: 'validate a configuration and print what is in effect',
+      summary: 'validate a configuration and print what is in effect',
     },
   ],
   [
     'explain',
     {
       load: async () => (await import('./commands/explain.ts')).explain,
-      does: 'say what the service would answer to a request, and why',
+      summary: 'say what the service would answer to a request, and why',
     },
   ],
   [
     'health',
-    { load: async () => (await import('./commands/health.ts')).health, does: 'ask a running service for its health' },
+    {
+      load: async () => (await import('./commands/health.ts')).health,
+      summary: 'ask a running service for its health',
+    },
   ],
   [
     'drain',
     {
       load: async () => (await import('./commands/drain.ts')).drain,
-      does: 'preStop helper: drain the Envoy in the same pod',
+      summary: 'preStop helper: drain the Envoy in the same pod',
     },
   ],
   [
     'schema',
     {
       load: async () => (await import('./commands/schema.ts')).schema,
-      does: 'print the JSON Schema of the configuration',
+      summary: 'print the JSON Schema of the configuration',
     },
   ],
 ]);
@@ -55,7 +61,7 @@ const code = await main();
 process.exitCode = code;
 // Ends handles that are still open, such as a server after a failed start. A clean end waits until an SDK has sent its last spans.
 if (code !== 0) {
-  await Promise.race([Promise.all([written(process.stdout), written(process.stderr)]), sleep(1000)]);
+  await Promise.race([Promise.all([flushed(process.stdout), flushed(process.stderr)]), sleep(1000)]);
   process.exit(code);
 }
 
@@ -69,7 +75,7 @@ function endByFault(error: unknown): void {
   }
 }
 
-function written(output: NodeJS.WritableStream): Promise<void> {
+function flushed(output: NodeJS.WritableStream): Promise<void> {
   return new Promise(resolve => output.write('', () => resolve()));
 }
 
@@ -101,6 +107,6 @@ function print(text: string): number {
 }
 
 function help(): string {
-  const lines = Array.from(commands, ([name, { does }]) => `  ${name.padEnd(14)}${does}`);
+  const lines = Array.from(commands, ([name, { summary }]) => `  ${name.padEnd(14)}${summary}`);
   return `account-authz COMMAND [options]\n\n${lines.join('\n')}\n\naccount-authz COMMAND --help tells the options of a command.\n`;
 }

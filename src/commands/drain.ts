@@ -23,32 +23,32 @@ export async function drain(args: readonly string[], io: CommandIo): Promise<num
   const parsed = parseCommandLine({ name: 'drain', usage, args, options }, io);
   if (parsed.kind === 'end') return parsed.code;
   const { 'envoy-admin': admin, seconds } = parsed.values;
-  const wrong = (problem: string): number => usageError(io, 'drain', problem);
+  const fail = (problem: string): number => usageError(io, 'drain', problem);
   if (!/^\d{1,4}$/.test(seconds) || Number(seconds) > 3600)
-    return wrong('--seconds takes a whole number from 0 to 3600');
-  if (!URL.canParse(admin) || new URL(admin).protocol !== 'http:') return wrong('--envoy-admin takes an http URL');
+    return fail('--seconds takes a whole number from 0 to 3600');
+  if (!URL.canParse(admin) || new URL(admin).protocol !== 'http:') return fail('--envoy-admin takes an http URL');
 
   const endMs = performance.now() + Number(seconds) * 1000;
-  const ask = createAsk(admin);
-  const failed = await ask('POST', '/healthcheck/fail');
-  const drained = await ask('POST', '/drain_listeners?graceful');
+  const request = createAdminRequest(admin);
+  const failed = await request('POST', '/healthcheck/fail');
+  const drained = await request('POST', '/drain_listeners?graceful');
   if (failed === undefined || drained === undefined) {
     io.stderr.write('account-authz drain: the admin of Envoy does not answer, nothing is drained\n');
     return 0;
   }
-  let open = await openConnections(ask);
+  let open = await openConnections(request);
   while (open !== undefined && open > 0 && performance.now() < endMs) {
     await sleep(pauseMs);
-    open = await openConnections(ask);
+    open = await openConnections(request);
   }
   // If the admin no longer answers, Envoy has ended and nothing is open.
   io.stdout.write(open ? `${open} connections are still open\n` : 'no connection is open\n');
   return 0;
 }
 
-type Ask = (method: 'GET' | 'POST', path: string) => Promise<string | undefined>;
+type AdminRequest = (method: 'GET' | 'POST', path: string) => Promise<string | undefined>;
 
-function createAsk(admin: string): Ask {
+function createAdminRequest(admin: string): AdminRequest {
   return async (method, path) => {
     try {
       const signal = AbortSignal.timeout(answerMs);
@@ -62,8 +62,8 @@ function createAsk(admin: string): Ask {
 }
 
 // Counts all listeners but the admin's own. Not `server.total_connections`, which Envoy updates only every five seconds.
-async function openConnections(ask: Ask): Promise<number | undefined> {
-  const text = await ask('GET', '/stats?filter=^listener\\..*downstream_cx_active$');
+async function openConnections(request: AdminRequest): Promise<number | undefined> {
+  const text = await request('GET', '/stats?filter=^listener\\..*downstream_cx_active$');
   if (text === undefined) return undefined;
   const gauges = text.matchAll(/^listener\.(.+)\.downstream_cx_active: (\d+)$/gm);
   return Array.from(gauges, ([, name = '', count]) => (/^admin|\.worker_\d+$/.test(name) ? 0 : Number(count))).reduce(

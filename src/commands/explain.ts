@@ -34,7 +34,7 @@ const exitCodes = { allow: 0, deny: 3, unavailable: 4 } as const satisfies Recor
 const maxInputBytes = 128 * 1024;
 
 export async function explain(args: readonly string[], io: CommandIo): Promise<number> {
-  const wrong = (problem: string): number => usageError(io, 'explain', problem);
+  const fail = (problem: string): number => usageError(io, 'explain', problem);
   const options = {
     config: { type: 'string' },
     path: { type: 'string' },
@@ -52,36 +52,35 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
   const paint = createPaint(wantsColour(io.env, io.stdout.isTTY === true));
   if (values['from-log']) {
     const others = [values.config, path, values.method, values.header, at];
-    if (others.some(value => value !== undefined)) return wrong('--from-log goes with --json alone');
+    if (others.some(value => value !== undefined)) return fail('--from-log goes with --json alone');
     const input = await readInput(io, 'a decision line');
-    if (input.kind === 'problem') return wrong(input.problem);
+    if (input.kind === 'problem') return fail(input.problem);
     const line = parseDecisionLine(input.bytes.toString('utf8'));
-    if (line.kind === 'problem') return wrong(line.problem);
+    if (line.kind === 'problem') return fail(line.problem);
     io.stdout.write(json ? toJson(line.explanation) : reportLine(line, paint));
     return exitCodes[line.explanation.decision];
   }
 
-  if (path === undefined) return wrong('--path is missing');
+  if (path === undefined) return fail('--path is missing');
   const headers: (readonly [string, string])[] = [];
   for (const each of header) {
     const parsed = parseHeader(each);
-    if (parsed.kind === 'problem') return wrong(parsed.problem);
+    if (parsed.kind === 'problem') return fail(parsed.problem);
     headers.push(parsed.header);
   }
   const now = at === undefined ? undefined : parseTime(at);
-  if (at !== undefined && now === undefined)
-    return wrong('--at takes a time as RFC 3339 or seconds since 1970 have it');
+  if (at !== undefined && now === undefined) return fail('--at takes a time as RFC 3339 or seconds since 1970 have it');
   const unsafe = environmentProblem(io.env);
-  if (unsafe !== undefined) return wrong(unsafe);
+  if (unsafe !== undefined) return fail(unsafe);
   const loaded = await loadConfig(file);
   if (loaded.kind === 'misconfiguration') {
     io.stderr.write(formatProblems(file, loaded.problems));
     return 1;
   }
   const input = await readInput(io, 'a token');
-  if (input.kind === 'problem') return wrong(input.problem);
+  if (input.kind === 'problem') return fail(input.problem);
   const authorization = toAuthorization(input.bytes.toString('latin1'));
-  if (authorization.kind === 'problem') return wrong(authorization.problem);
+  if (authorization.kind === 'problem') return fail(authorization.problem);
 
   try {
     const live = await checkLive({
@@ -95,7 +94,7 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
     io.stdout.write(json ? toJson(live.explanation) : reportLive(live, paint));
     return exitCodes[live.explanation.decision];
   } catch (error) {
-    if (error instanceof Error && isKeyFileError(error)) return wrong(foreignText(error.message, maxTextLength));
+    if (error instanceof Error && isKeyFileError(error)) return fail(foreignText(error.message, maxTextLength));
     throw error;
   }
 }

@@ -40,7 +40,7 @@ export interface HealthTargetProblem {
 
 type Problem = HealthTargetProblem;
 
-const usualAddress = '127.0.0.1:9191';
+const defaultAddress = '127.0.0.1:9191';
 
 export async function loadHealthTarget(options: HealthOptions): Promise<GrpcTarget | ReadinessTarget | Problem> {
   const { config, cert, key } = options;
@@ -49,7 +49,7 @@ export async function loadHealthTarget(options: HealthOptions): Promise<GrpcTarg
     const parsed = parseListenAddress(options.address);
     if (parsed.kind === 'problem') return problem(`--address ${parsed.problem}`);
   }
-  if (config === undefined) return targetOf(options.address ?? usualAddress, options, undefined);
+  if (config === undefined) return targetOf(options.address ?? defaultAddress, options, undefined);
   const settings = await loadListenSettings(config);
   if (settings.kind === 'misconfiguration') {
     return { kind: 'problem', problem: formatProblems(config, settings.problems) };
@@ -59,7 +59,9 @@ export async function loadHealthTarget(options: HealthOptions): Promise<GrpcTarg
   const isMutual = tls?.clientCaFile !== undefined;
   if (isMutual && cert === undefined && options.address === undefined) {
     const address = parseListenAddress(admin);
-    return address.kind === 'tcp' ? reachable({ kind: 'readyz', admin: address }) : problem('admin is no address');
+    return address.kind === 'tcp'
+      ? withReachableHost({ kind: 'readyz', admin: address })
+      : problem('admin is no address');
   }
   return targetOf(options.address ?? listen, options, tls?.certFile);
 }
@@ -74,14 +76,24 @@ async function targetOf(
   const { ca, cert, 'server-name': serverName } = options;
   const isTls = [ownCertificate, ca, cert, serverName].some(each => each !== undefined);
   if (!isTls) {
-    return reachable({ kind: 'grpc', address: parsed, channel: credentials.createInsecure(), serverName: 'localhost' });
+    return withReachableHost({
+      kind: 'grpc',
+      address: parsed,
+      channel: credentials.createInsecure(),
+      serverName: 'localhost',
+    });
   }
   // gRPC uses the name localhost for every Unix socket.
   const name = serverName ?? (parsed.kind === 'unix' ? 'localhost' : parsed.host);
   const channel = await loadCredentials(options, name, ca === undefined ? ownCertificate : undefined);
   if ('kind' in channel) return channel;
   // RFC 6066 section 3 forbids an IP address as the server name, and Node would warn on standard error.
-  return reachable({ kind: 'grpc', address: parsed, channel, serverName: isIP(name) === 0 ? name : 'localhost' });
+  return withReachableHost({
+    kind: 'grpc',
+    address: parsed,
+    channel,
+    serverName: isIP(name) === 0 ? name : 'localhost',
+  });
 }
 
 /** With the certificate of the configuration, only this certificate is trusted. Its name is checked if --server-name is given. */
@@ -138,12 +150,12 @@ function isProblem(part: { readonly kind: string }): part is Problem {
 }
 
 /** Replaces a wildcard address by loopback. Refuses port 0: the chosen port is not known here. */
-function reachable<Target extends GrpcTarget | ReadinessTarget>(target: Target): Target | Problem {
+function withReachableHost<Target extends GrpcTarget | ReadinessTarget>(target: Target): Target | Problem {
   const address = target.kind === 'grpc' ? target.address : target.admin;
   if (address.kind === 'unix') return target;
   if (address.port === 0) return problem('port 0 is any free port: give the real one with --address');
-  const asked = { ...address, host: loopbackFor(address.host) };
-  return target.kind === 'grpc' ? { ...target, address: asked } : { ...target, admin: asked };
+  const reachable = { ...address, host: loopbackFor(address.host) };
+  return target.kind === 'grpc' ? { ...target, address: reachable } : { ...target, admin: reachable };
 }
 
 function loopbackFor(host: string): string {

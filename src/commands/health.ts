@@ -54,13 +54,13 @@ export async function health(args: readonly string[], io: CommandIo): Promise<nu
   const parsed = parseCommandLine({ name: 'health', usage, args, options }, io);
   if (parsed.kind === 'end') return parsed.code;
   const { values } = parsed;
-  const wrong = (problem: string): number => usageError(io, 'health', problem.trimEnd());
+  const fail = (problem: string): number => usageError(io, 'health', problem.trimEnd());
   const target = await loadHealthTarget(values);
-  if (target.kind === 'problem') return wrong(target.problem);
+  if (target.kind === 'problem') return fail(target.problem);
   if (target.kind === 'readyz' && !serviceNames.has(values.service)) {
-    return wrong('--service needs --cert and --key here: the configuration has tls.clientCaFile');
+    return fail('--service needs --cert and --key here: the configuration has tls.clientCaFile');
   }
-  const word = target.kind === 'grpc' ? await ask(target, values.service) : await askReadiness(target.admin);
+  const word = target.kind === 'grpc' ? await checkHealth(target, values.service) : await checkReadiness(target.admin);
   io.stdout.write(`${word}\n`);
   return word === 'SERVING' ? 0 : 1;
 }
@@ -72,7 +72,7 @@ function targetOf(address: ListenAddress): string {
   return `dns:///${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`;
 }
 
-function ask({ address, channel, serverName }: GrpcTarget, service: string): Promise<string> {
+function checkHealth({ address, channel, serverName }: GrpcTarget, service: string): Promise<string> {
   const { path, requestSerialize, responseDeserialize } = healthService.Check;
   const client = new Client(targetOf(address), channel, { 'grpc.ssl_target_name_override': serverName });
   return new Promise(resolve => {
@@ -94,7 +94,7 @@ function ask({ address, channel, serverName }: GrpcTarget, service: string): Pro
 }
 
 /** A new agent, because the global one may use a proxy. */
-function askReadiness({ host, port }: TcpAddress): Promise<string> {
+function checkReadiness({ host, port }: TcpAddress): Promise<string> {
   return new Promise(resolve => {
     const signal = AbortSignal.timeout(deadlineMs);
     const request = get({ host, port, path: '/readyz', signal, agent: new Agent() }, response => {

@@ -43,14 +43,14 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   }
   const { config } = loaded;
   const logger = createLogger(config.log, io.log);
-  const stopAsked = untilSignal(['SIGTERM', 'SIGINT']);
-  const hangUps = createHangUps();
+  const stopSignal = untilSignal(['SIGTERM', 'SIGINT']);
+  const reloadSignal = listenForReloadSignal();
   try {
     const service = await startService({ config, version, logger, proxy: proxyOf(io.env) });
     logger.info({ version, listen: config.listen, admin: config.admin, ports: service.ports }, 'serving');
     const watch = await watchFile(file, content, service, logger);
-    hangUps.call(watch.reportNow);
-    const signal = await stopAsked;
+    reloadSignal.onSignal(watch.reportNow);
+    const signal = await stopSignal;
     logger.info({ signal, graceSeconds: service.config().shutdown.graceSeconds }, 'stopping');
     watch.stop();
     await service.stop();
@@ -81,17 +81,17 @@ function watchFile(file: string, known: FileContent, service: Service, logger: L
   });
 }
 
-/** Listens from now on, because SIGHUP ends a process without a listener. A signal before `call` is not lost. */
-function createHangUps(): { call(onHangUp: () => void): void } {
-  let heard = false;
-  let tell = (): void => {
-    heard = true;
+/** Listens from now on, because SIGHUP ends a process without a listener. A signal before `onSignal` is not lost. */
+function listenForReloadSignal(): { onSignal(reload: () => void): void } {
+  let wasReceived = false;
+  let handle = (): void => {
+    wasReceived = true;
   };
-  process.on('SIGHUP', () => tell());
+  process.on('SIGHUP', () => handle());
   return {
-    call(onHangUp) {
-      tell = onHangUp;
-      if (heard) onHangUp();
+    onSignal(reload) {
+      handle = reload;
+      if (wasReceived) reload();
     },
   };
 }

@@ -23,7 +23,7 @@ export async function loadListenSettings(file: string): Promise<ListenSettings |
   const document = parseYamlDocument(content.bytes);
   if (document.kind === 'problems') return misconfiguration(document.problems.map(toProblem));
   if (!isJsonObject(document.value)) return unreadable('the file is not a mapping');
-  const parsed = settings.safeParse(document.value);
+  const parsed = settings.safeParse(document.value, { reportInput: true });
   if (!parsed.success) return misconfiguration(toProblems(parsed.error.issues, document));
   const { tls: files, ...addresses } = parsed.data;
   const folder = dirname(resolve(file));

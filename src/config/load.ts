@@ -26,7 +26,7 @@ export async function validateConfig(content: FileContent, file: string): Promis
   if (document.kind === 'problems') return misconfiguration(problems);
 
   const folder = dirname(resolve(file));
-  const parsed = configSchema.safeParse(document.value);
+  const parsed = configSchema.safeParse(document.value, { reportInput: true });
   problems.push(...toProblems(parsed.error?.issues ?? [], document));
   for (const { path, message } of await loadNamedFileProblems(document.value, folder)) {
     problems.push(toProblem({ path, position: document.positionOf(path, 'value'), message }));

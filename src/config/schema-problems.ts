@@ -11,20 +11,18 @@ interface SchemaProblem {
   readonly message: string;
 }
 
-export function toProblems(
-  issues: readonly z.core.$ZodIssue[],
-  { value, positionOf }: YamlDocument,
-): readonly Problem[] {
+/** Of issues that report their input (`reportInput`). */
+export function toProblems(issues: readonly z.core.$ZodIssue[], { positionOf }: YamlDocument): readonly Problem[] {
   return issues
-    .flatMap(issue => toSchemaProblems(issue, value))
+    .flatMap(toSchemaProblems)
     .map(({ path, part, message }) => toProblem({ path, position: positionOf(path, part), message }));
 }
 
-function toSchemaProblems(issue: z.core.$ZodIssue, value: unknown): SchemaProblem[] {
+function toSchemaProblems(issue: z.core.$ZodIssue): SchemaProblem[] {
   const { path } = issue;
   switch (issue.code) {
     case 'invalid_type':
-      return [{ path, part: 'value', message: typeProblem(issue.expected, valueAt(value, path)) }];
+      return [{ path, part: 'value', message: typeProblem(issue.expected, issue.input) }];
     case 'invalid_value':
       return [{ path, part: 'value', message: `must be one of ${issue.values.map(String).join(', ')}` }];
     case 'unrecognized_keys':
@@ -59,13 +57,4 @@ function typeProblem(expected: string, value: unknown): string {
   if (Array.isArray(value)) return `${rule}, not a list`;
   if (isJsonObject(value)) return `${rule}, not a mapping`;
   return expected === 'string' ? `${rule}: put it in quotes` : rule;
-}
-
-function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
-  let inner = value;
-  for (const segment of path) {
-    if (typeof inner !== 'object' || inner === null || !Object.hasOwn(inner, segment)) return undefined;
-    inner = Reflect.get(inner, segment);
-  }
-  return inner;
 }

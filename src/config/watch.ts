@@ -30,12 +30,12 @@ interface Candidate {
 }
 
 // A file that is written in place can be read half-written, and half of a configuration may permit more than the whole.
-const usualSettleMs = 500;
-const usualPollMs = 1000;
+const defaultSettleMs = 500;
+const defaultPollMs = 1000;
 const debounceMs = 50;
 
 export async function startConfigWatch(options: ConfigWatchOptions): Promise<ConfigWatch> {
-  const { file, onContent, onProblem, settleMs = usualSettleMs, pollMs = usualPollMs } = options;
+  const { file, onContent, onProblem, settleMs = defaultSettleMs, pollMs = defaultPollMs } = options;
   let reportedDigest = digestOf(options.known);
   let seenSignature: string | undefined;
   let candidate: Candidate | undefined;

@@ -36,7 +36,7 @@ export interface YamlProblems {
 
 // The composer recurses, and deep nesting could exhaust its stack and end the process: V8 aborts if it has no stack left to
 // compile a regular expression.
-const usualMaxDepth = 32;
+const defaultMaxDepth = 32;
 // Most syntax errors after the first ones are their consequences.
 const maxSyntaxProblems = 100;
 const maxAliases = 100;
@@ -49,7 +49,7 @@ export interface YamlOptions {
 }
 
 export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}): YamlDocument | YamlProblems {
-  const { maxDepth = usualMaxDepth, keyTag } = options;
+  const { maxDepth = defaultMaxDepth, keyTag } = options;
   if (!isUtf8(bytes)) return notReadable('the file is not UTF-8');
   const text = new TextDecoder().decode(bytes);
   if (isDeeperThan(text, maxDepth)) return notReadable(`the file is nested more than ${maxDepth} deep`);
