@@ -6,8 +6,6 @@ import type { AuthzFilter, ProtectedTarget } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { type Finding, ifPresent, quoted, type Rules, when } from './rule.ts';
 
-const redirectActions = { PASS_THROUGH_INTERNAL_REDIRECT: 0, HANDLE_INTERNAL_REDIRECT: 1 };
-
 // Filters that refuse, delay, count or forward, or change only the body or the response. Any other may change the path, the route, the
 // headers or the metadata of the decision.
 const harmless: ReadonlySet<string> = new Set(
@@ -97,7 +95,7 @@ export const routeRules = {
     fix: 'leave it out: the client follows the redirect, and is checked again',
     find: ({ action }) => {
       const old = action.field('internal_redirect_action');
-      const follows = old.choice(redirectActions) === redirectActions.HANDLE_INTERNAL_REDIRECT;
+      const follows = old.choice({ HANDLE_INTERNAL_REDIRECT: 1 }) === 1;
       return [...ifPresent(action.field('internal_redirect_policy')), ...when(follows, old, 'follows redirects')];
     },
   },

@@ -6,6 +6,8 @@ import type { ProtoValue } from './proto-value.ts';
 import { readRemovals, refusesUnderscores } from './removed-names.ts';
 import { type Finding, ifAny, ifMissing, type Rules, unlessTrue } from './rule.ts';
 
+const mutationRules = 'decoder_header_mutation_rules';
+
 // The headers that define a request; account-authz never changes them.
 const dangerousNames = [
   ':path',
@@ -48,26 +50,27 @@ export const agreementRules = {
     what: '`decoder_header_mutation_rules` is missing',
     why: 'an answer may then set any header of the request, `:path` and `host` among them',
     fix: 'write `decoder_header_mutation_rules` with `disallow_all`, `disallow_is_error` and an `allow_expression` for the identity headers and authorization',
-    find: ({ settings }) => ifMissing(rulesOf(settings)),
+    find: ({ settings }) => ifMissing(settings.field(mutationRules)),
   },
   'mutation-rules-too-narrow': {
     what: '`decoder_header_mutation_rules` does not allow a header that account-authz sets or removes',
     why: 'Envoy then answers every allow with 500, or keeps what the client sent without a word',
     fix: 'cover the identity headers, their spellings with _ and authorization in `allow_expression`; it must match whole names',
-    find: ({ settings, names }) => withMutability(settings, false, names.mutated, 'does not allow'),
+    find: withMutationRules((rules, { names }) =>
+      ifAny(byMutability(rules, false, names.mutated), rules, 'does not allow'),
+    ),
   },
   'mutation-rules-too-wide': {
     what: '`decoder_header_mutation_rules` allows a change of the request line, of `host` or of the framing of the body',
     why: 'one wrong answer moves a checked request to another path or host, or breaks the connection to the service',
     fix: 'write `disallow_all: true` and allow only the identity headers and authorization',
-    find: ({ settings }) => withMutability(settings, true, dangerousNames, 'allows'),
+    find: withMutationRules(rules => ifAny(byMutability(rules, true, dangerousNames), rules, 'allows')),
   },
   'mutation-not-error': {
     what: '`disallow_is_error` of `decoder_header_mutation_rules` is missing or false',
     why: 'what the rules do not allow is left out in silence: the service would get a request without its identity headers, or with forged ones',
     fix: 'write `disallow_is_error: true`',
-    find: ({ settings }) =>
-      rulesOf(settings).isPresent ? unlessTrue(rulesOf(settings).field('disallow_is_error')) : [],
+    find: withMutationRules(rules => unlessTrue(rules.field('disallow_is_error'))),
   },
 } as const satisfies Rules<AuthzFilter>;
 
@@ -91,25 +94,16 @@ function hiddenBy(
   return ifAny(hidden, at, isHiding ? 'hides' : 'leaves out');
 }
 
-function rulesOf(settings: ProtoValue): ProtoValue {
-  return settings.field('decoder_header_mutation_rules');
+function withMutationRules(find: (rules: ProtoValue, check: AuthzFilter) => readonly Finding[]) {
+  return (check: AuthzFilter): readonly Finding[] => {
+    const rules = check.settings.field(mutationRules);
+    return rules.isPresent ? find(rules, check) : [];
+  };
 }
 
-/** Those of the headers that the mutation rules allow, or do not allow, to change. */
-function withMutability(
-  settings: ProtoValue,
-  isAllowed: boolean,
-  headers: readonly string[],
-  verb: string,
-): readonly Finding[] {
-  const rules = rulesOf(settings);
-  if (!rules.isPresent) return [];
+function byMutability(rules: ProtoValue, isAllowed: boolean, headers: readonly string[]): readonly string[] {
   const allows = readMutationRules(rules);
-  return ifAny(
-    headers.filter(name => allows(name) === isAllowed),
-    rules,
-    verb,
-  );
+  return headers.filter(name => allows(name) === isAllowed);
 }
 
 /** Whether envoy.config.common.mutation_rules.v3.HeaderMutationRules allow a header to be set; undefined if they cannot be judged. */

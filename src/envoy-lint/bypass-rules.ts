@@ -90,7 +90,7 @@ export const bypassRules = {
     find: model =>
       model.managers
         .filter(manager => manager.isPublic || model.guarded.some(each => each.manager === manager))
-        .flatMap(({ unjudgedMatches }) => unjudgedMatches)
+        .flatMap(({ targets }) => targets.flatMap(({ unjudged }) => unjudged ?? []))
         .map(at => ({ at, says: 'cannot be judged: use a prefix or a template' })),
   },
   'dynamic-settings': {

@@ -5,10 +5,8 @@ import type { ProtoValue } from './proto-value.ts';
 import { type Finding, ifMissing, ifPresent, ifTrue, type Rules, unless, unlessTrue, when } from './rule.ts';
 
 const maxTimeoutSeconds = 2;
-const serviceUnavailable = 503;
-const apiVersions = { AUTO: 0, V2: 1, V3: 2 };
 const denominators = { HUNDRED: 0, TEN_THOUSAND: 1, MILLION: 2 };
-const ofDenominator = [100, 10_000, 1_000_000] as const;
+const wholes = [100, 10_000, 1_000_000];
 const checkMetadata = 'envoy.filters.http.ext_authz';
 
 export const checkRules = {
@@ -30,8 +28,7 @@ export const checkRules = {
     fix: 'write `status_on_error: { code: ServiceUnavailable }`',
     find: ({ settings }) => {
       const status = settings.field('status_on_error');
-      const code = status.field('code').choice({ ServiceUnavailable: serviceUnavailable });
-      return unless(code === serviceUnavailable, status, 'is not 503');
+      return unless(status.field('code').choice({ ServiceUnavailable: 503 }) === 503, status, 'is not 503');
     },
   },
   'check-timeout': {
@@ -85,7 +82,7 @@ export const checkRules = {
     fix: 'write `transport_api_version: V3`',
     find: ({ settings }) => {
       const version = settings.field('transport_api_version');
-      return unless(version.choice(apiVersions) === apiVersions.V3, version, 'is not V3');
+      return unless(version.choice({ V3: 2 }) === 2, version, 'is not V3');
     },
   },
   'grpc-service': {
@@ -151,9 +148,9 @@ function timeoutFindings(timeout: ProtoValue): readonly Finding[] {
 /** Whether an envoy.config.core.v3.RuntimeFractionalPercent is below 100 %, or may become so at run time. */
 function isPartial(share: ProtoValue): boolean {
   if (!share.isPresent) return false;
-  const of = ofDenominator[share.field('default_value', 'denominator').choice(denominators) ?? denominators.HUNDRED];
+  const whole = wholes[share.field('default_value', 'denominator').choice(denominators) ?? denominators.HUNDRED];
   const numerator = share.field('default_value', 'numerator').number() ?? 0;
-  return of === undefined || numerator < of || share.field('runtime_key').isPresent;
+  return whole === undefined || numerator < whole || share.field('runtime_key').isPresent;
 }
 
 /** The envoy.extensions.filters.http.ext_authz.v3.CheckSettings of all scopes of protected routes. */

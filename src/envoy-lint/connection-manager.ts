@@ -24,8 +24,6 @@ export interface ConnectionManager {
   readonly targets: readonly RouteTarget[];
   /** Those of them that get a protected path. */
   readonly protectedTargets: readonly RouteTarget[];
-  /** Matches of routes to a cluster whose paths the lint cannot judge. */
-  readonly unjudgedMatches: readonly ProtoValue[];
   readonly dynamic: readonly ProtoValue[];
 }
 
@@ -42,13 +40,14 @@ export interface RouteTarget {
   readonly lookAlikePath: string | undefined;
   /** Whether it takes every remaining path. */
   readonly isCatchAll: boolean;
+  /** The part of its match that the lint cannot judge. */
+  readonly unjudged: ProtoValue | undefined;
 }
 
 const network = 'envoy.extensions.filters.network';
 const managerType = `${network}.http_connection_manager.v3.HttpConnectionManager`;
 const mobileManagerType = `${network}.http_connection_manager.v3.EnvoyMobileHttpConnectionManager`;
 const tcpProxyType = `${network}.tcp_proxy.v3.TcpProxy`;
-const outbound = 2;
 const remainingPaths = ['/', '/left-over/by-all-others'];
 
 export function readListener(value: ProtoValue, protectedRoutes: readonly RouteTemplate[]): Listener {
@@ -69,7 +68,7 @@ export function readListener(value: ProtoValue, protectedRoutes: readonly RouteT
 
 function isReachable(listener: ProtoValue): boolean {
   if (listener.field('internal_listener').isPresent || listener.field('api_listener').isPresent) return false;
-  if (listener.field('traffic_direction').choice({ OUTBOUND: outbound }) === outbound) return false;
+  if (listener.field('traffic_direction').choice({ OUTBOUND: 2 }) === 2) return false;
   const addresses = [listener, ...listener.items('additional_addresses')].map(each => each.field('address'));
   return !addresses.map(readAddress).every(isLocal);
 }
@@ -100,11 +99,7 @@ function readManager(
   ].filter(({ isPresent }) => isPresent);
   const targets = hosts.flatMap(host => readTargets(routes, host, protectedRoutes));
   const protectedTargets = targets.filter(({ protectedPath }) => protectedPath !== undefined);
-  const unjudgedMatches = hosts
-    .flatMap(host => host.items('routes'))
-    .filter(route => route.field('route').isPresent)
-    .flatMap(route => readRouteMatch(route.field('match'))?.unjudged ?? []);
-  return { value, isPublic, routes, chains, targets, protectedTargets, unjudgedMatches, dynamic };
+  return { value, isPublic, routes, chains, targets, protectedTargets, dynamic };
 }
 
 function readTargets(
@@ -125,6 +120,7 @@ function readTargets(
       protectedPath: findRouted(protectedRoutes, 'exact', match, before),
       lookAlikePath: findRouted(protectedRoutes, 'other case', match, before),
       isCatchAll: remainingPaths.every(path => match.takes(path)),
+      unjudged: match.unjudged,
     };
     const scopes = [routes, host, route];
     const weighted = action.items('weighted_clusters', 'clusters');

@@ -6,11 +6,13 @@ import { type CheckedConfig, createOwnedNames, type OwnedNames } from './owned-n
 import type { ProtoValue } from './proto-value.ts';
 import { toProtectedRoutes } from './route-match.ts';
 
+type Clusters = ReadonlyMap<string, Cluster>;
+
 export interface LintModel {
   readonly root: ProtoValue;
   readonly listeners: readonly Listener[];
   readonly managers: readonly ConnectionManager[];
-  readonly clusters: ReadonlyMap<string, Cluster>;
+  readonly clusters: Clusters;
   /** The connection managers that ask account-authz. */
   readonly guarded: readonly GuardedManager[];
   /** The clusters behind the protected routes. */
@@ -50,17 +52,13 @@ export interface AuthzFilter {
 
 export function toLintModel(root: ProtoValue, config: CheckedConfig): LintModel {
   const resources = root.field('static_resources');
-  const clusters = new Map(
-    resources
-      .items('clusters')
-      .map(readCluster)
-      .map(cluster => [cluster.name, cluster]),
-  );
+  const clusterList = resources.items('clusters').map(readCluster);
+  const clusters = new Map(clusterList.map(cluster => [cluster.name, cluster]));
   const protectedRoutes = toProtectedRoutes(config.routes.map(({ path }) => path));
   const listeners = resources.items('listeners').map(listener => readListener(listener, protectedRoutes));
   const managers = listeners.flatMap(listener => listener.managers);
   const names = createOwnedNames(config);
-  const allChecks = ownChecks(managers.flatMap(manager => readChecks(manager, clusters, config, names)));
+  const allChecks = ownChecks(managers.flatMap(manager => readChecks(manager, { config, names }, clusters)));
   const guarded = managers.flatMap((manager): readonly GuardedManager[] => {
     const checks = allChecks.filter(check => check.manager === manager);
     if (checks.length === 0 || (manager.targets.length === 0 && manager.dynamic.length === 0)) return [];
@@ -85,12 +83,8 @@ export function isProtectedCluster({ clusters, protectedClusters }: LintModel, n
   return endpoints.some(one => known.some(other => isSameEndpoint(one, other)));
 }
 
-function readChecks(
-  manager: ConnectionManager,
-  clusters: ReadonlyMap<string, Cluster>,
-  config: CheckedConfig,
-  names: OwnedNames,
-): readonly AuthzFilter[] {
+/** The ext_authz filters of a connection manager, whichever service they ask. */
+function readChecks(manager: ConnectionManager, context: Pick<AuthzFilter, 'config' | 'names'>, clusters: Clusters) {
   return manager.chains.flatMap(chain =>
     chain.filters.flatMap((filter, i): readonly AuthzFilter[] => {
       if (filter.type !== filterTypes.extAuthz) return [];
@@ -99,7 +93,7 @@ function readChecks(
       const cluster = clusters.get(service.field('envoy_grpc', 'cluster_name').text() ?? '');
       const timeoutSeconds = service.field('timeout').seconds() || undefined;
       const later = chain.filters.slice(i + 1).filter(each => runsForProtected(each, manager));
-      return [{ manager, chain, filter, settings, service, timeoutSeconds, cluster, config, names, later }];
+      return [{ ...context, manager, chain, filter, settings, service, timeoutSeconds, cluster, later }];
     }),
   );
 }
@@ -111,7 +105,6 @@ function ownChecks(checks: readonly AuthzFilter[]): readonly AuthzFilter[] {
 }
 
 function runsForProtected(filter: HttpFilter, { protectedTargets }: ConnectionManager): boolean {
-  return protectedTargets.length === 0
-    ? !filter.isOff
-    : protectedTargets.some(({ scopes }) => stateOf(filter, scopes).runs);
+  if (protectedTargets.length === 0) return !filter.isOff;
+  return protectedTargets.some(({ scopes }) => stateOf(filter, scopes).runs);
 }

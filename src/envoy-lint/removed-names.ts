@@ -5,7 +5,6 @@ import type { AuthzFilter } from './lint-model.ts';
 import { readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
 
-const underscores = { ALLOW: 0, REJECT_REQUEST: 1, DROP_HEADER: 2 };
 const earlyHeaderMutation = 'envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation';
 
 type Removal = (name: string) => boolean;
@@ -15,8 +14,8 @@ export function underscoresAction({ value }: ConnectionManager): ProtoValue {
 }
 
 export function refusesUnderscores(manager: ConnectionManager): boolean {
-  const action = underscoresAction(manager).choice(underscores);
-  return action === underscores.REJECT_REQUEST || action === underscores.DROP_HEADER;
+  const action = underscoresAction(manager).choice({ REJECT_REQUEST: 1, DROP_HEADER: 2 });
+  return action === 1 || action === 2;
 }
 
 /** Whether a name is removed from every request before each of these checks. */

@@ -6,15 +6,13 @@ import type { ProtoValue } from './proto-value.ts';
 import { readRemovals, readTrailerRemovals, refusesUnderscores, underscoresAction } from './removed-names.ts';
 import { type Finding, ifAny, ifPresent, ifTrue, type Rules, unless, unlessTrue } from './rule.ts';
 
-const escapedSlashes = {
-  IMPLEMENTATION_SPECIFIC_DEFAULT: 0,
-  KEEP_UNCHANGED: 1,
-  REJECT_REQUEST: 2,
-  UNESCAPE_AND_REDIRECT: 3,
-  UNESCAPE_AND_FORWARD: 4,
-};
 const refusalStatuses = [400, 401, 403, 404, 503] as const;
-const comparisons = { EQ: 0, GE: 1, LE: 2, NE: 3 };
+// By the number of the operator. The lint does not compare with NE.
+const comparisons: readonly ((status: number, value: number) => boolean)[] = [
+  (status, value) => status === value,
+  (status, value) => status >= value,
+  (status, value) => status <= value,
+];
 
 export const requestRules = {
   'normalize-path': {
@@ -35,7 +33,7 @@ export const requestRules = {
     fix: 'write `path_with_escaped_slashes_action: REJECT_REQUEST`',
     find: ({ manager }) => {
       const action = manager.value.field('path_with_escaped_slashes_action');
-      return unless(action.choice(escapedSlashes) === escapedSlashes.REJECT_REQUEST, action, 'is not REJECT_REQUEST');
+      return unless(action.choice({ REJECT_REQUEST: 2 }) === 2, action, 'is not REJECT_REQUEST');
     },
   },
   'header-underscores': {
@@ -123,14 +121,6 @@ function mayBeRefusal(filter: ProtoValue): boolean {
 
 function isComparedTrue(comparison: ProtoValue, status: number): boolean {
   const value = comparison.field('value', 'default_value').number() ?? 0;
-  switch (comparison.field('op').choice(comparisons) ?? comparisons.EQ) {
-    case comparisons.EQ:
-      return status === value;
-    case comparisons.GE:
-      return status >= value;
-    case comparisons.LE:
-      return status <= value;
-    default:
-      return true;
-  }
+  const compare = comparisons[comparison.field('op').choice({ EQ: 0, GE: 1, LE: 2 }) ?? 0];
+  return compare?.(status, value) ?? true;
 }

@@ -1,14 +1,14 @@
-// Which paths an Envoy route takes, and an example of a protected path that a route gets: the first match wins.
+// Reads which paths an Envoy route matches, and finds a protected path that it gets. In Envoy, the first match wins.
 import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
 import type { ProtoValue } from './proto-value.ts';
 
 export interface RouteMatch {
   takes(path: string): boolean;
-  /** Whether it takes each of its paths whatever else the request has, so that no later route gets them. */
+  /** Whether it depends on the path alone, so that no later route gets its paths. */
   readonly isSure: boolean;
-  /** The segments that its paths begin with; the last may be the beginning of one, undefined stands for any. */
+  /** The first segments of its paths; the last may be a prefix of a segment, undefined is any segment. */
   readonly start: readonly (string | undefined)[];
-  /** What says which paths it takes, where that cannot be judged; it may take any then. */
+  /** The part that the lint cannot judge; then `takes` accepts any path. */
   readonly unjudged: ProtoValue | undefined;
 }
 
@@ -20,7 +20,7 @@ const uriTemplateType = 'envoy.extensions.path.match.uri_template.v3.UriTemplate
 const pathFields: ReadonlySet<string> = new Set(['prefix', 'path', 'path_separated_prefix', 'path_match_policy']);
 const unconditional: ReadonlySet<string> = new Set([...pathFields, 'case_sensitive']);
 
-/** Undefined for what has no path: CONNECT. */
+/** Undefined for CONNECT, which has no path. */
 export function readRouteMatch(match: ProtoValue): RouteMatch | undefined {
   if (match.field('connect_matcher').isPresent) return undefined;
   const paths = readPaths(match);
@@ -47,15 +47,13 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
   return undefined;
 }
 
-// envoy.extensions.path.match.uri_template.v3, of which whole segments are read: literals, *, {name}, and ** as the last.
+// Of envoy.extensions.path.match.uri_template.v3, reads whole segments only: literals, *, {name}, and ** as the last.
 function readTemplate(policy: ProtoValue): PathMatch | undefined {
   const { type, message } = policy.field('typed_config').any();
-  const operators = message
-    .field('path_template')
-    .text()
-    ?.split('/')
-    .slice(1)
-    .map(segment => segment.replace(/^\{\w+(?:=(\*\*?))?\}$/, (_, inner: string | undefined) => inner ?? '*'));
+  const template = message.field('path_template').text()?.split('/').slice(1);
+  const operators = template?.map(segment =>
+    segment.replace(/^\{\w+(?:=(\*\*?))?\}$/, (_, inner: string | undefined) => inner ?? '*'),
+  );
   const isRead = operators?.every(
     (each, i) => each === '*' || (each === '**' && i === operators.length - 1) || !/[*{}]/.test(each),
   );
@@ -77,7 +75,7 @@ export function toProtectedRoutes(templates: readonly string[]): readonly RouteT
   return templates.map(parseRouteTemplate).filter(template => template.kind === 'template');
 }
 
-/** A path of the routes that this match gets, for people to read; undefined if it gets none of them. */
+/** An example of a path under these routes that this match gets; undefined if it gets none. */
 export function findRouted(
   routes: readonly RouteTemplate[],
   spelling: Spelling,
@@ -85,14 +83,14 @@ export function findRouted(
   earlier: readonly RouteMatch[],
 ): string | undefined {
   const starts = [match, ...earlier].flatMap(({ start }) => start);
-  // A segment that no match names, so that it stands for any.
+  // A segment that no match contains, as an example of any other.
   const fresh = `${[...'xyzabcdefghijklmnopqrstuvw'].find(letter => !starts.some(each => each?.startsWith(letter))) ?? 'x'}1`;
   return routes
-    .flatMap(route => examplesOf(route, spelling, match.start, fresh).filter(path => isUnder(route, spelling, path)))
+    .flatMap(route => examplesOf(route, spelling, match.start, fresh))
     .find(path => match.takes(path) && !earlier.some(each => each.isSure && each.takes(path)));
 }
 
-/** Paths of the route that begin as the match wants, as far as the route lets them. */
+/** Paths under the route that begin like the match as far as the route permits. */
 function examplesOf(
   { segments, subtree }: RouteTemplate,
   spelling: Spelling,
@@ -102,30 +100,14 @@ function examplesOf(
   const own = segments.map((segment, i) => {
     const wanted = start[i] ?? '';
     if (segment.kind !== 'literal') return wanted === '' ? fresh : wanted;
-    if (spelling === 'exact') return segment.value;
+    const canStart = segment.value.toLowerCase().startsWith(wanted.toLowerCase());
+    if (spelling === 'exact' || !canStart) return segment.value;
     return wanted + segment.value.slice(wanted.length).toUpperCase();
   });
   const base = `/${own.join('/')}`;
   // A trailing slash is ignored in matching.
   if (!subtree) return [base, `${base}/`];
   const further = start.slice(segments.length).map(each => each ?? fresh);
-  const beyond = [
-    [],
-    [''],
-    [fresh],
-    further,
-    [...further, fresh],
-    [...further.slice(0, -1), `${further.at(-1) ?? ''}${fresh}`],
-  ];
-  return beyond.map(each => [base, ...each].join('/'));
-}
-
-function isUnder({ segments, subtree }: RouteTemplate, spelling: Spelling, path: string): boolean {
-  const cased = (text: string | undefined): string | undefined => (spelling === 'exact' ? text : text?.toLowerCase());
-  const given = path.split('/').slice(1);
-  const further = given.slice(segments.length);
-  if (!subtree && further.join('/') !== '') return false;
-  return segments.every((segment, i) =>
-    segment.kind === 'literal' ? cased(given[i]) === cased(segment.value) : (given[i] ?? '') !== '',
-  );
+  const longer = [...further.slice(0, -1), `${further.at(-1) ?? ''}${fresh}`];
+  return [[], [''], [fresh], further, [...further, fresh], longer].map(each => [base, ...each].join('/'));
 }

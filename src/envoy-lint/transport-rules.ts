@@ -9,7 +9,6 @@ const defaultConnectSeconds = 5;
 const defaultMaxRetries = 3;
 // 10 ms was worse than no retry at all: it limits each attempt too.
 const minAttemptSeconds = 0.02;
-const priorities = { DEFAULT: 0, HIGH: 1 };
 
 export const transportRules = {
   'authz-cluster-unknown': {
@@ -43,14 +42,10 @@ export const transportRules = {
     what: 'The cluster of the check leads to another local address than `listen` of the configuration',
     why: 'nobody, or somebody else, answers there whether a request may pass',
     fix: 'give both the same address',
-    find: ({ cluster, config }) =>
-      cluster === undefined
-        ? []
-        : when(
-            isAt(cluster, config.listen) === false,
-            cluster.place,
-            `is not where the configuration listens (${config.listen})`,
-          ),
+    find: ({ cluster, config: { listen } }) => {
+      if (cluster === undefined) return [];
+      return when(isAt(cluster, listen) === false, cluster.place, `is not where the configuration listens (${listen})`);
+    },
   },
   'retry-nothing': {
     what: 'A retry policy that retries nothing: no `retry_on`, or `num_retries: 0`',
@@ -119,7 +114,7 @@ function retryBudgetFindings({ value }: Cluster): readonly Finding[] {
   const breakers = value.field('circuit_breakers');
   const threshold = breakers
     .items('thresholds')
-    .find(each => (each.field('priority').choice(priorities) ?? priorities.DEFAULT) === priorities.DEFAULT);
+    .find(each => (each.field('priority').choice({ DEFAULT: 0 }) ?? 0) === 0);
   if (threshold?.field('retry_budget').isPresent) return [];
   const retries = (threshold ?? breakers).field('max_retries');
   const isEnough = (retries.number() ?? defaultMaxRetries) > defaultMaxRetries;
