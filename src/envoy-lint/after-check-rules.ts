@@ -8,31 +8,15 @@ import { type Finding, ifPresent, quoted, type Rules, when } from './rule.ts';
 
 // Filters that refuse, delay, count or forward, or change only the body or the response. Any other may change the path, the route, the
 // headers or the metadata of the decision.
-const harmless: ReadonlySet<string> = new Set(
-  [
-    'adaptive_concurrency.v3.AdaptiveConcurrency',
-    'admission_control.v3.AdmissionControl',
-    'bandwidth_limit.v3.BandwidthLimit',
-    'buffer.v3.Buffer',
-    'compressor.v3.Compressor',
-    'cors.v3.Cors',
-    'csrf.v3.CsrfPolicy',
-    'decompressor.v3.Decompressor',
-    'fault.v3.HTTPFault',
-    'file_system_buffer.v3.FileSystemBufferFilterConfig',
-    'grpc_stats.v3.FilterConfig',
-    'grpc_web.v3.GrpcWeb',
-    'health_check.v3.HealthCheck',
-    'kill_request.v3.KillRequest',
-    'local_ratelimit.v3.LocalRateLimit',
-    'rate_limit_quota.v3.RateLimitQuotaFilterConfig',
-    'ratelimit.v3.RateLimit',
-    'rbac.v3.RBAC',
-    'router.v3.Router',
-    'stateful_session.v3.StatefulSession',
-    'tap.v3.Tap',
-    'upstream_codec.v3.UpstreamCodec',
-  ].map(name => `envoy.extensions.filters.http.${name}`),
+const harmless = new Set(
+  `adaptive_concurrency.v3.AdaptiveConcurrency admission_control.v3.AdmissionControl bandwidth_limit.v3.BandwidthLimit
+  buffer.v3.Buffer compressor.v3.Compressor cors.v3.Cors csrf.v3.CsrfPolicy decompressor.v3.Decompressor fault.v3.HTTPFault
+  file_system_buffer.v3.FileSystemBufferFilterConfig grpc_stats.v3.FilterConfig grpc_web.v3.GrpcWeb
+  health_check.v3.HealthCheck kill_request.v3.KillRequest local_ratelimit.v3.LocalRateLimit
+  rate_limit_quota.v3.RateLimitQuotaFilterConfig ratelimit.v3.RateLimit rbac.v3.RBAC router.v3.Router
+  stateful_session.v3.StatefulSession tap.v3.Tap upstream_codec.v3.UpstreamCodec`
+    .split(/\s+/)
+    .map(name => `envoy.extensions.filters.http.${name}`),
 );
 const jwtAuthn = 'envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication';
 
@@ -104,9 +88,7 @@ export const routeRules = {
     why: 'they run behind the check, and the service gets another request than the one that was checked',
     fix: 'leave them out, or do the same in a filter before ext_authz',
     find: ({ upstream }) =>
-      (upstream === undefined ? [] : readProtocolOptions(upstream)).flatMap(options =>
-        harmfulUpstream(options.field('http_filters')),
-      ),
+      readProtocolOptions(upstream).flatMap(options => harmfulUpstream(options.field('http_filters'))),
   },
 } as const satisfies Rules<ProtectedTarget>;
 

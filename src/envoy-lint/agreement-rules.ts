@@ -9,16 +9,8 @@ import { type Finding, ifAny, ifMissing, type Rules, unlessTrue } from './rule.t
 const mutationRules = 'decoder_header_mutation_rules';
 
 // The headers that define a request; account-authz never changes them.
-const dangerousNames = [
-  ':path',
-  ':method',
-  ':authority',
-  ':scheme',
-  'host',
-  'content-length',
-  'transfer-encoding',
-  'connection',
-] as const;
+const requestLine = [':path', ':method', ':authority', ':scheme', 'host'];
+const dangerousNames = [...requestLine, 'content-length', 'transfer-encoding', 'connection'];
 
 export const agreementRules = {
   'account-header-hidden': {

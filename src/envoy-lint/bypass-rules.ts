@@ -20,12 +20,12 @@ export const bypassRules = {
     why: 'a client chooses the upgrade, and with it the way around the check',
     fix: 'leave out `filters` of the upgrade: the check of the main chain runs before it',
     find: ({ guarded }) =>
-      guarded.flatMap(({ manager, checks, targets }) =>
-        manager.chains
-          .filter(
-            chain => chain.upgrade !== undefined && targets.length > 0 && checks.every(each => each.chain !== chain),
-          )
-          .map(chain => ({ at: chain.value, says: `have no check for the upgrade ${quoted(chain.upgrade ?? '')}` })),
+      guarded.flatMap(({ manager: { chains }, checks, targets }) =>
+        chains.flatMap(({ upgrade, value }) => {
+          const isOpen =
+            upgrade !== undefined && targets.length > 0 && checks.every(({ chain }) => chain.value !== value);
+          return when(isOpen, value, `have no check for the upgrade ${quoted(upgrade ?? '')}`);
+        }),
       ),
   },
   'unchecked-route': {
@@ -51,11 +51,9 @@ export const bypassRules = {
     why: 'what the matcher looks at comes from the client, and a request that it lets out is not checked',
     fix: 'use the ext_authz filter itself, without ExtensionWithMatcher around it',
     find: ({ guarded }) =>
-      guarded.flatMap(({ checks }) =>
-        checks.flatMap(({ filter }) =>
-          filter.condition === undefined ? [] : [{ at: filter.condition, says: 'makes the check depend on a matcher' }],
-        ),
-      ),
+      guarded
+        .flatMap(({ checks }) => checks)
+        .flatMap(({ filter }) => when(true, filter.condition, 'makes the check depend on a matcher')),
   },
   'connect-upgrade': {
     what: 'CONNECT is accepted as an upgrade',
@@ -76,12 +74,11 @@ export const bypassRules = {
     what: 'Nothing in the file asks account-authz, and nothing leads to a protected path',
     why: 'requests go another way than through this Envoy, or past it unchecked',
     fix: 'name the bootstrap that stands before the service, with its listeners in static_resources',
-    find: model =>
-      when(
-        model.guarded.length === 0 && dynamicSettings(model).length === 0 && uncheckedManagers(model).length === 0,
-        model.root.field('static_resources', 'listeners'),
-        'has nothing that asks account-authz',
-      ),
+    find: model => {
+      const others = [...model.guarded, ...dynamicSettings(model), ...uncheckedManagers(model)];
+      const listeners = model.root.field('static_resources', 'listeners');
+      return when(others.length === 0, listeners, 'has nothing that asks account-authz');
+    },
   },
   'unjudged-route': {
     what: 'A route to a cluster matches paths by a regular expression, or in another way that is not read here',
@@ -123,16 +120,12 @@ function uncheckedTcpProxies(model: LintModel): readonly Finding[] {
   if (model.protectedClusters.size === 0) return [];
   return model.listeners
     .flatMap(({ tcpTargets }) => tcpTargets)
-    .filter(({ cluster }) => cluster !== undefined && isProtectedCluster(model, cluster))
-    .map(({ place }) => ({ at: place, says: 'forwards bytes to the protected service' }));
+    .filter(cluster => cluster.text() !== undefined && isProtectedCluster(model, cluster.text()))
+    .map(at => ({ at, says: 'forwards bytes to the protected service' }));
 }
 
 /** Reports what turns all checks of a chain off for the target, if its path is given. */
-function turnedOff(
-  { manager, checks }: GuardedManager,
-  target: RouteTarget,
-  path: string | undefined,
-): readonly Finding[] {
+function turnedOff({ manager, checks }: GuardedManager, target: RouteTarget, path?: string): readonly Finding[] {
   if (path === undefined) return [];
   return manager.chains.flatMap(chain => {
     const states = checks.filter(check => check.chain === chain).map(({ filter }) => stateOf(filter, target.scopes));

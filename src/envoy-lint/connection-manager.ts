@@ -7,8 +7,8 @@ import { findRouted, type RouteMatch, readRouteMatch } from './route-match.ts';
 
 export interface Listener {
   readonly managers: readonly ConnectionManager[];
-  /** The clusters to which it forwards any bytes. */
-  readonly tcpTargets: readonly { readonly place: ProtoValue; readonly cluster: string | undefined }[];
+  /** The names of the clusters to which it forwards any bytes. */
+  readonly tcpTargets: readonly ProtoValue[];
   /** Settings that come from a control plane. */
   readonly dynamic: readonly ProtoValue[];
 }
@@ -50,7 +50,7 @@ const mobileManagerType = `${network}.http_connection_manager.v3.EnvoyMobileHttp
 const tcpProxyType = `${network}.tcp_proxy.v3.TcpProxy`;
 const remainingPaths = ['/', '/left-over/by-all-others'];
 
-export function readListener(value: ProtoValue, protectedRoutes: readonly RouteTemplate[]): Listener {
+export function readListener(value: ProtoValue, templates: readonly RouteTemplate[]): Listener {
   const isPublic = isReachable(value);
   const chains = [...value.items('filter_chains'), value.field('default_filter_chain')];
   const filters = chains.flatMap(chain => chain.items('filters'));
@@ -60,7 +60,7 @@ export function readListener(value: ProtoValue, protectedRoutes: readonly RouteT
     return type === mobileManagerType ? [message.field('config')] : [];
   });
   return {
-    managers: managers.map(each => readManager(each, isPublic, protectedRoutes)),
+    managers: managers.map(each => readManager(each, isPublic, templates)),
     tcpTargets: typed.flatMap(({ type, message }) => (type === tcpProxyType ? readTcpTargets(message) : [])),
     dynamic: filters.map(filter => filter.field('config_discovery')),
   };
@@ -75,14 +75,10 @@ function isReachable(listener: ProtoValue): boolean {
 
 function readTcpTargets(proxy: ProtoValue): Listener['tcpTargets'] {
   const weighted = proxy.items('weighted_clusters', 'clusters').map(each => each.field('name'));
-  return (weighted.length > 0 ? weighted : [proxy.field('cluster')]).map(place => ({ place, cluster: place.text() }));
+  return weighted.length > 0 ? weighted : [proxy.field('cluster')];
 }
 
-function readManager(
-  value: ProtoValue,
-  isPublic: boolean,
-  protectedRoutes: readonly RouteTemplate[],
-): ConnectionManager {
+function readManager(value: ProtoValue, isPublic: boolean, templates: readonly RouteTemplate[]): ConnectionManager {
   const upgrades = value.items('upgrade_configs').filter(each => each.items('filters').length > 0);
   const chains = [
     readFilterChain(value.field('http_filters')),
@@ -97,7 +93,7 @@ function readManager(
     ...hosts.map(host => host.field('matcher')),
     ...chains.flatMap(chain => chain.filters.map(filter => filter.value.field('config_discovery'))),
   ].filter(({ isPresent }) => isPresent);
-  const targets = hosts.flatMap(host => readTargets(routes, host, protectedRoutes));
+  const targets = hosts.flatMap(host => readTargets(routes, host, templates));
   const protectedTargets = targets.filter(({ protectedPath }) => protectedPath !== undefined);
   return { value, isPublic, routes, chains, targets, protectedTargets, dynamic };
 }
@@ -105,7 +101,7 @@ function readManager(
 function readTargets(
   routes: ProtoValue,
   host: ProtoValue,
-  protectedRoutes: readonly RouteTemplate[],
+  templates: readonly RouteTemplate[],
 ): readonly RouteTarget[] {
   const earlier: RouteMatch[] = [];
   return host.items('routes').flatMap(route => {
@@ -117,8 +113,8 @@ function readTargets(
     if (!action.isPresent) return [];
     const reach = {
       action,
-      protectedPath: findRouted(protectedRoutes, 'exact', match, before),
-      lookAlikePath: findRouted(protectedRoutes, 'other case', match, before),
+      protectedPath: findRouted(templates, 'exact', match, before),
+      lookAlikePath: findRouted(templates, 'other case', match, before),
       isCatchAll: remainingPaths.every(path => match.takes(path)),
       unjudged: match.unjudged,
     };

@@ -100,7 +100,7 @@ function readChecks(manager: ConnectionManager, context: Pick<AuthzFilter, 'conf
 
 // Another ext_authz may ask another service. If all of them do, a cluster has the wrong address instead.
 function ownChecks(checks: readonly AuthzFilter[]): readonly AuthzFilter[] {
-  const own = checks.filter(({ cluster, config }) => cluster === undefined || isAt(cluster, config.listen) !== false);
+  const own = checks.filter(({ cluster, config }) => isAt(cluster, config.listen) !== false);
   return own.length > 0 ? own : checks;
 }
 

@@ -1,4 +1,4 @@
-// An Envoy bootstrap and the configuration that it has to fit → every dangerous setting. Pure: no file, no network, no Envoy.
+// Finds every dangerous setting of an Envoy bootstrap for a configuration. Pure: no file, no network, no Envoy.
 import { laterFilterRules, routeRules } from './after-check-rules.ts';
 import { agreementRules } from './agreement-rules.ts';
 import { bypassRules } from './bypass-rules.ts';
@@ -12,40 +12,39 @@ import { transportRules } from './transport-rules.ts';
 
 export interface LintProblem {
   readonly rule: string;
-  /** Where it stands in the bootstrap, or would stand. */
+  /** Its place in the bootstrap, also if absent. */
   readonly path: ValuePath;
-  /** The rest of a sentence that starts with the place; printable. */
+  /** Printable; completes a sentence that starts with the place. */
   readonly message: string;
 }
 
-/** Not a rule that looks for something: what a rule needed and could not read. */
+/** Reported when a rule cannot read a value. */
 const unreadable = {
   what: 'A value that the lint needs and cannot read: a wrong type, two spellings of one field, a pattern that RE2 does not know',
   why: 'it cannot be judged',
   fix: 'write it as the documentation of Envoy does, a pattern without look-around and back references',
 } as const;
 
-/** The same for the file as a whole: whoever reads it tells these. */
+/** Reported by the reader of the file. */
 const unreadableFile = {
   what: 'A file that is missing, empty, no YAML or JSON, nested deeper than 64, or that gives a key twice',
   why: 'what Envoy makes of it cannot be judged',
   fix: 'write each key once, and see the message for the rest',
 } as const;
 
+const filterRules = { ...checkRules, ...agreementRules, ...transportRules, ...laterFilterRules };
+
 /** Every rule by its id, in the order of docs/envoy-lint.md. */
 export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why' | 'fix'>>> = {
   ...bypassRules,
   ...requestRules,
-  ...checkRules,
-  ...agreementRules,
-  ...transportRules,
-  ...laterFilterRules,
+  ...filterRules,
   ...routeRules,
   'unreadable-value': unreadable,
   'unreadable-file': unreadableFile,
 };
 
-/** What is wrong with a bootstrap for this configuration, each problem once. */
+/** Returns each problem once. */
 export function lintBootstrap(bootstrap: unknown, config: CheckedConfig): readonly LintProblem[] {
   const problems = new Map<string, LintProblem>();
   const report = (rule: string, at: ProtoValue, says: string, { why, fix }: { why: string; fix: string }) => {
@@ -60,15 +59,10 @@ export function lintBootstrap(bootstrap: unknown, config: CheckedConfig): readon
   const root = createProtoValue(bootstrap, (at, says) => report('unreadable-value', at, says, unreadable));
   const model = toLintModel(root, config);
   const checks = model.guarded.flatMap(guarded => guarded.checks);
+  const targets = model.guarded.flatMap(guarded => guarded.targets);
   judge(bypassRules, [model]);
   judge(requestRules, model.guarded);
-  judge(checkRules, checks);
-  judge(agreementRules, checks);
-  judge(transportRules, checks);
-  judge(laterFilterRules, checks);
-  judge(
-    routeRules,
-    model.guarded.flatMap(({ targets }) => targets),
-  );
+  judge(filterRules, checks);
+  judge(routeRules, targets);
   return [...problems.values()];
 }

@@ -14,15 +14,20 @@ export interface OwnedNames {
   readonly strays: readonly string[];
   /** The headers that a response sets or removes. */
   readonly mutated: readonly string[];
-  /** Headers that make an upstream act on another path or method than the checked one. */
-  readonly overrides: readonly string[];
   /** The headers that account-authz must receive. */
   readonly account: readonly string[];
   /** Why nothing may change the header after the check; undefined if it may change. */
   meaningOf(header: string, change: 'add' | 'remove'): string | undefined;
 }
 
-const overrides = ['x-original-url', 'x-rewrite-url', 'x-http-method-override', 'x-http-method', 'x-method-override'];
+/** Headers that make an upstream act on another path or method than the checked one. */
+export const overrides = [
+  'x-original-url',
+  'x-rewrite-url',
+  'x-http-method-override',
+  'x-http-method',
+  'x-method-override',
+];
 
 // The characters of a header name besides letters, digits and hyphens (RFC 9110 section 5.6.2); Envoy has an action for the underscore.
 const signs = [..."!#$%&'*+.^`|~"];
@@ -48,7 +53,6 @@ export function createOwnedNames({ identityHeaders: prefix, token, account }: Ch
     lookAlikes,
     strays: [`${prefix}email`, `${prefix}x`],
     mutated: [...identity, ...lookAlikes, ...(token.forward ? [] : ['authorization'])],
-    overrides,
     account: accountHeaders,
     meaningOf(header, change) {
       const name = header.toLowerCase();

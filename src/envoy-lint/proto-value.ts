@@ -10,9 +10,8 @@ export interface ProtoValue {
   readonly isPresent: boolean;
   /** A field of a message, or of nested messages, by names of the .proto files. */
   field(name: string, ...inner: readonly string[]): ProtoValue;
-  /** An entry of a map. */
   entry(key: string): ProtoValue;
-  /** All entries of a map. */
+  /** The entries of a map. */
   entries(): readonly ProtoValue[];
   /** The names of the fields that are present, as in the .proto file. */
   names(): readonly string[];
@@ -22,22 +21,15 @@ export interface ProtoValue {
   flag(): boolean | undefined;
   text(): string | undefined;
   number(): number | undefined;
-  /** Of a google.protobuf.Duration. */
   seconds(): number | undefined;
   /** The number of an enum value; -1 for an unknown name. */
   choice(names: Readonly<Record<string, number>>): number | undefined;
-  /** The message in a google.protobuf.Any. */
-  any(): TypedMessage;
+  /** The message in a google.protobuf.Any, and its full name; the name is empty if absent. */
+  any(): { readonly type: string; readonly message: ProtoValue };
   /** Whether any text in it equals this one. */
   holds(text: string): boolean;
   /** Reports that the lint cannot judge it: `message` completes a sentence about it. */
   cannotBeJudged(message: string): void;
-}
-
-export interface TypedMessage {
-  /** The full name of the message, without the part before the slash; empty if there is none. */
-  readonly type: string;
-  readonly message: ProtoValue;
 }
 
 export type OnUnreadable = (at: ProtoValue, message: string) => void;

@@ -1,10 +1,10 @@
 // Rules for the connection manager before the check: normalized paths, no forged headers, no rewritten refusals.
 import type { ConnectionManager } from './connection-manager.ts';
 import type { GuardedManager } from './lint-model.ts';
-import { otherSpellings } from './owned-names.ts';
+import { otherSpellings, overrides } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { readRemovals, readTrailerRemovals, refusesUnderscores, underscoresAction } from './removed-names.ts';
-import { type Finding, ifAny, ifPresent, ifTrue, type Rules, unless, unlessTrue } from './rule.ts';
+import { type Finding, ifAny, ifPresent, ifTrue, type Rules, unless, unlessTrue, when } from './rule.ts';
 
 const refusalStatuses = [400, 401, 403, 404, 503] as const;
 // By the number of the operator. The lint does not compare with NE.
@@ -61,7 +61,7 @@ export const requestRules = {
     what: 'Headers that override path or method (x-original-url, x-rewrite-url, x-http-method-override, x-http-method, x-method-override), or other spellings of them (x.http.method), are not removed before the check',
     why: 'frameworks act on them instead of the path and the method that were checked, and CGI and its heirs read a dot and other signs as a hyphen',
     fix: 'remove each of them in `early_header_mutation_extensions`, with `remove_on_match` and [^a-z0-9] in place of each hyphen',
-    find: each => kept(each, withSpellings(each.names.overrides, each.manager)),
+    find: each => kept(each, withSpellings(overrides, each.manager)),
   },
   'trailers-kept': {
     what: 'Identity headers, headers of `account.headers` or headers that override path or method are not removed from request trailers',
@@ -70,7 +70,7 @@ export const requestRules = {
     find: ({ names, manager, checks }) =>
       checks.flatMap(check => {
         const removes = readTrailerRemovals(check);
-        const held = withSpellings([...names.account, ...names.overrides], manager);
+        const held = withSpellings([...names.account, ...overrides], manager);
         const left = [...names.identity, ...names.strays, ...held].filter(name => !removes(name));
         return ifAny(left, check.chain.value, 'keeps', ' as a trailer');
       }),
@@ -83,10 +83,7 @@ export const requestRules = {
       const replies = manager.value.field('local_reply_config');
       return [
         ...ifPresent(replies.field('body_format'), 'replaces the body of every refusal'),
-        ...replies
-          .items('mappers')
-          .filter(rewritesRefusals)
-          .map(at => ({ at, says: 'rewrites refusals' })),
+        ...replies.items('mappers').flatMap(at => when(rewritesRefusals(at), at, 'rewrites refusals')),
       ];
     },
   },

@@ -86,17 +86,13 @@ export function findRouted(
   // A segment that no match contains, as an example of any other.
   const fresh = `${[...'xyzabcdefghijklmnopqrstuvw'].find(letter => !starts.some(each => each?.startsWith(letter))) ?? 'x'}1`;
   return routes
-    .flatMap(route => examplesOf(route, spelling, match.start, fresh))
+    .flatMap(route => examplesOf(route, spelling, match, fresh))
     .find(path => match.takes(path) && !earlier.some(each => each.isSure && each.takes(path)));
 }
 
 /** Paths under the route that begin like the match as far as the route permits. */
-function examplesOf(
-  { segments, subtree }: RouteTemplate,
-  spelling: Spelling,
-  start: readonly (string | undefined)[],
-  fresh: string,
-): readonly string[] {
+function examplesOf(route: RouteTemplate, spelling: Spelling, { start }: RouteMatch, fresh: string): readonly string[] {
+  const { segments, subtree } = route;
   const own = segments.map((segment, i) => {
     const wanted = start[i] ?? '';
     if (segment.kind !== 'literal') return wanted === '' ? fresh : wanted;

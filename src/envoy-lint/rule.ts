@@ -21,8 +21,8 @@ export interface Finding {
 /** By id, in kebab-case. */
 export type Rules<Subject> = Readonly<Record<string, Rule<Subject>>>;
 
-export function when(condition: boolean, at: ProtoValue, says: string): readonly Finding[] {
-  return condition ? [{ at, says }] : [];
+export function when(condition: boolean, at: ProtoValue | undefined, says: string): readonly Finding[] {
+  return condition && at !== undefined ? [{ at, says }] : [];
 }
 
 /** A value that must be present and good. */

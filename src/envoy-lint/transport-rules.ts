@@ -42,10 +42,8 @@ export const transportRules = {
     what: 'The cluster of the check leads to another local address than `listen` of the configuration',
     why: 'nobody, or somebody else, answers there whether a request may pass',
     fix: 'give both the same address',
-    find: ({ cluster, config: { listen } }) => {
-      if (cluster === undefined) return [];
-      return when(isAt(cluster, listen) === false, cluster.place, `is not where the configuration listens (${listen})`);
-    },
+    find: ({ cluster, config: { listen } }) =>
+      when(isAt(cluster, listen) === false, cluster?.place, `is not where the configuration listens (${listen})`),
   },
   'retry-nothing': {
     what: 'A retry policy that retries nothing: no `retry_on`, or `num_retries: 0`',
@@ -85,7 +83,7 @@ export const transportRules = {
     what: '`max_retries` of the circuit breaker of the cluster of the check is missing or at most 3',
     why: 'by default only 3 retries are under way at a time, the others fail their requests under load',
     fix: 'write `circuit_breakers: { thresholds: [{ max_retries: 1024 }] }` on the cluster',
-    find: withRetry((_, { cluster }) => (cluster === undefined ? [] : retryBudgetFindings(cluster))),
+    find: withRetry((_, { cluster }) => (cluster === undefined ? [] : retryBudgetFindings(cluster.value))),
   },
   'retry-same-host': {
     what: 'Several hosts, and a retry policy without `previous_hosts`',
@@ -101,17 +99,15 @@ export const transportRules = {
 } as const satisfies Rules<AuthzFilter>;
 
 // No retry policy at all is no mistake: a failed check is answered with 503.
-function withRetry(
-  find: (retry: ProtoValue, check: AuthzFilter) => readonly Finding[],
-): (check: AuthzFilter) => readonly Finding[] {
-  return check => {
+function withRetry(find: (retry: ProtoValue, check: AuthzFilter) => readonly Finding[]) {
+  return (check: AuthzFilter): readonly Finding[] => {
     const retry = check.service.field('retry_policy');
     return retry.isPresent ? find(retry, check) : [];
   };
 }
 
-function retryBudgetFindings({ value }: Cluster): readonly Finding[] {
-  const breakers = value.field('circuit_breakers');
+function retryBudgetFindings(cluster: ProtoValue): readonly Finding[] {
+  const breakers = cluster.field('circuit_breakers');
   const threshold = breakers
     .items('thresholds')
     .find(each => (each.field('priority').choice({ DEFAULT: 0 }) ?? 0) === 0);
