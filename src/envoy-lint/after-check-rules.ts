@@ -102,11 +102,10 @@ function isHarmless({ type, config }: HttpFilter): boolean {
   if (type === filterTypes.headerMutation) return changesOf(config).length === 0;
   if (type !== jwtAuthn) return harmless.has(type);
   const providers = config.field('providers').entries();
-  return providers.every(
+  return !providers.some(
     each =>
-      each.field('clear_route_cache').flag() !== true &&
-      !each.field('claim_to_headers').isPresent &&
-      !each.field('forward_payload_header').isPresent,
+      each.field('clear_route_cache').flag() === true ||
+      ['claim_to_headers', 'forward_payload_header'].some(name => each.field(name).isPresent),
   );
 }
 

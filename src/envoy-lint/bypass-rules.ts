@@ -6,8 +6,6 @@ import { type GuardedManager, isProtectedCluster, type LintModel } from './lint-
 import type { ProtoValue } from './proto-value.ts';
 import { type Finding, quoted, type Rules, when } from './rule.ts';
 
-const connectProtocols: ReadonlySet<string> = new Set(['connect', 'connect-udp', 'connect-ip']);
-
 export const bypassRules = {
   'unchecked-listener': {
     what: 'A listener that reaches a protected path, or the service behind it, without the check',
@@ -87,8 +85,8 @@ export const bypassRules = {
     find: model =>
       model.managers
         .filter(manager => manager.isPublic || model.guarded.some(each => each.manager === manager))
-        .flatMap(({ targets }) => targets.flatMap(({ unjudged }) => unjudged ?? []))
-        .map(at => ({ at, says: 'cannot be judged: use a prefix or a template' })),
+        .flatMap(({ targets }) => targets)
+        .flatMap(({ unjudged }) => when(true, unjudged, 'cannot be judged: use a prefix or a template')),
   },
   'dynamic-settings': {
     what: 'Listeners, routes or filters come from a control plane (LDS, RDS, VHDS, ECDS) or from a tree of matchers',
@@ -138,7 +136,7 @@ function connectUpgrades({ manager }: GuardedManager): readonly Finding[] {
   const actions = manager.routes.items('virtual_hosts', 'routes').map(route => route.field('route'));
   return [manager.value, ...actions]
     .flatMap(each => each.items('upgrade_configs'))
-    .filter(each => connectProtocols.has((each.field('upgrade_type').text() ?? '').toLowerCase()))
+    .filter(each => /^connect(?:-udp|-ip)?$/i.test(each.field('upgrade_type').text() ?? ''))
     .filter(each => each.field('enabled').flag() !== false)
     .map(each => ({ at: each.field('upgrade_type'), says: 'accepts CONNECT' }));
 }

@@ -2,7 +2,7 @@
 import { filterTypes, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { type Finding, ifMissing, ifPresent, ifTrue, type Rules, unless, unlessTrue, when } from './rule.ts';
+import { ifMissing, ifPresent, ifTrue, type Rules, unless, unlessTrue, when } from './rule.ts';
 
 const maxTimeoutSeconds = 2;
 const denominators = { HUNDRED: 0, TEN_THOUSAND: 1, MILLION: 2 };
@@ -35,7 +35,15 @@ export const checkRules = {
     what: '`grpc_service.timeout` is missing, zero or above 2 s',
     why: 'the default of 0.2 s is missed on a cold connection; without a near end, requests pile up behind a check that hangs',
     fix: 'write `timeout: 0.5s`',
-    find: ({ service }) => (service.isPresent ? timeoutFindings(service.field('timeout')) : []),
+    find: ({ service }) => {
+      const timeout = service.field('timeout');
+      const seconds = timeout.seconds();
+      return [
+        ...when(service.isPresent && !timeout.isPresent, timeout, 'is missing'),
+        ...when(seconds === 0, timeout, 'is zero, which is no limit or an error at once'),
+        ...when((seconds ?? 0) > maxTimeoutSeconds, timeout, `is longer than ${maxTimeoutSeconds} s`),
+      ];
+    },
   },
   'filter-enabled': {
     what: '`filter_enabled` is below 100 % or can be changed at run time',
@@ -136,15 +144,6 @@ export const checkRules = {
   },
 } as const satisfies Rules<AuthzFilter>;
 
-function timeoutFindings(timeout: ProtoValue): readonly Finding[] {
-  const seconds = timeout.seconds();
-  return [
-    ...ifMissing(timeout),
-    ...when(seconds === 0, timeout, 'is zero, which is no limit or an error at once'),
-    ...when((seconds ?? 0) > maxTimeoutSeconds, timeout, `is longer than ${maxTimeoutSeconds} s`),
-  ];
-}
-
 /** Whether an envoy.config.core.v3.RuntimeFractionalPercent is below 100 %, or may become so at run time. */
 function isPartial(share: ProtoValue): boolean {
   if (!share.isPresent) return false;
@@ -155,7 +154,6 @@ function isPartial(share: ProtoValue): boolean {
 
 /** The envoy.extensions.filters.http.ext_authz.v3.CheckSettings of all scopes of protected routes. */
 function checkSettings({ manager, filter }: AuthzFilter): readonly ProtoValue[] {
-  return manager.protectedTargets
-    .flatMap(({ scopes }) => routeSettingsOf(filter, scopes))
-    .map(each => each.field('check_settings'));
+  const settings = manager.protectedTargets.flatMap(({ scopes }) => routeSettingsOf(filter, scopes));
+  return settings.map(each => each.field('check_settings'));
 }

@@ -61,7 +61,12 @@ export function readListener(value: ProtoValue, templates: readonly RouteTemplat
   });
   return {
     managers: managers.map(each => readManager(each, isPublic, templates)),
-    tcpTargets: typed.flatMap(({ type, message }) => (type === tcpProxyType ? readTcpTargets(message) : [])),
+    tcpTargets: typed
+      .filter(({ type }) => type === tcpProxyType)
+      .flatMap(({ message }) => [
+        message.field('cluster'),
+        ...message.items('weighted_clusters', 'clusters').map(each => each.field('name')),
+      ]),
     dynamic: filters.map(filter => filter.field('config_discovery')),
   };
 }
@@ -71,11 +76,6 @@ function isReachable(listener: ProtoValue): boolean {
   if (listener.field('traffic_direction').choice({ OUTBOUND: 2 }) === 2) return false;
   const addresses = [listener, ...listener.items('additional_addresses')].map(each => each.field('address'));
   return !addresses.map(readAddress).every(isLocal);
-}
-
-function readTcpTargets(proxy: ProtoValue): Listener['tcpTargets'] {
-  const weighted = proxy.items('weighted_clusters', 'clusters').map(each => each.field('name'));
-  return weighted.length > 0 ? weighted : [proxy.field('cluster')];
 }
 
 function readManager(value: ProtoValue, isPublic: boolean, templates: readonly RouteTemplate[]): ConnectionManager {

@@ -1,10 +1,10 @@
 // What the rules look at: the ext_authz filters, the protected routes and the clusters of a bootstrap, beside the configuration.
+import { parseRouteTemplate } from '../authz/route-template.ts';
 import { type Cluster, isAt, isSameEndpoint, readCluster } from './cluster.ts';
 import { type ConnectionManager, type Listener, type RouteTarget, readListener } from './connection-manager.ts';
 import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
 import { type CheckedConfig, createOwnedNames, type OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { toProtectedRoutes } from './route-match.ts';
 
 type Clusters = ReadonlyMap<string, Cluster>;
 
@@ -54,7 +54,8 @@ export function toLintModel(root: ProtoValue, config: CheckedConfig): LintModel 
   const resources = root.field('static_resources');
   const clusterList = resources.items('clusters').map(readCluster);
   const clusters = new Map(clusterList.map(cluster => [cluster.name, cluster]));
-  const protectedRoutes = toProtectedRoutes(config.routes.map(({ path }) => path));
+  const parsed = config.routes.map(({ path }) => parseRouteTemplate(path));
+  const protectedRoutes = parsed.filter(template => template.kind === 'template');
   const listeners = resources.items('listeners').map(listener => readListener(listener, protectedRoutes));
   const managers = listeners.flatMap(listener => listener.managers);
   const names = createOwnedNames(config);
@@ -62,8 +63,7 @@ export function toLintModel(root: ProtoValue, config: CheckedConfig): LintModel 
   const guarded = managers.flatMap((manager): readonly GuardedManager[] => {
     const checks = allChecks.filter(check => check.manager === manager);
     if (checks.length === 0 || (manager.targets.length === 0 && manager.dynamic.length === 0)) return [];
-    const upstreamOf = ({ cluster }: RouteTarget): Cluster | undefined => clusters.get(cluster ?? '');
-    const targets = manager.protectedTargets.map(target => ({ ...target, names, upstream: upstreamOf(target) }));
+    const targets = manager.protectedTargets.map(at => ({ ...at, names, upstream: clusters.get(at.cluster ?? '') }));
     return [{ manager, names, checks, targets }];
   });
   const protectedClusters = guarded.flatMap(({ targets, checks }) =>

@@ -25,13 +25,6 @@ const unreadable = {
   fix: 'write it as the documentation of Envoy does, a pattern without look-around and back references',
 } as const;
 
-/** Reported by the reader of the file. */
-const unreadableFile = {
-  what: 'A file that is missing, empty, no YAML or JSON, nested deeper than 64, or that gives a key twice',
-  why: 'what Envoy makes of it cannot be judged',
-  fix: 'write each key once, and see the message for the rest',
-} as const;
-
 const filterRules = { ...checkRules, ...agreementRules, ...transportRules, ...laterFilterRules };
 
 /** Every rule by its id, in the order of docs/envoy-lint.md. */
@@ -41,7 +34,12 @@ export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why'
   ...filterRules,
   ...routeRules,
   'unreadable-value': unreadable,
-  'unreadable-file': unreadableFile,
+  // Reported by the reader of the file.
+  'unreadable-file': {
+    what: 'A file that is missing, empty, no YAML or JSON, nested deeper than 64, or that gives a key twice',
+    why: 'what Envoy makes of it cannot be judged',
+    fix: 'write each key once, and see the message for the rest',
+  },
 };
 
 /** Returns each problem once. */

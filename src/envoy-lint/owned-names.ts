@@ -20,14 +20,9 @@ export interface OwnedNames {
   meaningOf(header: string, change: 'add' | 'remove'): string | undefined;
 }
 
+const methodOverrides = ['x-http-method-override', 'x-http-method', 'x-method-override'];
 /** Headers that make an upstream act on another path or method than the checked one. */
-export const overrides = [
-  'x-original-url',
-  'x-rewrite-url',
-  'x-http-method-override',
-  'x-http-method',
-  'x-method-override',
-];
+export const overrides = ['x-original-url', 'x-rewrite-url', ...methodOverrides];
 
 // The characters of a header name besides letters, digits and hyphens (RFC 9110 section 5.6.2); Envoy has an action for the underscore.
 const signs = [..."!#$%&'*+.^`|~"];

@@ -81,23 +81,22 @@ export function createProtoValue(value: unknown, onUnreadable: OnUnreadable, pat
       return number;
     },
     seconds() {
-      if (!isPresent) return undefined;
       const seconds = toSeconds(value);
-      if (seconds === undefined) onUnreadable(self, 'is not a duration such as 0.5s');
+      if (isPresent && seconds === undefined) onUnreadable(self, 'is not a duration such as 0.5s');
       return seconds;
     },
     choice(names) {
-      if (!isPresent) return undefined;
       const number = toNumber(scalar);
-      if (number !== undefined) return number;
+      if (number !== undefined || !isPresent) return number;
       if (typeof scalar === 'string') return Object.hasOwn(names, scalar) ? names[scalar] : -1;
       onUnreadable(self, 'is not the name of a value');
       return undefined;
     },
     any() {
-      const type = typeNameOf(self.entry('@type').text());
+      const nameIn = (url: ProtoValue): string => url.text()?.split('/').at(-1) ?? '';
+      const type = nameIn(self.entry('@type'));
       if (!typedStructs.has(type)) return { type, message: self };
-      return { type: typeNameOf(self.field('type_url').text()), message: self.field('value') };
+      return { type: nameIn(self.field('type_url')), message: self.field('value') };
     },
     holds: text => holdsText(value, text),
     cannotBeJudged: message => onUnreadable(self, message),
@@ -120,10 +119,6 @@ function toCamelCase(name: string): string {
 
 function toSnakeCase(name: string): string {
   return name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`);
-}
-
-function typeNameOf(url: string | undefined): string {
-  return url === undefined ? '' : url.slice(url.lastIndexOf('/') + 1);
 }
 
 function toNumber(value: unknown): number | undefined {

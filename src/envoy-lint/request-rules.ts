@@ -7,12 +7,6 @@ import { readRemovals, readTrailerRemovals, refusesUnderscores, underscoresActio
 import { type Finding, ifAny, ifPresent, ifTrue, type Rules, unless, unlessTrue, when } from './rule.ts';
 
 const refusalStatuses = [400, 401, 403, 404, 503] as const;
-// By the number of the operator. The lint does not compare with NE.
-const comparisons: readonly ((status: number, value: number) => boolean)[] = [
-  (status, value) => status === value,
-  (status, value) => status >= value,
-  (status, value) => status <= value,
-];
 
 export const requestRules = {
   'normalize-path': {
@@ -118,6 +112,7 @@ function mayBeRefusal(filter: ProtoValue): boolean {
 
 function isComparedTrue(comparison: ProtoValue, status: number): boolean {
   const value = comparison.field('value', 'default_value').number() ?? 0;
-  const compare = comparisons[comparison.field('op').choice({ EQ: 0, GE: 1, LE: 2 }) ?? 0];
-  return compare?.(status, value) ?? true;
+  const op = comparison.field('op').choice({ EQ: 0, GE: 1, LE: 2 }) ?? 0;
+  // Another operator may be true.
+  return [status === value, status >= value, status <= value][op] ?? true;
 }

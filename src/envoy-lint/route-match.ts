@@ -1,5 +1,5 @@
 // Reads which paths an Envoy route matches, and finds a protected path that it gets. In Envoy, the first match wins.
-import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
+import type { RouteTemplate } from '../authz/route-template.ts';
 import type { ProtoValue } from './proto-value.ts';
 
 export interface RouteMatch {
@@ -68,11 +68,6 @@ function readTemplate(policy: ProtoValue): PathMatch | undefined {
       return start.every((each, i) => (each === undefined ? segments[i] !== '' : segments[i] === each));
     },
   };
-}
-
-/** The routes of the configuration. */
-export function toProtectedRoutes(templates: readonly string[]): readonly RouteTemplate[] {
-  return templates.map(parseRouteTemplate).filter(template => template.kind === 'template');
 }
 
 /** An example of a path under these routes that this match gets; undefined if it gets none. */

@@ -55,9 +55,7 @@ export function ifAny(names: readonly string[], at: ProtoValue, verb: string, re
   return when(names.length > 0, at, `${verb} ${names.slice(0, 3).join(', ')}${more}${rest}`);
 }
 
-const maxQuoted = 60;
-
-/** Quotes text of the file for a message. */
+/** Quotes text of the file for a message, cut after 60 characters. */
 export function quoted(text: string): string {
-  return quotedForeignText(text, maxQuoted);
+  return quotedForeignText(text, 60);
 }

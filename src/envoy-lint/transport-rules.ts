@@ -108,9 +108,8 @@ function withRetry(find: (retry: ProtoValue, check: AuthzFilter) => readonly Fin
 
 function retryBudgetFindings(cluster: ProtoValue): readonly Finding[] {
   const breakers = cluster.field('circuit_breakers');
-  const threshold = breakers
-    .items('thresholds')
-    .find(each => (each.field('priority').choice({ DEFAULT: 0 }) ?? 0) === 0);
+  const isDefault = (each: ProtoValue): boolean => (each.field('priority').choice({ DEFAULT: 0 }) ?? 0) === 0;
+  const threshold = breakers.items('thresholds').find(isDefault);
   if (threshold?.field('retry_budget').isPresent) return [];
   const retries = (threshold ?? breakers).field('max_retries');
   const isEnough = (retries.number() ?? defaultMaxRetries) > defaultMaxRetries;
