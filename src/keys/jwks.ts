@@ -1,5 +1,5 @@
-// A strict reader of JWK Sets (RFC 7517): bytes and the issuer's algorithms in, verification keys and named refusals out.
-// No I/O. What is ambiguous, weak, private or meant for another use never becomes a key; x5c and its kin are not looked at.
+// Parses a JWK Set (RFC 7517) strictly: bytes and the issuer's algorithms in, verification keys and skipped keys with reasons out.
+// No I/O. Ambiguous, weak and private keys, and keys for another use, are skipped; x5c and similar members are ignored.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type CryptoKey, calculateJwkThumbprint, importJWK } from 'jose';
 import type { JsonBounds } from '../json/json-bounds.ts';
@@ -8,26 +8,23 @@ import { type Material, type PublicJwk, readMaterial } from './key-material.ts';
 
 export type { PublicJwk } from './key-material.ts';
 
-/** Bound of a key set document, as it came and decompressed. */
+/** Maximum size of a key set document, compressed and decompressed. */
 export const maxKeySetBytes = 512 * 1024;
 
-/** Bound of a kid in characters; no longer one is ever in a set. */
+/** Maximum length of a kid in characters; a set holds no longer one. */
 export const maxKidLength = 256;
 
-/** Bounds of a document from an issuer, far above an honest one: a set of 100 keys with certificate chains has 3,000 values. */
+/** Far above an honest document: a set of 100 keys with certificate chains has 3,000 values. */
 export const documentBounds: JsonBounds = { maxDepth: 64, maxValues: 10_000 };
 
 const maxKeys = 100;
 
-/**
- * A public key of an issuer. The object stays the same across refreshes for as long as the key under its kid and the
- * algorithms that it serves stay the same, so that identity tells whether something verified with it still counts.
- */
+/** A public key of an issuer. A refresh keeps the object while key and algorithms stay the same: caches compare identity. */
 export interface VerificationKey {
   readonly kid: string;
   /** RFC 7638, SHA-256. */
   readonly thumbprint: string;
-  /** The key imported for this algorithm; undefined where it may not verify that for this issuer. */
+  /** The key imported for this algorithm; undefined if the key does not serve it. */
   cryptoKeyFor(alg: string): CryptoKey | undefined;
 }
 
@@ -45,7 +42,6 @@ export type SkippedKeyReason =
   | 'RSA modulus'
   | 'RSA exponent'
   | 'point off the curve'
-  | 'point of small order'
   | 'two keys under one kid';
 
 export interface SkippedKey {
@@ -57,7 +53,7 @@ export interface KeySet {
   readonly kind: 'keySet';
   readonly keys: ReadonlyMap<string, VerificationKey>;
   readonly skipped: readonly SkippedKey[];
-  /** The keys in use as JWKs, for writing the set down. */
+  /** The keys in use as JWKs, for the seed on disk. */
   readonly publicJwks: readonly PublicJwk[];
 }
 
@@ -76,20 +72,21 @@ export interface KeySetProblem {
   readonly skipped: readonly SkippedKey[];
 }
 
-interface Candidate extends Material {
-  readonly thumbprint: string;
+interface Candidate {
   readonly kid: string;
-  /** The `alg` member, where there is one. */
-  readonly alg: string | undefined;
+  readonly thumbprint: string;
+  readonly members: PublicJwk;
   readonly algorithms: readonly string[];
+  /** One for each entry of the set that holds this key under this kid. */
+  readonly publicJwks: readonly PublicJwk[];
 }
 
 // RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1; RFC 8037 section 2.
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
 /**
- * Reads a set; keys that `previous` already holds unchanged are carried over as the same objects. Never rejects. Each import has a turn
- * of the event loop to itself, since that of a P-521 key takes a millisecond: whatever an issuer publishes, checks go on meanwhile.
+ * Keys that `previous` already holds unchanged are reused as the same objects. Never rejects. Each import has its own turn of the
+ * event loop, so that checks go on: importing a P-521 key takes a millisecond.
  */
 export async function parseKeySet(
   bytes: Uint8Array,
@@ -104,19 +101,19 @@ export async function parseKeySet(
   if (entries.length > maxKeys) return { kind: 'problem', problem: 'too many keys', skipped: [] };
 
   const skipped: SkippedKey[] = [];
-  const candidates = withoutConflicts(await collect(entries, algorithms, skipped), skipped);
+  const candidates = mergeByKid(await collect(entries, algorithms, skipped), skipped);
   const keys = new Map<string, VerificationKey>();
   const publicJwks: PublicJwk[] = [];
-  for (const sameKey of candidates) {
-    const unchanged = findUnchanged(sameKey, algorithms, previous);
+  for (const candidate of candidates) {
+    const unchanged = findUnchanged(candidate, algorithms, previous.get(candidate.kid));
     if (unchanged === undefined) await nextTurn();
-    const imported = unchanged ?? (await importKey(sameKey));
-    if (typeof imported === 'string') {
-      skipped.push({ kid: sameKey[0].kid, reason: imported });
+    const key = unchanged ?? (await importKey(candidate));
+    if (typeof key === 'string') {
+      skipped.push({ kid: candidate.kid, reason: key });
       continue;
     }
-    keys.set(imported.kid, imported);
-    publicJwks.push(...sameKey.map(toPublicJwk));
+    keys.set(key.kid, key);
+    publicJwks.push(...candidate.publicJwks);
   }
   if (keys.size === 0) return { kind: 'problem', problem: 'no usable key', skipped };
   return { kind: 'keySet', keys, skipped, publicJwks };
@@ -145,7 +142,7 @@ async function collect(
       if (typeof material !== 'string') leaked.add(await thumbprintOf(material));
     }
   }
-  // Whoever read the set can sign with a leaked key, also where another entry shows its public half alone.
+  // A leaked key is also skipped where another entry holds its public half only: whoever read the set can sign with it.
   return candidates.filter(({ kid, thumbprint }) => {
     if (leaked.has(thumbprint)) skipped.push({ kid, reason: 'private key published' });
     return !leaked.has(thumbprint);
@@ -168,10 +165,12 @@ async function toCandidate(
   if (typeof material === 'string') return material;
   const usable = material.fits.filter(name => algorithms.includes(name) && (alg === undefined || alg === name));
   if (usable.length === 0) return 'algorithm not allowed';
-  return { ...material, thumbprint: await thumbprintOf(material), kid, alg, algorithms: usable };
+  const { members } = material;
+  const publicJwk = { ...members, kid, use: 'sig', ...(alg === undefined ? {} : { alg }) };
+  return { kid, thumbprint: await thumbprintOf(material), members, algorithms: usable, publicJwks: [publicJwk] };
 }
 
-// RFC 7517 sections 4.2 and 4.3: both members say what the key is for, each alone can exclude ours.
+// RFC 7517 sections 4.2 and 4.3: each of the two members can exclude verification.
 function isForSignatures(jwk: Record<string, unknown>): boolean {
   const use = memberOf(jwk, 'use');
   const operations = memberOf(jwk, 'key_ops');
@@ -179,59 +178,54 @@ function isForSignatures(jwk: Record<string, unknown>): boolean {
   return operations === undefined || (Array.isArray(operations) && operations.includes('verify'));
 }
 
-/** Candidates by kid, each list one and the same key; a kid that names two keys is nobody's. */
-function withoutConflicts(candidates: readonly Candidate[], skipped: SkippedKey[]): [Candidate, ...Candidate[]][] {
-  const byKid = new Map<string, [Candidate, ...Candidate[]]>();
+/** One candidate for each kid. The same key twice is one key; a kid of two different keys is skipped. */
+function mergeByKid(candidates: readonly Candidate[], skipped: SkippedKey[]): readonly Candidate[] {
+  const byKid = new Map<string, Candidate>();
+  const conflicts = new Set<string>();
   for (const candidate of candidates) {
-    const sameKid = byKid.get(candidate.kid);
-    if (sameKid === undefined) byKid.set(candidate.kid, [candidate]);
-    else sameKid.push(candidate);
+    const { kid } = candidate;
+    const known = byKid.get(kid) ?? { ...candidate, algorithms: [], publicJwks: [] };
+    if (known.thumbprint !== candidate.thumbprint) conflicts.add(kid);
+    byKid.set(kid, {
+      ...known,
+      algorithms: [...known.algorithms, ...candidate.algorithms],
+      publicJwks: [...known.publicJwks, ...candidate.publicJwks],
+    });
   }
-  return [...byKid.values()].filter(sameKid => {
-    const [{ kid, thumbprint }] = sameKid;
-    const isOneKey = sameKid.every(candidate => candidate.thumbprint === thumbprint);
-    if (!isOneKey) skipped.push({ kid, reason: 'two keys under one kid' });
-    return isOneKey;
-  });
+  for (const kid of conflicts) skipped.push({ kid, reason: 'two keys under one kid' });
+  return [...byKid.values()].filter(({ kid }) => !conflicts.has(kid));
 }
 
 function findUnchanged(
-  sameKey: readonly [Candidate, ...Candidate[]],
+  { thumbprint, algorithms }: Candidate,
   configured: readonly string[],
-  previous: ReadonlyMap<string, VerificationKey>,
+  known: VerificationKey | undefined,
 ): VerificationKey | undefined {
-  const [{ kid, thumbprint }] = sameKey;
-  const algorithms = algorithmsOf(sameKey);
-  const known = previous.get(kid);
-  const isUnchanged = configured.every(alg => (known?.cryptoKeyFor(alg) !== undefined) === algorithms.has(alg));
+  const isUnchanged = configured.every(alg => (known?.cryptoKeyFor(alg) !== undefined) === algorithms.includes(alg));
   return known?.thumbprint === thumbprint && isUnchanged ? known : undefined;
 }
 
-async function importKey(sameKey: readonly [Candidate, ...Candidate[]]): Promise<VerificationKey | SkippedKeyReason> {
-  const [{ kid, thumbprint, members }] = sameKey;
+async function importKey({
+  kid,
+  thumbprint,
+  members,
+  algorithms,
+}: Candidate): Promise<VerificationKey | SkippedKeyReason> {
   try {
     const cryptoKeys = new Map<string, CryptoKey>();
-    for (const alg of algorithmsOf(sameKey)) {
+    for (const alg of new Set(algorithms)) {
       const imported = await importJWK({ ...members }, alg);
       if (!(imported instanceof Uint8Array)) cryptoKeys.set(alg, imported);
     }
     return { kid, thumbprint, cryptoKeyFor: alg => cryptoKeys.get(alg) };
   } catch {
-    // Sizes and encodings were checked before, so what is left for a curve is the equation (SP 800-56A section 5.6.2.3).
+    // Sizes and encodings are checked before. What is left for a curve is the equation (SP 800-56A section 5.6.2.3).
     return members.kty === 'EC' ? 'point off the curve' : 'malformed';
   }
 }
 
-function algorithmsOf(sameKey: readonly Candidate[]): ReadonlySet<string> {
-  return new Set(sameKey.flatMap(candidate => candidate.algorithms));
-}
-
 function thumbprintOf({ members }: Material): Promise<string> {
   return calculateJwkThumbprint({ ...members });
-}
-
-function toPublicJwk({ kid, alg, members }: Candidate): PublicJwk {
-  return { ...members, kid, use: 'sig', ...(alg === undefined ? {} : { alg }) };
 }
 
 function printableKid(jwk: Record<string, unknown>): string | undefined {

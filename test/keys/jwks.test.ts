@@ -246,11 +246,6 @@ describe('key set document', () => {
       ['X25519', okp(() => ({ crv: 'X25519' })), 'curve not supported'],
       ['Ed448', okp(() => ({ crv: 'Ed448' })), 'curve not supported'],
       ['an Ed25519 key of 31 bytes', okp(({ x }) => ({ x: changed(x, bytes => bytes.subarray(1)) })), 'malformed'],
-      [
-        'an Ed25519 point of small order',
-        okp(() => ({ x: Buffer.from(`01${'00'.repeat(31)}`, 'hex').toString('base64url') })),
-        'point of small order',
-      ],
       ['something that is not an object', async () => ['kid'], 'not an object'],
     ];
     for (const [name, make, reason] of rows) {
