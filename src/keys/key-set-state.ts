@@ -61,11 +61,11 @@ export interface KeySetState {
   /** One for each kid, in the order of their deadlines. */
   readonly waiters: readonly Waiter[];
   /** Kids asked for since the latest fetch started: it cannot prove that they do not exist. */
-  readonly askedSince: readonly string[];
+  readonly askedDuringFetch: readonly string[];
   /** Kids asked for before the fetch in flight started: its success settles them. */
-  readonly askedBefore: readonly string[];
+  readonly askedBeforeFetch: readonly string[];
   /** The negative cache: kids asked for before the last successful fetch started, and not in its set. */
-  readonly absent: ReadonlySet<string>;
+  readonly knownAbsent: ReadonlySet<string>;
   /** The source changed while a fetch was in flight. */
   readonly changed: boolean;
 }
@@ -114,9 +114,9 @@ export function createKeySetState(limits: KeySetLimits): KeySetState {
     lastResult: undefined,
     lastProblem: undefined,
     waiters: [],
-    askedSince: [],
-    askedBefore: [],
-    absent: new Set(),
+    askedDuringFetch: [],
+    askedBeforeFetch: [],
+    knownAbsent: new Set(),
     changed: false,
   };
 }
@@ -146,7 +146,7 @@ export function reduce(state: KeySetState, event: KeySetEvent, nowMs: number): K
     case 'changed':
       return changed(state, nowMs);
     case 'withdrawn':
-      return changed({ ...state, keys: new Map(), confirmedMs: undefined, absent: new Set() }, nowMs);
+      return changed({ ...state, keys: new Map(), confirmedMs: undefined, knownAbsent: new Set() }, nowMs);
     case 'stopped':
       return stopped(state);
   }
@@ -191,8 +191,8 @@ function beginFetch(state: KeySetState, nowMs: number): KeySetStep {
       phase: 'fetching',
       fetch,
       fetchStartedMs: nowMs,
-      askedBefore: state.askedSince,
-      askedSince: [],
+      askedBeforeFetch: state.askedDuringFetch,
+      askedDuringFetch: [],
       changed: false,
     },
     effects: [{ kind: 'fetch', fetch }],
@@ -222,7 +222,7 @@ function asked(state: KeySetState, kid: string, nowMs: number): KeySetStep {
     case 'waiting': {
       if (nowMs >= state.notBeforeMs) return wait(beginFetch(remember(state, kid), nowMs), kid, nowMs);
       // Already settled by the last successful fetch, so nothing is owed; once the cooldown is over it may ask again.
-      if (atOnce.lookup.kind === 'unknown' && state.absent.has(kid)) return { state, effects: [atOnce] };
+      if (atOnce.lookup.kind === 'unknown' && state.knownAbsent.has(kid)) return { state, effects: [atOnce] };
       // Not lost: this fetch comes at the end of the cooldown even if nobody asks again (product.md section 6, hard rotation).
       const owed = { ...remember(state, kid), nextFetchMs: Math.min(state.nextFetchMs, state.notBeforeMs) };
       return { state: owed, effects: [atOnce] };
@@ -237,9 +237,9 @@ function asked(state: KeySetState, kid: string, nowMs: number): KeySetStep {
 }
 
 function remember(state: KeySetState, kid: string): KeySetState {
-  const full = state.askedSince.length >= state.limits.maxUnknownKids;
-  if (full || state.askedSince.includes(kid) || state.askedBefore.includes(kid)) return state;
-  return { ...state, askedSince: [...state.askedSince, kid] };
+  const full = state.askedDuringFetch.length >= state.limits.maxUnknownKids;
+  if (full || state.askedDuringFetch.includes(kid) || state.askedBeforeFetch.includes(kid)) return state;
+  return { ...state, askedDuringFetch: [...state.askedDuringFetch, kid] };
 }
 
 function wait(step: KeySetStep, kid: string, nowMs: number): KeySetStep {
@@ -279,8 +279,8 @@ function succeeded(
 ): KeySetStep {
   const notBeforeMs = nowMs + state.limits.cooldownMs;
   // A kid that was asked for while the fetch was in flight may have been published after its answer was written.
-  const askedSince = state.askedSince.filter(kid => !keys.has(kid));
-  const owed = askedSince.length > 0 || state.changed;
+  const askedDuringFetch = state.askedDuringFetch.filter(kid => !keys.has(kid));
+  const owed = askedDuringFetch.length > 0 || state.changed;
   const dueMs = state.fetchStartedMs + refreshDelayMs(state.limits, jitter);
   return answerAll(
     {
@@ -293,17 +293,17 @@ function succeeded(
       failures: 0,
       lastResult: 'success',
       lastProblem: undefined,
-      askedSince,
-      askedBefore: [],
-      absent: stillAbsent(state, keys),
+      askedDuringFetch,
+      askedBeforeFetch: [],
+      knownAbsent: stillKnownAbsent(state, keys),
       changed: false,
     },
     nowMs,
   );
 }
 
-function stillAbsent(state: KeySetState, keys: ReadonlyMap<string, VerificationKey>): ReadonlySet<string> {
-  const newestFirst = new Set([...state.askedBefore, ...state.absent]);
+function stillKnownAbsent(state: KeySetState, keys: ReadonlyMap<string, VerificationKey>): ReadonlySet<string> {
+  const newestFirst = new Set([...state.askedBeforeFetch, ...state.knownAbsent]);
   return new Set([...newestFirst].filter(kid => !keys.has(kid)).slice(0, state.limits.maxUnknownKids));
 }
 
@@ -320,8 +320,8 @@ function failed(state: KeySetState, problem: string, jitter: number, nowMs: numb
       lastResult: 'failure',
       lastProblem: problem,
       // They were answered 503 and the retry is scheduled; owing them a fetch would defeat the backoff.
-      askedSince: [],
-      askedBefore: [],
+      askedDuringFetch: [],
+      askedBeforeFetch: [],
       changed: false,
     },
     nowMs,
@@ -342,7 +342,7 @@ function changed(state: KeySetState, nowMs: number): KeySetStep {
 }
 
 function stopped(state: KeySetState): KeySetStep {
-  const next: KeySetState = { ...state, phase: 'stopped', waiters: [], askedSince: [], askedBefore: [] };
+  const next: KeySetState = { ...state, phase: 'stopped', waiters: [], askedDuringFetch: [], askedBeforeFetch: [] };
   const answers = state.waiters.map(
     ({ kid }): KeySetEffect => ({ kind: 'answer', kid, lookup: { kind: 'unavailable', detail: 'stopped' } }),
   );

@@ -216,7 +216,7 @@ describe('key set state', () => {
   });
 
   describe('before and afterwards', () => {
-    const nothingOwed = { waiters: [], askedSince: [], askedBefore: [], changed: false };
+    const nothingOwed = { waiters: [], askedDuringFetch: [], askedBeforeFetch: [], changed: false };
 
     it('owes nothing before its start', () => {
       expect(createKeySetState(limits)).to.deep.include({ ...nothingOwed, phase: 'new' });
@@ -458,10 +458,10 @@ describe('key set state', () => {
       const driven = loaded();
       driven.ask(5_100, 'k2');
       driven.fetched(5_200, keySet('k1'));
-      expect([...driven.state().absent]).to.deep.equal(['k2']);
+      expect([...driven.state().knownAbsent]).to.deep.equal(['k2']);
       driven.wake(300_000);
       driven.fetched(300_100, keySet('k2'));
-      expect([...driven.state().absent]).to.deep.equal([]);
+      expect([...driven.state().knownAbsent]).to.deep.equal([]);
     });
 
     it('asked while a fetch was in flight is not settled by it', () => {
@@ -737,8 +737,11 @@ function createWorld(bounds: KeySetLimits) {
     for (const kid of kids) check(usableKey(state, kid, now) === expectedKey(kid), `the wrong key for ${kid}`);
     check(state.waiters.length <= bounds.maxWaiters, 'too many waiters');
     check(state.waiters.length === waiting.size, 'waiters lost or invented');
-    check(state.absent.size <= bounds.maxUnknownKids, 'the negative cache is unbounded');
-    check(state.askedSince.length + state.askedBefore.length <= 2 * bounds.maxUnknownKids, 'remembered kids unbounded');
+    check(state.knownAbsent.size <= bounds.maxUnknownKids, 'the negative cache is unbounded');
+    check(
+      state.askedDuringFetch.length + state.askedBeforeFetch.length <= 2 * bounds.maxUnknownKids,
+      'remembered kids unbounded',
+    );
     check(previous.phase !== 'stopped' || state.phase === 'stopped', 'it came back from the stop');
     const wakeMs = nextWakeMs(state);
     if (stopped) check(wakeMs === undefined && waiting.size === 0, 'it is not still after the stop');
