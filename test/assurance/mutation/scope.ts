@@ -29,11 +29,13 @@ const serving: readonly Group[] = [
 export const groups: readonly Group[] = [
   { name: 'authz', sources: within('src/authz', '.ts'), tests: within('test/authz', '.test.ts') },
   { name: 'token', sources: within('src/token', '.ts'), tests: within('test/token', '.test.ts') },
+  { name: 'keys', sources: ['src/keys/key-set-state.ts'], tests: ['test/keys/key-set-state.test.ts'] },
   {
-    name: 'keys',
-    sources: ['src/keys/key-set-state.ts'],
-    tests: ['test/keys/key-set-state.test.ts'],
+    name: 'jwks',
+    sources: ['src/keys/jwks.ts', 'src/keys/key-material.ts'],
+    tests: ['test/keys/jwks.test.ts', 'test/keys/key-material.test.ts'],
   },
+  { name: 'json', sources: within('src/json', '.ts'), tests: within('test/json', '.test.ts') },
   {
     name: 'envoy',
     sources: within('src/envoy', '.ts').filter(file => !serving.some(({ sources }) => sources.includes(file))),
