@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { parseCertificates } from '../files/certificates.ts';
 import { loadTlsFiles, tlsFileKeys } from '../files/tls-files.ts';
-import { isJsonObject } from '../json/strict-json.ts';
+import { memberOf } from '../json/strict-json.ts';
 import { parseKeySet } from '../keys/jwks.ts';
 import { defaultAlgorithms } from './issuer-schema.ts';
 import type { Config, IssuerConfig } from './schema.ts';
@@ -24,8 +24,8 @@ const fileKeys = ['caFile', 'jwksFile'] as const satisfies readonly (keyof typeo
 
 /** Takes the value before validation, which may be invalid elsewhere. Relative names start at the folder. */
 export async function loadNamedFileProblems(value: unknown, folder: string): Promise<readonly NamedFileProblem[]> {
-  const issuers = isJsonObject(value) && Array.isArray(value.issuers) ? value.issuers : [];
-  const checks = issuers.flatMap((issuer: unknown, i) =>
+  const issuers = memberOf(value, 'issuers');
+  const checks = (Array.isArray(issuers) ? issuers : []).flatMap((issuer: unknown, i) =>
     fileKeys.map(async key => {
       const name = nameIn(issuer, key, folder);
       if (name === undefined) return [];
@@ -34,7 +34,7 @@ export async function loadNamedFileProblems(value: unknown, folder: string): Pro
       return message === undefined ? [] : [{ path: ['issuers', i, key], message }];
     }),
   );
-  const tls = await loadTlsProblems(isJsonObject(value) ? value.tls : undefined, folder);
+  const tls = await loadTlsProblems(memberOf(value, 'tls'), folder);
   return [...tls, ...(await Promise.all(checks)).flat()];
 }
 
@@ -46,7 +46,7 @@ async function loadTlsProblems(tls: unknown, folder: string): Promise<readonly N
 
 // The schema reports a value that is not a file name.
 function nameIn(section: unknown, key: string, folder: string): string | undefined {
-  const name = isJsonObject(section) ? section[key] : undefined;
+  const name = memberOf(section, key);
   return typeof name !== 'string' || name === '' || name.includes('\0') ? undefined : resolve(folder, name);
 }
 
@@ -90,6 +90,6 @@ async function keySetProblem(bytes: Uint8Array, issuer: unknown): Promise<string
 
 // The schema reports algorithms that are not a list; the default applies here.
 function algorithmsOf(issuer: unknown): readonly string[] {
-  const algorithms = isJsonObject(issuer) ? issuer.algorithms : undefined;
+  const algorithms = memberOf(issuer, 'algorithms');
   return Array.isArray(algorithms) ? algorithms.filter(name => typeof name === 'string') : defaultAlgorithms;
 }

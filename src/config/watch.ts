@@ -115,7 +115,8 @@ export async function startConfigWatch(options: ConfigWatchOptions): Promise<Con
 
 // Opening a pipe would block until somebody writes to it.
 async function readRegularFile(file: string, signature: string): Promise<FileContent> {
-  if (signature === notARegularFile) return { kind: 'problem', problem: 'the file is not a regular file' };
+  if (signature === notARegularFile)
+    return { kind: 'problem', reason: 'other', problem: 'the file is not a regular file' };
   return loadBoundedFile(file);
 }
 

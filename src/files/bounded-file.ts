@@ -1,7 +1,7 @@
 // Reads a file of at most 1 MiB into memory, or gives the reason why it cannot be read.
 import { open } from 'node:fs/promises';
 
-const maxFileBytes = 1024 * 1024;
+const defaultMaxBytes = 1024 * 1024;
 
 export interface FileProblem {
   readonly kind: 'problem';
@@ -9,45 +9,53 @@ export interface FileProblem {
   readonly problem: string;
 }
 
-export type FileContent = { readonly kind: 'bytes'; readonly bytes: Uint8Array } | FileProblem;
+export interface UnreadableFile extends FileProblem {
+  readonly reason: 'missing' | 'directory' | 'denied' | 'too large' | 'other';
+}
+
+export type FileContent = { readonly kind: 'bytes'; readonly bytes: Uint8Array } | UnreadableFile;
 
 /** 1 MiB is also the limit of a ConfigMap and of a Secret. */
-export async function loadBoundedFile(file: string): Promise<FileContent> {
+export async function loadBoundedFile(file: string, maxBytes = defaultMaxBytes): Promise<FileContent> {
   try {
     const handle = await open(file, 'r');
     try {
       // Does not rely on the size from stat: pipes and files of /proc have none.
-      const buffer = Buffer.alloc(maxFileBytes + 1);
+      const buffer = Buffer.alloc(maxBytes + 1);
       let length = 0;
       while (length < buffer.length) {
         const { bytesRead } = await handle.read(buffer, length, buffer.length - length, null);
         if (bytesRead === 0) return { kind: 'bytes', bytes: buffer.subarray(0, length) };
         length += bytesRead;
       }
-      return { kind: 'problem', problem: `the file is larger than ${maxFileBytes} bytes` };
+      return unreadable('too large', `the file is larger than ${maxBytes} bytes`);
     } finally {
       await handle.close();
     }
   } catch (error) {
-    return { kind: 'problem', problem: problemOf(error) };
+    return toUnreadable(error);
   }
 }
 
-function problemOf(error: unknown): string {
+function toUnreadable(error: unknown): UnreadableFile {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   switch (code) {
     case 'ENOENT':
     case 'ENOTDIR':
     // A NUL in the name.
     case 'ERR_INVALID_ARG_VALUE':
-      return 'the file does not exist';
+      return unreadable('missing', 'the file does not exist');
     case 'EISDIR':
-      return 'the file is a directory';
+      return unreadable('directory', 'the file is a directory');
     case 'EACCES':
     case 'EPERM':
-      return 'the file cannot be read: permission denied';
+      return unreadable('denied', 'the file cannot be read: permission denied');
     default:
       if (typeof code !== 'string') throw error;
-      return `the file cannot be read (${code})`;
+      return unreadable('other', `the file cannot be read (${code})`);
   }
+}
+
+function unreadable(reason: UnreadableFile['reason'], problem: string): UnreadableFile {
+  return { kind: 'problem', reason, problem };
 }

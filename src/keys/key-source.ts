@@ -1,10 +1,10 @@
 // Where the key set of one issuer comes from: a JWKS URL, a discovery document that names one, or a file.
 // Gives bytes or a named problem within one total time limit; what the bytes are worth is for jwks.ts to say.
 import { type FSWatcher, watch } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isLoopbackUrl, keyUrlProblem } from '../address/key-url.ts';
-import { fileSignature } from '../files/file-signature.ts';
+import { loadBoundedFile, type UnreadableFile } from '../files/bounded-file.ts';
+import { fileSignature, notARegularFile } from '../files/file-signature.ts';
 import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
 import { documentBounds, maxKeySetBytes } from './jwks.ts';
 import type { CreateKeyTransport, GetAnchors, GetDocument, ProxySettings } from './key-transport.ts';
@@ -132,47 +132,26 @@ function createFileSource(path: string, timeoutMs: number): KeySource {
   return {
     kind: 'jwksFile',
     place: path,
-    read: signal => withinTime(timeoutMs, signal, () => readKeyFile(path)),
+    read: signal => withinTime(timeoutMs, signal, () => readKeyFile(path).catch(() => problem(fileProblems.other))),
     watch: (onChange, onProblem) => watchFile(path, onChange, onProblem),
   };
 }
 
 async function readKeyFile(path: string): Promise<SourceResult> {
-  try {
-    // Before opening: a pipe would block until somebody writes to it.
-    if (!(await stat(path)).isFile()) return problem('not a regular file');
-    const file = await open(path, 'r');
-    try {
-      const buffer = Buffer.alloc(maxKeySetBytes + 1);
-      let size = 0;
-      while (size < buffer.length) {
-        const { bytesRead } = await file.read(buffer, size, buffer.length - size, size);
-        if (bytesRead === 0) break;
-        size += bytesRead;
-      }
-      if (size > maxKeySetBytes) return problem('body too large');
-      return { kind: 'body', bytes: buffer.subarray(0, size), validator: undefined, anchors: [] };
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    return problem(fileProblem(error));
-  }
+  // Before opening: a pipe would block until somebody writes to it.
+  if ((await fileSignature(path)) === notARegularFile) return problem('not a regular file');
+  const content = await loadBoundedFile(path, maxKeySetBytes);
+  if (content.kind === 'problem') return problem(fileProblems[content.reason]);
+  return { kind: 'body', bytes: content.bytes, validator: undefined, anchors: [] };
 }
 
-function fileProblem(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  switch (code) {
-    case 'ENOENT':
-    case 'ENOTDIR':
-      return 'no such file';
-    case 'EACCES':
-    case 'EPERM':
-      return 'file not readable';
-    default:
-      return 'file error';
-  }
-}
+const fileProblems: Readonly<Record<UnreadableFile['reason'], string>> = {
+  missing: 'no such file',
+  directory: 'not a regular file',
+  denied: 'file not readable',
+  'too large': 'body too large',
+  other: 'file error',
+};
 
 // The directory, not the file: Kubernetes replaces a symbolic link beside it, and editors replace the file itself. Where the
 // platform does not tell, the background refresh reads the file anyway.

@@ -50,7 +50,8 @@ describe('configuration thread', () => {
   });
 
   it('says why a file that was not read is refused', async () => {
-    const verdict = await validateInThread({ kind: 'problem', problem: 'the file does not exist' }, '/x/config.yaml');
+    const missing = { kind: 'problem', reason: 'missing', problem: 'the file does not exist' } as const;
+    const verdict = await validateInThread(missing, '/x/config.yaml');
     expect(verdict).to.deep.equal({
       kind: 'refused',
       problems: ['/x/config.yaml:1:1: the file does not exist'],

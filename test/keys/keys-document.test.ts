@@ -62,11 +62,7 @@ describe('docs/keys.md', () => {
       /problem: '([^']+)'/g,
     ],
     ['problem of the key thread', section(read('src/keys/key-thread.ts'), 'const ended =', ';'), /problem: '([^']+)'/g],
-    [
-      'problem of a file',
-      section(read('src/keys/key-source.ts'), 'function readKeyFile', '// The directory'),
-      /(?:problem\(|return )'([^']+)'/g,
-    ],
+    ['problem of a file', section(read('src/keys/key-source.ts'), 'const fileProblems', '};'), /: '([^']+)'/g],
     [
       'problem of discovery',
       section(read('src/keys/key-source.ts'), 'function parseDiscovery', '\n}'),
