@@ -41,7 +41,7 @@ export interface ServiceOptions {
   readonly version: string;
   readonly logger: Logger;
   readonly proxy: ProxySettings;
-  /** What the thread of the key fetches runs, where it is not what is built. */
+  /** The entry of the key thread; by default the built one. */
   readonly keyThreadEntry?: URL;
 }
 

@@ -40,7 +40,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'service.ts': ['check.ts', 'engine.ts', 'address', 'config', 'envoy', 'files', 'keys', 'operations'],
   'check.ts': ['engine.ts', 'envoy', 'authz', 'operations'],
   'engine.ts': ['authz', 'token', 'keys/key-ring.ts', 'config/schema.ts'],
-  envoy: ['authz', 'files'],
+  envoy: ['address', 'authz', 'files'],
   token: ['authz', 'json'],
   keys: ['address', 'authz/checks.ts', 'files', 'json', 'deferred.ts', 'foreign-text.ts'],
   config: [

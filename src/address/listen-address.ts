@@ -34,6 +34,11 @@ export function parseListenAddress(text: string): ListenAddress | ListenAddressP
   return text.startsWith('unix:') ? parseUnixAddress(text) : parseTcpAddress(text);
 }
 
+/** `host:port`, with an IPv6 address in brackets. */
+export function hostAndPort(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
 /** Whether only this machine can reach the host: 127.0.0.0/8, ::1 in any spelling, or `localhost`. */
 export function isLoopback(host: string): boolean {
   if (isIPv4(host)) return loopback4.check(host, 'ipv4');

@@ -2,7 +2,7 @@
 
 import { Agent, get } from 'node:http';
 import { Client } from '@grpc/grpc-js';
-import type { ListenAddress, TcpAddress } from '../address/listen-address.ts';
+import { hostAndPort, type ListenAddress, type TcpAddress } from '../address/listen-address.ts';
 import { healthService } from '../envoy/proto-files.ts';
 import { authorizationServiceName, type HealthCheckResponseMessage, servingStatus } from '../envoy/protocol.ts';
 import { foreignText } from '../foreign-text.ts';
@@ -69,7 +69,7 @@ const serviceNames: ReadonlySet<string> = new Set(['', authorizationServiceName]
 
 function targetOf(address: ListenAddress): string {
   if (address.kind === 'unix') return `unix:${address.path}`;
-  return `dns:///${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`;
+  return `dns:///${hostAndPort(address.host, address.port)}`;
 }
 
 function checkHealth({ address, channel, serverName }: GrpcTarget, service: string): Promise<string> {

@@ -10,15 +10,12 @@ import {
   status,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
+import { hostAndPort, type ListenAddress } from '../address/listen-address.ts';
 import type { RequestFacts } from '../authz/request-facts.ts';
 import { authorizationService, healthService } from './proto-files.ts';
 import { readRequestFacts } from './request.ts';
 import { freeSocketPath, shareWithGroup } from './socket-file.ts';
 import { startTlsCredentials, type TlsSource } from './tls-credentials.ts';
-
-export type GrpcAddress =
-  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
-  | { readonly kind: 'unix'; readonly path: string };
 
 export interface GrpcServer {
   /** The bound TCP port; 0 for a Unix socket. */
@@ -61,7 +58,7 @@ const quietMs = 1000;
 
 /** Rejects if the address cannot be bound or a TLS file is unusable. */
 export async function startGrpcServer(options: {
-  readonly address: GrpcAddress;
+  readonly address: ListenAddress;
   /** Absent: plain HTTP/2. */
   readonly tls?: TlsSource | undefined;
   readonly check: (facts: RequestFacts, metadata: Metadata) => Buffer | Promise<Buffer>;
@@ -131,7 +128,7 @@ export async function startGrpcServer(options: {
   };
 }
 
-async function bind(server: Server, address: GrpcAddress, credentials: ServerCredentials): Promise<number> {
+async function bind(server: Server, address: ListenAddress, credentials: ServerCredentials): Promise<number> {
   if (address.kind === 'tcp') return bindTo(server, targetOf(address, address.port), credentials);
   await freeSocketPath(address.path);
   const port = await bindTo(server, targetOf(address, 0), credentials);
@@ -142,9 +139,9 @@ async function bind(server: Server, address: GrpcAddress, credentials: ServerCre
   return port;
 }
 
-function targetOf(address: GrpcAddress, port: number): string {
+function targetOf(address: ListenAddress, port: number): string {
   if (address.kind === 'unix') return `unix:${address.path}`;
-  return `${address.host.includes(':') ? `[${address.host}]` : address.host}:${port}`;
+  return hostAndPort(address.host, port);
 }
 
 function bindTo(server: Server, target: string, credentials: ServerCredentials): Promise<number> {

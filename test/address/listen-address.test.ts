@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type ListenAddress, parseListenAddress } from '../../src/address/listen-address.ts';
+import { hostAndPort, type ListenAddress, parseListenAddress } from '../../src/address/listen-address.ts';
 
 describe('listen address', () => {
   const good: readonly (readonly [text: string, address: ListenAddress])[] = [
@@ -32,6 +32,17 @@ describe('listen address', () => {
   for (const [text, problem] of bad) {
     it(`says of ${text} that it ${problem}`, () => {
       expect(parseListenAddress(text)).to.deep.equal({ kind: 'problem', problem });
+    });
+  }
+
+  for (const [host, text] of [
+    ['localhost', 'localhost:1'],
+    ['127.0.0.1', '127.0.0.1:1'],
+    ['::1', '[::1]:1'],
+  ] as const) {
+    it(`writes ${text} as it is read`, () => {
+      expect(hostAndPort(host, 1)).to.equal(text);
+      expect(parseListenAddress(text)).to.deep.equal({ kind: 'tcp', host, port: 1 });
     });
   }
 });

@@ -8,7 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { type GrpcAddress, type GrpcServer, startGrpcServer } from '../../src/envoy/grpc-server.ts';
+import type { ListenAddress } from '../../src/address/listen-address.ts';
+import { type GrpcServer, startGrpcServer } from '../../src/envoy/grpc-server.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { TlsSource } from '../../src/envoy/tls-credentials.ts';
 import { testCertificate } from '../keys/test-certificate.ts';
@@ -109,7 +110,7 @@ describe('gRPC server that stops', () => {
 
   async function serve(
     check: () => Buffer | Promise<Buffer>,
-    { address = anyPort, tls }: { readonly address?: GrpcAddress; readonly tls?: TlsSource } = {},
+    { address = anyPort, tls }: { readonly address?: ListenAddress; readonly tls?: TlsSource } = {},
   ): Promise<void> {
     server = await startGrpcServer({ address, tls, check, health: {} });
     const target = address.kind === 'unix' ? `unix:${address.path}` : `localhost:${server.port}`;
@@ -120,7 +121,7 @@ describe('gRPC server that stops', () => {
   /** Serves, and has one call that is not answered before the gate is open. */
   async function serveOneCall(
     check = heldBack,
-    address?: GrpcAddress,
+    address?: ListenAddress,
   ): Promise<{ readonly outcome: Promise<Buffer | ServiceError> }> {
     await serve(check, address && { address });
     const asked = once(gate, 'asked');
