@@ -8,47 +8,30 @@ import { openLogDestination } from './operations/log-destination.ts';
 import { version } from './version.ts';
 
 // Each command is imported when it runs: the service does not load the others, and a probe every ten seconds starts fast.
-const commands: ReadonlyMap<string, { readonly load: () => Promise<Command>; readonly summary: string }> = new Map([
-  [
-    'serve',
-    { load: async () => (await import('./commands/serve.ts')).serve, summary: 'run the service (the default)' },
-  ],
+const commands: readonly (readonly [name: string, summary: string, load: () => Promise<Command>])[] = [
+  ['serve', 'run the service (the default)', () => import('./commands/serve.ts').then(({ serve }) => serve)],
   [
     'check-config',
-    {
-      load: async () => (await import('./commands/check-config.ts')).checkConfig,
-      summary: 'validate a configuration and print what is in effect',
-    },
+    'validate a configuration and print what is in effect',
+    () => import('./commands/check-config.ts').then(({ checkConfig }) => checkConfig),
   ],
   [
     'explain',
-    {
-      load: async () => (await import('./commands/explain.ts')).explain,
-      summary: 'say what the service would answer to a request, and why',
-    },
+    'say what the service would answer to a request, and why',
+    () => import('./commands/explain.ts').then(({ explain }) => explain),
   ],
-  [
-    'health',
-    {
-      load: async () => (await import('./commands/health.ts')).health,
-      summary: 'ask a running service for its health',
-    },
-  ],
+  ['health', 'ask a running service for its health', () => import('./commands/health.ts').then(({ health }) => health)],
   [
     'drain',
-    {
-      load: async () => (await import('./commands/drain.ts')).drain,
-      summary: 'preStop helper: drain the Envoy in the same pod',
-    },
+    'preStop helper: drain the Envoy in the same pod',
+    () => import('./commands/drain.ts').then(({ drain }) => drain),
   ],
   [
     'schema',
-    {
-      load: async () => (await import('./commands/schema.ts')).schema,
-      summary: 'print the JSON Schema of the configuration',
-    },
+    'print the JSON Schema of the configuration',
+    () => import('./commands/schema.ts').then(({ schema }) => schema),
   ],
-]);
+];
 
 const args = process.argv.slice(2);
 const [first = 'serve'] = args;
@@ -82,8 +65,8 @@ function flushed(output: NodeJS.WritableStream): Promise<void> {
 async function main(): Promise<number> {
   if (first === '--version') return print(`${version}\n`);
   if (first === '--help') return print(help());
-  const command = commands.get(name);
-  if (command === undefined) {
+  const [, , loadCommand] = commands.find(([each]) => each === name) ?? [];
+  if (loadCommand === undefined) {
     process.stderr.write(`account-authz: no command ${quotedForeignText(first)}; see account-authz --help\n`);
     return 1;
   }
@@ -91,7 +74,7 @@ async function main(): Promise<number> {
   if (rest.includes('--version')) return print(`${version}\n`);
   const { stdin, stdout, stderr, env } = process;
   try {
-    const run = await command.load();
+    const run = await loadCommand();
     return await run(rest, { stdin, stdout, stderr, env, log });
   } catch (error) {
     process.stderr.write(
@@ -107,6 +90,6 @@ function print(text: string): number {
 }
 
 function help(): string {
-  const lines = Array.from(commands, ([name, { summary }]) => `  ${name.padEnd(14)}${summary}`);
+  const lines = commands.map(([name, summary]) => `  ${name.padEnd(14)}${summary}`);
   return `account-authz COMMAND [options]\n\n${lines.join('\n')}\n\naccount-authz COMMAND --help tells the options of a command.\n`;
 }
