@@ -1,5 +1,5 @@
 // `npm run bench`: account-authz beside its peers and the floors beneath them, in one run on one core. Prints tables, leaves a page
-// and a chart, and ends with 1 where a floor of product.md section 7 is not met.
+// and a chart, and ends with 1 where a floor of docs/dev/performance.md is not met.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { toned, toText } from './report/table.ts';

@@ -1,4 +1,4 @@
-// The shipped envoy.yaml: every Envoy that is supported takes it without a word, and it says what product.md and the code say.
+// The shipped envoy.yaml: every Envoy that is supported takes it without a word, and it says what docs/ and the code say.
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -87,7 +87,7 @@ describe('envoy.yaml', function () {
     }
   }
 
-  describe('addresses (product.md section 3)', () => {
+  describe('addresses', () => {
     const addresses: readonly {
       readonly name: string;
       readonly path: Path;

@@ -1,4 +1,4 @@
-// The floors of product.md section 7, each judged as a ratio within one run, round by round.
+// The floors of docs/dev/performance.md, each judged as a ratio within one run, round by round.
 import type { BenchResults, CallRound, Rounds } from './results.ts';
 import { ratioOf, type Spread, spreadOf } from './rounds.ts';
 

@@ -197,7 +197,7 @@ describe('failures of the authorizer', function () {
       { name: 'nothing', answer: neverAnswers },
     ];
 
-    // What the wire reads as an allow: code 0 is the default of every message (envoy-contract.md, Part II section 1).
+    // What the wire reads as an allow: code 0 is the default of every message.
     const emptyAllows: readonly { readonly name: string; readonly message: Buffer }[] = [
       { name: 'an empty message', message: Buffer.alloc(0) },
       { name: 'an unknown field', message: Buffer.from('7a0161', 'hex') },

@@ -112,7 +112,7 @@ export function theOneOf(upstream: RecordingUpstream): RecordedRequest {
   return request;
 }
 
-/** Asserts that an answer is the product's own refusal: its status, its reason, its form (product.md section 4). */
+/** Asserts that an answer is the product's own refusal: its status, its reason, its form (docs/explain.md). */
 export function expectRefusal(answer: HttpAnswer, status: number, reason: string): void {
   expect({ status: answer.status, body: answer.body }).to.deep.include({ status });
   const problem: Record<string, unknown> = JSON.parse(answer.body);

@@ -14,7 +14,7 @@ import type { TestIssuer } from '../support/test-issuer.ts';
 import { audience } from '../support/token.ts';
 import { bearer, configuration, reasonOf, startIssuer } from './lab.ts';
 
-// Nobody else has these: each output may show them where product.md says so, and the search for secrets finds them elsewhere.
+// Nobody else has these: each output may show them where the contract says so, and the search for secrets finds them elsewhere.
 const identity = {
   uid: secrets.fresh('identity'),
   app: secrets.fresh('identity'),

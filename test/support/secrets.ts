@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 /** `identity` is the uid, app, acc or role of a token that is verified; those of any other token are a `claim`, as all other claims are. */
 export type SecretKind = 'token' | 'private key' | 'claim' | 'identity' | 'query string' | 'header';
 
-/** Every output, and whether the identity of a verified token may stand in it (product.md, sections 4 and 5). */
+/** Every output, and whether the identity of a verified token may stand in it. */
 const outputs = {
   log: true,
   'answer to Envoy': true,

@@ -17,7 +17,7 @@ interface Node {
   readonly pattern?: string;
 }
 
-/** What the process has bound or read for good (product.md section 3). */
+/** What the process has bound or read for good (docs/configuration.md). */
 const needsRestart = /^(?:listen|listenInsecure|admin|tls)(?:\.|$)/;
 
 export function makeConfigurationPage(): string {

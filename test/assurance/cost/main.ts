@@ -7,7 +7,7 @@ import { describePattern } from './pattern.ts';
 import { growthOf, type SearchReport, startSearch } from './search.ts';
 import { type CostTarget, createCostTargets } from './targets.ts';
 
-/** product.md, section 5. */
+/** Of an allowed request: docs/dev/performance.md. */
 const maxMultiple = 50;
 /** Halfway between linear and quadratic. */
 const maxExponent = 1.5;

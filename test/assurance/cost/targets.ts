@@ -23,7 +23,7 @@ import { createQuietCheck, type QuietCheck } from './quiet-check.ts';
 
 export interface CostTarget {
   readonly name: string;
-  /** What one input may cost: product.md's multiple of an allowed request, or a time of its own where an input is no request. */
+  /** What one input may cost: the multiple of an allowed request, or a time of its own where an input is no request. */
   readonly bound: { readonly kind: 'multiple' } | { readonly kind: 'milliseconds'; readonly milliseconds: number };
   /** The longest input that gets this far. */
   readonly maxBytes: number;

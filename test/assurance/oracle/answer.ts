@@ -1,4 +1,4 @@
-// How an answer has to look for a decision, by the tables of product.md section 4; says what differs, and never with a word of a token.
+// How an answer has to look for a decision, by the tables of the contract; says what differs, and never with a word of a token.
 import type { Decision, Reason, Refused } from './decision.ts';
 import type { Settings } from './settings.ts';
 

@@ -1,4 +1,4 @@
-// The second opinion: what product.md says that the answer to a request is. Written from its text alone, shares no code with src/.
+// The second opinion: what the contract says that the answer to a request is. Written from its text alone, shares no code with src/.
 import type { IssuerKeys } from './issuer-keys.ts';
 import type { CheckMessage } from './message.ts';
 import { type RequestFinding, readRequest, routesOf } from './request.ts';

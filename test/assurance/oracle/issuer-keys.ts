@@ -1,4 +1,4 @@
-// The keys of an issuer as product.md section 6 lets them be used, and the proof of a signature, on node:crypto alone.
+// The keys of an issuer as the contract lets them be used, and the proof of a signature, on node:crypto alone.
 import { constants, createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto';
 
 /**

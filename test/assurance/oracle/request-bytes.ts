@@ -14,7 +14,7 @@ export function readRequestBytes(bytes: Buffer): CheckMessage | undefined {
   }
 }
 
-// Field numbers of Envoy's proto (envoy-contract.md section 3).
+// Field numbers of proto/.
 function checkRequest(bytes: Buffer): CheckMessage {
   const attributes = messagesIn(fieldsOf(bytes), 1);
   if (attributes === undefined) return { attributes: null };

@@ -1,4 +1,4 @@
-// What a request says before any token is looked at, by product.md section 4, "Grammar of a request".
+// What a request says before any token is looked at, by the contract, "Grammar of a request".
 import type { CheckMessage, HttpAttributes } from './message.ts';
 import type { Settings } from './settings.ts';
 
@@ -57,7 +57,7 @@ interface HeaderLists {
   readonly separate: ReadonlyMap<string, readonly string[]>;
 }
 
-// envoy-contract.md section 3.7: a map in which Envoy has joined the lines of a name, or a list with an entry a line.
+// A map in which Envoy has joined the lines of a name, or a list with an entry a line.
 function headerLists(http: HttpAttributes): HeaderLists {
   const entries = http.header_map?.headers ?? [];
   return {

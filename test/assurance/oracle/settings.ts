@@ -1,4 +1,4 @@
-// The configuration as an operator writes it (product.md section 3), and what it means with its defaults filled in.
+// The configuration as an operator writes it (the contract), and what it means with its defaults filled in.
 
 export interface WrittenIssuer {
   readonly issuer: string;

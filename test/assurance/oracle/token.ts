@@ -1,4 +1,4 @@
-// What a bearer token proves, by product.md section 4, "Grammar of a token": an identity, or the reason why none.
+// What a bearer token proves, by the contract, "Grammar of a token": an identity, or the reason why none.
 import { findKey, type IssuerKeys, proves } from './issuer-keys.ts';
 import { isObject, type Json, type JsonObject, readJson } from './json.ts';
 import type { IssuerSettings, Settings } from './settings.ts';
@@ -52,7 +52,7 @@ export function judgeToken(
 
   // The signature.
   const found = findKey(issuerKeys, kid);
-  // product.md bounds no kid, but says of memory that it stays bounded: the product knows that no key has such a name.
+  // the contract bounds no kid, but says of memory that it stays bounded: the product knows that no key has such a name.
   if (found.kind === 'cannot tell') {
     return { kind: 'refused', reason: 'keys_unavailable', alsoFine: kid.length > 256 ? ['token_invalid'] : [] };
   }

@@ -26,7 +26,7 @@ type Refusal struct {
 
 const realm = `Bearer realm="account-authz"`
 
-// The refusals of product.md section 4 that these checks can come to.
+// The refusals of docs/explain.md that these checks can come to.
 var (
 	RequestInvalid  = &Refusal{typev3.StatusCode_BadRequest, codes.InvalidArgument, "request_invalid", "The request is not valid", ""}
 	RouteUnknown    = &Refusal{typev3.StatusCode_NotFound, codes.NotFound, "route_unknown", "There is nothing here", ""}
