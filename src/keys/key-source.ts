@@ -1,8 +1,9 @@
-// Where the key set of one issuer comes from: a JWKS URL, a discovery document that names one, or a file.
-// Gives bytes or a named problem within one total time limit; what the bytes are worth is for jwks.ts to say.
+// Reads the key set of one issuer from its source: a JWKS URL, the JWKS URL of a discovery document, or a file.
+// Returns bytes or a problem within one total timeout. jwks.ts parses the bytes.
 import { type FSWatcher, watch } from 'node:fs';
 import { dirname } from 'node:path';
 import { isLoopbackUrl, keyUrlProblem } from '../address/key-url.ts';
+import { createDeferred } from '../deferred.ts';
 import { loadBoundedFile, type UnreadableFile } from '../files/bounded-file.ts';
 import { fileSignature, notARegularFile } from '../files/file-signature.ts';
 import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
@@ -10,7 +11,7 @@ import { documentBounds, maxKeySetBytes } from './jwks.ts';
 import type { CreateKeyTransport, GetAnchors, GetDocument, ProxySettings } from './key-transport.ts';
 import type { Anchors } from './key-trust.ts';
 
-/** The part of an issuer's configuration that concerns its keys; one of the three sources is set. */
+/** The key settings of an issuer. Exactly one of the three sources is set. */
 export interface IssuerKeySettings {
   readonly issuer: string;
   readonly jwksUrl?: string | undefined;
@@ -20,7 +21,7 @@ export interface IssuerKeySettings {
   readonly caFile?: string | undefined;
 }
 
-/** What the last good answer said about itself, for asking whether it still holds (RFC 9110 section 13.1.2). */
+/** For a conditional request (RFC 9110 section 13.1.2). */
 export interface Validator {
   readonly url: string;
   readonly etag: string;
@@ -45,15 +46,15 @@ export interface KeySource {
   readonly kind: 'jwksUrl' | 'discoveryUrl' | 'jwksFile';
   /** The URL or path as configured. */
   readonly place: string;
-  /** Never rejects; settles at once when the signal aborts. */
+  /** Never rejects. Settles as soon as the signal aborts. */
   read(signal: AbortSignal, validator: Validator | undefined): Promise<SourceResult>;
-  /** Calls back when the source may have changed, until the function it returns is called. */
+  /** Calls `onChange` when the source may have changed. Returns the function that ends the watch. */
   watch(onChange: () => void, onProblem: (problem: string) => void): () => void;
 }
 
 const settleMs = 50;
 
-/** Throws where no source is set: the configuration lets none such pass. */
+/** Throws if no source is set, which the configuration does not allow. */
 export function createKeySource(
   issuer: IssuerKeySettings,
   timeoutMs: number,
@@ -62,27 +63,17 @@ export function createKeySource(
 ): KeySource {
   const { jwksUrl, discoveryUrl, jwksFile } = issuer;
   if (jwksFile !== undefined) return createFileSource(jwksFile, timeoutMs);
+  const place = jwksUrl ?? discoveryUrl;
+  if (place === undefined) throw new Error('an issuer without a key source');
   const transport = createTransport({ caFile: issuer.caFile, proxy, timeoutMs });
-  if (jwksUrl !== undefined) {
-    return {
-      kind: 'jwksUrl',
-      place: jwksUrl,
-      read: (signal, validator) =>
-        withinTime(timeoutMs, signal, limited =>
-          transport.use(limited, (get, anchors) => readKeySet(get, anchors, jwksUrl, validator)),
-        ),
-      watch: () => () => undefined,
-    };
-  }
-  if (discoveryUrl === undefined) throw new Error('an issuer without a key source');
   return {
-    kind: 'discoveryUrl',
-    place: discoveryUrl,
+    kind: jwksUrl === undefined ? 'discoveryUrl' : 'jwksUrl',
+    place,
     read: (signal, validator) =>
       withinTime(timeoutMs, signal, limited =>
         transport.use(limited, async (get, anchors) => {
-          const discovered = await readDiscovery(get, discoveryUrl, issuer.issuer);
-          return typeof discovered === 'string' ? readKeySet(get, anchors, discovered, validator) : discovered;
+          const url = jwksUrl ?? (await readDiscovery(get, place, issuer.issuer));
+          return typeof url === 'string' ? readKeySet(get, anchors, url, validator) : url;
         }),
       ),
     watch: () => () => undefined,
@@ -103,7 +94,7 @@ async function readKeySet(
   return { kind: 'body', bytes, validator: etag === undefined ? undefined : { url, etag }, anchors };
 }
 
-/** The jwks_uri of the issuer's metadata, or what is wrong with them. */
+/** The jwks_uri of the issuer's metadata, or their problem. */
 async function readDiscovery(get: GetDocument, url: string, issuer: string): Promise<string | SourceProblem> {
   const document = await get(url);
   if (document.kind === 'problem') return problem(`discovery: ${document.problem}`);
@@ -111,18 +102,18 @@ async function readDiscovery(get: GetDocument, url: string, issuer: string): Pro
   return parseDiscovery(document.bytes, url, issuer);
 }
 
-/** The jwks_uri of metadata that were found at this URL (OpenID Connect Discovery section 3, RFC 8414). Never throws. */
+/** The jwks_uri of the metadata from this URL (OpenID Connect Discovery section 3, RFC 8414). Never throws. */
 export function parseDiscovery(bytes: Uint8Array, url: string, issuer: string): string | SourceProblem {
   const json = parseBoundedJson(bytes, documentBounds);
   if (json.kind === 'problem') return problem(`discovery: ${json.problem}`);
   const metadata = json.value;
   if (!isJsonObject(metadata)) return problem('discovery: not an object');
-  // RFC 8414 section 3.3: identical to the issuer, or the metadata must not be used.
+  // RFC 8414 section 3.3: metadata of another issuer must not be used.
   if (memberOf(metadata, 'issuer') !== issuer) return problem('discovery: issuer differs');
   const jwksUri = memberOf(metadata, 'jwks_uri');
   if (typeof jwksUri !== 'string') return problem('discovery: no jwks_uri');
   if (keyUrlProblem(jwksUri) !== undefined) return problem('discovery: jwks_uri refused');
-  // Plain http passes for loopback, where only a document from loopback may point us to.
+  // Plain http is allowed for loopback only, and only a document from loopback may point there.
   const isPlain = new URL(jwksUri).protocol === 'http:';
   if (isPlain && !isLoopbackUrl(url)) return problem('discovery: jwks_uri refused');
   return jwksUri;
@@ -153,8 +144,8 @@ const fileProblems: Readonly<Record<UnreadableFile['reason'], string>> = {
   other: 'file error',
 };
 
-// The directory, not the file: Kubernetes replaces a symbolic link beside it, and editors replace the file itself. Where the
-// platform does not tell, the background refresh reads the file anyway.
+// Watches the directory: Kubernetes replaces a symbolic link in it, and editors replace the file. On a mount without change
+// events the background refresh reads the file.
 function watchFile(path: string, onChange: () => void, onProblem: (problem: string) => void): () => void {
   let settling: NodeJS.Timeout | undefined;
   let watcher: FSWatcher | undefined;
@@ -181,30 +172,27 @@ function watchFile(path: string, onChange: () => void, onProblem: (problem: stri
   };
 }
 
-/** One limit over everything that `work` does; what does not listen to its signal is left behind. */
+/** One timeout for all of `work`. Does not wait for work that ignores its signal. */
 async function withinTime(
   timeoutMs: number,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<SourceResult>,
 ): Promise<SourceResult> {
   const controller = new AbortController();
-  let abort: (() => void) | undefined;
-  let timer: NodeJS.Timeout | undefined;
-  const ended = new Promise<SourceResult>(resolve => {
-    const end = (word: string) => () => {
-      resolve(problem(word));
-      controller.abort();
-    };
-    abort = end('stopped');
-    timer = setTimeout(end('timed out'), timeoutMs).unref();
-    signal.addEventListener('abort', abort);
-    if (signal.aborted) abort();
-  });
+  const ended = createDeferred<SourceResult>();
+  const end = (word: string): void => {
+    ended.resolve(problem(word));
+    controller.abort();
+  };
+  const abort = (): void => end('stopped');
+  const timer = setTimeout(end, timeoutMs, 'timed out').unref();
+  signal.addEventListener('abort', abort);
+  if (signal.aborted) abort();
   try {
-    return await Promise.race([ended, work(controller.signal)]);
+    return await Promise.race([ended.promise, work(controller.signal)]);
   } finally {
     clearTimeout(timer);
-    if (abort !== undefined) signal.removeEventListener('abort', abort);
+    signal.removeEventListener('abort', abort);
   }
 }
 

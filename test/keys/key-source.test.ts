@@ -95,6 +95,15 @@ describe('key source', () => {
       ['one byte beyond the bound', { kind: 'huge', bytes: 512 * 1024 + 1 }, 'body too large'],
       ['K-013 a gzip bomb', { kind: 'gzipBomb' }, 'body too large'],
       [
+        'K-013 more than the bound that decodes to nothing',
+        {
+          kind: 'respond',
+          headers: { 'content-encoding': 'gzip' },
+          body: Buffer.concat(Array(30_000).fill(gzipped(''))),
+        },
+        'body too large',
+      ],
+      [
         'K-013 gzip upon gzip',
         { kind: 'respond', headers: { 'content-encoding': 'gzip, gzip' }, body: gzipped(jwksText, 2) },
         'content encoding',

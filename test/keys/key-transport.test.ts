@@ -5,15 +5,16 @@ import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { createKeyThread } from '../../src/keys/key-thread.ts';
 import {
   type CreateKeyTransport,
   createKeyTransport,
   type KeyDocument,
-  networkProblem,
   type ProxySettings,
 } from '../../src/keys/key-transport.ts';
+import { networkProblem } from '../../src/keys/network-problem.ts';
 import { keyThreadEntry } from '../support/key-thread.ts';
 import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../support/test-issuer.ts';
 import { type ConnectProxy, startConnectProxy } from './connect-proxy.ts';
@@ -158,6 +159,15 @@ for (const [title, createTransport] of transports) {
         const read = await get(issuer.jwksUrl, trusted, { httpsProxy: proxy.url });
         expect(read.kind).to.equal('body');
         expect(proxy.asked).to.deep.equal([`${host}:${issuer.port}`]);
+      });
+
+      it('get no body beyond the bound, compressed or not', async () => {
+        const { issuer, proxy, trusted } = await behindProxy();
+        const body = Buffer.concat(Array(30_000).fill(gzipSync('')));
+        issuer.fault({ kind: 'respond', headers: { 'content-encoding': 'gzip' }, body });
+        const read = await get(issuer.jwksUrl, trusted, { httpsProxy: proxy.url });
+        expect(read).to.deep.equal({ kind: 'problem', problem: 'body too large' });
+        expect(proxy.asked).to.have.length(1);
       });
 
       it('cannot put another certificate in its place', async () => {

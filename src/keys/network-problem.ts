@@ -1,0 +1,67 @@
+// Gives the stable word for an error of undici, TLS, DNS, sockets or zlib: by its code, never by its message.
+import { errors } from 'undici';
+
+const problemsByCode: ReadonlyMap<string, string> = new Map([
+  ['ECONNREFUSED', 'connection refused'],
+  ['ECONNRESET', 'connection closed'],
+  ['EPIPE', 'connection closed'],
+  ['UND_ERR_SOCKET', 'connection closed'],
+  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'connection closed'],
+  ['ENOTFOUND', 'name not found'],
+  ['EAI_AGAIN', 'name lookup failed'],
+  ['EHOSTUNREACH', 'network unreachable'],
+  ['ENETUNREACH', 'network unreachable'],
+  ['ETIMEDOUT', 'timed out'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'timed out'],
+  ['UND_ERR_HEADERS_TIMEOUT', 'timed out'],
+  ['UND_ERR_BODY_TIMEOUT', 'timed out'],
+  ['UND_ERR_HEADERS_OVERFLOW', 'headers too large'],
+  ['UND_ERR_ABORTED', 'proxy refused'],
+  ['UND_ERR_PRX_TLS', 'proxy refused'],
+  ['ERR_INVALID_URL', 'proxy URL'],
+  ['ERR_BUFFER_TOO_LARGE', 'body too large'],
+  ['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'body too large'],
+  ['CERT_HAS_EXPIRED', 'tls: certificate expired'],
+  ['CERT_NOT_YET_VALID', 'tls: certificate not yet valid'],
+  ['CERT_REVOKED', 'tls: certificate revoked'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls: self-signed certificate'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', 'tls: unknown certificate authority'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'tls: unknown certificate authority'],
+  ['UNABLE_TO_GET_ISSUER_CERT', 'tls: unknown certificate authority'],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'tls: unknown certificate authority'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls: certificate for another name'],
+  ['ERR_SSL_UNSUPPORTED_PROTOCOL', 'tls: protocol version'],
+  ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'tls: protocol version'],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'tls: not TLS'],
+  ['ERR_SSL_PACKET_LENGTH_TOO_LONG', 'tls: not TLS'],
+]);
+
+const problemsByPrefix: readonly (readonly [string, string])[] = [
+  ['ERR_SSL_', 'tls: handshake failed'],
+  ['ERR_TLS_', 'tls: handshake failed'],
+  ['EPROTO', 'tls: handshake failed'],
+  ['CERT_', 'tls: certificate refused'],
+  ['INVALID_', 'tls: certificate refused'],
+  ['UNABLE_TO_', 'tls: certificate refused'],
+  ['PATH_LENGTH_', 'tls: certificate refused'],
+  ['HPE_', 'not HTTP'],
+  ['Z_', 'content encoding'],
+  ['ERR_BROTLI_', 'content encoding'],
+  ['ERR__ERROR_FORMAT_', 'content encoding'],
+  ['ERR_PADDING_', 'content encoding'],
+];
+
+export function networkProblem(error: unknown): string {
+  // The only error of undici whose code is not always set.
+  if (error instanceof errors.HTTPParserError) return 'not HTTP';
+  const code = codeOf(error);
+  if (code === undefined) return 'network error';
+  const problem = problemsByCode.get(code) ?? problemsByPrefix.find(([prefix]) => code.startsWith(prefix))?.[1];
+  return problem ?? `network error ${code}`;
+}
+
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  const { code } = error;
+  return typeof code === 'string' && /^[A-Z0-9_]{1,64}$/.test(code) ? code : undefined;
+}
