@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { jsonBoundsProblem } from '../../src/json/json-bounds.ts';
 
 const bounds = { maxDepth: 3, maxValues: 5 };
+const siblings = { maxDepth: 1, maxValues: 100 };
 
 describe('bounds of JSON', () => {
   const rows: readonly (readonly [text: string, problem: string | undefined])[] = [
@@ -26,6 +27,12 @@ describe('bounds of JSON', () => {
   for (const [text, problem] of rows) {
     it(`${text}: ${problem ?? 'within'}`, () => {
       expect(jsonBoundsProblem(text, bounds)).to.equal(problem);
+    });
+  }
+
+  for (const text of ['[],[],[]', '{},{},{}']) {
+    it(`${text}: the depth ends with its bracket`, () => {
+      expect(jsonBoundsProblem(text, siblings)).to.equal(undefined);
     });
   }
 });

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { memberOf, parseStrictJson } from '../../src/json/strict-json.ts';
+import { memberOf, parseBoundedJson, parseStrictJson } from '../../src/json/strict-json.ts';
 
 describe('strict JSON', () => {
   const refused: readonly (readonly [name: string, input: string | Buffer, problem: string])[] = [
@@ -39,6 +39,12 @@ describe('strict JSON', () => {
     });
   }
 
+  it('reads bytes, also a part of a larger buffer', () => {
+    const text = '{"a":"é"}';
+    const bytes = new Uint8Array(Buffer.from(`[${text}]`)).subarray(1, -1);
+    expect(parseStrictJson(bytes)).to.deep.equal({ kind: 'value', value: { a: 'é' } });
+  });
+
   it('reads whatever JSON.stringify writes', () => {
     fc.assert(
       fc.property(fc.jsonValue(), value => {
@@ -65,6 +71,21 @@ describe('strict JSON', () => {
     const text = `${'['.repeat(depth)}${']'.repeat(depth)}`;
     expect(parseStrictJson(text).kind).to.be.oneOf(['value', 'problem']);
   });
+});
+
+describe('bounded JSON', () => {
+  const rows: readonly (readonly [name: string, bytes: Uint8Array, result: unknown])[] = [
+    ['within its bounds', Buffer.from('{"a":[1]}'), { kind: 'value', value: { a: [1] } }],
+    ['that nests deeper', Buffer.from('[[[]]]'), { kind: 'problem', problem: 'nested too deep' }],
+    ['of more values', Buffer.from('[1,2,3,4]'), { kind: 'problem', problem: 'too many values' }],
+    ['with a member twice', Buffer.from('{"a":1,"a":1}'), { kind: 'problem', problem: 'a member twice' }],
+    ['that is not UTF-8', Buffer.from([0x22, 0xff, 0x22]), { kind: 'problem', problem: 'not UTF-8' }],
+  ];
+  for (const [name, bytes, result] of rows) {
+    it(`${name}: ${JSON.stringify(result)}`, () => {
+      expect(parseBoundedJson(bytes, { maxDepth: 2, maxValues: 4 })).to.deep.equal(result);
+    });
+  }
 });
 
 describe('memberOf', () => {

@@ -58,6 +58,11 @@ describe('key set document', () => {
       });
     }
 
+    it('no key is named where the document is refused', async () => {
+      for (const document of [' '.repeat(512 * 1024 + 1), '{', {}, { keys: new Array(101).fill({}) }])
+        expect(await parse(document)).to.have.deep.property('skipped', []);
+    });
+
     it('bytes that are not UTF-8: not UTF-8', async () => {
       const read = await parseKeySet(Buffer.from([0x7b, 0xff, 0x7d]), algorithms);
       expect(read).to.include({ kind: 'problem', problem: 'not UTF-8' });
@@ -101,6 +106,12 @@ describe('key set document', () => {
         alg => keys.get('rsa')?.cryptoKeyFor(alg) !== undefined,
       );
       expect(served).to.deep.equal(['RS256', 'PS256']);
+    });
+
+    it('is published again with its public members, its kid and its use', async () => {
+      const { alg: _, kty, crv, x, y } = await jwk('public');
+      const read = await parse({ keys: [{ kty, crv, x, y, kid: 'public', extra: 1 }] });
+      expect(read).to.deep.include({ kind: 'keySet', publicJwks: [{ kty, crv, x, y, kid: 'public', use: 'sig' }] });
     });
 
     it('has the thumbprint of RFC 7638', async () => {
@@ -256,6 +267,14 @@ describe('key set document', () => {
       });
     }
 
+    for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']) {
+      it(`with the private member ${member} alone: private key published`, async () => {
+        const { keys, skipped } = await keySetOf([{ ...(await jwk('leaked')), [member]: 'AQ' }, await jwk('good')]);
+        expect([...keys.keys()]).to.deep.equal(['good']);
+        expect(skipped).to.deep.equal([{ kid: 'leaked', reason: 'private key published' }]);
+      });
+    }
+
     it('K-022 leaves no set when it was the only one, and is named', async () => {
       const read = await parse({ keys: [{ kty: 'oct', k: 'AAAA', kid: 'only' }] });
       expect(read).to.deep.equal({
@@ -286,6 +305,23 @@ describe('key set document', () => {
       const { keys, skipped } = await keySetOf([publicJwk, leaked, await jwk('good')]);
       expect([...keys.keys()]).to.deep.equal(['good']);
       expect(skipped.map(key => key.reason)).to.deep.equal(['private key published', 'private key published']);
+    });
+  });
+
+  describe('a skipped key', () => {
+    it('that is not leaked does not take the same key under another kid with it', async () => {
+      const good = await jwk('good');
+      const { keys } = await keySetOf([{ ...good, kid: 'other', use: 'enc' }, good]);
+      expect([...keys.keys()]).to.deep.equal(['good']);
+    });
+
+    it('that is leaked and malformed leaves the others', async () => {
+      const { keys, skipped } = await keySetOf([
+        { kty: 'EC', crv: 'P-256', d: 'AQ', kid: 'broken' },
+        await jwk('good'),
+      ]);
+      expect([...keys.keys()]).to.deep.equal(['good']);
+      expect(skipped).to.deep.equal([{ kid: 'broken', reason: 'private key published' }]);
     });
   });
 
