@@ -45,10 +45,14 @@ describe('docs/keys.md', () => {
   const sources: readonly (readonly [string, string, RegExp])[] = [
     ['reason to skip a key', section(read('src/keys/jwks.ts'), 'type SkippedKeyReason', ';'), /'([^']+)'/g],
     ['problem of a document', section(read('src/keys/jwks.ts'), 'interface KeySetProblem', '}'), /\| '([^']+)'/g],
-    ['network problem by code', section(read('src/keys/key-transport.ts'), 'problemsByCode', ']);'), /, '([^']+)'\]/g],
+    [
+      'network problem by code',
+      section(read('src/keys/network-problem.ts'), 'problemsByCode', ']);'),
+      /, '([^']+)'\]/g,
+    ],
     [
       'network problem by prefix',
-      section(read('src/keys/key-transport.ts'), 'problemsByPrefix', '];'),
+      section(read('src/keys/network-problem.ts'), 'problemsByPrefix', '];'),
       /, '([^']+)'\]/g,
     ],
     [
