@@ -21,11 +21,11 @@ export type MaterialProblem =
   | 'RSA exponent';
 
 const rsaAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
-const ecCurves: ReadonlyMap<string, { readonly bytes: number; readonly alg: string }> = new Map([
-  ['P-256', { bytes: 32, alg: 'ES256' }],
-  ['P-384', { bytes: 48, alg: 'ES384' }],
-  ['P-521', { bytes: 66, alg: 'ES512' }],
-]);
+const ecCurves = [
+  { crv: 'P-256', bytes: 32, alg: 'ES256' },
+  { crv: 'P-384', bytes: 48, alg: 'ES384' },
+  { crv: 'P-521', bytes: 66, alg: 'ES512' },
+];
 
 /** Checks sizes and encodings only; imports nothing. Never throws. */
 export function readMaterial(jwk: Record<string, unknown>): Material | MaterialProblem {
@@ -57,13 +57,13 @@ function readRsa(jwk: Record<string, unknown>): Material | MaterialProblem {
 
 function readEc(jwk: Record<string, unknown>): Material | MaterialProblem {
   const crv = memberOf(jwk, 'crv');
-  const curve = typeof crv === 'string' ? ecCurves.get(crv) : undefined;
-  if (typeof crv !== 'string' || curve === undefined) return 'curve not supported';
+  const curve = ecCurves.find(each => each.crv === crv);
+  if (curve === undefined) return 'curve not supported';
   const x = readBase64Url(memberOf(jwk, 'x'));
   const y = readBase64Url(memberOf(jwk, 'y'));
   // RFC 7518 section 6.2.1.2: exactly the size of a coordinate.
   if (x?.length !== curve.bytes || y?.length !== curve.bytes) return 'malformed';
-  const members = { kty: 'EC', crv, x: x.toString('base64url'), y: y.toString('base64url') };
+  const members = { kty: 'EC', crv: curve.crv, x: x.toString('base64url'), y: y.toString('base64url') };
   return { members, fits: [curve.alg] };
 }
 
@@ -82,8 +82,8 @@ function readBase64Url(value: unknown): Buffer | undefined {
 }
 
 function withoutLeadingZeros(bytes: Buffer): Buffer {
-  const start = bytes.findIndex(byte => byte !== 0);
-  return start === -1 ? Buffer.alloc(0) : bytes.subarray(start);
+  // -1 where all are zero: the last one stays.
+  return bytes.subarray(bytes.findIndex(byte => byte !== 0));
 }
 
 function isEven(bytes: Buffer): boolean {

@@ -157,6 +157,13 @@ describe('key set document', () => {
       });
     }
 
+    it('may have the exponent 2^31 - 1', async () => {
+      const { keys } = await keySetOf([
+        { ...(await jwk('rsa', 'RS256')), e: Buffer.from('7fffffff', 'hex').toString('base64url') },
+      ]);
+      expect([...keys.keys()]).to.deep.equal(['rsa']);
+    });
+
     it('is written down with its public members alone', async () => {
       const { publicJwks } = await keySetOf([{ ...(await jwk('down')), x5c: ['AAAA'], extra: 1 }]);
       const { kty, crv, x, y, kid, alg, use } = await jwk('down');
@@ -225,6 +232,11 @@ describe('key set document', () => {
       ['K-034 RSA with exponent 3', rsa(() => ({ e: exponent(3) })), 'RSA exponent'],
       ['K-034 RSA with exponent 65535', rsa(() => ({ e: exponent(65_535) })), 'RSA exponent'],
       ['K-034 RSA with exponent 65538', rsa(() => ({ e: exponent(65_538) })), 'RSA exponent'],
+      [
+        'RSA with a modulus beyond 4096 characters, nearly all of them zeros',
+        rsa(({ n }) => ({ n: changed(n, bytes => Buffer.concat([Buffer.alloc(3072), bytes])) })),
+        'malformed',
+      ],
       ['RSA with exponent 2^31 + 1', rsa(() => ({ e: exponent(2n ** 31n + 1n) })), 'RSA exponent'],
       ['RSA with exponent 2^32 + 1', rsa(() => ({ e: exponent(2n ** 32n + 1n) })), 'RSA exponent'],
       ['RSA with an exponent as long as its modulus', rsa(({ n }) => ({ e: n })), 'RSA exponent'],
@@ -250,7 +262,9 @@ describe('key set document', () => {
         ec(({ x }) => ({ x: changed(x, bytes => Buffer.concat([Buffer.alloc(1), bytes])) })),
         'malformed',
       ],
+      ['K-033 EC without x', ec(() => ({ x: undefined })), 'malformed'],
       ['K-033 EC without y', ec(() => ({ y: undefined })), 'malformed'],
+      ['Ed25519 without x', okp(() => ({ x: undefined })), 'malformed'],
       ['a curve that is not for us', ec(() => ({ crv: 'secp256k1' })), 'curve not supported'],
       ['a curve by the name of __proto__', ec(() => ({ crv: '__proto__' })), 'curve not supported'],
       ['an EC key under the name of another curve', ec(() => ({ crv: 'P-384' })), 'malformed'],
