@@ -1,19 +1,11 @@
-// The keys of one issuer while the process runs: performs what key-set-state.ts decides (fetches, timers, waiting callers).
+// The keys of one issuer while the process runs: performs what key-set-reducer.ts decides (fetches, timers, waiting callers).
 // The only place in keys/ with a clock; tests bring their own.
 import { createDeferred, type Deferred } from '../deferred.ts';
 import { type KeySet, maxKidLength, parseKeySet, type VerificationKey } from './jwks.ts';
 import { createTeller, type KeyRingObserver } from './key-ring-observer.ts';
 import { createKeySeed, type KeySeed } from './key-seed.ts';
-import {
-  createKeySetState,
-  isUsable,
-  type KeyLookup,
-  type KeySetEffect,
-  type KeySetEvent,
-  nextWakeMs,
-  reduce,
-  usableKey,
-} from './key-set-state.ts';
+import { type KeySetEffect, type KeySetEvent, reduce } from './key-set-reducer.ts';
+import { createKeySetState, isUsable, type KeyLookup, nextWakeMs, usableKey } from './key-set-state.ts';
 import { createKeySource, type IssuerKeySettings, type Validator } from './key-source.ts';
 import type { CreateKeyTransport, ProxySettings } from './key-transport.ts';
 import { type Anchors, createKeyTrust } from './key-trust.ts';

@@ -3,16 +3,14 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
+import { type KeySetEvent, type KeySetStep, reduce } from '../../src/keys/key-set-reducer.ts';
 import {
   createKeySetState,
   isUsable,
   type KeyLookup,
-  type KeySetEvent,
   type KeySetLimits,
   type KeySetState,
-  type KeySetStep,
   nextWakeMs,
-  reduce,
   usableKey,
 } from '../../src/keys/key-set-state.ts';
 

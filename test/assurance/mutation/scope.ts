@@ -29,7 +29,11 @@ const serving: readonly Group[] = [
 export const groups: readonly Group[] = [
   { name: 'authz', sources: within('src/authz', '.ts'), tests: within('test/authz', '.test.ts') },
   { name: 'token', sources: within('src/token', '.ts'), tests: within('test/token', '.test.ts') },
-  { name: 'keys', sources: ['src/keys/key-set-state.ts'], tests: ['test/keys/key-set-state.test.ts'] },
+  {
+    name: 'keys',
+    sources: ['src/keys/key-set-state.ts', 'src/keys/key-set-reducer.ts'],
+    tests: ['test/keys/key-set-state.test.ts'],
+  },
   {
     name: 'jwks',
     sources: ['src/keys/jwks.ts', 'src/keys/key-material.ts'],
