@@ -1,14 +1,14 @@
-// The keys of one issuer while the process runs: performs what key-set-reducer.ts decides (fetches, timers, waiting callers).
-// The only place in keys/ with a clock; tests bring their own.
+// The keys of one issuer: performs the effects of key-set-reducer.ts (fetches, timers, answers to waiting callers).
 import { createDeferred, type Deferred } from '../deferred.ts';
 import { type KeySet, maxKidLength, parseKeySet, type VerificationKey } from './jwks.ts';
 import { createTeller, type KeyRingObserver } from './key-ring-observer.ts';
-import { createKeySeed, type KeySeed } from './key-seed.ts';
 import { type KeySetEffect, type KeySetEvent, reduce } from './key-set-reducer.ts';
 import { createKeySetState, isUsable, type KeyLookup, nextWakeMs, usableKey } from './key-set-state.ts';
 import { createKeySource, type IssuerKeySettings, type Validator } from './key-source.ts';
 import type { CreateKeyTransport, ProxySettings } from './key-transport.ts';
 import { type Anchors, createKeyTrust } from './key-trust.ts';
+import { createRingSeed } from './ring-seed.ts';
+import { createWakeTimer } from './wake-timer.ts';
 
 export type { KeyRingObserver } from './key-ring-observer.ts';
 export type { KeyLookup } from './key-set-state.ts';
@@ -25,41 +25,41 @@ export interface KeySettings {
 
 export interface KeyRingStatus {
   readonly issuer: string;
-  /** `loading`: never had a set; `stale`: not confirmed for maxAgeSeconds, so not used. */
+  /** `loading`: no set yet; `stale`: a set not confirmed for maxAgeSeconds, which is not used. */
   readonly state: 'loading' | 'usable' | 'stale';
-  /** Keys that are usable now. */
+  /** The number of usable keys. */
   readonly keys: number;
   /** Since the start of the fetch that confirmed the set. */
   readonly ageSeconds: number | undefined;
   readonly lastResult: 'success' | 'failure' | undefined;
   readonly lastProblem: string | undefined;
-  /** Of the set in use; none while there is none, or it is too old. */
+  /** Of the usable keys. */
   readonly kids: readonly string[];
 }
 
-/** A key set in use, on its way from one ring to the next. */
+/** The usable key set that one ring passes to the next. */
 export interface HandedOverKeys {
   readonly keys: ReadonlyMap<string, VerificationKey>;
-  /** Since the start of the fetch that confirmed it. */
+  /** Since the start of the fetch that confirmed the set. */
   readonly ageSeconds: number;
-  /** Who vouches for it. */
+  /** The authorities that vouch for it. */
   readonly anchors: Anchors;
 }
 
 export interface KeyRing {
   readonly issuer: string;
-  /** The key under this kid if it is usable now (set within maxAgeSeconds): synchronous, for the verified-token cache. */
+  /** The key under this kid if it is usable now. Synchronous, for the verified-token cache. */
   current(kid: string): VerificationKey | undefined;
-  /** Synchronous whenever the answer is known now; a promise (at most 150 ms) only while an early refresh decides. Never rejects. */
+  /** Synchronous if the answer is known; a promise, for at most 150 ms, while an early refresh decides. Never rejects. */
   find(kid: string): KeyLookup | Promise<KeyLookup>;
   status(): KeyRingStatus;
-  /** Drops the set, here and on disk, if no authority that vouches for it is trusted any more. The ring does so by itself each second or two. */
+  /** Drops the set, in memory and on disk, if no trusted authority vouches for it. The ring also checks each time caFile changes. */
   checkTrust(): Promise<void>;
-  /** The set in use, for a ring with other times or another caFile at the same source; undefined where none is usable. */
+  /** The usable set, for a ring of the same source with other times or another caFile. */
   handOver(): HandedOverKeys | undefined;
-  /** Resolves once started and does not wait for the issuer; rejects only where a jwksFile is missing or broken, see isKeyFileError. */
+  /** Does not wait for the issuer. Rejects only if a jwksFile is missing or broken, see isKeyFileError. */
   start(): Promise<void>;
-  /** Aborts a fetch in flight and answers every waiting caller `unavailable`. Known keys stay findable until they are too old. */
+  /** Aborts a fetch in flight and answers every waiting caller `unavailable`. Known keys can be found until they are too old. */
   stop(): Promise<void>;
 }
 
@@ -68,11 +68,11 @@ export interface KeyRingOptions {
   readonly keys: KeySettings;
   readonly observer: KeyRingObserver;
   readonly proxy?: ProxySettings;
-  /** How its documents are got: in this thread or another. */
+  /** Fetches in this thread or in a worker thread. */
   readonly createTransport: CreateKeyTransport;
-  /** True: a seed is used and never written. */
+  /** Uses a seed, and never writes or removes it. */
   readonly seedReadOnly?: boolean;
-  /** What the ring before this one had from the same source. It goes on ageing, and takes the place of a seed. */
+  /** Keys of the ring before, from the same source. Replaces the seed; its age counts on. */
   readonly handedOver?: HandedOverKeys | undefined;
   readonly monotonicNow?: () => number;
   readonly wallNow?: () => number;
@@ -82,12 +82,10 @@ export interface KeyRingOptions {
 const waitMs = 150;
 const maxWaiters = 1024;
 const maxUnknownKids = 1024;
-// setTimeout takes 31 bits; a timer that fires early finds nothing due and is set again.
-const maxTimerMs = 2 ** 31 - 1;
 
 const keyFileErrorCode = 'ERR_KEY_FILE';
 
-/** True for the rejection of `start` over a jwksFile that is missing or broken: a misconfiguration, not a fault. */
+/** True for the rejection of `start` because a jwksFile is missing or broken. */
 export function isKeyFileError(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && error.code === keyFileErrorCode;
 }
@@ -97,9 +95,17 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   const { monotonicNow = () => performance.now(), wallNow = Date.now, random = Math.random } = options;
   const { issuer, algorithms } = options.issuer;
   const source = createKeySource(options.issuer, settings.timeoutSeconds * 1000, proxy, options.createTransport);
-  const seed = toSeed(options.issuer, settings.cacheDirectory, `${source.kind} ${source.place}`);
   const trust = createKeyTrust(options.issuer.jwksFile === undefined ? options.issuer.caFile : undefined);
   const tell = createTeller(issuer, options.observer);
+  const seed = createRingSeed({
+    // A jwksFile has no seed: the start fails without the file, and a copy of it could only be older.
+    cacheDirectory: options.issuer.jwksFile === undefined ? settings.cacheDirectory : undefined,
+    issuer,
+    source: `${source.kind} ${source.place}`,
+    algorithms,
+    readOnly: options.seedReadOnly === true,
+    onResult: tell.seed,
+  });
 
   let state = createKeySetState({
     refreshMs: settings.refreshSeconds * 1000,
@@ -111,11 +117,9 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   });
   const waiting = new Map<string, Deferred<KeyLookup>>();
   let inFlight: { readonly controller: AbortController; readonly done: Promise<void> } | undefined;
-  let saving: Promise<void> = Promise.resolve();
-  let timer: NodeJS.Timeout | undefined;
-  let timerMs: number | undefined;
-  let unwatch: (() => void) | undefined;
-  /** Of the set in use. */
+  const timer = createWakeTimer(() => step({ kind: 'woken' }));
+  let unwatchers: readonly (() => void)[] = [];
+  /** The authorities that vouch for the set. */
   let anchors: Anchors = [];
   let confirmed: { readonly validator: Validator | undefined; readonly keySet: KeySet } | undefined;
 
@@ -125,7 +129,8 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     const next = reduce(state, event, nowMs);
     state = next.state;
     for (const effect of next.effects) perform(effect);
-    setTimer(nowMs);
+    // A caller who waits keeps the process alive, a refresh to come does not.
+    timer.set(nextWakeMs(state), nowMs, state.waiters.length > 0);
     if (!wasUsable && isUsable(state, nowMs)) tell.usable();
     return next.effects;
   }
@@ -145,24 +150,6 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
         waiting.delete(effect.kid);
         return;
     }
-  }
-
-  function setTimer(nowMs: number): void {
-    const wakeMs = nextWakeMs(state);
-    if (wakeMs !== timerMs) {
-      clearTimeout(timer);
-      timerMs = wakeMs;
-      const delayMs = wakeMs === undefined ? undefined : Math.min(Math.max(Math.ceil(wakeMs - nowMs), 1), maxTimerMs);
-      timer = delayMs === undefined ? undefined : setTimeout(wake, delayMs);
-    }
-    // A refresh to come must not keep a process alive; a caller who waits may.
-    if (state.waiters.length === 0) timer?.unref();
-    else timer?.ref();
-  }
-
-  function wake(): void {
-    timerMs = undefined;
-    step({ kind: 'woken' });
   }
 
   async function runFetch(fetch: number, signal: AbortSignal): Promise<void> {
@@ -188,24 +175,25 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     const skipped = 'skipped' in read ? read.skipped : [];
     if (result.kind === 'body') tell.skipped(skipped);
     tell.refresh(state.lastResult ?? 'failure', state.lastProblem, usableKeys(), skipped.length);
-    if (read.kind !== 'problem') saveSeed(startedWallMs);
+    if (read.kind !== 'problem' && confirmed !== undefined)
+      seed.save(confirmed.keySet.publicJwks, anchors, startedWallMs);
   }
 
   async function isTrusted(vouching: Anchors): Promise<boolean> {
     return (await trust.covers(vouching)) !== false;
   }
 
-  /** Whether the set is still trusted; else it is gone now. */
+  /** Drops the set unless it is still trusted. */
   async function checkTrust(): Promise<boolean> {
     for (;;) {
       const judged = anchors;
       const isStillTrusted = await isTrusted(judged);
-      // A fetch may have ended meanwhile; what it brought is judged in its turn.
+      // A fetch has ended meanwhile: check its anchors.
       if (judged !== anchors) continue;
       if (isStillTrusted || state.phase === 'stopped') return true;
       anchors = [];
       confirmed = undefined;
-      removeSeed();
+      seed.remove();
       tell.withdrawn();
       step({ kind: 'withdrawn' });
       return false;
@@ -213,28 +201,16 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   }
 
   function onTrustChange(): void {
-    // Confirmed under the new authorities as soon as may be, so that the old ones can go.
+    // Refreshes, so that the new authorities vouch for the set and the old ones can be removed.
     void checkTrust().then(isKept => isKept && step({ kind: 'changed' }));
   }
 
-  function removeSeed(): void {
-    if (seed === undefined || options.seedReadOnly === true) return;
-    saving = saving.then(async () => tell.seed(await seed.remove()));
-  }
-
-  function saveSeed(confirmedWallMs: number): void {
-    if (seed === undefined || confirmed === undefined || options.seedReadOnly === true) return;
-    const { publicJwks } = confirmed.keySet;
-    const vouching = anchors;
-    saving = saving.then(async () => tell.seed(await seed.save(publicJwks, vouching, confirmedWallMs)));
-  }
-
   async function loadSeed(): Promise<void> {
-    const loaded = await seed?.load();
-    if (loaded === undefined || loaded.kind === 'none') return;
+    const loaded = await seed.load();
+    if (loaded.kind === 'none') return;
     if (loaded.kind === 'problem') return tell.seed(loaded.problem);
     const covered = await trust.covers(loaded.anchors);
-    if (covered === false) removeSeed();
+    if (covered === false) seed.remove();
     if (covered !== true) return tell.seed('seed not used: fetched under an authority that is not trusted any more');
     const ageMs = wallNow() - loaded.confirmedWallMs;
     anchors = loaded.anchors;
@@ -245,7 +221,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   async function takeFirstKeys(): Promise<void> {
     if (handedOver === undefined) return loadSeed();
     if (!(await isTrusted(handedOver.anchors))) {
-      removeSeed();
+      seed.remove();
       return tell.withdrawn();
     }
     anchors = handedOver.anchors;
@@ -259,7 +235,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   function find(kid: string): KeyLookup | Promise<KeyLookup> {
     const key = usableKey(state, kid, monotonicNow());
     if (key !== undefined) return { kind: 'key', key };
-    // No set ever holds a longer one, so nobody has to be asked, and nothing of it is kept.
+    // No set holds a longer kid: no fetch, and no memory for it.
     if (kid.length > maxKidLength) return { kind: 'unknown' };
     const known = waiting.get(kid);
     if (known !== undefined) return known.promise;
@@ -272,9 +248,9 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
 
   async function stop(): Promise<void> {
     step({ kind: 'stopped' });
-    unwatch?.();
+    for (const unwatch of unwatchers) unwatch();
     await inFlight?.done;
-    await saving;
+    await seed.written();
   }
 
   return {
@@ -305,12 +281,9 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     async start() {
       if (state.phase !== 'new') return;
       await takeFirstKeys();
-      // Nothing to do for it: stopped while the seed was read.
+      // No effect: stopped while the seed was read.
       if (step({ kind: 'started' }).length === 0) return;
-      const unwatchers = [source.watch(() => step({ kind: 'changed' }), tell.watch), trust.watch(onTrustChange)];
-      unwatch = () => {
-        for (const end of unwatchers) end();
-      };
+      unwatchers = [source.watch(() => step({ kind: 'changed' }), tell.watch), trust.watch(onTrustChange)];
       if (source.kind !== 'jwksFile') return;
       await inFlight?.done;
       if (state.lastResult !== 'failure') return;
@@ -323,9 +296,3 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
 }
 
 const withdrawnDuringFetch = { kind: 'problem', problem: 'CA withdrawn' } as const;
-
-function toSeed(issuer: IssuerKeySettings, cacheDirectory: string | undefined, source: string): KeySeed | undefined {
-  // A file is there at the start or the start fails: a copy of it would only be older.
-  if (cacheDirectory === undefined || issuer.jwksFile !== undefined) return undefined;
-  return createKeySeed({ cacheDirectory, issuer: issuer.issuer, source, algorithms: issuer.algorithms });
-}
