@@ -1,8 +1,8 @@
-// What a key ring tells: each refresh, a set that becomes usable, and warnings, each once until it changes.
+// The events of a key ring: each refresh, a set that becomes usable, and warnings, each once until it changes.
 import { quotedForeignText } from '../foreign-text.ts';
 import type { SkippedKey, SkippedKeyReason } from './jwks.ts';
 
-/** Told of what happens; a hook that throws is ignored. */
+/** Errors of the hooks are ignored. */
 export interface KeyRingObserver {
   onRefresh(event: {
     readonly issuer: string;
@@ -11,19 +11,19 @@ export interface KeyRingObserver {
     readonly keys: number;
     readonly skipped: number;
   }): void;
-  /** The set has become usable: the first one, or the first after it was too old. */
+  /** The first usable set, or the first one after the set was too old. */
   onUsable(issuer: string): void;
   onWarning(event: { readonly issuer: string; readonly problem: string }): void;
 }
 
-/** The observer, kept from hurting us; a warning that has not changed since the last time is not repeated. */
-export function createTeller(issuer: string, observer: KeyRingObserver) {
+/** Ignores errors of the observer, and does not repeat a warning until it changes. */
+export function createSafeObserver(issuer: string, observer: KeyRingObserver) {
   const last = new Map<string, string | undefined>();
   const quietly = (hook: () => void): void => {
     try {
       hook();
     } catch {
-      // What watches the keys must not be able to stop them.
+      // An observer must not stop the keys.
     }
   };
   const warn = (topic: string, problem: string | undefined): void => {
@@ -57,7 +57,7 @@ const notForUs: ReadonlySet<SkippedKeyReason> = new Set([
   'algorithm not allowed',
 ]);
 
-/** One line that names the keys in which something is wrong; those that are simply for others are not worth a warning. */
+/** One line that names the broken keys. Keys that are not for us get no warning. */
 function skippedWarning(skipped: readonly SkippedKey[]): string | undefined {
   const wrong = skipped.filter(({ reason }) => !notForUs.has(reason));
   if (wrong.length === 0) return undefined;

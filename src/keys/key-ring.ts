@@ -1,7 +1,7 @@
 // The keys of one issuer: performs the effects of key-set-reducer.ts (fetches, timers, answers to waiting callers).
 import { createDeferred, type Deferred } from '../deferred.ts';
 import { type KeySet, maxKidLength, parseKeySet, type VerificationKey } from './jwks.ts';
-import { createTeller, type KeyRingObserver } from './key-ring-observer.ts';
+import { createSafeObserver, type KeyRingObserver } from './key-ring-observer.ts';
 import { type KeySetEffect, type KeySetEvent, reduce } from './key-set-reducer.ts';
 import { createKeySetState, isUsable, type KeyLookup, nextWakeMs, usableKey } from './key-set-state.ts';
 import { createKeySource, type IssuerKeySettings, type Validator } from './key-source.ts';
@@ -96,7 +96,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   const { issuer, algorithms } = options.issuer;
   const source = createKeySource(options.issuer, settings.timeoutSeconds * 1000, proxy, options.createTransport);
   const trust = createKeyTrust(options.issuer.jwksFile === undefined ? options.issuer.caFile : undefined);
-  const tell = createTeller(issuer, options.observer);
+  const events = createSafeObserver(issuer, options.observer);
   const seed = createRingSeed({
     // A jwksFile has no seed: the start fails without the file, and a copy of it could only be older.
     cacheDirectory: options.issuer.jwksFile === undefined ? settings.cacheDirectory : undefined,
@@ -104,7 +104,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     source: `${source.kind} ${source.place}`,
     algorithms,
     readOnly: options.seedReadOnly === true,
-    onResult: tell.seed,
+    onResult: events.seed,
   });
 
   let state = createKeySetState({
@@ -131,7 +131,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     for (const effect of next.effects) perform(effect);
     // A caller who waits keeps the process alive, a refresh to come does not.
     timer.set(nextWakeMs(state), nowMs, state.waiters.length > 0);
-    if (!wasUsable && isUsable(state, nowMs)) tell.usable();
+    if (!wasUsable && isUsable(state, nowMs)) events.usable();
     return next.effects;
   }
 
@@ -173,8 +173,8 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
         break;
     }
     const skipped = 'skipped' in read ? read.skipped : [];
-    if (result.kind === 'body') tell.skipped(skipped);
-    tell.refresh(state.lastResult ?? 'failure', state.lastProblem, usableKeys(), skipped.length);
+    if (result.kind === 'body') events.skipped(skipped);
+    events.refresh(state.lastResult ?? 'failure', state.lastProblem, usableKeys(), skipped.length);
     if (read.kind !== 'problem' && confirmed !== undefined)
       seed.save(confirmed.keySet.publicJwks, anchors, startedWallMs);
   }
@@ -194,7 +194,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       anchors = [];
       confirmed = undefined;
       seed.remove();
-      tell.withdrawn();
+      events.withdrawn();
       step({ kind: 'withdrawn' });
       return false;
     }
@@ -208,21 +208,21 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   async function loadSeed(): Promise<void> {
     const loaded = await seed.load();
     if (loaded.kind === 'none') return;
-    if (loaded.kind === 'problem') return tell.seed(loaded.problem);
+    if (loaded.kind === 'problem') return events.seed(loaded.problem);
     const covered = await trust.covers(loaded.anchors);
     if (covered === false) seed.remove();
-    if (covered !== true) return tell.seed('seed not used: fetched under an authority that is not trusted any more');
+    if (covered !== true) return events.seed('seed not used: fetched under an authority that is not trusted any more');
     const ageMs = wallNow() - loaded.confirmedWallMs;
     anchors = loaded.anchors;
     step({ kind: 'seeded', keys: loaded.keySet.keys, ageMs });
-    if (state.confirmedMs === undefined) tell.seed(`seed not used: ${ageMs < 0 ? 'from the future' : 'too old'}`);
+    if (state.confirmedMs === undefined) events.seed(`seed not used: ${ageMs < 0 ? 'from the future' : 'too old'}`);
   }
 
   async function takeFirstKeys(): Promise<void> {
     if (handedOver === undefined) return loadSeed();
     if (!(await isTrusted(handedOver.anchors))) {
       seed.remove();
-      return tell.withdrawn();
+      return events.withdrawn();
     }
     anchors = handedOver.anchors;
     step({ kind: 'seeded', keys: handedOver.keys, ageMs: handedOver.ageSeconds * 1000 });
@@ -259,15 +259,15 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     find,
     status() {
       const nowMs = monotonicNow();
-      const held = isUsable(state, nowMs) ? 'usable' : 'stale';
+      const usability = isUsable(state, nowMs) ? 'usable' : 'stale';
       return {
         issuer,
-        state: state.confirmedMs === undefined ? 'loading' : held,
+        state: state.confirmedMs === undefined ? 'loading' : usability,
         keys: usableKeys(),
         ageSeconds: state.confirmedMs === undefined ? undefined : (nowMs - state.confirmedMs) / 1000,
         lastResult: state.lastResult,
         lastProblem: state.lastProblem,
-        kids: held === 'usable' ? [...state.keys.keys()] : [],
+        kids: usability === 'usable' ? [...state.keys.keys()] : [],
       };
     },
     handOver() {
@@ -283,7 +283,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       await takeFirstKeys();
       // No effect: stopped while the seed was read.
       if (step({ kind: 'started' }).length === 0) return;
-      unwatchers = [source.watch(() => step({ kind: 'changed' }), tell.watch), trust.watch(onTrustChange)];
+      unwatchers = [source.watch(() => step({ kind: 'changed' }), events.watch), trust.watch(onTrustChange)];
       if (source.kind !== 'jwksFile') return;
       await inFlight?.done;
       if (state.lastResult !== 'failure') return;

@@ -1,5 +1,5 @@
-// The key rings of all issuers across changes of the configuration: which go on, which hand their set over, which are new. What is
-// new is started beside what is in force; nothing of it shows until it takes over.
+// The key rings of all issuers across changes of the configuration: reuses a ring, hands its set over, or starts a new one.
+// New rings start beside the active ones, and are not visible until they take over.
 import { setTimeout as delay } from 'node:timers/promises';
 import { createDeferred } from '../deferred.ts';
 import { createKeyRing, type KeyRing, type KeyRingObserver, type KeySettings, type ProxySettings } from './key-ring.ts';
@@ -7,48 +7,48 @@ import type { IssuerKeySettings } from './key-source.ts';
 import { createKeyThread } from './key-thread.ts';
 
 export interface KeyRings {
-  /** Those in force, in the order of the configuration. */
+  /** The active rings, in the order of the configuration. */
   inForce(): readonly KeyRing[];
   /**
-   * Starts the rings that these settings need beside those in force. Waits for no issuer, but a moment for those whose ring in use
-   * is to be replaced without its keys. Rejects, leaving nothing behind, where a jwksFile is missing or broken, see isKeyFileError.
+   * Starts the new rings of these settings beside the active ones. Waits for no issuer, except for a moment where a usable ring is
+   * replaced without its keys. Rejects and stops what it started if a jwksFile is missing or broken, see isKeyFileError.
    */
   prepare(issuers: readonly IssuerKeySettings[], keys: KeySettings): Promise<PreparedKeyRings>;
-  /** For good, also what is being prepared. */
+  /** Stops all rings, also those in preparation. */
   stop(): Promise<void>;
 }
 
 export interface PreparedKeyRings {
   /** By issuer. */
   readonly rings: ReadonlyMap<string, KeyRing>;
-  /** From now on in force; the rings that have no part in it are stopped. */
+  /** Makes these rings active and stops the others. */
   takeOver(): void;
-  /** Stops what was started. */
+  /** Stops the rings that were started. */
   discard(): Promise<void>;
 }
 
-interface HeldRing {
+interface ActiveRing {
   readonly ring: KeyRing;
-  /** What the keys depend on: where they come from, and which of them are taken. */
+  /** Where the keys come from, and which of them are used. */
   readonly source: string;
-  /** When they are fetched, how long they last, and which file names who may vouch for them. */
+  /** When keys are fetched, how long they last, and their caFile. */
   readonly terms: string;
 }
 
-// Long enough for most fetches, and short within the five seconds that a change may take.
+// Enough for most fetches, and short within the five seconds of a reload.
 const usualHeadStartMs = 1000;
 
 export function createKeyRings(options: {
   readonly observer: KeyRingObserver;
   readonly proxy: ProxySettings;
   readonly headStartMs?: number;
-  /** What the thread of the fetches runs, where it is not what is built. */
+  /** The script of the fetch thread, if not the built one. */
   readonly threadEntry?: URL | undefined;
 }): KeyRings {
   const { observer, proxy, headStartMs = usualHeadStartMs } = options;
   const { createTransport, stop: stopThread } = createKeyThread(options.threadEntry);
   const running = new Set<KeyRing>();
-  let held: ReadonlyMap<string, HeldRing> = new Map();
+  let active: ReadonlyMap<string, ActiveRing> = new Map();
   const stopping = createDeferred<void>();
   let isStopped = false;
 
@@ -61,11 +61,11 @@ export function createKeyRings(options: {
     const added: KeyRing[] = [];
     const kept: KeyRing[] = [];
     const missed: Promise<void>[] = [];
-    const next = new Map<string, HeldRing>();
+    const next = new Map<string, ActiveRing>();
     for (const issuer of issuers) {
       const source = sourceOf(issuer);
       const terms = JSON.stringify([keys, issuer.caFile]);
-      const before = held.get(issuer.issuer);
+      const before = active.get(issuer.issuer);
       if (before?.source === source && before.terms === terms) {
         next.set(issuer.issuer, before);
         kept.push(before.ring);
@@ -90,13 +90,13 @@ export function createKeyRings(options: {
       throw error;
     }
     await Promise.race([withinMs(headStartMs, missed), stopping.promise]);
-    // The stop has seen to those that it knew of.
+    // Stopped meanwhile: `stop` may not have seen these rings.
     if (isStopped) await discard();
     return {
       rings: new Map(Array.from(next, ([issuer, { ring }]) => [issuer, ring])),
       takeOver() {
-        const before = held;
-        held = next;
+        const before = active;
+        active = next;
         const staying = new Set(Array.from(next.values(), ({ ring }) => ring));
         for (const { ring } of before.values()) if (!staying.has(ring)) void stopRing(ring);
       },
@@ -105,7 +105,7 @@ export function createKeyRings(options: {
   }
 
   return {
-    inForce: () => Array.from(held.values(), ({ ring }) => ring),
+    inForce: () => Array.from(active.values(), ({ ring }) => ring),
     prepare,
     async stop() {
       isStopped = true;
@@ -116,7 +116,7 @@ export function createKeyRings(options: {
   };
 }
 
-/** Where the keys come from and which of them are taken. Whether they may be kept under another caFile is for the ring to say. */
+/** Without caFile: the ring decides whether keys stay trusted under another one. */
 function sourceOf({ jwksUrl, discoveryUrl, jwksFile, algorithms }: IssuerKeySettings): string {
   return JSON.stringify([jwksUrl, discoveryUrl, jwksFile, algorithms.toSorted()]);
 }

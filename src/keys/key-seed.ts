@@ -1,5 +1,5 @@
-// The last good key set of one issuer on disk, for a start while the issuer is down. Bound to issuer and source, written
-// atomically, and read with the same strictness as an answer from the network. The wall clock alone spans a restart.
+// Stores the last good key set of one issuer on disk, for a start while the issuer is down. It is bound to issuer and source, written
+// atomically, and parsed as strictly as an answer from the network. Its age is by the wall clock, which spans a restart.
 import { createHash, randomUUID } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { mkdir, open, rename, stat, unlink } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import type { Anchors } from './key-trust.ts';
 export interface KeySeedSettings {
   readonly cacheDirectory: string;
   readonly issuer: string;
-  /** Kind and place of the source: another source is another seed. */
+  /** Kind and place of the source. Each source has its own seed. */
   readonly source: string;
   readonly algorithms: readonly string[];
 }
@@ -22,25 +22,22 @@ export type LoadedSeed =
   | { readonly kind: 'problem'; readonly problem: string };
 
 export interface KeySeed {
-  /** What was written last, whatever its age. Never rejects. */
+  /** The last seed, of any age. Never rejects. */
   load(): Promise<LoadedSeed>;
-  /** Gives the problem where it could not be written. Never rejects. */
+  /** Resolves to the problem, if any. Never rejects. */
   save(publicJwks: readonly PublicJwk[], anchors: Anchors, confirmedWallMs: number): Promise<string | undefined>;
-  /** Gives the problem where it could not be removed. Never rejects. */
+  /** Resolves to the problem, if any. Never rejects. */
   remove(): Promise<string | undefined>;
 }
 
-// The set is written as a string inside a string, which can double it.
+// The set is a string in JSON, whose escapes can double it.
 const maxSeedBytes = 2 * maxKeySetBytes + 16 * 1024;
-// Version 1 did not say who vouches for the keys.
+// Version 1 had no anchors.
 const seedVersion = 2;
 
 export function createKeySeed(settings: KeySeedSettings): KeySeed {
   const { cacheDirectory, issuer, source, algorithms } = settings;
-  const name = `${createHash('sha256')
-    .update(JSON.stringify([issuer, source]))
-    .digest('hex')}.json`;
-  const path = join(cacheDirectory, name);
+  const path = join(cacheDirectory, `${sha256([issuer, source])}.json`);
   return {
     async load() {
       const bytes = await readSeedFile(path);
@@ -51,31 +48,24 @@ export function createKeySeed(settings: KeySeedSettings): KeySeed {
       const fields = new Map(Object.entries(json.value));
       const confirmedWallMs = fields.get('confirmedAt');
       const jwks = fields.get('jwks');
-      if (fields.get('version') !== seedVersion || typeof jwks !== 'string') return problem('not a seed');
       const anchors = fields.get('anchors');
+      if (fields.get('version') !== seedVersion || typeof jwks !== 'string') return problem('not a seed');
       if (!isAnchors(anchors)) return problem('not a seed');
       if (typeof confirmedWallMs !== 'number' || !Number.isSafeInteger(confirmedWallMs)) return problem('not a seed');
       if (fields.get('issuer') !== issuer || fields.get('source') !== source)
         return problem('of another issuer or source');
-      if (fields.get('digest') !== digestOf(jwks, anchors)) return problem('damaged');
+      if (fields.get('digest') !== sha256([jwks, anchors])) return problem('damaged');
       const keySet = await parseKeySet(Buffer.from(jwks), algorithms);
       return keySet.kind === 'problem' ? problem(keySet.problem) : { kind: 'seed', keySet, anchors, confirmedWallMs };
     },
     async save(publicJwks, anchors, confirmedWallMs) {
       const jwks = JSON.stringify({ keys: publicJwks });
       const confirmedAt = Math.floor(confirmedWallMs);
-      const seed = {
-        version: seedVersion,
-        issuer,
-        source,
-        confirmedAt,
-        anchors,
-        digest: digestOf(jwks, anchors),
-        jwks,
-      };
+      const digest = sha256([jwks, anchors]);
+      const seed = { version: seedVersion, issuer, source, confirmedAt, anchors, digest, jwks };
       try {
         await mkdir(cacheDirectory, { recursive: true, mode: 0o700 });
-        // Said now, while the issuer is up: the next start would not use it.
+        // Reported while the issuer is up: the next start would not use the seed.
         if (isWritableByOthers(await stat(cacheDirectory))) return 'seed not written: folder writable by others';
         await writeAtomically(path, JSON.stringify(seed));
         return undefined;
@@ -112,8 +102,8 @@ async function readSeedFile(path: string): Promise<Uint8Array | LoadedSeed> {
   }
 }
 
-// Whoever can write here can name the keys that we trust: only ourselves, root, and a group that this process is in. For such a group
-// Kubernetes makes all files of a volume writable (`fsGroup`). In a sticky folder nobody can replace the file of another user.
+// A writer here chooses the keys that we trust. Allowed: this user, root, and the groups of this process, for which Kubernetes makes
+// the files of a volume writable (`fsGroup`). In a sticky folder nobody can replace the file of another user.
 function isWritableByOthers(stats: Stats): boolean {
   const { uid, gid, mode } = stats;
   if (uid !== 0 && uid !== process.geteuid?.()) return true;
@@ -144,10 +134,8 @@ function isAnchors(value: unknown): value is Anchors {
   return Array.isArray(value) && value.every(isList);
 }
 
-function digestOf(jwks: string, anchors: Anchors): string {
-  return createHash('sha256')
-    .update(JSON.stringify([jwks, anchors]))
-    .digest('hex');
+function sha256(values: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(values)).digest('hex');
 }
 
 function codeOf(error: unknown): string {

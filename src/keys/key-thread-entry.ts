@@ -1,4 +1,4 @@
-// What runs in the thread of key-thread.ts: tasks in, one answer to each out. The transport bounds all of it.
+// The script of the thread of key-thread.ts: answers each task once. The transport bounds the work.
 import { parentPort, workerData } from 'node:worker_threads';
 import type { FetchedDocument, KeyThreadAnswer, KeyThreadData, KeyThreadTask } from './key-thread.ts';
 import { createKeyTransport, type TransportProblem } from './key-transport.ts';
@@ -18,7 +18,7 @@ async function answer({ id, settings, url, etag }: KeyThreadTask & { readonly ki
   const controller = new AbortController();
   inFlight.set(id, controller);
   const { signal } = controller;
-  // At once, whatever does not listen to the signal: the answer shows that the thread does not hang.
+  // Does not wait for work that ignores the signal: the answer shows that the thread does not hang.
   const aborted = new Promise<TransportProblem>(resolve => {
     signal.addEventListener('abort', () => resolve({ kind: 'problem', problem: 'stopped' }));
   });
@@ -37,7 +37,7 @@ function send(message: KeyThreadAnswer): void {
     parentPort?.postMessage(message);
     return;
   }
-  // The bytes alone: they may be a view of a larger buffer, which would be sent whole.
+  // A copy: the bytes may be a view of a larger buffer, all of which would be sent.
   const bytes = new Uint8Array(result.document.bytes);
   const copied = { ...message, result: { ...result, document: { ...result.document, bytes } } };
   parentPort?.postMessage(copied, [bytes.buffer]);

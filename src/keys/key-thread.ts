@@ -1,12 +1,12 @@
-// Gets key documents in one worker thread, shared by all issuers: it parses what they send, so a flood of header lines, which takes undici
-// more than a second, delays no check. The thread starts with the first fetch, and again with the next one after it has failed.
+// Gets key documents in one worker thread, shared by all issuers: a flood of header lines, which undici parses for more than a second,
+// delays no check. The first fetch starts the thread, and so does the next one after the thread has failed.
 import { Worker } from 'node:worker_threads';
 import type { CreateKeyTransport, KeyDocument, KeyTransportSettings, TransportProblem } from './key-transport.ts';
 import { type Anchors, rootsInForce } from './key-trust.ts';
 
 export interface KeyThread {
   readonly createTransport: CreateKeyTransport;
-  /** Ends the thread and what it fetches, for good. */
+  /** Ends the thread and its fetches for good. */
   stop(): void;
 }
 
@@ -45,12 +45,12 @@ interface RunningThread {
 }
 
 const maxHeapMegabytes = 64;
-// An abort is answered at once. A thread that takes longer is busy with one answer or hangs.
+// The thread answers an abort at once, unless it is busy or hangs.
 const graceMs = 2000;
 const ended = { kind: 'problem', problem: 'fetch thread ended' } as const;
 const stopped = { kind: 'problem', problem: 'stopped' } as const;
 
-// As it is built: a thread does not take sources.
+// The built script: a thread cannot run TypeScript sources.
 const builtEntry = new URL('./key-thread-entry.js', import.meta.url);
 
 export function createKeyThread(entry: URL = builtEntry): KeyThread {
@@ -62,7 +62,7 @@ export function createKeyThread(entry: URL = builtEntry): KeyThread {
     const workerData: KeyThreadData = { roots: rootsInForce() };
     const worker = new Worker(entry, {
       workerData,
-      // What is preloaded by either is meant for the service: an SDK would start in the thread anew.
+      // Without the preloads of the service: an SDK would start in the thread again.
       execArgv: [],
       env: {},
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes, maxYoungGenerationSizeMb: 8 },
@@ -121,7 +121,7 @@ export function createKeyThread(entry: URL = builtEntry): KeyThread {
           };
           return await work(get, async () => anchors);
         } catch {
-          // The system has no thread for us.
+          // The system cannot start a thread.
           return ended;
         }
       },

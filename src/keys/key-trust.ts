@@ -1,5 +1,5 @@
-// Which certificate authorities vouch for a key set: the anchors that verified its fetch, and whether they are still trusted. An operator who
-// takes an authority out of caFile withdraws what was fetched under it; one who adds or renews an authority loses nothing.
+// Trust anchors of a key set: the certificate authorities that verified its fetch, and whether they are still trusted. Removing an
+// authority from caFile withdraws the keys fetched under it; adding or renewing one keeps them.
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -7,8 +7,8 @@ import * as tls from 'node:tls';
 import { noCertificate, parseCertificates } from '../files/certificates.ts';
 
 /**
- * Of each connection of a fetch the anchors that verified it, as digests of their public keys, which a renewed certificate keeps. A set
- * counts while each of these lists has one that is trusted. Empty: trusted without caFile.
+ * For each connection of a fetch: the anchors that verified it, as digests of their public keys, which a renewed certificate keeps.
+ * A set is trusted while each list has a trusted anchor. Empty: trusted without caFile.
  */
 export type Anchors = readonly (readonly string[])[];
 
@@ -24,9 +24,9 @@ export interface CaFileProblem {
 }
 
 export interface KeyTrust {
-  /** Undefined where the file cannot be read or is broken: half a file withdraws nothing. */
+  /** Undefined if the file is broken or not readable: half a file withdraws nothing. */
   covers(anchors: Anchors): Promise<boolean | undefined>;
-  /** Calls back when the file has other content than before, until the function it returns is called. */
+  /** Calls `onChange` when the content changes. Returns the function that ends the watch. */
   watch(onChange: () => void): () => void;
 }
 
@@ -51,7 +51,7 @@ export function createKeyTrust(caFile: string | undefined): KeyTrust {
       const contentOf = async (): Promise<string> => readFile(caFile, 'latin1').catch(() => '');
       let known: string | undefined;
       let seen: string | undefined;
-      // A file that is written in place is seen half-written: new content must have stood from one look to the next.
+      // A file written in place can be seen half-written: new content must be the same at two looks.
       const look = async (): Promise<void> => {
         const content = await contentOf();
         known ??= content;
@@ -68,7 +68,7 @@ export function createKeyTrust(caFile: string | undefined): KeyTrust {
   };
 }
 
-/** Reads the file each time and parses it when it has changed. Gives undefined where there is no file. */
+/** Reads the file at each call, and parses it if it has changed. Undefined without a file. */
 export function createCaFileReader(path: string | undefined): () => Promise<CaFile | CaFileProblem | undefined> {
   let parsed: CaFile | undefined;
   return async () => {
@@ -89,13 +89,13 @@ export function createCaFileReader(path: string | undefined): () => Promise<CaFi
   };
 }
 
-/** The anchors of a fetch under this file, from the certificates that the servers showed. Each has passed the verification of TLS. */
+/** The anchors of a fetch under this file, from the certificates of the servers, which TLS has verified. */
 export async function anchorsOf(
   file: CaFile | undefined,
   shown: readonly tls.DetailedPeerCertificate[],
 ): Promise<Anchors> {
   if (file === undefined) return [];
-  // Plain http on loopback: nobody verified it, so it counts for as long as any authority of the file does.
+  // Plain http on loopback: unverified, so it is trusted as long as any authority of the file.
   if (shown.length === 0) return [file.certificates.map(keyDigest)];
   return Promise.all(shown.map(certificate => anchorsOfChain(file, signedChain(certificate))));
 }
@@ -109,7 +109,7 @@ async function anchorsOfChain(file: CaFile, chain: readonly X509Certificate[]): 
   return [contentAnchor(file)];
 }
 
-// Node links a chain by names; a stranger could show a certificate of the right name beside its own. Signatures tell.
+// Node links a chain by names, which anybody can choose. Signatures prove the links.
 function signedChain(leaf: tls.DetailedPeerCertificate): readonly X509Certificate[] {
   const chain = [new X509Certificate(leaf.raw)];
   for (let current = leaf; current.issuerCertificate !== undefined && current.issuerCertificate !== current; ) {
@@ -140,12 +140,12 @@ function keyDigest({ publicKey }: X509Certificate): string {
     .digest('base64url');
 }
 
-/** For a chain of which no anchor is found: this very content of the file. */
+/** The anchor of a chain without a known one: exactly this content of the file. */
 function contentAnchor({ pem }: CaFile): string {
   return `content ${createHash('sha256').update(pem).digest('base64url')}`;
 }
 
-// A few in each turn of the event loop: there are about 150.
+// A few in each turn of the event loop, for there are about 150.
 async function* parsedRoots(): AsyncGenerator<X509Certificate> {
   for (const [i, pem] of rootsInForce().entries()) {
     if (i % rootsInATurn === 0) await nextTurn();
@@ -154,15 +154,15 @@ async function* parsedRoots(): AsyncGenerator<X509Certificate> {
 }
 
 /**
- * In a thread: those of its process, whose environment and options it does not have. Without effect before Node 22.19 and 24.5, which
- * add both in the handshake, but not to the roots that can be named.
+ * Gives a thread the roots of its process, whose environment and options it does not have. No effect before Node 22.19 and 24.5, which
+ * use both in the handshake, but do not list them.
  */
 export function setRootsInForce(roots: readonly string[]): void {
   if ('setDefaultCACertificates' in tls && typeof tls.setDefaultCACertificates === 'function')
     tls.setDefaultCACertificates(roots);
 }
 
-/** From Node 22.15 they include what NODE_EXTRA_CA_CERTS and --use-system-ca add; before, only Node's own can be named. */
+/** From Node 22.15 with those of NODE_EXTRA_CA_CERTS and --use-system-ca; before, only Node's own. */
 export function rootsInForce(): readonly string[] {
   if (!('getCACertificates' in tls) || typeof tls.getCACertificates !== 'function') return tls.rootCertificates;
   const roots: unknown = tls.getCACertificates('default');
