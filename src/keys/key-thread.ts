@@ -1,5 +1,5 @@
 // Gets key documents in one worker thread, shared by all issuers: a flood of header lines, which undici parses for more than a second,
-// delays no check. The first fetch starts the thread, and so does the next one after the thread has failed.
+// delays no check. The thread starts with a fetch and ends some time after the last one, or when it fails.
 import { Worker } from 'node:worker_threads';
 import type { CreateKeyTransport, KeyDocument, KeyTransportSettings, TransportProblem } from './key-transport.ts';
 import { type Anchors, rootsInForce } from './key-trust.ts';
@@ -42,18 +42,22 @@ interface RunningThread {
   readonly inFlight: Map<number, (result: Result) => void>;
   /** Fails what is in flight. */
   end(problem: TransportProblem): void;
+  /** Runs while nothing is in flight. */
+  idle: NodeJS.Timeout | undefined;
 }
 
 const maxHeapMegabytes = 64;
 // The thread answers an abort at once, unless it is busy or hangs.
 const graceMs = 2000;
+// Between two refreshes the thread would hold 13 MB.
+const defaultIdleMs = 10_000;
 const ended = { kind: 'problem', problem: 'fetch thread ended' } as const;
 const stopped = { kind: 'problem', problem: 'stopped' } as const;
 
 // The built script: a thread cannot run TypeScript sources.
 const builtEntry = new URL('./key-thread-entry.js', import.meta.url);
 
-export function createKeyThread(entry: URL = builtEntry): KeyThread {
+export function createKeyThread(entry: URL = builtEntry, idleMs = defaultIdleMs): KeyThread {
   let running: RunningThread | undefined;
   let isStopped = false;
   let lastId = 0;
@@ -71,8 +75,10 @@ export function createKeyThread(entry: URL = builtEntry): KeyThread {
     const started: RunningThread = {
       worker,
       inFlight,
+      idle: undefined,
       end(problem) {
         if (running === started) running = undefined;
+        clearTimeout(started.idle);
         for (const settle of [...inFlight.values()]) settle(problem);
         worker.terminate();
       },
@@ -87,7 +93,9 @@ export function createKeyThread(entry: URL = builtEntry): KeyThread {
   function fetchDocument(settings: KeyTransportSettings, url: string, etag: string | undefined, signal: AbortSignal) {
     if (isStopped || signal.aborted) return stopped;
     running ??= startThread();
-    const { worker, inFlight, end } = running;
+    const thread = running;
+    const { worker, inFlight, end } = thread;
+    clearTimeout(thread.idle);
     lastId += 1;
     const id = lastId;
     const post = (task: KeyThreadTask): void => worker.postMessage(task);
@@ -99,6 +107,7 @@ export function createKeyThread(entry: URL = builtEntry): KeyThread {
       };
       inFlight.set(id, result => {
         inFlight.delete(id);
+        if (inFlight.size === 0) thread.idle = setTimeout(() => end(ended), idleMs).unref();
         clearTimeout(overdue);
         signal.removeEventListener('abort', abort);
         resolve(result);

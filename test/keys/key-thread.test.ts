@@ -1,5 +1,6 @@
 // Key documents that are got in a thread of the process: no issuer stops the event loop, and a thread that fails is replaced.
 import { execFile, spawn } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,6 +8,7 @@ import { join } from 'node:path';
 import * as tls from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import type { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { createKeyThread, type KeyThread } from '../../src/keys/key-thread.ts';
 import type { KeyDocument } from '../../src/keys/key-transport.ts';
@@ -75,6 +77,25 @@ describe('key thread', function () {
         expect(await get(thread, `http://127.0.0.1:${port}/good`)).to.have.property('kind', 'body');
       });
     }
+  });
+
+  it('ends when nothing is in flight for a while, and the next fetch starts another', async () => {
+    const workers: Worker[] = [];
+    const onWorker = (message: unknown): void => {
+      workers.push((message as { readonly worker: Worker }).worker);
+    };
+    subscribe('worker_threads', onWorker);
+    ends.push(() => unsubscribe('worker_threads', onWorker));
+    const thread = createKeyThread(keyThreadEntry, 500);
+    ends.push(() => thread.stop());
+    const { jwksUrl } = await startIssuer();
+    for (let fetches = 0; fetches < 2; fetches += 1) {
+      expect(await get(thread, jwksUrl)).to.have.property('kind', 'body');
+      expect(workers).to.have.length(1);
+    }
+    for (const worker of workers) await once(worker, 'exit');
+    expect(await get(thread, jwksUrl)).to.have.property('kind', 'body');
+    expect(workers).to.have.length(2);
   });
 
   describe('is replaced at the next fetch, and what is in flight fails, when it', () => {
