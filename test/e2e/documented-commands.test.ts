@@ -23,7 +23,7 @@ const pages = allPages();
 const withCommands = pages.filter(({ blocks }) => blocks.some(block => commandsOf(block) !== undefined));
 /** What the commands read or change, copied; the rest of the project is not theirs. */
 const copied = [
-  ...['k8s', 'monitoring', 'compose', 'compose.yaml', 'Dockerfile', 'package.json', 'package-lock.json'],
+  ...['k8s', 'compose.yaml', 'Dockerfile', 'package.json', 'package-lock.json'],
   ...['envoy.yaml', 'config.example.yaml', 'config.schema.json'],
 ];
 
