@@ -1,10 +1,12 @@
 // The composition root: wires all parts and starts, reloads and stops the service.
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseListenAddress } from './address/listen-address.ts';
 import { createCheck } from './check.ts';
 import { settingsThatNeedRestart } from './config/restart-settings.ts';
 import type { Config } from './config/schema.ts';
 import { type ConfigVerdict, refusedConfig } from './config/verdict.ts';
+import { createDeferred } from './deferred.ts';
 import { createEngine, createTokenMemory, type Engine, type TokenMemory } from './engine.ts';
 import { type Answers, createAnswers } from './envoy/answers.ts';
 import { startGrpcServer } from './envoy/grpc-server.ts';
@@ -53,6 +55,9 @@ interface ActiveConfig {
   readonly answers: Answers;
 }
 
+// While `listen` is not bound, Envoy asks the other authorizer; a 503 for want of keys it would pass on.
+const firstKeysMs = 500;
+
 /** Rejects if a key or TLS file is unusable or an address cannot be bound; then nothing is left running. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config: first, version, logger, proxy } = options;
@@ -67,13 +72,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const markReady = (): void => {
     if (isBound && keyRings.inForce().some(ring => ring.status().state === 'usable')) health.markReady();
   };
+  const firstKeys = createFirstKeys(first);
   const observer: KeyRingObserver = {
     onRefresh({ issuer, result, problem, keys, skipped }) {
+      firstKeys.settle(issuer);
       metrics.countKeyRefresh(issuer, result);
       if (result === 'failure') logger.warn({ issuer, problem }, 'key refresh failed');
       else logger.debug({ issuer, keys, skipped }, 'key refresh');
     },
     onUsable(issuer) {
+      firstKeys.settle(issuer);
       logger.info({ issuer }, 'keys usable');
       markReady();
     },
@@ -172,6 +180,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     try {
       const address = parseListenAddress(first.listen);
       if (address.kind === 'problem') throw new Error(address.problem);
+      await Promise.race([firstKeys.settled, sleep(firstKeysMs, undefined, { ref: false })]);
       const grpc = await startGrpcServer({
         address,
         tls: first.tls === undefined ? undefined : tlsSource(first.tls, logger),
@@ -205,6 +214,19 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await keyRings.stop();
     throw error;
   }
+}
+
+/** Settled when each issuer has had its first refresh or usable set. */
+function createFirstKeys({ issuers }: Config) {
+  const awaited = new Set(issuers.map(({ issuer }) => issuer));
+  const { promise, resolve } = createDeferred<void>();
+  return {
+    settled: promise,
+    settle(issuer: string): void {
+      awaited.delete(issuer);
+      if (awaited.size === 0) resolve();
+    },
+  };
 }
 
 function tlsSource(tls: NonNullable<Config['tls']>, logger: Logger): TlsSource {

@@ -37,7 +37,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'operations',
     'token/compact.ts',
   ],
-  'service.ts': ['check.ts', 'engine.ts', 'address', 'config', 'envoy', 'files', 'keys', 'operations'],
+  'service.ts': ['check.ts', 'deferred.ts', 'engine.ts', 'address', 'config', 'envoy', 'files', 'keys', 'operations'],
   'check.ts': ['engine.ts', 'envoy', 'authz', 'operations'],
   'engine.ts': ['authz', 'token', 'keys/key-ring.ts', 'config/schema.ts'],
   envoy: ['address', 'authz', 'files'],
