@@ -143,7 +143,14 @@ describe('abuse of gRPC', function () {
   before(async () => {
     issuer = await startTestIssuer({ keys: [(await signingKey('k1')).publicJwk] });
     const keys = { cooldownSeconds: 1 };
-    const nodeOptions = ['--expose-gc', '--import', memoryTeller];
+    // The flags of the image (Dockerfile), which bound what V8 lets the heap grow to.
+    const nodeOptions = [
+      '--max-semi-space-size=4',
+      '--heap-growing-percent=60',
+      '--expose-gc',
+      '--import',
+      memoryTeller,
+    ];
     service = await startServiceProcess({ ...configuration(issuer.jwksUrl), keys }, { nodeOptions });
     port = Number(service.address.slice(service.address.lastIndexOf(':') + 1));
     client = connect(service.address);
