@@ -1,5 +1,7 @@
 // What somebody can send who reaches the port of the service itself: floods, halves, lies about lengths. The built product is
 // attacked over connections of which every frame is made by hand, while another client goes on with good calls.
+
+import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
@@ -7,6 +9,7 @@ import { expect } from 'chai';
 import { residentMegabytes } from '../../bench/measure/resident-memory.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { CheckRequestMessage, CheckResponseMessage } from '../../src/envoy/protocol.ts';
+import { execForm, lastOf, parseDockerfile, product } from '../image/dockerfile.ts';
 import { checkRequest } from '../support/check-request.ts';
 import { type Http2Connection, openHttp2Connection, type ReceivedFrame } from '../support/http2-connection.ts';
 import { invariants } from '../support/invariants.ts';
@@ -143,14 +146,7 @@ describe('abuse of gRPC', function () {
   before(async () => {
     issuer = await startTestIssuer({ keys: [(await signingKey('k1')).publicJwk] });
     const keys = { cooldownSeconds: 1 };
-    // The flags of the image (Dockerfile), which bound what V8 lets the heap grow to.
-    const nodeOptions = [
-      '--max-semi-space-size=4',
-      '--heap-growing-percent=60',
-      '--expose-gc',
-      '--import',
-      memoryTeller,
-    ];
+    const nodeOptions = [...(await imageFlags()), '--expose-gc', '--import', memoryTeller];
     service = await startServiceProcess({ ...configuration(issuer.jwksUrl), keys }, { nodeOptions });
     port = Number(service.address.slice(service.address.lastIndexOf(':') + 1));
     client = connect(service.address);
@@ -640,3 +636,16 @@ describe('abuse of gRPC', function () {
     });
   });
 });
+
+/** What the image gives Node, which bounds what V8 lets the heap grow to. */
+async function imageFlags(): Promise<readonly string[]> {
+  const { stages } = parseDockerfile(await readFile(new URL('../../Dockerfile', import.meta.url), 'utf8'));
+  const words =
+    execForm(
+      lastOf(
+        stages.find(({ name }) => name === product),
+        'ENTRYPOINT',
+      ),
+    ) ?? [];
+  return words.slice(1, -1);
+}
