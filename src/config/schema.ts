@@ -198,11 +198,7 @@ type DeepReadonly<T> = T extends readonly (infer Item)[]
 export type Config = DeepReadonly<z.output<typeof configSchema>>;
 export type IssuerConfig = Config['issuers'][number];
 export type Algorithm = IssuerConfig['algorithms'][number];
-export type TokenConfig = Config['token'];
-export type KeysConfig = Config['keys'];
 export type RouteConfig = Config['routes'][number];
-export type AccountConfig = Config['account'];
-export type LogConfig = Config['log'];
 
 /** The JSON Schema (draft 2020-12) of the file as written: settings with a default are optional. */
 export function toJsonSchema(): z.core.JSONSchema.BaseSchema {
