@@ -95,7 +95,7 @@ export async function anchorsOf(
   shown: readonly tls.DetailedPeerCertificate[],
 ): Promise<Anchors> {
   if (file === undefined) return [];
-  // Plain http on loopback: unverified, so it is trusted as long as any authority of the file.
+  // Plain http on loopback has no certificate: the keys are trusted while one authority of the file is.
   if (shown.length === 0) return [file.certificates.map(keyDigest)];
   return Promise.all(shown.map(certificate => anchorsOfChain(file, signedChain(certificate))));
 }
