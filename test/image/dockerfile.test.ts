@@ -83,7 +83,7 @@ describe('the Dockerfile', function () {
     const { bin } = JSON.parse(await readFile(`${project}package.json`, 'utf8'));
     expect(execForm(lastOf(stageOf(product), 'ENTRYPOINT'))).to.deep.equal([
       '/nodejs/bin/node',
-      '--max-semi-space-size=4',
+      '--max-semi-space-size=8',
       '--heap-growing-percent=60',
       `/app/${bin['account-authz']}`,
     ]);
