@@ -20,15 +20,15 @@ const carrier = {
 const cacheDirectory = fileURLToPath(new URL('../../.cache/chromium/', import.meta.url));
 const run = promisify(execFile);
 
-/** Runs until closed. It asks nothing of the network by itself. */
+/** Runs until closed. It uses the network only for the pages that it is given. */
 export async function startBrowser(): Promise<Browser> {
   const { executablePath, env } = await findChromium();
   return chromium.launch({ executablePath, env: { ...process.env, ...env } });
 }
 
-/** A picture of what can be seen without scrolling. */
+/** A screenshot of the visible part of the page. */
 export async function picture(page: Page): Promise<Buffer> {
-  // Chromium fails to copy what it has not drawn yet, which a busy machine makes happen.
+  // On a busy machine Chromium fails to capture a page before its first frame is drawn.
   await page.evaluate('new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
   return page.screenshot();
 }
@@ -48,7 +48,7 @@ function findChromium(): Promise<Program> {
 
 async function findProgram(): Promise<Program> {
   const named = process.env.CHROMIUM_BIN;
-  // Named on purpose: where it does not run, that is an error, not a reason to take another one.
+  // Set on purpose: if it does not run, that is an error, not a reason to fall back to another one.
   if (named !== undefined && named !== '') return { executablePath: named, env: {} };
   for (const name of ['chromium', 'chromium-headless-shell', 'google-chrome']) {
     const path = await onPath(name);
@@ -66,7 +66,7 @@ async function onPath(name: string): Promise<string | undefined> {
   return candidates.find((_, index) => there[index]);
 }
 
-// Complete or absent: installed beside its place and then renamed to it. Of two processes that install at once, one wins.
+// Atomic: installed into a temporary folder and then renamed. Of two processes that install at once, one wins.
 async function install(directory: string): Promise<void> {
   await mkdir(cacheDirectory, { recursive: true });
   const unfinished = await mkdtemp(join(cacheDirectory, `.${carrier.version}-`));
@@ -108,7 +108,7 @@ async function decompress(path: string): Promise<void> {
   await rm(`${path}.br`);
 }
 
-// The machine's fonts, and the carried one for a machine that has none. The name of this folder is the final one, not where it is made.
+// Fonts of the machine, and the bundled one for a machine without fonts. The folder is named by its final path, not by the temporary one.
 function fontConfiguration(unfinished: string): string {
   const fonts = join(unfinished, '..', carrier.version, 'fonts');
   return `<?xml version="1.0"?>

@@ -1,4 +1,4 @@
-// The commands of the product, in this process or as it is built: what they print is shown to the search for secrets.
+// Runs the commands of the product, in process or built. The secret scan gets all their output.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Readable } from 'node:stream';

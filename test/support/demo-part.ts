@@ -12,7 +12,7 @@ export interface Part {
   readonly at: Readonly<Record<'listen' | 'health' | 'control', string>>;
 }
 
-/** On free ports of 127.0.0.1; it ends with this process at the latest. */
+/** Listens on free ports of 127.0.0.1; killed when this process exits. */
 export async function startPart(name: string, ...options: readonly string[]): Promise<Part> {
   const ports = await freePorts(3);
   const [listen, health, control] = ports.map(port => `127.0.0.1:${port}`) as [string, string, string];

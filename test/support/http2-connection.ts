@@ -1,5 +1,5 @@
-// One HTTP/2 connection whose every frame is made by hand, for what no client library would send. It answers nothing by itself:
-// no acknowledgement, no flow control.
+// One HTTP/2 connection with hand-made frames, for what no client library would send. It sends no acknowledgement and no window update
+// by itself.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { frame, frameType } from './raw-http.ts';
@@ -12,17 +12,17 @@ export interface ReceivedFrame {
 }
 
 export interface Http2Connection {
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly received: readonly ReceivedFrame[];
   readonly isOpen: boolean;
-  /** Settles when the bytes are with the kernel, or the connection is gone. */
+  /** Settles when the kernel has the bytes or the connection is closed. */
   write(...frames: readonly Buffer[]): Promise<void>;
-  /** The first frame of this kind, waited for; undefined where the connection ends without one. */
+  /** Waits for the first frame of this type; undefined when the connection closes without one. */
   frameOf(isWanted: (frame: ReceivedFrame) => boolean): Promise<ReceivedFrame | undefined>;
-  /** Reads nothing more: what the server sends fills the buffers of the kernel. */
+  /** Stops reading, so that the kernel's receive buffer fills. */
   stopReading(): void;
   resumeReading(): void;
-  /** Settles at the end of the connection, however it came. */
+  /** Settles when the connection is closed, whether or not by a reset. */
   readonly closed: Promise<void>;
   destroy(): void;
 }
@@ -52,14 +52,14 @@ export async function openHttp2Connection(
       });
       rest = rest.subarray(end);
     }
-    for (const look of waiting) look();
+    for (const check of waiting) check();
   });
-  // A reset is one of the ways in which a server ends what it does not want.
+  // A server may end an unwanted connection with a reset.
   socket.on('error', () => undefined);
   const closed = new Promise<void>(resolve => {
     socket.on('close', () => {
       isOpen = false;
-      for (const look of waiting) look();
+      for (const check of waiting) check();
       resolve();
     });
   });
@@ -78,14 +78,14 @@ export async function openHttp2Connection(
     write: (...frames) => write(Buffer.concat(frames)),
     frameOf: isWanted =>
       new Promise(resolve => {
-        const look = (): void => {
+        const check = (): void => {
           const found = received.find(isWanted);
           if (found === undefined && isOpen) return;
-          waiting.delete(look);
+          waiting.delete(check);
           resolve(found);
         };
-        waiting.add(look);
-        look();
+        waiting.add(check);
+        check();
       }),
     stopReading: () => socket.pause(),
     resumeReading: () => socket.resume(),

@@ -1,18 +1,18 @@
-// What is true of every answer to a Check, whatever was asked (I1 to I5 of the security cases). Every CheckResponse that a test obtains
-// passes through here; test/assurance/invariants.test.ts holds that, and that each of them is found when it is broken.
+// Invariants of every answer to a Check (I1 to I5 of the security cases). Every CheckResponse that a test obtains passes through here;
+// test/assurance/invariants.test.ts checks that, and that a violation of each is found.
 import { expect } from 'chai';
 import type { CheckRequestMessage, CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import { secrets } from './secrets.ts';
 
 export interface Invariants {
-  /** I1 to I4 of one answer; throws what is wrong. The request is needed for I3. */
+  /** Checks I1 to I4 on one answer; throws on a violation. I3 needs the request. */
   hold(response: CheckResponseMessage, request?: CheckRequestMessage): void;
 }
 
 const fields = ['uid', 'app', 'acc', 'role', 'iss'];
 
 export function createInvariants(): Invariants {
-  /** The one form of `token_invalid`. */
+  /** The only allowed body of `token_invalid`. */
   let invalidToken: string | undefined;
   return {
     hold(response, request) {
@@ -30,7 +30,7 @@ export function createInvariants(): Invariants {
 
 const ofTheRun = createInvariants();
 
-/** Of the whole run, so that I4 compares all answers that it sees, and each is shown to the search for secrets. */
+/** One for the whole run: I4 compares all answers, and each answer goes to the secret scan. */
 export const invariants: Invariants = {
   hold(response, request) {
     const { ok_response, dynamic_metadata, ...refusal } = response;
@@ -56,8 +56,8 @@ function expectOurHeaders({ ok_response, denied_response }: CheckResponseMessage
   const headers = ok_response?.headers ?? [];
   const names = headers.map(({ header }) => header.key);
   const prefix = names[0]?.replace(/uid$/, '') ?? '';
-  const wanted = ok_response === undefined ? [] : fields.map(field => `${prefix}${field}`);
-  expect(names, 'I2: exactly the five identity headers').to.deep.equal(wanted);
+  const expected = ok_response === undefined ? [] : fields.map(field => `${prefix}${field}`);
+  expect(names, 'I2: exactly the five identity headers').to.deep.equal(expected);
   for (const { header, append, append_action } of headers) {
     expect(header.value, `I2: the value of ${header.key}`).to.match(/^[\x21-\x7e]+$/);
     expect([append?.value, append_action], 'I2: overwritten, never appended').to.deep.equal([false, 2]);
@@ -74,7 +74,7 @@ function expectOurHeaders({ ok_response, denied_response }: CheckResponseMessage
   ).to.deep.equal([]);
 }
 
-/** A `token_invalid` without its request id; undefined for any other answer. */
+/** A `token_invalid` answer without its request id; undefined for any other answer. */
 function formOf({ status, denied_response }: CheckResponseMessage): string | undefined {
   const body = denied_response?.body ?? '';
   if (!body.includes('"reason":"token_invalid"')) return undefined;
@@ -82,14 +82,14 @@ function formOf({ status, denied_response }: CheckResponseMessage): string | und
   return JSON.stringify({ status, ...denied_response, body: problem });
 }
 
-/** What only a token can have brought into a text: the long segments of every word that has two of them between its dots. */
+/** The parts that only a token has: the long segments of every word with at least two dots. */
 export function tokenPartsOf(text: string): ReadonlySet<string> {
   const long = text.split(/[^\w.-]+/).map(word => word.split('.').filter(part => part.length >= 16));
   return new Set(long.filter(parts => parts.length >= 2).flat());
 }
 
-/** I3, of an answer, a log or the metrics. */
+/** I3 for an answer, a log or the metrics. */
 export function expectNoPartOf(parts: Iterable<string>, written: string): void {
-  // The part itself must not stand in the message either.
+  // The message must not contain the part either.
   for (const part of parts) expect(written.includes(part), 'I3: no part of a token is written').to.equal(false);
 }

@@ -1,2 +1,2 @@
-// The key thread from src/, for tests that make services or key rings in their own process.
+// The key thread from src/, for tests that create services or key rings in process.
 export const keyThreadEntry = new URL('./key-thread-entry.mjs', import.meta.url);

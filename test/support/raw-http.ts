@@ -1,5 +1,5 @@
-// HTTP clients that send exactly what a test says, byte for byte, and report what came back or how the connection ended.
-// No client library stands between: most of them refuse to send what an attacker would.
+// HTTP clients that send exactly the given bytes and report the answer or how the connection ended.
+// No client library: most refuse to send what an attacker would.
 import { once } from 'node:events';
 import * as http2 from 'node:http2';
 import { connect, type Socket } from 'node:net';
@@ -9,18 +9,18 @@ import { secrets } from './secrets.ts';
 export type HeaderField = readonly [name: string, value: string];
 
 export interface HttpAnswer {
-  /** 0 where the connection ended without an answer. */
+  /** 0 if the connection ended without an answer. */
   readonly status: number;
   readonly headers: readonly HeaderField[];
   readonly body: string;
 }
 
-/** The values of a header, in order; the name's case does not matter. */
+/** The values of a header, in order; names are case-insensitive. */
 export function headerValues(answer: Pick<HttpAnswer, 'headers'>, name: string): string[] {
   return answer.headers.filter(([key]) => key.toLowerCase() === name.toLowerCase()).map(([, value]) => value);
 }
 
-// The upstream's answers hold what it was sent; what is refused must hold nothing of the request.
+// The upstream echoes the request in its answer; a refusal must contain nothing of the request.
 function showRefusal({ status, headers, body }: HttpAnswer): void {
   if (status >= 400) secrets.show('refusal', `${JSON.stringify(headers)} ${body}`);
 }
@@ -28,7 +28,7 @@ function showRefusal({ status, headers, body }: HttpAnswer): void {
 const noAnswer: HttpAnswer = { status: 0, headers: [], body: '' };
 const answerTimeoutMs = 10_000;
 
-/** Sends the bytes (latin1) on a connection of its own and reads one HTTP/1.1 answer, past any `100 Continue`. */
+/** Sends the bytes (latin1) on a new connection and reads one HTTP/1.1 answer, past any `100 Continue`. */
 export async function exchange(port: number, bytes: string): Promise<HttpAnswer> {
   const socket = connect({ host: '127.0.0.1', port });
   try {
@@ -46,7 +46,7 @@ export interface RawConnection {
   close(): void;
 }
 
-/** A connection that is kept from one exchange to the next and made anew where the other side has closed it. */
+/** A keep-alive connection, opened again when the server has closed it. */
 export function createRawConnection(port: number): RawConnection {
   let socket: Socket | undefined;
   return {
@@ -66,7 +66,7 @@ export function createRawConnection(port: number): RawConnection {
   };
 }
 
-/** The bytes (latin1) of a request whose header lines stand as given, after `Host`. */
+/** The bytes (latin1) of a request with exactly these header lines after `Host`. */
 export function requestBytes(method: string, target: string, lines: readonly string[] = [], body = ''): string {
   const length = body === '' ? [] : [`Content-Length: ${body.length}`];
   return [`${method} ${target} HTTP/1.1`, 'Host: api.test', ...lines, ...length, '', body].join('\r\n');
@@ -95,7 +95,7 @@ async function readAnswer(socket: Socket, headOnly: boolean): Promise<HttpAnswer
       ended = true;
       settle();
     };
-    // A reset is one of the ways in which a server refuses; what had arrived before it still counts.
+    // A server may refuse with a reset; bytes that arrived before it still count.
     const onError = (error: NodeJS.ErrnoException): void => (error.code === 'ECONNRESET' ? undefined : reject(error));
     socket.on('data', onData).on('close', onClose).on('error', onError);
   });
@@ -151,7 +151,7 @@ export interface Http2Answer extends HttpAnswer {
   readonly trailers: readonly HeaderField[];
 }
 
-/** One request over HTTP/2 with prior knowledge, on a connection of its own. */
+/** One request over HTTP/2 with prior knowledge, on a new connection. */
 export async function http2Exchange(port: number, request: Http2Request): Promise<Http2Answer> {
   const session = http2.connect(`http://127.0.0.1:${port}`);
   try {
@@ -165,7 +165,7 @@ export async function http2Exchange(port: number, request: Http2Request): Promis
     stream.on('trailers', (_: unknown, __: unknown, raw: unknown) => (trailers = pairs(raw)));
     const chunks: Buffer[] = [];
     stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-    // A refusal may close the connection in any of the ways that HTTP/2 has; that is an answer too.
+    // A refusal may close the connection in any way that HTTP/2 allows; that is an answer too.
     const over = Promise.race([once(stream, 'close'), once(session, 'error')]).catch(() => undefined);
     session.on('error', () => undefined);
     if (hasBody) stream.end(request.body ?? '');
@@ -184,7 +184,7 @@ async function timeout(): Promise<never> {
   throw new Error(`no answer within ${answerTimeoutMs} ms`);
 }
 
-// Node gives the list of names and values, alternating, which keeps what an object would merge.
+// Node's alternating list of names and values keeps repeated names, which an object would merge.
 function pairs(raw: unknown): HeaderField[] {
   const list = Array.isArray(raw) ? raw.map(String) : [];
   const fields: HeaderField[] = [];
@@ -237,7 +237,7 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
   return Buffer.concat([head, payload]);
 }
 
-/** Literal fields that are not indexed, with names of their own (RFC 7541 section 6.2.2). */
+/** Literal fields without indexing and with literal names (RFC 7541 section 6.2.2). */
 export function headerBlock(fields: readonly HeaderField[]): Buffer {
   return Buffer.concat(fields.flatMap(([name, value]) => [Buffer.of(0), hpackString(name), hpackString(value)]));
 }
@@ -289,7 +289,7 @@ const staticStatus = new Map([
   [14, 500],
 ]);
 
-// `:status` stands first in an answer: an entry of the static table, or a literal with the name from there (RFC 7541 appendix A).
+// `:status` comes first in an answer: an indexed field, or a literal with an indexed name (RFC 7541 appendix A).
 function hpackStatus(block: Buffer): number {
   const first = block.readUInt8(0);
   if (first >= 0x80) return staticStatus.get(first & 0x7f) ?? Number.NaN;

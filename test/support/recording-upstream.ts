@@ -1,5 +1,5 @@
-// The service behind Envoy: records every request exactly as it arrived, and answers with what it saw as JSON.
-// HTTP/1.1 and HTTP/2 on one port, told apart by the first bytes; a gRPC call gets its answer in a message; a websocket is accepted.
+// The upstream behind Envoy: records every request byte for byte and echoes it as JSON.
+// One port serves HTTP/1.1 and HTTP/2, told apart by the preface; a gRPC call is answered with a message; a websocket is accepted.
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttp2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -9,7 +9,7 @@ export interface RecordedRequest {
   readonly httpVersion: '1.1' | '2.0';
   readonly method: string;
   readonly path: string;
-  /** Every line in order, names and bytes (latin1) as they came; for HTTP/2 without the pseudo headers. */
+  /** Every header line in order, names and bytes (latin1) as received; for HTTP/2 without the pseudo headers. */
   readonly headers: readonly HeaderField[];
   readonly trailers: readonly HeaderField[];
   /** One character a byte (latin1). */
@@ -18,7 +18,7 @@ export interface RecordedRequest {
 
 export interface RecordingUpstream {
   readonly port: number;
-  /** In the order in which they were received completely. */
+  /** In the order in which they completed. */
   readonly requests: readonly RecordedRequest[];
   /** Forgets what was recorded. */
   clear(): void;
@@ -27,7 +27,7 @@ export interface RecordingUpstream {
 
 const http2Preface = 'PRI * HTTP/2.0\r\n';
 
-/** Does not keep the process alive by itself. */
+/** Unreferenced: does not keep the process alive. */
 export async function startRecordingUpstream(port = 0): Promise<RecordingUpstream> {
   const requests: RecordedRequest[] = [];
   const sockets = new Set<Socket>();
@@ -87,7 +87,7 @@ async function answerHttp1(
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify(recorded));
   } catch {
-    // The caller went away in the middle of its request: nothing was received completely.
+    // The client aborted the request, so there is nothing complete to record.
     response.destroy();
   }
 }
@@ -124,7 +124,7 @@ function answerHttp2(
       body: Buffer.concat(chunks).toString('latin1'),
     };
     requests.push(recorded);
-    // Reset by Envoy meanwhile, as for trailers that it refuses: recorded, and nobody to answer.
+    // Envoy reset the stream, for example because of trailers that it refuses: record the request, send no answer.
     if (stream.destroyed || stream.closed) return;
     const json = Buffer.from(JSON.stringify(recorded));
     if (String(headers['content-type']).startsWith('application/grpc')) answerGrpc(stream, json);
@@ -143,7 +143,7 @@ function answerGrpc(stream: ServerHttp2Stream, message: Buffer): void {
   stream.end(Buffer.concat([prefix, message]));
 }
 
-// Node gives names and values in one alternating list, which keeps repetitions and order.
+// Node's alternating list of names and values keeps repetitions and order.
 function pairs(raw: unknown): HeaderField[] {
   const list = Array.isArray(raw) ? raw.map(String) : [];
   const fields: HeaderField[] = [];

@@ -1,4 +1,4 @@
-// A refusal whose detail does not matter: the product makes only those that authz/checks.ts defines.
+// A refusal whose detail does not matter; the product creates only those that authz/checks.ts defines.
 import type { Reason, Refusal } from '../../src/authz/refusal.ts';
 
 export function refusalOf(reason: Reason, detail = 'why'): Refusal {

@@ -1,10 +1,10 @@
-// The spec reporter of mocha, closed by one line that tools can read: `N passed, N failed`.
+// Mocha's spec reporter plus a last line for tools: `N passed, N failed`.
 import Mocha from 'mocha';
 
 export default class ClosingLineReporter extends Mocha.reporters.Spec {
   constructor(runner: Mocha.Runner, options: Mocha.MochaOptions) {
     super(runner, options);
-    // A second 'end' listener: the parent's, registered first, prints the failures before this line.
+    // The parent's 'end' listener is registered first, so the failures are printed before this line.
     runner.once('end', () => {
       const { passes, failures } = this.stats;
       process.stdout.write(`${passes} passed, ${failures} failed\n`);

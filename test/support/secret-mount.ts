@@ -1,11 +1,11 @@
-// A folder of files as the kubelet mounts and updates a Secret: each name leads through the link `..data`, which is swapped.
+// A folder of files that is mounted and updated as the kubelet does with a Secret: each name is a link through `..data`, which is swapped.
 import { mkdir, mkdtemp, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export interface SecretMount {
   path(name: string): string;
-  /** Replaces all files at once and removes the old ones. The names stay those of the beginning. */
+  /** Replaces all files at once and removes the old ones. The set of names does not change. */
   update(files: Readonly<Record<string, string>>): Promise<void>;
   remove(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// That the search finds what is planted, finds nothing where there is nothing, and that no output of the product passes it by.
+// The secret scan finds planted secrets, has no false positives, and gets every output of the product.
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { claims, token } from './token.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 
-describe('the search for secrets', () => {
+describe('the secret scan', () => {
   const places: readonly (readonly [name: string, shown: (token: string) => string])[] = [
     ['the whole token', text => `{"authorization":"Bearer ${text}"}`],
     ['its payload', text => text.split('.')[1] ?? ''],
@@ -66,14 +66,14 @@ describe('the search for secrets', () => {
     });
   }
 
-  it('finds a claim in a payload that is written anew', () => {
+  it('finds a claim in a re-encoded payload', () => {
     const watch = createSecretWatch();
     const payload = JSON.stringify({ sub: 'x', jti: watch.fresh('claim'), acc: 'acct1' });
     watch.show('log', Buffer.from(payload).toString('base64url'));
     expect(watch.leaks()).to.include('claim in: log');
   });
 
-  it('finds the identity of a verified token where it may not stand, whatever was shown before', () => {
+  it('finds the identity of a verified token in an output that must not contain it, whatever came before', () => {
     const watch = createSecretWatch();
     const acc = watch.fresh('identity');
     for (const output of ['log', 'answer to Envoy', 'explanation', 'access log'] as const) watch.show(output, acc);
@@ -83,13 +83,13 @@ describe('the search for secrets', () => {
     expect(watch.leaks()).to.deep.equal(['identity in: HTTP answer', 'identity in: refusal']);
   });
 
-  it('finds a token that was minted elsewhere', async () => {
+  it('finds a token that this process did not mint', async () => {
     const watch = createSecretWatch();
     watch.show('demo', await token());
     expect(watch.leaks()).to.deep.equal(['something like a token in: demo']);
   });
 
-  it('finds nothing in what may be shown', async () => {
+  it('has no false positives', async () => {
     const watch = createSecretWatch();
     watch.mint('token', await token());
     watch.mint('token', `${'A'.repeat(60)}.e30.AA`);
@@ -155,7 +155,7 @@ describe('a run of the tests', function () {
   });
 });
 
-describe('every output that a test reads', () => {
+describe('every output that tests read', () => {
   const folder = join(project, 'test/');
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'));
   const silent = (obtains: RegExp): string[] =>
@@ -169,10 +169,10 @@ describe('every output that a test reads', () => {
 
   const rows: readonly (readonly [what: string, obtains: RegExp, others: readonly string[]])[] = [
     ['of a command', /from '[^']*src\/commands\/(?!command\.ts)/, []],
-    // What that one logs goes nowhere.
+    // quiet-check.ts discards its log.
     ['of a log', /\bcreateLogger\(/, ['assurance/cost/quiet-check.ts']],
     ['of an SDK of OpenTelemetry', /\bgetFinishedSpans\(\)|opentelemetry\.proto|ResourceSpans/, []],
-    // One asks mocha which tests there are; the others run nothing of the product.
+    // One lists the tests with mocha; the others run nothing of the product.
     [
       'of a process of Node',
       /from 'node:child_process'[\s\S]*(?:process\.execPath|dist\/main\.js)/,
@@ -180,7 +180,7 @@ describe('every output that a test reads', () => {
     ],
   ];
   for (const [what, obtains, others] of rows) {
-    it(`${what} is shown to the search`, () => {
+    it(`${what} goes to the secret scan`, () => {
       expect(silent(obtains)).to.deep.equal(others);
     });
   }

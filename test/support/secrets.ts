@@ -1,11 +1,11 @@
-// What no output of the product may hold, and all output that the tests saw: a root hook of mocha searches the one for the other when
-// everything has run. It tells what kind of secret was found in which output, and never the secret.
+// The secret scan: tests register secrets and outputs, and a root hook of mocha searches every output for every secret after the last
+// test. It reports the kind of secret and the output, never the secret.
 import { randomBytes } from 'node:crypto';
 
-/** `identity` is the uid, app, acc or role of a token that is verified; those of any other token are a `claim`, as all other claims are. */
+/** `identity` is uid, app, acc or role of a verified token; those of any other token are a `claim`, as all other claims are. */
 export type SecretKind = 'token' | 'private key' | 'claim' | 'identity' | 'query string' | 'header';
 
-/** Every output, and whether the identity of a verified token may stand in it. */
+/** Every kind of output, and whether it may contain the identity of a verified token. */
 const outputs = {
   log: true,
   'answer to Envoy': true,
@@ -23,29 +23,29 @@ const outputs = {
 export type Output = keyof typeof outputs;
 
 export interface SecretWatch {
-  /** A text of which no part of 47 characters may be shown: a token, or a member of a private key. */
+  /** Registers a text of which no 47 consecutive characters may be shown: a token, or a member of a private key. */
   mint(kind: SecretKind, text: string): void;
-  /** A text of 24 characters that nobody else has, minted. Good for an identity field, a path segment, a query and a header. */
+  /** Mints a unique text of 24 characters, usable as an identity field, a path segment, a query and a header. */
   fresh(kind: SecretKind): string;
   show(output: Output, text: string): void;
-  /** How much was minted and shown, so that an empty search is noticed. */
+  /** Counts of minted secrets and shown outputs, so that an empty scan is noticed. */
   counts(): { readonly secrets: number; readonly words: number };
-  /** One line for each kind and output. */
+  /** One line for each kind of secret and output. */
   leaks(): readonly string[];
 }
 
-// A secret is known by pieces of its base64url text, one after the other and one at its end: whatever part of it of twice the length is
-// shown holds one of them. Shorter texts are known whole.
+// A secret is searched for by non-overlapping pieces of its base64url text and one at its end: any shown part that is twice as long as a
+// piece contains one of them. Shorter texts are searched for whole.
 const pieceLength = 24;
 const shortestSecret = 16;
-// What is made of a few characters only is a filling, and no secret.
+// A text of only a few distinct characters is padding, not a secret.
 const fewestCharacters = 8;
-// The beginning of a JSON object in base64url: a token of whatever process, also one that nobody minted here.
+// The start of a JSON object in base64url: a token of any process, also one that was not minted here.
 const tokenLike = /^eyJ[A-Za-z0-9_-]{21}/;
 
 export function createSecretWatch(): SecretWatch {
   const kinds = new Map<string, SecretKind>();
-  /** Only what is long enough to be a secret is kept of what was shown. */
+  /** Of what was shown, only words long enough to be a secret are kept. */
   const shown = new Map<Output, Set<string>>();
 
   const mint = (kind: SecretKind, text: string): void => {
@@ -94,7 +94,7 @@ export function createSecretWatch(): SecretWatch {
   };
 }
 
-// Base64 and base64url are one alphabet here. A dot parts the segments of a token.
+// Base64 and base64url are treated as one alphabet. Dots separate the segments of a token.
 function words(text: string): string[] {
   const found =
     [text, ...bytesIn(text)]
@@ -105,7 +105,7 @@ function words(text: string): string[] {
   return found.filter(word => word.length >= shortestSecret);
 }
 
-/** The texts of bytes that JSON shows as decimal numbers, and inspection as hexadecimal ones. */
+/** The bytes as JSON shows them (decimal numbers) and as util.inspect does (hexadecimal). */
 function bytesIn(text: string): string[] {
   const decimal = text.match(/\d{1,3}(?:,\s?\d{1,3}){15,}/g) ?? [];
   const hexadecimal = text.match(/[0-9a-f]{2}(?: ?[0-9a-f]{2}){15,}/g) ?? [];
@@ -115,12 +115,12 @@ function bytesIn(text: string): string[] {
   ].map(bytes => bytes.toString('latin1'));
 }
 
-/** As a field of bytes is shown in the JSON of protobuf, and the claims of a payload in base64url. */
+/** The payload as protobuf's JSON shows bytes fields, and its claims in base64url. */
 function decoded(word: string): string[] {
   return words(Buffer.from(word, 'base64url').toString('latin1'));
 }
 
-/** That of this run. */
+/** The scan of this run. */
 export const secrets = createSecretWatch();
 
 export const mochaHooks = {
@@ -134,7 +134,7 @@ export const mochaHooks = {
   },
 };
 
-// Tests fetch from the product and from Envoy's administration; issuers and upstreams, whose answers may hold secrets, are asked by others.
+// Tests use fetch for the product and for Envoy's admin only; issuers and upstreams, whose answers may contain secrets, have other clients.
 function showFetched(): void {
   const { fetch } = globalThis;
   globalThis.fetch = async (...request) => {
@@ -145,7 +145,7 @@ function showFetched(): void {
   };
 }
 
-// The product runs in this process, too, and Node and its libraries write warnings by themselves.
+// The product also runs in this process, and Node and its libraries write warnings by themselves.
 function showWritten(stream: NodeJS.WriteStream): void {
   const write = stream.write.bind(stream);
   stream.write = ((...written: Parameters<typeof write>) => {

@@ -1,4 +1,4 @@
-// The built product as a process of its own, as an operator runs it: `node dist/main.js serve --config FILE`.
+// The built product in a process of its own, as an operator runs it: `node dist/main.js serve --config FILE`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
@@ -15,29 +15,29 @@ export type LogLine = Readonly<Record<string, unknown>>;
 
 export interface ServiceProcess {
   readonly pid: number;
-  /** Where Envoy asks: `127.0.0.1:PORT` or `unix:PATH`, as the configuration of Envoy's cluster needs it. */
+  /** The address for Envoy's cluster: `127.0.0.1:PORT` or `unix:PATH`. */
   readonly address: string;
   readonly adminPort: number;
   log(): readonly LogLine[];
-  /** The line of one check, waited for. */
+  /** Waits for the log line of one check. */
   logLine(requestId: string): Promise<LogLine>;
-  /** Puts another configuration, or a text, in the place of the file, as a whole. */
+  /** Replaces the configuration file atomically, by a configuration or by a text. */
   configure(config: Readonly<Record<string, unknown>> | string): Promise<void>;
   /** SIGHUP. */
   hangUp(): void;
-  /** Everything written to standard error. */
+  /** Standard error so far. */
   errorLog(): string;
-  /** The exit code of one that ends by itself, when its log is read to the end. */
+  /** Waits until it exits by itself and its log is read to the end; the exit code. */
   exitCode(): Promise<number | null>;
-  /** The same, whether anybody reads its log or not. */
+  /** The same without reading the log. */
   exited(): Promise<number | null>;
-  /** From now on nobody reads its log; `closed`: nobody can. */
+  /** Stops reading its log; `closed` also closes the pipe. */
   leaveLog(how: 'open' | 'closed'): void;
-  /** SIGTERM; the exit code. */
+  /** Sends SIGTERM; the exit code. */
   stop(): Promise<number | null>;
   /** SIGKILL. */
   kill(): Promise<void>;
-  /** SIGSTOP: the process is there and answers nothing. */
+  /** SIGSTOP: the process exists but answers nothing. */
   pause(): void;
   /** SIGCONT. */
   resume(): void;
@@ -46,22 +46,22 @@ export interface ServiceProcess {
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 export interface ServiceProcessOptions {
-  /** Whether to wait until it is ready, which needs keys; true if not given. */
+  /** Whether to wait for readiness, which needs keys; default true. */
   readonly ready?: boolean;
-  /** Options of Node itself, such as a module to import first. */
+  /** Options for Node, for example `--import`. */
   readonly nodeOptions?: readonly string[];
-  /** Over the environment of this process. */
+  /** Added to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
-  /** A file that is there, in place of one that is written. */
+  /** An existing file to use instead of a written one. */
   readonly file?: string;
-  /** False: nobody reads its log, where to read it would take a core from what is measured. Needs ports that are not 0, and to be waited for. */
-  readonly keepsLog?: boolean;
+  /** False discards the log, because reading it would take CPU from a measured process. Needs fixed ports and no wait for log lines. */
+  readonly readsLog?: boolean;
 }
 
 /** Writes the configuration to a file and runs the product with it; ports may be 0. */
 export async function startServiceProcess(
   config: Readonly<Record<string, unknown>>,
-  { ready = true, nodeOptions = [], env = {}, file: given, keepsLog = true }: ServiceProcessOptions = {},
+  { ready = true, nodeOptions = [], env = {}, file: given, readsLog = true }: ServiceProcessOptions = {},
 ): Promise<ServiceProcess> {
   await access(main).catch(cause => {
     throw new Error('dist/main.js is missing: npm run build makes it', { cause });
@@ -70,7 +70,7 @@ export async function startServiceProcess(
   const file = given ?? join(directory, 'config.yaml');
   if (given === undefined) await writeFile(file, stringify(config));
   const child = spawn(process.execPath, [...nodeOptions, main, 'serve', '--config', file], {
-    stdio: ['ignore', keepsLog ? 'pipe' : 'ignore', 'pipe'],
+    stdio: ['ignore', readsLog ? 'pipe' : 'ignore', 'pipe'],
     env: { ...process.env, ...env },
   });
   const kill = (): boolean => child.kill('SIGKILL');
@@ -100,7 +100,7 @@ export async function startServiceProcess(
     errors += text;
     secrets.show('standard error', errors);
   });
-  // A process that crashes may not come to the end of its line.
+  // A process that crashes may leave its last line incomplete.
   child.on('close', () => secrets.show('log', rest));
   const line = (isWanted: (line: LogLine) => boolean): Promise<LogLine> => {
     const written = lines.find(isWanted);
@@ -113,11 +113,11 @@ export async function startServiceProcess(
   });
   ended.catch(() => undefined);
 
-  const ports = keepsLog
+  const ports = readsLog
     ? ((await Promise.race([line(each => each.msg === 'serving'), ended])).ports as Ports)
     : { listen: portOf(config.listen), admin: portOf(config.admin) };
   if (ready) await Promise.race([untilReady(ports.admin), ended]);
-  // A test that fails before it can stop the service must not keep the run from ending, and the end kills the service.
+  // Unreferenced, so that a failed test that did not stop the service does not keep the run from ending; the exit handler kills it.
   child.unref();
   for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();
   const listen = String(config.listen);
@@ -160,7 +160,7 @@ export async function startServiceProcess(
   };
 }
 
-// Readiness can only be asked for.
+// Polls: there is no event for readiness.
 interface Ports {
   readonly listen: number;
   readonly admin: number;

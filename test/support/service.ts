@@ -1,4 +1,4 @@
-// The service in this process, with a real issuer beside it and a real gRPC client in front of it.
+// The service in this process, with a real issuer and a real gRPC client.
 
 import { type ChannelCredentials, Client, credentials, type ServiceError } from '@grpc/grpc-js';
 import { expect } from 'chai';
@@ -26,12 +26,12 @@ export interface ServiceLab {
   readonly service: Service;
   readonly client: GrpcClient;
   readonly log: readonly LogLine[];
-  /** A token that the service accepts now; times are of the wall clock. */
+  /** A token that is valid now by the wall clock. */
   token(parts?: TokenParts): Promise<string>;
   /** Checks a request with this Authorization value. */
   check(authorization: string | undefined, parts?: CheckRequestParts): Promise<CheckResponseMessage>;
   admin(path: string, init?: RequestInit): Promise<Response>;
-  /** Has the log throw at the next such line, once. */
+  /** Makes the log throw once, at the next matching line. */
   failLog(isMeant: (line: LogLine) => boolean): void;
   stop(): Promise<void>;
 }
@@ -43,13 +43,13 @@ export interface GrpcClient {
   close(): void;
 }
 
-// What no check has a use for, and no output may show.
+// A header that no check uses and no output may show.
 const cookie = secrets.fresh('header');
 const goodTarget = `/api/subscriptions/acct1?session=${secrets.fresh('query string')}`;
 
 type ConfigInput = Parameters<typeof configSchema.parse>[0];
 
-/** A good configuration for an issuer at this URL; `changes` replaces whole sections. */
+/** A valid configuration for an issuer at this URL; `changes` replaces whole sections. */
 export function serviceConfig(
   issuer: { url: string; jwksUrl: string },
   changes: Readonly<Record<string, unknown>> = {},
@@ -71,7 +71,7 @@ export async function startServiceLab(
     config?: Readonly<Record<string, unknown>>;
     keys?: readonly SigningKey[];
     ready?: boolean;
-    /** Whether what was allowed once is no longer to be allowed at the end, because the test changes the configuration. */
+    /** True if the test changes the configuration such that a request that was allowed at the start is refused at the end. */
     changes?: boolean;
   } = {},
 ): Promise<ServiceLab> {
@@ -124,7 +124,7 @@ export async function startServiceLab(
       return response;
     },
     async stop() {
-      // I5: whatever came, the next good request is allowed. I3: nothing of a token is written.
+      // I5: after any request, the next good one is allowed. I3: no output contains a token.
       if (lastAllowed !== undefined && options.changes !== true) {
         expect((await client.check(lastAllowed)).status.code, 'I5: the next good request').to.equal(0);
       }
@@ -176,7 +176,7 @@ function call<Request, Response>(
   });
 }
 
-/** Asks until the answer is yes; fails after five seconds. */
+/** Polls until the result is true; fails after five seconds. */
 export async function until(question: () => Promise<boolean> | boolean, limitMs = 5000): Promise<void> {
   const end = performance.now() + limitMs;
   while (!(await question())) {

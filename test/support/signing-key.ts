@@ -1,4 +1,4 @@
-// Key pairs for tests: made once a run for each name, so that RSA generation does not dominate the suite.
+// Key pairs for tests: generated once per run and name, because RSA generation is slow.
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK } from 'jose';
 import { secrets } from './secrets.ts';
 
@@ -12,7 +12,7 @@ export interface SigningKey {
 
 const made = new Map<string, Promise<SigningKey>>();
 
-/** The key pair with this kid; the same one each time it is asked for with the same kid and algorithm. */
+/** The key pair of this kid; the same one for the same kid and algorithm. */
 export function signingKey(kid: string, alg = 'ES256'): Promise<SigningKey> {
   const name = `${alg} ${kid}`;
   const known = made.get(name);

@@ -1,7 +1,7 @@
-// One code block of a document, so that a test runs what a reader copies.
+// Finds one code block of a document, so that a test runs what a reader copies.
 import { allPages } from '../docs/document.ts';
 
-/** The block of a language in a page that holds a text; throws where there is none or more than one. */
+/** The block of this language that contains the text; throws unless there is exactly one. */
 export function readSnippet(path: string, language: string, holding: string): string {
   const page = allPages().find(each => each.path === path);
   const blocks = page?.blocks.filter(block => block.language === language && block.text.includes(holding)) ?? [];

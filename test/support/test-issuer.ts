@@ -1,5 +1,5 @@
-// A real HTTP(S) server on a free loopback port in the place of an authentication service: publishes key sets and discovery,
-// counts what it is asked, and can be slow, wrong or down in every way that one can. It signs nothing.
+// A real HTTP(S) server on a free loopback port that stands in for an authentication service: publishes key sets and discovery,
+// counts requests, and can be slow, wrong or down in every way. It signs nothing.
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -10,30 +10,30 @@ import type { JWK } from 'jose';
 
 export type IssuerPath = 'jwks' | 'discovery';
 
-/** One way to be wrong. `refuse` of a connection is not among them: that is `stop()`. */
+/** A fault of the issuer. A refused connection is not among them: use `stop()`. */
 export type IssuerFault =
-  /** Closes the connection when a request has come. */
+  /** Closes the connection when a request arrives. */
   | { readonly kind: 'reset' }
-  /** Takes the request and never answers. */
+  /** Accepts the request and never answers. */
   | { readonly kind: 'hang' }
   /** Sends the headers and never a body. */
   | { readonly kind: 'hangAfterHeaders' }
-  /** Sends the right body, one byte at a time. */
+  /** Sends the correct body, one byte at a time. */
   | { readonly kind: 'drip'; readonly intervalMs?: number }
-  /** The right answer, late. */
+  /** Sends the correct answer after a delay. */
   | { readonly kind: 'slow'; readonly delayMs: number }
-  /** Well-formed JSON that goes on and on; `declared` tells its length beforehand. */
+  /** Sends endless well-formed JSON; `declared` sends its content-length. */
   | { readonly kind: 'huge'; readonly bytes?: number; readonly declared?: boolean }
-  /** The same, compressed to about a thousandth. */
+  /** The same, compressed about 1000:1. */
   | { readonly kind: 'gzipBomb'; readonly bytes?: number }
   | { readonly kind: 'redirect'; readonly location: string; readonly status?: number }
   /** A login page, with 200. */
   | { readonly kind: 'html' }
-  /** The right body under another type. */
+  /** The correct body with another content type. */
   | { readonly kind: 'contentType'; readonly type: string }
-  /** Half of the right body, whole as HTTP goes. */
+  /** Half of the correct body as a complete HTTP message. */
   | { readonly kind: 'truncated' }
-  /** Half of the right body, then the connection is gone. */
+  /** Half of the correct body, then the connection is closed. */
   | { readonly kind: 'cutOff' }
   | {
       readonly kind: 'respond';
@@ -52,20 +52,20 @@ export interface TestIssuerOptions {
     readonly maxVersion?: 'TLSv1.1' | 'TLSv1.3';
     readonly ciphers?: string;
   };
-  /** The name in the URLs where 127.0.0.1 will not do; nothing resolves it but the caller. */
+  /** The host name in the URLs instead of 127.0.0.1; only the caller resolves it. */
   readonly host?: string;
-  /** Members over the true metadata of the discovery document, read at each request. */
+  /** Members that override the discovery document, read at each request. */
   readonly metadata?: Readonly<Record<string, unknown>>;
-  /** Headers of every good answer, such as cache-control. */
+  /** Headers of every good answer, for example cache-control. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** False leaves out the ETag, and then there is no 304. */
+  /** False: no ETag, hence no 304. */
   readonly etag?: boolean;
 }
 
 export interface IssuerRequest {
   readonly path: IssuerPath | 'other';
   readonly headers: IncomingMessage['headers'];
-  /** 0 until the answer has begun. */
+  /** 0 until the answer has started. */
   readonly status: number;
   /** performance.now() */
   readonly atMs: number;
@@ -74,24 +74,24 @@ export interface IssuerRequest {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 export interface TestIssuer {
-  /** Its own name, the `iss` of its tokens; without a trailing slash. */
+  /** The issuer identifier, the `iss` of its tokens; without a trailing slash. */
   readonly url: string;
   readonly jwksUrl: string;
   readonly discoveryUrl: string;
   readonly port: number;
-  /** Everything that it was asked, or what was asked of one path. */
+  /** Every request, or every request for one path. */
   requests(path?: IssuerPath): readonly IssuerRequest[];
-  /** Connections that are open now. */
+  /** The number of open connections. */
   connections(): number;
-  /** Replaces the keys from now on: a rotation. */
+  /** Rotation: replaces the published keys. */
   publish(keys: readonly JWK[]): void;
-  /** Misbehaves from now on, on one path or on both. */
+  /** Injects a fault, on one path or on both. */
   fault(fault: IssuerFault, path?: IssuerPath): void;
-  /** Ends every fault; does not start a stopped one. */
+  /** Ends every fault; does not restart a stopped issuer. */
   healthy(): void;
-  /** Down: connections are closed and new ones refused. */
+  /** Stops it: closes connections and refuses new ones. */
   stop(): Promise<void>;
-  /** Up again on the same port. */
+  /** Starts it again on the same port. */
   restart(): Promise<void>;
 }
 
@@ -267,14 +267,14 @@ export async function startTestIssuer(options: TestIssuerOptions = {}): Promise<
   };
 }
 
-/** A gzip body for `respond`, for as many codings over one another as wanted. */
+/** A body for `respond`, compressed with gzip as many times as given. */
 export function gzipped(body: string | Uint8Array, times = 1): Uint8Array {
   return times === 0 ? Buffer.from(body) : gzipped(gzipSync(body), times - 1);
 }
 
 const filler = Buffer.alloc(64 * 1024, ' ');
 
-/** Writes a JSON array of that many bytes as fast as it is taken. */
+/** Writes a JSON array of that many bytes with backpressure. */
 function pour(
   bytes: number,
   write: (chunk: Buffer) => boolean,

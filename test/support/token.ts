@@ -1,4 +1,4 @@
-// Tokens for tests: good by default, and every part of them can be replaced, down to the text that is signed.
+// Tokens for tests: valid by default; every part can be replaced, down to the signed text.
 import { webcrypto } from 'node:crypto';
 import { secrets } from './secrets.ts';
 import { type SigningKey, signingKey } from './signing-key.ts';
@@ -6,13 +6,13 @@ import { type SigningKey, signingKey } from './signing-key.ts';
 export const issuer = 'https://idp.test';
 export const audience = 'https://api.test/subscriptions';
 
-/** The uid of a good token: it may stand where the identity of a verified token may, and nowhere else. */
+/** The uid of a valid token: allowed only where the identity of a verified token is. */
 export const uid = secrets.fresh('identity');
 
-/** Wall time of all tests that pass the time in, seconds since the epoch. */
+/** The time of all tests that inject the clock, in seconds since the epoch. */
 export const now = 1_800_000_000;
 
-/** The claims of a good token at `now`; a member set to undefined is left out. */
+/** The claims of a valid token at `now`; a member set to undefined is left out. */
 export function claims(changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   return {
     iss: issuer,
@@ -35,7 +35,7 @@ export interface TokenParts {
   /** The exact text of the header or payload, before base64url. */
   readonly headerText?: string | Buffer;
   readonly payloadText?: string | Buffer;
-  /** The exact header or payload segment, which is signed as it stands. */
+  /** The exact header or payload segment, signed unchanged. */
   readonly headerSegment?: string;
   readonly payloadSegment?: string;
   /** The exact signature segment. */
@@ -46,7 +46,7 @@ export async function token(parts: TokenParts = {}): Promise<string> {
   const key = parts.key ?? (await signingKey('k1'));
   const header = { alg: key.alg, typ: 'JWT', kid: key.kid, ...parts.header };
   const headerSegment = parts.headerSegment ?? base64url(parts.headerText ?? JSON.stringify(header));
-  // A claim that nobody reads and nobody may show.
+  // A claim that account-authz does not read and no output may show.
   const payload = { jti: secrets.fresh('claim'), ...claims(parts.claims) };
   const payloadSegment = parts.payloadSegment ?? base64url(parts.payloadText ?? JSON.stringify(payload));
   const input = `${headerSegment}.${payloadSegment}`;

@@ -1,4 +1,4 @@
-// A collector of OpenTelemetry in a test: takes spans over HTTP, in JSON from an SDK and in protobuf from Envoy.
+// A fake OpenTelemetry collector: accepts spans over HTTP, as JSON from an SDK and as protobuf from Envoy.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,11 +9,11 @@ import { secrets } from './secrets.ts';
 export interface CollectedSpan {
   readonly service: string;
   readonly name: string;
-  /** As opentelemetry-proto numbers them. */
+  /** The numbers of opentelemetry-proto. */
   readonly kind: number;
   readonly traceId: string;
   readonly spanId: string;
-  /** Empty where there is none. */
+  /** Empty for a root span. */
   readonly parentSpanId: string;
   readonly statusCode: number;
   readonly attributes: Readonly<Record<string, string>>;
@@ -22,14 +22,14 @@ export interface CollectedSpan {
 export interface TraceCollector {
   readonly port: number;
   readonly spans: readonly CollectedSpan[];
-  /** Everything that SDKs sent, as text: for what must not be in it. */
+  /** Everything that SDKs sent, as text, to search for secrets. */
   textOfSdks(): string;
-  /** The first span that is wanted, waited for. */
+  /** Waits for the first matching span. */
   span(isWanted: (span: CollectedSpan) => boolean): Promise<CollectedSpan>;
   stop(): Promise<void>;
 }
 
-// The part of opentelemetry/proto/trace/v1/trace.proto that is looked at.
+// The part of opentelemetry/proto/trace/v1/trace.proto that tests read.
 const { root } = protobuf.parse(`syntax = "proto3";
   message Request { repeated ResourceSpans resource_spans = 1; }
   message ResourceSpans { Resource resource = 1; repeated ScopeSpans scope_spans = 2; }
@@ -72,7 +72,7 @@ export async function startTraceCollector(): Promise<TraceCollector> {
   const server = createServer(async (request, response) => {
     const body = await bodyOf(request);
     const isJson = request.headers['content-type'] === 'application/json';
-    // In protobuf, texts stand as they are.
+    // Protobuf encodes strings as plain UTF-8.
     secrets.show('trace', body.toString('latin1'));
     const message = (isJson ? JSON.parse(body.toString()) : requestType.decode(body)) as Request;
     if (isJson) texts.push(body.toString());
