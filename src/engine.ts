@@ -6,7 +6,7 @@ import type { Decision } from './authz/decision.ts';
 import type { Principal } from './authz/principal.ts';
 import type { RequestFacts } from './authz/request-facts.ts';
 import { compileRoles } from './authz/role.ts';
-import { parseRouteTemplate } from './authz/route-template.ts';
+import { compileRoutes } from './authz/route-tree.ts';
 import type { Config, IssuerConfig } from './config/schema.ts';
 import type { KeyRing } from './keys/key-ring.ts';
 import { createVerifiedTokens, type VerifiedTokens } from './token/verified-tokens.ts';
@@ -110,11 +110,7 @@ export function createEngine(options: {
 
 function toPolicy(config: Config): Policy {
   return {
-    routes: config.routes.map(({ path, roles }) => {
-      const template = parseRouteTemplate(path);
-      if (template.kind === 'problem') throw new Error(`the configuration has an invalid route: ${template.problem}`);
-      return { template, roles: roles === undefined ? undefined : new Set(roles) };
-    }),
+    routes: compileRoutes(config.routes),
     roles: compileRoles(config.roles),
     apps: config.apps.includes('*') ? undefined : new Set(config.apps),
     accountPlaces: { headers: config.account.headers, query: compileAccountParameters(config.account.query) },

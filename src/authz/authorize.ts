@@ -8,10 +8,11 @@ import type { Principal } from './principal.ts';
 import { type Refusal, refusal } from './refusal.ts';
 import type { RequestFacts } from './request-facts.ts';
 import { type RoleMethods, roleAllows } from './role.ts';
-import { everyAccountSegmentIs, matchRoutes, permitsRole, type Route, type RouteMatch } from './route.ts';
+import { everyAccountSegmentIs, permitsRole, type RouteMatch } from './route.ts';
+import { matchRoutes, type RouteTree } from './route-tree.ts';
 
 export interface Policy {
-  readonly routes: readonly Route[];
+  readonly routes: RouteTree;
   readonly roles: RoleMethods;
   /** Allowed applications; undefined allows all. */
   readonly apps: ReadonlySet<string> | undefined;

@@ -4,9 +4,10 @@ import { accountsInQuery, compileAccountParameters } from '../authz/account-quer
 import type { DetailTemplate } from '../authz/checks.ts';
 import { parseRequestTarget } from '../authz/path.ts';
 import type { Principal } from '../authz/principal.ts';
-import { matchRoutes } from '../authz/route.ts';
-import { parseRouteTemplate } from '../authz/route-template.ts';
-import type { IssuerConfig, RouteConfig } from '../config/schema.ts';
+import type { Route } from '../authz/route.ts';
+import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
+import { compileRoutes, matchRoutes } from '../authz/route-tree.ts';
+import type { Config, IssuerConfig } from '../config/schema.ts';
 import { quotedForeignText } from '../foreign-text.ts';
 import { issuerIn, type Known, type LiveFacts } from './known.ts';
 import type { RefusedCheck } from './refused-checks.ts';
@@ -74,9 +75,8 @@ const settingsSide: ByRefusal<(live: LiveFacts, role: string) => string | undefi
   'the role may not use this method': ({ config: { roles } }, role) =>
     Object.hasOwn(roles, role) ? `roles.${role}: ${listed(roles[role] ?? [])}` : undefined,
   'the route is narrowed to other roles': ({ config, request }, role) => {
-    const matching = matchingRoutes(request.target, config.routes);
-    const narrowed = matching.filter(({ roles }) => roles !== undefined && !roles.includes(role));
-    return narrowed.map(({ path, roles = [] }) => `${path} is for ${listed(roles)}`).join('; ');
+    const narrowed = matchingRoutes(request.target, config).filter(({ roles }) => roles?.has(role) === false);
+    return narrowed.map(({ template, roles }) => `${template.text} is for ${listed([...(roles ?? [])])}`).join('; ');
   },
 };
 
@@ -121,8 +121,8 @@ function tolerance({ config }: LiveFacts): string {
 function placesOfOthers({ config, request }: LiveFacts, acc: string): readonly string[] {
   const target = parseRequestTarget(request.target);
   if (target.kind === 'refusal') return [];
-  const inPath = matchingRoutes(request.target, config.routes).flatMap(({ path }) =>
-    accountSegments(path).filter(segment => target.segments[segment - 1] !== acc),
+  const inPath = matchingRoutes(request.target, config).flatMap(({ template }) =>
+    accountSegments(template).filter(segment => target.segments[segment - 1] !== acc),
   );
   const inHeaders = config.account.headers.filter(name =>
     request.headers.some(([sent, value]) => sent === name && value !== acc),
@@ -140,23 +140,19 @@ function placesOfOthers({ config, request }: LiveFacts, acc: string): readonly s
 
 /** Every place that may name an account, as far as a decision line tells. */
 function placesOf(route: string | undefined): readonly string[] {
-  const inPath = route === undefined ? [] : accountSegments(route);
+  const template = route === undefined ? undefined : parseRouteTemplate(route);
+  const inPath = template?.kind === 'template' ? accountSegments(template) : [];
   return [...inPath.map(segment => `segment ${segment} of the path`), 'a header or a parameter of account'];
 }
 
 /** Counted from 1. */
-function accountSegments(route: string): readonly number[] {
-  const template = parseRouteTemplate(route);
-  if (template.kind === 'problem') return [];
-  return template.segments.flatMap(({ kind }, i) => (kind === 'account' ? [i + 1] : []));
+function accountSegments({ segments }: RouteTemplate): readonly number[] {
+  return segments.flatMap(({ kind }, i) => (kind === 'account' ? [i + 1] : []));
 }
 
-function matchingRoutes(path: string, routes: readonly RouteConfig[]): readonly RouteConfig[] {
+function matchingRoutes(path: string, { routes }: Config): readonly Route[] {
   const target = parseRequestTarget(path);
   if (target.kind === 'refusal') return [];
-  return routes.filter(route => {
-    const template = parseRouteTemplate(route.path);
-    if (template.kind === 'problem') return false;
-    return matchRoutes([{ template, roles: undefined }], target.segments).kind === 'match';
-  });
+  const match = matchRoutes(compileRoutes(routes), target.segments);
+  return match.kind === 'match' ? match.routes : [];
 }

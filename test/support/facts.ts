@@ -4,8 +4,8 @@ import type { Policy } from '../../src/authz/authorize.ts';
 import { type Account, isAccount, type Principal } from '../../src/authz/principal.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
 import { compileRoles } from '../../src/authz/role.ts';
-import type { Route } from '../../src/authz/route.ts';
-import { parseRouteTemplate } from '../../src/authz/route-template.ts';
+import type { RouteDefinition } from '../../src/authz/route.ts';
+import { compileRoutes } from '../../src/authz/route-tree.ts';
 
 export function facts(
   changes: {
@@ -24,15 +24,13 @@ export function facts(
   };
 }
 
-export function route(text: string, roles?: readonly string[]): Route {
-  const template = parseRouteTemplate(text);
-  if (template.kind === 'problem') throw new Error(template.problem);
-  return { template, roles: roles === undefined ? undefined : new Set(roles) };
+export function route(path: string, roles?: readonly string[]): RouteDefinition {
+  return { path, roles };
 }
 
 export function policy(
   changes: {
-    routes?: readonly Route[];
+    routes?: readonly RouteDefinition[];
     roles?: Record<string, string[]>;
     apps?: readonly string[];
     headers?: readonly string[];
@@ -40,7 +38,7 @@ export function policy(
   } = {},
 ): Policy {
   return {
-    routes: changes.routes ?? [route('/api/subscriptions/:account_id/*')],
+    routes: compileRoutes(changes.routes ?? [route('/api/subscriptions/:account_id/*')]),
     roles: compileRoles(changes.roles ?? { owner: ['*'], member: ['GET', 'HEAD'] }),
     apps: changes.apps === undefined ? undefined : new Set(changes.apps),
     accountPlaces: { headers: changes.headers ?? [], query: compileAccountParameters(changes.query ?? []) },

@@ -1,7 +1,5 @@
 // Paths: what leads to the app is what account-authz is asked about, and what its configuration has routes for.
-import { matchRoutes, type Route } from '../../../src/authz/route.ts';
-import { parseRouteTemplate } from '../../../src/authz/route-template.ts';
-import type { Config } from '../../../src/config/schema.ts';
+import { compileRoutes, matchRoutes } from '../../../src/authz/route-tree.ts';
 import { at, type Facts, listOf } from '../facts.ts';
 import { ofKind } from '../manifest.ts';
 
@@ -14,8 +12,9 @@ interface Prefix {
 export function protectedPathProblems(facts: Facts): string[] {
   const prefixes = [...envoyPrefixes(facts), ...istioPrefixes(facts), ...gatewayPrefixes(facts)];
   if (prefixes.length === 0) return ['nothing leads to the app'];
-  const routes = routesOf(facts.config);
-  const isKnown = (path: string): boolean => matchRoutes(routes, path.slice(1).split('/')).kind === 'match';
+  const { routes } = facts.config;
+  const tree = compileRoutes(routes);
+  const isKnown = (path: string): boolean => matchRoutes(tree, path.slice(1).split('/')).kind === 'match';
   const whos = new Set(prefixes.map(({ who }) => who));
   return [
     ...prefixes
@@ -23,20 +22,11 @@ export function protectedPathProblems(facts: Facts): string[] {
       .map(({ who, prefix }) => `${who} asks about ${prefix}, for which the configuration has no route`),
     ...[...whos].flatMap(who =>
       routes
-        .map(
-          ({ template }) => `/${template.segments.map(each => (each.kind === 'literal' ? each.value : 'x')).join('/')}`,
-        )
+        .map(({ path }) => path.replace(/\/\*$/, '').replaceAll(/\/:\w+/g, '/x'))
         .filter(path => !prefixes.some(each => each.who === who && `${path}/`.startsWith(`${each.prefix}/`)))
         .map(path => `${who} does not ask about ${path}, for which the configuration has a route`),
     ),
   ];
-}
-
-function routesOf({ routes }: Config): Route[] {
-  return routes.flatMap(({ path, roles }) => {
-    const template = parseRouteTemplate(path);
-    return template.kind === 'problem' ? [] : [{ template, roles: roles && new Set<string>(roles) }];
-  });
 }
 
 /** A name of their own for each kind of match, so that the same is expected of gRPC. */
