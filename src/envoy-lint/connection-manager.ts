@@ -1,9 +1,9 @@
 // Reads the listeners of the bootstrap and their HTTP connection managers: filter chains, and where the routes lead.
-import type { RouteTemplate } from '../authz/route-template.ts';
 import { isLocal, readAddress } from './cluster.ts';
 import { type FilterChain, readFilterChain } from './http-filter.ts';
 import type { ProtoValue } from './proto-value.ts';
-import { findRouted, type RouteMatch, readRouteMatch } from './route-match.ts';
+import { readRouteMatch } from './route-match.ts';
+import { createEarlierMatches, findRouted, type ProtectedRoutes } from './routed-path.ts';
 
 export interface Listener {
   readonly managers: readonly ConnectionManager[];
@@ -50,7 +50,7 @@ const mobileManagerType = `${network}.http_connection_manager.v3.EnvoyMobileHttp
 const tcpProxyType = `${network}.tcp_proxy.v3.TcpProxy`;
 const remainingPaths = ['/', '/left-over/by-all-others'];
 
-export function readListener(value: ProtoValue, templates: readonly RouteTemplate[]): Listener {
+export function readListener(value: ProtoValue, protectedRoutes: ProtectedRoutes): Listener {
   const isPublic = isReachable(value);
   const chains = [...value.items('filter_chains'), value.field('default_filter_chain')];
   const filters = chains.flatMap(chain => chain.items('filters'));
@@ -60,7 +60,7 @@ export function readListener(value: ProtoValue, templates: readonly RouteTemplat
     return type === mobileManagerType ? [message.field('config')] : [];
   });
   return {
-    managers: managers.map(each => readManager(each, isPublic, templates)),
+    managers: managers.map(each => readManager(each, isPublic, protectedRoutes)),
     tcpTargets: typed
       .filter(({ type }) => type === tcpProxyType)
       .flatMap(({ message }) => [
@@ -78,7 +78,7 @@ function isReachable(listener: ProtoValue): boolean {
   return !addresses.map(readAddress).every(isLocal);
 }
 
-function readManager(value: ProtoValue, isPublic: boolean, templates: readonly RouteTemplate[]): ConnectionManager {
+function readManager(value: ProtoValue, isPublic: boolean, protectedRoutes: ProtectedRoutes): ConnectionManager {
   const upgrades = value.items('upgrade_configs').filter(each => each.items('filters').length > 0);
   const chains = [
     readFilterChain(value.field('http_filters')),
@@ -93,31 +93,27 @@ function readManager(value: ProtoValue, isPublic: boolean, templates: readonly R
     ...hosts.map(host => host.field('matcher')),
     ...chains.flatMap(chain => chain.filters.map(filter => filter.value.field('config_discovery'))),
   ].filter(({ isPresent }) => isPresent);
-  const targets = hosts.flatMap(host => readTargets(routes, host, templates));
+  const targets = hosts.flatMap(host => readTargets(routes, host, protectedRoutes));
   const protectedTargets = targets.filter(({ protectedPath }) => protectedPath !== undefined);
   return { value, isPublic, routes, chains, targets, protectedTargets, dynamic };
 }
 
-function readTargets(
-  routes: ProtoValue,
-  host: ProtoValue,
-  templates: readonly RouteTemplate[],
-): readonly RouteTarget[] {
-  const earlier: RouteMatch[] = [];
+function readTargets(routes: ProtoValue, host: ProtoValue, protectedRoutes: ProtectedRoutes): readonly RouteTarget[] {
+  const earlier = createEarlierMatches();
   return host.items('routes').flatMap(route => {
     const match = readRouteMatch(route.field('match'));
     if (match === undefined) return [];
-    const before = [...earlier];
-    earlier.push(match);
     const action = route.field('route');
-    if (!action.isPresent) return [];
-    const reach = {
-      action,
-      protectedPath: findRouted(templates, 'exact', match, before),
-      lookAlikePath: findRouted(templates, 'other case', match, before),
-      isCatchAll: remainingPaths.every(path => match.takes(path)),
-      unjudged: match.unjudged,
-    };
+    const paths = action.isPresent
+      ? {
+          protectedPath: findRouted(protectedRoutes, 'exact', match, earlier),
+          lookAlikePath: findRouted(protectedRoutes, 'other case', match, earlier),
+        }
+      : undefined;
+    earlier.add(match);
+    if (paths === undefined) return [];
+    const isCatchAll = remainingPaths.every(path => match.takes(path));
+    const reach = { action, ...paths, isCatchAll, unjudged: match.unjudged };
     const scopes = [routes, host, route];
     const weighted = action.items('weighted_clusters', 'clusters');
     if (weighted.length === 0) return [{ ...reach, scopes, cluster: action.field('cluster').text() }];

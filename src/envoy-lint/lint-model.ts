@@ -5,6 +5,7 @@ import { type ConnectionManager, type Listener, type RouteTarget, readListener }
 import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
 import { type CheckedConfig, createOwnedNames, type OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
+import { indexProtectedRoutes } from './routed-path.ts';
 
 type Clusters = ReadonlyMap<string, Cluster>;
 
@@ -55,7 +56,7 @@ export function toLintModel(root: ProtoValue, config: CheckedConfig): LintModel 
   const clusterList = resources.items('clusters').map(readCluster);
   const clusters = new Map(clusterList.map(cluster => [cluster.name, cluster]));
   const parsed = config.routes.map(({ path }) => parseRouteTemplate(path));
-  const protectedRoutes = parsed.filter(template => template.kind === 'template');
+  const protectedRoutes = indexProtectedRoutes(parsed.filter(template => template.kind === 'template'));
   const listeners = resources.items('listeners').map(listener => readListener(listener, protectedRoutes));
   const managers = listeners.flatMap(listener => listener.managers);
   const names = createOwnedNames(config);

@@ -1,20 +1,19 @@
-// Reads which paths an Envoy route matches, and finds a protected path that it gets. In Envoy, the first match wins.
-import type { RouteTemplate } from '../authz/route-template.ts';
+// Reads which paths an Envoy route matches.
 import type { ProtoValue } from './proto-value.ts';
 
 export interface RouteMatch {
   takes(path: string): boolean;
   /** Whether it depends on the path alone, so that no later route gets its paths. */
   readonly isSure: boolean;
+  /** All its paths begin with this text, in lower case. */
+  readonly head: string;
   /** The first segments of its paths; the last may be a prefix of a segment, undefined is any segment. */
   readonly start: readonly (string | undefined)[];
   /** The part that the lint cannot judge; then `takes` accepts any path. */
   readonly unjudged: ProtoValue | undefined;
 }
 
-type PathMatch = Pick<RouteMatch, 'takes' | 'start'>;
-
-export type Spelling = 'exact' | 'other case';
+type PathMatch = Pick<RouteMatch, 'takes' | 'head' | 'start'>;
 
 const uriTemplateType = 'envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig';
 const pathFields: ReadonlySet<string> = new Set(['prefix', 'path', 'path_separated_prefix', 'path_match_policy']);
@@ -26,7 +25,8 @@ export function readRouteMatch(match: ProtoValue): RouteMatch | undefined {
   const paths = readPaths(match);
   if (paths === undefined) {
     const named = match.names().find(name => pathFields.has(name) || name === 'safe_regex');
-    return { takes: () => true, isSure: false, start: [], unjudged: named === undefined ? match : match.field(named) };
+    const unjudged = named === undefined ? match : match.field(named);
+    return { takes: () => true, isSure: false, head: '', start: [], unjudged };
   }
   return { ...paths, isSure: match.names().every(name => unconditional.has(name)), unjudged: undefined };
 }
@@ -39,6 +39,7 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
   const cased = (text: string): string => (isExact ? text : text.toLowerCase());
   const literal = (text: string, fits: (path: string, text: string) => boolean): PathMatch => ({
     takes: each => fits(cased(each), cased(text)),
+    head: text.toLowerCase(),
     start: text.split('/').slice(1),
   });
   if (prefix !== undefined) return literal(prefix, (each, text) => each.startsWith(text));
@@ -60,7 +61,9 @@ function readTemplate(policy: ProtoValue): PathMatch | undefined {
   if (type !== uriTemplateType || operators === undefined || isRead !== true) return undefined;
   const rest = operators.at(-1) === '**';
   const start = (rest ? operators.slice(0, -1) : operators).map(each => (each === '*' ? undefined : each));
+  const literals = start.slice(0, start.includes(undefined) ? start.indexOf(undefined) : undefined);
   return {
+    head: `/${literals.join('/')}`.toLowerCase(),
     start,
     takes(path) {
       const segments = path.split('/').slice(1);
@@ -68,37 +71,4 @@ function readTemplate(policy: ProtoValue): PathMatch | undefined {
       return start.every((each, i) => (each === undefined ? segments[i] !== '' : segments[i] === each));
     },
   };
-}
-
-/** An example of a path under these routes that this match gets; undefined if it gets none. */
-export function findRouted(
-  routes: readonly RouteTemplate[],
-  spelling: Spelling,
-  match: RouteMatch,
-  earlier: readonly RouteMatch[],
-): string | undefined {
-  const starts = [match, ...earlier].flatMap(({ start }) => start);
-  // A segment that no match contains, as an example of any other.
-  const fresh = `${[...'xyzabcdefghijklmnopqrstuvw'].find(letter => !starts.some(each => each?.startsWith(letter))) ?? 'x'}1`;
-  return routes
-    .flatMap(route => examplesOf(route, spelling, match, fresh))
-    .find(path => match.takes(path) && !earlier.some(each => each.isSure && each.takes(path)));
-}
-
-/** Paths under the route that begin like the match as far as the route permits. */
-function examplesOf(route: RouteTemplate, spelling: Spelling, { start }: RouteMatch, fresh: string): readonly string[] {
-  const { segments, subtree } = route;
-  const own = segments.map((segment, i) => {
-    const wanted = start[i] ?? '';
-    if (segment.kind !== 'literal') return wanted === '' ? fresh : wanted;
-    const canStart = segment.value.toLowerCase().startsWith(wanted.toLowerCase());
-    if (spelling === 'exact' || !canStart) return segment.value;
-    return wanted + segment.value.slice(wanted.length).toUpperCase();
-  });
-  const base = `/${own.join('/')}`;
-  // A trailing slash is ignored in matching.
-  if (!subtree) return [base, `${base}/`];
-  const further = start.slice(segments.length).map(each => each ?? fresh);
-  const longer = [...further.slice(0, -1), `${further.at(-1) ?? ''}${fresh}`];
-  return [[], [''], [fresh], further, [...further, fresh], longer].map(each => [base, ...each].join('/'));
 }

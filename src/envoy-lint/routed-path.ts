@@ -1,0 +1,122 @@
+// Finds a protected path that an Envoy route gets. In Envoy, the first match wins. Routes of the configuration and of Envoy are looked up
+// by the text that their paths begin with: trying each with each other takes minutes for ten thousand.
+import type { RouteTemplate } from '../authz/route-template.ts';
+import type { RouteMatch } from './route-match.ts';
+
+export type Spelling = 'exact' | 'other case';
+
+/** The templates of the configuration. */
+export interface ProtectedRoutes {
+  /** Those whose paths may begin with this text in lower case. */
+  beginningWith(head: string): Iterable<RouteTemplate>;
+}
+
+/** The matches of a virtual host that come before a route. */
+export interface EarlierMatches {
+  add(match: RouteMatch): void;
+  /** Whether one of them gets the path whatever else is in the request. */
+  take(path: string): boolean;
+  /** Whether a segment of one of them starts with the letter. */
+  useLetter(letter: string): boolean;
+}
+
+export function indexProtectedRoutes(templates: readonly RouteTemplate[]): ProtectedRoutes {
+  const byHead = createHeadIndex<RouteTemplate>();
+  for (const template of templates) byHead.add(headOf(template), template);
+  const sorted = byHead.heads().sort();
+  return {
+    *beginningWith(head) {
+      yield* byHead.headsOf(head);
+      for (let i = firstAfter(sorted, head); sorted[i]?.startsWith(head); i += 1) yield* byHead.at(sorted[i] ?? '');
+    },
+  };
+}
+
+export function createEarlierMatches(): EarlierMatches {
+  const sure = createHeadIndex<RouteMatch>();
+  const letters = new Set<string>();
+  return {
+    add(match) {
+      if (match.isSure) sure.add(match.head, match);
+      for (const segment of match.start) letters.add(segment?.charAt(0) ?? '');
+    },
+    take(path) {
+      for (const match of sure.headsOf(path.toLowerCase())) if (match.takes(path)) return true;
+      return false;
+    },
+    useLetter: letter => letters.has(letter),
+  };
+}
+
+/** An example of a protected path that this match gets; undefined if it gets none. */
+export function findRouted(
+  routes: ProtectedRoutes,
+  spelling: Spelling,
+  match: RouteMatch,
+  earlier: EarlierMatches,
+): string | undefined {
+  // A segment that no match contains, as an example of any other.
+  const isFree = (letter: string) => !earlier.useLetter(letter) && !match.start.some(each => each?.startsWith(letter));
+  const fresh = `${[...'xyzabcdefghijklmnopqrstuvw'].find(isFree) ?? 'x'}1`;
+  for (const route of routes.beginningWith(match.head)) {
+    const found = examplesOf(route, spelling, match, fresh).find(path => match.takes(path) && !earlier.take(path));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Paths under the route that begin like the match as far as the route permits. */
+function examplesOf(route: RouteTemplate, spelling: Spelling, { start }: RouteMatch, fresh: string): readonly string[] {
+  const { segments, subtree } = route;
+  const own = segments.map((segment, i) => {
+    const wanted = start[i] ?? '';
+    if (segment.kind !== 'literal') return wanted === '' ? fresh : wanted;
+    const canStart = segment.value.toLowerCase().startsWith(wanted.toLowerCase());
+    if (spelling === 'exact' || !canStart) return segment.value;
+    return wanted + segment.value.slice(wanted.length).toUpperCase();
+  });
+  const base = `/${own.join('/')}`;
+  // A trailing slash is ignored in matching.
+  if (!subtree) return [base, `${base}/`];
+  const further = start.slice(segments.length).map(each => each ?? fresh);
+  const longer = [...further.slice(0, -1), `${further.at(-1) ?? ''}${fresh}`];
+  return [[], [''], [fresh], further, [...further, fresh], longer].map(each => [base, ...each].join('/'));
+}
+
+/** The literal segments before the first parameter, in lower case. */
+function headOf({ segments }: RouteTemplate): string {
+  const end = segments.findIndex(({ kind }) => kind !== 'literal');
+  const literals = segments.slice(0, end === -1 ? undefined : end).flatMap(each => ('value' in each ? each.value : []));
+  return `/${literals.join('/')}`.toLowerCase();
+}
+
+function createHeadIndex<Item>() {
+  const byHead = new Map<string, Item[]>();
+  const lengths = new Set<number>();
+  const at = (head: string): readonly Item[] => byHead.get(head) ?? [];
+  return {
+    at,
+    heads: () => [...byHead.keys()],
+    add(head: string, item: Item) {
+      const items = byHead.get(head);
+      if (items === undefined) byHead.set(head, [item]);
+      else items.push(item);
+      lengths.add(head.length);
+    },
+    /** The items with whose head the text begins. */
+    *headsOf(text: string) {
+      for (const length of lengths) if (length <= text.length) yield* at(text.slice(0, length));
+    },
+  };
+}
+
+/** The first place behind all texts that are not greater. */
+function firstAfter(sorted: readonly string[], text: string): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] ?? '') <= text) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
