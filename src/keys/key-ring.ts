@@ -3,7 +3,7 @@ import { createDeferred, type Deferred } from '../deferred.ts';
 import { type KeySet, maxKidLength, parseKeySet, type VerificationKey } from './jwks.ts';
 import { createSafeObserver, type KeyRingObserver } from './key-ring-observer.ts';
 import { type KeySetEffect, type KeySetEvent, reduce } from './key-set-reducer.ts';
-import { createKeySetState, isUsable, type KeyLookup, nextWakeMs, usableKey } from './key-set-state.ts';
+import { createKeySetState, fixedLimits, isUsable, type KeyLookup, nextWakeMs, usableKey } from './key-set-state.ts';
 import { createKeySource, type IssuerKeySettings, type Validator } from './key-source.ts';
 import type { CreateKeyTransport, ProxySettings } from './key-transport.ts';
 import { type Anchors, createKeyTrust } from './key-trust.ts';
@@ -79,10 +79,6 @@ export interface KeyRingOptions {
   readonly random?: () => number;
 }
 
-const waitMs = 150;
-const maxWaiters = 1024;
-const maxUnknownKids = 1024;
-
 const keyFileErrorCode = 'ERR_KEY_FILE';
 
 /** True for the rejection of `start` because a jwksFile is missing or broken. */
@@ -111,9 +107,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     refreshMs: settings.refreshSeconds * 1000,
     maxAgeMs: settings.maxAgeSeconds * 1000,
     cooldownMs: settings.cooldownSeconds * 1000,
-    waitMs,
-    maxWaiters,
-    maxUnknownKids,
+    ...fixedLimits,
   });
   const waiting = new Map<string, Deferred<KeyLookup>>();
   let inFlight: { readonly controller: AbortController; readonly done: Promise<void> } | undefined;

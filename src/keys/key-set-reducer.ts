@@ -2,11 +2,11 @@
 // The caller performs the effects, sends `woken` no later than nextWakeMs(state), and supplies the jitter.
 //
 // phase \ event | started  woken                  asked (kid not usable)                       fetched, notModified  failed               changed        stopped
-// --------------+----------------------------------------------------------------------------------------------------------------------------------------------
+// --------------+----------------------------------------------------------------------------------------------------------------------------------------
 // new           | fetching –                      unavailable                                  –                     –                    –              stopped
-// waiting       | –        fetching once it is    cooldown over: fetching, and the kid waits   –                     –                    fetching, or   stopped
-//               |          due                    cooldown: unknown after a success, else                                                 owed at the
-//               |                                 unavailable; a fetch is owed at its end                                                 cooldown's end
+// waiting       | –        fetching once it is    early refresh allowed: fetching, and the kid –                     –                    fetching, or   stopped
+//               |          due                    waits; else: unknown after a success, else                                              owed at the
+//               |                                 unavailable; a fetch is owed when allowed                                               cooldown's end
 // fetching      | –        waiters past 150 ms:   waits; no room: answered at once             waiting; waiters      waiting, backoff;    owed after     stopped
 //               |          unavailable                                                         answered              waiters unavailable  this one       (abort)
 // stopped       | –        –                      unavailable                                  –                     –                    –              –
@@ -15,16 +15,13 @@
 // `seeded` gives a new machine a set from disk with its age. A result of a fetch that is not in flight is ignored.
 // A key is usable while its set was confirmed less than maxAge ago, counted from the start of the fetch that confirmed it.
 // A fetch starts no sooner than the cooldown after the end of the one before, whatever its result and whoever asks.
+// A fetch that unknown kids asked for is an early refresh. Each one that fails or brings the set that is in force already delays the
+// next one (key-set-times.ts), so a flood of unknown kids costs the issuer little. Only a changed set, a usable set where there was none,
+// or ten minutes without an unknown kid end this backoff. Background refreshes and retries are due regardless of it.
 import type { DetailOf } from '../authz/checks.ts';
 import type { VerificationKey } from './jwks.ts';
-import {
-  isUsable,
-  type KeyLookup,
-  type KeySetLimits,
-  type KeySetState,
-  usableKey,
-  type Waiter,
-} from './key-set-state.ts';
+import { isUsable, type KeyLookup, type KeySetState, usableKey, type Waiter } from './key-set-state.ts';
+import { earlyDelayMs, refreshDelayMs, retryMs } from './key-set-times.ts';
 
 /** `jitter` is a random number from 0 up to, not including, 1. */
 export type KeySetEvent =
@@ -125,26 +122,22 @@ function woken(state: KeySetState, nowMs: number): KeySetStep {
 
 function asked(state: KeySetState, kid: string, nowMs: number): KeySetStep {
   const atOnce: KeySetEffect = { kind: 'answer', kid, lookup: answer(state, kid, nowMs) };
-  if (atOnce.lookup.kind === 'key') return { state, effects: [atOnce] };
-  switch (state.phase) {
-    case 'new':
-    case 'stopped':
-      return { state, effects: [atOnce] };
-    case 'waiting': {
-      if (nowMs >= state.notBeforeMs) return wait(beginFetch(remember(state, kid), nowMs), kid, nowMs);
-      // The last successful fetch settled it, so no fetch is owed. After the cooldown it may ask again.
-      if (atOnce.lookup.kind === 'unknown' && state.knownAbsent.has(kid)) return { state, effects: [atOnce] };
-      // Hard rotation (docs/keys.md): the fetch comes at the end of the cooldown even if nobody asks again.
-      const owed = { ...remember(state, kid), nextFetchMs: Math.min(state.nextFetchMs, state.notBeforeMs) };
-      return { state: owed, effects: [atOnce] };
-    }
-    case 'fetching': {
-      const remembered = remember(state, kid);
-      if (state.waiters.some(waiter => waiter.kid === kid)) return { state: remembered, effects: [] };
-      if (state.waiters.length >= state.limits.maxWaiters) return { state: remembered, effects: [atOnce] };
-      return wait({ state: remembered, effects: [] }, kid, nowMs);
-    }
+  if (atOnce.lookup.kind === 'key' || state.phase === 'new' || state.phase === 'stopped')
+    return { state, effects: [atOnce] };
+  const isQuiet = nowMs - state.askedMs >= state.limits.quietMs;
+  const noted = { ...state, askedMs: nowMs, fruitless: isQuiet ? 0 : state.fruitless };
+  const remembered = remember(noted, kid);
+  if (state.phase === 'waiting') {
+    if (nowMs >= state.earlyNotBeforeMs) return wait(beginFetch(remembered, nowMs), kid, nowMs);
+    // The last successful fetch settled it, so no fetch is owed. After the backoff it may ask again.
+    if (atOnce.lookup.kind === 'unknown' && state.knownAbsent.has(kid)) return { state: noted, effects: [atOnce] };
+    // Hard rotation (docs/keys.md): the fetch comes at the end of the backoff even if nobody asks again.
+    const nextFetchMs = Math.min(state.nextFetchMs, state.earlyNotBeforeMs);
+    return { state: { ...remembered, nextFetchMs }, effects: [atOnce] };
   }
+  if (state.waiters.some(waiter => waiter.kid === kid)) return { state: remembered, effects: [] };
+  if (state.waiters.length >= state.limits.maxWaiters) return { state: remembered, effects: [atOnce] };
+  return wait({ state: remembered, effects: [] }, kid, nowMs);
 }
 
 function remember(state: KeySetState, kid: string): KeySetState {
@@ -183,33 +176,56 @@ function answerAll(state: KeySetState, nowMs: number): KeySetStep {
 }
 
 function fetchEnded(state: KeySetState, event: FetchEnd, nowMs: number): KeySetStep {
-  const notBeforeMs = nowMs + state.limits.cooldownMs;
-  const common = { phase: 'waiting', notBeforeMs, askedBeforeFetch: [], changed: false } as const;
-  return answerAll({ ...state, ...afterFetch(state, event, nowMs, notBeforeMs), ...common }, nowMs);
+  const paced = { ...state, notBeforeMs: nowMs + state.limits.cooldownMs };
+  const early = earlyPace(paced, broughtNews(state, event, nowMs), event.jitter, nowMs);
+  const ended = { ...paced, ...early, ...afterFetch({ ...paced, ...early }, event, nowMs) };
+  return answerAll({ ...ended, phase: 'waiting', askedBeforeFetch: [], changed: false }, nowMs);
 }
 
-function afterFetch(state: KeySetState, event: FetchEnd, nowMs: number, notBeforeMs: number): Partial<KeySetState> {
-  if (event.kind === 'failed') return afterFailure(state, event.problem, event.jitter, nowMs, notBeforeMs);
-  if (event.kind === 'fetched') return afterSuccess(state, event.keys, event.jitter, notBeforeMs);
+/** A changed set, or a usable set where there was none. */
+function broughtNews(state: KeySetState, event: FetchEnd, nowMs: number): boolean {
+  if (event.kind === 'failed' || state.confirmedMs === undefined) return event.kind === 'fetched';
+  return !isUsable(state, nowMs) || (event.kind === 'fetched' && !isSameSet(event.keys, state.keys));
+}
+
+function isSameSet(one: ReadonlyMap<string, VerificationKey>, other: ReadonlyMap<string, VerificationKey>): boolean {
+  return one.size === other.size && [...one].every(([kid, key]) => other.get(kid)?.thumbprint === key.thumbprint);
+}
+
+function earlyPace(
+  state: KeySetState,
+  isNews: boolean,
+  jitter: number,
+  nowMs: number,
+): Pick<KeySetState, 'fruitless' | 'earlyNotBeforeMs'> {
+  if (isNews) return { fruitless: 0, earlyNotBeforeMs: state.notBeforeMs };
+  const isEarly = state.askedBeforeFetch.length > 0;
+  const fruitless = state.fruitless + (isEarly ? 1 : 0);
+  const earlyMs = isEarly ? nowMs + earlyDelayMs(state.limits, fruitless, jitter) : state.earlyNotBeforeMs;
+  return { fruitless, earlyNotBeforeMs: Math.max(state.notBeforeMs, earlyMs) };
+}
+
+function afterFetch(state: KeySetState, event: FetchEnd, nowMs: number): Partial<KeySetState> {
+  if (event.kind === 'failed') return afterFailure(state, event.problem, event.jitter, nowMs);
+  if (event.kind === 'fetched') return afterSuccess(state, event.keys, event.jitter);
   // Without a set nothing can be unmodified: an empty one must not count as confirmed.
-  if (state.confirmedMs === undefined) return afterFailure(state, 'status 304', event.jitter, nowMs, notBeforeMs);
-  return afterSuccess(state, state.keys, event.jitter, notBeforeMs);
+  if (state.confirmedMs === undefined) return afterFailure(state, 'status 304', event.jitter, nowMs);
+  return afterSuccess(state, state.keys, event.jitter);
 }
 
 function afterSuccess(
   state: KeySetState,
   keys: ReadonlyMap<string, VerificationKey>,
   jitter: number,
-  notBeforeMs: number,
 ): Partial<KeySetState> {
   // The issuer may have published a kid that was asked for during the fetch after it had written its answer.
   const askedDuringFetch = state.askedDuringFetch.filter(kid => !keys.has(kid));
-  const owed = askedDuringFetch.length > 0 || state.changed;
-  const dueMs = state.fetchStartedMs + refreshDelayMs(state.limits, jitter);
+  const dueMs = state.changed ? state.notBeforeMs : state.fetchStartedMs + refreshDelayMs(state.limits, jitter);
+  const owedMs = askedDuringFetch.length > 0 ? state.earlyNotBeforeMs : dueMs;
   return {
     keys,
     confirmedMs: state.fetchStartedMs,
-    nextFetchMs: owed ? notBeforeMs : Math.max(notBeforeMs, dueMs),
+    nextFetchMs: Math.max(state.notBeforeMs, Math.min(dueMs, owedMs)),
     failures: 0,
     lastResult: 'success',
     lastProblem: undefined,
@@ -223,16 +239,10 @@ function stillKnownAbsent(state: KeySetState, keys: ReadonlyMap<string, Verifica
   return new Set([...newestFirst].filter(kid => !keys.has(kid)).slice(0, state.limits.maxUnknownKids));
 }
 
-function afterFailure(
-  state: KeySetState,
-  problem: string,
-  jitter: number,
-  nowMs: number,
-  notBeforeMs: number,
-): Partial<KeySetState> {
+function afterFailure(state: KeySetState, problem: string, jitter: number, nowMs: number): Partial<KeySetState> {
   const failures = state.failures + 1;
   return {
-    nextFetchMs: state.changed ? notBeforeMs : nowMs + backoffMs(state.limits, failures, jitter),
+    nextFetchMs: state.changed ? state.notBeforeMs : retryMs(state, failures, jitter, nowMs),
     failures,
     lastResult: 'failure',
     lastProblem: problem,
@@ -257,16 +267,4 @@ function changed(state: KeySetState, nowMs: number): KeySetStep {
 function stopped(state: KeySetState, nowMs: number): KeySetStep {
   const step = answerAll({ ...state, phase: 'stopped', askedDuringFetch: [], askedBeforeFetch: [] }, nowMs);
   return state.phase === 'fetching' ? { ...step, effects: [{ kind: 'abort' }, ...step.effects] } : step;
-}
-
-// Spread over the last fifth of the interval, and at least a fifth of maxAge before the set is too old.
-function refreshDelayMs(limits: KeySetLimits, jitter: number): number {
-  return Math.min(limits.refreshMs * (0.8 + 0.2 * jitter), limits.maxAgeMs * 0.8);
-}
-
-// Between half of the doubled delay and all of it: [c, 2c], [2c, 4c] … [refresh / 2, refresh].
-function backoffMs(limits: KeySetLimits, failures: number, jitter: number): number {
-  const highMs = Math.min(limits.refreshMs, limits.cooldownMs * 2 ** Math.min(failures, 32));
-  const lowMs = Math.max(limits.cooldownMs, highMs / 2);
-  return lowMs + (highMs - lowMs) * jitter;
 }

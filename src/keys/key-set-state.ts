@@ -12,12 +12,28 @@ export interface KeySetLimits {
   readonly refreshMs: number;
   readonly maxAgeMs: number;
   readonly cooldownMs: number;
+  /** Longest backoff while there is no usable set. */
+  readonly maxRetryMs: number;
+  /** Longest backoff of early refreshes. */
+  readonly maxEarlyMs: number;
+  /** After this time without an unknown kid the backoff of early refreshes starts anew. */
+  readonly quietMs: number;
   /** How long an unknown kid may wait for the refresh it asked for. */
   readonly waitMs: number;
   readonly maxWaiters: number;
   /** Bound of the negative cache and of the kids that are owed a fetch. */
   readonly maxUnknownKids: number;
 }
+
+/** The limits that no setting changes. */
+export const fixedLimits = {
+  maxRetryMs: 15_000,
+  maxEarlyMs: 60_000,
+  quietMs: 600_000,
+  waitMs: 150,
+  maxWaiters: 1024,
+  maxUnknownKids: 1024,
+} as const;
 
 export interface Waiter {
   readonly kid: string;
@@ -38,6 +54,12 @@ export interface KeySetState {
   readonly nextFetchMs: number;
   /** The end of the cooldown. */
   readonly notBeforeMs: number;
+  /** The end of the cooldown or, if that is later, of the backoff of early refreshes. */
+  readonly earlyNotBeforeMs: number;
+  /** Early refreshes in a row that brought nothing new. */
+  readonly fruitless: number;
+  /** When a kid that is not usable was last asked for. */
+  readonly askedMs: number;
   /** Failed fetches in a row. */
   readonly failures: number;
   readonly lastResult: 'success' | 'failure' | undefined;
@@ -64,6 +86,9 @@ export function createKeySetState(limits: KeySetLimits): KeySetState {
     fetchStartedMs: 0,
     nextFetchMs: 0,
     notBeforeMs: 0,
+    earlyNotBeforeMs: 0,
+    fruitless: 0,
+    askedMs: Number.NEGATIVE_INFINITY,
     failures: 0,
     lastResult: undefined,
     lastProblem: undefined,

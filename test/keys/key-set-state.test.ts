@@ -18,6 +18,9 @@ const limits: KeySetLimits = {
   refreshMs: 300_000,
   maxAgeMs: 3_600_000,
   cooldownMs: 5_000,
+  maxRetryMs: 15_000,
+  maxEarlyMs: 60_000,
+  quietMs: 600_000,
   waitMs: 150,
   maxWaiters: 4,
   maxUnknownKids: 4,
@@ -25,8 +28,12 @@ const limits: KeySetLimits = {
 
 type Keys = ReadonlyMap<string, VerificationKey>;
 
+function key(kid: string): VerificationKey {
+  return { kid, thumbprint: kid, cryptoKeyFor: () => undefined };
+}
+
 function keySet(...kids: readonly string[]): Keys {
-  return new Map(kids.map(kid => [kid, { kid, thumbprint: kid, cryptoKeyFor: () => undefined }]));
+  return new Map(kids.map(kid => [kid, key(kid)]));
 }
 
 /** Drives a machine by hand, one event at a time. */
@@ -355,29 +362,85 @@ describe('key set state', () => {
       expect(usableKey(driven.state(), 'k1', 3_600_000)).to.equal(undefined);
     });
 
-    const backoff: readonly (readonly [number, number, number])[] = [
+    /** What it waits after this many failures in a row, each with this jitter. */
+    function waitedAfter(
+      driven: ReturnType<typeof machine>,
+      failures: number,
+      jitter: number,
+      startMs: number,
+    ): number {
+      let now = startMs;
+      for (let failure = 1; ; failure += 1) {
+        driven.failed(now, jitter);
+        const waited = (driven.wakeAt() ?? 0) - now;
+        if (failure === failures) return waited;
+        now += waited;
+        driven.wake(now);
+      }
+    }
+
+    const withSet: readonly (readonly [number, number, number])[] = [
       [1, 5_000, 10_000],
       [2, 10_000, 20_000],
       [3, 20_000, 40_000],
       [6, 150_000, 300_000],
       [60, 150_000, 300_000],
     ];
-    for (const [failures, leastMs, mostMs] of backoff) {
-      it(`K-002 is followed by ${leastMs} to ${mostMs} ms of backoff when it is number ${failures} in a row`, () => {
+    for (const [failures, leastMs, mostMs] of withSet) {
+      it(`is followed by ${leastMs} to ${mostMs} ms of backoff when it is number ${failures} in a row and a set is usable`, () => {
         for (const [jitter, expectedMs] of [
           [0, leastMs],
           [1, mostMs],
         ] as const) {
-          const driven = machine();
+          const driven = loaded({ maxAgeMs: 100_000_000 });
+          driven.wake(300_000);
+          expect(waitedAfter(driven, failures, jitter, 300_000)).to.equal(expectedMs);
+        }
+      });
+    }
+
+    const withoutSet: readonly (readonly [number, number, number])[] = [
+      [1, 5_000, 10_000],
+      [2, 7_500, 15_000],
+      [60, 7_500, 15_000],
+    ];
+    for (const [failures, leastMs, mostMs] of withoutSet) {
+      it(`K-002 is followed by ${leastMs} to ${mostMs} ms of backoff when it is number ${failures} in a row and no set is usable`, () => {
+        for (const [jitter, expectedMs] of [
+          [0, leastMs],
+          [1, mostMs],
+        ] as const) {
+          const unloaded = machine();
+          unloaded.send({ kind: 'started' }, 0);
+          expect(waitedAfter(unloaded, failures, jitter, 0), 'no set yet').to.equal(expectedMs);
+          const stale = loaded();
+          stale.wake(4_000_000);
+          expect(waitedAfter(stale, failures, jitter, 4_000_000), 'set too old').to.equal(expectedMs);
+        }
+      });
+    }
+
+    it('is followed by the short backoff from the moment when the set is too old', () => {
+      const driven = machine();
+      driven.send({ kind: 'seeded', keys: keySet('k1'), ageMs: 3_400_000 }, 0);
+      driven.send({ kind: 'started' }, 0);
+      const failedMs = [0, 10_000, 30_000, 70_000, 150_000];
+      for (const now of failedMs) {
+        driven.wake(now);
+        driven.failed(now, 1);
+      }
+      expect(driven.wakeAt()).to.equal(200_000 + 15_000);
+    });
+
+    for (const [name, overrides, expectedMs] of [
+      ['never within a cooldown that is longer', { cooldownMs: 20_000 }, [20_000, 20_000]],
+      ['no later than a refresh interval that is shorter', { refreshMs: 6_000 }, [5_000, 6_000]],
+    ] as const) {
+      it(`without a usable set is followed by the next one ${name}`, () => {
+        for (const [index, jitter] of [0, 1].entries()) {
+          const driven = machine(overrides);
           driven.send({ kind: 'started' }, 0);
-          let now = 0;
-          for (let failure = 0; failure < failures; failure += 1) {
-            driven.failed(now, jitter);
-            const waited = (driven.wakeAt() ?? 0) - now;
-            if (failure === failures - 1) expect(waited).to.equal(expectedMs);
-            now += waited;
-            driven.wake(now);
-          }
+          expect(waitedAfter(driven, 3, jitter, 0)).to.equal(expectedMs[index]);
         }
       });
     }
@@ -522,6 +585,178 @@ describe('key set state', () => {
     });
   });
 
+  describe('early refreshes that bring nothing new', () => {
+    type Fruitless = (driven: ReturnType<typeof machine>, nowMs: number, jitter: number) => void;
+    const ways: Readonly<Record<string, Fruitless>> = {
+      'the same set': (driven, nowMs, jitter) => driven.fetched(nowMs, keySet('k1'), jitter),
+      'status 304': (driven, nowMs, jitter) =>
+        driven.send({ kind: 'notModified', fetch: driven.state().fetch, jitter }, nowMs),
+      'a failure': (driven, nowMs, jitter) => driven.failed(nowMs, jitter),
+    };
+
+    /** Strangers ask for early refreshes that bring nothing new, each as soon as it is allowed. Returns the end of the last one. */
+    function flood(
+      driven: ReturnType<typeof machine>,
+      refreshes: number,
+      jitter = 1,
+      end = ways['the same set'],
+    ): number {
+      let now = 6_000;
+      for (let refresh = 1; ; refresh += 1) {
+        expect(fetches(driven.ask(now, `stranger ${refresh}`)), `refresh ${refresh}`).to.equal(1);
+        end?.(driven, now + 100, jitter);
+        if (refresh === refreshes) return now + 100;
+        now = driven.state().earlyNotBeforeMs;
+      }
+    }
+
+    const steps: readonly (readonly [number, number, number])[] = [
+      [1, 5_000, 5_000],
+      [2, 5_000, 10_000],
+      [3, 10_000, 20_000],
+      [4, 20_000, 40_000],
+      [5, 40_000, 60_000],
+      [6, 48_000, 60_000],
+      [60, 48_000, 60_000],
+    ];
+    for (const [refreshes, leastMs, mostMs] of steps) {
+      it(`K-009 are followed by ${leastMs} to ${mostMs} ms without another one when there were ${refreshes} in a row`, () => {
+        for (const [jitter, expectedMs] of [
+          [0, leastMs],
+          [1, mostMs],
+        ] as const) {
+          const driven = loaded({ maxAgeMs: 100_000_000, refreshMs: 100_000_000 });
+          const endMs = flood(driven, refreshes, jitter);
+          expect(fetches(driven.ask(endMs + expectedMs - 1, 'next'))).to.equal(0);
+          expect(driven.wakeAt()).to.equal(endMs + expectedMs);
+          expect(fetches(driven.ask(endMs + expectedMs, 'next'))).to.equal(1);
+        }
+      });
+    }
+
+    for (const [name, end] of Object.entries(ways)) {
+      it(`K-009 K-010 back off where each brings ${name}`, () => {
+        const driven = loaded({ maxAgeMs: 100_000_000 });
+        const endMs = flood(driven, 3, 1, end);
+        expect(fetches(driven.ask(endMs + 19_999, 'next'))).to.equal(0);
+        expect(fetches(driven.ask(endMs + 20_000, 'next'))).to.equal(1);
+      });
+    }
+
+    it('K-009 answer a stranger at once meanwhile: unknown after a success, unavailable after a failure', () => {
+      const driven = loaded();
+      expect(answers(driven.ask(flood(driven, 3) + 6_000, 'next'))).to.deep.equal(['next: unknown']);
+      const failing = loaded();
+      expect(answers(failing.ask(flood(failing, 3, 1, ways['a failure']) + 6_000, 'next'))).to.deep.equal([
+        'next: unavailable',
+      ]);
+    });
+
+    it('owe nothing to a kid that the last one has settled', () => {
+      const driven = loaded();
+      const endMs = flood(driven, 3);
+      const due = driven.wakeAt();
+      expect(answers(driven.ask(endMs + 6_000, 'stranger 3'))).to.deep.equal(['stranger 3: unknown']);
+      expect(driven.wakeAt()).to.equal(due);
+    });
+
+    it('owe the next one, after the backoff, to a kid that was asked for during the last one', () => {
+      const driven = loaded();
+      const endMs = flood(driven, 2);
+      driven.ask(endMs + 10_000, 'third');
+      driven.ask(endMs + 10_050, 'too late');
+      driven.fetched(endMs + 10_100, keySet('k1'), 1);
+      expect(driven.wakeAt()).to.equal(endMs + 10_100 + 20_000);
+    });
+
+    it('start anew from the cooldown once one brings a changed set', () => {
+      for (const keys of [keySet('k1', 'k2'), keySet('k2'), new Map([['k1', { ...key('k1'), thumbprint: 'other' }]])]) {
+        const driven = loaded();
+        const endMs = flood(driven, 4);
+        driven.ask(endMs + 40_000, 'k2');
+        driven.fetched(endMs + 40_100, keys, 1);
+        expect(driven.state().fruitless).to.equal(0);
+        expect(fetches(driven.ask(endMs + 45_099, 'k3'))).to.equal(0);
+        expect(fetches(driven.ask(endMs + 45_100, 'k3'))).to.equal(1);
+      }
+    });
+
+    it('start anew from the cooldown once one brings a usable set where there was none', () => {
+      for (const result of ['the same set', 'status 304']) {
+        const driven = loaded();
+        flood(driven, 4, 1, ways['a failure']);
+        driven.wake(4_000_000);
+        ways[result]?.(driven, 4_000_100, 1);
+        expect(driven.state().fruitless, result).to.equal(0);
+        expect(fetches(driven.ask(4_005_100, 'next')), result).to.equal(1);
+      }
+    });
+
+    it('start anew from the cooldown after ten minutes without an unknown kid', () => {
+      for (const [quietMs, expectedMs] of [
+        [600_000, 5_000],
+        [599_999, 60_000],
+      ] as const) {
+        const driven = loaded();
+        const endMs = flood(driven, 5);
+        driven.ask(endMs, 'stranger 5');
+        driven.ask(endMs + 300_000, 'k1');
+        driven.ask(endMs + quietMs, 'next');
+        driven.fetched(endMs + quietMs + 100, keySet('k1'), 1);
+        expect(driven.state().earlyNotBeforeMs - (endMs + quietMs + 100)).to.equal(expectedMs);
+      }
+    });
+
+    it('leave background refreshes where they are, and these leave the backoff where it is', () => {
+      const driven = loaded({ refreshMs: 10_000 });
+      const endMs = flood(driven, 5);
+      expect(driven.wakeAt()).to.equal(endMs - 100 + 10_000);
+      expect(fetches(driven.wake(endMs + 9_900))).to.equal(1);
+      driven.fetched(endMs + 10_000, keySet('k1'), 1);
+      expect(driven.state()).to.include({ fruitless: 5, earlyNotBeforeMs: endMs + 60_000 });
+    });
+
+    it('never come within the cooldown after a background refresh at the end of the backoff', () => {
+      const driven = loaded({ refreshMs: 10_000 });
+      const endMs = flood(driven, 2);
+      driven.wake(endMs + 9_900);
+      driven.fetched(endMs + 10_000, keySet('k1'), 1);
+      expect(fetches(driven.ask(endMs + 14_999, 'next'))).to.equal(0);
+      expect(fetches(driven.ask(endMs + 15_000, 'next'))).to.equal(1);
+    });
+
+    it('lengthen the backoff also where a background refresh settles what strangers asked for', () => {
+      const driven = loaded({ refreshMs: 10_000 });
+      const endMs = flood(driven, 2);
+      driven.ask(endMs + 1, 'next');
+      driven.wake(endMs + 9_900);
+      driven.fetched(endMs + 10_000, keySet('k1'), 1);
+      expect(driven.state()).to.include({ fruitless: 3, earlyNotBeforeMs: endMs + 30_000 });
+    });
+
+    it('K-002 leave the retries without a usable set where they are', () => {
+      const driven = machine();
+      driven.send({ kind: 'started' }, 0);
+      driven.failed(100, 1);
+      let now = 100;
+      for (let refresh = 1; refresh < 20; refresh += 1) {
+        driven.ask(now + 1, `good ${refresh}`);
+        const due = driven.wakeAt() ?? Number.POSITIVE_INFINITY;
+        expect(due - now, `retry ${refresh}`).to.be.within(5_000, 15_000);
+        now = due;
+        driven.wake(now);
+        driven.failed(now, 1);
+      }
+    });
+
+    it('leave a changed source where it is', () => {
+      const driven = loaded();
+      const endMs = flood(driven, 5);
+      driven.send({ kind: 'changed' }, endMs + 1);
+      expect(driven.wakeAt()).to.equal(endMs + 5_000);
+    });
+  });
+
   describe('a changed source', () => {
     it('is read at once outside the cooldown', () => {
       expect(fetches(loaded().send({ kind: 'changed' }, 5_100))).to.equal(1);
@@ -617,9 +852,14 @@ describe('key set state', () => {
       fc.assert(fc.property(sequence, runSequence), parameters);
     });
 
-    it('K-006 refuse good tokens of a hard rotation for no longer than the cooldown and a fetch, under any flood', () => {
-      fc.assert(fc.property(rotation, runRotation), { ...parameters, numRuns: Math.ceil(numRuns / 20) });
-    });
+    for (const [name, flood] of [
+      ['the cooldown and a fetch', fc.constant(0)],
+      ['the longest backoff and a fetch, under any flood', fc.integer({ min: 1, max: 3 })],
+    ] as const) {
+      it(`K-006 refuse good tokens of a hard rotation for no longer than ${name}`, () => {
+        fc.assert(fc.property(rotation, flood, runRotation), { ...parameters, numRuns: Math.ceil(numRuns / 20) });
+      });
+    }
   });
 });
 
@@ -639,6 +879,9 @@ const tight: KeySetLimits = {
   refreshMs: 3_000,
   maxAgeMs: 8_000,
   cooldownMs: 500,
+  maxRetryMs: 1_200,
+  maxEarlyMs: 2_000,
+  quietMs: 20_000,
   waitMs: 150,
   maxWaiters: 5,
   maxUnknownKids: 6,
@@ -745,6 +988,7 @@ function createWorld(bounds: KeySetLimits) {
     if (stopped) check(wakeMs === undefined && waiting.size === 0, 'it is not still after the stop');
     else if (started && inFlight === undefined) {
       check(wakeMs !== undefined && wakeMs <= now + bounds.refreshMs, 'it would never fetch again');
+      check(isFresh() || (wakeMs ?? 0) <= now + bounds.maxRetryMs, 'it would retry too late without a usable set');
     }
   }
 
@@ -886,7 +1130,6 @@ interface Rotation {
   readonly latencyMs: number;
   readonly rotateMs: number;
   readonly everyMs: number;
-  readonly flood: number;
   readonly jitter: number;
 }
 
@@ -894,12 +1137,11 @@ const rotation: fc.Arbitrary<Rotation> = fc.record({
   latencyMs: fc.integer({ min: 1, max: 149 }),
   rotateMs: fc.integer({ min: 200, max: 7_000 }),
   everyMs: fc.integer({ min: 5, max: 60 }),
-  flood: fc.nat(3),
   jitter,
 });
 
-/** A healthy issuer replaces k0 by k3 at one moment; good tokens of k3 and a flood of strangers come from then on. */
-function runRotation({ latencyMs, rotateMs, everyMs, flood, jitter: random }: Rotation): void {
+/** A healthy issuer replaces k0 by k3 at one moment; good tokens of k3 come from then on, and a flood of strangers all the time. */
+function runRotation({ latencyMs, rotateMs, everyMs, jitter: random }: Rotation, flood: number): void {
   const world = createWorld({ ...tight, maxWaiters: 1_000 });
   const startMs = world.now();
   let answerAtMs: number | undefined;
@@ -926,8 +1168,10 @@ function runRotation({ latencyMs, rotateMs, everyMs, flood, jitter: random }: Ro
     serve();
   }
   const refusedUntilMs = lookups.findLast(({ kind }) => kind === 'unknown' || kind === 'unavailable')?.atMs ?? rotateMs;
-  expect(refusedUntilMs - rotateMs, 'refused after the rotation').to.be.at.most(tight.cooldownMs + latencyMs + everyMs);
+  const longestMs = flood === 0 ? tight.cooldownMs : tight.maxEarlyMs;
+  expect(refusedUntilMs - rotateMs, 'refused after the rotation').to.be.at.most(longestMs + latencyMs + everyMs);
   expect(lookups.at(-1)?.kind).to.equal('key');
+  // The first, the rotation, and those of the backoff, which takes two steps to its last fifth, before and after it.
   const elapsedMs = world.now() - startMs;
-  expect(world.fetchCount()).to.be.at.most(1 + Math.ceil(elapsedMs / (tight.cooldownMs + latencyMs)));
+  expect(world.fetchCount()).to.be.at.most(8 + Math.ceil(elapsedMs / (tight.maxEarlyMs * 0.8)));
 }

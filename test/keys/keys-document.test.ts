@@ -1,6 +1,7 @@
 // docs/keys.md against the code: its states, events, names of problems and bounds are those of src/keys/.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { fixedLimits } from '../../src/keys/key-set-state.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
@@ -82,13 +83,17 @@ describe('docs/keys.md', () => {
   }
 
   it('states the bounds of the code', () => {
-    const [ring, jwks] = [read('src/keys/key-ring.ts'), read('src/keys/jwks.ts')];
+    const jwks = read('src/keys/jwks.ts');
     const thread = read('src/keys/key-thread.ts');
     const bound = (text: string, name: string): string | undefined =>
       new RegExp(`const ${name} = (.+);`).exec(text)?.[1];
-    expect(page).to.contain(`at most ${bound(ring, 'waitMs')} ms`);
-    expect(page).to.contain(`At most ${bound(ring, 'maxWaiters')} different kids wait`);
-    expect(page).to.contain(`at most ${bound(ring, 'maxUnknownKids')} (the negative cache)`);
+    const { waitMs, maxWaiters, maxUnknownKids, maxRetryMs, maxEarlyMs, quietMs } = fixedLimits;
+    expect(page).to.contain(`at most ${waitMs} ms`);
+    expect(page).to.contain(`At most ${maxWaiters} different kids wait`);
+    expect(page).to.contain(`at most ${maxUnknownKids} (the negative cache)`);
+    expect(page).to.contain(`at most ${maxRetryMs / 1000} seconds while there is no usable set`);
+    expect(page).to.contain(`at most ${maxEarlyMs / 1000} seconds`);
+    expect(page).to.contain(`${quietMs / 60_000} minutes`);
     expect(page).to.contain(`At most ${bound(jwks, 'maxKeys')} keys`);
     expect(page).to.contain(`1 to ${bound(jwks, 'maxKidLength')} characters`);
     expect(bound(jwks, 'maxKeySetBytes')).to.equal('512 * 1024');
