@@ -1,0 +1,161 @@
+// Explores a state machine of key sets exhaustively: breadth first from a few beginnings, each state of the world once.
+import { reduce } from '../../../src/keys/key-set-reducer.ts';
+import type { KeySetLimits } from '../../../src/keys/key-set-state.ts';
+import {
+  afterStep,
+  beginnings,
+  checkWayBack,
+  firstWorld,
+  type Reduce,
+  type Step,
+  stepsOf,
+  type World,
+  withWaiters,
+} from './world.ts';
+
+/**
+ * Small numbers in the order of the defaults, so that few times differ: what lies around one limit is also near others. One kid may wait
+ * and one may be remembered, so that two are too many.
+ */
+export const smallLimits: KeySetLimits = {
+  cooldownMs: 4,
+  maxRetryMs: 6,
+  maxEarlyMs: 10,
+  refreshMs: 20,
+  maxAgeMs: 30,
+  quietMs: 40,
+  waitMs: 2,
+  maxWaiters: 1,
+  maxUnknownKids: 1,
+};
+
+export interface Exploration {
+  readonly states: number;
+  readonly transitions: number;
+  /** The states that are first reached at each depth. */
+  readonly levels: readonly number[];
+  /** No state is left unexplored: every longer sequence of steps leads to one of these states too. */
+  readonly isComplete: boolean;
+}
+
+/** Throws an error with the shortest sequence of steps that breaks an invariant. */
+export function explore(options: {
+  readonly limits?: KeySetLimits;
+  readonly reduceState?: Reduce;
+  readonly maxDepth: number;
+  /** Asked before each state; ends the exploration within a level, which then does not count. */
+  readonly isOver?: () => boolean;
+  readonly onLevel?: (depth: number, states: number, transitions: number) => void;
+}): Exploration {
+  const { limits = smallLimits, reduceState = reduce, maxDepth, isOver = () => false } = options;
+  const go = (world: World, step: Step, before: Path | undefined): Node => {
+    const path = { step, before };
+    return { world: guarded(() => withWaiters(afterStep(world, step, reduceState)), path), path };
+  };
+  let level = Object.values(beginnings).map(steps =>
+    steps.reduce<Node>(({ world, path }, step) => go(world, step, path), {
+      world: firstWorld(limits),
+      path: undefined,
+    }),
+  );
+  const seen = new Set(level.map(({ world }) => signatureOf(world)));
+  const levels = [level.length];
+  let transitions = 0;
+  while (level.length > 0 && levels.length <= maxDepth) {
+    const next: Node[] = [];
+    for (const { world, path } of level) {
+      if (isOver()) return { states: seen.size, transitions, levels, isComplete: false };
+      for (const step of stepsOf(world)) {
+        transitions += 1;
+        const node = go(world, step, path);
+        const signature = signatureOf(node.world);
+        if (seen.has(signature)) continue;
+        seen.add(signature);
+        guarded(() => checkWayBack(node.world, reduceState), node.path);
+        next.push(node);
+      }
+    }
+    level = next;
+    levels.push(next.length);
+    options.onLevel?.(levels.length - 1, seen.size, transitions);
+  }
+  return { states: seen.size, transitions, levels, isComplete: level.length === 0 };
+}
+
+interface Node {
+  readonly world: World;
+  readonly path: Path | undefined;
+}
+
+interface Path {
+  readonly step: Step;
+  readonly before: Path | undefined;
+}
+
+function guarded<T>(work: () => T, path: Path | undefined): T {
+  try {
+    return work();
+  } catch (error) {
+    const steps: string[] = [];
+    for (let at = path; at !== undefined; at = at.before) steps.unshift(textOf(at.step));
+    const problem = error instanceof Error ? error.message : String(error);
+    throw new Error(`${problem}, after: ${steps.join(' · ')}`, { cause: error });
+  }
+}
+
+function textOf(step: Step): string {
+  switch (step.kind) {
+    case 'passed':
+      return `+${step.ms} ms`;
+    case 'asked':
+      return `asked ${step.kid}`;
+    case 'seeded':
+      return `seeded ${step.ageMs} ms old`;
+    case 'fetched':
+      return `fetched ${step.fetch}: ${[...step.keys.keys()].join(' ')}, jitter ${step.jitter}`;
+    case 'notModified':
+    case 'failed':
+      return `${step.kind} ${step.fetch}, jitter ${step.jitter}`;
+    default:
+      return step.kind;
+  }
+}
+
+// Two worlds have one signature where nothing that can happen tells them apart: times count from now, those that are over are alike,
+// and so are the two kids. Backoffs no longer grow after a few steps.
+const lastStep = 3;
+
+function signatureOf(world: World): string {
+  const { machine, limits, nowMs } = world;
+  const { phase } = machine;
+  const ahead = (ms: number): number => Math.max(0, ms - nowMs);
+  const ago = (ms: number, most: number): number => Math.min(most, nowMs - ms);
+  const parts = [
+    phase === 'new' ? 0 : phase === 'waiting' ? 1 : phase === 'fetching' ? 2 : 3,
+    world.held === 'ab' ? 'c' : world.held,
+    ago(world.confirmedMs, limits.maxAgeMs),
+  ];
+  if (phase !== 'stopped')
+    parts.push(
+      phase === 'waiting' ? ahead(machine.nextFetchMs) : '',
+      ahead(machine.notBeforeMs),
+      ahead(machine.earlyNotBeforeMs),
+      Math.min(lastStep, machine.fruitless),
+      ago(machine.askedMs, limits.quietMs),
+      Math.min(lastStep, machine.failures),
+      world.lastResult === undefined ? '' : world.lastResult === 'success' ? 1 : 0,
+      machine.waiters.map(({ kid, deadlineMs }) => `${kid}${ahead(deadlineMs)}`).join(),
+      machine.askedDuringFetch.join(),
+      machine.askedBeforeFetch.join(),
+      [...machine.knownAbsent].join(),
+      machine.changed ? 1 : 0,
+      ago(world.fetchStartedMs, limits.maxAgeMs),
+      phase === 'waiting' ? ago(world.fetchEndedMs, limits.refreshMs) : '',
+      (world.isChanged ? 1 : 0) + (world.isAsked ? 2 : 0) + (world.isEarly ? 4 : 0),
+      Math.min(lastStep, world.fruitless),
+      ago(world.earlyEndedMs, limits.maxEarlyMs),
+    );
+  const signature = parts.join(';');
+  const swapped = signature.replaceAll(/[ab]/g, kid => (kid === 'a' ? 'b' : 'a'));
+  return signature < swapped ? signature : swapped;
+}

@@ -1,0 +1,21 @@
+// `npm run key-states -- [--seconds N] [--depth N]`: explores the state machine of a key set as deep as the time allows. Exits 1 where an
+// invariant breaks, with the shortest sequence of steps that breaks it.
+import { parseArgs } from 'node:util';
+import { explore, smallLimits } from './explore.ts';
+
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '60' }, depth: { type: 'string', default: '1000' } },
+});
+const startedMs = performance.now();
+const seconds = (): number => (performance.now() - startedMs) / 1000;
+const { states, transitions, levels, isComplete } = explore({
+  limits: { ...smallLimits, maxWaiters: 2, maxUnknownKids: 2 },
+  maxDepth: Number(values.depth),
+  isOver: () => seconds() > Number(values.seconds),
+  onLevel: (depth, reached, tried) =>
+    console.log(`depth ${depth}: ${reached} states, ${tried} transitions, ${seconds().toFixed(1)} s`),
+});
+const rest = isComplete ? 'and no state is left unexplored' : `and a part of depth ${levels.length}`;
+console.log(
+  `${states} states, ${transitions} transitions: every invariant holds to depth ${levels.length - 1} ${rest}`,
+);
