@@ -1,0 +1,14 @@
+// Random numbers from a seed (mulberry32): the same seed gives the same fleet again.
+
+/** From 0 up to, not including, 1. */
+export type Random = () => number;
+
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,62 @@
+// Runs a scenario for a fleet and sums up what it did to the authentication service and to the holders of good tokens.
+import { type InstanceObserver, runInstance, type Verdict } from './instance.ts';
+import { createRandom } from './random.ts';
+import type { Scenario } from './scenarios.ts';
+
+export interface Outcome {
+  readonly instances: number;
+  /** Fetches of the whole fleet in each second from 0 on. */
+  readonly fetches: readonly number[];
+  readonly mean: number;
+  readonly peak: number;
+  /** The mean from the second minute on. */
+  readonly afterFirstMinute: number;
+  readonly good: Readonly<Record<Verdict, number>>;
+  /** How long this share of the instances took at most until good tokens were allowed; infinite where some never got there. */
+  usableSeconds(share: number): number;
+}
+
+export function runFleet(
+  scenario: Scenario,
+  options: { readonly instances: number; readonly seed: number; readonly onProgress?: (share: number) => void },
+): Outcome {
+  const { instances, seed, onProgress = () => undefined } = options;
+  const random = createRandom(seed);
+  const fetches = Array.from({ length: Math.ceil(scenario.endMs / 1000) }, () => 0);
+  const good = { allowed: 0, invalid: 0, unavailable: 0 };
+  const usableMs: number[] = [];
+  for (let index = 0; index < instances; index += 1) {
+    const startMs = scenario.startMs(index, instances, random);
+    let usable: number | undefined;
+    const observer: InstanceObserver = {
+      fetch(ms) {
+        const at = Math.floor(ms / 1000);
+        if (at >= 0 && at < fetches.length) fetches[at] = (fetches[at] ?? 0) + 1;
+      },
+      good(ms, verdict) {
+        if (ms >= 0 && ms < scenario.goodUntilMs) good[verdict] += 1;
+      },
+      usable(ms) {
+        if (ms >= scenario.usableFromMs) usable ??= ms - Math.max(scenario.usableFromMs, startMs);
+      },
+    };
+    runInstance(scenario, startMs, random, observer);
+    usableMs.push(usable ?? Number.POSITIVE_INFINITY);
+    if (index % 100 === 0) onProgress(index / instances);
+  }
+  onProgress(1);
+  usableMs.sort((one, other) => one - other);
+  return {
+    instances,
+    fetches,
+    mean: meanOf(fetches),
+    peak: Math.max(...fetches),
+    afterFirstMinute: meanOf(fetches.slice(60)),
+    good,
+    usableSeconds: share => (usableMs[Math.ceil(share * usableMs.length) - 1] ?? Number.POSITIVE_INFINITY) / 1000,
+  };
+}
+
+function meanOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
