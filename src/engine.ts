@@ -9,6 +9,7 @@ import { compileRoles } from './authz/role.ts';
 import { compileRoutes } from './authz/route-tree.ts';
 import type { Config, IssuerConfig } from './config/schema.ts';
 import type { KeyRing } from './keys/key-ring.ts';
+import { toClaimPaths } from './token/claims.ts';
 import { createVerifiedTokens, type VerifiedTokens } from './token/verified-tokens.ts';
 import {
   createTokenVerifier,
@@ -122,7 +123,7 @@ function toTrustedIssuer(config: IssuerConfig, keyRings: ReadonlyMap<string, Key
   if (keys === undefined) throw new Error('an issuer without a key ring');
   const { issuer, claims, allowIntegerClaims } = config;
   return {
-    rules: { issuer, audiences: new Set(config.audiences), claims, allowIntegerClaims },
+    rules: { issuer, audiences: new Set(config.audiences), claims: toClaimPaths(claims), allowIntegerClaims },
     algorithms: new Set(config.algorithms),
     tokenTypes: new Set(config.tokenTypes.map(type => (type === '' ? '' : normalizeTokenType(type)))),
     keys,

@@ -1,5 +1,6 @@
 // The schema of an issuer: where its keys come from and which of its tokens are accepted.
 import * as z from 'zod';
+import { parseJsonPointer } from '../json/json-pointer.ts';
 import { keySources, requireOneKeySource } from './cross-field-rules.ts';
 import { evenIfInvalid, fileName, keyUrl, list, patternedText, text } from './value-schemas.ts';
 
@@ -61,7 +62,8 @@ export const issuer = z
           'Accepted values of the header member typ, compared as RFC 7515 section 4.1.9 says. "" accepts a token without typ.',
       }),
     claims: claims.prefault({}).meta({
-      description: 'Where each identity field is read from: names of top-level claims, byte for byte.',
+      description:
+        'Where each identity field is read from. A name that starts with / is a JSON Pointer (RFC 6901) into the payload, such as /realm_access/roles; any other is the name of a top-level claim, byte for byte.',
     }),
     allowIntegerClaims: z.boolean().default(false).meta({
       description:
@@ -76,10 +78,13 @@ export const issuer = z
   .meta({ description: 'An issuer of tokens.', oneOf: keySources.map(source => ({ required: [source] })) });
 
 function claimName() {
-  return text(name => (/^[^\p{Cc}]{1,256}$/u.test(name) ? undefined : 'must be the name of a claim')).meta({
-    minLength: 1,
-    maxLength: 256,
-  });
+  return text(claimNameProblem).meta({ minLength: 1, maxLength: 256, pattern: '^([^/]|(/([^~/]|~[01])*)+$)' });
+}
+
+function claimNameProblem(name: string): string | undefined {
+  if (!/^[^\p{Cc}]{1,256}$/u.test(name)) return 'must be the name of a claim, or a JSON Pointer that starts with /';
+  if (!name.startsWith('/') || parseJsonPointer(name) !== undefined) return undefined;
+  return 'must be a JSON Pointer (RFC 6901), it starts with /: write ~0 for ~ and ~1 for a / within a name';
 }
 
 // YAML easily adds a line end or a space, with which no token would match.

@@ -2,14 +2,17 @@
 import type { DetailOf } from '../authz/checks.ts';
 import { isAccount, isIdentityField, type Principal } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
+import { type JsonPath, parseJsonPointer, valueAt } from '../json/json-pointer.ts';
 import { memberOf } from '../json/strict-json.ts';
+
+/** Where the payload has each identity field. */
+export type ClaimPaths = Readonly<Record<'uid' | 'app' | 'acc' | 'role', JsonPath>>;
 
 /** What the tokens of an issuer must contain. */
 export interface ClaimRules {
   readonly issuer: string;
   readonly audiences: ReadonlySet<string>;
-  /** The name of the claim for each identity field. */
-  readonly claims: { readonly uid: string; readonly app: string; readonly acc: string; readonly role: string };
+  readonly claims: ClaimPaths;
   readonly allowIntegerClaims: boolean;
 }
 
@@ -31,6 +34,18 @@ export interface Claims extends TokenTimes {
 }
 
 type Payload = Readonly<Record<string, unknown>>;
+
+/** A name with a leading `/` is a JSON Pointer, any other the name of a member of the payload, byte for byte. */
+export function toClaimPaths(names: Readonly<Record<keyof ClaimPaths, string>>): ClaimPaths {
+  const { uid, app, acc, role } = names;
+  return { uid: toClaimPath(uid), app: toClaimPath(app), acc: toClaimPath(acc), role: toClaimPath(role) };
+}
+
+function toClaimPath(name: string): JsonPath {
+  const path = name.startsWith('/') ? parseJsonPointer(name) : [name];
+  if (path === undefined) throw new Error('the configuration has an invalid JSON Pointer');
+  return path;
+}
 
 /** Checks issuer, audience, key binding, identity fields and the types of the times. `checkTimes` compares the times with now. */
 export function parseClaims(payload: Payload, rules: ClaimRules): Claims | Refusal {
@@ -87,8 +102,8 @@ function isTime(value: unknown): value is number {
   return Number.isFinite(value);
 }
 
-function identityField(payload: Payload, rules: ClaimRules, field: keyof ClaimRules['claims']): string | Refusal {
-  const value = memberOf(payload, rules.claims[field]);
+function identityField(payload: Payload, rules: ClaimRules, field: keyof ClaimPaths): string | Refusal {
+  const value = valueAt(payload, rules.claims[field]);
   if (typeof value === 'number') {
     if (!rules.allowIntegerClaims) return invalid(`${field} is a number and allowIntegerClaims is off`);
     // Beyond the safe integers, JSON parsing reads two texts as one number, so two accounts could become one.

@@ -45,6 +45,8 @@ describe('rules of the configuration', () => {
     { 'issuers.0.tokenTypes': ['', 'JWT', 'application/x', long(127)] },
     { 'issuers.0.claims': { uid: 'sub' } },
     { 'issuers.0.claims': { uid: 'https://a.test/uid', app: 'azp', acc: 'kundennummer ü', role: '__proto__' } },
+    { 'issuers.0.claims': { uid: '/', app: '/ext/~0app', acc: '/a~1b/0', role: '/realm_access/roles' } },
+    { 'issuers.0.claims': { uid: 'a~b/c', app: `/${long(255)}`, acc: '/'.repeat(256), role: '/a b/ü' } },
     { 'issuers.0.allowIntegerClaims': true },
     { 'token.clockToleranceSeconds': 0 },
     { 'token.clockToleranceSeconds': 300 },
@@ -202,6 +204,9 @@ describe('rules of the configuration', () => {
       field => [`issuers[0].claims.${field}`, { [`issuers.0.claims.${field}`]: '' }] as const,
     ),
     ['issuers[0].claims.uid', { 'issuers.0.claims.uid': long(257) }],
+    ...['/~', '/a~', '/~2', '/a/~b', '/~~0', '/a\u0000', `/${long(256)}`].map(
+      name => ['issuers[0].claims.role', { 'issuers.0.claims.role': name }] as const,
+    ),
     ['issuers[0].claims.iss', { 'issuers.0.claims.iss': 'iss' }],
     ['issuers[0].claims.uid', { 'issuers.0.claims.uid': ['a', 'b'] }],
     ['keys.maxAgeSeconds', { 'keys.maxAgeSeconds': 299 }],
@@ -340,6 +345,10 @@ describe('rules of the configuration', () => {
     ['apps[0]: must be text: put it in quotes', { apps: [7] }],
     ['listenInsecure: must be true or false', { listenInsecure: 1 }],
     ['nope: is not a known key', { nope: 1 }],
+    [
+      'issuers[0].claims.role: must be a JSON Pointer (RFC 6901), it starts with /: write ~0 for ~ and ~1 for a / within a name',
+      { 'issuers.0.claims.role': '/a~b' },
+    ],
     ['log.level: must be one of trace, debug, info, warn, error, fatal, silent', { 'log.level': 1 }],
   ];
   for (const [problem, changes] of types) {

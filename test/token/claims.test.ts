@@ -1,11 +1,12 @@
 import { expect } from 'chai';
-import { checkTimes, parseClaims } from '../../src/token/claims.ts';
+import { checkTimes, parseClaims, toClaimPaths } from '../../src/token/claims.ts';
 import { audience, claims, issuer, now, uid } from '../support/token.ts';
 
+const names = { uid: 'uid', app: 'app', acc: 'acc', role: 'role' };
 const rules = {
   issuer,
   audiences: new Set([audience]),
-  claims: { uid: 'uid', app: 'app', acc: 'acc', role: 'role' },
+  claims: toClaimPaths(names),
   allowIntegerClaims: true,
 };
 
@@ -47,6 +48,48 @@ describe('claims', () => {
       detail: 'uid is a number and allowIntegerClaims is off',
     });
   });
+});
+
+describe('claims by a JSON Pointer', () => {
+  const payload = claims({
+    uid: undefined,
+    ext: { 'user/id': 'u-1', accounts: ['acct1', 'acct2'], 'm~n': { role: 'owner' } },
+    '/app': 'not the app',
+    'realm_access.role': 'member',
+  });
+  const pointers = { uid: '/ext/user~1id', app: '/app', acc: '/ext/accounts/1', role: '/ext/m~0n/role' };
+
+  it('are found in objects and arrays', () => {
+    expect(parseClaims(payload, { ...rules, claims: toClaimPaths(pointers) })).to.deep.include({
+      principal: { uid: 'u-1', app: 'web', acc: 'acct2', role: 'owner', iss: issuer },
+    });
+  });
+
+  it('are top-level members, byte for byte, where the name does not start with /', () => {
+    const dotted = toClaimPaths({ ...pointers, role: 'realm_access.role' });
+    expect(parseClaims(payload, { ...rules, claims: dotted })).to.have.nested.include({ 'principal.role': 'member' });
+  });
+
+  const astray: readonly (readonly [field: keyof typeof names, pointer: string, detail: string])[] = [
+    ['uid', '/ext/user', 'uid is missing or not a string'],
+    ['uid', '/ext', 'uid is missing or not a string'],
+    ['uid', '/ext/constructor/name', 'uid is missing or not a string'],
+    ['app', '/app/0', 'app is missing or not a string'],
+    ['acc', '/ext/accounts', 'acc is missing or not a string'],
+    ['acc', '/ext/accounts/2', 'acc is missing or not a string'],
+    ['acc', '/ext/accounts/01', 'acc is missing or not a string'],
+    ['acc', '/ext/accounts/-', 'acc is missing or not a string'],
+    ['acc', '/ext/accounts/length', 'acc is missing or not a string'],
+    ['role', '/__proto__/role', 'role is missing or not a string'],
+    ['role', '/ext/m~0n', 'role is missing or not a string'],
+  ];
+  for (const [field, pointer, detail] of astray) {
+    it(`say to the log that ${detail} at ${pointer}`, () => {
+      const paths = toClaimPaths({ ...pointers, [field]: pointer });
+      const refusal = { kind: 'refusal', reason: 'token_invalid', detail };
+      expect(parseClaims(payload, { ...rules, claims: paths })).to.deep.equal(refusal);
+    });
+  }
 });
 
 describe('times of a token', () => {

@@ -1,6 +1,7 @@
 import { createHmac, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { expect } from 'chai';
 import { CompactEncrypt, type CryptoKey, exportSPKI, generateKeyPair, importJWK, type JWK } from 'jose';
+import { toClaimPaths } from '../../src/token/claims.ts';
 import { createVerifiedTokens, type VerifiedTokens } from '../../src/token/verified-tokens.ts';
 import {
   createTokenVerifier,
@@ -62,7 +63,7 @@ async function lab(
     rules: {
       issuer: name,
       audiences: new Set([audience]),
-      claims: changes.claims ?? { uid: 'uid', app: 'app', acc: 'acc', role: 'role' },
+      claims: toClaimPaths({ uid: 'uid', app: 'app', acc: 'acc', role: 'role', ...changes.claims }),
       allowIntegerClaims: changes.allowIntegerClaims ?? false,
     },
     algorithms: new Set(changes.algorithms ?? ['RS256', 'ES256', 'EdDSA']),

@@ -19,6 +19,7 @@ import { readRequestFacts } from '../../../src/envoy/request.ts';
 import { type PublicJwk, parseKeySet, type VerificationKey } from '../../../src/keys/jwks.ts';
 import type { KeyRing } from '../../../src/keys/key-ring.ts';
 import { parseDiscovery } from '../../../src/keys/key-source.ts';
+import { toClaimPaths } from '../../../src/token/claims.ts';
 import { parseCompactJws } from '../../../src/token/compact.ts';
 import { createVerifiedTokens } from '../../../src/token/verified-tokens.ts';
 import { createTokenVerifier, type IssuerKey } from '../../../src/token/verifier.ts';
@@ -253,7 +254,7 @@ function compactJwsTarget(good: string, keys: ReadonlyMap<string, VerificationKe
             rules: {
               issuer,
               audiences: new Set([audience]),
-              claims: { uid: 'uid', app: 'app', acc: 'acc', role: 'role' },
+              claims: toClaimPaths({ uid: 'uid', app: 'app', acc: 'acc', role: 'role' }),
               allowIntegerClaims: true,
             },
             algorithms: new Set(['ES256']),

@@ -104,18 +104,22 @@ function createIssuer(random: Random, issuer: string): WrittenIssuer {
     ...(random.chance(0.6)
       ? { tokenTypes: random.pick([['at+jwt'], ['JWT', ''], ['application/token+jwt', 'text/jwt'], ['']]) }
       : {}),
-    ...(random.chance(0.3)
-      ? {
-          claims: random.pick([
-            { acc: 'account' },
-            { uid: 'sub', acc: 'https://idp.test/acc' },
-            { role: '__proto__', app: 'azp' },
-          ]),
-        }
-      : {}),
+    ...(random.chance(0.6) ? { claims: random.pick(claimNames) } : {}),
     ...(random.chance(0.3) ? { allowIntegerClaims: true } : {}),
   };
 }
+
+const claimNames: readonly NonNullable<WrittenIssuer['claims']>[] = [
+  { acc: 'account' },
+  { uid: 'sub', acc: 'https://idp.test/acc' },
+  { role: '__proto__', app: 'azp' },
+  { role: 'realm_access.role' },
+  { role: '/realm_access/roles' },
+  { uid: '/ext/uid', app: '/ext/app', acc: '/ext/acc', role: '/ext/role' },
+  { acc: '/accounts/1', role: '/roles/0' },
+  { app: '/azp', role: '/resource_access/api~1v1/m~0n/roles' },
+  { uid: '/', app: '/constructor', acc: '/x/__proto__/length', role: '/~01/-' },
+];
 
 function createTokenSettings(random: Random): NonNullable<WrittenConfiguration['token']> {
   return {

@@ -1,4 +1,5 @@
 // What can be wrong with a token, or odd and yet good: one change at a time to its claims, its header, its signature, its bytes.
+import { dropClaim, placesBeside, setClaim } from './claim-places.ts';
 import { accounts, baseTime } from './identities.ts';
 import { keyPairs } from './key-pairs.ts';
 import {
@@ -60,27 +61,40 @@ const oddValues: readonly unknown[] = [
 ];
 
 const claims: readonly Row[] = [
-  [4, 'a required claim is missing', (draft, context) => drop(draft.payload, requiredClaim(context))],
+  [4, 'a required claim is missing', (draft, context) => dropClaim(draft.payload, requiredClaim(context))],
   [
     8,
     'an identity claim of an odd value',
-    (draft, context) => set(draft.payload, identityClaim(context), context.random.pick(oddValues)),
+    (draft, context) =>
+      setClaim(draft.payload, identityClaim(context), JSON.stringify(context.random.pick(oddValues))),
   ],
-  [3, 'an identity claim in an array', (draft, context) => set(draft.payload, identityClaim(context), [context.acc])],
+  [
+    3,
+    'an identity claim in an array',
+    (draft, context) => setClaim(draft.payload, identityClaim(context), JSON.stringify([context.acc])),
+  ],
+  [
+    5,
+    'an identity claim beside its place',
+    (draft, context) => {
+      const { random, acc } = context;
+      const name = identityClaim(context);
+      if (random.chance(0.7)) dropClaim(draft.payload, name);
+      setClaim(draft.payload, random.pick(placesBeside(name)), JSON.stringify(acc));
+    },
+  ],
   [
     6,
     'acc of another account',
-    (draft, { random, issuer }) => set(draft.payload, issuer.claims.acc, random.pick(accounts)),
+    (draft, { random, issuer }) => setClaim(draft.payload, issuer.claims.acc, JSON.stringify(random.pick(accounts))),
   ],
   [
     5,
     'acc that is nearly the account',
-    (draft, { random, issuer, acc }) =>
-      set(
-        draft.payload,
-        issuer.claims.acc,
-        random.pick([`${acc}0`, acc.slice(0, -1), acc.toUpperCase(), acc.toLowerCase(), `.${acc}`, `${acc}.`]),
-      ),
+    (draft, { random, issuer, acc }) => {
+      const near = [`${acc}0`, acc.slice(0, -1), acc.toUpperCase(), acc.toLowerCase(), `.${acc}`, `${acc}.`];
+      setClaim(draft.payload, issuer.claims.acc, JSON.stringify(random.pick(near)));
+    },
   ],
   [
     4,
@@ -100,24 +114,24 @@ const claims: readonly Row[] = [
         '1e400',
         '12345678901',
       ]);
-      setText(draft.payload, identityClaim(context), number);
+      setClaim(draft.payload, identityClaim(context), number);
     },
   ],
   [
     3,
     'another role',
-    (draft, { random, issuer, setup }) =>
-      set(
-        draft.payload,
-        issuer.claims.role,
-        random.pick([...Object.keys(setup.settings.roles), 'viewer', 'Owner', 'owner,admin', 'toString']),
-      ),
+    (draft, { random, issuer, setup }) => {
+      const others = [...Object.keys(setup.settings.roles), 'viewer', 'Owner', 'owner,admin', 'toString'];
+      setClaim(draft.payload, issuer.claims.role, JSON.stringify(random.pick(others)));
+    },
   ],
   [
     3,
     'another app',
-    (draft, { random, issuer }) =>
-      set(draft.payload, issuer.claims.app, random.pick(['web', 'mobile/2', 'WEB', 'web/', 'we', '*'])),
+    (draft, { random, issuer }) => {
+      const app = random.pick(['web', 'mobile/2', 'WEB', 'web/', 'we', '*']);
+      setClaim(draft.payload, issuer.claims.app, JSON.stringify(app));
+    },
   ],
   [
     6,

@@ -1,4 +1,5 @@
 // Generated tokens: a good one for an issuer of the setup, and then none, one or a few changes, most of them small.
+import { setClaim } from './claim-places.ts';
 import { accounts, baseTime, uids } from './identities.ts';
 import type { Random } from './random.ts';
 import type { Setup, Signer } from './setup.ts';
@@ -31,7 +32,7 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   const iat = baseTime - Math.floor(life / 2);
   const exp = iat + life;
   const payload: Member[] = [];
-  const claim = (name: string, value: unknown): unknown => payload.push([JSON.stringify(name), JSON.stringify(value)]);
+  const claim = (name: string, value: unknown): void => setClaim(payload, name, JSON.stringify(value));
   claim('iss', issuer.issuer);
   claim('aud', random.chance(0.5) ? random.pick(issuer.audiences) : ['other', ...issuer.audiences]);
   const hasIat = random.chance(0.85);

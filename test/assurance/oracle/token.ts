@@ -122,14 +122,28 @@ function isForUs(aud: Json | undefined, audiences: readonly string[]): boolean {
 }
 
 function identityOf(payload: JsonObject, issuer: IssuerSettings): Identity | undefined {
-  const uid = textOf(payload.get(issuer.claims.uid), issuer);
-  const app = textOf(payload.get(issuer.claims.app), issuer);
-  const acc = textOf(payload.get(issuer.claims.acc), issuer);
-  const role = textOf(payload.get(issuer.claims.role), issuer);
+  const uid = textOf(claimIn(payload, issuer.claims.uid), issuer);
+  const app = textOf(claimIn(payload, issuer.claims.app), issuer);
+  const acc = textOf(claimIn(payload, issuer.claims.acc), issuer);
+  const role = textOf(claimIn(payload, issuer.claims.role), issuer);
   if (uid === undefined || app === undefined || acc === undefined || role === undefined) return undefined;
   if (![uid, app, role].every(isFieldText)) return undefined;
   if (!/^[A-Za-z0-9._~-]{1,128}$/.test(acc) || acc === '.' || acc === '..') return undefined;
   return { uid, app, acc, role, iss: issuer.issuer };
+}
+
+// A name without a leading `/` is a top-level member, byte for byte; one with it a JSON Pointer (RFC 6901) into the payload,
+// own members and array indices only.
+function claimIn(payload: JsonObject, name: string): Json | undefined {
+  if (!name.startsWith('/')) return payload.get(name);
+  let value: Json | undefined = payload;
+  for (const part of name.split('/').slice(1)) {
+    const key = part.replace(/~[01]/g, escape => (escape === '~0' ? '~' : '/'));
+    if (isObject(value)) value = value.get(key);
+    else if (Array.isArray(value)) value = value.find((_, index) => String(index) === key);
+    else return undefined;
+  }
+  return value;
 }
 
 function textOf(value: Json | undefined, issuer: IssuerSettings): string | undefined {

@@ -1,0 +1,62 @@
+// Where a generated payload has a claim: at the top, or where the JSON Pointer of the configuration leads.
+import { drop, type Member } from './token-draft.ts';
+
+/** Puts the JSON text where the name leads, with the objects and arrays on the way there. */
+export function setClaim(payload: Member[], name: string, text: string): void {
+  const [top = '', ...inner] = placeOf(name);
+  const literal = JSON.stringify(top);
+  const found = payload.find(([each]) => each === literal);
+  const value = withPart(found?.[1], inner, text);
+  if (found === undefined) payload.push([literal, value]);
+  else found[1] = value;
+}
+
+/** With all else that its top-level member has. */
+export function dropClaim(payload: Member[], name: string): void {
+  drop(payload, placeOf(name)[0] ?? '');
+}
+
+/** Names that lead near the place of a claim, and not to it. */
+export function placesBeside(name: string): readonly string[] {
+  const [top = '', ...inner] = placeOf(name);
+  const last = inner.at(-1) ?? top;
+  const parent = name.slice(0, name.lastIndexOf('/'));
+  if (!name.startsWith('/')) return [`/${name.replaceAll('.', '/')}/x`, `${name}.x`, `/x/${escaped(name)}`];
+  return [`${name}/x`, `${name}/0`, `${name}x`, `${parent}x/${escaped(last)}`, `/${escaped(name)}`, `/x${name}`];
+}
+
+function placeOf(name: string): readonly string[] {
+  if (!name.startsWith('/')) return [name];
+  return name
+    .slice(1)
+    .split('/')
+    .map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+}
+
+function escaped(part: string): string {
+  return part.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+function withPart(json: string | undefined, [name, ...inner]: readonly string[], text: string): string {
+  if (name === undefined) return text;
+  const value = parsed(json);
+  if (/^[0-9]$/.test(name) && (value === undefined || Array.isArray(value))) {
+    const items = (value ?? []).map(each => JSON.stringify(each));
+    while (items.length <= Number(name)) items.push('"beside"');
+    items[Number(name)] = withPart(items[Number(name)], inner, text);
+    return `[${items.join()}]`;
+  }
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  const members = new Map(Object.entries(isObject ? value : {}).map(([key, each]) => [key, JSON.stringify(each)]));
+  members.set(name, withPart(members.get(name), inner, text));
+  return `{${Array.from(members, ([key, each]) => `${JSON.stringify(key)}:${each}`).join()}}`;
+}
+
+// What an earlier change broke is replaced.
+function parsed(json: string | undefined): unknown {
+  try {
+    return json === undefined ? undefined : JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}

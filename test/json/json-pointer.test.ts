@@ -1,0 +1,82 @@
+import { expect } from 'chai';
+import { parseJsonPointer, valueAt } from '../../src/json/json-pointer.ts';
+
+/** The document of RFC 6901 section 5, and what a pointer must not reach. */
+const document: unknown = JSON.parse(`{
+  "foo": ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "e^f": 3, "g|h": 4, "i\\\\j": 5, "k\\"l": 6, " ": 7, "m~n": 8,
+  "o": { "p": [[10], { "q": 11 }], "": { "": 12 }, "0": 13 }, "text": "abc", "nothing": null,
+  "~1": 14, "own": { "__proto__": 15, "constructor": 16, "length": 17 }
+}`);
+
+describe('JSON Pointer', () => {
+  const found: readonly (readonly [pointer: string, value: unknown])[] = [
+    ['/foo', ['bar', 'baz']],
+    ['/foo/0', 'bar'],
+    ['/foo/1', 'baz'],
+    ['/', 0],
+    ['/a~1b', 1],
+    ['/c%d', 2],
+    ['/e^f', 3],
+    ['/g|h', 4],
+    ['/i\\j', 5],
+    ['/k"l', 6],
+    ['/ ', 7],
+    ['/m~0n', 8],
+    ['/o/p/0/0', 10],
+    ['/o/p/1/q', 11],
+    ['/o//', 12],
+    ['/o/0', 13],
+    ['/~01', 14],
+    ['/nothing', null],
+    ['/own/__proto__', 15],
+    ['/own/constructor', 16],
+    ['/own/length', 17],
+  ];
+  for (const [pointer, value] of found) {
+    it(`${JSON.stringify(pointer)} finds ${JSON.stringify(value)}`, () => {
+      expect(valueAt(document, parseJsonPointer(pointer) ?? [])).to.deep.equal(value);
+    });
+  }
+
+  const astray = [
+    '/bar',
+    '/foo/2',
+    '/foo/-',
+    '/foo/-0',
+    '/foo/-1',
+    '/foo/00',
+    '/foo/01',
+    '/foo/+1',
+    '/foo/1.0',
+    '/foo/1e0',
+    '/foo/ 1',
+    '/foo/',
+    `/foo/${'9'.repeat(250)}`,
+    '/foo/length',
+    '/foo/at',
+    '/foo/0/0',
+    '/foo/0/length',
+    '/text/0',
+    '/text/length',
+    '/nothing/0',
+    '/__proto__',
+    '/constructor',
+    '/constructor/name',
+    '/o/__proto__',
+    '/o/toString',
+    '/FOO',
+    '/a/b',
+    '/ foo',
+  ];
+  for (const pointer of astray) {
+    it(`${JSON.stringify(pointer.slice(0, 20))} finds nothing`, () => {
+      expect(valueAt(document, parseJsonPointer(pointer) ?? [])).to.equal(undefined);
+    });
+  }
+
+  for (const text of ['', 'foo', '#/foo', '/~', '/a~', '/~2', '/~a', '/~~1', '/a/~/b', 'a/b', ' /a']) {
+    it(`is not ${JSON.stringify(text)}`, () => {
+      expect(parseJsonPointer(text)).to.equal(undefined);
+    });
+  }
+});
