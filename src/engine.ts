@@ -99,8 +99,8 @@ export function createEngine(options: {
       }
       const decideVerified = ({ outcome: claims, kid, cache }: Verification): CheckResult => {
         if (claims.kind === 'refusal') return { decision: claims, route, principal: undefined, kid, cache };
-        const { principal } = claims;
-        return { decision: authorize(policy, outcome, principal), route, principal, kid, cache };
+        const { decision, principal } = authorize(policy, outcome, claims.identity);
+        return { decision, route, principal, kid, cache };
       };
       const verification = verifier.verify(outcome.token);
       return verification instanceof Promise ? verification.then(decideVerified) : decideVerified(verification);

@@ -128,6 +128,20 @@ describe('service with a changed configuration', () => {
       });
     }
 
+    it('the order and the names of roles, of which it has several', async () => {
+      const authorization = `Bearer ${await lab.token({ claims: { role: ['member', 'auditor', 'owner'] } })}`;
+      const roleUnder = async (roles: Changes): Promise<string | undefined> => {
+        await reload({ roles });
+        return headersOf(await lab.check(authorization))['x-auth-role'];
+      };
+      expect(await roleUnder({ owner: ['*'], member: ['GET'] })).to.equal('owner');
+      expect(await roleUnder({ member: ['GET'], owner: ['*'] })).to.equal('member');
+      expect(await roleUnder({ auditor: ['GET'], guest: ['GET'] })).to.equal('auditor');
+      expect(await roleUnder({ guest: ['GET'] })).to.equal(undefined);
+      expect(lines('check').at(-1)).to.include({ reason: 'role_forbidden', acc: 'acct1', cache: 'hit' });
+      expect(lines('check').at(-1)).to.not.have.property('role');
+    });
+
     it('account.headers', async () => {
       const check = await knownToken();
       const headers = { 'x-account-id': 'acct2' };

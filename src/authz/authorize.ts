@@ -4,16 +4,17 @@ import { type AccountPlaces, accountsNamed } from './account.ts';
 import { type BearerToken, parseBearerToken, refuseAmbiguousAuthorization } from './bearer.ts';
 import type { Decision } from './decision.ts';
 import { parseRequestTarget } from './path.ts';
-import type { Principal } from './principal.ts';
+import type { Identity, Principal } from './principal.ts';
+import type { DetailOf } from './checks.ts';
 import { type Refusal, refusal } from './refusal.ts';
 import type { RequestFacts } from './request-facts.ts';
-import { type RoleMethods, roleAllows } from './role.ts';
+import { configuredRoles, type Roles, roleAllows } from './role.ts';
 import { everyAccountSegmentIs, permitsRole, type RouteMatch } from './route.ts';
 import { matchRoutes, type RouteTree } from './route-tree.ts';
 
 export interface Policy {
   readonly routes: RouteTree;
-  readonly roles: RoleMethods;
+  readonly roles: Roles;
   /** Allowed applications; undefined allows all. */
   readonly apps: ReadonlySet<string> | undefined;
   readonly accountPlaces: AccountPlaces;
@@ -61,23 +62,63 @@ export function admit(policy: Policy, facts: RequestFacts): Admission {
   return { route: match.route, outcome: { kind: 'admitted', method, match, otherAccounts: named, token } };
 }
 
+/** `principal` is for the log and Envoy, also of a refused request. */
+export interface Authorization {
+  readonly decision: Decision;
+  readonly principal: Principal;
+}
+
 /** The checks that need the verified token: application, role, account (403 each). */
-export function authorize(policy: Policy, request: AdmittedRequest, principal: Principal): Decision {
-  if (policy.apps !== undefined && !policy.apps.has(principal.app)) {
-    return refusal('app_forbidden', 'the application is not one of apps');
+export function authorize(policy: Policy, request: AdmittedRequest, identity: Identity): Authorization {
+  const { role, problem } = chooseRole(policy, request, identity.role);
+  const refused = refuseApp(policy, identity);
+  if (problem !== undefined) {
+    return { decision: refused ?? refusal('role_forbidden', problem), principal: withRole(identity, role) };
   }
-  if (!policy.roles.has(principal.role)) return refusal('role_forbidden', 'the role is not one of roles');
-  if (!roleAllows(policy.roles, principal.role, request.method)) {
-    return refusal('role_forbidden', 'the role may not use this method');
+  const principal = withRole(identity, role);
+  return { decision: refused ?? refuseAccount(request, identity) ?? { kind: 'allow', principal }, principal };
+}
+
+function withRole<Role extends string | undefined>({ uid, app, acc, iss }: Identity, role: Role) {
+  return { uid, app, acc, role, iss };
+}
+
+type RoleProblem = DetailOf<'role_forbidden'>;
+type RoleChoice =
+  | { readonly role: string; readonly problem: undefined }
+  | { readonly role: string | undefined; readonly problem: RoleProblem };
+
+/** Of several roles, the first in the order of the configuration that passes all checks, or else most of them. */
+function chooseRole(policy: Policy, request: AdmittedRequest, claimed: Identity['role']): RoleChoice {
+  if (typeof claimed === 'string') return { role: claimed, problem: roleProblem(policy, request, claimed) };
+  let best: RoleChoice = { role: undefined, problem: roleProblems[0] };
+  for (const role of configuredRoles(policy.roles, claimed)) {
+    const problem = roleProblem(policy, request, role);
+    if (problem === undefined) return { role, problem };
+    if (roleProblems.indexOf(problem) > roleProblems.indexOf(best.problem)) best = { role, problem };
   }
-  if (!permitsRole(request.match, principal.role)) {
-    return refusal('role_forbidden', 'the route is narrowed to other roles');
-  }
-  if (
-    !everyAccountSegmentIs(request.match, principal.acc) ||
-    !request.otherAccounts.every(account => account === principal.acc)
-  ) {
-    return refusal('account_mismatch', 'the request names another account than the token');
-  }
-  return { kind: 'allow', principal };
+  return best;
+}
+
+/** In the order of the checks. */
+const roleProblems = [
+  'the role is not one of roles',
+  'the role may not use this method',
+  'the route is narrowed to other roles',
+] as const satisfies readonly RoleProblem[];
+
+function roleProblem({ roles }: Policy, { method, match }: AdmittedRequest, role: string): RoleProblem | undefined {
+  if (!roles.has(role)) return 'the role is not one of roles';
+  if (!roleAllows(roles, role, method)) return 'the role may not use this method';
+  return permitsRole(match, role) ? undefined : 'the route is narrowed to other roles';
+}
+
+function refuseApp({ apps }: Policy, { app }: Identity): Refusal | undefined {
+  if (apps === undefined || apps.has(app)) return undefined;
+  return refusal('app_forbidden', 'the application is not one of apps');
+}
+
+function refuseAccount({ match, otherAccounts }: AdmittedRequest, { acc }: Identity): Refusal | undefined {
+  if (everyAccountSegmentIs(match, acc) && otherAccounts.every(account => account === acc)) return undefined;
+  return refusal('account_mismatch', 'the request names another account than the token');
 }

@@ -106,6 +106,7 @@ export const checks = {
       '{} is a number and allowIntegerClaims is off': 'the issuer must write a string, or set allowIntegerClaims',
       '{} is not a safe integer': identityGrammar,
       '{} is missing or not a string': identityGrammar,
+      'role is not a list of 1 to 100 strings': 'a list of roles has 1 to 100 members, all of them strings',
       '{} is outside the grammar': identityGrammar,
     },
   },

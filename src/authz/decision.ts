@@ -1,10 +1,10 @@
 // The result of a check: response, log line and metrics are built from it.
-import type { Principal } from './principal.ts';
+import type { AllowedPrincipal } from './principal.ts';
 import type { Refusal } from './refusal.ts';
 
 export interface Allow {
   readonly kind: 'allow';
-  readonly principal: Principal;
+  readonly principal: AllowedPrincipal;
 }
 
 export type Decision = Allow | Refusal;

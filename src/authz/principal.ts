@@ -1,14 +1,26 @@
-// The caller: the identity fields of a verified token. Their grammars make them safe as header values without escaping.
+// The caller: the identity fields of a verified token, and its role in a request. Their grammars make them safe as header values without escaping.
 
 export type Account = string & { readonly brand: 'Account' };
 
-export interface Principal {
+/** Who a verified token names. */
+export interface Identity {
   readonly uid: string;
   readonly app: string;
   readonly acc: Account;
-  readonly role: string;
+  /** One role, or the members of a list of roles that are within the grammar. */
+  readonly role: string | readonly string[];
   /** The configured issuer, which equals the token's `iss` byte for byte. */
   readonly iss: string;
+}
+
+/** The caller of one request. */
+export interface Principal extends Omit<Identity, 'role'> {
+  /** The one role that decides; undefined if the token has a list of roles and the configuration names none of them. */
+  readonly role: string | undefined;
+}
+
+export interface AllowedPrincipal extends Principal {
+  readonly role: string;
 }
 
 // Visible ASCII without space, comma, semicolon and double quote: no reader of the header can take the value for a list, a parameter or a

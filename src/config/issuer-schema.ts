@@ -1,6 +1,6 @@
 // The schema of an issuer: where its keys come from and which of its tokens are accepted.
 import * as z from 'zod';
-import { parseJsonPointer } from '../json/json-pointer.ts';
+import { parsePath } from '../json/json-pointer.ts';
 import { keySources, requireOneKeySource } from './cross-field-rules.ts';
 import { evenIfInvalid, fileName, keyUrl, list, patternedText, text } from './value-schemas.ts';
 
@@ -25,7 +25,9 @@ const claims = z.strictObject({
   uid: claimName().default('uid').meta({ description: 'Claim that holds the user.' }),
   app: claimName().default('app').meta({ description: 'Claim that holds the application.' }),
   acc: claimName().default('acc').meta({ description: 'Claim that holds the account.' }),
-  role: claimName().default('role').meta({ description: 'Claim that holds the role.' }),
+  role: claimName().default('role').meta({
+    description: 'Claim that holds the role, or a list of 1 to 100 roles.',
+  }),
 });
 
 export const issuer = z
@@ -67,7 +69,7 @@ export const issuer = z
     }),
     allowIntegerClaims: z.boolean().default(false).meta({
       description:
-        'Whether uid, app, acc and role may also be safe integers of at least 0, read as their decimal digits.',
+        'Whether uid, app, acc and role may also be safe integers of at least 0, read as their decimal digits. Members of a list of roles may not.',
     }),
     caFile: fileName().exactOptional().meta({
       description:
@@ -83,7 +85,7 @@ function claimName() {
 
 function claimNameProblem(name: string): string | undefined {
   if (!/^[^\p{Cc}]{1,256}$/u.test(name)) return 'must be the name of a claim, or a JSON Pointer that starts with /';
-  if (!name.startsWith('/') || parseJsonPointer(name) !== undefined) return undefined;
+  if (parsePath(name) !== undefined) return undefined;
   return 'must be a JSON Pointer (RFC 6901), it starts with /: write ~0 for ~ and ~1 for a / within a name';
 }
 

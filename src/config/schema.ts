@@ -165,7 +165,7 @@ export const configSchema = z
       .meta({ description: 'Places other than the path where a request may name an account.' }),
     roles: roles.meta({
       description:
-        'The methods that each role may use, the same on all routes. "*" stands for GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS. A role that is not named here is refused.',
+        'The methods that each role may use, the same on all routes. "*" stands for GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS. A role that is not named here is refused. Of a list of roles in a token, the first in this order that is enough counts (names that are whole numbers come first here).',
       minProperties: 1,
     }),
     apps: list(identityField('an app id'), { noun: 'app' })

@@ -68,7 +68,8 @@ export function createAnswers(settings: ResponseSettings): Answers {
       iss: who.iss,
     };
     const example = decision.kind === 'allow' && principal !== undefined ? { ...decision, principal } : decision;
-    return serialize(example, { requestId: render(requestId, 0), shownHeaders: [], principal });
+    const shown = principal && { ...principal, role: who.role && principal.role };
+    return serialize(example, { requestId: render(requestId, 0), shownHeaders: [], principal: shown });
   }
 
   function serialize(decision: Decision, context: ResponseContext): Buffer {

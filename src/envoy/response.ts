@@ -1,7 +1,7 @@
 // Builds the CheckResponse of a decision; no other file builds one. The defaults of the wire allow (an empty message is an allow, a text as
 // code is encoded as 0), so this code writes every field and takes every code as a number from the table of refusals.
 import type { Decision } from '../authz/decision.ts';
-import type { Principal } from '../authz/principal.ts';
+import type { AllowedPrincipal, Principal } from '../authz/principal.ts';
 import { answerOf, type Reason } from '../authz/refusal.ts';
 import { type IdentityHeaders, identityFields } from './identity-headers.ts';
 import {
@@ -41,7 +41,11 @@ export function toCheckResponse(
   return refused(decision.reason, context.requestId, context.principal);
 }
 
-function allowed(settings: ResponseSettings, principal: Principal, shown: Iterable<string>): CheckResponseMessage {
+function allowed(
+  settings: ResponseSettings,
+  principal: AllowedPrincipal,
+  shown: Iterable<string>,
+): CheckResponseMessage {
   const { identityHeaders, forward } = settings;
   return {
     status: { code: okCode },
@@ -89,6 +93,9 @@ function overwrite(key: string, value: string): HeaderValueOption {
 function metadata(words: Readonly<Record<string, string>>, principal: Principal | undefined): StructMessage {
   const fields: Record<string, { stringValue: string }> = {};
   for (const [name, word] of Object.entries(words)) fields[name] = { stringValue: word };
-  if (principal !== undefined) for (const field of identityFields) fields[field] = { stringValue: principal[field] };
+  for (const field of identityFields) {
+    const value = principal?.[field];
+    if (value !== undefined) fields[field] = { stringValue: value };
+  }
   return { fields };
 }

@@ -32,7 +32,7 @@ const meanings = {
   uid: 'of the verified token',
   app: 'of the verified token',
   acc: 'of the verified token',
-  role: 'of the verified token',
+  role: 'of the verified token; of several the one that decides, none if roles names none of them',
   iss: 'of the verified token',
   kid: 'from the header of the token, verified or not',
   cache: 'hit: verified before; miss: new or refused',
@@ -75,7 +75,7 @@ export function parseDecisionLine(input: string): DecisionLine | NoDecisionLine 
     return { kind: 'problem', problem: 'the decision and the reason of the line do not fit' };
   }
   const isVerified =
-    uid !== undefined && app !== undefined && acc !== undefined && role !== undefined && iss !== undefined;
+    uid !== undefined && app !== undefined && acc !== undefined && iss !== undefined;
   const principal = isVerified && isAccount(acc) ? { uid, app, acc, role, iss } : undefined;
   const answer = { decision, reason, ...(reason === 'allowed' ? passedOn : refusedWith(reason)) };
   const fields = Object.entries(meanings).flatMap(([name, meaning]) => {

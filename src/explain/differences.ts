@@ -27,10 +27,11 @@ type ByRefusal<Difference> = Readonly<Partial<Record<RefusedCheck['check'] | Det
 
 const tokenSide: ByRefusal<(principal: Principal, known: Known) => string> = {
   app: ({ app }) => `app is ${app}`,
-  role: ({ role }) => `role is ${role}`,
-  'the role may not use this method': ({ role }, { method }) => `role is ${role}, the method is ${method}`,
-  'the route is narrowed to other roles': ({ role }, { live, route }) =>
-    `role is ${role}${live || !route ? '' : `, the route is ${route} and there may be more that match`}`,
+  role: (principal, { live }) => roleOf(principal, live),
+  'the role may not use this method': (principal, { live, method }) =>
+    `${roleOf(principal, live)}, the method is ${method}`,
+  'the route is narrowed to other roles': (principal, { live, route }) =>
+    `${roleOf(principal, live)}${live || !route ? '' : `, the route is ${route} and there may be more that match`}`,
   account: ({ acc }, { live, route }) => {
     const places = live ? placesOfOthers(live, acc).join(', ') : placesOf(route).join(', or in ');
     return `acc in the token is ${acc}, another account is in ${places}`;
@@ -60,7 +61,7 @@ const settingsSide: ByRefusal<(live: LiveFacts, role: string) => string | undefi
   claims: live =>
     ofIssuer(live, ({ claims }) => {
       const names = Object.entries(claims).map(([field, claim]) => `${field} from ${quotedForeignText(claim)}`);
-      return `claims: ${names.join(', ')}`;
+      return [`claims: ${names.join(', ')}`, ...live.missingClaims.flatMap(pointerHint)].join('; ');
     }),
   '{} is not a time': () => undefined,
   times: lifetime,
@@ -72,13 +73,29 @@ const settingsSide: ByRefusal<(live: LiveFacts, role: string) => string | undefi
       : `expired ${duration(live.now - live.times.exp)} before ${instant(live.now)}, at ${instant(live.times.exp)}; ${tolerance(live)}`,
   app: ({ config }) => `apps: ${listed(config.apps)}`,
   role: ({ config }) => `roles: ${listed(Object.keys(config.roles))}`,
-  'the role may not use this method': ({ config: { roles } }, role) =>
-    Object.hasOwn(roles, role) ? `roles.${role}: ${listed(roles[role] ?? [])}` : undefined,
+  'the role may not use this method': ({ config: { roles }, roles: several }, role) =>
+    Object.entries(roles)
+      .filter(([name]) => (several ?? [role]).includes(name))
+      .map(([name, methods]) => `roles.${name}: ${listed(methods)}`)
+      .join('; '),
   'the route is narrowed to other roles': ({ config, request }, role) => {
     const narrowed = matchingRoutes(request.target, config).filter(({ roles }) => roles?.has(role) === false);
     return narrowed.map(({ template, roles }) => `${template.text} is for ${listed([...(roles ?? [])])}`).join('; ');
   },
 };
+
+function roleOf({ role }: Principal, live: LiveFacts | undefined): string {
+  if (live?.roles !== undefined) return `roles are ${listed(live.roles.map(each => quotedForeignText(each)))}`;
+  return role === undefined ? 'the token has a list of roles' : `role is ${role}`;
+}
+
+// A dot is an ordinary character of a name, which users of other products take for a separator.
+function pointerHint(name: string): readonly string[] {
+  if (!name.includes('.') || name.includes('/')) return [];
+  const pointer = `/${name.replaceAll('~', '~0').replaceAll('.', '/')}`;
+  const [claim, remedy] = [name, pointer].map(text => quotedForeignText(text));
+  return [`the token has no claim ${claim}: for a member of an object write the JSON Pointer ${remedy}`];
+}
 
 function ofIssuer(live: LiveFacts, spell: (issuer: IssuerConfig) => string): string | undefined {
   const issuer = issuerIn(live);

@@ -84,7 +84,7 @@ const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>>
   times: 'has begun, and does not live too long',
   expiry: ({ live }) => remaining(live),
   app: ({ principal }) => principal?.app ?? 'one of apps',
-  role: ({ principal, method }) => (principal ? `${principal.role} may ${method} here` : 'may use the method'),
+  role: ({ principal, method }) => (principal?.role ? `${principal.role} may ${method} here` : 'may use the method'),
   account: ({ principal }) => `${principal?.acc ?? 'that of the token'}, in every place that names one`,
 };
 

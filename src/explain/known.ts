@@ -25,6 +25,10 @@ export interface LiveFacts {
   readonly tokenLength: number;
   /** Only of a token with a valid signature. */
   readonly times: VerifiedTimes | undefined;
+  /** The strings of its list of roles; undefined if it has no list. */
+  readonly roles: readonly string[] | undefined;
+  /** Names under claims of its issuer that lead to nothing in it. */
+  readonly missingClaims: readonly string[];
   /** Name and place of an internal error, without its message. */
   readonly fault: string | undefined;
 }

@@ -10,6 +10,7 @@ import { authorizationService } from '../envoy/proto-files.ts';
 import type { CheckRequestMessage, CheckResponseMessage } from '../envoy/protocol.ts';
 import { readRequestFacts } from '../envoy/request.ts';
 import { foreignText } from '../foreign-text.ts';
+import { parsePath, valueAt } from '../json/json-pointer.ts';
 import { memberOf } from '../json/strict-json.ts';
 import { createKeyRing, type KeyRing, type KeyRingStatus, type ProxySettings } from '../keys/key-ring.ts';
 import { createKeyTransport } from '../keys/key-transport.ts';
@@ -17,7 +18,7 @@ import type { CheckRecord } from '../operations/check-record.ts';
 import { describeFault } from '../operations/fault.ts';
 import { parseCompactJws } from '../token/compact.ts';
 import { type Answer, type Explanation, explainAnswer } from './explanation.ts';
-import type { ExplainedRequest, VerifiedTimes } from './known.ts';
+import type { ExplainedRequest, LiveFacts } from './known.ts';
 import { findRefusedCheck } from './refused-checks.ts';
 
 export interface LiveCheck {
@@ -84,7 +85,7 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
         now,
         keys,
         tokenLength: token.length,
-        times: isSigned ? timesOf(token) : undefined,
+        ...(isSigned ? signedFacts(token, config, keys?.issuer) : unsigned),
         fault,
       },
     });
@@ -167,13 +168,24 @@ function isPastSignature(check: ReturnType<typeof findRefusedCheck>['check']): b
   return check !== 'service' && isAfter(check, 'signature');
 }
 
+type SignedFacts = Pick<LiveFacts, 'times' | 'roles' | 'missingClaims'>;
+
+const unsigned: SignedFacts = { times: undefined, roles: undefined, missingClaims: [] };
+
 // Only of a token with a valid signature.
-function timesOf(token: string): VerifiedTimes | undefined {
+function signedFacts(token: string, { issuers }: Config, issuer: string | undefined): SignedFacts {
   const jws = parseCompactJws(token);
-  if (jws.kind === 'refusal') return undefined;
+  const claims = issuers.find(each => each.issuer === issuer)?.claims;
+  if (jws.kind === 'refusal' || claims === undefined) return unsigned;
   const timeIn = (name: string): number | undefined => {
     const value = memberOf(jws.payload, name);
     return typeof value === 'number' ? value : undefined;
   };
-  return { exp: timeIn('exp'), nbf: timeIn('nbf'), iat: timeIn('iat') };
+  const claimIn = (name: string): unknown => valueAt(jws.payload, parsePath(name) ?? []);
+  const role = claimIn(claims.role);
+  return {
+    times: { exp: timeIn('exp'), nbf: timeIn('nbf'), iat: timeIn('iat') },
+    roles: Array.isArray(role) ? role.filter(each => typeof each === 'string') : undefined,
+    missingClaims: Object.values(claims).filter(name => claimIn(name) === undefined),
+  };
 }

@@ -1,4 +1,4 @@
-// JSON Pointers (RFC 6901): parses one into its path, and follows a path into a parsed JSON value.
+// Names of parts of a JSON value, JSON Pointers (RFC 6901) among them: parses a name into a path, and follows a path.
 import { memberOf } from './strict-json.ts';
 
 /** Member names and array indices, the outermost first. */
@@ -8,12 +8,13 @@ const pointerGrammar = /^(?:\/(?:[^~/]|~[01])*)+$/;
 // RFC 6901 section 4. `-`, the element after the last one, never has a value.
 const indexGrammar = /^(?:0|[1-9][0-9]*)$/;
 
-/** Undefined if the text is not a pointer to a part of a value; the empty text points to the whole. */
-export function parseJsonPointer(text: string): JsonPath | undefined {
-  if (!pointerGrammar.test(text)) return undefined;
+/** A name with a leading `/` is a JSON Pointer, any other that of a member, byte for byte. Undefined: not a JSON Pointer. */
+export function parsePath(name: string): JsonPath | undefined {
+  if (!name.startsWith('/')) return [name];
+  if (!pointerGrammar.test(name)) return undefined;
   // `~1` first: `~01` stands for `~1` (RFC 6901 section 4).
-  const names = text.slice(1).split('/');
-  return names.map(name => name.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const parts = name.slice(1).split('/');
+  return parts.map(part => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 /** The value there, or undefined: own members and array elements only, never something inherited such as `length`. */

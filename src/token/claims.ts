@@ -1,8 +1,8 @@
 // Parses the claims of a token with a valid signature. Expiry is checked last.
 import type { DetailOf } from '../authz/checks.ts';
-import { isAccount, isIdentityField, type Principal } from '../authz/principal.ts';
+import { type Identity, isAccount, isIdentityField } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
-import { type JsonPath, parseJsonPointer, valueAt } from '../json/json-pointer.ts';
+import { type JsonPath, parsePath, valueAt } from '../json/json-pointer.ts';
 import { memberOf } from '../json/strict-json.ts';
 
 /** Where the payload has each identity field. */
@@ -30,19 +30,18 @@ export interface TokenTimes {
 
 export interface Claims extends TokenTimes {
   readonly kind: 'claims';
-  readonly principal: Principal;
+  readonly identity: Identity;
 }
 
 type Payload = Readonly<Record<string, unknown>>;
 
-/** A name with a leading `/` is a JSON Pointer, any other the name of a member of the payload, byte for byte. */
 export function toClaimPaths(names: Readonly<Record<keyof ClaimPaths, string>>): ClaimPaths {
   const { uid, app, acc, role } = names;
   return { uid: toClaimPath(uid), app: toClaimPath(app), acc: toClaimPath(acc), role: toClaimPath(role) };
 }
 
 function toClaimPath(name: string): JsonPath {
-  const path = name.startsWith('/') ? parseJsonPointer(name) : [name];
+  const path = parsePath(name);
   if (path === undefined) throw new Error('the configuration has an invalid JSON Pointer');
   return path;
 }
@@ -63,10 +62,10 @@ export function parseClaims(payload: Payload, rules: ClaimRules): Claims | Refus
   const acc = identityField(payload, rules, 'acc');
   if (typeof acc !== 'string') return acc;
   if (!isAccount(acc)) return invalid('acc is outside the grammar');
-  const role = identityField(payload, rules, 'role');
-  if (typeof role !== 'string') return role;
+  const role = parseRole(payload, rules);
+  if (typeof role !== 'string' && 'kind' in role) return role;
   const { exp, nbf, iat } = times;
-  return { kind: 'claims', principal: { uid, app, acc, role, iss: rules.issuer }, exp, nbf, iat };
+  return { kind: 'claims', identity: { uid, app, acc, role, iss: rules.issuer }, exp, nbf, iat };
 }
 
 /** Runs per request, also for a cached token. `now` is wall time in seconds. */
@@ -100,6 +99,23 @@ function parseTimes(payload: Payload): TokenTimes | Refusal {
 
 function isTime(value: unknown): value is number {
   return Number.isFinite(value);
+}
+
+const maxRoles = 100;
+
+function parseRole(payload: Payload, rules: ClaimRules): Identity['role'] | Refusal {
+  const value = valueAt(payload, rules.claims.role);
+  if (!Array.isArray(value)) return identityField(payload, rules, 'role');
+  const roles: readonly unknown[] = value;
+  if (roles.length === 0 || roles.length > maxRoles || !roles.every(isString)) {
+    return invalid('role is not a list of 1 to 100 strings');
+  }
+  // Other strings cannot be a configured role.
+  return roles.filter(isIdentityField);
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === 'string';
 }
 
 function identityField(payload: Payload, rules: ClaimRules, field: keyof ClaimPaths): string | Refusal {

@@ -67,7 +67,7 @@ export function createTokenVerifier(options: {
     const known = verifiedTokens.get(token);
     if (known === undefined) return undefined;
     const { claims, key } = known;
-    if (issuers.get(claims.principal.iss)?.keys.current(key.kid) !== key) {
+    if (issuers.get(claims.identity.iss)?.keys.current(key.kid) !== key) {
       verifiedTokens.remove(token);
       return undefined;
     }

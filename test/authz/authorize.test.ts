@@ -2,13 +2,13 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { admit, authorize, type Policy } from '../../src/authz/authorize.ts';
 import type { Decision } from '../../src/authz/decision.ts';
-import type { Principal } from '../../src/authz/principal.ts';
+import type { Identity } from '../../src/authz/principal.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
 import { facts, policy, principal, route } from '../support/facts.ts';
 
-function decide(under: Policy, request: RequestFacts, who: Principal = principal()): Decision {
+function decide(under: Policy, request: RequestFacts, who: Identity = principal()): Decision {
   const { outcome } = admit(under, request);
-  return outcome.kind === 'refusal' ? outcome : authorize(under, outcome, who);
+  return outcome.kind === 'refusal' ? outcome : authorize(under, outcome, who).decision;
 }
 
 function reasonOf(decision: Decision): string {
@@ -65,7 +65,7 @@ describe('policy', () => {
         route('/api/subscriptions/:kind/:account_id/members'),
       ],
     });
-    const rows: readonly (readonly [name: string, target: string, who: Principal, reason: string])[] = [
+    const rows: readonly (readonly [name: string, target: string, who: Identity, reason: string])[] = [
       ['no account in the path', '/api/subscriptions/plans', principal(), 'allowed'],
       ['the account in one of two', '/api/subscriptions/accounts/acct1/items', principal(), 'allowed'],
       ['another account in one of two', '/api/subscriptions/accounts/acct2/items', principal(), 'account_mismatch'],
@@ -138,6 +138,96 @@ describe('policy', () => {
         expect(reasonOf(decide(policy(), facts({ method }), principal({ role })))).to.equal(reason);
       });
     }
+  });
+
+  describe('with a list of roles', () => {
+    const under = policy({
+      routes: [
+        route('/api/subscriptions/:account_id/*'),
+        route('/api/subscriptions/:account_id/audits/*', ['auditor', 'writer']),
+        route('/api/subscriptions/:account_id/audits/keys', ['auditor', 'reader']),
+      ],
+      roles: { reader: ['GET'], auditor: ['GET', 'HEAD'], writer: ['POST', 'GET'] },
+    });
+    const audits = '/api/subscriptions/acct1/audits';
+    const rows: readonly (readonly [
+      name: string,
+      roles: readonly string[],
+      request: Parameters<typeof facts>[0],
+      role: string | undefined,
+      detail?: string,
+    ])[] = [
+      ['the first in the order of the configuration', ['writer', 'auditor', 'reader'], {}, 'reader'],
+      ['the only one that is configured', ['x', 'a b', 'auditor', ''], {}, 'auditor'],
+      ['a role that is there twice', ['writer', 'writer'], {}, 'writer'],
+      ['the first that may use the method', ['reader', 'writer'], { method: 'POST' }, 'writer'],
+      ['the first that the routes leave', ['reader', 'writer', 'auditor'], { target: audits }, 'auditor'],
+      ['the one that all routes leave', ['writer', 'auditor', 'reader'], { target: `${audits}/keys` }, 'auditor'],
+      ['none where none is configured', ['x', 'Reader'], {}, undefined, 'the role is not one of roles'],
+      ['none of an empty list', [], {}, undefined, 'the role is not one of roles'],
+      [
+        'the first where none may use the method',
+        ['auditor', 'reader'],
+        { method: 'DELETE' },
+        'reader',
+        'the role may not use this method',
+      ],
+      [
+        'not one role for the method and another for the route',
+        ['writer', 'auditor'],
+        { method: 'POST', target: `${audits}/keys` },
+        'writer',
+        'the route is narrowed to other roles',
+      ],
+      [
+        'not one role for one route and another for the other',
+        ['reader', 'writer'],
+        { target: `${audits}/keys` },
+        'reader',
+        'the route is narrowed to other roles',
+      ],
+    ];
+    for (const [name, roles, request, role, detail] of rows) {
+      it(`C-044 takes ${name}`, () => {
+        const { outcome } = admit(under, facts(request));
+        if (outcome.kind === 'refusal') throw new Error('not admitted');
+        const { decision, principal: who } = authorize(under, outcome, { ...principal(), role: roles });
+        expect(who.role).to.equal(role);
+        expect(decision).to.deep.equal(
+          detail === undefined
+            ? { kind: 'allow', principal: { ...principal(), role } }
+            : { kind: 'refusal', reason: 'role_forbidden', detail },
+        );
+      });
+    }
+
+    it('names the role also where another check refuses', () => {
+      const { outcome } = admit(policy({ apps: ['cli'] }), facts());
+      if (outcome.kind === 'refusal') throw new Error('not admitted');
+      const asked = { ...principal({ acc: 'acct2' }), role: ['x', 'member'] };
+      const inOrder = [policy({ apps: ['cli'] }), policy()].map(each => authorize(each, outcome, asked));
+      expect(inOrder.map(({ decision }) => reasonOf(decision))).to.deep.equal(['app_forbidden', 'account_mismatch']);
+      expect(inOrder.map(({ principal: who }) => who.role)).to.deep.equal(['member', 'member']);
+    });
+
+    it('allows as the best of its roles alone would, and with that role', () => {
+      const role = fc.constantFrom('reader', 'auditor', 'writer', 'x');
+      const target = fc.constantFrom('/api/subscriptions/acct1', audits, `${audits}/keys`);
+      const method = fc.constantFrom('GET', 'HEAD', 'POST', 'DELETE');
+      fc.assert(
+        fc.property(fc.array(role), target, method, (roles, to, by) => {
+          const { outcome } = admit(under, facts({ target: to, method: by }));
+          if (outcome.kind === 'refusal') throw new Error('not admitted');
+          const of = (claimed: Identity['role']) => authorize(under, outcome, { ...principal(), role: claimed });
+          const enough = ['reader', 'auditor', 'writer'].filter(
+            each => roles.includes(each) && of(each).decision.kind === 'allow',
+          );
+          const { decision, principal: who } = of(roles);
+          expect(decision.kind === 'allow').to.equal(enough.length > 0);
+          if (decision.kind === 'allow') expect(who.role).to.equal(enough[0]);
+        }),
+      );
+    });
   });
 
   describe('on the application', () => {
@@ -227,7 +317,7 @@ describe('policy', () => {
     const rows: readonly (readonly [
       name: string,
       request: Parameters<typeof facts>[0],
-      who: Principal,
+      who: Identity,
       reason: string,
     ])[] = [
       [
@@ -261,7 +351,7 @@ describe('policy', () => {
       apps: ['web'],
       headers: ['x-account-id'],
     });
-    const rows: readonly (readonly [detail: string, request: Parameters<typeof facts>[0], who?: Principal])[] = [
+    const rows: readonly (readonly [detail: string, request: Parameters<typeof facts>[0], who?: Identity])[] = [
       ['two values in one header', { contradiction: 'two values in one header' }],
       ['method outside the grammar', { method: 'get' }],
       ['more than one Authorization', { headers: { authorization: ['Bearer a', 'Bearer b'] } }],

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { compileRoles, roleAllows } from '../../src/authz/role.ts';
+import { compileRoles, configuredRoles, roleAllows } from '../../src/authz/role.ts';
 
 describe('role', () => {
   const roles = compileRoles({ owner: ['*', 'PROPFIND'], member: ['GET'] });
@@ -18,4 +18,11 @@ describe('role', () => {
       expect(roleAllows(roles, role, method)).to.equal(allowed);
     });
   }
+
+  it('counts of a list in the order of the configuration, if it is configured', () => {
+    const claimed = ['nobody', 'member', 'constructor', 'owner', 'OWNER', '__proto__'];
+    expect(configuredRoles(roles, claimed)).to.deep.equal(['owner', 'member']);
+    expect(configuredRoles(roles, ['nobody'])).to.deep.equal([]);
+    expect(claimed[0]).to.equal('nobody');
+  });
 });

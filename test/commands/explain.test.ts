@@ -7,7 +7,14 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { createKeySeed } from '../../src/keys/key-seed.ts';
 import { writeFixture } from '../config/config-file.ts';
-import { type ExplainLab, explanationOf, failedCheck, runExplain, startExplainLab } from '../explain/explain-lab.ts';
+import {
+  dottedIssuer,
+  type ExplainLab,
+  explanationOf,
+  failedCheck,
+  runExplain,
+  startExplainLab,
+} from '../explain/explain-lab.ts';
 import type { Outcome } from '../support/command.ts';
 import { serviceConfig } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
@@ -280,6 +287,34 @@ describe('explain', () => {
         { claims: { role: 'member' } },
         ['--method', 'POST'],
         'role is member, the method is POST; roles.member: GET, HEAD',
+      ],
+      [
+        'the list of roles',
+        'role',
+        { claims: { role: ['guest', 'a b'] } },
+        [],
+        '(roles are "guest", "a b"; roles: owner, member)',
+      ],
+      [
+        'the methods of each of several roles',
+        'role',
+        { claims: { role: ['guest', 'member'] } },
+        ['--method', 'POST'],
+        'roles are "guest", "member", the method is POST; roles.member: GET, HEAD',
+      ],
+      [
+        'the pointer for a name with dots',
+        'claims',
+        { claims: { iss: dottedIssuer, 'https://acct.test/acc': 'acct1', realm_access: { roles: ['owner'] } } },
+        [],
+        'the token has no claim "realm_access.roles": for a member of an object write the JSON Pointer "/realm_access/roles")',
+      ],
+      [
+        'no pointer for a name that is a URL',
+        'claims',
+        { claims: { iss: dottedIssuer, 'realm_access.roles': 'owner' } },
+        [],
+        'role from "realm_access.roles")',
       ],
       [
         'the roles of a route',

@@ -13,6 +13,7 @@ import { refusalOf } from '../support/refusal.ts';
 const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
 const usual: ResponseContext = { requestId: 'r-1', shownHeaders: [], principal: undefined };
 const alice = principal({ uid: 'alice' });
+const roleless = { ...alice, role: undefined };
 const bob = principal({ uid: 'bob', acc: 'acct2' });
 
 function serialized(decision: Decision, context: ResponseContext): Buffer {
@@ -29,6 +30,8 @@ describe('answers', () => {
     ['an allow with a forged header', allow(alice), { ...usual, principal: alice, shownHeaders: ['x-auth-admin'] }],
     ['an allow after one with a forged header', allow(alice), { ...usual, principal: alice }],
     ['a refusal of a verified token', refusalOf('account_mismatch', 'why'), { ...usual, principal: alice }],
+    ['a refusal without a role', refusalOf('role_forbidden', 'why'), { ...usual, principal: roleless }],
+    ['a refusal with a role again', refusalOf('role_forbidden', 'why'), { ...usual, principal: alice }],
     ...Object.keys(refusalAnswers).flatMap(reason =>
       ['', 'a', 'r-1', 'r-2', '6f1c1a0e-3b5a-4b0e-9a57-000000000001', 'i'.repeat(128)].map(
         requestId =>

@@ -157,10 +157,18 @@ describe('CheckResponse', () => {
 
       it(`${reason}: tells Envoy the decision, and who it is only where that is verified`, () => {
         expect(metadataOf(onTheWire(refusalOf(reason, '')))).to.deep.equal({ decision, reason });
+        const { role, ...roleless } = principal();
+        const who = { ...roleless, role: undefined };
+        expect(metadataOf(onTheWire(refusalOf(reason, ''), { principal: who }))).to.deep.equal({
+          decision,
+          reason,
+          ...roleless,
+        });
         expect(metadataOf(onTheWire(refusalOf(reason, ''), { principal: principal() }))).to.deep.equal({
           decision,
           reason,
-          ...principal(),
+          ...roleless,
+          role,
         });
       });
     }

@@ -51,6 +51,9 @@ export interface ExplainLab {
   stop(): Promise<void>;
 }
 
+/** An issuer whose role is configured by a name with a dot. */
+export const dottedIssuer = 'https://dotted.test';
+
 const path = '/api/subscriptions/accounts/acct1';
 
 export async function startExplainLab(): Promise<ExplainLab> {
@@ -61,6 +64,12 @@ export async function startExplainLab(): Promise<ExplainLab> {
   const config = serviceConfig(issuer, {
     issuers: [
       { issuer: issuer.url, audiences: [audience, 'https://other.test'], jwksUrl: issuer.jwksUrl },
+      {
+        issuer: dottedIssuer,
+        audiences: [audience],
+        jwksUrl: issuer.jwksUrl,
+        claims: { acc: 'https://acct.test/acc', role: 'realm_access.roles' },
+      },
       { issuer: deafIssuer, audiences: [audience], jwksUrl: `http://127.0.0.1:${nobody}/jwks.json` },
     ],
     routes: [

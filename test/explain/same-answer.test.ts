@@ -238,6 +238,31 @@ const tokens: readonly Row[] = [
   { name: 'another application', reason: 'app_forbidden', check: 'app', token: () => ({ claims: { app: 'cli' } }) },
   { name: 'an unknown role', reason: 'role_forbidden', check: 'role', token: () => ({ claims: { role: 'guest' } }) },
   {
+    name: 'a list with one good role',
+    reason: 'allowed',
+    check: 'passed',
+    token: () => ({ claims: { role: ['guest', 'a b', 'member'] } }),
+  },
+  {
+    name: 'a list without a known role',
+    reason: 'role_forbidden',
+    check: 'role',
+    token: () => ({ claims: { role: ['guest', 'a b'] } }),
+  },
+  {
+    name: 'a list with a number',
+    reason: 'token_invalid',
+    check: 'claims',
+    token: () => ({ claims: { role: ['owner', 1] } }),
+  },
+  {
+    name: 'a list without a role for the method',
+    reason: 'role_forbidden',
+    check: 'role',
+    request: { method: 'POST' },
+    token: () => ({ claims: { role: ['member', 'guest'] } }),
+  },
+  {
     name: 'a role named like a method',
     reason: 'role_forbidden',
     check: 'role',

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { parseJsonPointer, valueAt } from '../../src/json/json-pointer.ts';
+import { parsePath, valueAt } from '../../src/json/json-pointer.ts';
 
 /** The document of RFC 6901 section 5, and what a pointer must not reach. */
 const document: unknown = JSON.parse(`{
@@ -34,7 +34,7 @@ describe('JSON Pointer', () => {
   ];
   for (const [pointer, value] of found) {
     it(`${JSON.stringify(pointer)} finds ${JSON.stringify(value)}`, () => {
-      expect(valueAt(document, parseJsonPointer(pointer) ?? [])).to.deep.equal(value);
+      expect(valueAt(document, parsePath(pointer) ?? [])).to.deep.equal(value);
     });
   }
 
@@ -70,13 +70,19 @@ describe('JSON Pointer', () => {
   ];
   for (const pointer of astray) {
     it(`${JSON.stringify(pointer.slice(0, 20))} finds nothing`, () => {
-      expect(valueAt(document, parseJsonPointer(pointer) ?? [])).to.equal(undefined);
+      expect(valueAt(document, parsePath(pointer) ?? [])).to.equal(undefined);
     });
   }
 
-  for (const text of ['', 'foo', '#/foo', '/~', '/a~', '/~2', '/~a', '/~~1', '/a/~/b', 'a/b', ' /a']) {
+  for (const text of ['/~', '/a~', '/~2', '/~a', '/~~1', '/a/~/b']) {
     it(`is not ${JSON.stringify(text)}`, () => {
-      expect(parseJsonPointer(text)).to.equal(undefined);
+      expect(parsePath(text)).to.equal(undefined);
+    });
+  }
+
+  for (const name of ['', 'foo', '#/foo', 'a/b', ' /a', 'a.b', '~']) {
+    it(`is not ${JSON.stringify(name)}, which is the name of a member`, () => {
+      expect(parsePath(name)).to.deep.equal([name]);
     });
   }
 });

@@ -1,7 +1,7 @@
 // Request facts and policies for tests of the pure policy; good defaults, any part replaced.
 import { compileAccountParameters } from '../../src/authz/account-query.ts';
 import type { Policy } from '../../src/authz/authorize.ts';
-import { type Account, isAccount, type Principal } from '../../src/authz/principal.ts';
+import { type Account, type AllowedPrincipal, isAccount } from '../../src/authz/principal.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
 import { compileRoles } from '../../src/authz/role.ts';
 import type { RouteDefinition } from '../../src/authz/route.ts';
@@ -47,7 +47,7 @@ export function policy(
 
 export function principal(
   changes: { uid?: string; app?: string; acc?: string; role?: string; iss?: string } = {},
-): Principal {
+): AllowedPrincipal {
   return {
     uid: 'u-1',
     app: 'web',

@@ -14,7 +14,7 @@ describe('claims', () => {
   it('are the identity fields and the times', () => {
     expect(parseClaims(claims({ nbf: now }), rules)).to.deep.equal({
       kind: 'claims',
-      principal: { uid, app: 'web', acc: 'acct1', role: 'owner', iss: issuer },
+      identity: { uid, app: 'web', acc: 'acct1', role: 'owner', iss: issuer },
       exp: now + 3600,
       nbf: now,
       iat: now - 60,
@@ -50,6 +50,53 @@ describe('claims', () => {
   });
 });
 
+describe('claims with a list of roles', () => {
+  const roleOf = (role: unknown): unknown => {
+    const parsed = parseClaims(claims({ role }), rules);
+    return parsed.kind === 'claims' ? parsed.identity.role : parsed.detail;
+  };
+
+  const lists: readonly (readonly [role: unknown, kept: readonly string[]])[] = [
+    [['owner'], ['owner']],
+    [
+      ['b', 'a', 'b'],
+      ['b', 'a', 'b'],
+    ],
+    [['a b', '', 'é', 'x'.repeat(129), 'owner', '__proto__'], ['owner', '__proto__']],
+    [['a b'], []],
+    [Array.from({ length: 100 }, (_, i) => `r${i}`), Array.from({ length: 100 }, (_, i) => `r${i}`)],
+  ];
+  for (const [role, kept] of lists) {
+    it(`C-044 keep of ${JSON.stringify(role).slice(0, 40)} what is within the grammar`, () => {
+      expect(roleOf(role)).to.deep.equal(kept);
+    });
+  }
+
+  const broken: readonly unknown[] = [
+    [],
+    [1],
+    ['owner', 1],
+    ['owner', null],
+    [['owner']],
+    [{ role: 'owner' }],
+    Array.from({ length: 101 }, () => 'owner'),
+  ];
+  for (const role of broken) {
+    it(`C-044 are refused with ${JSON.stringify(role).slice(0, 40)}`, () => {
+      expect(roleOf(role)).to.equal('role is not a list of 1 to 100 strings');
+    });
+  }
+
+  it('C-043 have a list in no other claim', () => {
+    const details = ['uid', 'app', 'acc'].map(field => parseClaims(claims({ [field]: ['acct1'] }), rules));
+    expect(details.map(each => 'detail' in each && each.detail)).to.deep.equal([
+      'uid is missing or not a string',
+      'app is missing or not a string',
+      'acc is missing or not a string',
+    ]);
+  });
+});
+
 describe('claims by a JSON Pointer', () => {
   const payload = claims({
     uid: undefined,
@@ -61,13 +108,13 @@ describe('claims by a JSON Pointer', () => {
 
   it('are found in objects and arrays', () => {
     expect(parseClaims(payload, { ...rules, claims: toClaimPaths(pointers) })).to.deep.include({
-      principal: { uid: 'u-1', app: 'web', acc: 'acct2', role: 'owner', iss: issuer },
+      identity: { uid: 'u-1', app: 'web', acc: 'acct2', role: 'owner', iss: issuer },
     });
   });
 
   it('are top-level members, byte for byte, where the name does not start with /', () => {
     const dotted = toClaimPaths({ ...pointers, role: 'realm_access.role' });
-    expect(parseClaims(payload, { ...rules, claims: dotted })).to.have.nested.include({ 'principal.role': 'member' });
+    expect(parseClaims(payload, { ...rules, claims: dotted })).to.have.nested.include({ 'identity.role': 'member' });
   });
 
   const astray: readonly (readonly [field: keyof typeof names, pointer: string, detail: string])[] = [
@@ -84,7 +131,7 @@ describe('claims by a JSON Pointer', () => {
     ['role', '/ext/m~0n', 'role is missing or not a string'],
   ];
   for (const [field, pointer, detail] of astray) {
-    it(`say to the log that ${detail} at ${pointer}`, () => {
+    it(`C-048 say to the log that ${detail} at ${pointer}`, () => {
       const paths = toClaimPaths({ ...pointers, [field]: pointer });
       const refusal = { kind: 'refusal', reason: 'token_invalid', detail };
       expect(parseClaims(payload, { ...rules, claims: paths })).to.deep.equal(refusal);

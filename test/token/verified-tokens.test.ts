@@ -6,7 +6,7 @@ import { principal } from '../support/facts.ts';
 
 const claims = (exp: number): Claims => ({
   kind: 'claims',
-  principal: principal(),
+  identity: principal(),
   exp,
   nbf: undefined,
   iat: undefined,

@@ -181,13 +181,13 @@ describe('token verifier', () => {
       const { verify } = await lab({ allowIntegerClaims: true });
       const { outcome } = await verify(await token({ claims: { uid: 7, app: 0, acc: 9007199254740991, role: 1 } }));
       expect(outcome)
-        .to.have.property('principal')
+        .to.have.property('identity')
         .that.includes({ uid: '7', app: '0', acc: '9007199254740991', role: '1' });
     });
     it('what it read from the claims that are configured', async () => {
       const { outcome } = await (await lab()).verify(await token());
       expect(outcome).to.deep.include({
-        principal: { uid, app: 'web', acc: 'acct1', role: 'owner', iss: issuer },
+        identity: { uid, app: 'web', acc: 'acct1', role: 'owner', iss: issuer },
       });
     });
   });

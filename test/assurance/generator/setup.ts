@@ -76,6 +76,7 @@ const roleTables: readonly Readonly<Record<string, readonly string[]>>[] = [
   { owner: ['*'], admin: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], member: ['GET', 'HEAD'] },
   { owner: ['*'], member: ['GET', 'HEAD'] },
   { owner: ['*', 'PROPFIND'], 'auditor:eu': ['GET', 'OPTIONS'], 7: ['GET'] },
+  { reader: ['GET'], writer: ['POST', 'PUT'], cleaner: ['DELETE', 'GET'], owner: ['*'] },
 ];
 
 const accountPlaces: readonly { readonly headers?: readonly string[]; readonly query?: readonly string[] }[] = [

@@ -41,7 +41,7 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   claim(issuer.claims.uid, asClaim(random.pick(uids)));
   claim(issuer.claims.app, app);
   claim(issuer.claims.acc, asClaim(acc));
-  claim(issuer.claims.role, asClaim(role));
+  claim(issuer.claims.role, random.chance(0.4) ? roleList(random, setup, role) : asClaim(role));
   const header: Member[] = [
     ['"alg"', JSON.stringify(signer.alg)],
     ['"kid"', JSON.stringify(signer.kid)],
@@ -62,6 +62,16 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   const changes = Array.from({ length: count }, () => changeToken(draft, context));
   return { text: tokenText(draft), changes, edges, acc, role };
 }
+
+/** In any order, with others that the configuration names, and with strings that it does not. */
+function roleList(random: Random, { settings }: Setup, role: string): readonly string[] {
+  const roles = [role];
+  const others = [...random.some(Object.keys(settings.roles)), ...random.some(strayRoles)];
+  for (const other of others) roles.splice(random.below(roles.length + 1), 0, other);
+  return roles;
+}
+
+const strayRoles = ['offline_access', 'uma authorization', '', 'Owner', 'owner,admin', 'x'.repeat(129), '\u212a', '__proto__'];
 
 /** A token that was seen before, with its text changed a little: a cache must not take the one for the other. */
 export function alterToken(random: Random, token: GeneratedToken, other: GeneratedToken): GeneratedToken {

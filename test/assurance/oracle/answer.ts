@@ -146,7 +146,7 @@ function bodyDifferences(
   return wrong;
 }
 
-function metadataDifferences(answer: Answer, wanted: Readonly<Record<string, string>>): string[] {
+function metadataDifferences(answer: Answer, wanted: Readonly<Record<string, string | undefined>>): string[] {
   const given = Object.entries(answer.dynamic_metadata?.fields ?? {}).map(
     ([name, { stringValue }]) => `${name}: ${stringValue}`,
   );

@@ -3,7 +3,7 @@ import type { IssuerKeys } from './issuer-keys.ts';
 import type { CheckMessage } from './message.ts';
 import { type RequestFinding, readRequest, routesOf } from './request.ts';
 import type { Settings } from './settings.ts';
-import { type Identity, judgeToken } from './token.ts';
+import { type Identity as Claimed, judgeToken } from './token.ts';
 
 export type Reason =
   | 'allowed'
@@ -18,6 +18,12 @@ export type Reason =
   | 'keys_unavailable';
 
 export type Refused = Exclude<Reason, 'allowed'>;
+
+/** The identity in the one request. */
+export interface Identity extends Omit<Claimed, 'role'> {
+  /** Absent where the token has a list of roles and none of them counts. */
+  readonly role?: string;
+}
 
 export interface Decision {
   readonly reason: Reason;
@@ -73,12 +79,20 @@ function judge(
   const found = judgeToken(afterScheme.slice(1), settings, keys, now);
   if (found.kind === 'refused') return found;
 
-  const { identity } = found;
+  // Of an array, the roles that `roles` names count, in the order of `roles`. Allowed if one and the same role may use the
+  // method and is left by every matching route; the first such role is the one that Envoy is told of.
+  const { role: claimed, ...rest } = found.identity;
+  const counting =
+    typeof claimed === 'string' ? [claimed] : Object.keys(settings.roles).filter(name => claimed.includes(name));
+  const able = counting.filter(name => mayUse(name, request.method, settings));
+  const left = able.filter(name => routes.every(({ roles }) => roles === undefined || roles.includes(name)));
+  // docs/explain.md: where no role is enough, the first of those that come furthest.
+  const role = left[0] ?? able[0] ?? counting[0];
+  const identity: Identity = role === undefined ? rest : { ...rest, role };
+
   if (!settings.apps.includes('*') && !settings.apps.includes(identity.app))
     return { reason: 'app_forbidden', identity };
-  if (!mayUse(identity.role, request.method, settings)) return { reason: 'role_forbidden', identity };
-  if (!routes.every(({ roles }) => roles === undefined || roles.includes(identity.role)))
-    return { reason: 'role_forbidden', identity };
+  if (left.length === 0) return { reason: 'role_forbidden', identity };
   const accounts = [...request.accounts, ...routes.flatMap(route => route.accounts)];
   if (accounts.some(account => account !== identity.acc)) return { reason: 'account_mismatch', identity };
   return { reason: 'allowed', identity };

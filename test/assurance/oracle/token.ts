@@ -7,7 +7,8 @@ export interface Identity {
   readonly uid: string;
   readonly app: string;
   readonly acc: string;
-  readonly role: string;
+  /** One role, or a list of them as the token has it. */
+  readonly role: string | readonly string[];
   readonly iss: string;
 }
 
@@ -125,9 +126,9 @@ function identityOf(payload: JsonObject, issuer: IssuerSettings): Identity | und
   const uid = textOf(claimIn(payload, issuer.claims.uid), issuer);
   const app = textOf(claimIn(payload, issuer.claims.app), issuer);
   const acc = textOf(claimIn(payload, issuer.claims.acc), issuer);
-  const role = textOf(claimIn(payload, issuer.claims.role), issuer);
+  const role = roleOf(claimIn(payload, issuer.claims.role), issuer);
   if (uid === undefined || app === undefined || acc === undefined || role === undefined) return undefined;
-  if (![uid, app, role].every(isFieldText)) return undefined;
+  if (![uid, app].every(isFieldText)) return undefined;
   if (!/^[A-Za-z0-9._~-]{1,128}$/.test(acc) || acc === '.' || acc === '..') return undefined;
   return { uid, app, acc, role, iss: issuer.issuer };
 }
@@ -144,6 +145,16 @@ function claimIn(payload: JsonObject, name: string): Json | undefined {
     else return undefined;
   }
   return value;
+}
+
+// A string, or an array of 1 to 100 strings.
+function roleOf(value: Json | undefined, issuer: IssuerSettings): string | readonly string[] | undefined {
+  if (!Array.isArray(value)) {
+    const role = textOf(value, issuer);
+    return role !== undefined && isFieldText(role) ? role : undefined;
+  }
+  const roles = value.filter(each => typeof each === 'string');
+  return roles.length === value.length && roles.length >= 1 && roles.length <= 100 ? roles : undefined;
 }
 
 function textOf(value: Json | undefined, issuer: IssuerSettings): string | undefined {
