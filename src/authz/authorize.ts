@@ -2,10 +2,10 @@
 // claims between the two.
 import { type AccountPlaces, accountsNamed } from './account.ts';
 import { type BearerToken, parseBearerToken, refuseAmbiguousAuthorization } from './bearer.ts';
+import type { DetailOf } from './checks.ts';
 import type { Decision } from './decision.ts';
 import { parseRequestTarget } from './path.ts';
 import type { Identity, Principal } from './principal.ts';
-import type { DetailOf } from './checks.ts';
 import { type Refusal, refusal } from './refusal.ts';
 import type { RequestFacts } from './request-facts.ts';
 import { configuredRoles, type Roles, roleAllows } from './role.ts';

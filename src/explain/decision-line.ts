@@ -74,8 +74,7 @@ export function parseDecisionLine(input: string): DecisionLine | NoDecisionLine 
   if (decision !== (reason === 'allowed' ? 'allow' : answerOf(reason).decision)) {
     return { kind: 'problem', problem: 'the decision and the reason of the line do not fit' };
   }
-  const isVerified =
-    uid !== undefined && app !== undefined && acc !== undefined && iss !== undefined;
+  const isVerified = uid !== undefined && app !== undefined && acc !== undefined && iss !== undefined;
   const principal = isVerified && isAccount(acc) ? { uid, app, acc, role, iss } : undefined;
   const answer = { decision, reason, ...(reason === 'allowed' ? passedOn : refusedWith(reason)) };
   const fields = Object.entries(meanings).flatMap(([name, meaning]) => {

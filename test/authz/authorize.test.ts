@@ -219,7 +219,7 @@ describe('policy', () => {
           const { outcome } = admit(under, facts({ target: to, method: by }));
           if (outcome.kind === 'refusal') throw new Error('not admitted');
           const of = (claimed: Identity['role']) => authorize(under, outcome, { ...principal(), role: claimed });
-          const enough = ['reader', 'auditor', 'writer'].filter(
+          const enough = (['reader', 'auditor', 'writer'] as const).filter(
             each => roles.includes(each) && of(each).decision.kind === 'allow',
           );
           const { decision, principal: who } = of(roles);

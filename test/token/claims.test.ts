@@ -62,7 +62,10 @@ describe('claims with a list of roles', () => {
       ['b', 'a', 'b'],
       ['b', 'a', 'b'],
     ],
-    [['a b', '', 'é', 'x'.repeat(129), 'owner', '__proto__'], ['owner', '__proto__']],
+    [
+      ['a b', '', 'é', 'x'.repeat(129), 'owner', '__proto__'],
+      ['owner', '__proto__'],
+    ],
     [['a b'], []],
     [Array.from({ length: 100 }, (_, i) => `r${i}`), Array.from({ length: 100 }, (_, i) => `r${i}`)],
   ];

@@ -10,14 +10,13 @@ import { answerOf } from '../../../src/authz/refusal.ts';
 import type { RequestFacts } from '../../../src/authz/request-facts.ts';
 import { type Check, createCheck } from '../../../src/check.ts';
 import { validateConfig } from '../../../src/config/load.ts';
-import { type Config, configSchema } from '../../../src/config/schema.ts';
+import { configSchema } from '../../../src/config/schema.ts';
 import { createEngine, type Engine } from '../../../src/engine.ts';
 import { createAnswers } from '../../../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../../src/envoy/proto-files.ts';
 import { readRequestFacts } from '../../../src/envoy/request.ts';
 import { type PublicJwk, parseKeySet, type VerificationKey } from '../../../src/keys/jwks.ts';
-import type { KeyRing } from '../../../src/keys/key-ring.ts';
 import { parseDiscovery } from '../../../src/keys/key-source.ts';
 import { toClaimPaths } from '../../../src/token/claims.ts';
 import { parseCompactJws } from '../../../src/token/compact.ts';
@@ -25,6 +24,7 @@ import { createVerifiedTokens } from '../../../src/token/verified-tokens.ts';
 import { createTokenVerifier, type IssuerKey } from '../../../src/token/verifier.ts';
 import { checkRequest } from '../../support/check-request.ts';
 import { facts } from '../../support/facts.ts';
+import { fixedKeyRings } from '../../support/fixed-key-rings.ts';
 import { createInvariants } from '../../support/invariants.ts';
 import { signingKey } from '../../support/signing-key.ts';
 import { audience, issuer, now, token } from '../../support/token.ts';
@@ -93,31 +93,10 @@ export async function createParts(): Promise<{ engine: Engine; keys: ReadonlyMap
     account: { headers: ['x-account-id'], query: ['account_id'] },
     roles: { owner: ['*'] },
   });
-  return { engine: createEngine({ config, keyRings: keyRingsOf(config, set.keys), now: () => now }), keys: set.keys };
-}
-
-function keyRingsOf(config: Config, keys: ReadonlyMap<string, VerificationKey>): ReadonlyMap<string, KeyRing> {
-  const notAsked = (): never => {
-    throw new Error('not asked of these keys');
+  return {
+    engine: createEngine({ config, keyRings: fixedKeyRings(config, set.keys), now: () => now }),
+    keys: set.keys,
   };
-  return new Map(
-    config.issuers.map(each => [
-      each.issuer,
-      {
-        issuer: each.issuer,
-        current: kid => keys.get(kid),
-        find: kid => {
-          const key = keys.get(kid);
-          return key === undefined ? { kind: 'unknown' } : { kind: 'key', key };
-        },
-        status: notAsked,
-        checkTrust: notAsked,
-        handOver: notAsked,
-        start: notAsked,
-        stop: notAsked,
-      },
-    ]),
-  );
 }
 
 function must(condition: boolean, what: string): void {
@@ -512,7 +491,7 @@ function configTarget(): Target {
           'an issuer without keys',
         );
       }
-      createEngine({ config, keyRings: keyRingsOf(config, new Map()), now: () => now });
+      createEngine({ config, keyRings: fixedKeyRings(config, new Map()), now: () => now });
       return 'config';
     },
   };

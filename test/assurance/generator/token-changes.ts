@@ -65,8 +65,7 @@ const claims: readonly Row[] = [
   [
     8,
     'an identity claim of an odd value',
-    (draft, context) =>
-      setClaim(draft.payload, identityClaim(context), JSON.stringify(context.random.pick(oddValues))),
+    (draft, context) => setClaim(draft.payload, identityClaim(context), JSON.stringify(context.random.pick(oddValues))),
   ],
   [
     3,
@@ -131,7 +130,15 @@ const claims: readonly Row[] = [
     (draft, { random, issuer, setup }) => {
       const named = Object.keys(setup.settings.roles);
       const many = (count: number): string[] => Array.from({ length: count }, (_, i) => named[i] ?? `r${i}`);
-      const lists = [[], [''], ['viewer', 'guest'], ['viewer', ...named], [...named, ...named], named, named.toReversed()];
+      const lists = [
+        [],
+        [''],
+        ['viewer', 'guest'],
+        ['viewer', ...named],
+        [...named, ...named],
+        named,
+        named.toReversed(),
+      ];
       const broken = [[...named, 1], [null, ...named], [named], [{ role: named[0] }], [true], Object.assign({}, named)];
       const long = [many(100), many(100).toReversed(), many(101)];
       setClaim(draft.payload, issuer.claims.role, JSON.stringify(random.pick([...lists, ...broken, ...long])));

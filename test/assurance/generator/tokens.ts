@@ -71,7 +71,16 @@ function roleList(random: Random, { settings }: Setup, role: string): readonly s
   return roles;
 }
 
-const strayRoles = ['offline_access', 'uma authorization', '', 'Owner', 'owner,admin', 'x'.repeat(129), '\u212a', '__proto__'];
+const strayRoles = [
+  'offline_access',
+  'uma authorization',
+  '',
+  'Owner',
+  'owner,admin',
+  'x'.repeat(129),
+  '\u212a',
+  '__proto__',
+];
 
 /** A token that was seen before, with its text changed a little: a cache must not take the one for the other. */
 export function alterToken(random: Random, token: GeneratedToken, other: GeneratedToken): GeneratedToken {

@@ -139,7 +139,7 @@ function claimIn(payload: JsonObject, name: string): Json | undefined {
   if (!name.startsWith('/')) return payload.get(name);
   let value: Json | undefined = payload;
   for (const part of name.split('/').slice(1)) {
-    const key = part.replace(/~[01]/g, escape => (escape === '~0' ? '~' : '/'));
+    const key = part.replace(/~[01]/g, each => (each === '~0' ? '~' : '/'));
     if (isObject(value)) value = value.get(key);
     else if (Array.isArray(value)) value = value.find((_, index) => String(index) === key);
     else return undefined;

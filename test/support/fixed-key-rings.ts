@@ -1,0 +1,32 @@
+// Key rings that have their keys from the start and ask nobody.
+import type { Config } from '../../src/config/schema.ts';
+import type { VerificationKey } from '../../src/keys/jwks.ts';
+import type { KeyRing } from '../../src/keys/key-ring.ts';
+
+/** One for each issuer, all with the same keys. */
+export function fixedKeyRings(
+  { issuers }: Pick<Config, 'issuers'>,
+  keys: ReadonlyMap<string, VerificationKey>,
+): ReadonlyMap<string, KeyRing> {
+  const notAsked = (): never => {
+    throw new Error('not asked of these keys');
+  };
+  return new Map(
+    issuers.map(({ issuer }) => [
+      issuer,
+      {
+        issuer,
+        current: kid => keys.get(kid),
+        find: kid => {
+          const key = keys.get(kid);
+          return key === undefined ? { kind: 'unknown' } : { kind: 'key', key };
+        },
+        status: notAsked,
+        checkTrust: notAsked,
+        handOver: notAsked,
+        start: notAsked,
+        stop: notAsked,
+      },
+    ]),
+  );
+}
