@@ -84,7 +84,7 @@ async function soak(
       const measureMs = Math.min(stretchMs, left);
       const lanes = Object.entries(shares).map(([set, share]) => ({ set, perSecond: perSecond * share }));
       const run = {
-        target: { port: product.port },
+        target: product.target,
         shared: checkCallBlocks,
         connections,
         warmMs: 0,

@@ -3,10 +3,15 @@
 // Speaks to servers of this bench over loopback, nowhere else.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 
 /** On 127.0.0.1. */
 export interface WireTarget {
   readonly port: number;
+  /** A Unix socket in the place of the port. */
+  readonly socketPath?: string;
+  /** Certificates of both sides, as PEM. */
+  readonly tls?: { readonly ca: string; readonly cert: string; readonly key: string; readonly servername: string };
 }
 
 /** One request, ready to be sent on any connection. */
@@ -76,8 +81,10 @@ interface Connection {
 
 async function connectOne(options: WireClientOptions, index: number): Promise<Connection> {
   const { shared } = options;
-  const socket: Socket = connect(options.target.port, '127.0.0.1');
-  await once(socket, 'connect');
+  const { port, socketPath, tls } = options.target;
+  const plain = socketPath === undefined ? connect(port, '127.0.0.1') : connect(socketPath);
+  const socket: Socket = tls === undefined ? plain : connectTls({ socket: plain, ALPNProtocols: ['h2'], ...tls });
+  await once(socket, tls === undefined ? 'connect' : 'secureConnect');
   socket.setNoDelay(true);
 
   const streams = new Map<number, Stream>();

@@ -1,4 +1,5 @@
 // A contender: a server and the requests that it is sent, by a name that --only takes. Who they are is in contenders.ts.
+import type { WireTarget } from '../load/wire-client.ts';
 import type { ServerProcess } from './server-process.ts';
 
 export type Family =
@@ -10,7 +11,7 @@ export type Family =
   | 'peer';
 
 export interface RunningContender extends ServerProcess {
-  readonly port: number;
+  readonly target: WireTarget;
 }
 
 export interface Contender {

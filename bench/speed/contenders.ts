@@ -50,7 +50,7 @@ export async function makeField(lab: BenchLab, peers: Peers): Promise<Field> {
         const [port = 0, otherPort = 0] = await freePorts(2);
         const probe = { target: { port }, shared: checkCallBlocks, request: known, expected: 'allow' } as const;
         const server = await startServerProcess(command(built.path, [port, otherPort]), lab.cores?.server, probe);
-        return { ...server, port };
+        return { ...server, target: probe.target };
       },
     };
   };
@@ -94,6 +94,8 @@ export async function makeField(lab: BenchLab, peers: Peers): Promise<Field> {
     product('known', 'account-authz, one known token', 'known'),
     product('known-logged', 'account-authz, one known token, each allow logged', 'known', { logAllowed: true }),
     product('known-as-shipped', 'account-authz, one known token, headers as in envoy.yaml', 'known-as-shipped'),
+    product('known-unix', 'account-authz, one known token over a Unix socket', 'known', { over: 'unix' }),
+    product('known-mtls', 'account-authz, one known token over mutual TLS', 'known', { over: 'mtls' }),
     product('rotation', 'account-authz, 10,000 known tokens in turn', 'rotation'),
     product('new', 'account-authz, every token new', 'new'),
     product('garbage', 'account-authz, refuses garbage', 'garbage'),
@@ -122,7 +124,7 @@ async function allowOf(lab: BenchLab): Promise<Buffer> {
   const known = checkCall(await knownToken(lab.tokens));
   const product = await startProduct(lab, known);
   try {
-    const { message } = await ask({ target: { port: product.port }, shared: checkCallBlocks, request: known });
+    const { message } = await ask({ target: product.target, shared: checkCallBlocks, request: known });
     if (message === undefined) throw new Error('the product has not answered');
     return message.subarray(5);
   } finally {

@@ -32,7 +32,7 @@ export async function startVariant(
   const [upstream = 0] = await freePorts(1);
   const envoy = await startEnvoy({
     upstream,
-    ...(service === undefined ? {} : { authz: [`127.0.0.1:${service.port}`] }),
+    ...(service === undefined ? {} : { authz: [`127.0.0.1:${service.target.port}`] }),
     edit(bootstrap) {
       addUpstream(bootstrap, upstream);
       variant.edit(bootstrap);

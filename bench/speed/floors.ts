@@ -1,5 +1,5 @@
 // The floors of docs/dev/performance.md, each judged as a ratio within one run, round by round.
-import type { BenchResults, CallRound, Rounds } from './results.ts';
+import type { BenchResults, CallRound, Rounds, RouteRound } from './results.ts';
 import { ratioOf, type Spread, spreadOf } from './rounds.ts';
 
 export interface Floor {
@@ -13,12 +13,17 @@ export interface Floor {
   readonly isMet: boolean | undefined;
 }
 
-export function judgeFloors({ run, calls, envoy, start, memory }: BenchResults): readonly Floor[] {
+export function judgeFloors({ run, calls, envoy, start, memory, routes }: BenchResults): readonly Floor[] {
   const calling = (value: number, name: string, other: string, text: string): Omit<Floor, 'isMet'> => ({
     text,
     bound: { kind: 'at least', value, unit: '×' },
     measured: ratio<CallRound>(calls, name, other, round => round.perSecond),
     byCpuTime: ratio<CallRound>(calls, name, other, round => 1 / round.cpuMicrosecondsPerCall),
+  });
+  const routing = (text: string, value: (round: RouteRound) => number): Omit<Floor, 'isMet'> => ({
+    text,
+    bound: { kind: 'at most', value: 1.3, unit: '×' },
+    measured: ratio(routes, '10000', '10', value),
   });
   const floors: readonly Omit<Floor, 'isMet'>[] = [
     calling(1, 'known', 'nothing', 'a known token, to grpc-js with proto-loader that does nothing'),
@@ -46,6 +51,8 @@ export function judgeFloors({ run, calls, envoy, start, memory }: BenchResults):
       bound: { kind: 'at most', value: 1000, unit: 'ms' },
       measured: spreadOfSome(start.known),
     },
+    routing('a match among 10,000 routes, to one among 10', ({ matchNanoseconds }) => matchNanoseconds.hit),
+    routing('a decision with 10,000 routes, to one with 10', ({ decisionMicroseconds }) => decisionMicroseconds.hit),
   ];
   return floors.map(floor => ({ ...floor, isMet: run.isWhole ? isMet(floor) : undefined }));
 }

@@ -18,7 +18,9 @@ export interface BenchLab {
   readonly load: WireLoadProcess;
   readonly cores: Cores | undefined;
   readonly runtime: Runtime;
-  /** Writes a file that lives as long as the lab. */
+  /** The path of a file that lives as long as the lab. */
+  path(name: string): string;
+  /** Writes such a file. */
   file(name: string, content: string | Buffer): Promise<string>;
   stop(): Promise<void>;
 }
@@ -40,6 +42,7 @@ export async function startBenchLab(algorithm: Algorithm, runtime: Runtime): Pro
     load,
     cores,
     runtime,
+    path: name => join(directory, name),
     async file(name, content) {
       const path = join(directory, name);
       await writeFile(path, content);

@@ -1,4 +1,5 @@
 // The two measurements of a server: throughput and CPU time a call in a closed loop, latency at a fixed rate in an open one.
+import type { WireTarget } from '../load/wire-client.ts';
 import type { RunFigures } from '../load/wire-load.ts';
 import { percentiles } from '../measure/percentiles.ts';
 import { residentMegabytes } from '../measure/resident-memory.ts';
@@ -7,7 +8,7 @@ import { checkCallBlocks } from './requests.ts';
 import type { CallRound, LatencyRound } from './results.ts';
 
 interface Server {
-  readonly port: number;
+  readonly target: WireTarget;
   readonly pid: number;
 }
 
@@ -63,6 +64,6 @@ export function rightAnswers(name: string, { lanes }: RunFigures): number {
   return sum('answered');
 }
 
-function runOf({ port, pid }: Server, form: LoopForm) {
-  return { ...form, target: { port }, shared: checkCallBlocks, pids: [pid] };
+function runOf({ target, pid }: Server, form: LoopForm) {
+  return { ...form, target, shared: checkCallBlocks, pids: [pid] };
 }

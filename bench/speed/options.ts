@@ -2,8 +2,11 @@
 import { parseArgs } from 'node:util';
 import type { Algorithm } from './tokens.ts';
 
-export const scenarioNames = ['calls', 'latency', 'start', 'envoy', 'memory'] as const;
+export const scenarioNames = ['calls', 'latency', 'start', 'envoy', 'memory', 'routes'] as const;
 export type ScenarioName = (typeof scenarioNames)[number];
+
+/** Those that measure account-authz alone. */
+const ownScenarios: readonly string[] = ['routes'];
 
 export interface BenchOptions {
   readonly quick: boolean;
@@ -27,6 +30,10 @@ export const usage = `npm run bench -- [options]
   --own-node           the Node that runs the bench, without flags, in the place of the image's
   --out DIRECTORY      where the page and the chart go, also those of a run that is not whole
 `;
+
+export function needsContenders({ only }: Pick<BenchOptions, 'only'>): boolean {
+  return only.length === 0 || only.some(name => !ownScenarios.includes(name));
+}
 
 export type ParsedOptions =
   | { readonly kind: 'help' }

@@ -187,7 +187,7 @@ export async function preflight(
   tokens: Tokens,
   allow: Buffer,
 ): Promise<void> {
-  const target = { port: running.port };
+  const { target } = running;
   const { account } = await knownToken(tokens);
   const cases = await preflightCases(tokens);
   for (const each of contender.family === 'floor' ? cases.slice(0, 1) : cases) {

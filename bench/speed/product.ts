@@ -1,15 +1,16 @@
 // account-authz as a contender: the built product, with the whole configuration of an installation.
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { testCertificate } from '../../test/keys/test-certificate.ts';
 import { freePorts } from '../../test/support/envoy.ts';
-import type { WireRequest } from '../load/wire-client.ts';
+import type { WireRequest, WireTarget } from '../load/wire-client.ts';
 import { type BenchLab, projectDirectory } from './lab.ts';
 import { checkCallBlocks } from './requests.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 import { audience, issuer } from './tokens.ts';
 
 export interface Product extends ServerProcess {
-  readonly port: number;
+  readonly target: WireTarget;
   /** The page of /metrics. */
   metrics(): Promise<string>;
 }
@@ -17,6 +18,8 @@ export interface Product extends ServerProcess {
 export interface ProductOptions {
   /** Whether allows are logged too; the peers log nothing. */
   readonly logAllowed?: boolean;
+  /** How it is asked; over plain TCP if not given. */
+  readonly over?: 'unix' | 'mtls';
 }
 
 /** What decides over a request: the peers are to decide the same. */
@@ -43,15 +46,16 @@ let started = 0;
 export async function startProduct(
   lab: BenchLab,
   known: WireRequest,
-  { logAllowed = false }: ProductOptions = {},
+  { logAllowed = false, over }: ProductOptions = {},
 ): Promise<Product> {
   const [port = 0, adminPort = 0] = await freePorts(2);
-  const name = `account-authz-${++started}.yaml`;
+  const number = ++started;
+  const { target, settings } = await listenFor(lab, number, port, over);
   const config = await lab.file(
-    name,
+    `account-authz-${number}.yaml`,
     stringify({
       ...productConfiguration(lab.issuer.jwksUrl),
-      listen: `127.0.0.1:${port}`,
+      ...settings,
       admin: `127.0.0.1:${adminPort}`,
       cache: { maxTokens: 10_000 },
       log: { level: 'info', allowed: logAllowed },
@@ -62,12 +66,35 @@ export async function startProduct(
   const server = await startServerProcess(
     { command, args: [...flags, main, 'serve', '--config', config], environment },
     lab.cores?.server,
-    { target: { port }, shared: checkCallBlocks, request: known, expected: 'allow' },
+    { target, shared: checkCallBlocks, request: known, expected: 'allow' },
   );
   return {
     ...server,
-    port,
+    target,
     metrics: async () => (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text(),
+  };
+}
+
+const servername = 'account-authz.test';
+
+async function listenFor(lab: BenchLab, number: number, port: number, over: ProductOptions['over']) {
+  if (over === 'unix') {
+    const socketPath = lab.path(`account-authz-${number}.sock`);
+    return { target: { port, socketPath }, settings: { listen: `unix:${socketPath}` } };
+  }
+  const listen = `127.0.0.1:${port}`;
+  if (over === undefined) return { target: { port }, settings: { listen } };
+  const authority = testCertificate({ name: 'bench', isAuthority: true });
+  const own = testCertificate({ name: 'account-authz', dnsNames: [servername], authority });
+  const { cert, key } = testCertificate({ name: 'envoy', authority });
+  const [certFile, keyFile, clientCaFile] = await Promise.all([
+    lab.file(`tls-${number}.crt`, own.cert),
+    lab.file(`tls-${number}.key`, own.key),
+    lab.file(`ca-${number}.crt`, authority.cert),
+  ]);
+  return {
+    target: { port, tls: { ca: authority.cert, cert, key, servername } },
+    settings: { listen, tls: { certFile, keyFile, clientCaFile } },
   };
 }
 

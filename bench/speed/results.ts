@@ -11,6 +11,8 @@ export interface BenchResults {
   readonly envoy: Rounds<EnvoyRound>;
   /** Megabytes resident, the most while under load. */
   readonly memory: Rounds<number>;
+  /** By the number of routes. */
+  readonly routes: Rounds<RouteRound>;
 }
 
 export type Rounds<Round> = Readonly<Record<string, readonly Round[]>>;
@@ -48,4 +50,13 @@ export interface EnvoyRound extends LatencyRound {
   readonly perSecond: number;
   /** Of Envoy and the service together. */
   readonly cpuMicrosecondsPerRequest: number;
+}
+
+/** A few paths that match two routes, with 5 and with 23 segments; one that matches none; and paths to all routes in turn. */
+export type PathKind = 'hit' | 'deep' | 'miss' | 'all';
+
+export interface RouteRound {
+  readonly matchNanoseconds: Readonly<Record<PathKind, number>>;
+  /** Of a Check call on a known token, without its connection. */
+  readonly decisionMicroseconds: Readonly<Record<PathKind, number>>;
 }

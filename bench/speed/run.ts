@@ -11,11 +11,12 @@ import type { BenchForm } from './form.ts';
 import type { BenchLab } from './lab.ts';
 import { measureCalls, measureLatency } from './loops.ts';
 import { measureMemory } from './memory.ts';
-import { type BenchOptions, type ScenarioName, scenarioNames } from './options.ts';
+import { type BenchOptions, needsContenders, type ScenarioName, scenarioNames } from './options.ts';
 import { knownToken, makeRequestSet } from './request-sets.ts';
 import { checkCall } from './requests.ts';
 import type { BenchResults, EnvoyRound, Rounds } from './results.ts';
 import { inTurn, persistently } from './rounds.ts';
+import { measureRoutes } from './routes.ts';
 import { nodeVersion } from './runtime.ts';
 import { createStable, type Stable } from './stable.ts';
 
@@ -26,7 +27,18 @@ export type BenchEnd =
 type Progress = (text: string) => void;
 
 /** In latency and start: enough to tell what is whose share, few enough to end in time. */
-const latencyContenders = ['nothing', 'go-nothing', 'known', 'rotation', 'new', 'forged', 'go-jwt', 'opa'];
+const latencyContenders = [
+  'nothing',
+  'go-nothing',
+  'known',
+  'known-unix',
+  'known-mtls',
+  'rotation',
+  'new',
+  'forged',
+  'go-jwt',
+  'opa',
+];
 const startContenders = ['nothing', 'known', 'go-jwt', 'opa'];
 
 /** Beside a known token, in one process. */
@@ -57,7 +69,8 @@ export async function runBench(
   const named = names.filter(name => options.only.includes(name));
   const unknown = options.only.filter(name => ![...chosen, ...named].includes(name));
   if (unknown.length > 0) return { kind: 'unknown names', names: unknown, known: [...scenarioNames, ...names] };
-  const isWanted = ({ name }: { readonly name: string }): boolean => named.length === 0 || named.includes(name);
+  const isWanted = ({ name }: { readonly name: string }): boolean =>
+    named.length === 0 ? needsContenders(options) : named.includes(name);
   // Names of contenders alone choose the calls, names of scenarios alone all contenders.
   const fallback: readonly ScenarioName[] = options.only.length === 0 ? scenarioNames : ['calls'];
   const scenarios = new Set(chosen.length === 0 ? fallback : chosen);
@@ -82,7 +95,8 @@ async function measure(bench: Bench, scenarios: ReadonlySet<ScenarioName>): Prom
   const envoy = await when('envoy', benchEnvoy);
   // What stood ready would now only be in the way.
   await bench.stable.stop();
-  return { calls, latency, start, envoy, memory: await when('memory', benchMemory) };
+  const memory = await when('memory', benchMemory);
+  return { calls, latency, start, envoy, memory, routes: await when('routes', benchRoutes) };
 }
 
 async function facts(
@@ -182,6 +196,11 @@ function benchMemory({ lab, form, progress }: Bench): Promise<BenchResults['memo
     progress(`memory, round ${round + 1} of ${form.fewRounds}: ${name}`);
     return measureMemory(lab, form, name);
   });
+}
+
+function benchRoutes({ lab, form, progress }: Bench): Promise<BenchResults['routes']> {
+  progress('routes: a match and a decision, with 10 to 10,000 routes');
+  return measureRoutes(lab, form);
 }
 
 async function defineSets(

@@ -4,88 +4,102 @@
 // parameter) and never one twice. So the cost of a match is bounded by those nodes, which the number of other routes does not change.
 import { type Refusal, refusal } from './refusal.ts';
 import type { Route, RouteDefinition, RouteMatch } from './route.ts';
-import { parseRouteTemplate, type RouteTemplate } from './route-template.ts';
+import { parseRouteTemplate, type RouteTemplate, type TemplateSegment } from './route-template.ts';
 
 /** The routes of one configuration, compiled for `matchRoutes`. */
 export interface RouteTree {
-  /** By literal in lower case. */
-  readonly literals: ReadonlyMap<string, RouteTree>;
-  /** The branch of `:account_id` and of every other parameter. */
-  readonly parameter: RouteTree | undefined;
-  /** Routes whose template ends here. */
-  readonly exact: readonly OrderedRoute[];
-  /** Routes whose template ends here with `/*`. */
-  readonly subtrees: readonly OrderedRoute[];
+  readonly root: RouteNode;
+  /** Whether a literal has a capital letter. If none has, a path without one matches exactly or not at all. */
+  readonly hasCapitals: boolean;
 }
 
-interface OrderedRoute {
+// Absent rather than empty, and one object per route: with 10,000 routes, the walk waits for memory more than for anything else.
+interface RouteNode {
+  /** By literal in lower case. */
+  literals: Map<string, RouteNode> | undefined;
+  /** The branch of `:account_id` and of every other parameter. */
+  parameter: RouteNode | undefined;
+  /** Routes whose template ends here. */
+  exact: RankedRoute[] | undefined;
+  /** Routes whose template ends here with `/*`. */
+  subtrees: RankedRoute[] | undefined;
+}
+
+interface RankedRoute {
   readonly route: Route;
+  /** The number of segments. */
+  readonly length: number;
   /** Its place in the configuration. */
   readonly order: number;
 }
 
-/** A node under construction. */
-interface Branch extends RouteTree {
-  readonly literals: Map<string, Branch>;
-  parameter: Branch | undefined;
-  readonly exact: OrderedRoute[];
-  readonly subtrees: OrderedRoute[];
-}
-
 /** Throws on an invalid template, which the validation of a configuration reports. */
 export function compileRoutes(definitions: readonly RouteDefinition[]): RouteTree {
-  const root = createBranch();
+  const root = createNode();
+  let hasCapitals = false;
   for (const [order, { path, roles }] of definitions.entries()) {
     const template = parseRouteTemplate(path);
     if (template.kind === 'problem') throw new Error(`the configuration has an invalid route: ${template.problem}`);
+    let node = root;
+    for (const segment of template.segments) {
+      node = grow(node, segment);
+      hasCapitals ||= segment.kind === 'literal' && segment.value !== segment.value.toLowerCase();
+    }
     const route = { template, roles: roles === undefined ? undefined : new Set(roles) };
-    const { exact, subtrees } = growBranch(root, template);
-    (template.subtree ? subtrees : exact).push({ route, order });
+    const ranked = { route, length: template.segments.length, order };
+    const ends = template.subtree ? 'subtrees' : 'exact';
+    node[ends] ??= [];
+    node[ends].push(ranked);
   }
-  return root;
+  return { root, hasCapitals };
 }
 
-export function matchRoutes(root: RouteTree, segments: readonly string[]): RouteMatch | Refusal {
-  const candidates: OrderedRoute[] = [];
-  let reached: readonly RouteTree[] = [root];
+export function matchRoutes({ root, hasCapitals }: RouteTree, segments: readonly string[]): RouteMatch | Refusal {
+  const matching: RankedRoute[] = [];
+  let mustCompareCase = hasCapitals;
+  let reached: readonly RouteNode[] = [root];
   for (const segment of segments) {
-    reached = step(reached, segment.toLowerCase());
-    for (const { subtrees } of reached) candidates.push(...subtrees);
+    const folded = segment.toLowerCase();
+    mustCompareCase ||= folded !== segment;
+    reached = step(reached, folded);
+    for (const { subtrees } of reached) if (subtrees !== undefined) matching.push(...subtrees);
     if (reached.length === 0) break;
   }
-  for (const { exact } of reached) candidates.push(...exact);
+  for (const { exact } of reached) if (exact !== undefined) matching.push(...exact);
 
   // An upstream that ignores case would serve a route whose rules were not applied.
-  if (!candidates.every(({ route }) => isSameCase(route.template, segments)))
+  if (mustCompareCase && !matching.every(({ route }) => isSameCase(route.template, segments)))
     return refusal('request_invalid', 'the path matches a route only if case is ignored');
-  const [first, ...others] = candidates.sort((one, other) => one.order - other.order).map(({ route }) => route);
+  if (matching.length > 1) matching.sort((one, other) => one.order - other.order);
+  const [first, ...others] = matching;
   if (first === undefined) return refusal('route_unknown', 'no route matches');
-  const most = others.reduce((so, each) => (isMoreSpecific(each.template, so.template) ? each : so), first);
-  return { kind: 'match', route: most.template.text, routes: [first, ...others], segments };
+  const most = others.reduce((so, each) => (each.length > so.length ? each : so), first);
+  return { kind: 'match', route: most.route.template.text, routes: matching.map(({ route }) => route), segments };
 }
 
-function createBranch(): Branch {
-  return { literals: new Map(), parameter: undefined, exact: [], subtrees: [] };
+function createNode(): RouteNode {
+  return { literals: undefined, parameter: undefined, exact: undefined, subtrees: undefined };
 }
 
-/** The branch at the end of the template. */
-function growBranch(root: Branch, { segments }: RouteTemplate): Branch {
-  let branch = root;
-  for (const segment of segments) {
-    const literal = segment.kind === 'literal' ? segment.value.toLowerCase() : undefined;
-    const known = literal === undefined ? branch.parameter : branch.literals.get(literal);
-    const next = known ?? createBranch();
-    if (literal === undefined) branch.parameter = next;
-    else branch.literals.set(literal, next);
-    branch = next;
+/** The branch of the segment, made where there is none. */
+function grow(node: RouteNode, segment: TemplateSegment): RouteNode {
+  if (segment.kind !== 'literal') {
+    node.parameter ??= createNode();
+    return node.parameter;
   }
-  return branch;
+  node.literals ??= new Map();
+  const folded = segment.value.toLowerCase();
+  const known = node.literals.get(folded);
+  if (known !== undefined) return known;
+  const grown = createNode();
+  node.literals.set(folded, grown);
+  return grown;
 }
 
-function step(reached: readonly RouteTree[], folded: string): readonly RouteTree[] {
-  const next: RouteTree[] = [];
+function step(reached: readonly RouteNode[], folded: string): readonly RouteNode[] {
+  const next: RouteNode[] = [];
   for (const { literals, parameter } of reached) {
-    const literal = literals.get(folded);
+    const literal = literals?.get(folded);
     if (literal !== undefined) next.push(literal);
     if (parameter !== undefined) next.push(parameter);
   }
@@ -94,8 +108,4 @@ function step(reached: readonly RouteTree[], folded: string): readonly RouteTree
 
 function isSameCase(template: RouteTemplate, segments: readonly string[]): boolean {
   return template.segments.every((segment, i) => segment.kind !== 'literal' || segment.value === segments[i]);
-}
-
-function isMoreSpecific(one: RouteTemplate, other: RouteTemplate): boolean {
-  return one.segments.length > other.segments.length;
 }

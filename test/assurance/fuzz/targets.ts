@@ -83,13 +83,15 @@ function withPlaceholder(good: string): Pick<FuzzTarget, 'toFile' | 'fromFile'> 
 }
 
 /** A configuration with one issuer and the key of the good token. */
-export async function createParts(): Promise<{ engine: Engine; keys: ReadonlyMap<string, VerificationKey> }> {
+export async function createParts(
+  routes: readonly { readonly path: string }[] = [{ path: '/api/subscriptions/:account_id/*' }],
+): Promise<{ engine: Engine; keys: ReadonlyMap<string, VerificationKey> }> {
   const { publicJwk } = await signingKey('k1');
   const set = await parseKeySet(Buffer.from(JSON.stringify({ keys: [publicJwk] })), ['ES256']);
   if (set.kind === 'problem') throw new Error(set.problem);
   const config = configSchema.parse({
     issuers: [{ issuer, audiences: [audience], jwksUrl: 'https://idp.test/jwks', algorithms: ['ES256'] }],
-    routes: [{ path: '/api/subscriptions/:account_id/*' }],
+    routes,
     account: { headers: ['x-account-id'], query: ['account_id'] },
     roles: { owner: ['*'] },
   });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { judgeFloors } from '../../../bench/speed/floors.ts';
 import { benchMarkdown, withFloors } from '../../../bench/speed/report.ts';
-import type { BenchResults, CallRound, EnvoyRound } from '../../../bench/speed/results.ts';
+import type { BenchResults, CallRound, EnvoyRound, RouteRound } from '../../../bench/speed/results.ts';
 
 const call = (perSecond: number): CallRound[] => [
   { perSecond, cpuMicrosecondsPerCall: 1e6 / perSecond, serverShare: 1, loadShare: 0.1, residentMegabytes: 100 },
@@ -23,6 +23,13 @@ const behindEnvoy = {
   'envoy-go-nothing': envoy(3000, 1),
 };
 
+const routes = (nanoseconds: number, microseconds: number): RouteRound[] => [
+  {
+    matchNanoseconds: { hit: nanoseconds, deep: 1, miss: 1, all: 1 },
+    decisionMicroseconds: { hit: microseconds, deep: 1, miss: 1, all: 1 },
+  },
+];
+
 function results(changes: Partial<BenchResults> = {}): BenchResults {
   return {
     run: {
@@ -31,14 +38,21 @@ function results(changes: Partial<BenchResults> = {}): BenchResults {
     },
     contenders: [{ name: 'known', title: 'account-authz', family: 'product' }],
     absent: [{ name: 'go-nothing', title: 'grpc-go', reason: 'no go on the PATH' }],
-    ...{ calls, latency: {}, start: { known: [1000] }, envoy: behindEnvoy, memory: { rotation: [160] } },
+    ...{
+      calls,
+      latency: {},
+      start: { known: [1000] },
+      envoy: behindEnvoy,
+      memory: { rotation: [160] },
+      routes: { '10': routes(100, 10), '10000': routes(130, 13) },
+    },
     ...changes,
   };
 }
 
 describe('the floors', () => {
   it('are all met by figures that just reach them', () => {
-    expect(judgeFloors(results()).map(({ isMet }) => isMet)).to.deep.equal(Array.from({ length: 9 }, () => true));
+    expect(judgeFloors(results()).map(({ isMet }) => isMet)).to.deep.equal(Array.from({ length: 11 }, () => true));
   });
 
   const short: readonly (readonly [text: string, changes: Partial<BenchResults>])[] = [
@@ -51,6 +65,8 @@ describe('the floors', () => {
     ['mean latency behind Envoy', { envoy: { ...behindEnvoy, 'envoy-known': envoy(2500, 1.41) } }],
     ['resident under load', { memory: { rotation: [160.1] } }],
     ['from start to first answer', { start: { known: [1001] } }],
+    ['a match among 10,000 routes', { routes: { '10': routes(100, 10), '10000': routes(131, 13) } }],
+    ['a decision with 10,000 routes', { routes: { '10': routes(100, 10), '10000': routes(130, 13.1) } }],
   ];
   for (const [text, changes] of short) {
     it(`are missed by a little less: ${text}`, () => {
@@ -67,7 +83,7 @@ describe('the floors', () => {
 
   it('are not judged where they were not measured, nor in a run that is not whole', () => {
     const { run } = results();
-    expect(judgeFloors(results({ memory: {} })).at(-2)?.isMet).to.equal(undefined);
+    expect(judgeFloors(results({ memory: {} })).at(-4)?.isMet).to.equal(undefined);
     expect(judgeFloors(results({ run: { ...run, isWhole: false } })).some(({ isMet }) => isMet)).to.equal(false);
   });
 });

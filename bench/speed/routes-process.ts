@@ -1,0 +1,114 @@
+// What a match and a whole decision cost with few and with many routes, in turn in one process, where nothing differs but the routes.
+// Takes the number of rounds and the numbers of routes, and prints the rounds as JSON.
+import { compileRoutes, matchRoutes } from '../../src/authz/route-tree.ts';
+import { authorizationService } from '../../src/envoy/proto-files.ts';
+import { createQuietCheck } from '../../test/assurance/cost/quiet-check.ts';
+import { createParts } from '../../test/assurance/fuzz/targets.ts';
+import { checkRequest } from '../../test/support/check-request.ts';
+import { token } from '../../test/support/token.ts';
+import type { PathKind, RouteRound } from './results.ts';
+import { spreadOf } from './rounds.ts';
+
+const batchCount = 40;
+const batchSize = 200;
+const depth = 20;
+
+/** Of each ten: a resource, eight parts of it that belong to an account, and one that lies deep. */
+function routesOf(count: number): readonly { readonly path: string }[] {
+  return Array.from({ length: count }, (_, i) => {
+    const resource = `/api/resource-${i - (i % 10)}`;
+    if (i % 10 === 0) return { path: `${resource}/*` };
+    if (i % 10 === 9) return { path: `${resource}${'/level'.repeat(depth)}/:account_id` };
+    return { path: `${resource}/part-${i % 10}/:account_id/*` };
+  });
+}
+
+/** As many paths with few routes as with many, but for `all`. All but `miss` match two routes. */
+const paths: Readonly<Record<PathKind, (count: number, i: number) => string>> = {
+  hit: (count, i) => `/api/resource-${count - 10}/part-${1 + (i % 8)}/acct1/invoices`,
+  deep: count => `/api/resource-${count - 10}${'/level'.repeat(depth)}/acct1`,
+  miss: count => `/api/resource-${count}/part-1/acct1/invoices`,
+  all: (count, i) => `/api/resource-${(i * 10) % count}/part-${1 + (i % 8)}/acct1/invoices`,
+};
+
+const [rounds = 1, ...counts] = process.argv.slice(2).map(Number);
+const authorization = `Bearer ${await token()}`;
+const kinds = Object.keys(paths) as PathKind[];
+const subjects = await Promise.all(
+  counts.map(async count => {
+    const routes = routesOf(count);
+    const check = createQuietCheck((await createParts(routes)).engine);
+    const pathAt = (kind: PathKind, i: number) => paths[kind](count, i);
+    const tree = compileRoutes(routes);
+    const messages = new Map(
+      kinds.map(kind => [kind, Array.from({ length: batchSize }, (_, i) => messageOf(pathAt(kind, i)))] as const),
+    );
+    return { count, tree, check, pathAt, messages };
+  }),
+);
+type Subject = (typeof subjects)[number];
+
+function messageOf(path: string): Buffer {
+  return Buffer.from(authorizationService.Check.requestSerialize(checkRequest({ path, headers: { authorization } })));
+}
+
+/** Of segments that nobody has seen before, as those of a request are. */
+function matchNanoseconds({ tree, pathAt }: Subject, kind: PathKind): number {
+  return medianNanoseconds(batch => {
+    const all = Array.from({ length: batchSize }, (_, i) =>
+      Buffer.from(pathAt(kind, batch * batchSize + i))
+        .toString('latin1')
+        .slice(1)
+        .split('/'),
+    );
+    return () => {
+      let matched = 0;
+      for (const segments of all) if (matchRoutes(tree, segments).kind === 'match') matched += 1;
+      if (matched !== (kind === 'miss' ? 0 : batchSize)) throw new Error(`${kind}: ${matched} match`);
+    };
+  });
+}
+
+/** From the bytes of a CheckRequest to those of its answer, with its log line and its metrics. */
+async function decisionNanoseconds({ check, messages }: Subject, kind: PathKind): Promise<number> {
+  const all = messages.get(kind) ?? [];
+  // Verifies the token, which is known from then on.
+  for (const message of all) await check(message);
+  return medianNanoseconds(() => () => {
+    for (const message of all) if (!Buffer.isBuffer(check(message))) throw new Error(`${kind}: the token is not known`);
+  });
+}
+
+/** Of one of a batch, in the middle one of the batches: the collector stops some of them. */
+function medianNanoseconds(prepare: (batch: number) => () => void): number {
+  const batches = Array.from({ length: batchCount }, (_, batch) => {
+    const run = prepare(batch);
+    const beganMs = performance.now();
+    run();
+    return performance.now() - beganMs;
+  });
+  return (spreadOf(batches).median * 1e6) / batchSize;
+}
+
+async function measure(subject: Subject): Promise<RouteRound> {
+  const of = async <Value>(take: (kind: PathKind) => Promise<Value> | Value) => ({
+    hit: await take('hit'),
+    deep: await take('deep'),
+    miss: await take('miss'),
+    all: await take('all'),
+  });
+  return {
+    matchNanoseconds: await of(kind => matchNanoseconds(subject, kind)),
+    decisionMicroseconds: await of(async kind => (await decisionNanoseconds(subject, kind)) / 1e3),
+  };
+}
+
+const results: Record<string, RouteRound[]> = Object.fromEntries(counts.map(count => [count, []]));
+// Two rounds for the compiler, which do not count.
+for (let round = -2; round < rounds; round += 1) {
+  for (const subject of subjects) {
+    const figures = await measure(subject);
+    if (round >= 0) results[subject.count]?.push(figures);
+  }
+}
+process.stdout.write(JSON.stringify(results));
