@@ -1,6 +1,8 @@
 // The keys of one issuer: performs the effects of key-set-reducer.ts (fetches, timers, answers to waiting callers).
 import { createDeferred, type Deferred } from '../deferred.ts';
+import { watchFiles } from '../files/file-watch.ts';
 import { type KeySet, maxKidLength, parseKeySet, type VerificationKey } from './jwks.ts';
+import { namedConnectionFiles } from './key-connection.ts';
 import { createSafeObserver, type KeyRingObserver } from './key-ring-observer.ts';
 import { type KeySetEffect, type KeySetEvent, reduce } from './key-set-reducer.ts';
 import { createKeySetState, fixedLimits, isUsable, type KeyLookup, nextWakeMs, usableKey } from './key-set-state.ts';
@@ -91,11 +93,13 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   const { monotonicNow = () => performance.now(), wallNow = Date.now, random = Math.random } = options;
   const { issuer, algorithms } = options.issuer;
   const source = createKeySource(options.issuer, settings.timeoutSeconds * 1000, proxy, options.createTransport);
-  const trust = createKeyTrust(options.issuer.jwksFile === undefined ? options.issuer.caFile : undefined);
+  const isFile = options.issuer.jwksFile !== undefined;
+  const trust = createKeyTrust(isFile ? undefined : options.issuer.caFile);
+  const tlsFiles = isFile ? [] : namedConnectionFiles(options.issuer);
   const events = createSafeObserver(issuer, options.observer);
   const seed = createRingSeed({
     // A jwksFile has no seed: the start fails without the file, and a copy of it could only be older.
-    cacheDirectory: options.issuer.jwksFile === undefined ? settings.cacheDirectory : undefined,
+    cacheDirectory: isFile ? undefined : settings.cacheDirectory,
     issuer,
     source: `${source.kind} ${source.place}`,
     algorithms,
@@ -194,8 +198,8 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     }
   }
 
-  function onTrustChange(): void {
-    // Refreshes, so that the new authorities vouch for the set and the old ones can be removed.
+  function onTlsFileChange(): void {
+    // Refreshes, so that the new authorities vouch for the set and the old ones can be removed, and a new client certificate is used.
     void checkTrust().then(isKept => isKept && step({ kind: 'changed' }));
   }
 
@@ -277,7 +281,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       await takeFirstKeys();
       // No effect: stopped while the seed was read.
       if (step({ kind: 'started' }).length === 0) return;
-      unwatchers = [source.watch(() => step({ kind: 'changed' }), events.watch), trust.watch(onTrustChange)];
+      unwatchers = [source.watch(() => step({ kind: 'changed' }), events.watch), watchFiles(tlsFiles, onTlsFileChange)];
       if (source.kind !== 'jwksFile') return;
       await inFlight?.done;
       if (state.lastResult !== 'failure') return;

@@ -31,7 +31,7 @@ interface ActiveRing {
   readonly ring: KeyRing;
   /** Where the keys come from, and which of them are used. */
   readonly source: string;
-  /** When keys are fetched, how long they last, and their caFile. */
+  /** When keys are fetched, how long they last, and the TLS files of the connection. */
   readonly terms: string;
 }
 
@@ -64,7 +64,7 @@ export function createKeyRings(options: {
     const next = new Map<string, ActiveRing>();
     for (const issuer of issuers) {
       const source = sourceOf(issuer);
-      const terms = JSON.stringify([keys, issuer.caFile]);
+      const terms = JSON.stringify([keys, issuer.caFile, issuer.clientCertFile, issuer.clientKeyFile]);
       const before = active.get(issuer.issuer);
       if (before?.source === source && before.terms === terms) {
         next.set(issuer.issuer, before);
@@ -116,7 +116,7 @@ export function createKeyRings(options: {
   };
 }
 
-/** Without caFile: the ring decides whether keys stay trusted under another one. */
+/** Without the TLS files: the ring decides whether keys stay trusted under another caFile. */
 function sourceOf({ jwksUrl, discoveryUrl, jwksFile, algorithms }: IssuerKeySettings): string {
   return JSON.stringify([jwksUrl, discoveryUrl, jwksFile, algorithms.toSorted()]);
 }

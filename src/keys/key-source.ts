@@ -8,17 +8,17 @@ import { loadBoundedFile, type UnreadableFile } from '../files/bounded-file.ts';
 import { fileSignature, notARegularFile } from '../files/file-signature.ts';
 import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
 import { documentBounds, maxKeySetBytes } from './jwks.ts';
+import type { KeyConnectionFiles } from './key-connection.ts';
 import type { CreateKeyTransport, GetAnchors, GetDocument, ProxySettings } from './key-transport.ts';
 import type { Anchors } from './key-trust.ts';
 
 /** The key settings of an issuer. Exactly one of the three sources is set. */
-export interface IssuerKeySettings {
+export interface IssuerKeySettings extends KeyConnectionFiles {
   readonly issuer: string;
   readonly jwksUrl?: string | undefined;
   readonly discoveryUrl?: string | undefined;
   readonly jwksFile?: string | undefined;
   readonly algorithms: readonly string[];
-  readonly caFile?: string | undefined;
 }
 
 /** For a conditional request (RFC 9110 section 13.1.2). */
@@ -65,7 +65,8 @@ export function createKeySource(
   if (jwksFile !== undefined) return createFileSource(jwksFile, timeoutMs);
   const place = jwksUrl ?? discoveryUrl;
   if (place === undefined) throw new Error('an issuer without a key source');
-  const transport = createTransport({ caFile: issuer.caFile, proxy, timeoutMs });
+  const { caFile, clientCertFile, clientKeyFile } = issuer;
+  const transport = createTransport({ caFile, clientCertFile, clientKeyFile, proxy, timeoutMs });
   return {
     kind: jwksUrl === undefined ? 'discoveryUrl' : 'jwksUrl',
     place,

@@ -26,11 +26,8 @@ export interface CaFileProblem {
 export interface KeyTrust {
   /** Undefined if the file is broken or not readable: half a file withdraws nothing. */
   covers(anchors: Anchors): Promise<boolean | undefined>;
-  /** Calls `onChange` when the content changes. Returns the function that ends the watch. */
-  watch(onChange: () => void): () => void;
 }
 
-const lookEveryMs = 1000;
 const rootsInATurn = 8;
 
 export function createKeyTrust(caFile: string | undefined): KeyTrust {
@@ -45,25 +42,6 @@ export function createKeyTrust(caFile: string | undefined): KeyTrust {
       if (missing.length === 0) return true;
       for await (const root of parsedRoots()) trusted.add(keyDigest(root));
       return missing.every(vouching => vouching.some(anchor => trusted.has(anchor)));
-    },
-    watch(onChange) {
-      if (caFile === undefined) return () => undefined;
-      const contentOf = async (): Promise<string> => readFile(caFile, 'latin1').catch(() => '');
-      let known: string | undefined;
-      let seen: string | undefined;
-      // A file written in place can be seen half-written: new content must be the same at two looks.
-      const look = async (): Promise<void> => {
-        const content = await contentOf();
-        known ??= content;
-        const hasSettled = content === seen;
-        seen = content;
-        if (!hasSettled || content === known) return;
-        known = content;
-        onChange();
-      };
-      void look();
-      const looks = setInterval(() => void look(), lookEveryMs).unref();
-      return () => clearInterval(looks);
     },
   };
 }

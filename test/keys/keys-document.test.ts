@@ -66,6 +66,11 @@ describe('docs/keys.md', () => {
       section(read('src/keys/key-trust.ts'), 'function createCaFileReader', '\n}'),
       /problem: '([^']+)'/g,
     ],
+    [
+      'problem of the client certificate',
+      section(read('src/keys/key-connection.ts'), 'function loadClientCertificate', '\n}'),
+      /'(client [a-z ]+)'/g,
+    ],
     ['problem of the key thread', section(read('src/keys/key-thread.ts'), 'const ended =', ';'), /problem: '([^']+)'/g],
     ['problem of a file', section(read('src/keys/key-source.ts'), 'const fileProblems', '};'), /: '([^']+)'/g],
     [
