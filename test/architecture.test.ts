@@ -33,6 +33,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'foreign-text.ts',
     'json',
     'keys/key-ring.ts',
+    'keys/key-rings.ts',
     'keys/key-transport.ts',
     'operations',
     'token/compact.ts',

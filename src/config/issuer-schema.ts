@@ -88,7 +88,6 @@ export const issuer = z
   .meta({
     description: 'An issuer of tokens.',
     oneOf: keySources.map(source => ({ required: [source] })),
-    dependentRequired: { clientCertFile: ['clientKeyFile'], clientKeyFile: ['clientCertFile'] },
   });
 
 function claimName() {

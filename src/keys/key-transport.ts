@@ -7,9 +7,9 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { isLoopbackUrl } from '../address/key-url.ts';
 import { maxKeySetBytes } from './jwks.ts';
-import { createKeyConnectionReader, type KeyConnection, type KeyConnectionFiles } from './key-connection.ts';
+import { type KeyConnection, type KeyConnectionFiles, loadKeyConnection } from './key-connection.ts';
 import { type Anchors, anchorsOf } from './key-trust.ts';
-import { networkProblem } from './network-problem.ts';
+import { type FetchProblem, networkProblem } from './network-problem.ts';
 
 /** From the usual environment variables, which the caller reads. */
 export interface ProxySettings {
@@ -23,15 +23,10 @@ export interface KeyTransportSettings extends KeyConnectionFiles {
   readonly timeoutMs: number;
 }
 
-export interface TransportProblem {
-  readonly kind: 'problem';
-  readonly problem: string;
-}
-
 export type KeyDocument =
   | { readonly kind: 'body'; readonly bytes: Uint8Array; readonly etag: string | undefined }
   | { readonly kind: 'notModified' }
-  | TransportProblem;
+  | FetchProblem;
 
 export type GetDocument = (url: string, etag?: string) => Promise<KeyDocument>;
 
@@ -43,7 +38,7 @@ export interface KeyTransport {
   use<Result>(
     signal: AbortSignal,
     work: (get: GetDocument, anchors: GetAnchors) => Promise<Result>,
-  ): Promise<Result | TransportProblem>;
+  ): Promise<Result | FetchProblem>;
 }
 
 export type CreateKeyTransport = (settings: KeyTransportSettings) => KeyTransport;
@@ -60,12 +55,11 @@ const maxEtagLength = 256;
 
 /** Works in this thread. The transport of createKeyThread works in a worker thread. */
 export function createKeyTransport(settings: KeyTransportSettings): KeyTransport {
-  const readConnection = createKeyConnectionReader(settings);
   return {
     async use(signal, work) {
       let dispatchers: Dispatchers | undefined;
       try {
-        const connection = await readConnection();
+        const connection = await loadKeyConnection(settings);
         if (connection.kind === 'problem') return connection;
         const shown: tls.DetailedPeerCertificate[] = [];
         dispatchers = openDispatchers(settings, connection, certificate => shown.push(certificate));
