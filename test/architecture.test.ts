@@ -21,6 +21,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'keys/key-ring.ts',
     'envoy/proto-files.ts',
     'envoy/protocol.ts',
+    'envoy-config',
     'envoy-lint',
   ],
   explain: [
@@ -53,11 +54,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'keys/jwks.ts',
     'foreign-text.ts',
   ],
+  'envoy-config': ['address', 'authz/route-template.ts', 'config/schema.ts'],
   'envoy-lint': [
     'address',
     'authz/route-template.ts',
     'config/schema.ts',
     'envoy/identity-headers.ts',
+    'envoy-config',
     'foreign-text.ts',
     'json',
   ],
