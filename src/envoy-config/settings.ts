@@ -88,13 +88,14 @@ export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptio
 
 /** The literal part of each template up to its first parameter, without those that another covers; `/` if it has none. */
 export function toProtectedPaths(templates: readonly string[]): readonly string[] {
-  const paths = [...new Set(templates.map(literalStart))];
-  return paths.filter(path => !paths.some(other => other !== path && isUnder(path, other)));
+  const paths = new Set(templates.map(literalStart));
+  return [...paths].filter(path => !pathsAbove(path).some(each => paths.has(each)));
 }
 
-/** Whether the path is the other one or under it, by whole segments. */
-export function isUnder(path: string, other: string): boolean {
-  return other === '/' || path === other || path.startsWith(`${other}/`);
+/** By whole segments, the path itself left out. */
+function pathsAbove(path: string): readonly string[] {
+  const segments = path.split('/').slice(1, -1);
+  return path === '/' ? [] : ['/', ...segments.map((_, i) => `/${segments.slice(0, i + 1).join('/')}`)];
 }
 
 export function formatAddress(address: ListenAddress): string {
