@@ -14,6 +14,7 @@ export interface NamedText {
 }
 
 const mark = '# Made by account-authz ';
+const renderCommand = 'account-authz render ';
 
 /** The first line is the mark; the second has a checksum of what follows it, by which an edit shows. */
 export function toMarkedText({ introduction, content: trees }: RenderedFile, commandLine: string): string {
@@ -24,8 +25,8 @@ export function toMarkedText({ introduction, content: trees }: RenderedFile, com
 /** The command that made the file; another where `render` did not make it. */
 export function renderCommandOf(bytes: Uint8Array, other: readonly string[]): string {
   const [first = ''] = Buffer.from(bytes).toString().split('\n', 1);
-  const [, made] = first.startsWith(mark) ? (/: (account-authz render .*)$/.exec(first) ?? []) : [];
-  return made === undefined ? toCommandLine(other) : foreignText(made, 1024);
+  const start = first.startsWith(mark) ? first.indexOf(renderCommand) : -1;
+  return start === -1 ? toCommandLine(other) : foreignText(first.slice(start), 1024);
 }
 
 /** For a POSIX shell, in one line. */
