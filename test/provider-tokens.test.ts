@@ -1,34 +1,20 @@
 // Tokens as real providers issue them, each decided by the engine under the settings that a user would write for it.
 import { expect } from 'chai';
-import { configSchema } from '../src/config/schema.ts';
-import { type CheckResult, createEngine } from '../src/engine.ts';
-import { parseKeySet } from '../src/keys/jwks.ts';
+import type { CheckResult } from '../src/engine.ts';
 import { acceptedTokens, type ProviderToken, refusedTokens } from './fixtures/provider-tokens.ts';
-import { facts } from './support/facts.ts';
-import { fixedKeyRings } from './support/fixed-key-rings.ts';
-import { signingKey } from './support/signing-key.ts';
-import { now, token } from './support/token.ts';
+import { decideToken } from './support/decide-token.ts';
+import { now } from './support/token.ts';
 
 const roles = { admin: ['GET', 'POST'], member: ['GET'], 'read:subscriptions': ['GET'] };
 
-async function decide(
+function decide(
   { header, claims }: ProviderToken,
   issuer: ProviderToken['issuer'],
   request: { readonly account: string; readonly method?: string },
 ): Promise<CheckResult> {
-  const key = await signingKey('r1', 'RS256');
-  const set = await parseKeySet(Buffer.from(JSON.stringify({ keys: [key.publicJwk] })), ['RS256']);
-  if (set.kind === 'problem') throw new Error(set.problem);
-  const config = configSchema.parse({
-    issuers: [{ ...issuer, jwksUrl: 'https://keys.example.com' }],
-    routes: [{ path: '/api/subscriptions/accounts/:account_id/*' }],
-    roles,
-  });
-  const engine = createEngine({ config, keyRings: fixedKeyRings(config, set.keys), now: () => now });
-  const headerText = JSON.stringify({ ...header, kid: key.kid });
-  const authorization = `Bearer ${await token({ key, headerText, payloadText: JSON.stringify(claims) })}`;
-  const target = `/api/subscriptions/accounts/${request.account}`;
-  return engine.decide(facts({ target, method: request.method ?? 'GET', headers: { authorization } }));
+  const issuers = [{ ...issuer, jwksUrl: 'https://keys.example.com' }];
+  const routes = [{ path: '/api/subscriptions/accounts/:account_id/*' }];
+  return decideToken({ header, claims }, { issuers, routes, roles }, now, request);
 }
 
 describe('tokens of real providers', () => {

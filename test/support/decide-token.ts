@@ -1,0 +1,31 @@
+// A token with given header and claims, signed by a key that every issuer of a configuration has, and decided by the engine.
+import { configSchema } from '../../src/config/schema.ts';
+import { type CheckResult, createEngine } from '../../src/engine.ts';
+import { parseKeySet } from '../../src/keys/jwks.ts';
+import { facts } from './facts.ts';
+import { fixedKeyRings } from './fixed-key-rings.ts';
+import { signingKey } from './signing-key.ts';
+import { token } from './token.ts';
+
+export interface Decoded {
+  readonly header: Readonly<Record<string, unknown>>;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+/** `now` in epoch seconds. */
+export async function decideToken(
+  { header, claims }: Decoded,
+  configuration: unknown,
+  now: number,
+  request: { readonly account: string; readonly method?: string },
+): Promise<CheckResult> {
+  const key = await signingKey('r1', 'RS256');
+  const set = await parseKeySet(Buffer.from(JSON.stringify({ keys: [key.publicJwk] })), ['RS256']);
+  if (set.kind === 'problem') throw new Error(set.problem);
+  const config = configSchema.parse(configuration);
+  const engine = createEngine({ config, keyRings: fixedKeyRings(config, set.keys), now: () => now });
+  const headerText = JSON.stringify({ ...header, kid: key.kid });
+  const authorization = `Bearer ${await token({ key, headerText, payloadText: JSON.stringify(claims) })}`;
+  const target = `/api/subscriptions/accounts/${request.account}`;
+  return engine.decide(facts({ target, method: request.method ?? 'GET', headers: { authorization } }));
+}
