@@ -27,11 +27,6 @@ const commands: readonly (readonly [name: string, summary: string, load: () => P
     () => import('./commands/drain.ts').then(({ drain }) => drain),
   ],
   [
-    'render',
-    'print what Envoy must be told for a configuration',
-    () => import('./commands/render.ts').then(({ render }) => render),
-  ],
-  [
     'schema',
     'print the JSON Schema of the configuration',
     () => import('./commands/schema.ts').then(({ schema }) => schema),

@@ -64,30 +64,28 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const now = (): number => Date.now() / 1000;
   const health = createHealth();
   const metrics = createMetrics(version, {
-    keySets: () => keyRings.active().map(ring => ring.status()),
+    keySets: () => keyRings.inForce().map(ring => ring.status()),
     cachedTokens: () => active.engine.cachedTokens(),
   });
   const reloads = createReloadRecord({ logger, metrics, now });
   let isBound = false;
   const markReady = (): void => {
-    if (isBound && keyRings.active().some(ring => ring.status().state === 'usable')) health.markReady();
+    if (isBound && keyRings.inForce().some(ring => ring.status().state === 'usable')) health.markReady();
   };
   const firstKeys = createFirstKeys(first);
   const observer: KeyRingObserver = {
-    onRefresh({ issuers, result, problem, keys, skipped }) {
-      for (const issuer of issuers) {
-        firstKeys.settle(issuer);
-        metrics.countKeyRefresh(issuer, result);
-      }
-      if (result === 'failure') logger.warn({ ...named(issuers), problem }, 'key refresh failed');
-      else logger.debug({ ...named(issuers), keys, skipped }, 'key refresh');
+    onRefresh({ issuer, result, problem, keys, skipped }) {
+      firstKeys.settle(issuer);
+      metrics.countKeyRefresh(issuer, result);
+      if (result === 'failure') logger.warn({ issuer, problem }, 'key refresh failed');
+      else logger.debug({ issuer, keys, skipped }, 'key refresh');
     },
-    onUsable(issuers) {
-      for (const issuer of issuers) firstKeys.settle(issuer);
-      logger.info(named(issuers), 'keys usable');
+    onUsable(issuer) {
+      firstKeys.settle(issuer);
+      logger.info({ issuer }, 'keys usable');
       markReady();
     },
-    onWarning: ({ issuers, problem }) => logger.warn({ ...named(issuers), problem }, 'keys'),
+    onWarning: ({ issuer, problem }) => logger.warn({ issuer, problem }, 'keys'),
   };
   const keyRings = createKeyRings({ observer, proxy, threadEntry: options.keyThreadEntry });
 
@@ -157,7 +155,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     body: {
       ready: health.isServing(),
       draining: health.isDraining(),
-      issuers: keyRings.active().map(ring => ring.status()),
+      issuers: keyRings.inForce().map(ring => ring.status()),
     },
   });
 
@@ -216,11 +214,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await keyRings.stop();
     throw error;
   }
-}
-
-// One line for all issuers that share a source: with a thousand of them, each failed refresh would write a thousand lines.
-function named(issuers: readonly string[]) {
-  return { issuer: issuers[0], ...(issuers.length > 1 ? { issuers: issuers.length } : {}) };
 }
 
 /** Settled when each issuer has had its first refresh or usable set. */

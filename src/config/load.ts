@@ -14,21 +14,12 @@ export interface LoadedConfig {
   readonly config: Config;
 }
 
-export interface LoadOptions {
-  /** false: for a command that runs on another machine than the service. */
-  readonly readsNamedFiles?: boolean;
-}
-
-export async function loadConfig(file: string, options?: LoadOptions): Promise<LoadedConfig | Misconfiguration> {
-  return validateConfig(await loadBoundedFile(file), file, options);
+export async function loadConfig(file: string): Promise<LoadedConfig | Misconfiguration> {
+  return validateConfig(await loadBoundedFile(file), file);
 }
 
 /** Validates content that has been read from the file, and reads the files that it names. */
-export async function validateConfig(
-  content: FileContent,
-  file: string,
-  { readsNamedFiles = true }: LoadOptions = {},
-): Promise<LoadedConfig | Misconfiguration> {
+export async function validateConfig(content: FileContent, file: string): Promise<LoadedConfig | Misconfiguration> {
   if (content.kind === 'problem') return unreadable(content.problem);
   const document = parseYamlDocument(content.bytes);
   const problems = document.problems.map(toProblem);
@@ -37,8 +28,7 @@ export async function validateConfig(
   const folder = dirname(resolve(file));
   const parsed = configSchema.safeParse(document.value, { reportInput: true });
   problems.push(...toProblems(parsed.error?.issues ?? [], document));
-  const fileProblems = readsNamedFiles ? await loadNamedFileProblems(document.value, folder) : [];
-  for (const { path, message } of fileProblems) {
+  for (const { path, message } of await loadNamedFileProblems(document.value, folder)) {
     problems.push(toProblem({ path, position: document.positionOf(path, 'value'), message }));
   }
   if (!parsed.success || problems.length > 0) return misconfiguration(problems);

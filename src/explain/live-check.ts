@@ -12,8 +12,7 @@ import { readRequestFacts } from '../envoy/request.ts';
 import { foreignText } from '../foreign-text.ts';
 import { parsePath, valueAt } from '../json/json-pointer.ts';
 import { memberOf } from '../json/strict-json.ts';
-import type { IssuerRing, KeyRingStatus, ProxySettings } from '../keys/key-ring.ts';
-import { createKeyRings, type KeyRings } from '../keys/key-rings.ts';
+import { createKeyRing, type KeyRing, type KeyRingStatus, type ProxySettings } from '../keys/key-ring.ts';
 import { createKeyTransport } from '../keys/key-transport.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
 import { describeFault } from '../operations/fault.ts';
@@ -43,13 +42,12 @@ export interface LiveExplanation {
 /** Rejects if a jwksFile is missing or invalid, see isKeyFileError. */
 export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
   const { config, now } = options;
-  const keyRings = await startKeyRings(options);
+  const rings = await startKeyRings(options);
   try {
-    const rings = keyRings.active();
-    const observed: { asked?: IssuerRing; record?: CheckRecord; fault?: string } = {};
+    const observed: { asked?: KeyRing; record?: CheckRecord; fault?: string } = {};
     // The engine identifies the issuer of a token by asking its key ring.
     const watched = rings.map(ring => {
-      const find: IssuerRing['find'] = kid => {
+      const find: KeyRing['find'] = kid => {
         observed.asked = ring;
         return ring.find(kid);
       };
@@ -93,37 +91,34 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
     });
     return { explanation, removed, keys: rings.map(ring => ring.status()) };
   } finally {
-    await keyRings.stop();
+    await Promise.all(rings.map(ring => ring.stop()));
   }
 }
 
 const maxWarningLength = 2048;
 
-/** Resolves after the first refresh for each issuer, successful or not. */
-async function startKeyRings({ config, proxy, onWarning }: LiveCheck): Promise<KeyRings> {
-  const awaited = new Set(config.issuers.map(({ issuer }) => issuer));
-  const refreshed = createDeferred<void>();
-  const rings = createKeyRings({
-    observer: {
-      onRefresh({ issuers }) {
-        for (const issuer of issuers) awaited.delete(issuer);
-        if (awaited.size === 0) refreshed.resolve();
-      },
+/** Resolves after the first refresh of each ring, successful or not, within keys.timeoutSeconds. */
+async function startKeyRings({ config, proxy, onWarning }: LiveCheck): Promise<readonly KeyRing[]> {
+  const started = config.issuers.map(issuer => {
+    const firstRefresh = createDeferred<void>();
+    const observer = {
+      onRefresh: () => firstRefresh.resolve(),
       onUsable: () => undefined,
-      onWarning: ({ issuers, problem }) => onWarning(foreignText(`${issuers[0]}: ${problem}`, maxWarningLength)),
-    },
-    proxy,
-    seedReadOnly: true,
+      onWarning: ({ issuer: of, problem }: { issuer: string; problem: string }) =>
+        onWarning(foreignText(`${of}: ${problem}`, maxWarningLength)),
+    };
     // In this thread: there are no other checks to delay.
-    createTransport: createKeyTransport,
+    const createTransport = createKeyTransport;
+    const options = { issuer, keys: config.keys, observer, proxy, createTransport, seedReadOnly: true };
+    return { ring: createKeyRing(options), firstRefresh: firstRefresh.promise };
   });
+  const rings = started.map(({ ring }) => ring);
   try {
-    const prepared = await rings.prepare(config.issuers, config.keys);
-    prepared.takeOver();
-    await refreshed.promise;
+    await Promise.all(rings.map(ring => ring.start()));
+    await Promise.all(started.map(({ firstRefresh }) => firstRefresh));
     return rings;
   } catch (error) {
-    await rings.stop();
+    await Promise.all(rings.map(ring => ring.stop()));
     throw error;
   }
 }

@@ -7,9 +7,8 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { isLoopbackUrl } from '../address/key-url.ts';
 import { maxKeySetBytes } from './jwks.ts';
-import { type KeyConnection, type KeyConnectionFiles, loadKeyConnection } from './key-connection.ts';
-import { type Anchors, anchorsOf } from './key-trust.ts';
-import { type FetchProblem, networkProblem } from './network-problem.ts';
+import { type Anchors, anchorsOf, type CaFile, createCaFileReader, rootsInForce } from './key-trust.ts';
+import { networkProblem } from './network-problem.ts';
 
 /** From the usual environment variables, which the caller reads. */
 export interface ProxySettings {
@@ -18,15 +17,21 @@ export interface ProxySettings {
   readonly noProxy?: string | undefined;
 }
 
-export interface KeyTransportSettings extends KeyConnectionFiles {
+export interface KeyTransportSettings {
+  readonly caFile: string | undefined;
   readonly proxy: ProxySettings;
   readonly timeoutMs: number;
+}
+
+export interface TransportProblem {
+  readonly kind: 'problem';
+  readonly problem: string;
 }
 
 export type KeyDocument =
   | { readonly kind: 'body'; readonly bytes: Uint8Array; readonly etag: string | undefined }
   | { readonly kind: 'notModified' }
-  | FetchProblem;
+  | TransportProblem;
 
 export type GetDocument = (url: string, etag?: string) => Promise<KeyDocument>;
 
@@ -38,7 +43,7 @@ export interface KeyTransport {
   use<Result>(
     signal: AbortSignal,
     work: (get: GetDocument, anchors: GetAnchors) => Promise<Result>,
-  ): Promise<Result | FetchProblem>;
+  ): Promise<Result | TransportProblem>;
 }
 
 export type CreateKeyTransport = (settings: KeyTransportSettings) => KeyTransport;
@@ -55,18 +60,19 @@ const maxEtagLength = 256;
 
 /** Works in this thread. The transport of createKeyThread works in a worker thread. */
 export function createKeyTransport(settings: KeyTransportSettings): KeyTransport {
+  const readTrust = createTrust(settings.caFile);
   return {
     async use(signal, work) {
       let dispatchers: Dispatchers | undefined;
       try {
-        const connection = await loadKeyConnection(settings);
-        if (connection.kind === 'problem') return connection;
+        const trust = await readTrust();
+        if (trust.kind === 'problem') return trust;
         const shown: tls.DetailedPeerCertificate[] = [];
-        dispatchers = openDispatchers(settings, connection, certificate => shown.push(certificate));
+        dispatchers = openDispatchers(settings, trust.secureContext, certificate => shown.push(certificate));
         const { dispatcherFor } = dispatchers;
         return await work(
           (url, etag) => getDocument(url, etag, signal, dispatcherFor(url)),
-          () => anchorsOf(connection.caFile, shown),
+          () => anchorsOf(trust.file, shown),
         );
       } catch (error) {
         return { kind: 'problem', problem: networkProblem(error) };
@@ -84,19 +90,19 @@ interface Dispatchers {
 
 function openDispatchers(
   settings: KeyTransportSettings,
-  { secureContext, proxyContext }: KeyConnection,
+  secureContext: tls.SecureContext | undefined,
   onVerified: (certificate: tls.DetailedPeerCertificate) => void,
 ): Dispatchers {
   const { proxy, timeoutMs } = settings;
-  const tlsOptions = (context: tls.SecureContext | undefined): TlsOptions => ({
+  const toProxy: TlsOptions = {
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn it off.
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
     timeout: timeoutMs,
-    ...(context === undefined ? {} : { secureContext: context }),
-  });
+    ...(secureContext === undefined ? {} : { secureContext }),
+  };
   const options: TlsOptions = {
-    ...tlsOptions(secureContext),
+    ...toProxy,
     // TLS calls it after it has verified the chain.
     checkServerIdentity(host, certificate) {
       if (isDetailed(certificate)) onVerified(certificate);
@@ -116,7 +122,7 @@ function openDispatchers(
           noProxy: proxy.noProxy ?? '',
           connect: options,
           requestTls: options,
-          proxyTls: tlsOptions(proxyContext()),
+          proxyTls: toProxy,
           ...limits,
         });
   return {
@@ -213,4 +219,24 @@ function etagOf({ etag }: Headers): string | undefined {
   return typeof etag === 'string' && etag.length <= maxEtagLength && /^(?:W\/)?"[!#-~]*"$/.test(etag)
     ? etag
     : undefined;
+}
+
+type Trust =
+  | { readonly kind: 'trust'; readonly file: CaFile | undefined; readonly secureContext: tls.SecureContext | undefined }
+  | TransportProblem;
+
+/** Trusts the default roots plus those of the file. */
+function createTrust(caFile: string | undefined): () => Promise<Trust> {
+  const read = createCaFileReader(caFile);
+  let last: { readonly file: CaFile; readonly secureContext: tls.SecureContext } | undefined;
+  return async () => {
+    const file = await read();
+    if (file === undefined) return { kind: 'trust', file, secureContext: undefined };
+    if (file.kind === 'problem') return file;
+    if (last?.file !== file) {
+      const ca = [...rootsInForce(), file.pem];
+      last = { file, secureContext: tls.createSecureContext({ ca, minVersion: 'TLSv1.2' }) };
+    }
+    return { kind: 'trust', ...last };
+  };
 }

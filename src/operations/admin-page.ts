@@ -34,8 +34,7 @@ const maxTextLength = 300;
 const reloadSeconds = 10;
 export const reloadingQuery = `reload=${reloadSeconds}`;
 
-export function renderAdminPage(given: AdminPageFacts, query: string): string {
-  const facts = { ...given, issuers: attentionFirst(given) };
+export function renderAdminPage(facts: AdminPageFacts, query: string): string {
   const { version, nodeVersion, uptimeSeconds, nowMs, metrics } = facts;
   const reloads = query === reloadingQuery;
   const [word, look] = facts.draining ? ['Draining', 'bad'] : facts.ready ? ['Ready', 'good'] : ['Not ready', 'bad'];
@@ -70,22 +69,14 @@ ${section('', 'Configuration', renderReload(facts))}
 `.markup;
 }
 
-// With a thousand issuers the page shows some of them.
-function attentionFirst(facts: AdminPageFacts): readonly KeyRingStatus[] {
-  const needsLook = (status: KeyRingStatus): boolean => issuerState(status, facts).point !== '';
-  return [...facts.issuers.filter(needsLook), ...facts.issuers.filter(status => !needsLook(status))];
-}
-
 /** What an operator on call should see first; empty if all is well. */
 function attentionPoints(facts: AdminPageFacts): readonly string[] {
   const { draining, ready, reload, issuers } = facts;
   const faults = countOf(facts.metrics.checks, 'internal');
-  const others = issuers.slice(maxIssuers).filter(issuer => issuerState(issuer, facts).point !== '').length;
   return [
     draining ? 'Draining: calls are answered while they come; no new ones are wanted.' : '',
     ready || draining ? '' : 'Not ready: no issuer has had usable keys since start.',
     ...issuers.slice(0, maxIssuers).map(issuer => issuerState(issuer, facts).point),
-    others > 0 ? `${spellCount(others)} more issuers need a look: /readyz has them all.` : '',
     reload?.lastResult === 'failure' ? 'The last reload was refused. The configuration before it stays in effect.' : '',
     faults > 0 ? `Internal errors since start: ${spellCount(faults)}. The log has a line “fault” for each.` : '',
   ].filter(point => point !== '');

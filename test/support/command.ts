@@ -9,7 +9,6 @@ import type { Command } from '../../src/commands/command.ts';
 import { drain } from '../../src/commands/drain.ts';
 import { explain } from '../../src/commands/explain.ts';
 import { health } from '../../src/commands/health.ts';
-import { render } from '../../src/commands/render.ts';
 import { schema } from '../../src/commands/schema.ts';
 import { type Output, secrets } from './secrets.ts';
 
@@ -19,10 +18,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-const commands = { 'check-config': checkConfig, drain, explain, health, render, schema } satisfies Record<
-  string,
-  Command
->;
+const commands = { 'check-config': checkConfig, drain, explain, health, schema } satisfies Record<string, Command>;
 export type CommandName = keyof typeof commands;
 
 export interface CommandOptions {

@@ -1,0 +1,77 @@
+// The pages of docs/providers: their configuration accepts their token, and what `npm run providers` runs is all that is on them.
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { acceptedTokens } from '../fixtures/provider-tokens.ts';
+import { readFixture } from '../providers/fixture.ts';
+import { providerPage } from '../providers/page.ts';
+import { headings } from '../providers/provider.ts';
+import { type Decoded, decideToken } from '../support/decide-token.ts';
+import { allPages } from './document.ts';
+
+const names = allPages().flatMap(({ path }) => /^docs\/providers\/([a-z0-9-]+)\.md$/.exec(path)?.[1] ?? []);
+const live = ['keycloak', 'hydra'];
+
+function tokenOf(name: string): Decoded {
+  const [header = '', claims = ''] = providerPage(name).blocks(headings.token, 'json');
+  return { header: JSON.parse(header), claims: JSON.parse(claims) };
+}
+
+describe('provider pages', () => {
+  it('are those that the index names', () => {
+    const index = allPages().find(({ path }) => path === 'docs/providers/README.md');
+    const linked = Array.from(index?.text.matchAll(/^\| \[[^\]]+\]\(([a-z0-9-]+)\.md\)/gm) ?? [], match => match[1]);
+    expect(linked).to.have.members(names);
+    expect(names).to.include.members(live);
+  });
+
+  for (const name of names) {
+    describe(name, () => {
+      const [text = ''] = providerPage(name).blocks(headings.configuration, 'yaml');
+      const configuration = parse(text);
+      const decoded = tokenOf(name);
+      const now = Number(decoded.claims.iat) + 1;
+
+      it('has a configuration that accepts its token, for its account and its role alone', async () => {
+        const [{ issuer, claims = {} }] = configuration.issuers;
+        const account = claims.acc === 'tid' ? String(decoded.claims.tid) : 'acme';
+        const read = await decideToken(decoded, configuration, now, { account });
+        expect(read.decision).to.deep.include({ kind: 'allow' });
+        expect(read.decision)
+          .to.have.property('principal')
+          .that.includes({ iss: issuer, acc: account, role: 'member' });
+        const other = await decideToken(decoded, configuration, now, { account: 'globex' });
+        expect(other.decision).to.include({ reason: 'account_mismatch' });
+        const write = await decideToken(decoded, configuration, now, { account, method: 'DELETE' });
+        expect(write.decision).to.include({ reason: 'role_forbidden' });
+      });
+
+      it('has the settings that are tested with all tokens of the provider', () => {
+        const [{ jwksUrl: _, ...issuer }] = configuration.issuers;
+        expect(acceptedTokens.map(each => each.issuer)).to.deep.include(issuer);
+      });
+
+      it('names two mistakes and the rotation of keys', () => {
+        const page = allPages().find(({ path }) => path === providerPage(name).path);
+        expect(page?.text).to.match(/^## Two mistakes that everybody makes\n\n1\. [\s\S]*\n2\. /m);
+        expect(page?.text).to.match(/^## Rotate the keys$/m);
+      });
+    });
+  }
+
+  for (const name of live) {
+    it(`${name}: shows the token that the fixture has of a real one`, () => {
+      expect(tokenOf(name)).to.deep.equal(readFixture(name).user);
+    });
+
+    it(`${name}: has the commands of a rotation behind those of the setting up, and no others`, () => {
+      const { sections } = providerPage(name);
+      const rotation = [headings.publish, headings.sign, headings.remove, headings.replace];
+      expect(sections.slice(sections.indexOf(headings.publish))).to.deep.equal(rotation);
+    });
+  }
+
+  it('have commands that are not run with the documents on the pages of the live providers alone', () => {
+    const withBash = allPages().filter(({ blocks }) => blocks.some(({ language }) => language === 'bash'));
+    expect(withBash.map(({ path }) => path)).to.have.members(live.map(name => `docs/providers/${name}.md`));
+  });
+});

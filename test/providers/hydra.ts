@@ -1,0 +1,148 @@
+// Hydra in development mode on loopback, its database in a file, beside a login app, set up by the commands of docs/providers/hydra.md.
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { freePorts } from '../support/envoy.ts';
+import { hydraBinary, hydraVersion } from './distributions.ts';
+import { startLoginApp } from './login-app.ts';
+import { authorizationCode, clientCredentials, type Endpoints, type Tokens } from './oauth.ts';
+import { providerPage, replaceAll, startPageShell } from './page.ts';
+import { headings, type Provider } from './provider.ts';
+import { type ServerProcess, startServer } from './server-process.ts';
+
+const audience = 'https://api.example.com/subscriptions';
+const redirectUri = 'https://app.example.com/callback';
+
+export async function createHydra(say: (text: string) => void): Promise<Provider> {
+  const binary = await hydraBinary(say);
+  const [port, adminPort] = await freePorts(2);
+  const url = `http://127.0.0.1:${port}`;
+  const adminUrl = `http://127.0.0.1:${adminPort}`;
+  const directory = await mkdtemp(join(tmpdir(), 'account-authz-hydra-'));
+  const page = providerPage('hydra');
+  const document = (heading: string) => JSON.parse(page.blocks(heading, 'json')[0] ?? '');
+  const app = await startLoginApp({
+    adminUrl,
+    users: new Map([
+      ['alice', { acc: 'acme', roles: ['member'] }],
+      ['both', { acc: 'acme', roles: ['guest', 'member', 'admin'] }],
+      ['roleless', { acc: 'acme', roles: ['guest'] }],
+    ]),
+    services: new Map(['billing', 'short', 'opaque'].map(name => [name, { acc: 'acme', roles: ['owner'] }])),
+    consent: document('4. The account and the roles of a user'),
+    hook: document('5. The account and the roles of a service'),
+  });
+  const addresses = new Map([
+    ['https://id.example.com', url],
+    ['https://login.example.com', app.url],
+    ['http://127.0.0.1:4445', adminUrl],
+  ]);
+  const configFile = join(directory, 'hydra.yml');
+  await writeFile(configFile, replaceAll(page.blocks('1. The configuration of Hydra', 'yaml')[0] ?? '', addresses));
+  const env = {
+    DSN: `sqlite://${join(directory, 'hydra.sqlite')}?_fk=true`,
+    SECRETS_SYSTEM: 'a-secret-of-the-trial',
+    SERVE_PUBLIC_HOST: '127.0.0.1',
+    SERVE_PUBLIC_PORT: String(port),
+    SERVE_ADMIN_HOST: '127.0.0.1',
+    SERVE_ADMIN_PORT: String(adminPort),
+    SQA_OPT_OUT: 'true',
+    LOG_LEVEL: 'error',
+  };
+  const shell = await startPageShell(page, addresses, {});
+  const endpoints: Endpoints = { authorization: `${url}/oauth2/auth`, token: `${url}/oauth2/token` };
+  let server: ServerProcess | undefined;
+
+  const start = async (): Promise<void> => {
+    server = await startServer({
+      name: 'Hydra',
+      command: binary,
+      args: ['serve', 'all', '--dev', '--config', configFile],
+      env,
+      healthUrl: `${url}/health/ready`,
+    });
+  };
+  const stop = async (): Promise<void> => {
+    await server?.stop();
+    server = undefined;
+  };
+  const logIn = (username: string, parameters: Readonly<Record<string, string>> = { audience }): Promise<Tokens> => {
+    const scope = 'openid offline_access';
+    return authorizationCode(endpoints, { clientId: 'web', redirectUri, scope, fields: { username }, parameters });
+  };
+  const serve = (id: string, parameters: Readonly<Record<string, string>> = { audience }): Promise<Tokens> =>
+    clientCredentials(endpoints, { id, secret: `${id}-secret` }, parameters);
+
+  return {
+    id: 'hydra',
+    name: `Hydra ${hydraVersion}`,
+    page,
+    addresses,
+    start,
+    stop,
+    async setUp() {
+      await promisify(execFile)(binary, ['migrate', 'sql', '-e', '--yes'], { env: { ...process.env, ...env } });
+      await start();
+      for (const heading of page.sections.slice(0, page.sections.indexOf(headings.publish))) await shell.run(heading);
+      await shell.runScript('the clients of the trial', others);
+    },
+    async close() {
+      await stop();
+      await shell.stop();
+      await app.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+    userToken: async () => (await logIn('alice')).access_token,
+    serviceToken: async () => (await serve('billing')).access_token,
+    shortToken: async () => (await serve('short')).access_token,
+    runSection: heading => shell.run(heading),
+    async cases() {
+      const alice = await logIn('alice');
+      const both = await logIn('both');
+      return [
+        ...[
+          { name: 'roles member and admin', token: both.access_token, expected: '200 admin of acme, app web' },
+          {
+            name: 'roles member and admin, DELETE',
+            token: both.access_token,
+            method: 'DELETE',
+            expected: '200 admin of acme, app web',
+          },
+          { name: 'the ID token', token: alice.id_token, expected: invalid },
+          { name: 'the refresh token', token: alice.refresh_token, expected: invalid },
+          { name: 'no audience requested', token: (await logIn('alice', {})).access_token, expected: invalid },
+          { name: 'a user without an account', token: (await logIn('homeless')).access_token, expected: invalid },
+          {
+            name: 'a user without a role',
+            token: (await logIn('roleless')).access_token,
+            expected: '403 role_forbidden',
+          },
+        ].map(each => ({ grant: 'authorization code', ...each })),
+        ...[
+          { name: 'no audience requested', token: (await serve('billing', {})).access_token, expected: invalid },
+          {
+            name: 'a service that the hook does not know',
+            token: (await serve('stranger')).access_token,
+            expected: invalid,
+          },
+          { name: 'an opaque token', token: (await serve('opaque')).access_token, expected: invalid },
+        ].map(each => ({ grant: 'client credentials', ...each })),
+      ];
+    },
+  };
+}
+
+const invalid = '401 token_invalid';
+
+// What the trial wants beside the clients of the page.
+const others = `
+service() {   # service NAME MEMBERS
+  hydra POST /clients "$(jq '. + {client_id: "'"$1"'", client_secret: "'"$1"'-secret", grant_types: ["client_credentials"],
+    audience: ["https://api.example.com/subscriptions"]}' <<< "$2")"
+}
+service short '{"client_credentials_grant_access_token_lifespan": "2s"}'
+service stranger '{}'
+service opaque '{"access_token_strategy": "opaque"}'
+`;
