@@ -8,12 +8,12 @@ import type { RequestFacts } from './authz/request-facts.ts';
 import { compileRoles } from './authz/role.ts';
 import { compileRoutes } from './authz/route-tree.ts';
 import type { Config, IssuerConfig } from './config/schema.ts';
-import type { KeyRing } from './keys/key-ring.ts';
 import { toClaimPaths } from './token/claims.ts';
 import { createVerifiedTokens, type VerifiedTokens } from './token/verified-tokens.ts';
 import {
   createTokenVerifier,
   type IssuerKey,
+  type IssuerKeys,
   normalizeTokenType,
   type TrustedIssuer,
   type Verification,
@@ -74,7 +74,7 @@ const maxSignatures = 2000;
 export function createEngine(options: {
   readonly config: Config;
   /** One per issuer of the configuration, by `iss`. */
-  readonly keyRings: ReadonlyMap<string, KeyRing>;
+  readonly keyRings: ReadonlyMap<string, IssuerKeys>;
   /** From `createTokenMemory` for this configuration; by default a new one. */
   readonly memory?: TokenMemory;
   /** Wall time in seconds since the epoch. */
@@ -118,7 +118,7 @@ function toPolicy(config: Config): Policy {
   };
 }
 
-function toTrustedIssuer(config: IssuerConfig, keyRings: ReadonlyMap<string, KeyRing>): TrustedIssuer {
+function toTrustedIssuer(config: IssuerConfig, keyRings: ReadonlyMap<string, IssuerKeys>): TrustedIssuer {
   const keys = keyRings.get(config.issuer);
   if (keys === undefined) throw new Error('an issuer without a key ring');
   const { issuer, claims, allowIntegerClaims } = config;

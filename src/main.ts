@@ -26,6 +26,7 @@ const commands: readonly (readonly [name: string, summary: string, load: () => P
     'preStop helper: drain the Envoy in the same pod',
     () => import('./commands/drain.ts').then(({ drain }) => drain),
   ],
+  ['test', 'run a table of requests against the policy', () => import('./commands/test.ts').then(({ test }) => test)],
   [
     'schema',
     'print the JSON Schema of the configuration',

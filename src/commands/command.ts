@@ -31,6 +31,14 @@ export interface CommandLine<Definitions extends OptionDefinitions> {
   readonly usage: string;
   readonly args: readonly string[];
   readonly options: Definitions;
+  /** 1 at most; 0 if not given. */
+  readonly maxOperands?: number;
+}
+
+export interface ParsedCommandLine<Definitions extends OptionDefinitions> {
+  readonly kind: 'options';
+  readonly values: OptionValues<Definitions>;
+  readonly operands: readonly string[];
 }
 
 /** The usage or a usage problem is printed: the command ends with this code. */
@@ -39,14 +47,22 @@ export interface CommandEnd {
   readonly code: number;
 }
 
-/** Accepts known options only, and no positional argument. */
+/** Accepts known options only, and as many operands (arguments that are not options) as the command takes. */
 export function parseCommandLine<const Definitions extends OptionDefinitions>(
-  { name, usage, args, options }: CommandLine<Definitions>,
+  { name, usage, args, options, maxOperands = 0 }: CommandLine<Definitions>,
   io: CommandIo,
-): { readonly kind: 'options'; readonly values: OptionValues<Definitions> } | CommandEnd {
+): ParsedCommandLine<Definitions> | CommandEnd {
   try {
-    const { values } = parseArgs({ args: [...args], options, strict: true, allowPositionals: false });
-    if (!('help' in values && values.help === true)) return { kind: 'options', values };
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      options,
+      strict: true,
+      allowPositionals: maxOperands > 0,
+    });
+    if (positionals.length > maxOperands) {
+      return { kind: 'end', code: usageError(io, name, `takes at most ${maxOperands} argument that is not an option`) };
+    }
+    if (!('help' in values && values.help === true)) return { kind: 'options', values, operands: positionals };
     io.stdout.write(usage);
     return { kind: 'end', code: 0 };
   } catch (error) {

@@ -1,5 +1,4 @@
 // `explain`: prints what the service would answer to a request and why, or explains a decision line of its log.
-import { z } from 'zod';
 import type { DecisionWord } from '../authz/decision.ts';
 import { loadConfig } from '../config/load.ts';
 import { formatProblems } from '../config/problems.ts';
@@ -7,6 +6,7 @@ import { parseDecisionLine } from '../explain/decision-line.ts';
 import { checkLive } from '../explain/live-check.ts';
 import { createPaint, reportLine, reportLive, wantsColour } from '../explain/report.ts';
 import { foreignText, foreignValue } from '../foreign-text.ts';
+import { parseInstant } from '../instant.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 import { environmentProblem, proxyOf } from './environment.ts';
@@ -68,7 +68,7 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
     if (parsed.kind === 'problem') return fail(parsed.problem);
     headers.push(parsed.header);
   }
-  const now = at === undefined ? undefined : parseTime(at);
+  const now = at === undefined ? undefined : parseInstant(at);
   if (at !== undefined && now === undefined) return fail('--at takes a time as RFC 3339 or seconds since 1970 have it');
   const unsafe = environmentProblem(io.env);
   if (unsafe !== undefined) return fail(unsafe);
@@ -161,13 +161,4 @@ function parseHeader(
     return { kind: 'problem', problem: 'a token is never taken from the command line: give it on standard input' };
   }
   return { kind: 'header', header: [lower, value.replace(/^[ \t]+/, '').replace(/(?<![ \t])[ \t]+$/, '')] };
-}
-
-const dateTime = z.iso.datetime({ offset: true });
-
-function parseTime(text: string): number | undefined {
-  if (/^\d{1,12}(?:\.\d{1,6})?$/.test(text)) return Number(text);
-  // RFC 3339 section 5.6 allows t and z in lower case.
-  const upper = text.toUpperCase();
-  return dateTime.safeParse(upper).success ? Date.parse(upper) / 1000 : undefined;
 }

@@ -1,35 +1,27 @@
 // Makes one check as the server does, with keys fetched now and a given time. Serves, logs and writes nothing.
 import { isAfter } from '../authz/checks.ts';
 import { createCheck } from '../check.ts';
-import type { Config } from '../config/schema.ts';
-import { createDeferred } from '../deferred.ts';
 import { createEngine } from '../engine.ts';
 import { createAnswers } from '../envoy/answers.ts';
 import { createIdentityHeaders } from '../envoy/identity-headers.ts';
 import { authorizationService } from '../envoy/proto-files.ts';
-import type { CheckRequestMessage, CheckResponseMessage } from '../envoy/protocol.ts';
+import type { CheckResponseMessage } from '../envoy/protocol.ts';
 import { readRequestFacts } from '../envoy/request.ts';
-import { foreignText } from '../foreign-text.ts';
 import { parsePath, valueAt } from '../json/json-pointer.ts';
 import { memberOf } from '../json/strict-json.ts';
-import { createKeyRing, type KeyRing, type KeyRingStatus, type ProxySettings } from '../keys/key-ring.ts';
-import { createKeyTransport } from '../keys/key-transport.ts';
+import type { KeyRing, KeyRingStatus } from '../keys/key-ring.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
 import { describeFault } from '../operations/fault.ts';
 import { parseCompactJws } from '../token/compact.ts';
+import { type SentRequest, toCheckRequest } from './check-request.ts';
+import { type FetchSettings, fetchKeys } from './current-keys.ts';
 import { type Answer, type Explanation, explainAnswer } from './explanation.ts';
-import type { ExplainedRequest, LiveFacts } from './known.ts';
+import type { LiveFacts } from './known.ts';
 import { findRefusedCheck } from './refused-checks.ts';
 
-export interface LiveCheck {
-  readonly config: Config;
-  readonly request: ExplainedRequest;
-  /** Value of the Authorization header, one character for each byte; undefined: the request has none. */
-  readonly authorization: string | undefined;
+export interface LiveCheck extends FetchSettings, SentRequest {
   /** Wall time for the checks of a token, in seconds since the epoch. The keys are the current ones. */
   readonly now: number;
-  readonly proxy: ProxySettings;
-  readonly onWarning: (warning: string) => void;
 }
 
 export interface LiveExplanation {
@@ -42,7 +34,7 @@ export interface LiveExplanation {
 /** Rejects if a jwksFile is missing or invalid, see isKeyFileError. */
 export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
   const { config, now } = options;
-  const rings = await startKeyRings(options);
+  const rings = await fetchKeys(options);
   try {
     const observed: { asked?: KeyRing; record?: CheckRecord; fault?: string } = {};
     // The engine identifies the issuer of a token by asking its key ring.
@@ -67,7 +59,7 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
       },
       monotonicNow: () => performance.now(),
     });
-    const message = Check.responseDeserialize(await check(readRequestFacts(asEnvoySends(options))));
+    const message = Check.responseDeserialize(await check(readRequestFacts(toCheckRequest(options))));
     const { record, fault } = observed;
     const keys = observed.asked?.status();
     if (record === undefined) throw new Error('a check without a record');
@@ -95,61 +87,7 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
   }
 }
 
-const maxWarningLength = 2048;
-
-/** Resolves after the first refresh of each ring, successful or not, within keys.timeoutSeconds. */
-async function startKeyRings({ config, proxy, onWarning }: LiveCheck): Promise<readonly KeyRing[]> {
-  const started = config.issuers.map(issuer => {
-    const firstRefresh = createDeferred<void>();
-    const observer = {
-      onRefresh: () => firstRefresh.resolve(),
-      onUsable: () => undefined,
-      onWarning: ({ issuer: of, problem }: { issuer: string; problem: string }) =>
-        onWarning(foreignText(`${of}: ${problem}`, maxWarningLength)),
-    };
-    // In this thread: there are no other checks to delay.
-    const createTransport = createKeyTransport;
-    const options = { issuer, keys: config.keys, observer, proxy, createTransport, seedReadOnly: true };
-    return { ring: createKeyRing(options), firstRefresh: firstRefresh.promise };
-  });
-  const rings = started.map(({ ring }) => ring);
-  try {
-    await Promise.all(rings.map(ring => ring.start()));
-    await Promise.all(started.map(({ firstRefresh }) => firstRefresh));
-    return rings;
-  } catch (error) {
-    await Promise.all(rings.map(ring => ring.stop()));
-    throw error;
-  }
-}
-
 const { Check } = authorizationService;
-
-// With `encode_raw_headers`, as envoy.yaml sets it: the bytes of each line.
-function asEnvoySends({ request, authorization }: LiveCheck): Buffer {
-  const { method, target, headers } = request;
-  const lines = [[':path', target], [':method', method], ...headers].map(([key = '', value = '']) => ({
-    key,
-    value: '',
-    raw_value: Buffer.from(value),
-  }));
-  if (authorization !== undefined) {
-    lines.push({ key: 'authorization', value: '', raw_value: Buffer.from(authorization, 'latin1') });
-  }
-  const http = {
-    method,
-    path: target,
-    host: '',
-    scheme: '',
-    protocol: '',
-    query: '',
-    fragment: '',
-    headers: {},
-    header_map: { headers: lines },
-  };
-  const message: CheckRequestMessage = { attributes: { request: { http }, context_extensions: {} } };
-  return Check.requestSerialize(message);
-}
 
 const passedOn = 200;
 

@@ -10,6 +10,7 @@ import { drain } from '../../src/commands/drain.ts';
 import { explain } from '../../src/commands/explain.ts';
 import { health } from '../../src/commands/health.ts';
 import { schema } from '../../src/commands/schema.ts';
+import { test } from '../../src/commands/test.ts';
 import { type Output, secrets } from './secrets.ts';
 
 export interface Outcome {
@@ -18,7 +19,10 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-const commands = { 'check-config': checkConfig, drain, explain, health, schema } satisfies Record<string, Command>;
+const commands = { 'check-config': checkConfig, drain, explain, health, schema, test } satisfies Record<
+  string,
+  Command
+>;
 export type CommandName = keyof typeof commands;
 
 export interface CommandOptions {

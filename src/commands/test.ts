@@ -1,0 +1,94 @@
+// `test`: runs a user's table of requests against the policy and prints TAP.
+import { writeFile } from 'node:fs/promises';
+import { loadConfig } from '../config/load.ts';
+import { formatProblems } from '../config/problems.ts';
+import { loadBoundedFile } from '../files/bounded-file.ts';
+import { foreignText } from '../foreign-text.ts';
+import { isKeyFileError } from '../keys/key-ring.ts';
+import { parseCases } from '../policy-test/cases.ts';
+import { isAsExpected, tapLine, tapPlan, tapSummary, toJunit } from '../policy-test/report.ts';
+import { type CaseResult, runCases } from '../policy-test/run-cases.ts';
+import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
+import { environmentProblem, proxyOf } from './environment.ts';
+
+const usage = `account-authz test [--config FILE] CASES.yaml [--junit FILE]
+
+Decides each request of a table as the service would and compares the decision with the expected one. Prints TAP 14.
+Tokens of claims are signed with a throw-away key that stands in for the issuer's keys; only a case with a token of its own
+needs the keys of the issuer.
+
+  --config FILE   the configuration, ${defaultConfigFile} if not given
+  --junit FILE    writes the results as JUnit XML too
+
+  cases:
+    - name: a member reads its own account
+      claims: { uid: alice, app: web, acc: acme, role: member }   # or token: eyJ…; neither: a request without a token
+      request: { method: GET, path: /api/subscriptions/accounts/acme, headers: { x-account-id: acme } }
+      expect: allowed                                             # or the reason of a refusal
+      at: 2026-11-23T04:00:00Z                                    # the time of the check; now if not given
+
+iss, aud, iat and exp are filled in where claims have none; null leaves one out.
+
+Exit code: 0 all as expected, 3 not, 1 bad configuration, cases or usage.
+`;
+
+export async function test(args: readonly string[], io: CommandIo): Promise<number> {
+  const options = {
+    config: { type: 'string', default: defaultConfigFile },
+    junit: { type: 'string' },
+    ...helpOption,
+  } as const;
+  const fail = (problem: string): number => usageError(io, 'test', problem);
+  const parsed = parseCommandLine({ name: 'test', usage, args, options, maxOperands: 1 }, io);
+  if (parsed.kind === 'end') return parsed.code;
+  const { config: file, junit } = parsed.values;
+  const [casesFile] = parsed.operands;
+  if (casesFile === undefined) return fail('the file of the cases is missing');
+  const unsafe = environmentProblem(io.env);
+  if (unsafe !== undefined) return fail(unsafe);
+  const loaded = await loadConfig(file);
+  if (loaded.kind === 'misconfiguration') {
+    io.stderr.write(formatProblems(file, loaded.problems));
+    return 1;
+  }
+  const parsedCases = parseCases(await loadBoundedFile(casesFile));
+  if (parsedCases.kind === 'misconfiguration') {
+    io.stderr.write(formatProblems(casesFile, parsedCases.problems));
+    return 1;
+  }
+
+  const { cases } = parsedCases;
+  const settings = {
+    config: loaded.config,
+    proxy: proxyOf(io.env),
+    onWarning: (warning: string) => io.stderr.write(`account-authz test: ${warning}\n`),
+  };
+  io.stdout.write(tapPlan(cases.length));
+  let number = 0;
+  let results: readonly CaseResult[];
+  try {
+    results = await runCases(settings, cases, result => {
+      number += 1;
+      io.stdout.write(tapLine(result, number));
+    });
+  } catch (error) {
+    if (error instanceof Error && isKeyFileError(error)) return fail(foreignText(error.message, 1024));
+    throw error;
+  }
+  io.stdout.write(tapSummary(results));
+  if (junit !== undefined) {
+    const problem = await write(junit, toJunit(casesFile, results));
+    if (problem !== undefined) return fail(`--junit: ${problem}`);
+  }
+  return results.every(isAsExpected) ? 0 : 3;
+}
+
+async function write(file: string, text: string): Promise<string | undefined> {
+  try {
+    await writeFile(file, text);
+    return undefined;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
+    return `cannot write the file (${code})`;
+  }
+}

@@ -1,0 +1,265 @@
+// `account-authz test`: the table of a user, its output and its exit codes. What the engine decides is tested elsewhere.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { changed, fixtureFolder, smallestConfig, writeFixture } from '../config/config-file.ts';
+import { type Outcome, runCommand } from '../support/command.ts';
+import { signingKey } from '../support/signing-key.ts';
+import { startTestIssuer } from '../support/test-issuer.ts';
+import { audience, claims as claimsOf, now, token as tokenOf } from '../support/token.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const owner = { uid: 'olga', app: 'web', acc: 'acme', role: 'owner' };
+const own = { path: '/api/subscriptions' };
+
+function runCases(cases: unknown, config: unknown = smallestConfig(), ...more: string[]): Promise<Outcome> {
+  const configFile = writeFixture('policy.yaml', config);
+  const casesFile = writeFixture('cases.yaml', typeof cases === 'string' ? cases : { cases });
+  return runCommand('test', ['--config', configFile, casesFile, ...more]);
+}
+
+/** The decisions of cases that all expect `internal`, which none is. */
+async function decisionsOf(cases: readonly object[], config?: unknown): Promise<readonly string[]> {
+  const named = cases.map((each, i) => ({ name: `case ${i}`, request: own, expect: 'internal', ...each }));
+  const { stdout, stderr } = await runCases(named, config);
+  expect(stderr).to.equal('');
+  return Array.from(stdout.matchAll(/received: (\w+)/g), ([, word]) => word ?? '');
+}
+
+describe('test', () => {
+  it('runs the table of the example configuration, and all is as expected', async () => {
+    const example = (name: string): string => join(root, name);
+    const outcome = await runCommand('test', [
+      '--config',
+      example('config.example.yaml'),
+      example('cases.example.yaml'),
+    ]);
+    expect(outcome.stderr).to.equal('');
+    expect(outcome.stdout).to.match(/^TAP version 14\n1\.\.15\nok 1 - an admin reads its own account\n/);
+    expect(outcome.stdout).to.not.contain('not ok');
+    expect(outcome.stdout).to.match(/# 15 passed, 0 failed\n$/);
+    expect(outcome.code).to.equal(0);
+  });
+
+  it('says what was expected and received, and ends with 3, where a decision is another', async () => {
+    const outcome = await runCases([
+      { name: 'as expected', claims: owner, request: own, expect: 'allowed' },
+      { name: 'not', claims: { ...owner, role: 'eve' }, request: own, expect: 'allowed' },
+    ]);
+    expect(outcome).to.deep.equal({
+      code: 3,
+      stderr: '',
+      stdout: [
+        'TAP version 14',
+        '1..2',
+        'ok 1 - as expected',
+        'not ok 2 - not',
+        '  ---',
+        '  expected: allowed',
+        '  received: role_forbidden',
+        '  detail: "the role is not one of roles"',
+        '  ...',
+        '# 1 passed, 1 failed',
+        '',
+      ].join('\n'),
+    });
+  });
+
+  it('fills in iss, aud, iat and exp, and leaves out what is null', async () => {
+    const without = (claim: string) => ({ claims: { ...owner, [claim]: null } });
+    expect(
+      await decisionsOf([
+        { claims: owner },
+        without('iss'),
+        without('aud'),
+        without('iat'),
+        without('exp'),
+        without('uid'),
+      ]),
+    ).to.deep.equal(['allowed', 'token_invalid', 'token_invalid', 'allowed', 'token_invalid', 'token_invalid']);
+  });
+
+  it('signs for the issuer that iss names, with its first audience, algorithm and token type', async () => {
+    const [first] = smallestConfig().issuers;
+    const second = {
+      ...first,
+      issuer: 'https://second.example.com',
+      audiences: ['second'],
+      algorithms: ['ES384'],
+      tokenTypes: [''],
+    };
+    const config = changed({ issuers: [first, second] });
+    expect(
+      await decisionsOf(
+        [{ claims: { ...owner, iss: second.issuer } }, { claims: { ...owner, iss: 'https://third.example.com' } }],
+        config,
+      ),
+    ).to.deep.equal(['allowed', 'token_invalid']);
+  });
+
+  for (const alg of ['RS256', 'PS512', 'ES256', 'EdDSA', 'Ed25519']) {
+    it(`signs with ${alg}`, async () => {
+      const config = changed({ 'issuers.0.algorithms': [alg] });
+      expect(await decisionsOf([{ claims: owner }], config)).to.deep.equal(['allowed']);
+    });
+  }
+
+  it('makes the check at the given time', async () => {
+    const claims = { ...owner, iat: 1000, exp: 1300 };
+    expect(
+      await decisionsOf([
+        { claims, at: 1100 },
+        { claims, at: '1970-01-01T00:18:20Z' },
+        { claims, at: 1330 },
+        { claims, at: 900 },
+        { claims },
+      ]),
+    ).to.deep.equal(['allowed', 'allowed', 'token_expired', 'token_invalid', 'token_expired']);
+  });
+
+  it('sends headers, in any case and more than once', async () => {
+    const config = changed({ account: { headers: ['x-account-id'] } });
+    const withHeader = (value: unknown) => ({ claims: owner, request: { ...own, headers: { 'X-Account-Id': value } } });
+    expect(
+      await decisionsOf([withHeader('acme'), withHeader('other'), withHeader(['acme', 'acme'])], config),
+    ).to.deep.equal(['allowed', 'account_mismatch', 'request_invalid']);
+  });
+
+  it('sends no token where a case has none', async () => {
+    expect(await decisionsOf([{}])).to.deep.equal(['token_missing']);
+  });
+
+  describe('with a token of its own', () => {
+    it('verifies it with the keys of the issuer', async () => {
+      const key = await signingKey('k1');
+      const issuer = await startTestIssuer({ keys: [key.publicJwk] });
+      try {
+        const config = changed({ 'issuers.0': { issuer: issuer.url, audiences: [audience], jwksUrl: issuer.jwksUrl } });
+        const token = await tokenOf({ key, claims: { iss: issuer.url } });
+        const request = own;
+        const cases = [
+          { token, request, at: now },
+          { token: `${token}x`, request, at: now },
+          { token, request, at: now + 100_000 },
+        ];
+        expect(await decisionsOf(cases, config)).to.deep.equal(['allowed', 'token_invalid', 'token_expired']);
+      } finally {
+        await issuer.stop();
+      }
+    });
+
+    it('is not decided by the stand-in key', async () => {
+      const config = changed({
+        'issuers.0.jwksUrl': 'http://127.0.0.1:9/jwks',
+        'issuers.0.issuer': 'https://idp.test',
+      });
+      const token = await tokenOf({ claims: claimsOf() });
+      const named = [{ name: 'a', token, request: own, expect: 'allowed', at: now }];
+      const { stdout, code } = await runCases(named, config);
+      expect(stdout).to.contain('received: keys_unavailable');
+      expect(code).to.equal(3);
+    });
+  });
+
+  it('writes JUnit XML on request', async () => {
+    const file = join(fixtureFolder(), 'junit.xml');
+    const cases = [
+      { name: 'a "good" <one> & more', claims: owner, request: own, expect: 'allowed' },
+      { name: 'bad', request: own, expect: 'allowed' },
+    ];
+    expect((await runCases(cases, undefined, '--junit', file)).code).to.equal(3);
+    const xml = readFileSync(file, 'utf8');
+    expect(xml).to.contain('tests="2" failures="1" errors="0" skipped="0"');
+    expect(xml).to.contain('<testcase classname="account-authz" name="a &quot;good&quot; &lt;one&gt; &amp; more"/>');
+    expect(xml).to.contain('<failure message="expected allowed, received token_missing">no Authorization</failure>');
+  });
+
+  it('escapes a name, which could be a directive of TAP or hide a line', async () => {
+    const cases = [{ name: 'a # SKIP \\ \u001b[2K\nok 9', request: own, expect: 'token_missing' }];
+    expect((await runCases(cases)).stdout.split('\n')[2]).to.equal('ok 1 - a \\# SKIP \\\\ \\\\u{1b}[2K\\\\u{a}ok 9');
+  });
+
+  it('prints nothing of a token or a claim', async () => {
+    const claims = { ...owner, uid: 'a b secret', role: ['secret'] };
+    const { stdout, stderr } = await runCases([
+      { name: 'a', claims, request: own, expect: 'allowed' },
+      { name: 'b', token: 'secret.secret.secret', request: own, expect: 'allowed' },
+    ]);
+    expect(`${stdout}${stderr}`).to.not.contain('secret');
+  });
+
+  describe('refuses with its place', () => {
+    const good = { name: 'a', claims: owner, request: own, expect: 'allowed' };
+    const { expect: _, ...withoutExpect } = good;
+    const rows: readonly (readonly [name: string, cases: unknown, problem: string])[] = [
+      ['no case', [], ':1:2: cases: must name at least one case'],
+      ['a case without expect', [withoutExpect], 'cases[0].expect: is required'],
+      ['a case without a name', [{ ...good, name: ' ' }], 'cases[0].name: must not be empty'],
+      ['an unknown member', [{ ...good, expected: 'allowed' }], 'cases[0].expected: is not a known key'],
+      [
+        'an unknown member of the request',
+        [{ ...good, request: { ...own, body: '' } }],
+        'request.body: is not a known key',
+      ],
+      ['two cases with one name', [good, good], 'cases[1].name: must not name the same case twice'],
+      [
+        'an unknown reason',
+        [{ ...good, expect: 'denied' }],
+        'cases[0].expect: must be one of allowed, request_invalid',
+      ],
+      ['claims and token', [{ ...good, token: 'a.b.c' }], 'cases[0].token: must not stand beside claims'],
+      ['a time that is none', [{ ...good, at: 'noon' }], 'cases[0].at: must be a time'],
+      ['a request without a path', [{ ...good, request: {} }], 'cases[0].request.path: is required'],
+      [
+        'authorization',
+        [{ ...good, request: { ...own, headers: { Authorization: 'Basic x' } } }],
+        'headers.Authorization: must not be given here',
+      ],
+      ['a number for a header', [{ ...good, request: { ...own, headers: { a: 1 } } }], 'headers.a: must be text'],
+      [
+        'a line end in a header',
+        [{ ...good, request: { ...own, headers: { a: 'b\nc: d' } } }],
+        'headers.a: must be text',
+      ],
+      ['broken YAML', 'cases: [', 'cases.yaml:1:'],
+    ];
+    for (const [name, cases, problem] of rows) {
+      it(name, async () => {
+        const { code, stdout, stderr } = await runCases(cases);
+        expect(stderr).to.contain(problem);
+        expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
+      });
+    }
+  });
+
+  describe('is called wrongly with', () => {
+    const rows: readonly (readonly [name: string, args: readonly string[], problem: string])[] = [
+      ['no file', [], 'the file of the cases is missing'],
+      ['two files', ['a.yaml', 'b.yaml'], 'takes at most 1 argument that is not an option'],
+      ['an unknown option', ['--tap', 'a.yaml'], 'unknown option --tap'],
+    ];
+    for (const [name, args, problem] of rows) {
+      it(name, async () => {
+        expect(await runCommand('test', args)).to.deep.equal({
+          code: 1,
+          stdout: '',
+          stderr: `account-authz test: ${problem}\n`,
+        });
+      });
+    }
+
+    it('a file that is not there', async () => {
+      const config = writeFixture('policy.yaml', smallestConfig());
+      const { code, stderr } = await runCommand('test', ['--config', config, join(fixtureFolder(), 'none.yaml')]);
+      expect(stderr).to.match(/none\.yaml:1:1: .+\n$/);
+      expect(code).to.equal(1);
+    });
+
+    it('a bad configuration', async () => {
+      const { code, stderr } = await runCases([], { routes: [] });
+      expect(stderr).to.contain('policy.yaml:1:');
+      expect(code).to.equal(1);
+    });
+  });
+});
