@@ -1,0 +1,36 @@
+// The package of the command line: installed without a network, it runs.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+
+const project = fileURLToPath(new URL('../../', import.meta.url));
+
+describe('the package', function () {
+  this.timeout(120_000);
+  const folder = mkdtempSync(join(tmpdir(), 'account-authz-package-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  const run = (command: string, args: readonly string[]): string =>
+    execFileSync(command, args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+
+  before(() => {
+    run(process.execPath, ['--import', import.meta.resolve('tsx'), join(project, 'tools', 'package.ts'), folder]);
+    const [archive = ''] = readdirSync(folder).filter(name => name.endsWith('.tgz'));
+    run('npm', ['install', '--silent', '--offline', '--prefix', folder, join(folder, archive)]);
+  });
+
+  it('needs no other package', () => {
+    expect(readdirSync(join(folder, 'node_modules')).filter(name => !name.startsWith('.'))).to.deep.equal([
+      'account-authz',
+    ]);
+  });
+
+  it('runs by npx without a network', () => {
+    const from = join('node_modules', 'account-authz');
+    const args = ['test', '--config', join(from, 'config.example.yaml'), join(from, 'cases.example.yaml')];
+    expect(run('npx', ['--offline', 'account-authz', ...args])).to.match(/# 15 passed, 0 failed\n$/);
+  });
+});
