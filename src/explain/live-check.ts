@@ -1,6 +1,7 @@
 // Makes one check as the server does, with keys fetched now and a given time. Serves, logs and writes nothing.
 import { isAfter } from '../authz/checks.ts';
 import { createCheck } from '../check.ts';
+import type { Config } from '../config/schema.ts';
 import { createEngine } from '../engine.ts';
 import { createAnswers } from '../envoy/answers.ts';
 import { createIdentityHeaders } from '../envoy/identity-headers.ts';

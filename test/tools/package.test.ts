@@ -13,11 +13,11 @@ describe('the package', function () {
   const folder = mkdtempSync(join(tmpdir(), 'account-authz-package-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  const run = (command: string, args: readonly string[]): string =>
-    execFileSync(command, args, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  const run = (command: string, args: readonly string[], cwd = folder): string =>
+    execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
   before(() => {
-    run(process.execPath, ['--import', import.meta.resolve('tsx'), join(project, 'tools', 'package.ts'), folder]);
+    run(process.execPath, ['--import', 'tsx', join(project, 'tools', 'package.ts'), folder], project);
     const [archive = ''] = readdirSync(folder).filter(name => name.endsWith('.tgz'));
     run('npm', ['install', '--silent', '--offline', '--prefix', folder, join(folder, archive)]);
   });
