@@ -55,7 +55,9 @@ export async function keycloakHome(say: (text: string) => void): Promise<string>
     say(`Maven downloads Keycloak ${keycloakVersion} (180 MB)`);
     const goal = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:unpack';
     const artifact = `-Dartifact=org.keycloak:keycloak-quarkus-dist:${keycloakVersion}:zip`;
-    await run('mvn', ['-B', '-q', '-C', goal, artifact, `-DoutputDirectory=${unfinished}`], { timeout });
+    // The goal leaves a marker in the current folder.
+    const output = `-DoutputDirectory=${unfinished}`;
+    await run('mvn', ['-B', '-q', '-C', goal, artifact, output], { cwd: unfinished, timeout });
   });
   return join(folder, `keycloak-${keycloakVersion}`);
 }
