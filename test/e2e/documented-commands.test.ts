@@ -24,7 +24,7 @@ const withCommands = pages.filter(({ blocks }) => blocks.some(block => commandsO
 /** What the commands read or change, copied; the rest of the project is not theirs. */
 const copied = [
   ...['k8s', 'compose.yaml', 'Dockerfile', 'package.json', 'package-lock.json'],
-  ...['envoy.yaml', 'config.example.yaml', 'config.schema.json'],
+  ...['envoy.yaml', 'config.example.yaml', 'cases.example.yaml', 'config.schema.json'],
 ];
 
 /** As the documents write it. In the logs of the lab it stands in place of the id of a refused request. */
