@@ -124,26 +124,27 @@ function asked(state: KeySetState, kid: string, nowMs: number): KeySetStep {
   const atOnce: KeySetEffect = { kind: 'answer', kid, lookup: answer(state, kid, nowMs) };
   if (atOnce.lookup.kind === 'key' || state.phase === 'new' || state.phase === 'stopped')
     return { state, effects: [atOnce] };
-  const isQuiet = nowMs - state.askedMs >= state.limits.quietMs;
-  const noted = { ...state, askedMs: nowMs, fruitless: isQuiet ? 0 : state.fruitless };
-  const remembered = remember(noted, kid);
+  const fruitless = nowMs - state.askedMs >= state.limits.quietMs ? 0 : state.fruitless;
+  const noted = { ...state, askedMs: nowMs, fruitless, askedDuringFetch: remember(state, kid) };
   if (state.phase === 'waiting') {
-    if (nowMs >= state.earlyNotBeforeMs) return wait(beginFetch(remembered, nowMs), kid, nowMs);
+    if (nowMs >= state.earlyNotBeforeMs) return wait(beginFetch(noted, nowMs), kid, nowMs);
     // The last successful fetch settled it, so no fetch is owed. After the backoff it may ask again.
-    if (atOnce.lookup.kind === 'unknown' && state.knownAbsent.has(kid)) return { state: noted, effects: [atOnce] };
+    if (atOnce.lookup.kind === 'unknown' && state.knownAbsent.has(kid))
+      return { state: { ...noted, askedDuringFetch: state.askedDuringFetch }, effects: [atOnce] };
     // Hard rotation (docs/keys.md): the fetch comes at the end of the backoff even if nobody asks again.
     const nextFetchMs = Math.min(state.nextFetchMs, state.earlyNotBeforeMs);
-    return { state: { ...remembered, nextFetchMs }, effects: [atOnce] };
+    return { state: { ...noted, nextFetchMs }, effects: [atOnce] };
   }
-  if (state.waiters.some(waiter => waiter.kid === kid)) return { state: remembered, effects: [] };
-  if (state.waiters.length >= state.limits.maxWaiters) return { state: remembered, effects: [atOnce] };
-  return wait({ state: remembered, effects: [] }, kid, nowMs);
+  if (state.waiters.some(waiter => waiter.kid === kid)) return { state: noted, effects: [] };
+  if (state.waiters.length >= state.limits.maxWaiters) return { state: noted, effects: [atOnce] };
+  return wait({ state: noted, effects: [] }, kid, nowMs);
 }
 
-function remember(state: KeySetState, kid: string): KeySetState {
-  const full = state.askedDuringFetch.length >= state.limits.maxUnknownKids;
-  if (full || state.askedDuringFetch.includes(kid) || state.askedBeforeFetch.includes(kid)) return state;
-  return { ...state, askedDuringFetch: [...state.askedDuringFetch, kid] };
+/** The kids asked for during the fetch, with this one unless it is settled by the fetch in flight or there is no room. */
+function remember({ limits, askedDuringFetch, askedBeforeFetch }: KeySetState, kid: string): readonly string[] {
+  const full = askedDuringFetch.length >= limits.maxUnknownKids;
+  if (full || askedDuringFetch.includes(kid) || askedBeforeFetch.includes(kid)) return askedDuringFetch;
+  return [...askedDuringFetch, kid];
 }
 
 function wait(step: KeySetStep, kid: string, nowMs: number): KeySetStep {
