@@ -444,6 +444,7 @@ describe('abuse of gRPC', function () {
     // Within the cooldown nobody is asked, so the calls are sent until it is over.
     const maxRounds = 200;
     let unknownKeys = 0;
+    let otherKeys = 0;
 
     async function callOfUnknownKey(): Promise<Buffer> {
       unknownKeys += 1;
@@ -453,12 +454,20 @@ describe('abuse of gRPC', function () {
       return enveloped(serialized(request(`Bearer ${text}`)));
     }
 
+    /** So that each refresh brings a changed set: one that brings nothing new delays the next one by more than the cooldown. */
+    async function publishAnotherKey(): Promise<void> {
+      const { publicJwk } = await signingKey('k1');
+      otherKeys += 1;
+      issuer.publish([publicJwk, { ...publicJwk, kid: `other-${otherKeys}` }]);
+    }
+
     beforeEach(() => issuer.fault({ kind: 'slow', delayMs: 500 }));
     afterEach(() => issuer.healthy());
 
     it('G-021 goes on where callers cancel in the middle of a check', async () => {
       const message = await callOfUnknownKey();
       await underAttack(async () => {
+        await publishAnotherKey();
         const asked = issuer.requests().length;
         for (let round = 0; issuer.requests().length === asked && round < maxRounds; round += 1) {
           await onConnection(async connection => {
@@ -478,6 +487,7 @@ describe('abuse of gRPC', function () {
     it('G-022 tells callers with a deadline of 1 ms that it has passed, and allows none of them', async () => {
       const message = await callOfUnknownKey();
       const answers = await underAttack(async () => {
+        await publishAnotherKey();
         const all: Http2Answer[] = [];
         for (let round = 0; !all.some(hasExpired) && round < maxRounds; round += 1) {
           all.push(...(await Promise.all(Array.from({ length: 10 }, () => call(message, { 'grpc-timeout': '1m' })))));
