@@ -669,16 +669,49 @@ describe('key set state', () => {
       expect(driven.wakeAt()).to.equal(endMs + 10_100 + 20_000);
     });
 
-    it('start anew from the cooldown once one brings a changed set', () => {
-      for (const keys of [keySet('k1', 'k2'), keySet('k2'), new Map([['k1', { ...key('k1'), thumbprint: 'other' }]])]) {
-        const driven = loaded();
-        const endMs = flood(driven, 4);
-        driven.ask(endMs + 40_000, 'k2');
-        driven.fetched(endMs + 40_100, keys, 1);
+    const changes: readonly (readonly [name: string, before: Keys, after: Keys])[] = [
+      ['a key more', keySet('k1'), keySet('k1', 'k2')],
+      ['a key less', keySet('k0', 'k1'), keySet('k1')],
+      ['another key', keySet('k1'), keySet('k2')],
+      ['another key beside one that stays', keySet('k0', 'k1'), keySet('k0', 'k2')],
+      ['another key under the same kid', keySet('k1'), new Map([['k1', { ...key('k1'), thumbprint: 'other' }]])],
+    ];
+    for (const [name, before, after] of changes) {
+      it(`start anew from the cooldown once one brings ${name}`, () => {
+        const driven = machine();
+        driven.send({ kind: 'started' }, 0);
+        driven.fetched(100, before);
+        const endMs = flood(driven, 4, 1, (each, nowMs, jitter) => each.fetched(nowMs, before, jitter));
+        driven.ask(endMs + 40_000, 'last');
+        driven.fetched(endMs + 40_100, after, 1);
         expect(driven.state().fruitless).to.equal(0);
-        expect(fetches(driven.ask(endMs + 45_099, 'k3'))).to.equal(0);
-        expect(fetches(driven.ask(endMs + 45_100, 'k3'))).to.equal(1);
+        expect(fetches(driven.ask(endMs + 45_099, 'next'))).to.equal(0);
+        expect(fetches(driven.ask(endMs + 45_100, 'next'))).to.equal(1);
+      });
+    }
+
+    for (const result of ['status 304', 'a failure']) {
+      it(`K-010 back off without a usable set too, where each brings ${result}, until there is one`, () => {
+        const driven = machine();
+        driven.send({ kind: 'started' }, 0);
+        driven.failed(100);
+        const endMs = flood(driven, 3, 1, ways[result]);
+        expect(driven.state().earlyNotBeforeMs).to.equal(endMs + 20_000);
+        driven.wake(endMs + 15_000);
+        driven.fetched(endMs + 15_100, keySet('k1'), 1);
+        expect(driven.state()).to.include({ fruitless: 0, earlyNotBeforeMs: endMs + 20_100 });
+      });
+    }
+
+    it('K-010 back off while the set is too old', () => {
+      const driven = loaded();
+      driven.wake(4_000_000);
+      driven.failed(4_000_000);
+      for (const askedMs of [4_005_000, 4_010_000]) {
+        expect(fetches(driven.ask(askedMs, 'k1'))).to.equal(1);
+        driven.failed(askedMs, 1);
       }
+      expect(driven.state()).to.include({ fruitless: 2, earlyNotBeforeMs: 4_020_000 });
     });
 
     it('start anew from the cooldown once one brings a usable set where there was none', () => {

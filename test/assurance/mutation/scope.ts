@@ -31,7 +31,7 @@ export const groups: readonly Group[] = [
   { name: 'token', sources: within('src/token', '.ts'), tests: within('test/token', '.test.ts') },
   {
     name: 'keys',
-    sources: ['src/keys/key-set-state.ts', 'src/keys/key-set-reducer.ts'],
+    sources: ['src/keys/key-set-state.ts', 'src/keys/key-set-reducer.ts', 'src/keys/key-set-times.ts'],
     tests: ['test/keys/key-set-state.test.ts'],
   },
   {
