@@ -100,9 +100,9 @@ export const scenarios: readonly Scenario[] = [
     what: 'Each instance gets a token with another made-up kid each second.',
     startMs: longBefore,
     strangersPerSecond: 1,
-    endMs: 15 * minute,
+    endMs: 10 * minute,
     usableFromMs: Number.POSITIVE_INFINITY,
-    goodUntilMs: 15 * minute,
+    goodUntilMs: 10 * minute,
     bars: [
       {
         text: 'at most 100 fetches per second after the first minute, for 5,000 instances',
@@ -132,13 +132,13 @@ export const scenarios: readonly Scenario[] = [
   {
     ...calm,
     name: 'hard rotation during an attack',
-    what: 'The same, ten minutes after unknown kids began to come everywhere. Good tokens of one minute.',
+    what: 'The same, five minutes after unknown kids began to come everywhere. Good tokens of one minute.',
     startMs: longBefore,
     publishedAt: ms => (ms < 0 ? 'k1' : 'k2'),
     signingAt: ms => (ms < 0 ? 'k1' : 'k2'),
     strangersPerSecond: 1,
-    strangersFromMs: -10 * minute,
-    endMs: 10 * minute,
+    strangersFromMs: -5 * minute,
+    endMs: 5 * minute,
     usableFromMs: 0,
     goodUntilMs: minute,
     bars: [usableWithin(60.2, 1)],
