@@ -47,9 +47,11 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
 
 // A bootstrap is nested deeper than a configuration, and Envoy knows one tag.
 const envoyYaml = { maxDepth: 64, keyTag: '!ignore' } as const;
+// Ten thousand routes take more than the megabyte that bounds a configuration.
+const maxBootstrapBytes = 4 * 1024 * 1024;
 
 async function loadEnvoyProblems(file: string, config: Config): Promise<readonly Problem[]> {
-  const loaded = await loadBoundedFile(file);
+  const loaded = await loadBoundedFile(file, maxBootstrapBytes);
   if (loaded.kind === 'problem') return [unreadable({ path: [], position: start, message: loaded.problem })];
   const document = parseYamlDocument(loaded.bytes, envoyYaml);
   const problems = document.problems.map(unreadable);

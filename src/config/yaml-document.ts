@@ -1,7 +1,19 @@
 // Parses YAML text into its value and the position of each part of it. Knows nothing of the configuration.
 // The running service reads the operator's file again: no text may end or block the process.
 import { isUtf8 } from 'node:buffer';
-import { CST, isAlias, isCollection, isMap, isNode, isScalar, isSeq, LineCounter, Parser, parseDocument } from 'yaml';
+import {
+  CST,
+  isAlias,
+  isCollection,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  Parser,
+  parseDocument,
+  type YAMLMap,
+} from 'yaml';
 import { yamlSyntaxProblems } from './yaml-syntax-problems.ts';
 
 /** Both count from 1. */
@@ -77,13 +89,13 @@ export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}):
     message: yamlSyntaxProblems[code],
   }));
   if (errors.length > 0) return { kind: 'problems', problems: syntax.slice(0, maxSyntaxProblems) };
-  const index = indexNodes(contents, positionAt);
-  const problems = [...syntax, ...index.problems];
-  if (index.hasBrokenAlias) return { kind: 'problems', problems };
+  const review = reviewNodes(contents, positionAt);
+  const problems = [...syntax, ...review.problems];
+  if (review.hasBrokenAlias) return { kind: 'problems', problems };
   if (contents === null || (isScalar(contents) && contents.value === null)) return notReadable('the file is empty');
   try {
     const value: unknown = document.toJS({ maxAliasCount: maxAliases });
-    return { kind: 'document', value, problems, positionOf: index.positionOf };
+    return { kind: 'document', value, problems, positionOf: review.positionOf };
   } catch (error) {
     // The library throws it if aliases of aliases multiply.
     if (!(error instanceof ReferenceError)) throw error;
@@ -91,66 +103,85 @@ export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}):
   }
 }
 
-/** Offsets in the text. */
-interface Place {
-  readonly key: number;
-  readonly value: number;
-  readonly members: ReadonlyMap<string, Place>;
+/** A member of a mapping, or an item of a list, which is its own key. */
+interface Member {
+  readonly key: unknown;
+  readonly value: unknown;
 }
 
-const noMembers: Place['members'] = new Map();
-
-// One walk in linear time: it finds the place of each node and reports what the library accepts: duplicate keys, `__proto__`,
-// and aliases of nothing or of a node around them.
-function indexNodes(contents: unknown, positionAt: (offset: number) => Position) {
+// One walk in linear time: it reports what the library accepts: duplicate keys, `__proto__`, and aliases of nothing or of a node around
+// them. Positions are looked up only for problems: an index of all nodes would take as much memory as the document.
+function reviewNodes(contents: unknown, positionAt: (offset: number) => Position) {
   const problems: TextProblem[] = [];
-  const anchors = new Map<string, Place['members']>();
+  const anchors = new Map<string, unknown>();
+  const targets = new Map<unknown, unknown>();
   let hasBrokenAlias = false;
 
   const report = (node: unknown, path: readonly PropertyKey[], message: string) =>
     problems.push({ path, position: positionAt(startOf(node)), message });
 
-  function indexNode(node: unknown, path: readonly PropertyKey[], key: unknown): Place {
-    const standsAtKey = isCollection(node) || !isNode(node) || (isScalar(node) && node.value === null);
-    const members = membersOf(node, path);
+  function review(node: unknown, path: readonly PropertyKey[]): void {
+    if (isAlias(node)) {
+      if (anchors.has(node.source)) targets.set(node, anchors.get(node.source));
+      else {
+        hasBrokenAlias = true;
+        report(node, path, 'is an alias of nothing above it, text that starts with * must stand in quotes');
+      }
+      return;
+    }
+    if (isSeq(node)) for (const [i, item] of node.items.entries()) review(item, [...path, i]);
+    if (isMap(node)) reviewMembers(node, path);
     // Not before its content is known: a node that contains its own alias would have no end.
-    if (isNode(node) && !isAlias(node) && node.anchor !== undefined) anchors.set(node.anchor, members);
-    return { key: startOf(key), value: startOf(standsAtKey ? key : node), members };
+    if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, node);
   }
 
-  function membersOf(node: unknown, path: readonly PropertyKey[]): Place['members'] {
-    if (isAlias(node)) {
-      const target = anchors.get(node.source);
-      if (target !== undefined) return target;
-      hasBrokenAlias = true;
-      report(node, path, 'is an alias of nothing above it, text that starts with * must stand in quotes');
-    }
-    if (isSeq(node)) return new Map(node.items.map((item, i) => [String(i), indexNode(item, [...path, i], item)]));
-    if (!isMap(node)) return noMembers;
-    const members = new Map<string, Place>();
-    node.items = node.items.filter(({ key, value }) => {
-      const name = isScalar(key) ? String(key.value) : '';
+  function reviewMembers(map: YAMLMap, path: readonly PropertyKey[]): void {
+    const names = new Set<string>();
+    map.items = map.items.filter(({ key, value }) => {
+      const name = nameOf(key);
       const innerPath = [...path, name];
       if (name === '__proto__') report(key, innerPath, 'is not a possible key');
-      if (members.has(name)) report(key, innerPath, 'is given twice');
-      indexNode(key, path, key);
-      members.set(name, indexNode(value, innerPath, key));
+      if (names.has(name)) report(key, innerPath, 'is given twice');
+      names.add(name);
+      review(key, path);
+      review(value, innerPath);
       return name !== '__proto__';
     });
-    return members;
   }
 
-  const root = indexNode(contents, [], contents);
+  const membersByName = new Map<YAMLMap, ReadonlyMap<string, Member>>();
+  function memberAt(node: unknown, segment: PropertyKey): Member | undefined {
+    const target = targets.get(node) ?? node;
+    if (isSeq(target)) {
+      const item = target.items[Number(segment)];
+      return item === undefined ? undefined : { key: item, value: item };
+    }
+    if (!isMap(target)) return undefined;
+    const members = membersByName.get(target) ?? new Map(target.items.map(pair => [nameOf(pair.key), pair]));
+    membersByName.set(target, members);
+    return members.get(String(segment));
+  }
+
+  review(contents, []);
   const positionOf: YamlDocument['positionOf'] = (path, part) => {
-    let place = root;
+    let place: Member = { key: contents, value: contents };
     for (const segment of path) {
-      const inner = place.members.get(String(segment));
-      if (inner === undefined) return positionAt(place.value);
+      const inner = memberAt(place.value, segment);
+      if (inner === undefined) return positionAt(startOfValue(place));
       place = inner;
     }
-    return positionAt(place[part]);
+    return positionAt(part === 'key' ? startOf(place.key) : startOfValue(place));
   };
   return { problems, hasBrokenAlias, positionOf };
+}
+
+function nameOf(key: unknown): string {
+  return isScalar(key) ? String(key.value) : '';
+}
+
+function startOfValue({ key, value }: Member): number {
+  const standsAtKey = isCollection(value) || !isNode(value) || (isScalar(value) && value.value === null);
+  return startOf(standsAtKey ? key : value);
 }
 
 function startOf(node: unknown): number {

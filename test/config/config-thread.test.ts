@@ -68,6 +68,29 @@ describe('configuration thread', () => {
     for (const problem of problems) expect(problem.length).to.be.at.most(301);
   });
 
+  // As many as docs/reload.md promises.
+  const large: readonly (readonly [name: string, count: number, roles: readonly string[] | undefined])[] = [
+    ['10,000 routes', 10_000, undefined],
+    ['5,000 routes that are narrowed to two roles each', 5_000, ['owner', 'admin']],
+  ];
+  for (const [name, count, roles] of large) {
+    it(`takes ${name} within its memory and time`, async () => {
+      const routes = Array.from({ length: count }, (_, i) =>
+        [
+          `  - path: /api/resource-${i}/accounts/:account_id/*`,
+          ...(roles ? [`    roles: [${roles.join(', ')}]`] : []),
+        ].join('\n'),
+      );
+      const { issuers } = smallestConfig();
+      const verdict = await judge(
+        [`issuers: ${JSON.stringify(issuers)}`, 'roles: { owner: ["*"], admin: [GET] }', 'routes:', ...routes, ''].join(
+          '\n',
+        ),
+      );
+      expect(verdict.kind === 'config' ? verdict.config.routes.length : verdict).to.equal(count);
+    });
+  }
+
   const hostile: readonly (readonly [name: string, content: string])[] = [
     ['commas without items', fill(',', '[')],
     ['issuers with nothing in them', fill('- {}\n', 'issuers:\n')],
