@@ -4,11 +4,13 @@ import { compileAccountParameters } from './authz/account-query.ts';
 import { admit, authorize, type Policy } from './authz/authorize.ts';
 import type { Decision } from './authz/decision.ts';
 import type { Principal } from './authz/principal.ts';
+import { refusal } from './authz/refusal.ts';
 import type { RequestFacts } from './authz/request-facts.ts';
 import { compileRoles } from './authz/role.ts';
 import { compileRoutes } from './authz/route-tree.ts';
 import type { Config, IssuerConfig } from './config/schema.ts';
 import { toClaimPaths } from './token/claims.ts';
+import type { RevocationList } from './token/revocation.ts';
 import { createVerifiedTokens, type VerifiedTokens } from './token/verified-tokens.ts';
 import {
   createTokenVerifier,
@@ -77,10 +79,12 @@ export function createEngine(options: {
   readonly keyRings: ReadonlyMap<string, IssuerKeys>;
   /** From `createTokenMemory` for this configuration; by default a new one. */
   readonly memory?: TokenMemory;
+  /** Asked for each verified token, so that a reload takes effect at once; undefined without a list. */
+  readonly revocations?: () => RevocationList | undefined;
   /** Wall time in seconds since the epoch. */
   readonly now: () => number;
 }): Engine {
-  const { config, keyRings, now } = options;
+  const { config, keyRings, revocations = () => undefined, now } = options;
   const policy = toPolicy(config);
   const { verifiedTokens } = options.memory ?? createTokenMemory(config);
   const verifier = createTokenVerifier({
@@ -99,7 +103,12 @@ export function createEngine(options: {
       }
       const decideVerified = ({ outcome: claims, kid, cache }: Verification): CheckResult => {
         if (claims.kind === 'refusal') return { decision: claims, route, principal: undefined, kid, cache };
-        const { decision, principal } = authorize(policy, outcome, claims.identity);
+        const { decision: authorized, principal } = authorize(policy, outcome, claims.identity);
+        const revokedBy = revocations()?.find(claims, now());
+        const decision =
+          revokedBy === undefined
+            ? authorized
+            : refusal('token_revoked', `the revocation list has an entry for ${revokedBy}`);
         return { decision, route, principal, kid, cache };
       };
       const verification = verifier.verify(outcome.token);

@@ -22,6 +22,7 @@ import { createHealth } from './operations/health.ts';
 import { type Logger, logCheck } from './operations/log.ts';
 import { createMetrics } from './operations/metrics.ts';
 import { createReloadRecord, type ReloadStatus } from './operations/reload-record.ts';
+import { createRevocations, RevocationFileError } from './revocations.ts';
 
 export interface Service {
   /** Bound ports; `listen` is 0 for a Unix socket. */
@@ -33,6 +34,8 @@ export interface Service {
    * that rejected. Rejects only on an internal error, which must end the process.
    */
   reload(verdict: ConfigVerdict): Promise<void>;
+  /** Reads the revocation list again. A valid one is in force from then on. */
+  reloadRevocations(): void;
   reloadStatus(): ReloadStatus;
   /** Graceful shutdown: becomes unready, answers the calls that still come, closes everything within `shutdown.graceSeconds`. */
   stop(): Promise<void>;
@@ -45,6 +48,8 @@ export interface ServiceOptions {
   readonly proxy: ProxySettings;
   /** The entry of the key thread; by default the built one. */
   readonly keyThreadEntry?: URL;
+  /** The entry of the thread that reads the revocation list; by default the built one. */
+  readonly revocationThreadEntry?: URL;
 }
 
 /** The active configuration with everything built from it. */
@@ -58,7 +63,7 @@ interface ActiveConfig {
 // While `listen` is not bound, Envoy asks the other authorizer; a 503 for want of keys it would pass on.
 const firstKeysMs = 500;
 
-/** Rejects if a key or TLS file is unusable or an address cannot be bound; then nothing is left running. */
+/** Rejects if a key file, a TLS file or the revocation list is unusable or an address cannot be bound; then nothing is left running. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config: first, version, logger, proxy } = options;
   const now = (): number => Date.now() / 1000;
@@ -66,8 +71,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const metrics = createMetrics(version, {
     keySets: () => keyRings.inForce().map(ring => ring.status()),
     cachedTokens: () => active.engine.cachedTokens(),
+    revocations: () => revocations.status(),
   });
   const reloads = createReloadRecord({ logger, metrics, now });
+  const revocations = createRevocations({ logger, metrics, now, threadEntry: options.revocationThreadEntry });
   let isBound = false;
   const markReady = (): void => {
     if (isBound && keyRings.inForce().some(ring => ring.status().state === 'usable')) health.markReady();
@@ -91,15 +98,27 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   /** Starts what is new beside what is active. `takeOver` then switches all calls in one step. */
   async function prepare(config: Config, before?: ActiveConfig) {
-    const prepared = await keyRings.prepare(config.issuers, config.keys);
+    const listed = await revocations.prepare(config.revocation?.file);
+    const prepared = await keyRings.prepare(config.issuers, config.keys).catch((error: unknown) => {
+      listed.discard();
+      throw error;
+    });
+    const discard = (): Promise<void> => {
+      listed.discard();
+      return prepared.discard();
+    };
     try {
       const memory = createTokenMemory(config, before?.memory);
       const identityHeaders = createIdentityHeaders(config.identityHeaders);
       const answers = createAnswers({ identityHeaders, forward: config.token.forward });
-      const engine = createEngine({ config, keyRings: prepared.rings, memory, now });
-      return { ...prepared, activeConfig: { config, memory, engine, answers } };
+      const engine = createEngine({ config, keyRings: prepared.rings, memory, revocations: listed.list, now });
+      const takeOver = (): void => {
+        prepared.takeOver();
+        listed.takeOver();
+      };
+      return { takeOver, discard, activeConfig: { config, memory, engine, answers } };
     } catch (error) {
-      await prepared.discard();
+      await discard();
       throw error;
     }
   }
@@ -114,6 +133,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const { config } = verdict;
     const before = active.config;
     const next = await prepare(config, active).catch((error: unknown) => {
+      if (error instanceof RevocationFileError) return reloads.refused(error.refused);
       // Nothing has changed yet. After the switch, an internal error ends the process.
       if (!isKeyFileError(error)) logger.error({ fault: describeFault(error) }, 'fault');
       const problem = isKeyFileError(error) ? error.message : 'a fault, see the log line before this one';
@@ -171,6 +191,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       maxAgeSeconds: active.config.keys.maxAgeSeconds,
       maxTokens: active.config.cache.maxTokens,
       reload: reloads.status(),
+      revocations: revocations.status(),
       metrics: await metrics.summary(),
     }),
   };
@@ -198,9 +219,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
           changes = changed.catch(() => undefined);
           return changed;
         },
+        reloadRevocations: revocations.reloadNow,
         reloadStatus: reloads.status,
         async stop() {
           health.drain();
+          revocations.stop();
           await grpc.stop(active.config.shutdown.graceSeconds * 1000, health.endWatches);
           await Promise.all([admin.stop(), keyRings.stop()]);
           await changes;

@@ -96,6 +96,9 @@ export async function makeField(lab: BenchLab, peers: Peers): Promise<Field> {
     product('known-as-shipped', 'account-authz, one known token, headers as in envoy.yaml', 'known-as-shipped'),
     product('known-unix', 'account-authz, one known token over a Unix socket', 'known', { over: 'unix' }),
     product('known-mtls', 'account-authz, one known token over mutual TLS', 'known', { over: 'mtls' }),
+    product('known-revocations', 'account-authz, one known token, a revocation list of 100,000', 'known', {
+      revocations: 100_000,
+    }),
     product('rotation', 'account-authz, 10,000 known tokens in turn', 'rotation'),
     product('new', 'account-authz, every token new', 'new'),
     product('garbage', 'account-authz, refuses garbage', 'garbage'),

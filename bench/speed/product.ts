@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { testCertificate } from '../../test/keys/test-certificate.ts';
 import { freePorts } from '../../test/support/envoy.ts';
+import { revocationList } from '../../test/support/revocation-list.ts';
 import type { WireRequest, WireTarget } from '../load/wire-client.ts';
 import { type BenchLab, projectDirectory } from './lab.ts';
 import { checkCallBlocks } from './requests.ts';
@@ -20,6 +21,8 @@ export interface ProductOptions {
   readonly logAllowed?: boolean;
   /** How it is asked; over plain TCP if not given. */
   readonly over?: 'unix' | 'mtls';
+  /** How many entries its revocation list has; without a list if not given. None of them matches. */
+  readonly revocations?: number;
 }
 
 /** What decides over a request: the peers are to decide the same. */
@@ -46,11 +49,12 @@ let started = 0;
 export async function startProduct(
   lab: BenchLab,
   known: WireRequest,
-  { logAllowed = false, over }: ProductOptions = {},
+  { logAllowed = false, over, revocations }: ProductOptions = {},
 ): Promise<Product> {
   const [port = 0, adminPort = 0] = await freePorts(2);
   const number = ++started;
   const { target, settings } = await listenFor(lab, number, port, over);
+  const list = revocations === undefined ? undefined : await lab.file('revoked.yaml', revocationList(revocations));
   const config = await lab.file(
     `account-authz-${number}.yaml`,
     stringify({
@@ -59,6 +63,7 @@ export async function startProduct(
       admin: `127.0.0.1:${adminPort}`,
       cache: { maxTokens: 10_000 },
       log: { level: 'info', allowed: logAllowed },
+      ...(list === undefined ? {} : { revocation: { file: list } }),
     }),
   );
   const main = join(projectDirectory, 'dist', 'main.js');

@@ -119,6 +119,12 @@ export const checks = {
     },
   },
   expiry: { token_expired: { 'exp has passed': 'the client must get a new token' } },
+  revocation: {
+    token_revoked: {
+      'the revocation list has an entry for {}':
+        'the client must get a new token that no entry matches, or the operator must remove the entry',
+    },
+  },
   app: { app_forbidden: { 'the application is not one of apps': 'app of the token must be one of apps' } },
   role: {
     role_forbidden: {

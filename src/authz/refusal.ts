@@ -37,6 +37,13 @@ export const refusalAnswers = {
     title: 'The bearer token has expired',
     challenge: `${realm}, error="invalid_token"`,
   },
+  token_revoked: {
+    decision: 'deny',
+    httpStatus: 401,
+    rpcCode: 16,
+    title: 'The bearer token has been revoked',
+    challenge: `${realm}, error="invalid_token"`,
+  },
   role_forbidden: {
     decision: 'deny',
     httpStatus: 403,

@@ -88,6 +88,7 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
       request: { method, target: path, headers },
       authorization: authorization.value,
       now: now ?? Date.now() / 1000,
+      revocations: loaded.revocations,
       proxy: proxyOf(io.env),
       onWarning: warning => io.stderr.write(`account-authz explain: ${warning}\n`),
     });

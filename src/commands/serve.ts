@@ -3,11 +3,12 @@
 import { validateInThread } from '../config/config-thread.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { formatProblems, type Misconfiguration } from '../config/problems.ts';
-import { type ConfigWatch, startConfigWatch } from '../config/watch.ts';
+import { type FileWatch, startFileWatch } from '../config/watch.ts';
 import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
 import { foreignText } from '../foreign-text.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { createLogger, type Logger } from '../operations/log.ts';
+import { RevocationFileError } from '../revocations.ts';
 import { type Service, startService } from '../service.ts';
 import { version } from '../version.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine } from './command.ts';
@@ -17,7 +18,7 @@ const usage = `account-authz serve [--config FILE]
 
   --config FILE   the configuration, ${defaultConfigFile} if not given
 
-A change of the file takes effect within five seconds, on SIGHUP at once; a bad one is refused, and the old configuration stays.
+A change of the file, or of the revocation list, takes effect within five seconds, on SIGHUP at once; a bad one is refused, and the old configuration stays.
 SIGTERM and SIGINT stop the service.
 
 Exit code: 0 after a clean stop, 1 bad configuration, 2 a fault or a port in use.
@@ -49,7 +50,10 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     const service = await startService({ config, version, logger, proxy: proxyOf(io.env) });
     logger.info({ version, listen: config.listen, admin: config.admin, ports: service.ports }, 'serving');
     const watch = await watchFile(file, content, service, logger);
-    reloadSignal.onSignal(watch.reportNow);
+    reloadSignal.onSignal(() => {
+      watch.reportNow();
+      service.reloadRevocations();
+    });
     const signal = await stopSignal;
     logger.info({ signal, graceSeconds: service.config().shutdown.graceSeconds }, 'stopping');
     watch.stop();
@@ -57,6 +61,10 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     logger.info('stopped');
     return 0;
   } catch (error) {
+    if (error instanceof RevocationFileError) {
+      io.stderr.write(error.refused.problems.map(problem => `${problem}\n`).join(''));
+      return 1;
+    }
     io.stderr.write(`account-authz: ${foreignText(error instanceof Error ? error.message : String(error), 1024)}\n`);
     return isKeyFileError(error) ? 1 : 2;
   } finally {
@@ -72,8 +80,8 @@ async function validateAtStart(content: FileContent, file: string): Promise<Load
   return validateConfig(content, file);
 }
 
-function watchFile(file: string, known: FileContent, service: Service, logger: Logger): Promise<ConfigWatch> {
-  return startConfigWatch({
+function watchFile(file: string, known: FileContent, service: Service, logger: Logger): Promise<FileWatch> {
+  return startFileWatch({
     file,
     known,
     onContent: async content => service.reload(await validateInThread(content, file)),

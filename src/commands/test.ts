@@ -60,6 +60,7 @@ export async function test(args: readonly string[], io: CommandIo): Promise<numb
   const { cases } = parsedCases;
   const settings = {
     config: loaded.config,
+    revocations: loaded.revocations,
     proxy: proxyOf(io.env),
     onWarning: (warning: string) => io.stderr.write(`account-authz test: ${warning}\n`),
   };

@@ -21,6 +21,9 @@ const algorithms = [
 
 export const defaultAlgorithms: readonly (typeof algorithms)[number][] = ['RS256', 'ES256', 'EdDSA'];
 
+export const issuerGrammar = /^[!-~]{1,1024}$/;
+export const issuerRule = 'must be 1 to 1024 visible ASCII characters';
+
 const claims = z.strictObject({
   uid: claimName().default('uid').meta({ description: 'Claim that holds the user.' }),
   app: claimName().default('app').meta({ description: 'Claim that holds the application.' }),
@@ -32,7 +35,7 @@ const claims = z.strictObject({
 
 export const issuer = z
   .strictObject({
-    issuer: patternedText(/^[!-~]{1,1024}$/, 'must be 1 to 1024 visible ASCII characters').meta({
+    issuer: patternedText(issuerGrammar, issuerRule).meta({
       description: 'The issuer as it stands in the claim iss, compared byte for byte.',
     }),
     audiences: list(text(audienceProblem).meta({ minLength: 1, maxLength: 1024 }), { noun: 'audience' }).meta({

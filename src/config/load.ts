@@ -2,8 +2,12 @@
 // Does not use the network.
 import { dirname, resolve } from 'node:path';
 import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
-import { loadNamedFileProblems, resolveNamedFiles } from './named-files.ts';
-import { type Misconfiguration, misconfiguration, toProblem, unreadable } from './problems.ts';
+import { memberOf } from '../json/strict-json.ts';
+import { createRevocationList, type RevocationList } from '../token/revocation.ts';
+import { loadNamedFileProblems, nameIn, resolveNamedFiles } from './named-files.ts';
+import { type Misconfiguration, misconfiguration, type Problem, toProblem, unreadable } from './problems.ts';
+import { parseRevocations } from './revocation-file.ts';
+import { maxRevocationBytes } from './revocation-thread.ts';
 import { type Config, configSchema } from './schema.ts';
 import { toProblems } from './schema-problems.ts';
 import { parseYamlDocument } from './yaml-document.ts';
@@ -12,14 +16,20 @@ import { parseYamlDocument } from './yaml-document.ts';
 export interface LoadedConfig {
   readonly kind: 'config';
   readonly config: Config;
+  /** The list that the configuration names, if it was to be read. */
+  readonly revocations?: RevocationList;
 }
 
 export async function loadConfig(file: string): Promise<LoadedConfig | Misconfiguration> {
   return validateConfig(await loadBoundedFile(file), file);
 }
 
-/** Validates content that has been read from the file, and reads the files that it names. */
-export async function validateConfig(content: FileContent, file: string): Promise<LoadedConfig | Misconfiguration> {
+/** Validates content that has been read from the file, and reads the files that it names; the service reads its revocation list itself. */
+export async function validateConfig(
+  content: FileContent,
+  file: string,
+  { readsRevocations = true } = {},
+): Promise<LoadedConfig | Misconfiguration> {
   if (content.kind === 'problem') return unreadable(content.problem);
   const document = parseYamlDocument(content.bytes);
   const problems = document.problems.map(toProblem);
@@ -31,6 +41,25 @@ export async function validateConfig(content: FileContent, file: string): Promis
   for (const { path, message } of await loadNamedFileProblems(document.value, folder)) {
     problems.push(toProblem({ path, position: document.positionOf(path, 'value'), message }));
   }
+  const name = readsRevocations ? nameIn(memberOf(document.value, 'revocation'), 'file', folder) : undefined;
+  const revocations = name === undefined ? undefined : await loadRevocations(name);
+  if (revocations?.kind === 'problem') {
+    const path = ['revocation', 'file'];
+    problems.push(toProblem({ path, position: document.positionOf(path, 'value'), message: revocations.problem }));
+  }
+  if (revocations?.kind === 'problems') problems.push(...revocations.problems);
   if (!parsed.success || problems.length > 0) return misconfiguration(problems);
-  return { kind: 'config', config: resolveNamedFiles(parsed.data, folder) };
+  const config = resolveNamedFiles(parsed.data, folder);
+  return { kind: 'config', config, ...(revocations?.kind === 'revocations' ? { revocations: revocations.list } : {}) };
+}
+
+async function loadRevocations(file: string) {
+  const content = await loadBoundedFile(file, maxRevocationBytes);
+  if (content.kind === 'problem') return content;
+  const list = createRevocationList();
+  const problems: Problem[] = parseRevocations(content.bytes, entries => entries.forEach(list.add)).map(problem => ({
+    file,
+    ...problem,
+  }));
+  return problems.length > 0 ? ({ kind: 'problems', problems } as const) : ({ kind: 'revocations', list } as const);
 }

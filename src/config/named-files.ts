@@ -45,16 +45,18 @@ async function loadTlsProblems(tls: unknown, folder: string): Promise<readonly N
 }
 
 // The schema reports a value that is not a file name.
-function nameIn(section: unknown, key: string, folder: string): string | undefined {
+/** The absolute name of the file in this section. */
+export function nameIn(section: unknown, key: string, folder: string): string | undefined {
   const name = memberOf(section, key);
   return typeof name !== 'string' || name === '' || name.includes('\0') ? undefined : resolve(folder, name);
 }
 
 /** Makes file names absolute. */
 export function resolveNamedFiles(config: Config, folder: string): Config {
-  const { tls } = config;
+  const { tls, revocation } = config;
   return {
     ...config,
+    ...(revocation === undefined ? {} : { revocation: withAbsolute(revocation, ['file'], folder) }),
     ...(tls === undefined ? {} : { tls: withAbsolute(tls, tlsFileKeys, folder) }),
     issuers: config.issuers.map(issuer => withAbsolute(issuer, fileKeys, folder)),
   };

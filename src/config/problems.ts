@@ -3,6 +3,8 @@ import { foreignText, quotedForeignText } from '../foreign-text.ts';
 import type { TextProblem } from './yaml-document.ts';
 
 export interface Problem {
+  /** The file, if it is not the configuration but one that it names. */
+  readonly file?: string;
   /** The path in the configuration: `issuers[0].audiences`; empty for the whole file. */
   readonly place: string;
   /** Both count from 1. */
@@ -14,7 +16,7 @@ export interface Problem {
 
 export interface Misconfiguration {
   readonly kind: 'misconfiguration';
-  /** Never empty, in the order of the file. */
+  /** Never empty: those of the configuration in the order of the file, then those of the files that it names. */
   readonly problems: readonly Problem[];
 }
 
@@ -23,9 +25,9 @@ export function toProblem({ path, position, message }: TextProblem): Problem {
 }
 
 /** One line for each problem: `config.yaml:12:5: issuers[0].audiences: must name at least one audience`. */
-export function formatProblems(file: string, problems: readonly Problem[]): string {
+export function formatProblems(configFile: string, problems: readonly Problem[]): string {
   return problems
-    .map(({ place, line, column, message }) => {
+    .map(({ file = configFile, place, line, column, message }) => {
       const about = place === '' ? message : `${place}: ${message}`;
       return `${foreignText(file, maxLineLength)}:${line}:${column}: ${foreignText(about, maxLineLength)}\n`;
     })
@@ -38,7 +40,10 @@ export function unreadable(problem: string): Misconfiguration {
 }
 
 export function misconfiguration(problems: readonly Problem[]): Misconfiguration {
-  const sorted = problems.toSorted((one, other) => one.line - other.line || one.column - other.column);
+  const isNamed = ({ file }: Problem): number => (file === undefined ? 0 : 1);
+  const sorted = problems.toSorted(
+    (one, other) => isNamed(one) - isNamed(other) || one.line - other.line || one.column - other.column,
+  );
   return { kind: 'misconfiguration', problems: sorted };
 }
 

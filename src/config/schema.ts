@@ -114,6 +114,13 @@ const roles = z
     if (isJsonObject(value) && Object.keys(value).length === 0) report(context, 'must name at least one role');
   });
 
+const revocation = z.strictObject({
+  file: fileName().meta({
+    description:
+      'The revocation list: a YAML list of at most 100,000 entries and 16 MiB. A changed file takes effect within 5 seconds.',
+  }),
+});
+
 const cache = z.strictObject({
   maxTokens: wholeNumber(0, 1_000_000).default(10_000).meta({
     description: 'How many verified tokens are remembered. 0 turns the cache off.',
@@ -172,6 +179,9 @@ export const configSchema = z
       .superRefine(refuseWildcardAmongOthers, evenIfInvalid)
       .default(['*'])
       .meta({ description: 'The applications that may call, or "*" alone for all of them.' }),
+    revocation: revocation.exactOptional().meta({
+      description: 'Tokens, users, accounts and applications that are refused although their tokens are valid.',
+    }),
     identityHeaders: text(identityPrefixProblem).default('x-auth-').meta({
       description:
         'Prefix of the identity headers uid, app, acc, role and iss for the upstream; nothing that a client sends under it survives. 4 to 64 characters, at most 5 hyphens, one of them at the end.',

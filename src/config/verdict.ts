@@ -1,7 +1,7 @@
 // The result of validating a configuration for a running service: the settings, or the problems, bounded for one log line.
 import { foreignText } from '../foreign-text.ts';
 import type { LoadedConfig } from './load.ts';
-import { formatProblems, type Misconfiguration } from './problems.ts';
+import { formatProblems, type Misconfiguration, type Problem } from './problems.ts';
 
 export interface RefusedConfig {
   readonly kind: 'refused';
@@ -17,8 +17,10 @@ const maxProblems = 20;
 const maxProblemLength = 300;
 
 export function toVerdict(file: string, loaded: LoadedConfig | Misconfiguration): ConfigVerdict {
-  if (loaded.kind === 'config') return loaded;
-  const { problems } = loaded;
+  return loaded.kind === 'config' ? loaded : refuse(file, loaded.problems);
+}
+
+export function refuse(file: string, problems: readonly Problem[]): RefusedConfig {
   const lines = formatProblems(file, problems.slice(0, maxProblems)).split('\n');
   return refusedConfig(
     lines.filter(line => line !== ''),

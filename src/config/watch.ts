@@ -1,13 +1,15 @@
-// Watches the configuration file and reports new content. Kubernetes swaps a symbolic link beside the file, editors replace the
+// Watches a file of the operator and reports new content. Kubernetes swaps a symbolic link beside the file, editors replace the
 // file or write into it: the watch covers the directory, and polls the file too because some mounts have no change events.
-import { createHash } from 'node:crypto';
+import { webcrypto } from 'node:crypto';
 import { type FSWatcher, watch } from 'node:fs';
 import { dirname } from 'node:path';
 import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
 import { fileSignature, notARegularFile } from '../files/file-signature.ts';
 
-export interface ConfigWatchOptions {
+export interface FileWatchOptions {
   readonly file: string;
+  /** 1 MiB by default. */
+  readonly maxBytes?: number;
   /** The content in effect, which is not reported. */
   readonly known: FileContent;
   /** Called for one content at a time; of several changes during a call, only the newest content is reported. Must not reject. */
@@ -18,7 +20,7 @@ export interface ConfigWatchOptions {
   readonly pollMs?: number;
 }
 
-export interface ConfigWatch {
+export interface FileWatch {
   /** Reports the present content even if it is unchanged: a file that it names may have changed. */
   reportNow(): void;
   stop(): void;
@@ -34,9 +36,9 @@ const defaultSettleMs = 500;
 const defaultPollMs = 1000;
 const debounceMs = 50;
 
-export async function startConfigWatch(options: ConfigWatchOptions): Promise<ConfigWatch> {
-  const { file, onContent, onProblem, settleMs = defaultSettleMs, pollMs = defaultPollMs } = options;
-  let reportedDigest = digestOf(options.known);
+export async function startFileWatch(options: FileWatchOptions): Promise<FileWatch> {
+  const { file, maxBytes, onContent, onProblem, settleMs = defaultSettleMs, pollMs = defaultPollMs } = options;
+  let reportedDigest = await digestOf(options.known);
   let seenSignature: string | undefined;
   let candidate: Candidate | undefined;
   let pending: 'check' | 'report' | undefined;
@@ -66,9 +68,9 @@ export async function startConfigWatch(options: ConfigWatchOptions): Promise<Con
     // Settled content is read once more: a change within one tick of the file system's clock keeps the signature.
     if (!isForced && signature === seenSignature && candidate === undefined) return;
     seenSignature = isForced ? undefined : signature;
-    const content = await readRegularFile(file, signature);
+    const content = await readRegularFile(signature);
+    const digest = await digestOf(content);
     if (isStopped) return;
-    const digest = digestOf(content);
     const nowMs = performance.now();
     if (!isForced && digest === reportedDigest) {
       candidate = undefined;
@@ -85,13 +87,19 @@ export async function startConfigWatch(options: ConfigWatchOptions): Promise<Con
     checkIn(settleMs);
   }
 
+  // Opening a pipe would block until somebody writes to it.
+  async function readRegularFile(signature: string): Promise<FileContent> {
+    if (signature !== notARegularFile) return loadBoundedFile(file, maxBytes);
+    return { kind: 'problem', reason: 'other', problem: 'the file is not a regular file' };
+  }
+
   function checkIn(delayMs: number): void {
     clearTimeout(debounce);
     debounce = setTimeout(() => request('check'), delayMs).unref();
   }
 
   if ((await fileSignature(file)) === notARegularFile) {
-    onProblem('the configuration is no regular file: its changes are not seen');
+    onProblem('not a regular file: its changes are not seen');
     return { reportNow: () => undefined, stop: () => undefined };
   }
   try {
@@ -113,13 +121,8 @@ export async function startConfigWatch(options: ConfigWatchOptions): Promise<Con
   };
 }
 
-// Opening a pipe would block until somebody writes to it.
-async function readRegularFile(file: string, signature: string): Promise<FileContent> {
-  if (signature === notARegularFile)
-    return { kind: 'problem', reason: 'other', problem: 'the file is not a regular file' };
-  return loadBoundedFile(file);
-}
-
-function digestOf(content: FileContent): string {
-  return content.kind === 'problem' ? content.problem : createHash('sha256').update(content.bytes).digest('hex');
+// In a thread of Node, because a revocation list may have many megabytes.
+async function digestOf(content: FileContent): Promise<string> {
+  if (content.kind === 'problem') return content.problem;
+  return Buffer.from(await webcrypto.subtle.digest('SHA-256', content.bytes)).toString('hex');
 }

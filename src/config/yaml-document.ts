@@ -64,7 +64,8 @@ export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}):
   const { maxDepth = defaultMaxDepth, keyTag } = options;
   if (!isUtf8(bytes)) return notReadable('the file is not UTF-8');
   const text = new TextDecoder().decode(bytes);
-  if (isDeeperThan(text, maxDepth)) return notReadable(`the file is nested more than ${maxDepth} deep`);
+  if (isDeeperThan(new Parser().parse(text), maxDepth))
+    return notReadable(`the file is nested more than ${maxDepth} deep`);
   const lineCounter = new LineCounter();
   const positionAt = (offset: number): Position => {
     const { line, col } = lineCounter.linePos(offset);
@@ -189,9 +190,9 @@ function startOf(node: unknown): number {
 }
 
 // The tokens must be garbage before the document is built: both at once would take twice the memory.
-function isDeeperThan(text: string, depth: number): boolean {
+export function isDeeperThan(tokens: Iterable<CST.Token>, depth: number): boolean {
   let isDeeper = false;
-  for (const token of new Parser().parse(text)) {
+  for (const token of tokens) {
     if (token.type !== 'document') continue;
     CST.visit(token, (_, path) => {
       isDeeper ||= path.length > depth;

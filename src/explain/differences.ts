@@ -71,6 +71,7 @@ const settingsSide: ByRefusal<(live: LiveFacts, role: string) => string | undefi
     live.times?.exp === undefined
       ? undefined
       : `expired ${duration(live.now - live.times.exp)} before ${instant(live.now)}, at ${instant(live.times.exp)}; ${tolerance(live)}`,
+  revocation: ({ config }) => config.revocation && `revocation.file: ${quotedForeignText(config.revocation.file)}`,
   app: ({ config }) => `apps: ${listed(config.apps)}`,
   role: ({ config }) => `roles: ${listed(Object.keys(config.roles))}`,
   'the role may not use this method': ({ config: { roles }, roles: several }, role) =>

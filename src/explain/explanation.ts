@@ -83,6 +83,8 @@ const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>>
   claims: 'all there and inside their grammar',
   times: 'has begun, and does not live too long',
   expiry: ({ live }) => remaining(live),
+  revocation: ({ live }) =>
+    live !== undefined && live.config.revocation === undefined ? 'no list is configured' : 'no entry matches',
   app: ({ principal }) => principal?.app ?? 'one of apps',
   role: ({ principal, method }) => (principal?.role ? `${principal.role} may ${method} here` : 'may use the method'),
   account: ({ principal }) => `${principal?.acc ?? 'that of the token'}, in every place that names one`,

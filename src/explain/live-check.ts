@@ -14,6 +14,7 @@ import type { KeyRing, KeyRingStatus } from '../keys/key-ring.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
 import { describeFault } from '../operations/fault.ts';
 import { parseCompactJws } from '../token/compact.ts';
+import type { RevocationList } from '../token/revocation.ts';
 import { type SentRequest, toCheckRequest } from './check-request.ts';
 import { type FetchSettings, fetchKeys } from './current-keys.ts';
 import { type Answer, type Explanation, explainAnswer } from './explanation.ts';
@@ -23,6 +24,8 @@ import { findRefusedCheck } from './refused-checks.ts';
 export interface LiveCheck extends FetchSettings, SentRequest {
   /** Wall time for the checks of a token, in seconds since the epoch. The keys are the current ones. */
   readonly now: number;
+  /** The list that the configuration names. */
+  readonly revocations: RevocationList | undefined;
 }
 
 export interface LiveExplanation {
@@ -46,7 +49,12 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
       };
       return [ring.issuer, { ...ring, find }] as const;
     });
-    const engine = createEngine({ config, keyRings: new Map(watched), now: () => now });
+    const engine = createEngine({
+      config,
+      keyRings: new Map(watched),
+      revocations: () => options.revocations,
+      now: () => now,
+    });
     const identityHeaders = createIdentityHeaders(config.identityHeaders);
     const answers = createAnswers({ identityHeaders, forward: config.token.forward });
     const check = createCheck({

@@ -21,7 +21,8 @@ export async function loadBoundedFile(file: string, maxBytes = defaultMaxBytes):
     const handle = await open(file, 'r');
     try {
       // Does not rely on the size from stat: pipes and files of /proc have none.
-      const buffer = Buffer.alloc(maxBytes + 1);
+      // Not filled: only what is read takes memory.
+      const buffer = Buffer.allocUnsafeSlow(maxBytes + 1);
       let length = 0;
       while (length < buffer.length) {
         const { bytesRead } = await handle.read(buffer, length, buffer.length - length, null);

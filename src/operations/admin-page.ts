@@ -7,7 +7,7 @@ import { type Html, html } from './admin-page-html.ts';
 import { styleElement } from './admin-page-style.ts';
 import { spellCount, spellDuration, spellInstant, spellShare, spellShortTime } from './admin-page-wording.ts';
 import type { LatencySummary, MetricsSummary } from './metrics-summary.ts';
-import type { ReloadStatus } from './reload-record.ts';
+import type { ReloadStatus, RevocationStatus } from './reload-record.ts';
 
 export interface AdminPageFacts {
   readonly version: string;
@@ -22,6 +22,8 @@ export interface AdminPageFacts {
   readonly maxAgeSeconds: number;
   readonly maxTokens: number;
   readonly reload?: ReloadStatus | undefined;
+  /** Undefined without a list. */
+  readonly revocations?: RevocationStatus | undefined;
   readonly metrics: MetricsSummary;
 }
 
@@ -62,6 +64,7 @@ ${section('', 'Decisions since start', renderDecisions(metrics.checks))}
 ${section('', 'How long checks took since start', renderLatency(metrics.latency))}
 ${section('', 'Cache of verified tokens', renderTokenCache(facts))}
 ${section('', 'Configuration', renderReload(facts))}
+${section('', 'Revocation list', renderRevocations(facts))}
 </main>
 <footer><nav aria-label="Other pages"><a href="metrics">/metrics</a> <a href="readyz">/readyz</a> <a href="livez">/livez</a></nav></footer>
 </body>
@@ -71,13 +74,16 @@ ${section('', 'Configuration', renderReload(facts))}
 
 /** What an operator on call should see first; empty if all is well. */
 function attentionPoints(facts: AdminPageFacts): readonly string[] {
-  const { draining, ready, reload, issuers } = facts;
+  const { draining, ready, reload, revocations, issuers } = facts;
   const faults = countOf(facts.metrics.checks, 'internal');
   return [
     draining ? 'Draining: calls are answered while they come; no new ones are wanted.' : '',
     ready || draining ? '' : 'Not ready: no issuer has had usable keys since start.',
     ...issuers.slice(0, maxIssuers).map(issuer => issuerState(issuer, facts).point),
     reload?.lastResult === 'failure' ? 'The last reload was refused. The configuration before it stays in effect.' : '',
+    revocations !== undefined && revocations.problems > 0
+      ? 'The last change of the revocation list was refused. The list before it stays in force.'
+      : '',
     faults > 0 ? `Internal errors since start: ${spellCount(faults)}. The log has a line “fault” for each.` : '',
   ].filter(point => point !== '');
 }
@@ -180,6 +186,17 @@ function renderReload({ reload, nowMs }: AdminPageFacts): Html {
     'Last reload': reload.lastResult === 'success' ? 'in effect' : refused,
     When: `${spellDuration(nowMs / 1000 - lastAtSeconds)} ago, ${spellInstant(lastAtSeconds * 1000)}`,
     'Needs a restart': codes(needsRestart),
+  });
+}
+
+function renderRevocations({ revocations, nowMs }: AdminPageFacts): Html {
+  if (revocations === undefined) return html`<p>None is configured.</p>`;
+  const { entries, loadedAtSeconds, problems } = revocations;
+  const refused = `refused, problems: ${spellCount(problems)}, named in the log; the one before stays in force`;
+  return pairs({
+    Entries: spellCount(entries),
+    'In force': `for ${spellDuration(nowMs / 1000 - loadedAtSeconds)}, since ${spellInstant(loadedAtSeconds * 1000)}`,
+    'Last change': problems === 0 ? 'in force' : refused,
   });
 }
 

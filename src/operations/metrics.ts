@@ -9,6 +9,8 @@ export interface MetricsSources {
   /** The key set of each configured issuer; `ageSeconds` is undefined before the first one. */
   keySets(): readonly { readonly issuer: string; readonly keys: number; readonly ageSeconds: number | undefined }[];
   cachedTokens(): number;
+  /** The revocation list in force; undefined without one. */
+  revocations(): { readonly entries: number; readonly loadedAtSeconds: number } | undefined;
 }
 
 export interface Metrics {
@@ -17,6 +19,7 @@ export interface Metrics {
   /** Ends the series of an issuer that is no longer configured. */
   forgetIssuer(issuer: string): void;
   countReload(result: 'success' | 'failure'): void;
+  countRevocationReload(result: 'success' | 'failure'): void;
   /** A configuration has taken effect: at the start, or by a reload. */
   markLoaded(atSeconds: number): void;
   page(): Promise<{ readonly contentType: string; readonly text: string }>;
@@ -113,6 +116,29 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
     },
   });
   new Gauge({
+    name: 'account_authz_revocation_entries',
+    help: 'Entries of the revocation list in force, with those that have expired.',
+    registers,
+    collect() {
+      this.set(sources.revocations()?.entries ?? 0);
+    },
+  });
+  new Gauge({
+    name: 'account_authz_revocation_last_reload_timestamp_seconds',
+    help: 'When the revocation list in force was loaded: at the start or by the last successful reload. 0 without a list.',
+    registers,
+    collect() {
+      this.set(sources.revocations()?.loadedAtSeconds ?? 0);
+    },
+  });
+  const revocationReloads = new Counter({
+    name: 'account_authz_revocation_reloads_total',
+    help: 'Changed revocation lists that took effect (success) or were refused (failure). The start is not counted.',
+    labelNames: ['result'],
+    registers,
+  });
+  for (const result of results) revocationReloads.inc({ result }, 0);
+  new Gauge({
     name: 'account_authz_build_info',
     help: 'Always 1; the labels tell the version and the runtime.',
     labelNames: ['version', 'node'],
@@ -133,6 +159,9 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
     },
     countReload(result) {
       reloads.inc({ result });
+    },
+    countRevocationReload(result) {
+      revocationReloads.inc({ result });
     },
     markLoaded(atSeconds) {
       loadedAt.set(atSeconds);

@@ -13,6 +13,15 @@ export interface ReloadStatus {
   readonly needsRestart: readonly string[];
 }
 
+/** The revocation list in force. */
+export interface RevocationStatus {
+  readonly entries: number;
+  /** When it was loaded, in seconds since the epoch. */
+  readonly loadedAtSeconds: number;
+  /** How many problems the last change of its file had; 0 if that one is in force. */
+  readonly problems: number;
+}
+
 export interface ReloadRecord {
   /** The configuration of the start is in effect. */
   started(): void;

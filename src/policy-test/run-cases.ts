@@ -9,6 +9,7 @@ import { toCheckRequest } from '../explain/check-request.ts';
 import { type FetchSettings, fetchKeys } from '../explain/current-keys.ts';
 import type { KeyRing } from '../keys/key-ring.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
+import type { RevocationList } from '../token/revocation.ts';
 import type { IssuerKeys } from '../token/verifier.ts';
 import type { Expectation, PolicyCase } from './cases.ts';
 import { createStandInIssuers } from './stand-in-issuer.ts';
@@ -26,16 +27,16 @@ export interface CaseResult {
  * see isKeyFileError.
  */
 export async function runCases(
-  settings: FetchSettings,
+  settings: FetchSettings & { readonly revocations: RevocationList | undefined },
   cases: readonly PolicyCase[],
   onResult: (result: CaseResult) => void,
 ): Promise<readonly CaseResult[]> {
-  const { config } = settings;
+  const { config, revocations } = settings;
   const standIns = await createStandInIssuers(config);
   const rings = cases.some(({ token }) => token !== undefined) ? await fetchKeys(settings) : [];
   try {
-    const decideByStandIns = createDecider(config, standIns.keys);
-    const decideByIssuers = rings.length === 0 ? decideByStandIns : createDecider(config, byIssuer(rings));
+    const decideByStandIns = createDecider(config, revocations, standIns.keys);
+    const decideByIssuers = rings.length === 0 ? decideByStandIns : createDecider(config, revocations, byIssuer(rings));
     const results: CaseResult[] = [];
     for (const { name, claims, token, request, expect: expected, at } of cases) {
       const now = at ?? Date.now() / 1000;
@@ -60,10 +61,14 @@ function byIssuer(rings: readonly KeyRing[]): ReadonlyMap<string, IssuerKeys> {
   return new Map(rings.map(ring => [ring.issuer, ring]));
 }
 
-function createDecider(config: Config, keyRings: ReadonlyMap<string, IssuerKeys>) {
+function createDecider(
+  config: Config,
+  revocations: RevocationList | undefined,
+  keyRings: ReadonlyMap<string, IssuerKeys>,
+) {
   let time = 0;
   let last: CheckRecord | undefined;
-  const engine: Engine = createEngine({ config, keyRings, now: () => time });
+  const engine: Engine = createEngine({ config, keyRings, revocations: () => revocations, now: () => time });
   const identityHeaders = createIdentityHeaders(config.identityHeaders);
   const answers = createAnswers({ identityHeaders, forward: config.token.forward });
   const check = createCheck({

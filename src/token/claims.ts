@@ -31,7 +31,11 @@ export interface TokenTimes {
 export interface Claims extends TokenTimes {
   readonly kind: 'claims';
   readonly identity: Identity;
+  /** Undefined if it is absent, not a string, or longer than a revocation list can name: it is kept for each cached token. */
+  readonly jti: string | undefined;
 }
+
+export const maxIdLength = 1024;
 
 type Payload = Readonly<Record<string, unknown>>;
 
@@ -65,7 +69,8 @@ export function parseClaims(payload: Payload, rules: ClaimRules): Claims | Refus
   const role = parseRole(payload, rules);
   if (typeof role !== 'string' && 'kind' in role) return role;
   const { exp, nbf, iat } = times;
-  return { kind: 'claims', identity: { uid, app, acc, role, iss: rules.issuer }, exp, nbf, iat };
+  const jti = idOf(payload);
+  return { kind: 'claims', identity: { uid, app, acc, role, iss: rules.issuer }, jti, exp, nbf, iat };
 }
 
 /** Runs per request, also for a cached token. `now` is wall time in seconds. */
@@ -85,6 +90,11 @@ function namesAudience(aud: unknown, audiences: ReadonlySet<string>): boolean {
   if (typeof aud === 'string') return audiences.has(aud);
   if (!Array.isArray(aud) || !aud.every(each => typeof each === 'string')) return false;
   return aud.some(each => audiences.has(each));
+}
+
+function idOf(payload: Payload): string | undefined {
+  const jti = memberOf(payload, 'jti');
+  return typeof jti === 'string' && jti.length <= maxIdLength ? jti : undefined;
 }
 
 function parseTimes(payload: Payload): TokenTimes | Refusal {

@@ -15,6 +15,7 @@ const leastShares: Readonly<Record<string, number>> = {
   token_missing: 2,
   token_invalid: 15,
   token_expired: 1,
+  token_revoked: 1,
   role_forbidden: 2,
   app_forbidden: 0.4,
   account_mismatch: 3,

@@ -1,6 +1,8 @@
 // The product under test, whole from the bytes of a CheckRequest to those of a CheckResponse, with real key rings that ask a real
 // issuer. The one file beside the oracle that imports src/; all of the rest goes through it.
+import { stringify } from 'yaml';
 import { type Check, createCheck } from '../../src/check.ts';
+import { parseRevocations } from '../../src/config/revocation-file.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { createEngine, createTokenMemory } from '../../src/engine.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
@@ -8,9 +10,11 @@ import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
 import { createKeyRing, type KeyRing } from '../../src/keys/key-ring.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
+import { createRevocationList, type RevocationList } from '../../src/token/revocation.ts';
 import { until } from '../support/service.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 import type { IssuerKeys } from './oracle/issuer-keys.ts';
+import type { RevocationEntry } from './oracle/revocation.ts';
 import type { WrittenConfiguration } from './oracle/settings.ts';
 
 export interface Product {
@@ -28,7 +32,7 @@ const cooldownSeconds = 5;
 
 /** `keys`: by issuer of the configuration. */
 export async function startProduct(
-  written: WrittenConfiguration,
+  { revoked, ...written }: WrittenConfiguration,
   keys: ReadonlyMap<string, IssuerKeys>,
 ): Promise<Product> {
   let now = 0;
@@ -52,7 +56,14 @@ export async function startProduct(
     const source = sources[i];
     if (source !== undefined) rings.set(issuer.issuer, await source.ring(issuer, config.keys));
   }
-  const engine = createEngine({ config, keyRings: rings, memory: createTokenMemory(config), now: () => now });
+  const list = revoked === undefined ? undefined : readRevocations(revoked);
+  const engine = createEngine({
+    config,
+    keyRings: rings,
+    memory: createTokenMemory(config),
+    revocations: () => list,
+    now: () => now,
+  });
   const identityHeaders = createIdentityHeaders(config.identityHeaders);
   const answers = createAnswers({ identityHeaders, forward: config.token.forward });
   const check: Check = createCheck({
@@ -77,6 +88,13 @@ export async function startProduct(
       await Promise.all(sources.map(({ issuer }) => issuer.stop()));
     },
   };
+}
+
+function readRevocations(entries: readonly RevocationEntry[]): RevocationList {
+  const list = createRevocationList();
+  const problems = parseRevocations(Buffer.from(stringify(entries)), some => some.forEach(list.add));
+  if (problems.length > 0) throw new Error(`the list is refused: ${JSON.stringify(problems)}`);
+  return list;
 }
 
 interface KeySource {

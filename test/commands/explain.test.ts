@@ -361,6 +361,49 @@ describe('explain', () => {
     });
   });
 
+  describe('revocation', () => {
+    it('names the members that match and the file, and never a value', async () => {
+      const detail = await detailOf({ claims: { jti: 'stolen' } }, 'revocation');
+      expect(detail).to.match(
+        /^the revocation list has an entry for app, jti: .*\(revocation\.file: "\S+explain-revoked\.yaml"\)$/,
+      );
+      expect(detail).to.not.contain('stolen');
+    });
+
+    it('passes if no entry matches, and says so if there is no list', async () => {
+      const passed = ({ stdout }: Outcome): string | undefined => /^pass {9}revocation {6}(.*)$/m.exec(stdout)?.[1];
+      expect(passed(await run([]))).to.equal('no entry matches');
+      const file = writeFixture('explain-no-list.json', serviceConfig(lab.issuer, fullConfig()));
+      const outcome = await runExplain(['--config', file, '--path', path], { input: token });
+      expect(passed(outcome)).to.equal('no list is configured');
+    });
+
+    it('is judged at the time of --at', async () => {
+      const entry = { acc: 'acct1', expires: '2026-11-21T12:30:00Z' };
+      const revocation = { file: writeFixture('explain-expires.json', [entry]) };
+      const file = writeFixture('explain-expires-config.json', serviceConfig(lab.issuer, fullConfig({ revocation })));
+      const iat = Date.parse('2026-11-21T12:00:00Z') / 1000;
+      const timely = await lab.token({ claims: { iat, exp: iat + 3600 } });
+      const reasonAt = async (at: string): Promise<string> => {
+        const args = ['--config', file, '--path', path, '--json', '--at', at];
+        return explanationOf(await runExplain(args, { input: timely })).reason;
+      };
+      expect(await reasonAt('2026-11-21T12:29:59Z')).to.equal('token_revoked');
+      expect(await reasonAt('2026-11-21T12:30:00Z')).to.equal('allowed');
+    });
+
+    it('needs a good list: every problem with its place in the list, exit 1', async () => {
+      const list = writeFixture('explain-bad-list.yaml', '- acc: 1\n');
+      const file = writeFixture(
+        'explain-bad-list.json',
+        serviceConfig(lab.issuer, fullConfig({ revocation: { file: list } })),
+      );
+      const { code, stdout, stderr } = await runExplain(['--config', file, '--path', path], { input: token });
+      expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
+      expect(stderr).to.equal(`${list}:1:8: [0].acc: must be text: put it in quotes\n`);
+    });
+  });
+
   describe('keys', () => {
     it('ends with 4 and the problem where they cannot be had', async () => {
       const outcome = await run(['--json'], await lab.token({ claims: { iss: lab.deafIssuer } }));

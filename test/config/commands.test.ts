@@ -57,6 +57,28 @@ describe('check-config', () => {
     });
   });
 
+  it('prints the problems of the revocation list after its own, each with its place in its file', async () => {
+    const list = writeFixture('bad-list.yaml', '- jti: a\n- uid: 1\n  acc: a/b\n');
+    const file = writeFixture('bad-with-list.yaml', `apps: []\nrevocation: { file: bad-list.yaml }\n`);
+    const { code, stderr } = await run('check-config', '--config', file);
+    expect(code).to.equal(1);
+    expect(stderr.split('\n').slice(3)).to.deep.equal([
+      `${file}:1:1: apps: must name at least one app`,
+      `${list}:2:8: [1].uid: must be text: put it in quotes`,
+      `${list}:3:8: [1].acc: must be 1 to 128 of A-Z a-z 0-9 . _ ~ -, and not . or ..`,
+      '',
+    ]);
+  });
+
+  it('names the place of a revocation list that cannot be read, and prints its absolute name if it can', async () => {
+    const config = (name: string): unknown => changed({ 'revocation.file': name });
+    const { stderr } = await run('check-config', '--config', writeFixture('no-list.yaml', config('nowhere.yaml')));
+    expect(stderr).to.match(/^\S+no-list\.yaml:1:\d+: revocation\.file: the file does not exist\n$/);
+    const list = writeFixture('list.yaml', '[]');
+    const { stdout } = await run('check-config', '--config', writeFixture('with-list.yaml', config('list.yaml')));
+    expect(parse(stdout).revocation).to.deep.equal({ file: list });
+  });
+
   it('exits 1 for a file that does not exist', async () => {
     const file = `${fixtureFolder()}/nowhere.yaml`;
     expect(await run('check-config', '--config', file)).to.deep.equal({

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
-import { type ConfigWatch, type ConfigWatchOptions, startConfigWatch } from '../../src/config/watch.ts';
+import { type FileWatch, type FileWatchOptions, startFileWatch } from '../../src/config/watch.ts';
 import { loadBoundedFile } from '../../src/files/bounded-file.ts';
 import { mountSecret } from '../support/secret-mount.ts';
 import { until } from '../support/service.ts';
 
 interface Rig {
-  readonly watch: ConfigWatch;
+  readonly watch: FileWatch;
   /** What was told, as text; a problem in its words. */
   readonly told: string[];
   readonly problems: string[];
@@ -36,11 +36,11 @@ describe('configuration watch', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  async function rig(path = file, options: Partial<ConfigWatchOptions> = {}): Promise<Rig> {
+  async function rig(path = file, options: Partial<FileWatchOptions> = {}): Promise<Rig> {
     const told: string[] = [];
     const problems: string[] = [];
     const known = options.known ?? (await loadBoundedFile(path));
-    const watch = await startConfigWatch({
+    const watch = await startFileWatch({
       file: path,
       known,
       onContent: async content => {
@@ -66,7 +66,7 @@ describe('configuration watch', () => {
   const ways: readonly (readonly [
     name: string,
     pathTo: (path: string) => Promise<string> | string,
-    options: Partial<ConfigWatchOptions>,
+    options: Partial<FileWatchOptions>,
   ])[] = [
     ['by the events of the directory alone', path => path, { pollMs: never }],
     ['where the directory tells nothing', linkTo, {}],
@@ -204,7 +204,7 @@ describe('configuration watch', () => {
     expect(spawnSync('mkfifo', [pipe]).status).to.equal(0);
     const { watch, problems, told } = await rig(pipe, { known: { kind: 'bytes', bytes: Buffer.from('first') } });
     watch.reportNow();
-    expect(problems).to.deep.equal(['the configuration is no regular file: its changes are not seen']);
+    expect(problems).to.deep.equal(['not a regular file: its changes are not seen']);
     expect(told).to.deep.equal([]);
   });
 

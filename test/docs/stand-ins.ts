@@ -14,14 +14,16 @@ export const standIns: Readonly<Record<string, StandIn>> = {
     reason:
       'needs a cluster: overlays are rendered, files are read, logs are those of the running lab, verbs and options are checked',
     script: `
-verb= ; words=() ; folder= ; file= ; container=
+verb= ; words=() ; folder= ; file= ; container= ; selector=
 while [ $# -gt 0 ]; do
   case "$1" in
-    -n|-l|-o) [ $# -ge 2 ] || exit 64; shift 2;;
+    -n|-o) [ $# -ge 2 ] || exit 64; shift 2;;
+    -l) [[ "$2" =~ ^app.kubernetes.io/name=(subscriptions|account-authz)$ ]]; selector=$2; shift 2;;
     -c) container=$2; shift 2;;
     -k) folder=$2; shift 2;;
     -f) file=$2; shift 2;;
-    --previous|--containers|--rm|-it|--restart=Never|--image=*) shift;;
+    --from-file=*) cat "\${1#*=}" > /dev/null; shift;;
+    --previous|--containers|--dry-run=client|--overwrite|--tail=*|--rm|-it|--restart=Never|--image=*) shift;;
     --) shift; break;;
     -*) ${unknown};;
     *) if [ -z "$verb" ]; then verb=$1; else words+=("$1"); fi; shift;;
@@ -34,13 +36,15 @@ case "$verb" in
     elif [ "$file" = - ]; then grep '^kind:' > /dev/null
     elif [ -n "$file" ]; then grep -q '^kind:' "$file"
     else [ "$verb" = delete ]; fi;;
-  logs) named "\${words[0]}"; cat "$LAB/$container.log";;
+  logs) [ -n "$selector" ] || named "\${words[0]}"; cat "$LAB/$container.log";;
   exec) named "\${words[0]}"; [ "$1 $2" = '/nodejs/bin/node /app/dist/main.js' ]; shift 2; exec account-authz "$@";;
   rollout) [[ "\${words[0]}" =~ ^(status|undo|restart)$ ]]; named "\${words[1]}";;
   port-forward) named "\${words[0]}"; [[ "\${words[1]}" =~ ^[0-9]+(:[0-9]+)?$ ]];;
-  get) if [ "\${words[*]}" = 'configmap istio' ]; then cat k8s/overlays/istio/mesh-config.yaml; else [ "\${#words[@]}" -gt 0 ]; fi;;
+  get) if [ "\${words[*]}" = 'configmap istio' ]; then cat k8s/overlays/istio/mesh-config.yaml
+    elif [ "\${words[*]}" = 'configmap account-authz-revocation' ]; then echo '- { jti: nobody }'; else [ "\${#words[@]}" -gt 0 ]; fi;;
   describe|top) [ "\${words[0]}" = pod ];;
-  create) [ "\${words[0]}" = namespace ];;
+  create) if [ "\${words[0]}" = configmap ]; then echo 'kind: ConfigMap'; else [ "\${words[0]}" = namespace ]; fi;;
+  annotate) [ "\${words[0]}" = pod ] && [[ "\${words[1]}" =~ ^[a-z-]+=.+$ ]];;
   run) [ $# -gt 0 ];;
   *) set -- "$verb" "\${words[@]}"; ${unknown};;
 esac`,

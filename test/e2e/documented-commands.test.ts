@@ -48,10 +48,15 @@ describe('commands in the documents', function () {
     const [audience] = example.issuers[0].audiences;
     authentication = await startAuthenticationService({ audience });
     upstream = await startUpstream();
+    // In the folder of the commands, which append to it.
+    const revoked = join(directory, 'work', 'revoked.yaml');
+    await mkdir(join(directory, 'work'));
+    await writeFile(revoked, '- { jti: nobody }\n');
     config = {
       ...example,
       ...{ listen: '127.0.0.1:0', admin: '127.0.0.1:0' },
       issuers: [{ issuer: authentication.issuer, audiences: [audience], jwksUrl: authentication.jwksUrl }],
+      revocation: { file: revoked },
     };
     service = await startServiceProcess(config);
     envoy = await startEnvoy({ authz: service.address, upstream: upstream.port });
@@ -79,7 +84,6 @@ describe('commands in the documents', function () {
   async function layOut(): Promise<void> {
     await mkdir(join(directory, 'bin'));
     await mkdir(join(directory, 'lab'));
-    await mkdir(join(directory, 'work'));
     for (const name of copied) await cp(join(project, name), join(directory, 'work', name), { recursive: true });
     await writeFile(join(directory, 'work', 'config.yaml'), stringify(config));
     await writeFile(join(directory, 'work', 'token.txt'), token);

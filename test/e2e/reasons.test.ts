@@ -69,6 +69,7 @@ const rows: readonly Row[] = [
   { reason: 'token_missing', decision: 'deny', exitCode: 3, authorization: () => '' },
   { reason: 'token_invalid', decision: 'deny', exitCode: 3, authorization: async () => `${await bearerOf(unproven)}A` },
   { reason: 'token_expired', decision: 'deny', exitCode: 3, authorization: () => bearerOf(expired()) },
+  { reason: 'token_revoked', decision: 'deny', exitCode: 3, authorization: () => bearerOf({ jti: 'revoked' }) },
   { reason: 'app_forbidden', decision: 'deny', exitCode: 3, authorization: () => bearerOf({ app: 'cli' }) },
   {
     reason: 'role_forbidden',
@@ -112,6 +113,7 @@ describe('reasons', function () {
       routes: [{ path: '/api/subscriptions/accounts/:account_id/*' }],
       roles: { [identity.role]: ['*'], member: ['GET'] },
       apps: [identity.app],
+      revocation: { file: writeFixture('reasons-revoked.json', [{ jti: 'revoked' }]) },
     };
     configFile = writeFixture('reasons.json', config);
     service = await startServiceProcess(config, { nodeOptions });

@@ -179,6 +179,7 @@ describe('CheckResponse', () => {
       token_missing: realm,
       token_invalid: `${realm}, error="invalid_token"`,
       token_expired: `${realm}, error="invalid_token"`,
+      token_revoked: `${realm}, error="invalid_token"`,
       role_forbidden: `${realm}, error="insufficient_scope"`,
       app_forbidden: undefined,
       account_mismatch: undefined,

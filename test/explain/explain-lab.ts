@@ -9,6 +9,7 @@ import { checkRequest } from '../support/check-request.ts';
 import { type CommandOptions, type Outcome, runCommand } from '../support/command.ts';
 import { freePorts } from '../support/envoy.ts';
 import { keyThreadEntry } from '../support/key-thread.ts';
+import { revocationThreadEntry } from '../support/revocation-thread.ts';
 import { secrets } from '../support/secrets.ts';
 import { connect, type LogLine, serviceConfig, until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
@@ -81,6 +82,7 @@ export async function startExplainLab(): Promise<ExplainLab> {
     roles: { owner: ['*'], member: ['GET', 'HEAD'] },
     apps: ['web'],
     token: { maxBytes: 4096 },
+    revocation: { file: writeFixture('explain-revoked.yaml', [{ jti: 'stolen', app: 'web' }, { uid: 'gone' }]) },
   });
   const configFile = writeFixture('explain.json', config);
   const log: LogLine[] = [];
@@ -89,7 +91,14 @@ export async function startExplainLab(): Promise<ExplainLab> {
     log.push(JSON.parse(line) as LogLine);
   };
   const logger = createLogger(config.log, { write });
-  const service = await startService({ config, version: '0.0.0-test', logger, proxy: {}, keyThreadEntry });
+  const service = await startService({
+    config,
+    version: '0.0.0-test',
+    logger,
+    proxy: {},
+    keyThreadEntry,
+    revocationThreadEntry,
+  });
   const client = connect(`127.0.0.1:${service.ports.listen}`);
   const readiness = `http://127.0.0.1:${service.ports.admin}/readyz`;
   await until(async () => (await fetch(readiness)).ok);

@@ -235,6 +235,18 @@ const tokens: readonly Row[] = [
     check: 'passed',
     token: () => ({ claims: { exp: nowSeconds() - 5 } }),
   },
+  {
+    name: 'a revoked token',
+    reason: 'token_revoked',
+    check: 'revocation',
+    token: () => ({ claims: { jti: 'stolen' } }),
+  },
+  {
+    name: 'the jti of a revoked token of another application',
+    reason: 'app_forbidden',
+    check: 'app',
+    token: () => ({ claims: { jti: 'stolen', app: 'cli' } }),
+  },
   { name: 'another application', reason: 'app_forbidden', check: 'app', token: () => ({ claims: { app: 'cli' } }) },
   { name: 'an unknown role', reason: 'role_forbidden', check: 'role', token: () => ({ claims: { role: 'guest' } }) },
   {
@@ -315,9 +327,10 @@ const pairs: readonly (Omit<Row, 'name' | 'reason' | 'check'> & {
   },
   {
     first: 'expiry',
-    second: 'app',
-    token: () => ({ claims: { iat: nowSeconds() - 900, exp: nowSeconds() - 300, app: 'cli' } }),
+    second: 'revocation',
+    token: () => ({ claims: { iat: nowSeconds() - 900, exp: nowSeconds() - 300, uid: 'gone' } }),
   },
+  { first: 'revocation', second: 'app', token: () => ({ claims: { uid: 'gone', app: 'cli' } }) },
   { first: 'app', second: 'role', token: () => ({ claims: { app: 'cli', role: 'guest' } }) },
   { first: 'role', second: 'account', token: () => ({ claims: { role: 'guest', acc: 'acct9' } }) },
 ];

@@ -40,6 +40,7 @@ export async function layOutFiles(
   const bootstrap = configMap('account-authz-envoy');
   await write('account-authz', configMap('account-authz-config'));
   await write('account-authz/tls', secrets['account-authz-tls']);
+  await write('account-authz-revocation', configMap('account-authz-revocation'));
   await write('envoy', bootstrap);
   await write('envoy-tls', secrets['account-authz-client-tls']);
   return {

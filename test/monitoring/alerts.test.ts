@@ -117,6 +117,7 @@ describe('the dashboard', function () {
       ...['account_authz_key_refreshes_total', 'account_authz_key_set_age_seconds', 'account_authz_key_set_keys'],
       ...['account_authz_token_cache_total', 'account_authz_token_cache_entries', 'account_authz_build_info'],
       ...['account_authz_config_reloads_total', 'account_authz_config_last_reload_timestamp_seconds'],
+      ...['account_authz_revocation_entries', 'account_authz_revocation_reloads_total'],
     ]);
   });
 

@@ -52,6 +52,7 @@ export const calm: AdminPageFacts = {
     problems: 0,
     needsRestart: [],
   },
+  revocations: { entries: 1284, loadedAtSeconds: Date.UTC(2026, 10, 21, 11, 20, 3) / 1000, problems: 0 },
   metrics: {
     checks: [
       { decision: 'allow', reason: 'allowed', count: 1_482_203 },
@@ -110,6 +111,7 @@ export const troubled: AdminPageFacts = {
     problems: 1234,
     needsRestart: ['listen', 'admin', 'tls.certFile', `x${'y'.repeat(400)}`],
   },
+  revocations: { entries: 100_000, loadedAtSeconds: Date.UTC(2026, 10, 20) / 1000, problems: 101 },
   metrics: {
     ...calm.metrics,
     checks: [

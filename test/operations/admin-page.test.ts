@@ -92,6 +92,19 @@ describe('admin page', () => {
         .and.not.contain('When');
     });
   }
+  it('has the entries and the age of the revocation list', () => {
+    expect(textOf(render())).to.contain(
+      'Revocation list Entries 1,284 In force for 40 min 0 s, since 2026-11-21 11:20:03 UTC Last change in force',
+    );
+    expect(textOf(render({ revocations: undefined }))).to.contain('Revocation list None is configured.');
+  });
+
+  it('says that a revocation list was refused, and that the old one stays in force', () => {
+    const text = textOf(render({ revocations: troubled.revocations }));
+    expect(text).to.contain('The last change of the revocation list was refused. The list before it stays in force.');
+    expect(text).to.contain('Last change refused, problems: 101, named in the log; the one before stays in force');
+  });
+
   it('says when a reload took effect', () => {
     expect(textOf(render())).to.contain(
       'Last reload in effect When 2 h 18 min ago, 2026-11-21 09:41:10 UTC Needs a restart none',

@@ -20,7 +20,7 @@ const record: CheckRecord = {
 };
 
 function create(): Metrics {
-  return createMetrics('0.0.0-test', { keySets: () => [], cachedTokens: () => 7 });
+  return createMetrics('0.0.0-test', { keySets: () => [], cachedTokens: () => 7, revocations: () => undefined });
 }
 
 describe('summary of the metrics', () => {

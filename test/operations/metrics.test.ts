@@ -9,6 +9,7 @@ const create = () =>
   createMetrics('0.0.0-test', {
     keySets: () => [{ issuer, keys: 1, ageSeconds: 5 }],
     cachedTokens: () => 0,
+    revocations: () => undefined,
   });
 const linesOf = async (metrics: ReturnType<typeof create>): Promise<string[]> =>
   (await metrics.page()).text.split('\n').filter(line => line !== '' && !line.startsWith('#'));

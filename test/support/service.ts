@@ -14,6 +14,7 @@ import { type Service, startService } from '../../src/service.ts';
 import { type CheckRequestParts, checkRequest } from './check-request.ts';
 import { expectNoPartOf, invariants, tokenPartsOf } from './invariants.ts';
 import { keyThreadEntry } from './key-thread.ts';
+import { revocationThreadEntry } from './revocation-thread.ts';
 import { secrets } from './secrets.ts';
 import { type SigningKey, signingKey } from './signing-key.ts';
 import { startTestIssuer, type TestIssuer } from './test-issuer.ts';
@@ -90,7 +91,14 @@ export async function startServiceLab(
     log.push(parsed);
   };
   const logger = createLogger(config.log, { write });
-  const service = await startService({ config, version: '0.0.0-test', logger, proxy: {}, keyThreadEntry });
+  const service = await startService({
+    config,
+    version: '0.0.0-test',
+    logger,
+    proxy: {},
+    keyThreadEntry,
+    revocationThreadEntry,
+  });
   const client = connect(config.listen.startsWith('unix:') ? config.listen : `127.0.0.1:${service.ports.listen}`);
   const tokenParts = new Set<string>();
   let lastAllowed: CheckRequestMessage | undefined;

@@ -15,6 +15,7 @@ describe('claims', () => {
     expect(parseClaims(claims({ nbf: now }), rules)).to.deep.equal({
       kind: 'claims',
       identity: { uid, app: 'web', acc: 'acct1', role: 'owner', iss: issuer },
+      jti: undefined,
       exp: now + 3600,
       nbf: now,
       iat: now - 60,
@@ -42,6 +43,14 @@ describe('claims', () => {
       expect(parseClaims(claims(changes), rules)).to.deep.equal({ kind: 'refusal', reason: 'token_invalid', detail });
     });
   }
+
+  it('have jti only if it is text that a revocation list can name', () => {
+    const jtiOf = (jti: unknown): unknown => parseClaims(claims({ jti }), rules);
+    expect(jtiOf('a b')).to.include({ jti: 'a b' });
+    expect(jtiOf('a'.repeat(1024))).to.include({ jti: 'a'.repeat(1024) });
+    for (const other of ['a'.repeat(1025), 7, ['a'], null])
+      expect(jtiOf(other)).to.include({ kind: 'claims', jti: undefined });
+  });
 
   it('are not numbers where integers are not allowed', () => {
     expect(parseClaims(claims({ uid: 1 }), { ...rules, allowIntegerClaims: false })).to.include({

@@ -7,6 +7,7 @@ import { principal } from '../support/facts.ts';
 const claims = (exp: number): Claims => ({
   kind: 'claims',
   identity: principal(),
+  jti: undefined,
   exp,
   nbf: undefined,
   iat: undefined,

@@ -209,6 +209,35 @@ const rows: readonly Row[] = [
     ],
   },
   {
+    title: 'Revocation list',
+    panels: [
+      {
+        kind: 'timeseries',
+        title: 'Entries',
+        about: 'Instances that differ have read different lists.',
+        unit: 'short',
+        queries: one('account_authz_revocation_entries{%}', '{{instance}}'),
+      },
+      {
+        kind: 'timeseries',
+        title: 'Revocation list reloads',
+        about: 'A failure: the file was refused, the old list is in force.',
+        unit: 'short',
+        queries: one(
+          'sum by (result) (increase(account_authz_revocation_reloads_total{%}[$__rate_interval]))',
+          '{{result}}',
+        ),
+      },
+      {
+        kind: 'timeseries',
+        title: 'Age of the revocation list',
+        about: 'Since it was loaded.',
+        unit: 's',
+        queries: one('time() - (account_authz_revocation_last_reload_timestamp_seconds{%} > 0)', '{{instance}}'),
+      },
+    ],
+  },
+  {
     title: 'Process',
     panels: [
       {

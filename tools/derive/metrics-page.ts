@@ -53,6 +53,19 @@ const readings: Readonly<Record<string, Reading>> = {
     query: 'time() - max(account_authz_config_last_reload_timestamp_seconds)',
     meaning: 'Which configuration is in force: instances with different times have read different files.',
   },
+  account_authz_revocation_entries: {
+    query: 'max by (instance) (account_authz_revocation_entries)',
+    meaning: 'Instances with different numbers have read different lists. 0: an empty list, or none is configured.',
+  },
+  account_authz_revocation_reloads_total: {
+    query: 'sum by (result) (increase(account_authz_revocation_reloads_total[1h]))',
+    meaning:
+      '`failure`: a changed list was refused and the old one is in force, so whoever was added is not blocked: [AccountAuthzRevocationListRefused](runbooks/AccountAuthzRevocationListRefused.md).',
+  },
+  account_authz_revocation_last_reload_timestamp_seconds: {
+    query: 'time() - max by (instance) (account_authz_revocation_last_reload_timestamp_seconds > 0)',
+    meaning: 'Which list is in force: after a change, the time since it took effect, on every instance.',
+  },
   account_authz_build_info: {
     query: 'count by (version, node) (account_authz_build_info)',
     meaning: 'More than one row: a rollout is under way, or stuck. Its absence is the absence of the service.',
@@ -73,6 +86,7 @@ export async function productFamilies(): Promise<readonly MetricFamily[]> {
   const metrics = createMetrics('0', {
     keySets: () => [{ issuer, keys: 1, ageSeconds: 1 }],
     cachedTokens: () => 0,
+    revocations: () => undefined,
   });
   return parseExposition((await metrics.page()).text);
 }

@@ -16,7 +16,11 @@ export type QuietCheck = (message: Buffer) => Buffer | Promise<Buffer> | 'unread
 export function createQuietCheck(engine: Engine): QuietCheck {
   const answers = createAnswers({ identityHeaders: createIdentityHeaders('x-auth-'), forward: false });
   const logger = createLogger({ level: 'info', allowed: true }, { write: () => undefined });
-  const metrics = createMetrics('0.0.0', { keySets: () => [], cachedTokens: () => engine.cachedTokens() });
+  const metrics = createMetrics('0.0.0', {
+    keySets: () => [],
+    cachedTokens: () => engine.cachedTokens(),
+    revocations: () => undefined,
+  });
   const spans = createCheckSpans(new BasicTracerProvider().getTracer('cost'));
   const check = createCheck({
     current: () => ({ engine, answers }),

@@ -8,4 +8,7 @@ export const accounts = [
   ...['subscriptions', 'items', 'constructor', '__proto__', 'null', 'x'.repeat(128)],
 ] as const;
 
+/** Values of `jti`. */
+export const tokenIds = ['t-1', 'T-1', 't-10', '0', 'a\u0000b', 'ü', ' t-1', 'x'.repeat(200), '7f3c'] as const;
+
 export const uids = ['u-1', '0', '17', '9007199254740991', "!#$%&'()*+-./:<=>?@[\\]^_`{|}~", 'u'.repeat(128)] as const;

@@ -3,6 +3,7 @@ import type { IssuerKeys, KeysState, PublishedKey } from '../oracle/issuer-keys.
 import { type Settings, settingsOf, type WrittenConfiguration, type WrittenIssuer } from '../oracle/settings.ts';
 import { type KeyPair, keyPairs, publishedKey } from './key-pairs.ts';
 import type { Random } from './random.ts';
+import { createRevocations } from './revocations.ts';
 
 /** A key that an issuer publishes and an algorithm to sign with it. */
 export interface Signer {
@@ -34,6 +35,14 @@ export function createSetup(random: Random, index: number): Setup {
     roles,
     ...(random.chance(0.7) ? { apps: random.pick(appLists) } : {}),
     ...(random.chance(0.5) ? { identityHeaders: random.pick(['x-auth-', 'idp-', 'x-our-own-']) } : {}),
+    ...(random.chance(0.6)
+      ? {
+          revoked: createRevocations(
+            random,
+            issuers.map(({ issuer }) => issuer),
+          ),
+        }
+      : {}),
     ...(random.chance(0.5) ? { cache: { maxTokens: random.pick([0, 3, 10_000]) } } : {}),
   };
   const settings = settingsOf(written);

@@ -1,6 +1,6 @@
 // What can be wrong with a token, or odd and yet good: one change at a time to its claims, its header, its signature, its bytes.
 import { dropClaim, placesBeside, setClaim } from './claim-places.ts';
-import { accounts, baseTime } from './identities.ts';
+import { accounts, baseTime, tokenIds } from './identities.ts';
 import { keyPairs } from './key-pairs.ts';
 import {
   base64url,
@@ -264,6 +264,7 @@ const claims: readonly Row[] = [
     },
   ],
   [2, 'iat is absent', draft => drop(draft.payload, 'iat')],
+  [2, 'another jti', (draft, { random }) => set(draft.payload, 'jti', random.pick([...tokenIds, ...oddValues]))],
   [
     5,
     'a claim twice',

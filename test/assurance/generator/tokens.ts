@@ -1,6 +1,6 @@
 // Generated tokens: a good one for an issuer of the setup, and then none, one or a few changes, most of them small.
 import { setClaim } from './claim-places.ts';
-import { accounts, baseTime, uids } from './identities.ts';
+import { accounts, baseTime, tokenIds, uids } from './identities.ts';
 import type { Random } from './random.ts';
 import type { Setup, Signer } from './setup.ts';
 import { changeToken } from './token-changes.ts';
@@ -38,6 +38,7 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   const hasIat = random.chance(0.85);
   if (hasIat) claim('iat', iat);
   claim('exp', exp);
+  if (random.chance(0.6)) claim('jti', random.pick(tokenIds));
   claim(issuer.claims.uid, asClaim(random.pick(uids)));
   claim(issuer.claims.app, app);
   claim(issuer.claims.acc, asClaim(acc));
@@ -50,7 +51,13 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   if (type !== '') header.splice(1, 0, ['"typ"', JSON.stringify(random.pick(spellings(type)))]);
 
   const tolerance = settings.clockToleranceSeconds;
-  const edges = [exp + tolerance, hasIat ? iat - tolerance : exp - settings.maxLifetimeSeconds];
+  const edges = [
+    exp + tolerance,
+    hasIat ? iat - tolerance : exp - settings.maxLifetimeSeconds,
+    ...settings.revoked
+      .flatMap(({ expires }) => (expires === undefined ? [] : [Date.parse(expires) / 1000]))
+      .slice(0, 2),
+  ];
   const draft: TokenDraft = createDraft(header, payload, signer);
   const count = random.weighted([
     [40, 0],

@@ -39,6 +39,11 @@ export const groups: readonly Group[] = [
     sources: ['src/keys/jwks.ts', 'src/keys/key-material.ts'],
     tests: ['test/keys/jwks.test.ts', 'test/keys/key-material.test.ts'],
   },
+  {
+    name: 'revocation',
+    sources: ['src/config/revocation-file.ts', 'src/config/yaml-list.ts', 'src/instant.ts'],
+    tests: ['test/config/revocation-file.test.ts', 'test/instant.test.ts'],
+  },
   { name: 'json', sources: within('src/json', '.ts'), tests: within('test/json', '.test.ts') },
   {
     name: 'envoy',

@@ -39,12 +39,16 @@ const table: Readonly<
   token_missing: { http: 401, code: 16, challenge: bearer, decision: 'deny' },
   token_invalid: { http: 401, code: 16, challenge: `${bearer}, error="invalid_token"`, decision: 'deny' },
   token_expired: { http: 401, code: 16, challenge: `${bearer}, error="invalid_token"`, decision: 'deny' },
+  token_revoked: { http: 401, code: 16, challenge: `${bearer}, error="invalid_token"`, decision: 'deny' },
   role_forbidden: { http: 403, code: 7, challenge: `${bearer}, error="insufficient_scope"`, decision: 'deny' },
   app_forbidden: { http: 403, code: 7, decision: 'deny' },
   account_mismatch: { http: 403, code: 7, decision: 'deny' },
   route_unknown: { http: 404, code: 5, decision: 'deny' },
   keys_unavailable: { http: 503, code: 14, decision: 'unavailable' },
 };
+
+/** Reasons of requests whose token is verified. */
+const afterToken: readonly Refused[] = ['token_revoked', 'app_forbidden', 'role_forbidden', 'account_mismatch'];
 
 const identityFields = ['uid', 'app', 'acc', 'role', 'iss'] as const;
 const overwriteIfExistsOrAdd = 2;
@@ -123,8 +127,8 @@ function refusalDifferences(answer: Answer, reason: Refused, decision: Decision)
   wrong.push(...bodyDifferences(denied.body, reason, row.http, decision.headers));
 
   const words = { decision: row.decision, reason };
-  const isJudged = reason === 'app_forbidden' || reason === 'role_forbidden' || reason === 'account_mismatch';
-  return [...wrong, ...metadataDifferences(answer, isJudged ? { ...words, ...decision.identity } : words)];
+  const isVerified = afterToken.includes(reason);
+  return [...wrong, ...metadataDifferences(answer, isVerified ? { ...words, ...decision.identity } : words)];
 }
 
 function bodyDifferences(

@@ -2,6 +2,7 @@
 import type { IssuerKeys } from './issuer-keys.ts';
 import type { CheckMessage } from './message.ts';
 import { type RequestFinding, readRequest, routesOf } from './request.ts';
+import { isRevoked } from './revocation.ts';
 import type { Settings } from './settings.ts';
 import { type Identity as Claimed, judgeToken } from './token.ts';
 
@@ -11,6 +12,7 @@ export type Reason =
   | 'token_missing'
   | 'token_invalid'
   | 'token_expired'
+  | 'token_revoked'
   | 'role_forbidden'
   | 'app_forbidden'
   | 'account_mismatch'
@@ -59,7 +61,7 @@ interface Verdict {
   readonly identity?: Identity;
 }
 
-// The order of checks: grammar of the request, route, presence of a token, the token, then app, role, account.
+// The order of checks: grammar of the request, route, presence of a token, the token, then revocation, app, role, account.
 function judge(
   request: RequestFinding,
   settings: Settings,
@@ -90,6 +92,7 @@ function judge(
   const role = left[0] ?? able[0] ?? counting[0];
   const identity: Identity = role === undefined ? rest : { ...rest, role };
 
+  if (isRevoked(settings.revoked, found, now)) return { reason: 'token_revoked', identity };
   if (!settings.apps.includes('*') && !settings.apps.includes(identity.app))
     return { reason: 'app_forbidden', identity };
   if (left.length === 0) return { reason: 'role_forbidden', identity };

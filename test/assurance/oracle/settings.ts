@@ -1,4 +1,5 @@
 // The configuration as an operator writes it (the contract), and what it means with its defaults filled in.
+import type { RevocationEntry } from './revocation.ts';
 
 export interface WrittenIssuer {
   readonly issuer: string;
@@ -23,6 +24,8 @@ export interface WrittenConfiguration {
   readonly apps?: readonly string[];
   readonly identityHeaders?: string;
   readonly cache?: { readonly maxTokens: number };
+  /** What stands in the file that `revocation` names; undefined without one. */
+  readonly revoked?: readonly RevocationEntry[];
 }
 
 export interface IssuerSettings {
@@ -46,6 +49,7 @@ export interface Settings {
   readonly roles: Readonly<Record<string, readonly string[]>>;
   readonly apps: readonly string[];
   readonly identityPrefix: string;
+  readonly revoked: readonly RevocationEntry[];
 }
 
 export function settingsOf(written: WrittenConfiguration): Settings {
@@ -73,5 +77,6 @@ export function settingsOf(written: WrittenConfiguration): Settings {
     roles: written.roles,
     apps: written.apps ?? ['*'],
     identityPrefix: written.identityHeaders ?? 'x-auth-',
+    revoked: written.revoked ?? [],
   };
 }

@@ -1,6 +1,7 @@
 // What a bearer token proves, by the contract, "Grammar of a token": an identity, or the reason why none.
 import { findKey, type IssuerKeys, proves } from './issuer-keys.ts';
 import { isObject, type Json, type JsonObject, readJson } from './json.ts';
+import type { IssuedToken } from './revocation.ts';
 import type { IssuerSettings, Settings } from './settings.ts';
 
 export interface Identity {
@@ -13,7 +14,7 @@ export interface Identity {
 }
 
 export type TokenFinding =
-  | { readonly kind: 'identity'; readonly identity: Identity }
+  | ({ readonly kind: 'identity' } & IssuedToken)
   | { readonly kind: 'refused'; readonly reason: TokenReason; readonly alsoFine: readonly TokenReason[] };
 
 export type TokenReason = 'token_invalid' | 'token_expired' | 'keys_unavailable';
@@ -74,7 +75,8 @@ export function judgeToken(
   const lifetime = iat === undefined ? exp - now : exp - iat;
   if (lifetime > settings.maxLifetimeSeconds) return invalid;
   if (now >= exp + tolerance) return { kind: 'refused', reason: 'token_expired', alsoFine: [] };
-  return { kind: 'identity', identity };
+  const jti = payload.get('jti');
+  return { kind: 'identity', identity, iat, jti: typeof jti === 'string' ? jti : undefined };
 }
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';

@@ -1,0 +1,42 @@
+// Whether the operator has revoked a token, by the contract, "Revocation": a walk over all entries of the list as it is written.
+import type { Identity } from './token.ts';
+
+export interface RevocationEntry {
+  readonly jti?: string;
+  readonly uid?: string;
+  readonly acc?: string;
+  readonly app?: string;
+  readonly iss?: string;
+  /** RFC 3339. */
+  readonly issuedBefore?: string;
+  /** RFC 3339. */
+  readonly expires?: string;
+}
+
+export interface IssuedToken {
+  readonly identity: Identity;
+  /** Undefined where the claim is absent or no text. */
+  readonly jti: string | undefined;
+  readonly iat: number | undefined;
+}
+
+/** `now`: seconds since the epoch. */
+export function isRevoked(entries: readonly RevocationEntry[], token: IssuedToken, now: number): boolean {
+  return entries.some(entry => {
+    // Ignored from then on.
+    if (entry.expires !== undefined && now >= secondsOf(entry.expires)) return false;
+    // Tokens whose iat is earlier or absent.
+    if (entry.issuedBefore !== undefined && token.iat !== undefined && token.iat >= secondsOf(entry.issuedBefore))
+      return false;
+    // All that it has must be equal.
+    if (entry.jti !== undefined && entry.jti !== token.jti) return false;
+    if (entry.uid !== undefined && entry.uid !== token.identity.uid) return false;
+    if (entry.acc !== undefined && entry.acc !== token.identity.acc) return false;
+    if (entry.app !== undefined && entry.app !== token.identity.app) return false;
+    return entry.iss === undefined || entry.iss === token.identity.iss;
+  });
+}
+
+function secondsOf(time: string): number {
+  return Date.parse(time) / 1000;
+}

@@ -1,0 +1,106 @@
+// The built product with a revocation list: at the start, as Kubernetes swaps it, on SIGHUP, and a long list while calls are answered.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { stringify } from 'yaml';
+import { checkRequest } from '../support/check-request.ts';
+import { runProduct } from '../support/command.ts';
+import { revocationList } from '../support/revocation-list.ts';
+import { mountSecret } from '../support/secret-mount.ts';
+import { connect, type GrpcClient, until } from '../support/service.ts';
+import { type LogLine, type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
+import type { TestIssuer } from '../support/test-issuer.ts';
+import { bearer, configuration, startIssuer } from './lab.ts';
+
+const path = '/api/subscriptions/accounts/acct1';
+
+describe('revocation list of the built product', function () {
+  this.timeout(60_000);
+  let issuer: TestIssuer;
+  let folder: string;
+  let service: ServiceProcess | undefined;
+  let client: GrpcClient | undefined;
+
+  before(async () => {
+    issuer = await startIssuer();
+  });
+  after(() => issuer.stop());
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'account-authz-revoked-'));
+  });
+  afterEach(async () => {
+    client?.close();
+    await service?.kill();
+    [client, service] = [undefined, undefined];
+    await rm(folder, { recursive: true });
+  });
+
+  async function start(file: string): Promise<ServiceProcess> {
+    service = await startServiceProcess({ ...configuration(issuer.jwksUrl), revocation: { file } });
+    client = connect(service.address);
+    return service;
+  }
+  async function reasonOf(authorization: string): Promise<string | undefined> {
+    const response = await client?.check(checkRequest({ path, raw: true, headers: { authorization } }));
+    return response?.dynamic_metadata?.fields.reason?.stringValue;
+  }
+  const lines = (message: string): readonly LogLine[] => service?.log().filter(({ msg }) => msg === message) ?? [];
+
+  it('blocks a known token within five seconds of a swap by Kubernetes', async () => {
+    const mount = await mountSecret({ 'revoked.yaml': '- { jti: nobody }\n' });
+    try {
+      await start(mount.path('revoked.yaml'));
+      const authorization = await bearer({ jti: 'stolen' });
+      expect(await reasonOf(authorization)).to.equal('allowed');
+      await mount.update({ 'revoked.yaml': '- { jti: nobody }\n- { jti: stolen }\n' });
+      await until(async () => (await reasonOf(authorization)) === 'token_revoked', 5000);
+    } finally {
+      await mount.remove();
+    }
+  });
+
+  it('reads it again on SIGHUP', async () => {
+    const file = join(folder, 'revoked.yaml');
+    await writeFile(file, '[]');
+    const running = await start(file);
+    running.hangUp();
+    await until(() => lines('revocation list reloaded').length === 1);
+    expect(lines('configuration reloaded')).to.have.lengthOf(1);
+  });
+
+  it('ends at the start with 1 and every problem if the list is bad', async () => {
+    const file = join(folder, 'revoked.yaml');
+    const config = join(folder, 'config.yaml');
+    await writeFile(file, '- uid: 1\n- { jti: a, until: now }\n');
+    await writeFile(config, stringify({ ...configuration(issuer.jwksUrl), revocation: { file: 'revoked.yaml' } }));
+    const problems = `${file}:1:8: [0].uid: must be text: put it in quotes\n${file}:2:13: [1].until: is not a known key\n`;
+    expect(await runProduct(['serve', '--config', config])).to.deep.equal({ code: 1, stdout: '', stderr: problems });
+    expect(await runProduct(['check-config', '--config', config])).to.deep.equal({
+      code: 1,
+      stdout: '',
+      stderr: problems,
+    });
+  });
+
+  it('takes a list of 100,000 entries while calls are answered, and refuses one that is more than it can bear', async () => {
+    const file = join(folder, 'revoked.yaml');
+    await writeFile(file, '[]');
+    const running = await start(file);
+    const authorization = await bearer({ jti: 'stolen' });
+    await writeFile(file, `${revocationList(99_999)}- jti: stolen\n`);
+    running.hangUp();
+    await until(async () => (await reasonOf(authorization)) === 'token_revoked', 30_000);
+    expect(lines('revocation list reloaded')[0]).to.include({ entries: 100_000 });
+
+    await writeFile(file, `[${'['.repeat(10_000_000)}`);
+    running.hangUp();
+    await until(async () => {
+      expect(await reasonOf(authorization)).to.equal('token_revoked');
+      return lines('revocation list refused, the old one stays in force').length > 0;
+    }, 70_000);
+    // The longest check that was answered meanwhile: far below the seconds that the reading takes.
+    const slowest = Math.max(...lines('check').map(({ durationMs }) => Number(durationMs)));
+    expect(slowest).to.be.below(1000);
+  });
+});

@@ -1,0 +1,162 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { createRevocationList, joinSelectors, type RevocableToken, selectorNames } from '../../src/token/revocation.ts';
+import { account, principal } from '../support/facts.ts';
+
+/** An entry as the file has it. */
+interface Entry {
+  readonly iss?: string | undefined;
+  readonly uid?: string | undefined;
+  readonly acc?: string | undefined;
+  readonly app?: string | undefined;
+  readonly jti?: string | undefined;
+  readonly issuedBefore?: number | undefined;
+  readonly expires?: number | undefined;
+}
+
+function listOf(...entries: readonly Entry[]) {
+  const list = createRevocationList();
+  for (const { issuedBefore = Infinity, expires = Infinity, ...values } of entries) {
+    const names = selectorNames.filter(name => values[name] !== undefined);
+    const key = joinSelectors(names, name => values[name]) ?? '';
+    list.add({ selectors: names.join(', '), key, issuedBefore, expires });
+  }
+  return list;
+}
+
+const now = 1_700_000_000;
+
+function tokenOf({
+  jti,
+  iat,
+  ...fields
+}: {
+  jti?: string;
+  iat?: number;
+  uid?: string;
+  acc?: string;
+} = {}): RevocableToken {
+  const { acc = 'acct1', ...others } = fields;
+  return { identity: { ...principal(), ...others, acc: account(acc) }, jti, iat };
+}
+
+describe('revocation list', () => {
+  it('matches no token without an entry', () => {
+    expect(listOf().find(tokenOf({ jti: 'a', iat: now }), now)).to.equal(undefined);
+    expect(listOf().entries).to.equal(0);
+  });
+
+  for (const name of selectorNames) {
+    it(`matches by ${name} alone, byte for byte, and names it`, () => {
+      const token = tokenOf({ jti: 'Id-1' });
+      const value = name === 'jti' ? 'Id-1' : token.identity[name];
+      expect(listOf({ [name]: value }).find(token, now)).to.equal(name);
+      expect(listOf({ [name]: value.toUpperCase() }).find(token, now)).to.equal(undefined);
+      expect(listOf({ [name]: `${value} ` }).find(token, now)).to.equal(undefined);
+    });
+  }
+
+  it('matches only if all members of an entry are equal', () => {
+    const list = listOf({ uid: 'alice', acc: 'acct1' });
+    expect(list.find(tokenOf({ uid: 'alice' }), now)).to.equal('uid, acc');
+    expect(list.find(tokenOf({ uid: 'alice', acc: 'acct2' }), now)).to.equal(undefined);
+    expect(list.find(tokenOf({ uid: 'bob' }), now)).to.equal(undefined);
+  });
+
+  it('does not take two values for one that is joined of both', () => {
+    const list = listOf({ app: 'a', jti: 'b\0c' });
+    expect(list.find({ ...tokenOf({ jti: 'b\0c' }), identity: { ...principal(), app: 'a' } }, now)).to.equal(
+      'app, jti',
+    );
+    expect(listOf({ acc: 'a', app: 'b', jti: 'c' }).find(tokenOf({ acc: 'a', jti: 'b\0c' }), now)).to.equal(undefined);
+  });
+
+  it('matches a token without jti by no entry with one', () => {
+    expect(listOf({ jti: 'undefined' }, { uid: 'alice', jti: '' }).find(tokenOf({ uid: 'alice' }), now)).to.equal(
+      undefined,
+    );
+  });
+
+  it('matches tokens that were issued before issuedBefore, or at an unknown time', () => {
+    const list = listOf({ uid: 'alice', issuedBefore: now });
+    expect(list.find(tokenOf({ uid: 'alice', iat: now - 1 }), now)).to.equal('uid, issuedBefore');
+    expect(list.find(tokenOf({ uid: 'alice' }), now)).to.equal('uid, issuedBefore');
+    expect(list.find(tokenOf({ uid: 'alice', iat: now }), now)).to.equal(undefined);
+  });
+
+  it('ignores an entry from expires on', () => {
+    const list = listOf({ uid: 'alice', expires: now });
+    expect(list.find(tokenOf({ uid: 'alice' }), now - 0.001)).to.equal('uid');
+    expect(list.find(tokenOf({ uid: 'alice' }), now)).to.equal(undefined);
+    expect(list.entries).to.equal(1);
+  });
+
+  it('keeps an entry that reaches less far and expires later', () => {
+    const list = listOf(
+      { uid: 'alice', issuedBefore: now, expires: now + 10 },
+      { uid: 'alice', issuedBefore: now - 100 },
+    );
+    const token = tokenOf({ uid: 'alice', iat: now - 50 });
+    expect(list.find(token, now + 9)).to.equal('uid, issuedBefore');
+    expect(list.find(token, now + 10)).to.equal(undefined);
+    expect(list.find(tokenOf({ uid: 'alice', iat: now - 101 }), now + 10)).to.equal('uid, issuedBefore');
+  });
+
+  it('decides as a walk over all entries does', () => {
+    const small = fc.option(fc.constantFrom('a', 'b'), { nil: undefined });
+    const time = fc.option(fc.integer({ min: 0, max: 6 }), { nil: undefined });
+    const entry = fc
+      .record({ iss: small, uid: small, acc: small, app: small, jti: small, issuedBefore: time, expires: time })
+      .filter(each => selectorNames.some(name => each[name] !== undefined));
+    const value = fc.constantFrom('a', 'b', 'c');
+    const claims = fc.record({ iss: value, uid: value, acc: value, app: value, jti: small, iat: time });
+    fc.assert(
+      fc.property(fc.array(entry, { maxLength: 40 }), claims, (entries, { jti, iat, ...fields }) => {
+        const list = listOf(...entries);
+        const token = { identity: { ...principal(), ...fields, acc: account(fields.acc) }, jti, iat };
+        for (let at = -1; at <= 7; at += 1) {
+          const matching = entries.filter(
+            each =>
+              selectorNames.every(name => each[name] === undefined || each[name] === { ...fields, jti }[name]) &&
+              (each.issuedBefore === undefined || iat === undefined || iat < each.issuedBefore) &&
+              (each.expires === undefined || at < each.expires),
+          );
+          const found = list.find(token, at);
+          expect(found !== undefined, `at ${at}`).to.equal(matching.length > 0);
+          if (found === undefined) continue;
+          const named = (each: Entry): string => selectorNames.filter(name => each[name] !== undefined).join(', ');
+          expect(matching.map(named)).to.include(found.replace(', issuedBefore', ''));
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('keeps of the entries for one key only those that can decide, so that a hundred thousand are judged like one', () => {
+    const entries = Array.from({ length: 100_000 }, (_, i) => ({
+      uid: 'alice',
+      issuedBefore: now - i,
+      expires: now + i,
+    }));
+    const list = listOf(...entries.slice(50_000), ...entries.slice(0, 50_000));
+    for (const i of [0, 1, 49_999, 50_000, 99_998]) {
+      expect(list.find(tokenOf({ uid: 'alice', iat: now - i - 2 }), now + i)).to.equal('uid, issuedBefore');
+      expect(list.find(tokenOf({ uid: 'alice', iat: now - i - 1 }), now + i)).to.equal(undefined);
+    }
+    expect(list.find(tokenOf({ uid: 'alice' }), now + 99_999)).to.equal(undefined);
+  });
+
+  it('costs the same whatever its length', () => {
+    // Linear work would take a hundred thousand times as long for the longer list; a bound of 100 is far from both.
+    const perLookUp = (length: number): number => {
+      const list = listOf(...Array.from({ length }, (_, i) => ({ jti: `id-${i}` })));
+      const token = tokenOf({ jti: 'other' });
+      const rounds = 20_000;
+      for (let i = 0; i < rounds; i += 1) list.find(token, now);
+      const start = process.hrtime.bigint();
+      for (let i = 0; i < rounds; i += 1) list.find(token, now);
+      return Number(process.hrtime.bigint() - start) / rounds;
+    };
+    expect(perLookUp(100_000)).to.be.below(100 * perLookUp(1));
+  });
+});
