@@ -28,6 +28,11 @@ const commands: readonly (readonly [name: string, summary: string, load: () => P
   ],
   ['test', 'run a table of requests against the policy', () => import('./commands/test.ts').then(({ test }) => test)],
   [
+    'render',
+    'print what Envoy must be told for a configuration',
+    () => import('./commands/render.ts').then(({ render }) => render),
+  ],
+  [
     'schema',
     'print the JSON Schema of the configuration',
     () => import('./commands/schema.ts').then(({ schema }) => schema),

@@ -69,7 +69,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const now = (): number => Date.now() / 1000;
   const health = createHealth();
   const metrics = createMetrics(version, {
-    keySets: () => keyRings.inForce().map(ring => ring.status()),
+    keySets: () => keyRings.active().map(ring => ring.status()),
     cachedTokens: () => active.engine.cachedTokens(),
     revocations: () => revocations.status(),
   });
@@ -77,22 +77,24 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const revocations = createRevocations({ logger, metrics, now, threadEntry: options.revocationThreadEntry });
   let isBound = false;
   const markReady = (): void => {
-    if (isBound && keyRings.inForce().some(ring => ring.status().state === 'usable')) health.markReady();
+    if (isBound && keyRings.active().some(ring => ring.status().state === 'usable')) health.markReady();
   };
   const firstKeys = createFirstKeys(first);
   const observer: KeyRingObserver = {
-    onRefresh({ issuer, result, problem, keys, skipped }) {
-      firstKeys.settle(issuer);
-      metrics.countKeyRefresh(issuer, result);
-      if (result === 'failure') logger.warn({ issuer, problem }, 'key refresh failed');
-      else logger.debug({ issuer, keys, skipped }, 'key refresh');
+    onRefresh({ issuers, result, problem, keys, skipped }) {
+      for (const issuer of issuers) {
+        firstKeys.settle(issuer);
+        metrics.countKeyRefresh(issuer, result);
+      }
+      if (result === 'failure') logger.warn({ ...named(issuers), problem }, 'key refresh failed');
+      else logger.debug({ ...named(issuers), keys, skipped }, 'key refresh');
     },
-    onUsable(issuer) {
-      firstKeys.settle(issuer);
-      logger.info({ issuer }, 'keys usable');
+    onUsable(issuers) {
+      for (const issuer of issuers) firstKeys.settle(issuer);
+      logger.info(named(issuers), 'keys usable');
       markReady();
     },
-    onWarning: ({ issuer, problem }) => logger.warn({ issuer, problem }, 'keys'),
+    onWarning: ({ issuers, problem }) => logger.warn({ ...named(issuers), problem }, 'keys'),
   };
   const keyRings = createKeyRings({ observer, proxy, threadEntry: options.keyThreadEntry });
 
@@ -175,7 +177,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     body: {
       ready: health.isServing(),
       draining: health.isDraining(),
-      issuers: keyRings.inForce().map(ring => ring.status()),
+      issuers: keyRings.active().map(ring => ring.status()),
     },
   });
 
@@ -237,6 +239,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await keyRings.stop();
     throw error;
   }
+}
+
+// One line for all issuers that share a source: with a thousand of them, each failed refresh would write a thousand lines.
+function named(issuers: readonly string[]) {
+  return { issuer: issuers[0], ...(issuers.length > 1 ? { issuers: issuers.length } : {}) };
 }
 
 /** Settled when each issuer has had its first refresh or usable set. */

@@ -5,8 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { createIdentityHeaders } from '../src/envoy/identity-headers.ts';
-import { envoyBinary, envoyVersions, withGrpcRoute } from './support/envoy.ts';
-import { readSnippet } from './support/snippets.ts';
+import { envoyBinary, envoyVersions, renderedEnvoy } from './support/envoy.ts';
 
 const file = fileURLToPath(new URL('../envoy.yaml', import.meta.url));
 const exampleFile = fileURLToPath(new URL('../config.example.yaml', import.meta.url));
@@ -100,7 +99,6 @@ describe('envoy.yaml', function () {
       ...[
         { name: 'account-authz', port: 9191 },
         { name: 'upstream', port: 8000 },
-        { name: 'upstream-grpc', port: 8000 },
       ].map(({ name, port }) => ({
         name,
         path: [...cluster(name), 'load_assignment', 'endpoints', 0, 'lb_endpoints', 0, 'endpoint', 'address'],
@@ -225,21 +223,25 @@ describe('envoy.yaml', function () {
     });
 
     it('leads to a service that is spoken to in HTTP/1.1, whatever a client sends', () => {
-      const route = at([...routes, 'subscriptions', 'route']);
+      const route = at([...routes, '/api/subscriptions', 'route']);
       expect(route).to.deep.equal({ cluster: 'upstream', timeout: '15s' });
       expect(at([...upstreamOptions('upstream'), 'explicit_http_config'])).to.deep.equal({ http_protocol_options: {} });
     });
 
-    it('has a route for gRPC in a comment, which leads to the same service in HTTP/2', () => {
-      const [first, ...rest] = at(routes, parse(withGrpcRoute(text))) as unknown[];
+    it('rendered with --upstream-protocol auto, leads gRPC calls to the same service in HTTP/2', async () => {
+      const rendered: unknown = parse(await renderedEnvoy('--upstream-protocol', 'auto'));
+      const [first, ...rest] = at(routes, rendered) as unknown[];
       expect(rest).to.deep.equal(at(routes));
       expect(first).to.deep.equal({
-        name: 'subscriptions-grpc',
+        name: '/api/subscriptions gRPC',
         match: { path_separated_prefix: '/api/subscriptions', grpc: {} },
         route: { cluster: 'upstream-grpc', timeout: '15s' },
       });
-      expect([first]).to.deep.equal(parse(readSnippet('docs/grpc.md', 'yaml', 'subscriptions-grpc')));
-      const options = at([...upstreamOptions('upstream-grpc'), 'explicit_http_config']);
+      const assignments = ['upstream', 'upstream-grpc'].map(name =>
+        at([...cluster(name), 'load_assignment', 'endpoints'], rendered),
+      );
+      expect(assignments[0]).to.deep.equal(assignments[1]);
+      const options = at([...upstreamOptions('upstream-grpc'), 'explicit_http_config'], rendered);
       expect(options).to.deep.equal({ http2_protocol_options: {} });
     });
 

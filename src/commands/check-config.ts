@@ -5,9 +5,10 @@ import { formatProblems, type Problem, toProblem } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
 import { lintBootstrap } from '../envoy-lint/lint.ts';
-import { loadBoundedFile } from '../files/bounded-file.ts';
+import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
 import { foreignText, isUnprintable, replaceUnprintable } from '../foreign-text.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine } from './command.ts';
+import { renderCommandOf } from './rendered-files.ts';
 
 const usage = `account-authz check-config [--config FILE] [--envoy FILE]
 
@@ -34,10 +35,16 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
     io.stderr.write(formatProblems(file, loaded.problems));
     return 1;
   }
-  const found = envoy === undefined ? [] : await loadEnvoyProblems(envoy, loaded.config);
-  if (envoy !== undefined && found.length > 0) {
-    io.stderr.write(formatProblems(envoy, found));
-    return 1;
+  if (envoy !== undefined) {
+    const content = await loadBoundedFile(envoy, maxBootstrapBytes);
+    const found = toEnvoyProblems(content, loaded.config);
+    if (found.length > 0) {
+      io.stderr.write(formatProblems(envoy, found));
+      if (content.kind === 'problem') return 1;
+      const command = renderCommandOf(content.bytes, ['account-authz', 'render', 'envoy-parts', '--config', file]);
+      io.stderr.write(`account-authz check-config: this prints what to write: ${command}\n`);
+      return 1;
+    }
   }
   io.stdout.write(toYaml(loaded.config));
   // A comment, so that the output is a valid configuration.
@@ -50,8 +57,7 @@ const envoyYaml = { maxDepth: 64, keyTag: '!ignore' } as const;
 // Ten thousand routes take more than the megabyte that bounds a configuration.
 const maxBootstrapBytes = 4 * 1024 * 1024;
 
-async function loadEnvoyProblems(file: string, config: Config): Promise<readonly Problem[]> {
-  const loaded = await loadBoundedFile(file, maxBootstrapBytes);
+function toEnvoyProblems(loaded: FileContent, config: Config): readonly Problem[] {
   if (loaded.kind === 'problem') return [unreadable({ path: [], position: start, message: loaded.problem })];
   const document = parseYamlDocument(loaded.bytes, envoyYaml);
   const problems = document.problems.map(unreadable);

@@ -17,6 +17,19 @@ export function requireOneKeySource(issuer: unknown, context: z.RefinementCtx): 
   report(context, `must name exactly one of ${keySources.join(', ')}, it names ${found}`);
 }
 
+export const clientCertificateKeys = ['clientCertFile', 'clientKeyFile'] as const;
+
+export function requireWholeClientCertificate(issuer: unknown, context: z.RefinementCtx): void {
+  if (!isJsonObject(issuer)) return;
+  const named = clientCertificateKeys.filter(key => Object.hasOwn(issuer, key));
+  const [missing] = clientCertificateKeys.filter(key => !Object.hasOwn(issuer, key));
+  for (const key of named) {
+    if (missing !== undefined) report(context, `must not stand without ${missing}`, [key]);
+    if (Object.hasOwn(issuer, 'jwksFile'))
+      report(context, 'must not stand beside jwksFile, which is read without a connection', [key]);
+  }
+}
+
 export function requireOrderOfTimes(keys: unknown, context: z.RefinementCtx): void {
   requireAtLeast(keys, 'refreshSeconds', 'cooldownSeconds', context);
   requireAtLeast(keys, 'maxAgeSeconds', 'refreshSeconds', context);

@@ -1,7 +1,7 @@
 // The schema of an issuer: where its keys come from and which of its tokens are accepted.
 import * as z from 'zod';
 import { parsePath } from '../json/json-pointer.ts';
-import { keySources, requireOneKeySource } from './cross-field-rules.ts';
+import { keySources, requireOneKeySource, requireWholeClientCertificate } from './cross-field-rules.ts';
 import { evenIfInvalid, fileName, keyUrl, list, patternedText, text } from './value-schemas.ts';
 
 // Asymmetric algorithms only: no HS*, no none.
@@ -78,9 +78,20 @@ export const issuer = z
       description:
         'CA certificates: a PEM file. They are trusted in addition when the keys of this issuer are fetched.',
     }),
+    clientCertFile: fileName().exactOptional().meta({
+      description:
+        'Client certificate, then its intermediate certificates if it has any: a PEM file. It is shown to https servers that ask for one when the keys of this issuer are fetched. Needs clientKeyFile. Changed files are picked up.',
+    }),
+    clientKeyFile: fileName().exactOptional().meta({
+      description: 'Private key of clientCertFile, not encrypted: a PEM file. Needs clientCertFile.',
+    }),
   })
   .superRefine(requireOneKeySource, evenIfInvalid)
-  .meta({ description: 'An issuer of tokens.', oneOf: keySources.map(source => ({ required: [source] })) });
+  .superRefine(requireWholeClientCertificate, evenIfInvalid)
+  .meta({
+    description: 'An issuer of tokens.',
+    oneOf: keySources.map(source => ({ required: [source] })),
+  });
 
 function claimName() {
   return text(claimNameProblem).meta({ minLength: 1, maxLength: 256, pattern: '^([^/]|(/([^~/]|~[01])*)+$)' });

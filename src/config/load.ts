@@ -20,15 +20,22 @@ export interface LoadedConfig {
   readonly revocations?: RevocationList;
 }
 
-export async function loadConfig(file: string): Promise<LoadedConfig | Misconfiguration> {
-  return validateConfig(await loadBoundedFile(file), file);
+export interface LoadOptions {
+  /** false: for a command that runs on another machine than the service. */
+  readonly readsNamedFiles?: boolean;
+  /** false: the service reads its revocation list itself. By default as `readsNamedFiles`. */
+  readonly readsRevocations?: boolean;
 }
 
-/** Validates content that has been read from the file, and reads the files that it names; the service reads its revocation list itself. */
+export async function loadConfig(file: string, options?: LoadOptions): Promise<LoadedConfig | Misconfiguration> {
+  return validateConfig(await loadBoundedFile(file), file, options);
+}
+
+/** Validates content that has been read from the file, and reads the files that it names. */
 export async function validateConfig(
   content: FileContent,
   file: string,
-  { readsRevocations = true } = {},
+  { readsNamedFiles = true, readsRevocations = readsNamedFiles }: LoadOptions = {},
 ): Promise<LoadedConfig | Misconfiguration> {
   if (content.kind === 'problem') return unreadable(content.problem);
   const document = parseYamlDocument(content.bytes);
@@ -38,7 +45,8 @@ export async function validateConfig(
   const folder = dirname(resolve(file));
   const parsed = configSchema.safeParse(document.value, { reportInput: true });
   problems.push(...toProblems(parsed.error?.issues ?? [], document));
-  for (const { path, message } of await loadNamedFileProblems(document.value, folder)) {
+  const fileProblems = readsNamedFiles ? await loadNamedFileProblems(document.value, folder) : [];
+  for (const { path, message } of fileProblems) {
     problems.push(toProblem({ path, position: document.positionOf(path, 'value'), message }));
   }
   const name = readsRevocations ? nameIn(memberOf(document.value, 'revocation'), 'file', folder) : undefined;

@@ -2,9 +2,10 @@
 import { resolve } from 'node:path';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { parseCertificates } from '../files/certificates.ts';
-import { loadTlsFiles, tlsFileKeys } from '../files/tls-files.ts';
+import { loadTlsFiles, type TlsFileNames, tlsFileKeys } from '../files/tls-files.ts';
 import { memberOf } from '../json/strict-json.ts';
 import { parseKeySet } from '../keys/jwks.ts';
+import { clientCertificateKeys } from './cross-field-rules.ts';
 import { defaultAlgorithms } from './issuer-schema.ts';
 import type { Config, IssuerConfig } from './schema.ts';
 
@@ -25,23 +26,34 @@ const fileKeys = ['caFile', 'jwksFile'] as const satisfies readonly (keyof typeo
 /** Takes the value before validation, which may be invalid elsewhere. Relative names start at the folder. */
 export async function loadNamedFileProblems(value: unknown, folder: string): Promise<readonly NamedFileProblem[]> {
   const issuers = memberOf(value, 'issuers');
-  const checks = (Array.isArray(issuers) ? issuers : []).flatMap((issuer: unknown, i) =>
-    fileKeys.map(async key => {
+  const checks = (Array.isArray(issuers) ? issuers : []).flatMap((issuer: unknown, i) => [
+    ...fileKeys.map(async key => {
       const name = nameIn(issuer, key, folder);
       if (name === undefined) return [];
       const loaded = await loadBoundedFile(name);
       const message = loaded.kind === 'problem' ? loaded.problem : await contentProblems[key](loaded.bytes, issuer);
       return message === undefined ? [] : [{ path: ['issuers', i, key], message }];
     }),
-  );
-  const tls = await loadTlsProblems(memberOf(value, 'tls'), folder);
+    loadTlsProblems(issuer, ['issuers', i], { certFile: 'clientCertFile', keyFile: 'clientKeyFile' }, folder),
+  ]);
+  const tls = await loadTlsProblems(memberOf(value, 'tls'), ['tls'], ownTlsKeys, folder);
   return [...tls, ...(await Promise.all(checks)).flat()];
 }
 
-async function loadTlsProblems(tls: unknown, folder: string): Promise<readonly NamedFileProblem[]> {
-  const names = Object.fromEntries(tlsFileKeys.map(key => [key, nameIn(tls, key, folder)]));
-  const loaded = await loadTlsFiles(names);
-  return loaded.kind === 'problems' ? loaded.problems.map(({ key, message }) => ({ path: ['tls', key], message })) : [];
+const ownTlsKeys = { certFile: 'certFile', keyFile: 'keyFile', clientCaFile: 'clientCaFile' };
+
+/** Of the files that a section names under these keys. */
+async function loadTlsProblems(
+  section: unknown,
+  place: readonly PropertyKey[],
+  keys: TlsFileNames,
+  folder: string,
+): Promise<readonly NamedFileProblem[]> {
+  const names = Object.entries(keys).map(([key, named = key]) => [key, nameIn(section, named, folder)] as const);
+  const loaded = await loadTlsFiles(Object.fromEntries(names));
+  return loaded.kind === 'problems'
+    ? loaded.problems.map(({ key, message }) => ({ path: [...place, keys[key] ?? key], message }))
+    : [];
 }
 
 // The schema reports a value that is not a file name.
@@ -58,7 +70,7 @@ export function resolveNamedFiles(config: Config, folder: string): Config {
     ...config,
     ...(revocation === undefined ? {} : { revocation: withAbsolute(revocation, ['file'], folder) }),
     ...(tls === undefined ? {} : { tls: withAbsolute(tls, tlsFileKeys, folder) }),
-    issuers: config.issuers.map(issuer => withAbsolute(issuer, fileKeys, folder)),
+    issuers: config.issuers.map(issuer => withAbsolute(issuer, [...fileKeys, ...clientCertificateKeys], folder)),
   };
 }
 

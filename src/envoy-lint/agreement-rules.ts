@@ -1,16 +1,30 @@
-// Rules where the ext_authz filter must agree with the configuration: the headers that Envoy sends, and those it lets change.
-import type { AuthzFilter } from './lint-model.ts';
+// Rules where the bootstrap must agree with the configuration: the paths, the headers that Envoy sends, and those it lets change.
+import type { AuthzFilter, LintModel } from './lint-model.ts';
 import { type NamePattern, readRegex, readStringMatchers } from './name-pattern.ts';
 import { otherSpellings } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { readRemovals, refusesUnderscores } from './removed-names.ts';
-import { type Finding, ifAny, ifMissing, type Rules, unlessTrue } from './rule.ts';
+import { type Finding, ifAny, ifMissing, quoted, type Rules, unlessTrue } from './rule.ts';
 
 const mutationRules = 'decoder_header_mutation_rules';
 
 // The headers that define a request; account-authz never changes them.
 const requestLine = [':path', ':method', ':authority', ':scheme', 'host'];
 const dangerousNames = [...requestLine, 'content-length', 'transfer-encoding', 'connection'];
+
+export const reachRules = {
+  'unreachable-route': {
+    what: 'A route of the configuration that no Envoy route leads to the service',
+    why: 'Envoy itself answers 404 there, and nothing else tells of a path that is spelt in two ways',
+    fix: 'write a route with the literal start of its path as `path_separated_prefix`, before the route that refuses the rest',
+    find: ({ unreachable, guarded: [first] }) =>
+      ifAny(
+        unreachable.map(({ text }) => quoted(text)),
+        first?.manager.routes.field('virtual_hosts'),
+        'lead no request to the service for',
+      ),
+  },
+} as const satisfies Rules<LintModel>;
 
 export const agreementRules = {
   'account-header-hidden': {

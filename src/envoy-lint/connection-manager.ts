@@ -3,7 +3,7 @@ import { isLocal, readAddress } from './cluster.ts';
 import { type FilterChain, readFilterChain } from './http-filter.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { readRouteMatch } from './route-match.ts';
-import { createEarlierMatches, findRouted, type ProtectedRoutes } from './routed-path.ts';
+import { createEarlierMatches, createLeads, findRouted, type Leads, type ProtectedRoutes } from './routed-path.ts';
 
 export interface Listener {
   readonly managers: readonly ConnectionManager[];
@@ -24,6 +24,8 @@ export interface ConnectionManager {
   readonly targets: readonly RouteTarget[];
   /** Those of them that get a protected path. */
   readonly protectedTargets: readonly RouteTarget[];
+  /** Whether one of its virtual hosts leads all paths of a template to a cluster or a redirect. */
+  readonly leadsOn: Leads;
   readonly dynamic: readonly ProtoValue[];
 }
 
@@ -95,7 +97,18 @@ function readManager(value: ProtoValue, isPublic: boolean, protectedRoutes: Prot
   ].filter(({ isPresent }) => isPresent);
   const targets = hosts.flatMap(host => readTargets(routes, host, protectedRoutes));
   const protectedTargets = targets.filter(({ protectedPath }) => protectedPath !== undefined);
-  return { value, isPublic, routes, chains, targets, protectedTargets, dynamic };
+  const leads = hosts.map(readLeads);
+  const leadsOn: Leads = template => leads.some(each => each(template));
+  return { value, isPublic, routes, chains, targets, protectedTargets, leadsOn, dynamic };
+}
+
+function readLeads(host: ProtoValue): Leads {
+  const matches = host.items('routes').flatMap(route => {
+    const match = readRouteMatch(route.field('match'));
+    const isAnswered = !['route', 'redirect'].some(action => route.field(action).isPresent);
+    return match === undefined ? [] : [{ match, isAnswered }];
+  });
+  return createLeads(matches);
 }
 
 function readTargets(routes: ProtoValue, host: ProtoValue, protectedRoutes: ProtectedRoutes): readonly RouteTarget[] {

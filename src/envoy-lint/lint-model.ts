@@ -1,5 +1,5 @@
 // What the rules look at: the ext_authz filters, the protected routes and the clusters of a bootstrap, beside the configuration.
-import { parseRouteTemplate } from '../authz/route-template.ts';
+import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
 import { type Cluster, isAt, isSameEndpoint, readCluster } from './cluster.ts';
 import { type ConnectionManager, type Listener, type RouteTarget, readListener } from './connection-manager.ts';
 import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
@@ -18,6 +18,8 @@ export interface LintModel {
   readonly guarded: readonly GuardedManager[];
   /** The clusters behind the protected routes. */
   readonly protectedClusters: ReadonlySet<string>;
+  /** The routes of the configuration that none of them leads on, where all of their routes are in the file. */
+  readonly unreachable: readonly RouteTemplate[];
 }
 
 export interface GuardedManager {
@@ -56,7 +58,8 @@ export function toLintModel(root: ProtoValue, config: CheckedConfig): LintModel 
   const clusterList = resources.items('clusters').map(readCluster);
   const clusters = new Map(clusterList.map(cluster => [cluster.name, cluster]));
   const parsed = config.routes.map(({ path }) => parseRouteTemplate(path));
-  const protectedRoutes = indexProtectedRoutes(parsed.filter(template => template.kind === 'template'));
+  const templates = parsed.filter(template => template.kind === 'template');
+  const protectedRoutes = indexProtectedRoutes(templates);
   const listeners = resources.items('listeners').map(listener => readListener(listener, protectedRoutes));
   const managers = listeners.flatMap(listener => listener.managers);
   const names = createOwnedNames(config);
@@ -72,7 +75,9 @@ export function toLintModel(root: ProtoValue, config: CheckedConfig): LintModel 
       .filter(({ scopes }) => checks.some(({ filter }) => stateOf(filter, scopes).runs))
       .flatMap(({ cluster }) => cluster ?? []),
   );
-  return { root, listeners, managers, clusters, guarded, protectedClusters: new Set(protectedClusters) };
+  const isComplete = guarded.every(({ manager }) => manager.dynamic.length === 0);
+  const unreachable = templates.filter(each => isComplete && !guarded.some(({ manager }) => manager.leadsOn(each)));
+  return { root, listeners, managers, clusters, guarded, protectedClusters: new Set(protectedClusters), unreachable };
 }
 
 /** Whether a cluster has a host that is also behind protected routes. */

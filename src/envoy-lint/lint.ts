@@ -1,6 +1,6 @@
 // Finds every dangerous setting of an Envoy bootstrap for a configuration. Pure: no file, no network, no Envoy.
 import { laterFilterRules, routeRules } from './after-check-rules.ts';
-import { agreementRules } from './agreement-rules.ts';
+import { agreementRules, reachRules } from './agreement-rules.ts';
 import { bypassRules } from './bypass-rules.ts';
 import { checkRules } from './check-rules.ts';
 import { toLintModel } from './lint-model.ts';
@@ -30,6 +30,7 @@ const filterRules = { ...checkRules, ...agreementRules, ...transportRules, ...la
 /** Every rule by its id, in the order of docs/envoy-lint.md. */
 export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why' | 'fix'>>> = {
   ...bypassRules,
+  ...reachRules,
   ...requestRules,
   ...filterRules,
   ...routeRules,
@@ -59,6 +60,7 @@ export function lintBootstrap(bootstrap: unknown, config: CheckedConfig): readon
   const checks = model.guarded.flatMap(guarded => guarded.checks);
   const targets = model.guarded.flatMap(guarded => guarded.targets);
   judge(bypassRules, [model]);
+  judge(reachRules, [model]);
   judge(requestRules, model.guarded);
   judge(filterRules, checks);
   judge(routeRules, targets);

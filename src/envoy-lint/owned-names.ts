@@ -1,9 +1,10 @@
 // Derives from the configuration which header names matter to the check, and why.
 import type { Config } from '../config/schema.ts';
 import { createIdentityHeaders } from '../envoy/identity-headers.ts';
+import { overrides } from '../envoy-config/header-names.ts';
 
 /** The parts of the configuration that Envoy's configuration must agree with. */
-export type CheckedConfig = Pick<Config, 'listen' | 'routes' | 'account' | 'identityHeaders' | 'token'>;
+export type CheckedConfig = Pick<Config, 'listen' | 'tls' | 'routes' | 'account' | 'identityHeaders' | 'token'>;
 
 export interface OwnedNames {
   /** The headers that an allow sets. */
@@ -19,10 +20,6 @@ export interface OwnedNames {
   /** Why nothing may change the header after the check; undefined if it may change. */
   meaningOf(header: string, change: 'add' | 'remove'): string | undefined;
 }
-
-const methodOverrides = ['x-http-method-override', 'x-http-method', 'x-method-override'];
-/** Headers that make an upstream act on another path or method than the checked one. */
-export const overrides = ['x-original-url', 'x-rewrite-url', ...methodOverrides];
 
 // The characters of a header name besides letters, digits and hyphens (RFC 9110 section 5.6.2); Envoy has an action for the underscore.
 const signs = [..."!#$%&'*+.^`|~"];
@@ -58,7 +55,9 @@ export function createOwnedNames({ identityHeaders: prefix, token, account }: Ch
       // account-authz removes it, unless `token.forward` is on.
       if (plain === 'authorization') return change === 'add' || token.forward ? 'the token' : undefined;
       if (name.startsWith(':') || name === 'host') return 'a part of the request line';
-      return overrides.includes(plain) ? 'a header by which upstreams take another path or method' : undefined;
+      return overrides.some(each => each === plain)
+        ? 'a header by which upstreams take another path or method'
+        : undefined;
     },
   };
 }

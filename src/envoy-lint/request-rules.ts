@@ -1,7 +1,8 @@
 // Rules for the connection manager before the check: normalized paths, no forged headers, no rewritten refusals.
+import { overrides } from '../envoy-config/header-names.ts';
 import type { ConnectionManager } from './connection-manager.ts';
 import type { GuardedManager } from './lint-model.ts';
-import { otherSpellings, overrides } from './owned-names.ts';
+import { otherSpellings } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { readRemovals, readTrailerRemovals, refusesUnderscores, underscoresAction } from './removed-names.ts';
 import { type Finding, ifAny, ifPresent, ifTrue, type Rules, unless, unlessTrue, when } from './rule.ts';

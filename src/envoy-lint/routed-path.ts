@@ -55,14 +55,46 @@ export function findRouted(
   match: RouteMatch,
   earlier: EarlierMatches,
 ): string | undefined {
-  // A segment that no match contains, as an example of any other.
-  const isFree = (letter: string) => !earlier.useLetter(letter) && !match.start.some(each => each?.startsWith(letter));
-  const fresh = `${[...'xyzabcdefghijklmnopqrstuvw'].find(isFree) ?? 'x'}1`;
+  const isUsed = (letter: string) => earlier.useLetter(letter) || match.start.some(each => each?.startsWith(letter));
+  const fresh = freshSegment(isUsed);
   for (const route of routes.beginningWith(match.head)) {
     const found = examplesOf(route, spelling, match, fresh).find(path => match.takes(path) && !earlier.take(path));
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+export interface RoutedMatch {
+  readonly match: RouteMatch;
+  /** Whether Envoy answers its requests itself. */
+  readonly isAnswered: boolean;
+}
+
+/** Whether every path of a template is led on, if perhaps for some requests only. */
+export type Leads = (template: RouteTemplate) => boolean;
+
+/** `matches` in their order. */
+export function createLeads(matches: readonly RoutedMatch[]): Leads {
+  const byHead = createHeadIndex<RoutedMatch & { readonly order: number }>();
+  for (const [order, each] of matches.entries()) byHead.add(each.match.head, { ...each, order });
+  const fresh = freshSegment(letter => matches.some(({ match }) => match.start.some(each => each?.startsWith(letter))));
+  const leads = (path: string): boolean => {
+    const taking = [...byHead.headsOf(path.toLowerCase())].filter(({ match }) => match.takes(path));
+    const deciding = taking
+      .toSorted((one, other) => one.order - other.order)
+      .find(({ match, isAnswered }) => !isAnswered || match.isSure);
+    return deciding?.isAnswered === false;
+  };
+  return ({ segments, subtree }) => {
+    const base = segments.map(segment => (segment.kind === 'literal' ? segment.value : fresh));
+    const paths = subtree ? [base, [...base, fresh], [...base, fresh, fresh]] : [base];
+    return paths.every(each => leads(`/${each.join('/')}`));
+  };
+}
+
+/** A segment that no match contains, as an example of any other. */
+function freshSegment(isUsed: (letter: string) => boolean): string {
+  return `${[...'xyzabcdefghijklmnopqrstuvw'].find(letter => !isUsed(letter)) ?? 'x'}1`;
 }
 
 /** Paths under the route that begin like the match as far as the route permits. */

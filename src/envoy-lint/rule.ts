@@ -50,7 +50,12 @@ export function ifPresent(at: ProtoValue, says = 'is set'): readonly Finding[] {
 }
 
 /** Lists the names, if any: "keeps a, b, c and 4 more as a client sent it". */
-export function ifAny(names: readonly string[], at: ProtoValue, verb: string, rest = ''): readonly Finding[] {
+export function ifAny(
+  names: readonly string[],
+  at: ProtoValue | undefined,
+  verb: string,
+  rest = '',
+): readonly Finding[] {
   const more = names.length > 3 ? ` and ${names.length - 3} more` : '';
   return when(names.length > 0, at, `${verb} ${names.slice(0, 3).join(', ')}${more}${rest}`);
 }

@@ -4,6 +4,7 @@ import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { type Finding, ifMissing, type Rules, unless, when } from './rule.ts';
 
+const upstreamTls = 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
 const previousHosts = 'envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate';
 const defaultConnectSeconds = 5;
 const defaultMaxRetries = 3;
@@ -44,6 +45,33 @@ export const transportRules = {
     fix: 'give both the same address',
     find: ({ cluster, config: { listen } }) =>
       when(isAt(cluster, listen) === false, cluster?.place, `is not where the configuration listens (${listen})`),
+  },
+  'authz-tls': {
+    what: 'The cluster of the check speaks TLS and `listen` of the configuration does not, or the reverse',
+    why: 'the connection fails, and every request is refused',
+    fix: 'write a `transport_socket` with UpstreamTlsContext on the cluster if the configuration has `tls`, and none otherwise',
+    find: ({ cluster, config: { listen, tls } }) => {
+      const socket = cluster?.value.field('transport_socket');
+      if (socket === undefined || cluster?.value.field('transport_socket_matches').isPresent) return [];
+      // On another machine, a proxy may stand before account-authz.
+      const isTooMuch = socket.isPresent && tls === undefined && isAt(cluster, listen) !== undefined;
+      return [
+        ...when(tls !== undefined && !socket.isPresent, socket, 'is missing, and the configuration has `tls`'),
+        ...when(isTooMuch, socket, 'is set, and the configuration has no `tls`'),
+      ];
+    },
+  },
+  'authz-client-certificate': {
+    what: 'The cluster of the check shows no certificate, and `tls.clientCaFile` of the configuration asks for one',
+    why: 'account-authz ends the connection, and every request is refused',
+    fix: 'name a certificate in `tls_certificate_sds_secret_configs` of the UpstreamTlsContext',
+    find: ({ cluster, config: { tls } }) => {
+      const { type, message } = cluster?.value.field('transport_socket', 'typed_config').any() ?? {};
+      if (message === undefined || type !== upstreamTls || tls?.clientCaFile === undefined) return [];
+      const context = message.field('common_tls_context');
+      const isShown = context.names().some(name => name.startsWith('tls_certificate'));
+      return when(!isShown, context, 'shows no certificate');
+    },
   },
   'retry-nothing': {
     what: 'A retry policy that retries nothing: no `retry_on`, or `num_retries: 0`',

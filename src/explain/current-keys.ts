@@ -2,7 +2,8 @@
 import type { Config } from '../config/schema.ts';
 import { createDeferred } from '../deferred.ts';
 import { foreignText } from '../foreign-text.ts';
-import { createKeyRing, type KeyRing, type ProxySettings } from '../keys/key-ring.ts';
+import type { ProxySettings } from '../keys/key-ring.ts';
+import { createKeyRings, type KeyRings } from '../keys/key-rings.ts';
 import { createKeyTransport } from '../keys/key-transport.ts';
 
 const maxWarningLength = 2048;
@@ -14,30 +15,33 @@ export interface FetchSettings {
 }
 
 /**
- * Resolves after the first refresh of each ring, successful or not, within keys.timeoutSeconds. Rejects if a jwksFile is missing or
+ * Resolves after the first refresh for each issuer, successful or not, within keys.timeoutSeconds. Rejects if a jwksFile is missing or
  * invalid, see isKeyFileError.
  */
-export async function fetchKeys({ config, proxy, onWarning }: FetchSettings): Promise<readonly KeyRing[]> {
-  const started = config.issuers.map(issuer => {
-    const firstRefresh = createDeferred<void>();
-    const observer = {
-      onRefresh: () => firstRefresh.resolve(),
+export async function fetchKeys({ config, proxy, onWarning }: FetchSettings): Promise<KeyRings> {
+  const awaited = new Set(config.issuers.map(({ issuer }) => issuer));
+  const refreshed = createDeferred<void>();
+  const rings = createKeyRings({
+    observer: {
+      onRefresh({ issuers }) {
+        for (const issuer of issuers) awaited.delete(issuer);
+        if (awaited.size === 0) refreshed.resolve();
+      },
       onUsable: () => undefined,
-      onWarning: ({ issuer: of, problem }: { issuer: string; problem: string }) =>
-        onWarning(foreignText(`${of}: ${problem}`, maxWarningLength)),
-    };
+      onWarning: ({ issuers, problem }) => onWarning(foreignText(`${issuers[0]}: ${problem}`, maxWarningLength)),
+    },
+    proxy,
+    seedReadOnly: true,
     // In this thread: there are no other checks to delay.
-    const createTransport = createKeyTransport;
-    const options = { issuer, keys: config.keys, observer, proxy, createTransport, seedReadOnly: true };
-    return { ring: createKeyRing(options), firstRefresh: firstRefresh.promise };
+    createTransport: createKeyTransport,
   });
-  const rings = started.map(({ ring }) => ring);
   try {
-    await Promise.all(rings.map(ring => ring.start()));
-    await Promise.all(started.map(({ firstRefresh }) => firstRefresh));
+    const prepared = await rings.prepare(config.issuers, config.keys);
+    prepared.takeOver();
+    await refreshed.promise;
     return rings;
   } catch (error) {
-    await Promise.all(rings.map(ring => ring.stop()));
+    await rings.stop();
     throw error;
   }
 }

@@ -10,7 +10,7 @@ import type { CheckResponseMessage } from '../envoy/protocol.ts';
 import { readRequestFacts } from '../envoy/request.ts';
 import { parsePath, valueAt } from '../json/json-pointer.ts';
 import { memberOf } from '../json/strict-json.ts';
-import type { KeyRing, KeyRingStatus } from '../keys/key-ring.ts';
+import type { IssuerRing, KeyRingStatus } from '../keys/key-ring.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
 import { describeFault } from '../operations/fault.ts';
 import { parseCompactJws } from '../token/compact.ts';
@@ -38,12 +38,13 @@ export interface LiveExplanation {
 /** Rejects if a jwksFile is missing or invalid, see isKeyFileError. */
 export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
   const { config, now } = options;
-  const rings = await fetchKeys(options);
+  const keyRings = await fetchKeys(options);
   try {
-    const observed: { asked?: KeyRing; record?: CheckRecord; fault?: string } = {};
+    const rings = keyRings.active();
+    const observed: { asked?: IssuerRing; record?: CheckRecord; fault?: string } = {};
     // The engine identifies the issuer of a token by asking its key ring.
     const watched = rings.map(ring => {
-      const find: KeyRing['find'] = kid => {
+      const find: IssuerRing['find'] = kid => {
         observed.asked = ring;
         return ring.find(kid);
       };
@@ -92,7 +93,7 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
     });
     return { explanation, removed, keys: rings.map(ring => ring.status()) };
   } finally {
-    await Promise.all(rings.map(ring => ring.stop()));
+    await keyRings.stop();
   }
 }
 

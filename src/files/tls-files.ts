@@ -1,4 +1,4 @@
-// Loads and validates the files of tls together: for check-config, the start and each reload.
+// Loads and validates the files of a certificate together, and of the authorities of clients: for check-config, the start and each reload.
 import { createPrivateKey, type KeyObject, type X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { type FileProblem, loadBoundedFile } from './bounded-file.ts';
@@ -83,7 +83,7 @@ function problemOfPair(
   key: KeyObject,
 ): TlsFileProblems['problems'][number] | undefined {
   if (!certificates[0].checkPrivateKey(key))
-    return { key: 'keyFile', message: 'the key does not belong to the first certificate of certFile' };
+    return { key: 'keyFile', message: 'the key does not belong to the first certificate' };
   try {
     // OpenSSL has more rules: it refuses short keys and weak signatures.
     createSecureContext({ cert: toPem(certificates), key: toKeyPem(key) });

@@ -2,22 +2,22 @@
 import { quotedForeignText } from '../foreign-text.ts';
 import type { SkippedKey, SkippedKeyReason } from './jwks.ts';
 
-/** Errors of the hooks are ignored. */
+/** Errors of the hooks are ignored. An event names all issuers that it is about, at least one. */
 export interface KeyRingObserver {
   onRefresh(event: {
-    readonly issuer: string;
+    readonly issuers: readonly string[];
     readonly result: 'success' | 'failure';
     readonly problem: string | undefined;
     readonly keys: number;
     readonly skipped: number;
   }): void;
   /** The first usable set, or the first one after the set was too old. */
-  onUsable(issuer: string): void;
-  onWarning(event: { readonly issuer: string; readonly problem: string }): void;
+  onUsable(issuers: readonly string[]): void;
+  onWarning(event: { readonly issuers: readonly string[]; readonly problem: string }): void;
 }
 
 /** Ignores errors of the observer, and does not repeat a warning until it changes. */
-export function createSafeObserver(issuer: string, observer: KeyRingObserver) {
+export function createSafeObserver(issuers: readonly string[], observer: KeyRingObserver) {
   const last = new Map<string, string | undefined>();
   const quietly = (hook: () => void): void => {
     try {
@@ -29,18 +29,18 @@ export function createSafeObserver(issuer: string, observer: KeyRingObserver) {
   const warn = (topic: string, problem: string | undefined): void => {
     const isNews = last.get(topic) !== problem;
     last.set(topic, problem);
-    if (isNews && problem !== undefined) quietly(() => observer.onWarning({ issuer, problem }));
+    if (isNews && problem !== undefined) quietly(() => observer.onWarning({ issuers, problem }));
   };
   return {
     refresh: (result: 'success' | 'failure', problem: string | undefined, keys: number, skipped: number) =>
-      quietly(() => observer.onRefresh({ issuer, result, problem, keys, skipped })),
-    usable: () => quietly(() => observer.onUsable(issuer)),
+      quietly(() => observer.onRefresh({ issuers, result, problem, keys, skipped })),
+    usable: () => quietly(() => observer.onUsable(issuers)),
     seed: (problem: string | undefined) => warn('seed', problem),
     watch: (problem: string) => warn('watch', problem),
     withdrawn: () =>
       quietly(() =>
         observer.onWarning({
-          issuer,
+          issuers,
           problem: 'keys dropped: fetched under an authority that is not trusted any more',
         }),
       ),

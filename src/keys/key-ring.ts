@@ -1,15 +1,30 @@
-// The keys of one issuer: performs the effects of key-set-reducer.ts (fetches, timers, answers to waiting callers).
-import { createDeferred, type Deferred } from '../deferred.ts';
-import { type KeySet, maxKidLength, parseKeySet, type VerificationKey } from './jwks.ts';
+// The keys of one source, for all issuers that have it: fetches them, checks who vouches for them, and keeps seeds.
+import { createFileWatch, type WatchFiles } from '../files/file-watch.ts';
+import { createFetchSlots, type FetchSlots } from './fetch-slots.ts';
+import { createIssuerRing, type IssuerRing } from './issuer-ring.ts';
+import { namedConnectionFiles } from './key-connection.ts';
 import { createSafeObserver, type KeyRingObserver } from './key-ring-observer.ts';
-import { type KeySetEffect, type KeySetEvent, reduce } from './key-set-reducer.ts';
-import { createKeySetState, fixedLimits, isUsable, type KeyLookup, nextWakeMs, usableKey } from './key-set-state.ts';
+import {
+  afterFetch,
+  areUsable,
+  type FirstKeys,
+  mergeKeys,
+  noKeys,
+  type SelectedKeys,
+  selectKeys,
+  toFetchEnd,
+  toKeySelections,
+} from './key-selection.ts';
+import { createKeySetDriver } from './key-set-driver.ts';
+import type { KeySetEvent } from './key-set-reducer.ts';
+import { fixedLimits } from './key-set-state.ts';
 import { createKeySource, type IssuerKeySettings, type Validator } from './key-source.ts';
 import type { CreateKeyTransport, ProxySettings } from './key-transport.ts';
 import { type Anchors, createKeyTrust } from './key-trust.ts';
+import type { FetchProblem } from './network-problem.ts';
 import { createRingSeed } from './ring-seed.ts';
-import { createWakeTimer } from './wake-timer.ts';
 
+export type { IssuerRing, KeyRingStatus } from './issuer-ring.ts';
 export type { KeyRingObserver } from './key-ring-observer.ts';
 export type { KeyLookup } from './key-set-state.ts';
 export type { ProxySettings } from './key-transport.ts';
@@ -23,60 +38,44 @@ export interface KeySettings {
   readonly cacheDirectory?: string | undefined;
 }
 
-export interface KeyRingStatus {
-  readonly issuer: string;
-  /** `loading`: no set yet; `stale`: a set not confirmed for maxAgeSeconds, which is not used. */
-  readonly state: 'loading' | 'usable' | 'stale';
-  /** The number of usable keys. */
-  readonly keys: number;
-  /** Since the start of the fetch that confirmed the set. */
-  readonly ageSeconds: number | undefined;
-  readonly lastResult: 'success' | 'failure' | undefined;
-  readonly lastProblem: string | undefined;
-  /** Of the usable keys. */
-  readonly kids: readonly string[];
-}
-
-/** The usable key set that one ring passes to the next. */
-export interface HandedOverKeys {
-  readonly keys: ReadonlyMap<string, VerificationKey>;
-  /** Since the start of the fetch that confirmed the set. */
-  readonly ageSeconds: number;
-  /** The authorities that vouch for it. */
-  readonly anchors: Anchors;
-}
+/** The usable keys that one ring passes to the next, by the id of their selection. */
+export type HandedOverKeys = ReadonlyMap<string, FirstKeys>;
 
 export interface KeyRing {
-  readonly issuer: string;
-  /** The key under this kid if it is usable now. Synchronous, for the verified-token cache. */
-  current(kid: string): VerificationKey | undefined;
-  /** Synchronous if the answer is known; a promise, for at most 150 ms, while an early refresh decides. Never rejects. */
-  find(kid: string): KeyLookup | Promise<KeyLookup>;
-  status(): KeyRingStatus;
-  /** Drops the set, in memory and on disk, if no trusted authority vouches for it. The ring also checks each time caFile changes. */
+  readonly issuers: ReadonlyMap<string, IssuerRing>;
+  /** Drops the keys, in memory and on disk, if no trusted authority vouches for them. The ring also checks each time caFile changes. */
   checkTrust(): Promise<void>;
-  /** The usable set, for a ring of the same source with other times or another caFile. */
-  handOver(): HandedOverKeys | undefined;
-  /** Does not wait for the issuer. Rejects only if a jwksFile is missing or broken, see isKeyFileError. */
+  /** For a ring of the same source with other times, TLS files or issuers. */
+  handOver(): HandedOverKeys;
+  /** Does not wait for the source. Rejects only if a jwksFile is missing or broken, see isKeyFileError. */
   start(): Promise<void>;
   /** Aborts a fetch in flight and answers every waiting caller `unavailable`. Known keys can be found until they are too old. */
   stop(): Promise<void>;
 }
 
 export interface KeyRingOptions {
-  readonly issuer: IssuerKeySettings;
+  /** At least one. All have the same source and the same TLS files. */
+  readonly issuers: readonly IssuerKeySettings[];
   readonly keys: KeySettings;
   readonly observer: KeyRingObserver;
   readonly proxy?: ProxySettings;
   /** Fetches in this thread or in a worker thread. */
   readonly createTransport: CreateKeyTransport;
-  /** Uses a seed, and never writes or removes it. */
+  /** Shared with other rings, as is the next. */
+  readonly slots?: FetchSlots;
+  readonly watchFiles?: WatchFiles;
+  /** Uses seeds, and never writes or removes them. */
   readonly seedReadOnly?: boolean;
-  /** Keys of the ring before, from the same source. Replaces the seed; its age counts on. */
+  /** Keys of the ring before, from the same source. They replace the seeds; their age counts on. */
   readonly handedOver?: HandedOverKeys | undefined;
   readonly monotonicNow?: () => number;
   readonly wallNow?: () => number;
   readonly random?: () => number;
+}
+
+interface ConfirmedDocument {
+  readonly validator: Validator | undefined;
+  readonly refusals: readonly (FetchProblem | undefined)[];
 }
 
 const keyFileErrorCode = 'ERR_KEY_FILE';
@@ -87,202 +86,191 @@ export function isKeyFileError(error: unknown): error is Error {
 }
 
 export function createKeyRing(options: KeyRingOptions): KeyRing {
-  const { keys: settings, proxy = {}, handedOver } = options;
+  const { keys: settings, proxy = {}, handedOver, createTransport } = options;
+  const { slots = createFetchSlots(), watchFiles = createFileWatch() } = options;
   const { monotonicNow = () => performance.now(), wallNow = Date.now, random = Math.random } = options;
-  const { issuer, algorithms } = options.issuer;
-  const source = createKeySource(options.issuer, settings.timeoutSeconds * 1000, proxy, options.createTransport);
-  const trust = createKeyTrust(options.issuer.jwksFile === undefined ? options.issuer.caFile : undefined);
-  const events = createSafeObserver(issuer, options.observer);
-  const seed = createRingSeed({
-    // A jwksFile has no seed: the start fails without the file, and a copy of it could only be older.
-    cacheDirectory: options.issuer.jwksFile === undefined ? settings.cacheDirectory : undefined,
-    issuer,
-    source: `${source.kind} ${source.place}`,
-    algorithms,
-    readOnly: options.seedReadOnly === true,
-    onResult: events.seed,
+  const [place] = options.issuers;
+  if (place === undefined) throw new Error('a key ring without an issuer');
+  const isFile = place.jwksFile !== undefined;
+  const timeoutMs = settings.timeoutSeconds * 1000;
+  const maxAgeMs = settings.maxAgeSeconds * 1000;
+  const issuers = options.issuers.map(({ issuer }) => issuer);
+  const source = createKeySource({ place, issuers, timeoutMs, proxy, createTransport, slots });
+  const trust = createKeyTrust(isFile ? undefined : place.caFile);
+  const tlsFiles = isFile ? [] : namedConnectionFiles(place);
+  const selections = toKeySelections(options.issuers).map(selection => {
+    const events = createSafeObserver(selection.issuers, options.observer);
+    const seed = createRingSeed({
+      ...selection,
+      // A jwksFile has no seed: the start fails without the file, and a copy of it could only be older.
+      cacheDirectory: isFile ? undefined : settings.cacheDirectory,
+      source: `${source.kind} ${source.place}`,
+      readOnly: options.seedReadOnly === true,
+      maxAgeMs,
+      trust,
+      wallNow,
+      onResult: events.seed,
+    });
+    return { ...selection, events, seed, selected: noKeys };
   });
 
-  let state = createKeySetState({
+  /** Of the keys of all selections together. */
+  const limits = {
     refreshMs: settings.refreshSeconds * 1000,
-    maxAgeMs: settings.maxAgeSeconds * 1000,
+    maxAgeMs,
     cooldownMs: settings.cooldownSeconds * 1000,
     ...fixedLimits,
-  });
-  const waiting = new Map<string, Deferred<KeyLookup>>();
-  let inFlight: { readonly controller: AbortController; readonly done: Promise<void> } | undefined;
-  const timer = createWakeTimer(() => step({ kind: 'woken' }));
+  };
+  const { state, step, ask, fetchEnded } = createKeySetDriver(limits, monotonicNow, runFetch);
   let unwatchers: readonly (() => void)[] = [];
-  /** The authorities that vouch for the set. */
+  /** The authorities that vouch for the keys. */
   let anchors: Anchors = [];
-  let confirmed: { readonly validator: Validator | undefined; readonly keySet: KeySet } | undefined;
+  /** The last document with keys, and why it has none for a selection. */
+  let confirmed: ConfirmedDocument = { validator: undefined, refusals: [] };
 
-  function step(event: KeySetEvent): readonly KeySetEffect[] {
-    const nowMs = monotonicNow();
-    const wasUsable = isUsable(state, nowMs);
-    const next = reduce(state, event, nowMs);
-    state = next.state;
-    for (const effect of next.effects) perform(effect);
-    // A caller who waits keeps the process alive, a refresh to come does not.
-    timer.set(nextWakeMs(state), nowMs, state.waiters.length > 0);
-    if (!wasUsable && isUsable(state, nowMs)) events.usable();
-    return next.effects;
+  /** With other keys of the selections from now on. */
+  function stepWith(sets: readonly SelectedKeys[], event: KeySetEvent): void {
+    const before = selections.map(isUsable);
+    for (const [i, selection] of selections.entries()) selection.selected = sets[i] ?? noKeys;
+    step(event);
+    for (const [i, selection] of selections.entries())
+      if (before[i] === false && isUsable(selection)) selection.events.usable();
   }
 
-  function perform(effect: KeySetEffect): void {
-    switch (effect.kind) {
-      case 'fetch': {
-        const controller = new AbortController();
-        inFlight = { controller, done: runFetch(effect.fetch, controller.signal) };
-        return;
-      }
-      case 'abort':
-        inFlight?.controller.abort();
-        return;
-      case 'answer':
-        waiting.get(effect.kid)?.resolve(effect.lookup);
-        waiting.delete(effect.kid);
-        return;
-    }
+  function isUsable({ selected }: { readonly selected: SelectedKeys }): boolean {
+    return areUsable(selected, maxAgeMs, monotonicNow());
   }
 
   async function runFetch(fetch: number, signal: AbortSignal): Promise<void> {
     const startedWallMs = wallNow();
-    const result = await source.read(signal, confirmed?.validator);
-    const parsed = result.kind === 'body' ? await parseKeySet(result.bytes, algorithms, state.keys) : result;
-    const read = result.kind === 'problem' || (await isTrusted(result.anchors)) ? parsed : withdrawnDuringFetch;
+    const { fetchStartedMs } = state();
+    const { validator, refusals } = confirmed;
+    const read = await source.read(signal, validator);
+    const found = await Promise.all(selections.map((each, i) => selectKeys(read, each, each.selected, refusals[i])));
+    const isAccepted = read.kind === 'problem' || (await isTrusted(read.anchors));
     if (signal.aborted) return;
-    if (result.kind !== 'problem' && read.kind !== 'problem') anchors = result.anchors;
-    const jitter = random();
-    switch (read.kind) {
-      case 'keySet':
-        confirmed = { keySet: read, validator: result.kind === 'body' ? result.validator : undefined };
-        step({ kind: 'fetched', fetch, keys: read.keys, jitter });
-        break;
-      case 'notModified':
-        step({ kind: 'notModified', fetch, jitter });
-        break;
-      case 'problem':
-        step({ kind: 'failed', fetch, problem: read.problem, jitter });
-        break;
+    const results = isAccepted ? found : found.map(() => withdrawnDuringFetch);
+    const sets = results.map((result, i) => afterFetch(selections[i]?.selected ?? noKeys, result, fetchStartedMs));
+    const end = toFetchEnd(results, sets);
+    if (end.kind !== 'failed' && read.kind !== 'problem') anchors = read.anchors;
+    if (end.kind === 'fetched' && read.kind === 'body')
+      confirmed = {
+        validator: read.validator,
+        refusals: results.map(each => (each.kind === 'problem' ? each : undefined)),
+      };
+    stepWith(sets, { ...end, fetch, jitter: random() });
+    for (const [i, { events, seed, selected }] of selections.entries()) {
+      const result = results[i];
+      const skipped = result !== undefined && 'skipped' in result ? result.skipped : [];
+      if (read.kind === 'body') events.skipped(skipped);
+      const keys = isUsable({ selected }) ? selected.keys.size : 0;
+      events.refresh(selected.lastResult ?? 'failure', selected.lastProblem, keys, skipped.length);
+      if (selected.lastResult === 'success') seed.save(selected.publicJwks, anchors, startedWallMs);
     }
-    const skipped = 'skipped' in read ? read.skipped : [];
-    if (result.kind === 'body') events.skipped(skipped);
-    events.refresh(state.lastResult ?? 'failure', state.lastProblem, usableKeys(), skipped.length);
-    if (read.kind !== 'problem' && confirmed !== undefined)
-      seed.save(confirmed.keySet.publicJwks, anchors, startedWallMs);
   }
 
   async function isTrusted(vouching: Anchors): Promise<boolean> {
     return (await trust.covers(vouching)) !== false;
   }
 
-  /** Drops the set unless it is still trusted. */
+  /** Drops the keys unless they are still trusted. */
   async function checkTrust(): Promise<boolean> {
     for (;;) {
       const judged = anchors;
-      const isStillTrusted = await isTrusted(judged);
+      const areStillTrusted = await isTrusted(judged);
       // A fetch has ended meanwhile: check its anchors.
       if (judged !== anchors) continue;
-      if (isStillTrusted || state.phase === 'stopped') return true;
+      if (areStillTrusted || state().phase === 'stopped') return true;
       anchors = [];
-      confirmed = undefined;
-      seed.remove();
-      events.withdrawn();
-      step({ kind: 'withdrawn' });
+      confirmed = { validator: undefined, refusals: [] };
+      for (const selection of selections) withdraw(selection);
+      stepWith(
+        selections.map(({ selected }) => ({
+          ...noKeys,
+          lastResult: selected.lastResult,
+          lastProblem: selected.lastProblem,
+        })),
+        { kind: 'withdrawn' },
+      );
       return false;
     }
   }
 
-  function onTrustChange(): void {
-    // Refreshes, so that the new authorities vouch for the set and the old ones can be removed.
-    void checkTrust().then(isKept => isKept && step({ kind: 'changed' }));
+  function withdraw({ seed, events }: (typeof selections)[number]): void {
+    seed.remove();
+    events.withdrawn();
   }
 
-  async function loadSeed(): Promise<void> {
-    const loaded = await seed.load();
-    if (loaded.kind === 'none') return;
-    if (loaded.kind === 'problem') return events.seed(loaded.problem);
-    const covered = await trust.covers(loaded.anchors);
-    if (covered === false) seed.remove();
-    if (covered !== true) return events.seed('seed not used: fetched under an authority that is not trusted any more');
-    const ageMs = wallNow() - loaded.confirmedWallMs;
-    anchors = loaded.anchors;
-    step({ kind: 'seeded', keys: loaded.keySet.keys, ageMs });
-    if (state.confirmedMs === undefined) events.seed(`seed not used: ${ageMs < 0 ? 'from the future' : 'too old'}`);
+  function onTlsFileChange(): void {
+    // Refreshes, so that the new authorities vouch for the keys and the old ones can be removed, and a new client certificate is used.
+    void checkTrust().then(areKept => areKept && step({ kind: 'changed' }));
+  }
+
+  async function firstKeysOf(selection: (typeof selections)[number]): Promise<FirstKeys | undefined> {
+    const given = handedOver?.get(selection.id);
+    if (given === undefined) return selection.seed.load();
+    if (await isTrusted(given.anchors)) return given.ageMs < maxAgeMs ? given : undefined;
+    withdraw(selection);
+    return undefined;
   }
 
   async function takeFirstKeys(): Promise<void> {
-    if (handedOver === undefined) return loadSeed();
-    if (!(await isTrusted(handedOver.anchors))) {
-      seed.remove();
-      return events.withdrawn();
-    }
-    anchors = handedOver.anchors;
-    step({ kind: 'seeded', keys: handedOver.keys, ageMs: handedOver.ageSeconds * 1000 });
-  }
-
-  function usableKeys(): number {
-    return isUsable(state, monotonicNow()) ? state.keys.size : 0;
-  }
-
-  function find(kid: string): KeyLookup | Promise<KeyLookup> {
-    const key = usableKey(state, kid, monotonicNow());
-    if (key !== undefined) return { kind: 'key', key };
-    // No set holds a longer kid: no fetch, and no memory for it.
-    if (kid.length > maxKidLength) return { kind: 'unknown' };
-    const known = waiting.get(kid);
-    if (known !== undefined) return known.promise;
-    const answer = step({ kind: 'asked', kid }).find(effect => effect.kind === 'answer' && effect.kid === kid);
-    if (answer?.kind === 'answer') return answer.lookup;
-    const asker = createDeferred<KeyLookup>();
-    waiting.set(kid, asker);
-    return asker.promise;
+    const first = await Promise.all(selections.map(firstKeysOf));
+    const taken = first.filter(each => each !== undefined);
+    if (taken.length === 0 || state().phase !== 'new') return;
+    const nowMs = monotonicNow();
+    anchors = [...new Set(taken.map(each => each.anchors))].flat();
+    const sets = first.map(each =>
+      each === undefined ? noKeys : { ...noKeys, keys: each.keys, confirmedMs: nowMs - each.ageMs },
+    );
+    stepWith(sets, { kind: 'seeded', keys: mergeKeys(sets), ageMs: Math.min(...taken.map(each => each.ageMs)) });
   }
 
   async function stop(): Promise<void> {
     step({ kind: 'stopped' });
     for (const unwatch of unwatchers) unwatch();
-    await inFlight?.done;
-    await seed.written();
+    await fetchEnded();
+    await Promise.all(selections.map(({ seed }) => seed.written()));
   }
 
   return {
-    issuer,
-    current: kid => usableKey(state, kid, monotonicNow()),
-    find,
-    status() {
-      const nowMs = monotonicNow();
-      const usability = isUsable(state, nowMs) ? 'usable' : 'stale';
-      return {
-        issuer,
-        state: state.confirmedMs === undefined ? 'loading' : usability,
-        keys: usableKeys(),
-        ageSeconds: state.confirmedMs === undefined ? undefined : (nowMs - state.confirmedMs) / 1000,
-        lastResult: state.lastResult,
-        lastProblem: state.lastProblem,
-        kids: usability === 'usable' ? [...state.keys.keys()] : [],
-      };
-    },
+    issuers: new Map(
+      selections.flatMap(selection => {
+        const use = { maxAgeMs, monotonicNow, ask, selected: () => selection.selected };
+        return selection.issuers.map(issuer => [issuer, createIssuerRing({ ...use, issuer })] as const);
+      }),
+    ),
     handOver() {
       const nowMs = monotonicNow();
-      if (state.confirmedMs === undefined || !isUsable(state, nowMs)) return undefined;
-      return { keys: state.keys, ageSeconds: (nowMs - state.confirmedMs) / 1000, anchors };
+      const usable = selections.filter(isUsable);
+      return new Map(
+        usable.map(({ id, selected: { keys, confirmedMs = nowMs } }) => [
+          id,
+          { keys, ageMs: nowMs - confirmedMs, anchors },
+        ]),
+      );
     },
     async checkTrust() {
       await checkTrust();
     },
     async start() {
-      if (state.phase !== 'new') return;
+      if (state().phase !== 'new') return;
       await takeFirstKeys();
       // No effect: stopped while the seed was read.
       if (step({ kind: 'started' }).length === 0) return;
-      unwatchers = [source.watch(() => step({ kind: 'changed' }), events.watch), trust.watch(onTrustChange)];
-      if (source.kind !== 'jwksFile') return;
-      await inFlight?.done;
-      if (state.lastResult !== 'failure') return;
+      const onWatchProblem = (problem: string): void => {
+        for (const { events } of selections) events.watch(problem);
+      };
+      unwatchers = [
+        source.watch(() => step({ kind: 'changed' }), onWatchProblem),
+        watchFiles(tlsFiles, onTlsFileChange),
+      ];
+      if (!isFile) return;
+      await fetchEnded();
+      const failed = selections.find(({ selected }) => selected.lastResult === 'failure');
+      if (failed === undefined) return;
       await stop();
-      const message = `jwksFile of ${issuer}: ${state.lastProblem ?? 'not read'}: ${source.place}`;
+      const message = `jwksFile of ${failed.issuers[0]}: ${failed.selected.lastProblem ?? 'not read'}: ${source.place}`;
       throw Object.assign(new Error(message), { code: keyFileErrorCode });
     },
     stop,

@@ -1,17 +1,28 @@
-// The key rings of all issuers across changes of the configuration: reuses a ring, hands its set over, or starts a new one.
-// New rings start beside the active ones, and are not visible until they take over.
+// The key rings of all sources across changes of the configuration: reuses a ring, hands its keys over, or starts a new one. Issuers
+// with the same source and TLS files share a ring. New rings start beside the active ones, and are not visible until they take over.
 import { setTimeout as delay } from 'node:timers/promises';
 import { createDeferred } from '../deferred.ts';
-import { createKeyRing, type KeyRing, type KeyRingObserver, type KeySettings, type ProxySettings } from './key-ring.ts';
+import { createFileWatch } from '../files/file-watch.ts';
+import { createFetchSlots } from './fetch-slots.ts';
+import {
+  createKeyRing,
+  type HandedOverKeys,
+  type IssuerRing,
+  type KeyRing,
+  type KeyRingObserver,
+  type KeySettings,
+  type ProxySettings,
+} from './key-ring.ts';
 import type { IssuerKeySettings } from './key-source.ts';
 import { createKeyThread } from './key-thread.ts';
+import type { CreateKeyTransport } from './key-transport.ts';
 
 export interface KeyRings {
-  /** The active rings, in the order of the configuration. */
-  inForce(): readonly KeyRing[];
+  /** What each issuer uses now, in the order of the configuration. */
+  active(): readonly IssuerRing[];
   /**
-   * Starts the new rings of these settings beside the active ones. Waits for no issuer, except for a moment where a usable ring is
-   * replaced without its keys. Rejects and stops what it started if a jwksFile is missing or broken, see isKeyFileError.
+   * Starts the new rings of these settings beside the active ones. Waits for no source, except for a moment where usable keys are
+   * replaced by none. Rejects and stops what it started if a jwksFile is missing or broken, see isKeyFileError.
    */
   prepare(issuers: readonly IssuerKeySettings[], keys: KeySettings): Promise<PreparedKeyRings>;
   /** Stops all rings, also those in preparation. */
@@ -19,8 +30,8 @@ export interface KeyRings {
 }
 
 export interface PreparedKeyRings {
-  /** By issuer. */
-  readonly rings: ReadonlyMap<string, KeyRing>;
+  /** By issuer, in the order of the configuration. */
+  readonly rings: ReadonlyMap<string, IssuerRing>;
   /** Makes these rings active and stops the others. */
   takeOver(): void;
   /** Stops the rings that were started. */
@@ -29,10 +40,14 @@ export interface PreparedKeyRings {
 
 interface ActiveRing {
   readonly ring: KeyRing;
-  /** Where the keys come from, and which of them are used. */
-  readonly source: string;
-  /** When keys are fetched, how long they last, and their caFile. */
-  readonly terms: string;
+  /** Everything that it was made from. */
+  readonly settings: string;
+}
+
+interface ActiveIssuer {
+  readonly ring: KeyRing;
+  readonly place: string;
+  readonly used: IssuerRing;
 }
 
 // Enough for most fetches, and short within the five seconds of a reload.
@@ -42,13 +57,21 @@ export function createKeyRings(options: {
   readonly observer: KeyRingObserver;
   readonly proxy: ProxySettings;
   readonly headStartMs?: number;
+  /** Uses seeds, and never writes or removes them. */
+  readonly seedReadOnly?: boolean;
   /** The script of the fetch thread, if not the built one. */
   readonly threadEntry?: URL | undefined;
+  /** Fetches without the thread. */
+  readonly createTransport?: CreateKeyTransport;
 }): KeyRings {
-  const { observer, proxy, headStartMs = usualHeadStartMs } = options;
-  const { createTransport, stop: stopThread } = createKeyThread(options.threadEntry);
+  const { observer, proxy, headStartMs = usualHeadStartMs, seedReadOnly = false } = options;
+  const thread = createKeyThread(options.threadEntry);
+  const { createTransport = thread.createTransport } = options;
+  const shared = { proxy, createTransport, seedReadOnly, slots: createFetchSlots(), watchFiles: createFileWatch() };
   const running = new Set<KeyRing>();
-  let active: ReadonlyMap<string, ActiveRing> = new Map();
+  /** By source and TLS files. */
+  let activeRings: ReadonlyMap<string, ActiveRing> = new Map();
+  let activeIssuers: ReadonlyMap<string, ActiveIssuer> = new Map();
   const stopping = createDeferred<void>();
   let isStopped = false;
 
@@ -58,67 +81,105 @@ export function createKeyRings(options: {
   }
 
   async function prepare(issuers: readonly IssuerKeySettings[], keys: KeySettings): Promise<PreparedKeyRings> {
-    const added: KeyRing[] = [];
+    const added: { readonly ring: KeyRing; readonly issuers: readonly string[]; readonly refreshed: Promise<void> }[] =
+      [];
     const kept: KeyRing[] = [];
-    const missed: Promise<void>[] = [];
-    const next = new Map<string, ActiveRing>();
-    for (const issuer of issuers) {
-      const source = sourceOf(issuer);
-      const terms = JSON.stringify([keys, issuer.caFile]);
-      const before = active.get(issuer.issuer);
-      if (before?.source === source && before.terms === terms) {
-        next.set(issuer.issuer, before);
+    const nextRings = new Map<string, ActiveRing>();
+    for (const [id, members] of groupBySource(issuers)) {
+      const settings = JSON.stringify([keys, members.map(each => [each.issuer, each.algorithms.toSorted()])]);
+      const before = activeRings.get(id);
+      if (before?.settings === settings) {
+        nextRings.set(id, before);
         kept.push(before.ring);
         continue;
       }
-      const handedOver = before?.source === source ? before.ring.handOver() : undefined;
       const first = createDeferred<void>();
       const seen = withFirstRefresh(observer, () => first.resolve());
-      const ring = createKeyRing({ issuer, keys, proxy, createTransport, handedOver, observer: seen });
-      added.push(ring);
-      next.set(issuer.issuer, { ring, source, terms });
-      if (handedOver === undefined && before?.ring.status().state === 'usable') missed.push(first.promise);
+      const ring = createKeyRing({
+        ...shared,
+        issuers: members,
+        keys,
+        handedOver: handOverTo(members),
+        observer: seen,
+      });
+      added.push({ ring, issuers: members.map(({ issuer }) => issuer), refreshed: first.promise });
+      nextRings.set(id, { ring, settings });
+    }
+    const next = new Map<string, ActiveIssuer>();
+    for (const issuer of issuers) {
+      const ring = nextRings.get(sourceOf(issuer))?.ring;
+      const used = ring?.issuers.get(issuer.issuer);
+      if (ring !== undefined && used !== undefined) next.set(issuer.issuer, { ring, used, place: placeOf(issuer) });
     }
     const discard = async (): Promise<void> => {
-      await Promise.all(added.map(stopRing));
+      await Promise.all(added.map(({ ring }) => stopRing(ring)));
     };
     try {
-      for (const ring of added) running.add(ring);
-      await Promise.all([...added.map(ring => ring.start()), ...kept.map(ring => ring.checkTrust())]);
+      for (const { ring } of added) running.add(ring);
+      await Promise.all([...added.map(({ ring }) => ring.start()), ...kept.map(ring => ring.checkTrust())]);
     } catch (error) {
       await discard();
       throw error;
     }
+    const losesKeys = (issuer: string): boolean => isUsable(activeIssuers.get(issuer)) && !isUsable(next.get(issuer));
+    const missed = added.filter(ring => ring.issuers.some(losesKeys)).map(({ refreshed }) => refreshed);
     await Promise.race([withinMs(headStartMs, missed), stopping.promise]);
     // Stopped meanwhile: `stop` may not have seen these rings.
     if (isStopped) await discard();
     return {
-      rings: new Map(Array.from(next, ([issuer, { ring }]) => [issuer, ring])),
+      rings: new Map(Array.from(next, ([issuer, { used }]) => [issuer, used])),
       takeOver() {
-        const before = active;
-        active = next;
-        const staying = new Set(Array.from(next.values(), ({ ring }) => ring));
+        const before = activeRings;
+        activeRings = nextRings;
+        activeIssuers = next;
+        const staying = new Set(Array.from(nextRings.values(), ({ ring }) => ring));
         for (const { ring } of before.values()) if (!staying.has(ring)) void stopRing(ring);
       },
       discard,
     };
   }
 
+  /** Of the ring that one of them uses now, if it is of the same source. */
+  function handOverTo(issuers: readonly IssuerKeySettings[]): HandedOverKeys | undefined {
+    const users = issuers.filter(each => activeIssuers.get(each.issuer)?.place === placeOf(each));
+    return activeIssuers.get(users[0]?.issuer ?? '')?.ring.handOver();
+  }
+
   return {
-    inForce: () => Array.from(active.values(), ({ ring }) => ring),
+    active: () => Array.from(activeIssuers.values(), ({ used }) => used),
     prepare,
     async stop() {
       isStopped = true;
       stopping.resolve();
       await Promise.all(Array.from(running, stopRing));
-      stopThread();
+      thread.stop();
     },
   };
 }
 
-/** Without caFile: the ring decides whether keys stay trusted under another one. */
-function sourceOf({ jwksUrl, discoveryUrl, jwksFile, algorithms }: IssuerKeySettings): string {
-  return JSON.stringify([jwksUrl, discoveryUrl, jwksFile, algorithms.toSorted()]);
+function isUsable(issuer: ActiveIssuer | undefined): boolean {
+  return issuer?.used.status().state === 'usable';
+}
+
+function groupBySource(issuers: readonly IssuerKeySettings[]): ReadonlyMap<string, readonly IssuerKeySettings[]> {
+  const groups = new Map<string, IssuerKeySettings[]>();
+  for (const issuer of issuers) {
+    const id = sourceOf(issuer);
+    const group = groups.get(id);
+    if (group === undefined) groups.set(id, [issuer]);
+    else group.push(issuer);
+  }
+  return groups;
+}
+
+/** Issuers share a ring where it is the same: the document may depend on the certificate, and the trust on the authorities. */
+function sourceOf(issuer: IssuerKeySettings): string {
+  return JSON.stringify([placeOf(issuer), issuer.caFile, issuer.clientCertFile, issuer.clientKeyFile]);
+}
+
+/** Without the TLS files: the ring decides whether keys stay trusted under another caFile. */
+function placeOf({ jwksUrl, discoveryUrl, jwksFile }: IssuerKeySettings): string {
+  return JSON.stringify([jwksUrl, discoveryUrl, jwksFile]);
 }
 
 function withFirstRefresh(observer: KeyRingObserver, first: () => void): KeyRingObserver {

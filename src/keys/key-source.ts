@@ -1,4 +1,4 @@
-// Reads the key set of one issuer from its source: a JWKS URL, the JWKS URL of a discovery document, or a file.
+// Reads a key set from its source: a JWKS URL, the JWKS URL of a discovery document, or a file.
 // Returns bytes or a problem within one total timeout. jwks.ts parses the bytes.
 import { type FSWatcher, watch } from 'node:fs';
 import { dirname } from 'node:path';
@@ -7,24 +7,30 @@ import { createDeferred } from '../deferred.ts';
 import { loadBoundedFile, type UnreadableFile } from '../files/bounded-file.ts';
 import { fileSignature, notARegularFile } from '../files/file-signature.ts';
 import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
+import type { FetchSlots } from './fetch-slots.ts';
 import { documentBounds, maxKeySetBytes } from './jwks.ts';
+import type { KeyConnectionFiles } from './key-connection.ts';
 import type { CreateKeyTransport, GetAnchors, GetDocument, ProxySettings } from './key-transport.ts';
 import type { Anchors } from './key-trust.ts';
+import type { FetchProblem } from './network-problem.ts';
 
-/** The key settings of an issuer. Exactly one of the three sources is set. */
-export interface IssuerKeySettings {
-  readonly issuer: string;
+/** Where keys come from. Exactly one of the three is set. */
+export interface KeyPlace {
   readonly jwksUrl?: string | undefined;
   readonly discoveryUrl?: string | undefined;
   readonly jwksFile?: string | undefined;
+}
+
+export interface IssuerKeySettings extends KeyPlace, KeyConnectionFiles {
+  readonly issuer: string;
   readonly algorithms: readonly string[];
-  readonly caFile?: string | undefined;
 }
 
 /** For a conditional request (RFC 9110 section 13.1.2). */
 export interface Validator {
   readonly url: string;
   readonly etag: string;
+  readonly metadataIssuer: string | undefined;
 }
 
 export type SourceResult =
@@ -32,15 +38,12 @@ export type SourceResult =
       readonly kind: 'body';
       readonly bytes: Uint8Array;
       readonly validator: Validator | undefined;
+      /** Of a discovery document. */
+      readonly metadataIssuer: string | undefined;
       readonly anchors: Anchors;
     }
   | { readonly kind: 'notModified'; readonly anchors: Anchors }
-  | SourceProblem;
-
-export interface SourceProblem {
-  readonly kind: 'problem';
-  readonly problem: string;
-}
+  | FetchProblem;
 
 export interface KeySource {
   readonly kind: 'jwksUrl' | 'discoveryUrl' | 'jwksFile';
@@ -54,69 +57,109 @@ export interface KeySource {
 
 const settleMs = 50;
 
+export interface KeySourceOptions {
+  readonly place: KeyPlace & KeyConnectionFiles;
+  /** The metadata of a discovery document must be of one of them. */
+  readonly issuers: readonly string[];
+  readonly timeoutMs: number;
+  readonly proxy: ProxySettings;
+  readonly createTransport: CreateKeyTransport;
+  readonly slots: FetchSlots;
+}
+
 /** Throws if no source is set, which the configuration does not allow. */
-export function createKeySource(
-  issuer: IssuerKeySettings,
-  timeoutMs: number,
-  proxy: ProxySettings,
-  createTransport: CreateKeyTransport,
-): KeySource {
-  const { jwksUrl, discoveryUrl, jwksFile } = issuer;
+export function createKeySource({ place, issuers, timeoutMs, proxy, ...io }: KeySourceOptions): KeySource {
+  const { jwksUrl, discoveryUrl, jwksFile, caFile, clientCertFile, clientKeyFile } = place;
   if (jwksFile !== undefined) return createFileSource(jwksFile, timeoutMs);
-  const place = jwksUrl ?? discoveryUrl;
-  if (place === undefined) throw new Error('an issuer without a key source');
-  const transport = createTransport({ caFile: issuer.caFile, proxy, timeoutMs });
+  const url = jwksUrl ?? discoveryUrl;
+  if (url === undefined) throw new Error('an issuer without a key source');
+  const transport = io.createTransport({ caFile, clientCertFile, clientKeyFile, proxy, timeoutMs });
+  const { host } = new URL(url);
+  let isRetry = false;
+
+  const readOnce = (signal: AbortSignal, validator: Validator | undefined): Promise<SourceResult> =>
+    withinTime(timeoutMs, signal, limited =>
+      transport.use(limited, async (get, anchors) => {
+        if (jwksUrl !== undefined) return readKeySet(get, anchors, { jwksUri: jwksUrl, issuer: undefined }, validator);
+        const metadata = await readDiscovery(get, url, issuers);
+        return metadata.kind === 'problem' ? metadata : readKeySet(get, anchors, metadata, validator);
+      }),
+    );
+
   return {
     kind: jwksUrl === undefined ? 'discoveryUrl' : 'jwksUrl',
-    place,
-    read: (signal, validator) =>
-      withinTime(timeoutMs, signal, limited =>
-        transport.use(limited, async (get, anchors) => {
-          const url = jwksUrl ?? (await readDiscovery(get, place, issuer.issuer));
-          return typeof url === 'string' ? readKeySet(get, anchors, url, validator) : url;
-        }),
-      ),
+    place: url,
+    async read(signal, validator) {
+      const slot = { host, isRetry, signal };
+      const result = (await io.slots.run(slot, () => readOnce(signal, validator))) ?? problem('stopped');
+      isRetry = result.kind === 'problem';
+      return result;
+    },
     watch: () => () => undefined,
   };
+}
+
+/** What says where the key set is. */
+interface Metadata {
+  readonly jwksUri: string;
+  /** Undefined without a discovery document. */
+  readonly issuer: string | undefined;
 }
 
 async function readKeySet(
   get: GetDocument,
   getAnchors: GetAnchors,
-  url: string,
+  { jwksUri: url, issuer: metadataIssuer }: Metadata,
   validator: Validator | undefined,
 ): Promise<SourceResult> {
-  const document = await get(url, validator?.url === url ? validator.etag : undefined);
+  // Metadata that names another issuer than before: other selections need the document.
+  const isSame = validator?.url === url && validator.metadataIssuer === metadataIssuer;
+  const document = await get(url, isSame ? validator.etag : undefined);
   if (document.kind === 'problem') return document;
   const anchors = await getAnchors();
   if (document.kind === 'notModified') return { kind: 'notModified', anchors };
   const { bytes, etag } = document;
-  return { kind: 'body', bytes, validator: etag === undefined ? undefined : { url, etag }, anchors };
+  const next = etag === undefined ? undefined : { url, etag, metadataIssuer };
+  return { kind: 'body', bytes, validator: next, metadataIssuer, anchors };
 }
 
-/** The jwks_uri of the issuer's metadata, or their problem. */
-async function readDiscovery(get: GetDocument, url: string, issuer: string): Promise<string | SourceProblem> {
+async function readDiscovery(
+  get: GetDocument,
+  url: string,
+  issuers: readonly string[],
+): Promise<DiscoveredMetadata | FetchProblem> {
   const document = await get(url);
   if (document.kind === 'problem') return problem(`discovery: ${document.problem}`);
   if (document.kind === 'notModified') return problem('discovery: status 304');
-  return parseDiscovery(document.bytes, url, issuer);
+  return parseDiscovery(document.bytes, url, issuers);
 }
 
-/** The jwks_uri of the metadata from this URL (OpenID Connect Discovery section 3, RFC 8414). Never throws. */
-export function parseDiscovery(bytes: Uint8Array, url: string, issuer: string): string | SourceProblem {
+interface DiscoveredMetadata extends Metadata {
+  readonly kind: 'metadata';
+  readonly issuer: string;
+}
+
+/** The metadata from this URL (OpenID Connect Discovery section 3, RFC 8414), which must be of one of these issuers. Never throws. */
+export function parseDiscovery(
+  bytes: Uint8Array,
+  url: string,
+  issuers: readonly string[],
+): DiscoveredMetadata | FetchProblem {
   const json = parseBoundedJson(bytes, documentBounds);
   if (json.kind === 'problem') return problem(`discovery: ${json.problem}`);
   const metadata = json.value;
   if (!isJsonObject(metadata)) return problem('discovery: not an object');
   // RFC 8414 section 3.3: metadata of another issuer must not be used.
-  if (memberOf(metadata, 'issuer') !== issuer) return problem('discovery: issuer differs');
+  const named = memberOf(metadata, 'issuer');
+  const issuer = issuers.find(each => each === named);
+  if (issuer === undefined) return problem('discovery: issuer differs');
   const jwksUri = memberOf(metadata, 'jwks_uri');
   if (typeof jwksUri !== 'string') return problem('discovery: no jwks_uri');
   if (keyUrlProblem(jwksUri) !== undefined) return problem('discovery: jwks_uri refused');
   // Plain http is allowed for loopback only, and only a document from loopback may point there.
   const isPlain = new URL(jwksUri).protocol === 'http:';
   if (isPlain && !isLoopbackUrl(url)) return problem('discovery: jwks_uri refused');
-  return jwksUri;
+  return { kind: 'metadata', issuer, jwksUri };
 }
 
 function createFileSource(path: string, timeoutMs: number): KeySource {
@@ -133,7 +176,7 @@ async function readKeyFile(path: string): Promise<SourceResult> {
   if ((await fileSignature(path)) === notARegularFile) return problem('not a regular file');
   const content = await loadBoundedFile(path, maxKeySetBytes);
   if (content.kind === 'problem') return problem(fileProblems[content.reason]);
-  return { kind: 'body', bytes: content.bytes, validator: undefined, anchors: [] };
+  return { kind: 'body', bytes: content.bytes, validator: undefined, metadataIssuer: undefined, anchors: [] };
 }
 
 const fileProblems: Readonly<Record<UnreadableFile['reason'], string>> = {
@@ -196,6 +239,6 @@ async function withinTime(
   }
 }
 
-function problem(word: string): SourceProblem {
+function problem(word: string): FetchProblem {
   return { kind: 'problem', problem: word };
 }

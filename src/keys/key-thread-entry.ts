@@ -1,8 +1,9 @@
 // The script of the thread of key-thread.ts: answers each task once. The transport bounds the work.
 import { parentPort, workerData } from 'node:worker_threads';
 import type { FetchedDocument, KeyThreadAnswer, KeyThreadData, KeyThreadTask } from './key-thread.ts';
-import { createKeyTransport, type TransportProblem } from './key-transport.ts';
+import { createKeyTransport } from './key-transport.ts';
 import { setRootsInForce } from './key-trust.ts';
+import type { FetchProblem } from './network-problem.ts';
 
 const { roots }: KeyThreadData = workerData;
 setRootsInForce(roots);
@@ -19,7 +20,7 @@ async function answer({ id, settings, url, etag }: KeyThreadTask & { readonly ki
   inFlight.set(id, controller);
   const { signal } = controller;
   // Does not wait for work that ignores the signal: the answer shows that the thread does not hang.
-  const aborted = new Promise<TransportProblem>(resolve => {
+  const aborted = new Promise<FetchProblem>(resolve => {
     signal.addEventListener('abort', () => resolve({ kind: 'problem', problem: 'stopped' }));
   });
   const fetched = createKeyTransport(settings).use(signal, async (get, getAnchors): Promise<FetchedDocument> => {

@@ -1,8 +1,9 @@
 // Gets key documents in one worker thread, shared by all issuers: a flood of header lines, which undici parses for more than a second,
 // delays no check. The thread starts with a fetch and ends some time after the last one, or when it fails.
 import { Worker } from 'node:worker_threads';
-import type { CreateKeyTransport, KeyDocument, KeyTransportSettings, TransportProblem } from './key-transport.ts';
+import type { CreateKeyTransport, KeyDocument, KeyTransportSettings } from './key-transport.ts';
 import { type Anchors, rootsInForce } from './key-trust.ts';
+import type { FetchProblem } from './network-problem.ts';
 
 export interface KeyThread {
   readonly createTransport: CreateKeyTransport;
@@ -26,7 +27,7 @@ export type KeyThreadTask =
 
 export interface KeyThreadAnswer {
   readonly id: number;
-  readonly result: FetchedDocument | TransportProblem;
+  readonly result: FetchedDocument | FetchProblem;
 }
 
 export interface FetchedDocument {
@@ -41,7 +42,7 @@ interface RunningThread {
   readonly worker: Worker;
   readonly inFlight: Map<number, (result: Result) => void>;
   /** Fails what is in flight. */
-  end(problem: TransportProblem): void;
+  end(problem: FetchProblem): void;
   /** Runs while nothing is in flight. */
   idle: NodeJS.Timeout | undefined;
 }

@@ -7,8 +7,9 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { isLoopbackUrl } from '../address/key-url.ts';
 import { maxKeySetBytes } from './jwks.ts';
-import { type Anchors, anchorsOf, type CaFile, createCaFileReader, rootsInForce } from './key-trust.ts';
-import { networkProblem } from './network-problem.ts';
+import { type KeyConnection, type KeyConnectionFiles, loadKeyConnection } from './key-connection.ts';
+import { type Anchors, anchorsOf } from './key-trust.ts';
+import { type FetchProblem, networkProblem } from './network-problem.ts';
 
 /** From the usual environment variables, which the caller reads. */
 export interface ProxySettings {
@@ -17,21 +18,15 @@ export interface ProxySettings {
   readonly noProxy?: string | undefined;
 }
 
-export interface KeyTransportSettings {
-  readonly caFile: string | undefined;
+export interface KeyTransportSettings extends KeyConnectionFiles {
   readonly proxy: ProxySettings;
   readonly timeoutMs: number;
-}
-
-export interface TransportProblem {
-  readonly kind: 'problem';
-  readonly problem: string;
 }
 
 export type KeyDocument =
   | { readonly kind: 'body'; readonly bytes: Uint8Array; readonly etag: string | undefined }
   | { readonly kind: 'notModified' }
-  | TransportProblem;
+  | FetchProblem;
 
 export type GetDocument = (url: string, etag?: string) => Promise<KeyDocument>;
 
@@ -43,7 +38,7 @@ export interface KeyTransport {
   use<Result>(
     signal: AbortSignal,
     work: (get: GetDocument, anchors: GetAnchors) => Promise<Result>,
-  ): Promise<Result | TransportProblem>;
+  ): Promise<Result | FetchProblem>;
 }
 
 export type CreateKeyTransport = (settings: KeyTransportSettings) => KeyTransport;
@@ -60,19 +55,18 @@ const maxEtagLength = 256;
 
 /** Works in this thread. The transport of createKeyThread works in a worker thread. */
 export function createKeyTransport(settings: KeyTransportSettings): KeyTransport {
-  const readTrust = createTrust(settings.caFile);
   return {
     async use(signal, work) {
       let dispatchers: Dispatchers | undefined;
       try {
-        const trust = await readTrust();
-        if (trust.kind === 'problem') return trust;
+        const connection = await loadKeyConnection(settings);
+        if (connection.kind === 'problem') return connection;
         const shown: tls.DetailedPeerCertificate[] = [];
-        dispatchers = openDispatchers(settings, trust.secureContext, certificate => shown.push(certificate));
+        dispatchers = openDispatchers(settings, connection, certificate => shown.push(certificate));
         const { dispatcherFor } = dispatchers;
         return await work(
           (url, etag) => getDocument(url, etag, signal, dispatcherFor(url)),
-          () => anchorsOf(trust.file, shown),
+          () => anchorsOf(connection.caFile, shown),
         );
       } catch (error) {
         return { kind: 'problem', problem: networkProblem(error) };
@@ -90,19 +84,19 @@ interface Dispatchers {
 
 function openDispatchers(
   settings: KeyTransportSettings,
-  secureContext: tls.SecureContext | undefined,
+  { secureContext, proxyContext }: KeyConnection,
   onVerified: (certificate: tls.DetailedPeerCertificate) => void,
 ): Dispatchers {
   const { proxy, timeoutMs } = settings;
-  const toProxy: TlsOptions = {
+  const tlsOptions = (context: tls.SecureContext | undefined): TlsOptions => ({
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn it off.
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
     timeout: timeoutMs,
-    ...(secureContext === undefined ? {} : { secureContext }),
-  };
+    ...(context === undefined ? {} : { secureContext: context }),
+  });
   const options: TlsOptions = {
-    ...toProxy,
+    ...tlsOptions(secureContext),
     // TLS calls it after it has verified the chain.
     checkServerIdentity(host, certificate) {
       if (isDetailed(certificate)) onVerified(certificate);
@@ -122,7 +116,7 @@ function openDispatchers(
           noProxy: proxy.noProxy ?? '',
           connect: options,
           requestTls: options,
-          proxyTls: toProxy,
+          proxyTls: tlsOptions(proxyContext()),
           ...limits,
         });
   return {
@@ -219,24 +213,4 @@ function etagOf({ etag }: Headers): string | undefined {
   return typeof etag === 'string' && etag.length <= maxEtagLength && /^(?:W\/)?"[!#-~]*"$/.test(etag)
     ? etag
     : undefined;
-}
-
-type Trust =
-  | { readonly kind: 'trust'; readonly file: CaFile | undefined; readonly secureContext: tls.SecureContext | undefined }
-  | TransportProblem;
-
-/** Trusts the default roots plus those of the file. */
-function createTrust(caFile: string | undefined): () => Promise<Trust> {
-  const read = createCaFileReader(caFile);
-  let last: { readonly file: CaFile; readonly secureContext: tls.SecureContext } | undefined;
-  return async () => {
-    const file = await read();
-    if (file === undefined) return { kind: 'trust', file, secureContext: undefined };
-    if (file.kind === 'problem') return file;
-    if (last?.file !== file) {
-      const ca = [...rootsInForce(), file.pem];
-      last = { file, secureContext: tls.createSecureContext({ ca, minVersion: 'TLSv1.2' }) };
-    }
-    return { kind: 'trust', ...last };
-  };
 }

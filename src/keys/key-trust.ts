@@ -1,10 +1,11 @@
 // Trust anchors of a key set: the certificate authorities that verified its fetch, and whether they are still trusted. Removing an
 // authority from caFile withdraws the keys fetched under it; adding or renewing one keeps them.
 import { createHash, X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as tls from 'node:tls';
+import { loadBoundedFile } from '../files/bounded-file.ts';
 import { noCertificate, parseCertificates } from '../files/certificates.ts';
+import type { FetchProblem } from './network-problem.ts';
 
 /**
  * For each connection of a fetch: the anchors that verified it, as digests of their public keys, which a renewed certificate keeps.
@@ -14,31 +15,23 @@ export type Anchors = readonly (readonly string[])[];
 
 export interface CaFile {
   readonly kind: 'caFile';
-  readonly pem: string;
+  /** PEM */
+  readonly content: Buffer;
   readonly certificates: readonly X509Certificate[];
-}
-
-export interface CaFileProblem {
-  readonly kind: 'problem';
-  readonly problem: string;
 }
 
 export interface KeyTrust {
   /** Undefined if the file is broken or not readable: half a file withdraws nothing. */
   covers(anchors: Anchors): Promise<boolean | undefined>;
-  /** Calls `onChange` when the content changes. Returns the function that ends the watch. */
-  watch(onChange: () => void): () => void;
 }
 
-const lookEveryMs = 1000;
 const rootsInATurn = 8;
 
 export function createKeyTrust(caFile: string | undefined): KeyTrust {
-  const read = createCaFileReader(caFile);
   return {
     async covers(anchors) {
       if (anchors.length === 0) return true;
-      const file = await read();
+      const file = caFile === undefined ? undefined : await loadCaFile(caFile);
       if (file?.kind === 'problem') return undefined;
       const trusted = new Set(file === undefined ? [] : [contentAnchor(file), ...file.certificates.map(keyDigest)]);
       const missing = anchors.filter(vouching => !vouching.some(anchor => trusted.has(anchor)));
@@ -46,47 +39,16 @@ export function createKeyTrust(caFile: string | undefined): KeyTrust {
       for await (const root of parsedRoots()) trusted.add(keyDigest(root));
       return missing.every(vouching => vouching.some(anchor => trusted.has(anchor)));
     },
-    watch(onChange) {
-      if (caFile === undefined) return () => undefined;
-      const contentOf = async (): Promise<string> => readFile(caFile, 'latin1').catch(() => '');
-      let known: string | undefined;
-      let seen: string | undefined;
-      // A file written in place can be seen half-written: new content must be the same at two looks.
-      const look = async (): Promise<void> => {
-        const content = await contentOf();
-        known ??= content;
-        const hasSettled = content === seen;
-        seen = content;
-        if (!hasSettled || content === known) return;
-        known = content;
-        onChange();
-      };
-      void look();
-      const looks = setInterval(() => void look(), lookEveryMs).unref();
-      return () => clearInterval(looks);
-    },
   };
 }
 
-/** Reads the file at each call, and parses it if it has changed. Undefined without a file. */
-export function createCaFileReader(path: string | undefined): () => Promise<CaFile | CaFileProblem | undefined> {
-  let parsed: CaFile | undefined;
-  return async () => {
-    if (path === undefined) return undefined;
-    try {
-      const pem = await readFile(path, 'utf8');
-      if (parsed?.pem === pem) return parsed;
-      const file = parseCertificates(Buffer.from(pem));
-      if (file.kind === 'certificates') {
-        parsed = { kind: 'caFile', pem, certificates: file.certificates };
-        return parsed;
-      }
-      if (file.problem === noCertificate) return { kind: 'problem', problem: 'CA file without certificate' };
-    } catch {
-      // Not readable, as below.
-    }
-    return { kind: 'problem', problem: 'CA file not readable' };
-  };
+export async function loadCaFile(path: string): Promise<CaFile | FetchProblem> {
+  const loaded = await loadBoundedFile(path);
+  const file = loaded.kind === 'problem' ? loaded : parseCertificates(loaded.bytes);
+  if (loaded.kind === 'bytes' && file.kind === 'certificates')
+    return { kind: 'caFile', content: Buffer.from(loaded.bytes), certificates: file.certificates };
+  const isEmpty = file.kind === 'problem' && file.problem === noCertificate;
+  return { kind: 'problem', problem: isEmpty ? 'CA file without certificate' : 'CA file not readable' };
 }
 
 /** The anchors of a fetch under this file, from the certificates of the servers, which TLS has verified. */
@@ -141,8 +103,8 @@ function keyDigest({ publicKey }: X509Certificate): string {
 }
 
 /** The anchor of a chain without a known one: exactly this content of the file. */
-function contentAnchor({ pem }: CaFile): string {
-  return `content ${createHash('sha256').update(pem).digest('base64url')}`;
+function contentAnchor({ content }: CaFile): string {
+  return `content ${createHash('sha256').update(content).digest('base64url')}`;
 }
 
 // A few in each turn of the event loop, for there are about 150.

@@ -1,6 +1,12 @@
 // Gives the stable word for an error of undici, TLS, DNS, sockets or zlib: by its code, never by its message.
 import { errors } from 'undici';
 
+/** Why a fetch failed, in a stable word or a few: docs/keys.md has them all. */
+export interface FetchProblem {
+  readonly kind: 'problem';
+  readonly problem: string;
+}
+
 const problemsByCode: ReadonlyMap<string, string> = new Map([
   ['ECONNREFUSED', 'connection refused'],
   ['ECONNRESET', 'connection closed'],
@@ -32,6 +38,8 @@ const problemsByCode: ReadonlyMap<string, string> = new Map([
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls: certificate for another name'],
   ['ERR_SSL_UNSUPPORTED_PROTOCOL', 'tls: protocol version'],
   ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'tls: protocol version'],
+  ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'tls: client certificate required'],
+  ['ERR_SSL_TLSV1_ALERT_UNKNOWN_CA', 'tls: client certificate refused'],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'tls: not TLS'],
   ['ERR_SSL_PACKET_LENGTH_TOO_LONG', 'tls: not TLS'],
 ]);
@@ -56,12 +64,20 @@ export function networkProblem(error: unknown): string {
   if (error instanceof errors.HTTPParserError) return 'not HTTP';
   const code = codeOf(error);
   if (code === undefined) return 'network error';
-  const problem = problemsByCode.get(code) ?? problemsByPrefix.find(([prefix]) => code.startsWith(prefix))?.[1];
+  const refused = isAboutOurCertificate(code) ? 'tls: client certificate refused' : undefined;
+  const problem =
+    problemsByCode.get(code) ?? refused ?? problemsByPrefix.find(([prefix]) => code.startsWith(prefix))?.[1];
   return problem ?? `network error ${code}`;
+}
+
+// An alert of the server (RFC 8446 section 6.2): bad_certificate, certificate_expired and others. OpenSSL spells them in two ways:
+// SSLV3_ALERT_… up to 3.1, SSL/TLS_ALERT_… from 3.2 on.
+function isAboutOurCertificate(code: string): boolean {
+  return code.includes('_ALERT_') && code.includes('CERTIFICATE');
 }
 
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
   const { code } = error;
-  return typeof code === 'string' && /^[A-Z0-9_]{1,64}$/.test(code) ? code : undefined;
+  return typeof code === 'string' && /^[A-Z0-9_/]{1,64}$/.test(code) ? code : undefined;
 }

@@ -36,7 +36,8 @@ const maxTextLength = 300;
 const reloadSeconds = 10;
 export const reloadingQuery = `reload=${reloadSeconds}`;
 
-export function renderAdminPage(facts: AdminPageFacts, query: string): string {
+export function renderAdminPage(given: AdminPageFacts, query: string): string {
+  const facts = { ...given, issuers: attentionFirst(given) };
   const { version, nodeVersion, uptimeSeconds, nowMs, metrics } = facts;
   const reloads = query === reloadingQuery;
   const [word, look] = facts.draining ? ['Draining', 'bad'] : facts.ready ? ['Ready', 'good'] : ['Not ready', 'bad'];
@@ -72,14 +73,22 @@ ${section('', 'Revocation list', renderRevocations(facts))}
 `.markup;
 }
 
+// With a thousand issuers the page shows some of them.
+function attentionFirst(facts: AdminPageFacts): readonly KeyRingStatus[] {
+  const needsLook = (status: KeyRingStatus): boolean => issuerState(status, facts).point !== '';
+  return [...facts.issuers.filter(needsLook), ...facts.issuers.filter(status => !needsLook(status))];
+}
+
 /** What an operator on call should see first; empty if all is well. */
 function attentionPoints(facts: AdminPageFacts): readonly string[] {
   const { draining, ready, reload, revocations, issuers } = facts;
   const faults = countOf(facts.metrics.checks, 'internal');
+  const others = issuers.slice(maxIssuers).filter(issuer => issuerState(issuer, facts).point !== '').length;
   return [
     draining ? 'Draining: calls are answered while they come; no new ones are wanted.' : '',
     ready || draining ? '' : 'Not ready: no issuer has had usable keys since start.',
     ...issuers.slice(0, maxIssuers).map(issuer => issuerState(issuer, facts).point),
+    others > 0 ? `${spellCount(others)} more issuers need a look: /readyz has them all.` : '',
     reload?.lastResult === 'failure' ? 'The last reload was refused. The configuration before it stays in effect.' : '',
     revocations !== undefined && revocations.problems > 0
       ? 'The last change of the revocation list was refused. The list before it stays in force.'

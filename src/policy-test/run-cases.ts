@@ -7,7 +7,7 @@ import { createIdentityHeaders } from '../envoy/identity-headers.ts';
 import { readRequestFacts } from '../envoy/request.ts';
 import { toCheckRequest } from '../explain/check-request.ts';
 import { type FetchSettings, fetchKeys } from '../explain/current-keys.ts';
-import type { KeyRing } from '../keys/key-ring.ts';
+import type { KeyRings } from '../keys/key-rings.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
 import type { RevocationList } from '../token/revocation.ts';
 import type { IssuerKeys } from '../token/verifier.ts';
@@ -33,10 +33,11 @@ export async function runCases(
 ): Promise<readonly CaseResult[]> {
   const { config, revocations } = settings;
   const standIns = await createStandInIssuers(config);
-  const rings = cases.some(({ token }) => token !== undefined) ? await fetchKeys(settings) : [];
+  const rings = cases.some(({ token }) => token !== undefined) ? await fetchKeys(settings) : undefined;
   try {
     const decideByStandIns = createDecider(config, revocations, standIns.keys);
-    const decideByIssuers = rings.length === 0 ? decideByStandIns : createDecider(config, revocations, byIssuer(rings));
+    const decideByIssuers =
+      rings === undefined ? decideByStandIns : createDecider(config, revocations, byIssuer(rings));
     const results: CaseResult[] = [];
     for (const { name, claims, token, request, expect: expected, at } of cases) {
       const now = at ?? Date.now() / 1000;
@@ -53,12 +54,12 @@ export async function runCases(
     }
     return results;
   } finally {
-    await Promise.all(rings.map(ring => ring.stop()));
+    await rings?.stop();
   }
 }
 
-function byIssuer(rings: readonly KeyRing[]): ReadonlyMap<string, IssuerKeys> {
-  return new Map(rings.map(ring => [ring.issuer, ring]));
+function byIssuer(rings: KeyRings): ReadonlyMap<string, IssuerKeys> {
+  return new Map(rings.active().map(ring => [ring.issuer, ring]));
 }
 
 function createDecider(

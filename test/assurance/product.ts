@@ -8,7 +8,7 @@ import { createEngine, createTokenMemory } from '../../src/engine.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
-import { createKeyRing, type KeyRing } from '../../src/keys/key-ring.ts';
+import { createKeyRing, type IssuerRing, type KeyRing } from '../../src/keys/key-ring.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
 import { createRevocationList, type RevocationList } from '../../src/token/revocation.ts';
 import { until } from '../support/service.ts';
@@ -51,15 +51,19 @@ export async function startProduct(
     issuers: written.issuers.map((issuer, i) => ({ ...issuer, jwksUrl: sources[i]?.issuer.jwksUrl })),
     keys: { refreshSeconds: 900, maxAgeSeconds, cooldownSeconds },
   });
-  const rings = new Map<string, KeyRing>();
+  const rings: KeyRing[] = [];
+  const keyRings = new Map<string, IssuerRing>();
   for (const [i, issuer] of config.issuers.entries()) {
     const source = sources[i];
-    if (source !== undefined) rings.set(issuer.issuer, await source.ring(issuer, config.keys));
+    if (source === undefined) continue;
+    const { ring, used } = await source.ring(issuer, config.keys);
+    rings.push(ring);
+    keyRings.set(issuer.issuer, used);
   }
   const list = revoked === undefined ? undefined : readRevocations(revoked);
   const engine = createEngine({
     config,
-    keyRings: rings,
+    keyRings,
     memory: createTokenMemory(config),
     revocations: () => list,
     now: () => now,
@@ -84,7 +88,7 @@ export async function startProduct(
     },
     faults,
     async stop() {
-      await Promise.all(Array.from(rings.values(), ring => ring.stop()));
+      await Promise.all(rings.map(ring => ring.stop()));
       await Promise.all(sources.map(({ issuer }) => issuer.stop()));
     },
   };
@@ -101,9 +105,9 @@ interface KeySource {
   readonly issuer: TestIssuer;
   /** A key ring in the state that is wanted. Its clock stands still then, so that it stays there. */
   ring(
-    issuer: Parameters<typeof createKeyRing>[0]['issuer'],
+    issuer: Parameters<typeof createKeyRing>[0]['issuers'][number],
     settings: Parameters<typeof createKeyRing>[0]['keys'],
-  ): Promise<KeyRing>;
+  ): Promise<{ readonly ring: KeyRing; readonly used: IssuerRing }>;
 }
 
 async function startKeySource({ state, published }: IssuerKeys): Promise<KeySource> {
@@ -115,16 +119,18 @@ async function startKeySource({ state, published }: IssuerKeys): Promise<KeySour
       const observer = { onRefresh: () => undefined, onUsable: () => undefined, onWarning: () => undefined };
       const monotonicNow = (): number => clockMs;
       const createTransport = createKeyTransport;
-      const ring = createKeyRing({ issuer: settings, keys, observer, createTransport, monotonicNow });
+      const ring = createKeyRing({ issuers: [settings], keys, observer, createTransport, monotonicNow });
+      const used = ring.issuers.get(settings.issuer);
+      if (used === undefined) throw new Error('no key ring of the issuer');
       if (state === 'loading') issuer.fault({ kind: 'reset' });
       await ring.start();
-      await until(() => ring.status().lastResult !== undefined);
-      if (state === 'usable' || state === 'loading') return ring;
+      await until(() => used.status().lastResult !== undefined);
+      if (state === 'usable' || state === 'loading') return { ring, used };
       issuer.fault({ kind: 'reset' });
       clockMs += (state === 'stale' ? maxAgeSeconds + 1 : cooldownSeconds + 1) * 1000;
-      await ring.find('a kid that makes it ask again');
-      await until(() => ring.status().lastResult === 'failure');
-      return ring;
+      await used.find('a kid that makes it ask again');
+      await until(() => used.status().lastResult === 'failure');
+      return { ring, used };
     },
   };
 }

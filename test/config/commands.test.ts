@@ -120,9 +120,10 @@ describe('check-config', () => {
       expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
       const lines = broken.split('\n');
       const manager = 'static_resources.listeners[0].filter_chains[0].filters[0].typed_config';
-      const found = stderr
-        .split('\n')
-        .map(line => /broken\.yaml:(\d+):(\d+): (\S+): .* \[(.+)\]$/.exec(line)?.slice(1) ?? []);
+      const found = stderr.split('\n').flatMap(line => {
+        const [, ...parts] = /broken\.yaml:(\d+):(\d+): (\S+): .* \[(.+)\]$/.exec(line) ?? [];
+        return parts.length === 0 ? [] : [parts];
+      });
       expect(
         found.map(([line, column, place, rule]) => [
           lines[Number(line) - 1]?.slice(Number(column) - 1, Number(column) + 7),
@@ -137,8 +138,36 @@ describe('check-config', () => {
           `${manager}.http_filters[1].typed_config.failure_mode_allow`,
           'failure-mode-allow',
         ],
-        [undefined, undefined, undefined],
       ]);
+    });
+
+    it('ends with the command that prints what to write: the one that made the file, or the parts for one of somebody else', async () => {
+      const broken = envoy.replace('failure_mode_allow: false', 'failure_mode_allow: true');
+      const said = 'account-authz check-config: this prints what to write: account-authz render';
+      const made = await lint('made.yaml', broken);
+      expect(made.stderr.split('\n').at(-2)).to.equal(`${said} envoy --config config.example.yaml`);
+      const own = await lint('own.yaml', broken.slice(broken.indexOf('\n') + 1));
+      expect(own.stderr.split('\n').at(-2)).to.equal(`${said} envoy-parts --config ${exampleFile}`);
+    });
+
+    it('names the line of a bootstrap in which a route of the configuration is missing', async () => {
+      const config = writeFixture(
+        'more.yaml',
+        `${example.replace(/^routes:\n/m, 'routes:\n  - path: /v2/billing/*\n')}`,
+      );
+      const { code, stderr } = await run(
+        'check-config',
+        '--config',
+        config,
+        '--envoy',
+        writeFixture('less.yaml', envoy),
+      );
+      expect(code).to.equal(1);
+      const [, line] =
+        /less\.yaml:(\d+):\d+: \S+virtual_hosts: lead no request to the service for "\/v2\/billing\/\*": /.exec(
+          stderr,
+        ) ?? [];
+      expect(envoy.split('\n')[Number(line) - 1]).to.match(/virtual_hosts:/);
     });
 
     it('names a mistake behind an anchor where the anchor is, and takes a key that Envoy ignores', async () => {

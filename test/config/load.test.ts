@@ -361,6 +361,80 @@ listen: 0.0.0.0:9191
     }
   });
 
+  describe('naming a client certificate of an issuer', () => {
+    const pair = testCertificate({ name: 'client' });
+    const other = testCertificate({ name: 'other' });
+    type Contents = Readonly<Partial<Record<'client.crt' | 'client.key', string>>>;
+    const withFiles = (contents: Contents, changes: Readonly<Record<string, unknown>> = {}) => {
+      const files = { 'client.crt': pair.cert, 'client.key': pair.key, ...contents };
+      for (const [name, content] of Object.entries(files)) writeFixture(name, content);
+      return changed({
+        'issuers.0.clientCertFile': 'client.crt',
+        'issuers.0.clientKeyFile': './client.key',
+        ...changes,
+      });
+    };
+
+    it('resolves the names against its own folder', async () => {
+      expect((await configOf(withFiles({}))).issuers[0]).to.include({
+        clientCertFile: join(fixtureFolder(), 'client.crt'),
+        clientKeyFile: join(fixtureFolder(), 'client.key'),
+      });
+    });
+
+    const rows: readonly (readonly [string, Contents, Readonly<Record<string, unknown>>, readonly string[]])[] = [
+      ['an http URL of this machine', {}, { 'issuers.0.jwksUrl': 'http://127.0.0.1:1/' }, []],
+      [
+        'a key of another certificate',
+        { 'client.key': other.key },
+        {},
+        ['issuers[0].clientKeyFile: the key does not belong to the first certificate'],
+      ],
+      [
+        'no PEM in either',
+        { 'client.crt': '', 'client.key': '' },
+        {},
+        [
+          'issuers[0].clientCertFile: the file holds no PEM certificate',
+          'issuers[0].clientKeyFile: the file holds no PEM private key',
+        ],
+      ],
+      [
+        'a file that does not exist',
+        {},
+        { 'issuers.0.clientKeyFile': 'nowhere' },
+        ['issuers[0].clientKeyFile: the file does not exist'],
+      ],
+      [
+        'no key',
+        {},
+        { 'issuers.0.clientKeyFile': undefined },
+        ['issuers[0].clientCertFile: must not stand without clientKeyFile'],
+      ],
+      [
+        'no certificate',
+        {},
+        { 'issuers.0.clientCertFile': undefined },
+        ['issuers[0].clientKeyFile: must not stand without clientCertFile'],
+      ],
+    ];
+    for (const [name, contents, changes, problems] of rows) {
+      it(`says what is wrong with ${name}`, async () => {
+        expect(await problemsOf(withFiles(contents, changes))).to.have.members(problems);
+      });
+    }
+
+    it('refuses it beside a jwksFile', async () => {
+      writeFixture('jwks.json', { keys: [(await signingKey('k1')).publicJwk] });
+      const changes = { 'issuers.0.jwksUrl': undefined, 'issuers.0.jwksFile': 'jwks.json' };
+      const rule = 'must not stand beside jwksFile, which is read without a connection';
+      expect(await problemsOf(withFiles({}, changes))).to.have.members([
+        `issuers[0].clientCertFile: ${rule}`,
+        `issuers[0].clientKeyFile: ${rule}`,
+      ]);
+    });
+  });
+
   describe('naming the files of tls', () => {
     const pem = testCertificate({ name: 'a' });
     const otherPem = testCertificate({ name: 'b' });
@@ -395,7 +469,7 @@ listen: 0.0.0.0:9191
     }
 
     const noKey = 'tls.keyFile: the file holds no PEM private key';
-    const foreign = 'tls.keyFile: the key does not belong to the first certificate of certFile';
+    const foreign = 'tls.keyFile: the key does not belong to the first certificate';
     const locked = 'tls.keyFile: the key is encrypted, and there is no passphrase';
     const encrypted = { format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' } as const;
     const unusable: readonly (readonly [name: string, contents: Contents, ...problems: string[]])[] = [

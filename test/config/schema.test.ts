@@ -187,6 +187,9 @@ describe('rules of the configuration', () => {
     ['issuers[0].jwksFile', { 'issuers.0.jwksUrl': undefined, 'issuers.0.jwksFile': '' }],
     ['issuers[0].caFile', { 'issuers.0.caFile': '' }],
     ['issuers[0].caFile', { 'issuers.0.caFile': 'a\0b' }],
+    ['issuers[0].clientCertFile', { 'issuers.0.clientCertFile': 'a' }],
+    ['issuers[0].clientKeyFile', { 'issuers.0.clientKeyFile': 'a' }],
+    ['issuers[0].clientCertFile', { 'issuers.0.clientCertFile': '', 'issuers.0.clientKeyFile': 'a' }],
     ['issuers[0].algorithms', { 'issuers.0.algorithms': [] }],
     ...['none', 'NONE', 'HS256', 'HS512', 'rs256', '', 'RSA-OAEP', 'ES256K', 'Ed448', 256].map(
       algorithm => ['issuers[0].algorithms[1]', { 'issuers.0.algorithms': ['RS256', algorithm] }] as const,

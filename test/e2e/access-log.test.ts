@@ -49,7 +49,12 @@ describe('the access log of Envoy', function () {
           reason: 'allowed',
           ...identity,
         });
-        expect(line).to.include({ route: 'subscriptions', details: 'via_upstream', flags: '-', protocol: 'HTTP/1.1' });
+        expect(line).to.include({
+          route: '/api/subscriptions',
+          details: 'via_upstream',
+          flags: '-',
+          protocol: 'HTTP/1.1',
+        });
         expect(Number(line.authzMicroseconds)).to.be.greaterThan(0);
       });
 

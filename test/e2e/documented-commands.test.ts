@@ -85,7 +85,8 @@ describe('commands in the documents', function () {
     await mkdir(join(directory, 'bin'));
     await mkdir(join(directory, 'lab'));
     for (const name of copied) await cp(join(project, name), join(directory, 'work', name), { recursive: true });
-    await writeFile(join(directory, 'work', 'config.yaml'), stringify(config));
+    // As it runs: `render` wants an address that Envoy can ask.
+    await writeFile(join(directory, 'work', 'config.yaml'), stringify({ ...config, listen: service.address }));
     await writeFile(join(directory, 'work', 'token.txt'), token);
     for (const [name, { script }] of Object.entries(standIns)) {
       await writeFile(join(directory, 'bin', name), `#!/bin/bash\nset -euo pipefail\n${script}\n`);

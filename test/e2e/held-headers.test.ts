@@ -6,6 +6,7 @@ import {
   connectionManagerPath,
   envoyVersions,
   type RunningEnvoy,
+  renderedEnvoy,
   startEnvoy,
   upstreamProtocolPath,
 } from '../support/envoy.ts';
@@ -86,7 +87,7 @@ describe('account and override headers', function () {
         const options = { version, upstream: lab.upstream.port, authz: lab.service.address };
         [shipped, withGrpc, withTrailers] = await Promise.all([
           startEnvoy(options),
-          startEnvoy({ ...options, grpc: true }),
+          startEnvoy({ ...options, bootstrap: await renderedEnvoy('--upstream-protocol', 'auto') }),
           startEnvoy({ ...options, edit: withHttp1Trailers }),
         ]);
       });

@@ -8,6 +8,7 @@ import {
   freePorts,
   httpFilterPath,
   type RunningEnvoy,
+  renderedEnvoy,
   startEnvoy,
 } from '../support/envoy.ts';
 import { exchange, type HttpAnswer, http2Exchange, rawHttp2Exchange, requestBytes } from '../support/raw-http.ts';
@@ -119,7 +120,12 @@ describe('forged identity headers', function () {
         const upstream = lab.upstream.port;
         [shipped, withGrpc, bare, unchecked] = await Promise.all([
           startEnvoy({ version, upstream, authz: lab.service.address }),
-          startEnvoy({ version, upstream, authz: lab.service.address, grpc: true }),
+          startEnvoy({
+            version,
+            upstream,
+            authz: lab.service.address,
+            bootstrap: await renderedEnvoy('--upstream-protocol', 'auto'),
+          }),
           startEnvoy({ version, upstream, authz: lab.service.address, edit: withoutEnvoysPart }),
           startEnvoy({ version, upstream, authz: `127.0.0.1:${nobody}`, edit: withoutTheCheck }),
         ]);

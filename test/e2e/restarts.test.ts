@@ -1,12 +1,11 @@
 // What clients of an Envoy notice when an authorizer behind it is told to end or killed, and when that Envoy itself is replaced.
 // The limits of time are wide here, so that a busy machine is not taken for a lost request; what is lost by a kill is lost at once.
-import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import { type Document, parse } from 'yaml';
 import { type Answered, createService, type Order, startLoad } from '../rehearsal/load.ts';
 import { type EndSignal, type Restarts, rehearseRestarts } from '../rehearsal/restarts.ts';
 import { isAsPromised, restartsReport } from '../rehearsal/restarts-report.ts';
-import { addSeveralAuthorizers, type Part } from '../rehearsal/several-authorizers.ts';
+import { addSeveralAuthorizers, clusterOfSeveralAuthorizers, type Part } from '../rehearsal/several-authorizers.ts';
 import { runProduct } from '../support/command.ts';
 import { envoyVersions, httpFilterPath, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
@@ -123,12 +122,9 @@ describe('restarts', function () {
       }
     };
 
-    it('has the filter of the overlay in docs/restarts.md', async () => {
-      const cluster = await readFile(
-        new URL('../../k8s/components/mutual-tls/account-authz-cluster.yaml', import.meta.url),
-      );
-      const [{ typed_extension_protocol_options: options }] = parse(cluster.toString());
-      const { http_filters } = options['envoy.extensions.upstreams.http.v3.HttpProtocolOptions'];
+    it('has the filter of the overlay in docs/restarts.md', () => {
+      const { typed_extension_protocol_options: options } = clusterOfSeveralAuthorizers();
+      const http_filters = options['envoy.extensions.upstreams.http.v3.HttpProtocolOptions']?.http_filters;
       expect(parse(readSnippet('docs/restarts.md', 'yaml', 'http_filters'))).to.deep.equal({ http_filters });
     });
 

@@ -36,7 +36,35 @@ const onlyRoutes = (manager: Part, routes: Part[]) => {
   manager.route_config.virtual_hosts[0].routes = routes;
 };
 
+const tls = { certFile: '/tls.crt', keyFile: '/tls.key' };
+const upstreamTls = (fields: Part = {}) => ({
+  name: 'tls',
+  typed_config: typed('envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext', { common_tls_context: fields }),
+});
+
 const mistakes: readonly Mistake[] = [
+  // Paths of the configuration that Envoy has not.
+  [
+    'a route that is only in the configuration',
+    'unreachable-route',
+    p => set(p.config, { routes: [...p.config.routes, { path: '/v2/billing/:account_id/*' }] }),
+  ],
+  [
+    'a route that starts with a parameter, where Envoy knows some paths only',
+    'unreachable-route',
+    p => set(p.config, { routes: [...p.config.routes, { path: '/:account_id' }] }),
+  ],
+  [
+    'a path that is spelt in another way in Envoy',
+    'unreachable-route',
+    p => set(p.routes[0], { match: { path_separated_prefix: '/api/subscription' } }),
+  ],
+  [
+    'an exact path where the configuration has everything under it',
+    'unreachable-route',
+    p => set(p.routes[0], { match: { path: '/api/subscriptions' } }),
+  ],
+  ['a protected route behind the refusal of everything', 'unreachable-route', p => p.routes.reverse()],
   // Ways around the check.
   ['a second listener without ext_authz', 'unchecked-listener', p => secondListener(p, (_, m) => dropCheck(m))],
   [
@@ -568,6 +596,17 @@ const mistakes: readonly Mistake[] = [
     },
   ],
 
+  ['TLS that only account-authz speaks', 'authz-tls', p => set(p.config, { tls })],
+  ['TLS that only Envoy speaks', 'authz-tls', p => set(p.authz, { transport_socket: upstreamTls() })],
+  [
+    'no certificate for an account-authz that asks for one',
+    'authz-client-certificate',
+    p => [
+      set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),
+      set(p.authz, { transport_socket: upstreamTls({ validation_context: {} }) }),
+    ],
+  ],
+
   // Behind the check.
   ['lua behind it', 'filter-after-check', p => p.filters.splice(2, 0, filter('lua.v3.Lua'))],
   [
@@ -928,6 +967,30 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
         auto_config: {},
       });
       set(p.authz, { transport_socket: { name: 'tls' } });
+      set(p.config, { tls });
+    },
+  ],
+  [
+    'TLS on both sides, with a certificate of the client',
+    p => [
+      set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),
+      set(p.authz, { transport_socket: upstreamTls({ tls_certificate_sds_secret_configs: [{ name: 'own' }] }) }),
+    ],
+  ],
+  [
+    'two Envoy routes for the paths of one route',
+    p => {
+      set(p.routes[0], { match: { path: '/api/subscriptions' } });
+      p.routes.splice(1, 0, { match: { prefix: '/api/subscriptions/' }, route: { cluster: 'upstream' } });
+    },
+  ],
+  [
+    'a path of the configuration that another listener has',
+    p => {
+      set(p.config, { routes: [...p.config.routes, { path: '/v2/billing/*' }] });
+      secondListener(p, (_, m) =>
+        onlyRoutes(m, [{ match: { path_separated_prefix: '/v2/billing' }, route: { cluster: 'upstream' } }]),
+      );
     },
   ],
   [

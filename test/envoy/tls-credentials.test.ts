@@ -377,7 +377,7 @@ describe('TLS on listen', () => {
     );
     secrets.show('standard error', String(outcome));
     expect(outcome).to.equal(
-      'tls.clientCaFile: the file holds no PEM certificate; tls.keyFile: the key does not belong to the first certificate of certFile',
+      'tls.clientCaFile: the file holds no PEM certificate; tls.keyFile: the key does not belong to the first certificate',
     );
     await mount.remove();
   });

@@ -233,7 +233,6 @@ describe('compose.yaml', function () {
 
   it('has the upstream where envoy.yaml looks for it', () => {
     expect(optionOf('upstream', '--listen')).to.equal(clusterAddress('upstream'));
-    expect(clusterAddress('upstream-grpc')).to.equal(clusterAddress('upstream'));
   });
 
   it('has the authentication service where the configuration looks for it', () => {

@@ -23,12 +23,6 @@ describe('k8s/: what is made from other files', function () {
       expect(await readDerivedFile(path)).to.equal(await make());
     });
   }
-
-  it('the bootstrap of loopback is envoy.yaml, byte for byte', async () => {
-    expect(await readDerivedFile('k8s/components/envoy-bootstrap/envoy.yaml')).to.equal(
-      await readDerivedFile('envoy.yaml'),
-    );
-  });
 });
 
 describe('k8s/: the Envoy of an overlay', function () {

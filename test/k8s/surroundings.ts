@@ -22,7 +22,7 @@ export async function loadSurroundings(): Promise<Surroundings> {
     secrets: await trialSecrets(),
     meshConfig: parse(meshConfigText),
     envoy: await load('envoy.yaml'),
-    tlsCluster: at(await load('k8s/components/mutual-tls/account-authz-cluster.yaml'), 0),
+    tlsCluster: at(await load('k8s/components/mutual-tls/envoy.yaml'), 'static_resources', 'clusters', 'account-authz'),
     jobs: Array.from(alerts.matchAll(/job=~"([^"]+)"/g), ([, job]) => new RegExp(`^(?:${job})$`)),
     sample: configSchema.parse(await load('demo/compose/account-authz/config.yaml')),
   };

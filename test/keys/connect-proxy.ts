@@ -1,21 +1,33 @@
 // A forward proxy (CONNECT) that leads every name to one port of this machine and remembers what it was asked for.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 
 export interface ConnectProxy {
   readonly url: string;
   /** host:port of each request. */
   readonly asked: readonly string[];
+  /** How many of the clients showed a certificate; a proxy with TLS asks each of them. */
+  readonly certificates: () => number;
   stop(): Promise<void>;
 }
 
-export async function startConnectProxy(port: number): Promise<ConnectProxy> {
+export async function startConnectProxy(
+  port: number,
+  tls?: { readonly cert: string; readonly key: string },
+): Promise<ConnectProxy> {
   const asked: string[] = [];
+  let certificates = 0;
   const sockets = new Set<Socket>();
-  const server = createServer((_request, response) => response.writeHead(500).end());
+  const server =
+    tls === undefined
+      ? createServer((_request, response) => response.writeHead(500).end())
+      : createSecureServer({ ...tls, requestCert: true, rejectUnauthorized: false });
   server.on('connect', (request, client: Socket) => {
     asked.push(request.url ?? '');
+    if (client instanceof TLSSocket && client.getPeerX509Certificate() !== undefined) certificates += 1;
     const upstream = connect(port, '127.0.0.1', () => {
       client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
       client.pipe(upstream).pipe(client);
@@ -25,8 +37,9 @@ export async function startConnectProxy(port: number): Promise<ConnectProxy> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked,
+    certificates: () => certificates,
     async stop() {
       for (const socket of sockets) socket.destroy();
       server.close();

@@ -1,18 +1,21 @@
 // A process of its own for key-fetch-cost.test.ts: reads key sets from hostile issuers and prints what each cost it.
 // Arguments: time limit in ms, a good JWKS URL, then hostile ones. One JSON line for each of those.
 
+import { createFetchSlots } from '../../src/keys/fetch-slots.ts';
 import { createKeySource, type SourceResult } from '../../src/keys/key-source.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
 
 const [timeoutMs = '', goodUrl = '', ...hostileUrls] = process.argv.slice(2);
 
 const read = (jwksUrl: string): Promise<SourceResult> => {
-  const source = createKeySource(
-    { issuer: 'https://issuer', jwksUrl, algorithms: [] },
-    Number(timeoutMs),
-    {},
-    createKeyTransport,
-  );
+  const source = createKeySource({
+    place: { jwksUrl },
+    issuers: ['https://issuer'],
+    timeoutMs: Number(timeoutMs),
+    proxy: {},
+    createTransport: createKeyTransport,
+    slots: createFetchSlots(),
+  });
   return source.read(new AbortController().signal, undefined);
 };
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { KeyRing, KeySettings } from '../../src/keys/key-ring.ts';
+import type { IssuerRing, KeySettings } from '../../src/keys/key-ring.ts';
 import { createKeyRings, type KeyRings, type PreparedKeyRings } from '../../src/keys/key-rings.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
 import { keyThreadEntry } from '../support/key-thread.ts';
@@ -55,22 +55,22 @@ describe('key rings', () => {
     ...changes,
   });
 
-  function ringOf(prepared: PreparedKeyRings): KeyRing {
+  function ringOf(prepared: PreparedKeyRings): IssuerRing {
     const ring = prepared.rings.get(name);
     if (ring === undefined) throw new Error('no ring');
     return ring;
   }
 
-  async function takeOver(issuers: readonly IssuerKeySettings[], keys = times): Promise<KeyRing> {
+  async function takeOver(issuers: readonly IssuerKeySettings[], keys = times): Promise<IssuerRing> {
     const prepared = await rings.prepare(issuers, keys);
     prepared.takeOver();
     return ringOf(prepared);
   }
 
-  const isUsable = (ring: KeyRing) => (): boolean => ring.status().state === 'usable';
+  const isUsable = (ring: IssuerRing) => (): boolean => ring.status().state === 'usable';
 
   /** In force, with its keys. */
-  async function usable(changes: Partial<IssuerKeySettings> = {}): Promise<KeyRing> {
+  async function usable(changes: Partial<IssuerKeySettings> = {}): Promise<IssuerRing> {
     const ring = await takeOver([settings(changes)]);
     await until(isUsable(ring));
     return ring;
@@ -78,9 +78,9 @@ describe('key rings', () => {
 
   it('shows nothing of what is prepared until it takes over', async () => {
     const prepared = await rings.prepare([settings()], times);
-    expect(rings.inForce()).to.deep.equal([]);
+    expect(rings.active()).to.deep.equal([]);
     prepared.takeOver();
-    expect(rings.inForce()).to.deep.equal([ringOf(prepared)]);
+    expect(rings.active()).to.deep.equal([ringOf(prepared)]);
   });
 
   describe('of an issuer whose settings are the same', () => {
@@ -190,7 +190,7 @@ describe('key rings', () => {
     (await rings.prepare([], times)).takeOver();
     expect(await waiting).to.deep.equal({ kind: 'unavailable', detail: 'stopped' });
     await until(() => issuer.connections() === 0);
-    expect(rings.inForce()).to.deep.equal([]);
+    expect(rings.active()).to.deep.equal([]);
   });
 
   it('leave nothing behind where a jwksFile cannot be used', async () => {
@@ -202,7 +202,7 @@ describe('key rings', () => {
     const refused = await rings.prepare([settings({ jwksUrl: other.jwksUrl }), file], endless).catch(error => error);
     expect(refused).to.have.property('message', `jwksFile of https://file.test: no such file: ${file.jwksFile}`);
     await until(() => other.connections() === 0);
-    expect(rings.inForce()).to.deep.equal([ring]);
+    expect(rings.active()).to.deep.equal([ring]);
     expect(isUsable(ring)()).to.equal(true);
   });
 

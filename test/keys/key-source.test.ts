@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brotliCompressSync, deflateSync } from 'node:zlib';
 import { expect } from 'chai';
-import { createKeySource, type KeySource, type SourceResult } from '../../src/keys/key-source.ts';
+import { createFetchSlots } from '../../src/keys/fetch-slots.ts';
+import type { KeyConnectionFiles } from '../../src/keys/key-connection.ts';
+import { createKeySource, type KeyPlace, type KeySource, type SourceResult } from '../../src/keys/key-source.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
 import { signingKey } from '../support/signing-key.ts';
 import {
@@ -39,19 +41,23 @@ describe('key source', () => {
     return issuer;
   }
 
-  const jwksSource = (issuer: TestIssuer, timeoutMs = 5_000): KeySource =>
-    createKeySource(
-      { issuer: issuer.url, jwksUrl: issuer.jwksUrl, algorithms: ['ES256'] },
-      timeoutMs,
-      {},
-      createKeyTransport,
-    );
+  function createSource(
+    place: KeyPlace & KeyConnectionFiles,
+    issuers: readonly string[],
+    timeoutMs = 5_000,
+    proxy = {},
+  ) {
+    const io = { createTransport: createKeyTransport, slots: createFetchSlots() };
+    return createKeySource({ place, issuers, timeoutMs, proxy, ...io });
+  }
 
-  const discoverySource = (issuer: TestIssuer, timeoutMs = 5_000, discoveryUrl = issuer.discoveryUrl): KeySource =>
-    createKeySource({ issuer: issuer.url, discoveryUrl, algorithms: ['ES256'] }, timeoutMs, {}, createKeyTransport);
+  const jwksSource = (issuer: TestIssuer, timeoutMs?: number): KeySource =>
+    createSource({ jwksUrl: issuer.jwksUrl }, [issuer.url], timeoutMs);
 
-  const fileSource = (path: string): KeySource =>
-    createKeySource({ issuer: 'https://issuer', jwksFile: path, algorithms: ['ES256'] }, 2_000, {}, createKeyTransport);
+  const discoverySource = (issuer: TestIssuer, timeoutMs?: number, discoveryUrl = issuer.discoveryUrl): KeySource =>
+    createSource({ discoveryUrl }, [issuer.url], timeoutMs);
+
+  const fileSource = (path: string): KeySource => createSource({ jwksFile: path }, ['https://issuer'], 2_000);
 
   const read = (source: KeySource): Promise<SourceResult> => source.read(new AbortController().signal, undefined);
 
@@ -188,7 +194,11 @@ describe('key source', () => {
 
     it('does not get the ETag of another URL', async () => {
       const issuer = await issuerWith();
-      await jwksSource(issuer).read(new AbortController().signal, { url: 'https://other/', etag: '"x"' });
+      await jwksSource(issuer).read(new AbortController().signal, {
+        url: 'https://other/',
+        etag: '"x"',
+        metadataIssuer: undefined,
+      });
       expect(issuer.requests()[0]?.headers['if-none-match']).to.equal(undefined);
     });
 
@@ -263,8 +273,7 @@ describe('key source', () => {
       const proxy = await startConnectProxy(issuer.port);
       ends.push(() => proxy.stop());
       const { url, discoveryUrl } = issuer;
-      const settings = { issuer: url, discoveryUrl, algorithms: ['ES256'], caFile };
-      const source = createKeySource(settings, 5_000, { httpsProxy: proxy.url }, createKeyTransport);
+      const source = createSource({ discoveryUrl, caFile }, [url], 5_000, { httpsProxy: proxy.url });
       expect(await read(source)).to.deep.equal({ kind: 'problem', problem: 'discovery: jwks_uri refused' });
       expect(issuer.requests('discovery')).to.have.length(1);
     });

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import type { KeyConnectionFiles } from '../../src/keys/key-connection.ts';
 import { createKeyThread } from '../../src/keys/key-thread.ts';
 import {
   type CreateKeyTransport,
@@ -21,6 +22,8 @@ import { type ConnectProxy, startConnectProxy } from './connect-proxy.ts';
 import { type TestCertificateOptions, testCertificate } from './test-certificate.ts';
 
 const authority = testCertificate({ name: 'test authority', isAuthority: true, addresses: [] });
+
+const host = 'auth.account-authz.test';
 
 const thread = createKeyThread(keyThreadEntry);
 const transports: readonly (readonly [string, CreateKeyTransport])[] = [
@@ -139,14 +142,122 @@ for (const [title, createTransport] of transports) {
       });
     });
 
+    describe('client certificates', () => {
+      const clients = testCertificate({ name: 'clients', isAuthority: true, addresses: [] });
+      const client = testCertificate({ name: 'a client', authority: clients });
+      const stranger = testCertificate({
+        authority: testCertificate({ name: 'strangers', isAuthority: true, addresses: [] }),
+      });
+      let trusted: string;
+
+      beforeEach(async () => {
+        trusted = await caFile('authority.pem', authority.cert);
+      });
+
+      /** Demands a certificate of `clients`. */
+      const strictIssuer = (options: Partial<TestIssuerOptions> = {}): Promise<TestIssuer> =>
+        issuerWith({
+          ...options,
+          tls: {
+            ...testCertificate({ authority, dnsNames: [host] }),
+            requestCert: true,
+            ca: clients.cert,
+            ...options.tls,
+          },
+        });
+
+      async function write(shown: { readonly cert?: string; readonly key?: string }): Promise<KeyConnectionFiles> {
+        const [clientCertFile, clientKeyFile] = [join(directory, 'client.crt'), join(directory, 'client.key')];
+        for (const [file, text] of [
+          [clientCertFile, shown.cert],
+          [clientKeyFile, shown.key],
+        ] as const)
+          await (text === undefined ? rm(file, { force: true }) : writeFile(file, text));
+        return { caFile: trusted, clientCertFile, clientKeyFile };
+      }
+
+      function getWith(url: string, files: KeyConnectionFiles, proxy: ProxySettings = {}): Promise<KeyDocument> {
+        const transport = createTransport({ ...files, proxy, timeoutMs: 2_000 });
+        return transport.use(new AbortController().signal, fetch => fetch(url));
+      }
+
+      for (const [maxVersion, missed] of [
+        ['TLSv1.2', 'tls: handshake failed'],
+        // For the client the handshake is over when the alert comes.
+        ['TLSv1.3', 'connection closed'],
+      ] as const) {
+        describe(`with ${maxVersion}`, () => {
+          const issuerOf = (): Promise<TestIssuer> =>
+            strictIssuer({ tls: { ...testCertificate({ authority }), maxVersion } });
+
+          it('are shown to a server that asks for one', async () => {
+            const issuer = await issuerOf();
+            expect(await getWith(issuer.jwksUrl, await write(client))).to.have.property('kind', 'body');
+          });
+
+          it(`are missed by such a server: ${missed}`, async () => {
+            const issuer = await issuerOf();
+            const got = await getWith(issuer.jwksUrl, { caFile: trusted });
+            expect(got).to.deep.equal({ kind: 'problem', problem: missed });
+          });
+
+          // A server of Node closes the connection; others send an alert, see the table of codes below.
+          const refused: readonly (readonly [string, () => typeof client])[] = [
+            ['of another authority', () => stranger],
+            ['expired', () => testCertificate({ authority: clients, validFromHours: -48 })],
+          ];
+          for (const [name, shown] of refused) {
+            it(`are refused, ${name}: connection closed`, async () => {
+              const issuer = await issuerOf();
+              const got = await getWith(issuer.jwksUrl, await write(shown()));
+              expect(got).to.deep.equal({ kind: 'problem', problem: 'connection closed' });
+              expect(issuer.requests()).to.deep.equal([]);
+            });
+          }
+        });
+      }
+
+      it('are read again for each fetch', async () => {
+        const issuer = await strictIssuer();
+        const transport = createTransport({ ...(await write(stranger)), proxy: {}, timeoutMs: 2_000 });
+        const read = () => transport.use(new AbortController().signal, fetch => fetch(issuer.jwksUrl));
+        expect(await read()).to.have.property('kind', 'problem');
+        await write(client);
+        expect(await read()).to.have.property('kind', 'body');
+      });
+
+      const unusable: readonly (readonly [string, Parameters<typeof write>[0], string])[] = [
+        ['no certificate file', { key: client.key }, 'client certificate not usable'],
+        ['a broken certificate', { ...client, cert: client.cert.slice(0, 200) }, 'client certificate not usable'],
+        ['no key file', { cert: client.cert }, 'client key not usable'],
+        ['half a key', { ...client, key: client.key.slice(0, 60) }, 'client key not usable'],
+        ['a key that belongs to another one', { ...client, key: stranger.key }, 'client key not usable'],
+      ];
+      for (const [name, files, problem] of unusable) {
+        it(`with ${name}: ${problem}, and nothing is sent`, async () => {
+          const issuer = await strictIssuer();
+          expect(await getWith(issuer.jwksUrl, await write(files))).to.deep.equal({ kind: 'problem', problem });
+          expect(issuer.connections()).to.equal(0);
+        });
+      }
+
+      it('go through a proxy to the server, and not to the proxy', async () => {
+        const issuer = await strictIssuer({ host });
+        const proxy = await startConnectProxy(issuer.port, testCertificate({ authority }));
+        ends.push(() => proxy.stop());
+        const read = await getWith(issuer.jwksUrl, await write(client), { httpsProxy: proxy.url });
+        expect(read).to.have.property('kind', 'body');
+        expect(proxy.asked).to.deep.equal([`${host}:${issuer.port}`]);
+        expect(proxy.certificates()).to.equal(0);
+      });
+    });
+
     describe('proxies', () => {
       async function proxyTo(port: number): Promise<ConnectProxy> {
         const proxy = await startConnectProxy(port);
         ends.push(() => proxy.stop());
         return proxy;
       }
-
-      const host = 'auth.account-authz.test';
 
       async function behindProxy(): Promise<{ issuer: TestIssuer; proxy: ConnectProxy; trusted: string }> {
         const issuer = await issuerWith({ tls: testCertificate({ authority, dnsNames: [host] }), host });
@@ -243,6 +354,9 @@ describe('network errors by code', () => {
     ['UND_ERR_HEADERS_OVERFLOW', 'headers too large'],
     ['CERT_HAS_EXPIRED', 'tls: certificate expired'],
     ['CERT_SIGNATURE_FAILURE', 'tls: certificate refused'],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'tls: client certificate required'],
+    ['ERR_SSL_TLSV1_ALERT_UNKNOWN_CA', 'tls: client certificate refused'],
+    ['ERR_SSL_SSL/TLS_ALERT_CERTIFICATE_EXPIRED', 'tls: client certificate refused'],
     ['ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE', 'tls: handshake failed'],
     ['HPE_INVALID_CONSTANT', 'not HTTP'],
     ['Z_DATA_ERROR', 'content encoding'],

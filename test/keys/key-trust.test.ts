@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import type { KeyRing, KeySettings } from '../../src/keys/key-ring.ts';
+import type { IssuerRing, KeySettings } from '../../src/keys/key-ring.ts';
 import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
 import { createKeyTrust } from '../../src/keys/key-trust.ts';
@@ -72,12 +72,12 @@ describe('the authorities of keys', () => {
     const times = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 0.05, timeoutSeconds: 3 };
     const cacheDirectory = join(folder, 'cache');
     (await rings.prepare([settings], { ...times, cacheDirectory, ...keys })).takeOver();
-    const [ring] = rings.inForce();
+    const [ring] = rings.active();
     if (ring === undefined) throw new Error('no ring');
     return ring;
   }
 
-  async function loaded(rings: KeyRings): Promise<KeyRing> {
+  async function loaded(rings: KeyRings): Promise<IssuerRing> {
     const ring = await reload(rings);
     await until(() => ring.current('k1') !== undefined);
     return ring;
@@ -113,7 +113,7 @@ describe('the authorities of keys', () => {
     // The change of the file has the keys fetched.
     await until(() => issuer.requests().length > fetches);
     await until(async () => (await seeds()).length === 1);
-    await until(() => (rings.inForce()[0]?.status().ageSeconds ?? 9) < 1);
+    await until(() => (rings.active()[0]?.status().ageSeconds ?? 9) < 1);
     await rings.stop();
     await issuer.stop();
     await trust(second);
@@ -168,7 +168,7 @@ describe('the authorities of keys', () => {
     const settings = { issuer: issuer.url, algorithms: ['ES256'], jwksUrl: issuer.jwksUrl };
     const times = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3 };
     (await rings.prepare([settings], times)).takeOver();
-    expect(rings.inForce()[0]?.current('k1')).to.equal(undefined);
+    expect(rings.active()[0]?.current('k1')).to.equal(undefined);
   });
 
   it('fetch them again under the new authority after a withdrawal', async () => {

@@ -61,10 +61,11 @@ describe('docs/keys.md', () => {
       section(read('src/keys/key-transport.ts'), 'function responseProblem(', '\n}'),
       /'([a-z]+ [a-z ]+)'/g,
     ],
+    ['problem of trust', section(read('src/keys/key-trust.ts'), 'function loadCaFile', '\n}'), /'(CA file [^']+)'/g],
     [
-      'problem of trust',
-      section(read('src/keys/key-trust.ts'), 'function createCaFileReader', '\n}'),
-      /problem: '([^']+)'/g,
+      'problem of the client certificate',
+      section(read('src/keys/key-connection.ts'), 'function loadClientCertificate', '\n}\n'),
+      /'(client [a-z ]+)'/g,
     ],
     ['problem of the key thread', section(read('src/keys/key-thread.ts'), 'const ended =', ';'), /problem: '([^']+)'/g],
     ['problem of a file', section(read('src/keys/key-source.ts'), 'const fileProblems', '};'), /: '([^']+)'/g],
@@ -100,5 +101,8 @@ describe('docs/keys.md', () => {
     expect(page).to.contain('512 KiB');
     expect(page).to.contain(`limited to ${bound(thread, 'maxHeapMegabytes')} MB`);
     expect(bound(thread, 'graceMs')).to.equal('2000');
+    const slots = read('src/keys/fetch-slots.ts');
+    expect(page).to.contain(`at most ${bound(slots, 'maxFetches')} over all issuers`);
+    expect(page).to.contain(`has at most ${bound(slots, 'maxShare')} at a time`);
   });
 });

@@ -76,6 +76,16 @@ describe('admin page', () => {
     });
   }
 
+  it('shows the issuers that need a look first, and counts those that it does not show', () => {
+    const named = (status: KeyRingStatus, i: number): KeyRingStatus => ({ ...status, issuer: `https://${i}.test` });
+    const good = Array.from({ length: 900 }, (_, i) => named(usable, i));
+    const text = textOf(render({ issuers: [...good, named(loading, 900)] }));
+    expect(text).to.contain('No keys of https://900.test yet').and.contain('851 more: /readyz');
+    expect(text.lastIndexOf('https://900.test')).to.be.below(text.indexOf('https://0.test'));
+    const bad = Array.from({ length: 60 }, (_, i) => named(loading, i));
+    expect(textOf(render({ issuers: [...good, ...bad] }))).to.contain('10 more issuers need a look');
+  });
+
   it('names the problem of a failed refresh', () => {
     expect(textOf(render({ issuers: [failing] }))).to.contain('Last refresh failed: status 500');
   });

@@ -9,6 +9,7 @@ import type { Command } from '../../src/commands/command.ts';
 import { drain } from '../../src/commands/drain.ts';
 import { explain } from '../../src/commands/explain.ts';
 import { health } from '../../src/commands/health.ts';
+import { render } from '../../src/commands/render.ts';
 import { schema } from '../../src/commands/schema.ts';
 import { test } from '../../src/commands/test.ts';
 import { type Output, secrets } from './secrets.ts';
@@ -19,7 +20,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-const commands = { 'check-config': checkConfig, drain, explain, health, schema, test } satisfies Record<
+const commands = { 'check-config': checkConfig, drain, explain, health, render, schema, test } satisfies Record<
   string,
   Command
 >;

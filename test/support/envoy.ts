@@ -10,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Document, isMap, isSeq, parseDocument } from 'yaml';
+import { runCommand } from './command.ts';
 import { secrets } from './secrets.ts';
 
 /** The oldest and the newest Envoy that envoy.yaml is written for, and two between them. */
@@ -107,8 +108,8 @@ export async function freePorts(count: number): Promise<number[]> {
 export interface EnvoyOptions {
   /** Default: any Envoy that envoyBinary finds. */
   readonly version?: string;
-  /** Whether to uncomment the route for gRPC; default: as shipped. */
-  readonly grpc?: boolean;
+  /** The text of the bootstrap; default: envoy.yaml. */
+  readonly bootstrap?: string;
   /** `HOST:PORT` or `unix:PATH`; default: as shipped. Several are endpoints of one cluster. */
   readonly authz?: string | readonly string[];
   /** Port of the service behind Envoy on 127.0.0.1; default: as shipped. */
@@ -149,8 +150,7 @@ export interface RunningEnvoy {
 
 /** The shipped configuration, bound to loopback and the given ports, as a value for `--config-yaml`. */
 export async function envoyBootstrap(options: EnvoyOptions = {}): Promise<string> {
-  const text = await readFile(join(projectDirectory, 'envoy.yaml'), 'utf8');
-  const bootstrap = parseDocument(options.grpc === true ? withGrpcRoute(text) : text);
+  const bootstrap = parseDocument(options.bootstrap ?? (await readFile(join(projectDirectory, 'envoy.yaml'), 'utf8')));
   const setAddress = (path: readonly (string | number)[], address: unknown): void =>
     bootstrap.setIn([...path, 'address'], address);
   setAddress(['admin'], tcpAddress(options.admin ?? 0));
@@ -158,18 +158,20 @@ export async function envoyBootstrap(options: EnvoyOptions = {}): Promise<string
   setAddress(place(bootstrap, 'listeners', 'readiness'), tcpAddress(options.ready ?? 0));
   if (options.authz !== undefined) setEndpoints(bootstrap, 'account-authz', [options.authz].flat().map(toAddress));
   if (options.upstream !== undefined) {
-    for (const cluster of ['upstream', 'upstream-grpc'])
-      setEndpoints(bootstrap, cluster, [tcpAddress(options.upstream)]);
+    const { static_resources: resources } = bootstrap.toJS() as { static_resources: { clusters: { name: string }[] } };
+    for (const { name } of resources.clusters.filter(each => each.name.startsWith('upstream')))
+      setEndpoints(bootstrap, name, [tcpAddress(options.upstream)]);
   }
   options.edit?.(bootstrap);
   return JSON.stringify(bootstrap.toJS());
 }
 
-/** Edits envoy.yaml as docs/grpc.md instructs. */
-export function withGrpcRoute(text: string): string {
-  const comment = /^( *)# (- name: subscriptions-grpc\n)\1# ( {2}match: .*\n)\1# ( {2}route: .*\n)/m;
-  if (!comment.test(text)) throw new Error('envoy.yaml has no route for gRPC in a comment');
-  return text.replace(comment, '$1$2$1$3$1$4');
+/** The bootstrap that `render envoy` makes for the example configuration with these options. */
+export async function renderedEnvoy(...options: readonly string[]): Promise<string> {
+  const config = join(projectDirectory, 'config.example.yaml');
+  const { code, stdout, stderr } = await runCommand('render', ['envoy', '--config', config, ...options]);
+  if (code !== 0) throw new Error(stderr);
+  return stdout;
 }
 
 /** Path of the typed configuration of the public listener's connection manager. */

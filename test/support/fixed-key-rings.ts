@@ -1,13 +1,13 @@
 // Key rings that have their keys from the start and ask nobody.
 import type { Config } from '../../src/config/schema.ts';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
-import type { KeyRing } from '../../src/keys/key-ring.ts';
+import type { IssuerRing } from '../../src/keys/key-ring.ts';
 
 /** One for each issuer, all with the same keys. */
 export function fixedKeyRings(
   { issuers }: Pick<Config, 'issuers'>,
   keys: ReadonlyMap<string, VerificationKey>,
-): ReadonlyMap<string, KeyRing> {
+): ReadonlyMap<string, IssuerRing> {
   const notAsked = (): never => {
     throw new Error('not asked of these keys');
   };
@@ -22,10 +22,6 @@ export function fixedKeyRings(
           return key === undefined ? { kind: 'unknown' } : { kind: 'key', key };
         },
         status: notAsked,
-        checkTrust: notAsked,
-        handOver: notAsked,
-        start: notAsked,
-        stop: notAsked,
       },
     ]),
   );

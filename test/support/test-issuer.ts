@@ -49,8 +49,11 @@ export interface TestIssuerOptions {
     readonly key: string;
     readonly cert: string;
     readonly minVersion?: 'TLSv1' | 'TLSv1.2';
-    readonly maxVersion?: 'TLSv1.1' | 'TLSv1.3';
+    readonly maxVersion?: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3';
     readonly ciphers?: string;
+    /** Demands a client certificate of the authority in `ca`, PEM. */
+    readonly requestCert?: boolean;
+    readonly ca?: string;
   };
   /** The host name in the URLs instead of 127.0.0.1; only the caller resolves it. */
   readonly host?: string;

@@ -33,8 +33,9 @@ export function makeConfigurationPage(): string {
     '',
     'A changed file takes effect within 5 seconds, or at once with SIGHUP; one with a problem is refused as a whole, and the old one stays in force.',
     'Keys marked **restart** keep their value until the next start. Between keys these rules hold as well:',
-    '`keys.maxAgeSeconds` ≥ `keys.refreshSeconds` ≥ `keys.cooldownSeconds`; each issuer has exactly one of `jwksUrl`, `discoveryUrl` and `jwksFile`; each role of a',
-    'route is named in `roles`; no account header is under the prefix of `identityHeaders`; no issuer, route or list item stands there twice.',
+    '`keys.maxAgeSeconds` ≥ `keys.refreshSeconds` ≥ `keys.cooldownSeconds`; each issuer has exactly one of `jwksUrl`, `discoveryUrl` and `jwksFile`, and both',
+    'of `clientCertFile` and `clientKeyFile` or neither, and neither with `jwksFile`; each role of a route is named in `roles`; no account header is under the prefix',
+    'of `identityHeaders`; no issuer, route or list item stands there twice.',
     '',
     ...table('At the top', '', schema),
   ];

@@ -1,10 +1,11 @@
-// The documents, the schema and the files for Prometheus and Grafana that are made from the code. They lie in the repository to be read and taken.
+// The documents, the schema and the files for Envoy, Prometheus and Grafana that are made from the code. They lie in the repository to be read and taken.
 import { readFile } from 'node:fs/promises';
 import { toJsonSchema } from '../../src/config/schema.ts';
 import { makeConfigurationPage } from './configuration-page.ts';
 import { makeDashboard } from './dashboard.ts';
 import { makeMetricsPage } from './metrics-page.ts';
 import { makePrometheusRule } from './prometheus-rule.ts';
+import { renderedFiles } from './rendered-files.ts';
 
 export interface DerivedFile {
   readonly path: string;
@@ -19,4 +20,5 @@ export const derivedFiles: readonly DerivedFile[] = [
   { path: 'config.schema.json', make: () => `${JSON.stringify(toJsonSchema(), null, 2)}\n` },
   { path: 'k8s/monitoring/dashboard.json', make: makeDashboard },
   { path: 'k8s/monitoring/prometheus-rule.yaml', make: async () => makePrometheusRule(await readFile(alerts, 'utf8')) },
+  ...renderedFiles,
 ];

@@ -400,8 +400,9 @@ function discoveryTarget(): Target {
     maxBytes: 4096,
     shortRuns: 3000,
     run(input) {
-      const found = parseDiscovery(input, discoveryUrl, issuer);
-      if (typeof found !== 'string') return Promise.resolve(found.problem);
+      const metadataFound = parseDiscovery(input, discoveryUrl, [issuer]);
+      if (metadataFound.kind === 'problem') return Promise.resolve(metadataFound.problem);
+      const { jwksUri: found } = metadataFound;
       const metadata = JSON.parse(input.toString('utf8')) as Record<string, unknown>;
       must(metadata.issuer === issuer, 'the metadata of another issuer');
       must(metadata.jwks_uri === found, 'another address than the document says');

@@ -87,7 +87,7 @@ function bootstrapRules({ manifests, bootstrap, config, envoy, tlsCluster }: Fac
     [withoutCluster(bootstrap) === withoutCluster(envoy), 'the bootstrap is not envoy.yaml'],
     [
       isDeepStrictEqual(withoutAddress(cluster), withoutAddress(service === undefined ? ownCluster : tlsCluster)),
-      'account-authz is asked in another way than envoy.yaml or account-authz-cluster.yaml does',
+      'account-authz is asked in another way than envoy.yaml or components/mutual-tls does',
     ],
     [
       asked === (service === undefined ? config.listen : `${service.metadata.name}:${service.spec.ports[0]?.port}`),

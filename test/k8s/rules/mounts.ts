@@ -144,7 +144,12 @@ function readsOf({ config, envoyFiles }: Facts, { name, args = [] }: Container):
   const option = (given: string): string => args[args.indexOf(given) + 1] ?? '';
   if (name === 'account-authz') {
     const { certFile, keyFile, clientCaFile } = config.tls ?? {};
-    const issuers = config.issuers.flatMap(({ jwksFile, caFile }) => [jwksFile, caFile]);
+    const issuers = config.issuers.flatMap(issuer => [
+      issuer.jwksFile,
+      issuer.caFile,
+      issuer.clientCertFile,
+      issuer.clientKeyFile,
+    ]);
     const all: readonly (readonly [string | undefined, RegExp])[] = [
       [option('--config'), /^ConfigMap\/account-authz-config\/config\.yaml$/],
       [certFile, certificate],

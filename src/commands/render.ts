@@ -1,0 +1,105 @@
+// `render`: prints or writes what Envoy must be told for a configuration.
+import { hostAndPort } from '../address/listen-address.ts';
+import { validateConfig } from '../config/load.ts';
+import { formatProblems } from '../config/problems.ts';
+import { defaultOptions, toEnvoySettings } from '../envoy-config/settings.ts';
+import { type Target, targets } from '../envoy-config/targets.ts';
+import { loadBoundedFile } from '../files/bounded-file.ts';
+import { version } from '../version.ts';
+import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
+import { addressProblem, parseRenderOptions, renderOptions } from './render-options.ts';
+import { type NamedText, toCommandLine, toMarkedText, writeRenderedFiles } from './rendered-files.ts';
+
+const { listen, upstream, upstreamProtocol, trustedHops, authzHost } = defaultOptions;
+
+const usage = `account-authz render TARGET [--config FILE] [options]
+
+Prints what Envoy must be told for a configuration: paths, headers, timeouts, retries, TLS.
+
+Targets:
+${Object.entries(targets)
+  .map(([name, { summary }]) => `  ${name.padEnd(16)}${summary}\n`)
+  .join('')}
+Options:
+  --config FILE                 the configuration, ${defaultConfigFile} if not given
+  --listen HOST:PORT            where Envoy listens, ${hostAndPort(listen.host, listen.port)} if not given
+  --upstream HOST:PORT          the service behind Envoy, ${hostAndPort(upstream.host, upstream.port)} if not given
+  --upstream-protocol PROTOCOL  ${upstreamProtocol} if not given; http2; auto: HTTP/2 for gRPC calls only
+  --authz-host HOST             where account-authz is if its listen names no host, ${authzHost} if not given
+  --cors-origin ORIGIN          a page of this origin may call, such as https://app.example.com; repeatable
+  --trusted-hops N              proxies in front of Envoy that set x-forwarded-for, ${trustedHops} if not given
+  --name NAME                   envoy-gateway: name of the HTTPRoute and of the Gateway
+  --namespace NAME              kubernetes, istio, envoy-gateway: namespace of the objects
+  --selector KEY=VALUE,…        kubernetes: labels of the Deployments; istio: labels of the pods
+  --out DIR                     writes files into this folder instead; replaces only files that render made
+
+Exit code: 0, or 1 for a bad configuration or usage.
+`;
+
+const options = {
+  config: { type: 'string', default: defaultConfigFile },
+  ...renderOptions,
+  out: { type: 'string' },
+  ...helpOption,
+} as const;
+
+export async function render(args: readonly string[], io: CommandIo): Promise<number> {
+  const [name = '', ...rest] = args;
+  const hasName = name !== '' && !name.startsWith('-');
+  const parsed = parseCommandLine({ name: 'render', usage, args: hasName ? rest : args, options }, io);
+  if (parsed.kind === 'end') return parsed.code;
+  const { config: file, out, help: _, ...values } = parsed.values;
+  const fail = (problem: string): number => usageError(io, 'render', problem);
+  const target = hasName && Object.hasOwn(targets, name) ? targets[name] : undefined;
+  if (target === undefined) return fail(`needs a target first: ${Object.keys(targets).join(', ')}`);
+  const given = parseRenderOptions(values);
+  if (typeof given === 'string') return fail(given);
+  const foreign = Object.keys(values).find(each => !target.options.some(option => option === each));
+  if (foreign !== undefined) return fail(`--${foreign} is not for ${name}`);
+
+  const content = await loadBoundedFile(file);
+  // It may run on another machine than the service.
+  const loaded = await validateConfig(content, file, { readsNamedFiles: false });
+  if (loaded.kind === 'misconfiguration' || content.kind === 'problem') {
+    io.stderr.write(loaded.kind === 'misconfiguration' ? formatProblems(file, loaded.problems) : '');
+    return 1;
+  }
+  const chosen = { ...defaultOptions, ...target.defaults, ...given };
+  const problem = addressProblem(loaded.config.listen, chosen);
+  if (problem !== undefined) return fail(problem);
+  const settings = {
+    ...chosen,
+    ...toEnvoySettings(loaded.config, chosen),
+    configText: Buffer.from(content.bytes).toString(),
+    version,
+  };
+  const unfit = target.problem?.(settings);
+  if (unfit !== undefined) return fail(`listen of the configuration ${unfit}, for ${name}`);
+
+  const commandLine = toCommandLine(['account-authz', 'render', name, ...withoutOut(rest)]);
+  const files = target.files(settings).map(each => ({ name: each.name, text: toMarkedText(each, commandLine) }));
+  if (out === undefined) return print(target, files, io);
+  const failure = await writeRenderedFiles(out, files);
+  if (failure !== undefined) return fail(failure);
+  io.stdout.write(files.map(each => `${each.name}\n`).join(''));
+  return 0;
+}
+
+function print({ isForEnvoy = false }: Target, files: readonly NamedText[], io: CommandIo): number {
+  const [first, ...others] = files;
+  if (!isForEnvoy) {
+    const named = files.map(({ name, text }) => text.replace('\n', `\n# File: ${name}\n`));
+    io.stdout.write(named.join('---\n'));
+    return 0;
+  }
+  io.stdout.write(first?.text ?? '');
+  if (others.length > 0) {
+    const names = others.map(({ name }) => name).join(', ');
+    io.stderr.write(`account-authz render: Envoy reads ${names} too: --out writes all of them\n`);
+  }
+  return 0;
+}
+
+function withoutOut(args: readonly string[]): readonly string[] {
+  return args.filter((each, i) => !/^--out(?:=|$)/.test(each) && args[i - 1] !== '--out');
+}

@@ -1,0 +1,210 @@
+// The HTTP filters around the check: what is removed from trailers, CORS, ext_authz and the guard behind it.
+import { authzCall, authzCluster, seconds } from './authz-call.ts';
+import { extension, typed } from './extension.ts';
+import {
+  anySpelling,
+  mutablePattern,
+  overridePatterns,
+  ownedPattern,
+  setByExtAuthz,
+  shownHeaders,
+} from './header-names.ts';
+import type { EnvoySettings } from './settings.ts';
+import { above, beside, inline, type Members, type Tree } from './tree.ts';
+
+export const filterNames = {
+  trailers: 'envoy.filters.http.header_mutation',
+  cors: 'envoy.filters.http.cors',
+  extAuthz: 'envoy.filters.http.ext_authz',
+  guard: 'envoy.filters.http.rbac',
+} as const;
+
+/** In their order. Nothing after ext_authz may change the path, the route or the identity headers. */
+export function authzFilters(settings: EnvoySettings): readonly Tree[] {
+  return [trailersFilter(settings), ...corsFilter(settings), extAuthzFilter(settings), guardFilter()];
+}
+
+/** The names that no client may send. */
+export function earlyMutations({ identityPrefix }: EnvoySettings): readonly Tree[] {
+  return [
+    removeOnMatch(ownedPattern(identityPrefix)),
+    ...setByExtAuthz.map(name => ({ remove: beside(name, 'ext_authz sets it') })),
+    ...overridePatterns.map(removeOnMatch),
+  ];
+}
+
+export function trailersFilter(settings: EnvoySettings): Members {
+  const { identityPrefix, accountHeaders } = settings;
+  return extension(filterNames.trailers, 'filters.http.header_mutation.v3.HeaderMutation', {
+    mutations: {
+      request_trailers_mutations: above(
+        'Trailers reach only a service that is spoken to in HTTP/2, and no check sees them: the same names, the account headers and the token.',
+        [
+          ...[ownedPattern(identityPrefix), ...overridePatterns, ...accountHeaders.map(anySpelling)].map(removeOnMatch),
+          { remove: 'authorization' },
+        ],
+      ),
+    },
+  });
+}
+
+function removeOnMatch(pattern: string): Members {
+  return { remove_on_match: inline({ key_matcher: { safe_regex: { regex: pattern } } }) };
+}
+
+function corsFilter({ corsOrigins }: EnvoySettings): readonly Tree[] {
+  if (corsOrigins.length === 0) return [];
+  return [
+    above(
+      'Answers preflight requests before the check, which would refuse them: a browser sends them without a token.',
+      extension(filterNames.cors, 'filters.http.cors.v3.Cors'),
+    ),
+  ];
+}
+
+/** What a page may send and read. */
+export function corsHeaders({ methods, accountHeaders }: EnvoySettings) {
+  const headers = ['authorization', 'content-type', 'if-match', 'if-none-match', 'traceparent', 'tracestate'];
+  return {
+    allowMethods: methods,
+    allowHeaders: [...headers, ...accountHeaders],
+    exposeHeaders: ['x-request-id', 'www-authenticate', 'retry-after'],
+  };
+}
+
+/** For the virtual host. Refusals carry the headers too, so that a page can read them; the filter leaves Envoy's own 404 alone. */
+export function corsPolicy(settings: EnvoySettings): Members {
+  const { allowMethods, allowHeaders, exposeHeaders } = corsHeaders(settings);
+  return typed('filters.http.cors.v3.CorsPolicy', {
+    allow_origin_string_match: settings.corsOrigins.map(origin => inline({ exact: origin })),
+    allow_methods: allowMethods.join(', '),
+    allow_headers: allowHeaders.join(', '),
+    expose_headers: exposeHeaders.join(', '),
+    max_age: '600',
+    allow_credentials: beside(false, 'no cookies: the token is in a header'),
+  });
+}
+
+function extAuthzFilter(settings: EnvoySettings): Members {
+  return extension(filterNames.extAuthz, 'filters.http.ext_authz.v3.ExtAuthz', {
+    transport_api_version: 'V3',
+    stat_prefix: 'account',
+    failure_mode_allow: beside(false, 'true would let through whatever could not be checked. Never.'),
+    status_on_error: beside(
+      inline({ code: 'ServiceUnavailable' }),
+      'no answer from account-authz is an outage, not a 403',
+    ),
+    clear_route_cache: beside(false, 'true could move a request to a route other than the checked one'),
+    include_peer_certificate: false,
+    ...checkSettings(settings, 'shadow_mode: true # needs 1.38; a trial run beside live traffic (docs/shadow-mode.md)'),
+    max_denied_response_body_bytes: authzCall.maxBodyBytes,
+    grpc_service: { ...grpcService(), retry_policy: retryPolicy() },
+  });
+}
+
+/** What Istio has no field for. */
+export function checkSettings(
+  { accountHeaders, identityPrefix, forwardsToken }: EnvoySettings,
+  note?: string,
+): Members {
+  const spellings = accountHeaders.filter(name => name.includes('-')).map(anySpelling);
+  const rawHeaders = beside(true, 'each line by itself, bytes as they came');
+  return {
+    encode_raw_headers: note === undefined ? rawHeaders : above(note, rawHeaders),
+    allowed_headers: above(
+      'What account-authz is shown: each header of `account.headers`, or it is not checked, and its look-alikes (x.account.id), which are refused.',
+      {
+        patterns: [
+          ...[...shownHeaders, ...accountHeaders].map(name => ({ exact: name })),
+          ...spellings.map(pattern => ({ safe_regex: inline({ regex: pattern }) })),
+        ],
+      },
+    ),
+    validate_mutations: above(
+      'What account-authz may do to a request: set and remove the names that it owns, their look-alikes, and the token.\nAnything else is a fault, answered 500.',
+      true,
+    ),
+    decoder_header_mutation_rules: {
+      disallow_all: true,
+      disallow_system: true,
+      disallow_is_error: true,
+      allow_expression: inline({ regex: mutablePattern({ identityPrefix, forwardsToken }) }),
+    },
+    charge_cluster_response_stats: beside(false, 'refusals are not responses of the service'),
+    emit_filter_state_stats: beside(true, 'latency_us for the access log'),
+    enable_dynamic_metadata_ingestion: beside(true, 'decision and reason for the access log'),
+  };
+}
+
+function grpcService(): Members {
+  return {
+    timeout: beside(
+      seconds(authzCall.timeoutMs),
+      'all attempts together; the default of 0.2 s is missed on a cold connection of a busy machine',
+    ),
+    envoy_grpc: { cluster_name: authzCluster, authority: authzCluster, ...grpcLimits() },
+  };
+}
+
+export function grpcLimits(): Members {
+  return { max_receive_message_length: authzCall.maxAnswerBytes, skip_envoy_headers: true };
+}
+
+function retryPolicy(): Members {
+  return {
+    ...retries(),
+    retry_host_predicate: beside(
+      [extension('envoy.retry_host_predicates.previous_hosts', 'retry.host.previous_hosts.v3.PreviousHostsPredicate')],
+      'not the same dead host again',
+    ),
+    host_selection_retry_max_attempts: 5,
+  };
+}
+
+/** A check can be repeated. */
+export function retries(): Members {
+  const { retryOn, retries: num_retries, retryBaseMs, retryMaxMs } = authzCall;
+  return {
+    retry_on: beside(retryOn.join(','), 'hides a restart of one of several account-authz'),
+    num_retries,
+    retry_back_off: above(
+      'Without these the first retry waits up to 1 s, longer than the timeout. max_interval also limits each attempt.',
+      inline({ base_interval: seconds(retryBaseMs), max_interval: seconds(retryMaxMs) }),
+    ),
+  };
+}
+
+/** The wire's default is an allow. */
+function guardFilter(): Tree {
+  const isAllowed = {
+    metadata_source: 'DYNAMIC',
+    metadata_matcher: {
+      filter: filterNames.extAuthz,
+      path: [inline({ key: 'decision' })],
+      value: inline({ string_match: { exact: 'allow' } }),
+    },
+  };
+  return above(
+    'The default of the wire is an allow: an empty answer, which any confused server may give, lets a request through. An allow without the word of account-authz ends here (403).',
+    extension(filterNames.guard, 'filters.http.rbac.v3.RBAC', {
+      rules_stat_prefix: 'only_allowed',
+      rules: {
+        action: 'ALLOW',
+        policies: {
+          'allowed-by-account-authz': {
+            principals: [inline({ any: true })],
+            permissions: [{ sourced_metadata: isAllowed }],
+          },
+        },
+      },
+    }),
+  );
+}
+
+/** Nothing is behind the route, so there is nothing to check. */
+export function unchecked(): Members {
+  return {
+    [filterNames.extAuthz]: typed('filters.http.ext_authz.v3.ExtAuthzPerRoute', { disabled: true }),
+    [filterNames.guard]: typed('filters.http.rbac.v3.RBACPerRoute'),
+  };
+}

@@ -1,0 +1,188 @@
+// The HTTP connection manager of the public listener: how requests are read, routed, checked and logged.
+import { authzFilters, corsPolicy, earlyMutations, filterNames, unchecked } from './authz-filters.ts';
+import { extension } from './extension.ts';
+import type { EnvoySettings } from './settings.ts';
+import { above, beside, inline, type Members, type Tree } from './tree.ts';
+
+export const managerType = 'filters.network.http_connection_manager.v3.HttpConnectionManager';
+
+export function connectionManager(settings: EnvoySettings): Members {
+  return extension('envoy.filters.network.http_connection_manager', managerType, {
+    stat_prefix: 'public',
+    codec_type: beside('AUTO', 'HTTP/1.1, and HTTP/2 with prior knowledge'),
+    ...managerSettings(settings),
+    local_reply_config: settings.upstreamProtocol === 'http1' ? undefined : grpcStatuses,
+    route_config: { name: 'public', virtual_hosts: [virtualHost(settings)] },
+    http_filters: above('Nothing after ext_authz may change the path, the route or the identity headers.', [
+      ...authzFilters(settings),
+      extension('envoy.filters.http.router', 'filters.http.router.v3.Router', {
+        suppress_envoy_headers: beside(true, 'no x-envoy-* of the router to the service or the client'),
+      }),
+    ]),
+    access_log: [accessLog()],
+  });
+}
+
+/** What makes a request unambiguous, bounded and free of forged headers before it is checked. */
+export function managerSettings(settings: EnvoySettings): Members {
+  return {
+    normalize_path: above(
+      'One spelling of a path for the check, the route and the service. Case is not folded: another case is 404.',
+      beside(true, 'dot segments, and %XX of unreserved characters'),
+    ),
+    merge_slashes: true,
+    path_with_escaped_slashes_action: beside(
+      'REJECT_REQUEST',
+      '%2F and %5C mean different things to different servers',
+    ),
+    ...edge(settings),
+    early_header_mutation_extensions: above(
+      'Before routing, on every route, whatever the check answers: names that only account-authz may set, and names that make an upstream act on another path or method than the checked one. Envoy has lower-cased the names.\n[^a-z0-9]: CGI reads a hyphen and an underscore as one (RFC 3875 section 4.1.18), its heirs a dot and other signs too.',
+      [
+        extension(
+          'envoy.http.early_header_mutation.header_mutation',
+          'http.early_header_mutation.header_mutation.v3.HeaderMutation',
+          { mutations: earlyMutations(settings) },
+        ),
+      ],
+    ),
+    ...limits(settings),
+  };
+}
+
+function edge({ trustedHops }: EnvoySettings): Members {
+  return {
+    use_remote_address: above(
+      'The edge: what a client says about itself (x-forwarded-for, x-envoy-*, x-request-id) is not believed. Behind other proxies: --trusted-hops.\ninternal_address_config stays unset, so nobody is internal: an empty one would trust loopback and RFC 1918.',
+      true,
+    ),
+    xff_num_trusted_hops: trustedHops === 0 ? undefined : trustedHops,
+    forward_client_cert_details: 'SANITIZE',
+    strip_any_host_port: true,
+    generate_request_id: beside(true, 'ours, so that a client cannot choose the id that joins the logs'),
+    preserve_external_request_id: false,
+    always_set_request_id_in_response: true,
+    server_header_transformation: beside('PASS_THROUGH', 'no `server: envoy` on a refusal'),
+  };
+}
+
+function limits({ trustedHops }: EnvoySettings): Members {
+  return {
+    common_http_protocol_options: {
+      headers_with_underscores_action: beside('REJECT_REQUEST', 'x_auth_uid is x-auth-uid to a CGI-style upstream'),
+      max_headers_count: 100,
+      idle_timeout: '600s',
+    },
+    http_protocol_options: beside(
+      { allow_chunked_length: beside(false, 'Content-Length beside Transfer-Encoding is refused') },
+      'HTTP/1.1; 1.0 is refused (426), trailers are dropped',
+    ),
+    http2_protocol_options: {
+      max_concurrent_streams: 100,
+      initial_stream_window_size: 65_536,
+      initial_connection_window_size: 1_048_576,
+      override_stream_error_on_invalid_http_message:
+        trustedHops === 0 ? undefined : beside(true, 'a bad request does not end a connection that clients share'),
+    },
+    max_request_headers_kb: beside(32, 'bounds a token before it costs us anything'),
+    request_headers_timeout: '10s',
+    request_timeout: beside('60s', 'the whole request; for long uploads or client streams, raise this and the next'),
+    stream_idle_timeout: '60s',
+    drain_timeout: above(
+      'Off on purpose. CONNECT: no route takes it. Upgrades: 403. A local_reply_config that rewrites status or body: it would hide the refusals.\nFor websockets add `upgrade_configs: [{ upgrade_type: websocket }]` without filters: the check runs before the upgrade.',
+      '5s',
+    ),
+  };
+}
+
+const grpcStatus = (status: number, code: number): Members => ({
+  filter: {
+    and_filter: {
+      filters: [
+        inline({ response_flag_filter: { flags: ['UAEX'] } }),
+        inline({ status_code_filter: { comparison: { value: { default_value: status, runtime_key: 'unused' } } } }),
+        inline({ header_filter: { header: { name: 'content-type', string_match: { prefix: 'application/grpc' } } } }),
+      ],
+    },
+  },
+  headers_to_add: [
+    inline({ header: { key: 'grpc-status', value: String(code) }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' }),
+  ],
+});
+
+const grpcStatuses = above(
+  'The status of gRPC for a refusal: Envoy alone makes UNIMPLEMENTED of 404 and INTERNAL of 400.',
+  { mappers: [grpcStatus(404, 5), grpcStatus(400, 3)] },
+);
+
+/** Every route of the configuration and nothing else. */
+export function virtualHost(settings: EnvoySettings): Members {
+  const { paths, corsOrigins } = settings;
+  const hasCors = corsOrigins.length > 0;
+  return {
+    name: 'any',
+    domains: ['*'],
+    typed_per_filter_config: hasCors ? { [filterNames.cors]: corsPolicy(settings) } : undefined,
+    response_headers_to_add: hasCors
+      ? beside(
+          [{ header: inline({ key: 'vary', value: 'origin' }), append_action: 'APPEND_IF_EXISTS_OR_ADD' }],
+          'a cache must not answer one origin with the headers for another',
+        )
+      : undefined,
+    routes: [...paths.flatMap(path => routesOf(path, settings)), ...(paths.includes('/') ? [] : [nothingElse])],
+  };
+}
+
+const routeTimeout = '15s';
+
+function routesOf(path: string, { upstreamProtocol }: EnvoySettings): readonly Tree[] {
+  const match = path === '/' ? { prefix: '/' } : { path_separated_prefix: path };
+  const route = { name: path, match: inline(match), route: inline({ cluster: 'upstream', timeout: routeTimeout }) };
+  if (upstreamProtocol !== 'auto') return [route];
+  const grpcRoute = {
+    name: `${path} gRPC`,
+    match: inline({ ...match, grpc: {} }),
+    route: inline({ cluster: 'upstream-grpc', timeout: routeTimeout }),
+  };
+  return [
+    above('Any client can send `content-type: application/grpc` and so choose the protocol (docs/grpc.md).', grpcRoute),
+    route,
+  ];
+}
+
+const nothingElse = above('Deny by default. Nothing is behind this route, so there is nothing to check.', {
+  name: 'nothing-else',
+  match: inline({ prefix: '/' }),
+  direct_response: inline({ status: 404 }),
+  typed_per_filter_config: unchecked(),
+});
+
+const metadata = (field: string): string => `%DYNAMIC_METADATA(${filterNames.extAuthz}:${field})%`;
+const decisionFields = ['decision', 'reason', 'uid', 'app', 'acc', 'role', 'iss'];
+
+function accessLog(): Tree {
+  const stdout = extension('envoy.access_loggers.stdout', 'access_loggers.stream.v3.StdoutAccessLog', {
+    log_format: {
+      json_format: {
+        time: '%START_TIME%',
+        requestId: '%REQ(X-REQUEST-ID)%',
+        method: '%REQ(:METHOD)%',
+        path: '%PATH(NQ)%',
+        protocol: '%PROTOCOL%',
+        route: '%ROUTE_NAME%',
+        status: '%RESPONSE_CODE%',
+        details: '%RESPONSE_CODE_DETAILS%',
+        flags: '%RESPONSE_FLAGS%',
+        durationMs: '%DURATION%',
+        bytesReceived: '%BYTES_RECEIVED%',
+        bytesSent: '%BYTES_SENT%',
+        client: '%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%',
+        upstreamCluster: '%UPSTREAM_CLUSTER%',
+        upstreamHost: '%UPSTREAM_HOST%',
+        authzMicroseconds: `%FILTER_STATE(${filterNames.extAuthz}:FIELD:latency_us)%`,
+        ...Object.fromEntries(decisionFields.map(field => [field, metadata(field)])),
+      },
+    },
+  });
+  return above('One JSON line a request: no token, no query string, no header but the request id.', stdout);
+}

@@ -1,0 +1,132 @@
+// What Istio needs, so that the Envoy of its sidecar asks the account-authz in the same pod.
+import { authzCall, seconds } from './authz-call.ts';
+import { checkSettings, earlyMutations, filterNames, grpcLimits, retries, trailersFilter } from './authz-filters.ts';
+import { managerType } from './connection-manager.ts';
+import { typed } from './extension.ts';
+import type { RenderSettings } from './settings.ts';
+import { above, beside, inline, type Members, type Tree } from './tree.ts';
+
+/** The name of the ServiceEntry, by which the mesh knows account-authz: in every pod, its own. */
+const serviceName = 'account-authz.internal';
+
+function resource(
+  apiVersion: string,
+  kind: string,
+  name: string,
+  { namespace }: RenderSettings,
+  spec: Members,
+): Members {
+  return { apiVersion, kind, metadata: { name, namespace }, spec };
+}
+
+function authzPort({ authz }: RenderSettings): number {
+  return authz.kind === 'tcp' ? authz.port : 0;
+}
+
+/** CUSTOM comes before ALLOW, and a request that no CUSTOM rule matches is not checked at all: the second policy refuses it. */
+export function authorizationPolicies(settings: RenderSettings): readonly Tree[] {
+  const paths = settings.paths.flatMap(path => (path === '/' ? ['/*'] : [path, `${path}/*`]));
+  const policy = (name: string, spec: Members): Members =>
+    resource('security.istio.io/v1', 'AuthorizationPolicy', name, settings, {
+      selector: { matchLabels: settings.selector },
+      ...spec,
+    });
+  const operation = (fields: Members): Members => ({ operation: inline(fields) });
+  return [
+    policy('account-authz', {
+      action: 'CUSTOM',
+      provider: inline({ name: 'account-authz' }),
+      rules: [{ to: [operation({ paths })] }],
+    }),
+    policy('nothing-else', {
+      action: 'ALLOW',
+      rules: [
+        { to: [operation({ ports: [String(settings.upstream.port)], paths })] },
+        above('Metrics of account-authz. Probes do not come this way: the agent of Istio asks for them itself.', {
+          to: [operation({ ports: [String(settings.authzAdminPort)], methods: ['GET'], paths: ['/metrics'] })],
+        }),
+      ],
+    }),
+  ];
+}
+
+/** What Istio has no field for. */
+export function envoyFilter(settings: RenderSettings): Tree {
+  const manager = 'envoy.filters.network.http_connection_manager';
+  const match = (subFilter?: string): Members => ({
+    context: 'SIDECAR_INBOUND',
+    listener: {
+      filterChain: { filter: inline({ name: manager, ...(subFilter && { subFilter: { name: subFilter } }) }) },
+    },
+  });
+  const patch = (applyTo: string, place: Members, operation: string, value: Members): Members => ({
+    applyTo,
+    match: place,
+    patch: { operation, value },
+  });
+  return resource('networking.istio.io/v1alpha3', 'EnvoyFilter', 'account-authz', settings, {
+    workloadSelector: { labels: settings.selector },
+    configPatches: [
+      patch('NETWORK_FILTER', match(), 'MERGE', {
+        typed_config: typed(managerType, {
+          path_with_escaped_slashes_action: 'REJECT_REQUEST',
+          common_http_protocol_options: inline({ headers_with_underscores_action: 'REJECT_REQUEST' }),
+          early_header_mutation_extensions: [
+            {
+              name: 'envoy.http.early_header_mutation.header_mutation',
+              typed_config: typed('http.early_header_mutation.header_mutation.v3.HeaderMutation', {
+                mutations: earlyMutations(settings),
+              }),
+            },
+          ],
+        }),
+      }),
+      patch('HTTP_FILTER', match(filterNames.extAuthz), 'MERGE', {
+        typed_config: typed('filters.http.ext_authz.v3.ExtAuthz', {
+          ...checkSettings(settings),
+          grpc_service: { envoy_grpc: inline(grpcLimits()), retry_policy: retries() },
+        }),
+      }),
+      patch('HTTP_FILTER', match(filterNames.extAuthz), 'INSERT_BEFORE', {
+        ...trailersFilter(settings),
+        name: 'account-authz.request-trailers',
+      }),
+    ],
+  });
+}
+
+export function serviceEntry(settings: RenderSettings): Tree {
+  return resource('networking.istio.io/v1', 'ServiceEntry', 'account-authz', settings, {
+    hosts: inline([serviceName]),
+    exportTo: inline(['.']),
+    location: beside('MESH_EXTERNAL', 'no mutual TLS: it never leaves the pod'),
+    resolution: 'STATIC',
+    ports: [inline({ number: authzPort(settings), name: 'grpc', protocol: 'GRPC' })],
+    endpoints: [inline({ address: '127.0.0.1' })],
+  });
+}
+
+/** A part of MeshConfig. */
+export function meshConfig(settings: RenderSettings): Tree {
+  return {
+    pathNormalization: {
+      normalization: beside(
+        'DECODE_AND_MERGE_SLASHES',
+        'one spelling of a path for the policies, for account-authz and for the app',
+      ),
+    },
+    extensionProviders: [
+      {
+        name: 'account-authz',
+        envoyExtAuthzGrpc: {
+          service: beside(serviceName, 'the ServiceEntry: the same pod'),
+          port: authzPort(settings),
+          timeout: beside(seconds(authzCall.timeoutMs), 'the default of Istio is ten minutes'),
+          statusOnError: beside('503', 'the default, 403, makes an outage look like a refusal'),
+          failOpen: beside(false, 'true would let through whatever could not be checked. Never.'),
+          clearRouteCache: false,
+        },
+      },
+    ],
+  };
+}

@@ -1,0 +1,61 @@
+// The TLS files of a fetch: the authorities that its connections trust and the client certificate that they show.
+import * as tls from 'node:tls';
+import { loadTlsFiles, type TlsMaterial } from '../files/tls-files.ts';
+import { type CaFile, loadCaFile, rootsInForce } from './key-trust.ts';
+import type { FetchProblem } from './network-problem.ts';
+
+/** Of an issuer. All undefined: the default roots, and no certificate. */
+export interface KeyConnectionFiles {
+  readonly caFile?: string | undefined;
+  /** Set with clientKeyFile, or neither. */
+  readonly clientCertFile?: string | undefined;
+  readonly clientKeyFile?: string | undefined;
+}
+
+export interface KeyConnection {
+  readonly kind: 'connection';
+  readonly caFile: CaFile | undefined;
+  /** Undefined: the default of Node. */
+  readonly secureContext: tls.SecureContext | undefined;
+  /** For a proxy, which gets no client certificate. */
+  proxyContext(): tls.SecureContext | undefined;
+}
+
+export function namedConnectionFiles({ caFile, clientCertFile, clientKeyFile }: KeyConnectionFiles): readonly string[] {
+  return [caFile, clientCertFile, clientKeyFile].filter(file => file !== undefined);
+}
+
+/** Read for each fetch, so that replaced files take effect. */
+export async function loadKeyConnection(files: KeyConnectionFiles): Promise<KeyConnection | FetchProblem> {
+  const caFile = files.caFile === undefined ? undefined : await loadCaFile(files.caFile);
+  if (caFile?.kind === 'problem') return caFile;
+  const client = await loadClientCertificate(files);
+  if (client?.kind === 'problem') return client;
+  return {
+    kind: 'connection',
+    caFile,
+    secureContext: toSecureContext(caFile, client),
+    proxyContext: () => toSecureContext(caFile, undefined),
+  };
+}
+
+async function loadClientCertificate({
+  clientCertFile,
+  clientKeyFile,
+}: KeyConnectionFiles): Promise<TlsMaterial | FetchProblem | undefined> {
+  if (clientCertFile === undefined && clientKeyFile === undefined) return undefined;
+  const loaded = await loadTlsFiles({ certFile: clientCertFile, keyFile: clientKeyFile });
+  if (loaded.kind === 'tls material') return loaded;
+  const isCertificate = loaded.problems.some(({ key }) => key === 'certFile');
+  return { kind: 'problem', problem: isCertificate ? 'client certificate not usable' : 'client key not usable' };
+}
+
+/** Trusts the default roots plus those of the file. */
+function toSecureContext(caFile: CaFile | undefined, client: TlsMaterial | undefined): tls.SecureContext | undefined {
+  if (caFile === undefined && client === undefined) return undefined;
+  return tls.createSecureContext({
+    minVersion: 'TLSv1.2',
+    ...(caFile === undefined ? {} : { ca: [...rootsInForce(), caFile.content] }),
+    ...(client === undefined ? {} : { cert: client.cert, key: client.key }),
+  });
+}

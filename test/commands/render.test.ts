@@ -1,0 +1,349 @@
+// `render`: what it prints for a configuration, what it refuses, and which files it replaces.
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { version } from '../../src/version.ts';
+import { changed, smallestConfig, writeFixture } from '../config/config-file.ts';
+import type { Part } from '../envoy-lint/shipped.ts';
+import { type Outcome, runCommand } from '../support/command.ts';
+
+const config = (changes: Readonly<Record<string, unknown>> = {}): string =>
+  writeFixture('render.yaml', changed(changes));
+const render = (...args: readonly string[]): Promise<Outcome> => runCommand('render', args);
+
+async function rendered(changes: Readonly<Record<string, unknown>>, ...options: readonly string[]): Promise<Part> {
+  const { code, stdout, stderr } = await render('envoy', '--config', config(changes), ...options);
+  expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+  return parse(stdout);
+}
+
+const managerOf = (bootstrap: Part): Part =>
+  bootstrap.static_resources.listeners[0].filter_chains[0].filters[0].typed_config;
+const routesOf = (bootstrap: Part): Part[] => managerOf(bootstrap).route_config.virtual_hosts[0].routes;
+const checkOf = (bootstrap: Part): Part =>
+  managerOf(bootstrap).http_filters.find(({ name }: Part) => name === 'envoy.filters.http.ext_authz').typed_config;
+const clusterOf = (bootstrap: Part, name: string): Part =>
+  bootstrap.static_resources.clusters.find((each: Part) => each.name === name);
+const addressOf = (cluster: Part): Part => cluster.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address;
+
+describe('render envoy', () => {
+  it('says in its first lines which version made it with which command line, and that it is not to be edited', async () => {
+    const file = config();
+    const { stdout } = await render('envoy', '--config', file, '--trusted-hops=1');
+    const [first, second] = stdout.split('\n');
+    expect(first).to.equal(
+      `# Made by account-authz ${version}: account-authz render envoy --config ${file} --trusted-hops=1`,
+    );
+    expect(second).to.match(/^# Do not edit it: .* \(checksum [0-9a-f]{12}\)\.$/);
+  });
+
+  it('prints the same for the same', async () => {
+    const args = ['envoy', '--config', config(), '--cors-origin', 'https://app.example.com'];
+    expect(await render(...args)).to.deep.equal(await render(...args));
+  });
+
+  const routes: readonly (readonly [paths: readonly string[], prefixes: readonly string[]])[] = [
+    [
+      ['/api/orders/:account_id/*', '/v2/billing/*'],
+      ['/api/orders', '/v2/billing'],
+    ],
+    [['/api/orders'], ['/api/orders']],
+    [['/a/:x/b', '/a/c/*'], ['/a']],
+    [
+      ['/a/b/*', '/a', '/ab/*'],
+      ['/a', '/ab'],
+    ],
+    [
+      ['/v1/orders/*', '/v2/orders/*'],
+      ['/v1/orders', '/v2/orders'],
+    ],
+  ];
+  for (const [paths, prefixes] of routes) {
+    it(`leads ${prefixes.join(' and ')} to the service for ${paths.join(', ')}, and answers 404 elsewhere`, async () => {
+      const found = routesOf(await rendered({ routes: paths.map(path => ({ path })) }));
+      expect(found.map(({ match }) => match)).to.deep.equal([
+        ...prefixes.map(path => ({ path_separated_prefix: path })),
+        { prefix: '/' },
+      ]);
+      expect(found.at(-1).direct_response).to.deep.equal({ status: 404 });
+      expect(new Set(found.map(({ name }) => name))).to.have.property('size', found.length);
+    });
+  }
+
+  it('leads every path to the check for a route that starts with a parameter', async () => {
+    const found = routesOf(await rendered({ routes: [{ path: '/:account_id/*' }, { path: '/health' }] }));
+    expect(found.map(({ match, route }) => [match, route.cluster])).to.deep.equal([[{ prefix: '/' }, 'upstream']]);
+  });
+
+  it('shows every account header and its look-alikes, and removes them from trailers', async () => {
+    const bootstrap = await rendered({ account: { headers: ['X-Org-Id', 'tenant'] } });
+    const patterns = checkOf(bootstrap).allowed_headers.patterns;
+    expect(patterns.slice(-3)).to.deep.equal([
+      { exact: 'x-org-id' },
+      { exact: 'tenant' },
+      { safe_regex: { regex: 'x[^a-z0-9]org[^a-z0-9]id' } },
+    ]);
+    const trailers = managerOf(bootstrap).http_filters[0].typed_config.mutations.request_trailers_mutations;
+    const removed = trailers.map((each: Part) => each.remove ?? each.remove_on_match.key_matcher.safe_regex.regex);
+    expect(removed).to.include.members(['x[^a-z0-9]org[^a-z0-9]id', 'tenant', 'authorization']);
+  });
+
+  it('writes names that YAML 1.1 has for booleans and numbers in a way that Envoy reads as text', async () => {
+    const names = ['on', 'y', '0x1f', '1e3', '12'];
+    const { stdout } = await render('envoy', '--config', config({ account: { headers: names } }));
+    const check = checkOf(parse(stdout, { version: '1.1' }));
+    expect(check.allowed_headers.patterns.slice(4)).to.deep.equal(names.map(exact => ({ exact })));
+  });
+
+  it('removes and permits the identity prefix of the configuration', async () => {
+    const bootstrap = await rendered({ identityHeaders: 'x-acme-id-' });
+    const [first] = managerOf(bootstrap).early_header_mutation_extensions[0].typed_config.mutations;
+    expect(first.remove_on_match.key_matcher.safe_regex.regex).to.equal('x[^a-z0-9]acme[^a-z0-9]id[^a-z0-9].*');
+    const { regex } = checkOf(bootstrap).decoder_header_mutation_rules.allow_expression;
+    expect(regex).to.equal('^(x[-_]acme[-_]id[-_].*|authorization)$');
+  });
+
+  it('lets account-authz remove the token only if it is not forwarded', async () => {
+    const bootstrap = await rendered({ 'token.forward': true });
+    expect(checkOf(bootstrap).decoder_header_mutation_rules.allow_expression.regex).to.equal('^x[-_]auth[-_].*$');
+  });
+
+  const addresses: readonly (readonly [listen: string, type: string, address: unknown])[] = [
+    ['127.0.0.1:9500', 'STATIC', { socket_address: { address: '127.0.0.1', port_value: 9500 } }],
+    ['[::1]:9500', 'STATIC', { socket_address: { address: '::1', port_value: 9500 } }],
+    ['localhost:9500', 'STATIC', { socket_address: { address: '127.0.0.1', port_value: 9500 } }],
+    ['unix:/run/a/authz.sock', 'STATIC', { pipe: { path: '/run/a/authz.sock' } }],
+    ['0.0.0.0:9500', 'STRICT_DNS', { socket_address: { address: 'account-authz', port_value: 9500 } }],
+    ['[::]:9500', 'STRICT_DNS', { socket_address: { address: 'account-authz', port_value: 9500 } }],
+  ];
+  for (const [listen, type, address] of addresses) {
+    it(`asks account-authz where it listens: ${listen}`, async () => {
+      const cluster = clusterOf(await rendered({ listen, listenInsecure: true }), 'account-authz');
+      expect([cluster.type, addressOf(cluster)]).to.deep.equal([type, address]);
+    });
+  }
+
+  it('speaks TLS to a listen that does, and shows a certificate if it asks for one', async () => {
+    const tls = { certFile: '/nowhere/tls.crt', keyFile: '/nowhere/tls.key' };
+    for (const [settings, certificates] of [
+      [tls, undefined],
+      [{ ...tls, clientCaFile: '/nowhere/ca.crt' }, ['client-certificate']],
+    ] as const) {
+      const file = config({ listen: '0.0.0.0:9191', tls: settings });
+      const { code, stdout, stderr } = await render('envoy', '--config', file, '--authz-host', 'authz.example.com');
+      expect(code).to.equal(0);
+      expect(stderr).to.match(
+        /^account-authz render: Envoy reads .*server-authority\.yaml too: --out writes all of them\n$/,
+      );
+      const { sni, common_tls_context: context } = clusterOf(parse(stdout), 'account-authz').transport_socket
+        .typed_config;
+      expect(sni).to.equal('authz.example.com');
+      const names = context.tls_certificate_sds_secret_configs?.map(({ name }: Part) => name);
+      expect(names).to.deep.equal(certificates);
+    }
+  });
+
+  it('takes the addresses of Envoy and of the service from its options', async () => {
+    const bootstrap = await rendered({}, '--listen', '127.0.0.1:8443', '--upstream', 'orders.default.svc:9000');
+    const [listener, readiness] = bootstrap.static_resources.listeners;
+    expect(listener.address.socket_address).to.deep.equal({ address: '127.0.0.1', port_value: 8443 });
+    expect(readiness.address.socket_address).to.deep.equal({ address: '127.0.0.1', port_value: 8081 });
+    const upstream = clusterOf(bootstrap, 'upstream');
+    expect(upstream.type).to.equal('STRICT_DNS');
+    expect(addressOf(upstream).socket_address).to.deep.equal({ address: 'orders.default.svc', port_value: 9000 });
+  });
+
+  it('counts trusted proxies, and lets no request end a connection that clients share', async () => {
+    const manager = managerOf(await rendered({}, '--trusted-hops', '2'));
+    expect(manager).to.include({ use_remote_address: true, xff_num_trusted_hops: 2 });
+    expect(manager.http2_protocol_options.override_stream_error_on_invalid_http_message).to.equal(true);
+  });
+
+  it('allows the methods of the roles and the account headers to the pages of --cors-origin', async () => {
+    const changes = { roles: { owner: ['GET', 'PURGE'], member: ['GET'] }, account: { headers: ['x-org-id'] } };
+    const origins = ['--cors-origin', 'https://app.example.com', '--cors-origin', 'http://localhost:3000'];
+    const manager = managerOf(await rendered(changes, ...origins));
+    const [host] = manager.route_config.virtual_hosts;
+    const policy = host.typed_per_filter_config['envoy.filters.http.cors'];
+    expect(policy.allow_origin_string_match).to.deep.equal([{ exact: origins[1] }, { exact: origins[3] }]);
+    expect(policy.allow_methods).to.equal('GET, PURGE');
+    expect(policy.allow_headers.split(', ')).to.include.members(['authorization', 'content-type', 'x-org-id']);
+    const names = manager.http_filters.map(({ name }: Part) => name);
+    expect(names.indexOf('envoy.filters.http.cors')).to.be.below(names.indexOf('envoy.filters.http.ext_authz'));
+  });
+
+  const agreeing: readonly (readonly [
+    name: string,
+    changes: Readonly<Record<string, unknown>>,
+    options: readonly string[],
+  ])[] = [
+    ['the smallest configuration', {}, []],
+    ['a socket', { listen: 'unix:/run/account-authz/authz.sock' }, []],
+    ['several routes', { routes: [{ path: '/a/:account_id' }, { path: '/b/*' }] }, []],
+    ['everything protected', { routes: [{ path: '/:account_id/*' }] }, []],
+    ['headers of its own', { identityHeaders: 'x-me-', account: { headers: ['x-org-id', 'tenant'] } }, []],
+    ['a forwarded token', { 'token.forward': true }, []],
+    [
+      'proxies, pages and gRPC',
+      {},
+      ['--trusted-hops', '1', '--cors-origin', 'https://a.example', '--upstream-protocol', 'auto'],
+    ],
+    ['HTTP/2', {}, ['--upstream-protocol', 'http2']],
+  ];
+  for (const [name, changes, options] of agreeing) {
+    it(`agrees with the configuration: ${name}`, async () => {
+      const file = config(changes);
+      const { stdout } = await render('envoy', '--config', file, ...options);
+      const bootstrap = writeFixture('rendered.yaml', stdout);
+      expect(await runCommand('check-config', ['--config', file, '--envoy', bootstrap])).to.include({
+        code: 0,
+        stderr: '',
+      });
+    });
+  }
+});
+
+describe('render envoy-parts', () => {
+  it('prints the parts of the bootstrap, each under a comment that says where it belongs', async () => {
+    const file = config();
+    const { stdout } = await render('envoy-parts', '--config', file);
+    const whole = parse((await render('envoy', '--config', file)).stdout);
+    const parts: Part = parse(stdout);
+    expect(Object.keys(parts)).to.deep.equal(['cluster', 'connection_manager', 'http_filters', 'routes']);
+    expect(parts.cluster).to.deep.equal(clusterOf(whole, 'account-authz'));
+    expect(managerOf(whole)).to.deep.include(parts.connection_manager);
+    expect(managerOf(whole).http_filters.slice(0, -1)).to.deep.equal(parts.http_filters);
+    expect(routesOf(whole)).to.deep.equal(parts.routes);
+    for (const name of Object.keys(parts))
+      expect(stdout).to.match(new RegExp(`^# (?:Add|Put|The routes) .*\n(?:# .*\n)*${name}:`, 'm'));
+  });
+});
+
+describe('render: usage', () => {
+  const problems: readonly (readonly [args: readonly string[], problem: RegExp])[] = [
+    [[], /needs a target first: envoy, envoy-parts/],
+    [['nginx'], /needs a target first/],
+    [['--config', 'x'], /needs a target first/],
+    [['envoy', '--lsten', 'x'], /unknown option --lsten/],
+    [['envoy', 'x'], /an argument that is not an option/],
+    [['envoy', '--listen'], /an option lacks its value/],
+    [['envoy', '--listen', '8080'], /--listen must be host:port/],
+    [['envoy', '--listen', 'unix:/a/b'], /--listen must be HOST:PORT/],
+    [['envoy', '--listen', 'example.com:80'], /--listen must have an IP address/],
+    [['envoy', '--listen', '0.0.0.0:0'], /--listen must have a port from 1 to 65535/],
+    [['envoy', '--listen', '0.0.0.0:9901'], /--listen must have another port/],
+    [['envoy', '--listen', '0.0.0.0:9191'], /--listen must not be listen of the configuration/],
+    [['envoy', '--upstream', 'a b:1'], /--upstream must have an IPv4 address/],
+    [['envoy', '--upstream', '127.0.0.1:8080'], /--upstream must not be where Envoy listens/],
+    [['envoy', '--upstream', '127.0.0.1:9191'], /--upstream must not be listen of the configuration/],
+    [['envoy', '--upstream-protocol', 'h2c'], /--upstream-protocol must be one of http1, http2, auto/],
+    [['envoy', '--authz-host', 'a/b'], /--authz-host must be an IP address or a host name/],
+    [['envoy', '--cors-origin', '*'], /--cors-origin must be an origin/],
+    [['envoy', '--cors-origin', 'https://app.example.com/'], /--cors-origin must be an origin/],
+    [['envoy', '--cors-origin', 'https://App.example.com'], /--cors-origin must be an origin/],
+    [['envoy', '--trusted-hops', '-1'], /--trusted-hops|an option lacks its value/],
+    [['envoy', '--trusted-hops', 'one'], /--trusted-hops must be a number/],
+  ];
+  for (const [args, problem] of problems) {
+    it(`says in one line what is wrong with: render ${args.join(' ')}`, async () => {
+      const withConfig = args.includes('--config') ? args : [...args, '--config', config()];
+      const { code, stdout, stderr } = await render(...withConfig);
+      expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
+      expect(stderr).to.match(/^account-authz render: .*\n$/);
+      expect(stderr).to.match(problem);
+    });
+  }
+
+  it('names the key of a configuration that is not good, with its place', async () => {
+    const file = writeFixture('bad.yaml', { ...smallestConfig(), routes: [{ path: 'api' }] });
+    const { code, stdout, stderr } = await render('envoy', '--config', file);
+    expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
+    expect(stderr).to.match(/bad\.yaml:1:\d+: routes\[0\]\.path: must start with \/\n$/);
+  });
+
+  it('names listen if no Envoy could reach it', async () => {
+    const { code, stderr } = await render('envoy', '--config', config({ listen: '127.0.0.1:0' }));
+    expect({ code, stderr }).to.deep.equal({
+      code: 1,
+      stderr: 'account-authz render: listen of the configuration must name a port, 0 is any\n',
+    });
+  });
+
+  it('reads no file that the configuration names: it may run elsewhere', async () => {
+    const file = config({ 'issuers.0.caFile': '/nowhere/ca.pem' });
+    expect(await render('envoy', '--config', file)).to.include({ code: 0 });
+  });
+});
+
+describe('render --out', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'account-authz-out-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  const into = (out: string, ...options: readonly string[]) =>
+    render('envoy', '--config', config(), '--out', out, ...options);
+
+  it('writes what it would print into a folder that it makes', async () => {
+    const out = join(folder, 'a', 'b');
+    expect(await into(out)).to.deep.equal({ code: 0, stdout: 'envoy.yaml\n', stderr: '' });
+    const { stdout } = await render('envoy', '--config', config());
+    expect(readFileSync(join(out, 'envoy.yaml'), 'utf8')).to.equal(stdout);
+    expect(readdirSync(out)).to.deep.equal(['envoy.yaml']);
+  });
+
+  it('writes the files beside the bootstrap too', async () => {
+    const tls = { certFile: '/tls.crt', keyFile: '/tls.key', clientCaFile: '/ca.crt' };
+    const file = config({ listen: '0.0.0.0:9191', tls });
+    expect(await render('envoy', '--config', file, `--out=${folder}`)).to.include({ code: 0, stderr: '' });
+    expect(readdirSync(folder)).to.deep.equal(['client-certificate.yaml', 'envoy.yaml', 'server-authority.yaml']);
+  });
+
+  it('replaces a file that it made', async () => {
+    await into(folder);
+    expect(await into(folder, '--trusted-hops', '3')).to.include({ code: 0 });
+    expect(readFileSync(join(folder, 'envoy.yaml'), 'utf8')).to.include('xff_num_trusted_hops: 3');
+  });
+
+  const kept: readonly (readonly [name: string, toKeep: (made: string) => string, problem: RegExp])[] = [
+    ['a file of somebody else', () => 'admin: {}\n', /was not made by render/],
+    ['an empty file', () => '', /was not made by render/],
+    ['a file that was edited', made => made.replace('15s', '30s'), /was edited after render made it/],
+    ['a file that was cut', made => made.slice(0, 500), /was edited after render made it/],
+  ];
+  for (const [name, toKeep, problem] of kept) {
+    it(`keeps ${name}`, async () => {
+      await into(folder);
+      const file = join(folder, 'envoy.yaml');
+      const text = toKeep(readFileSync(file, 'utf8'));
+      writeFileSync(file, text);
+      const { code, stdout, stderr } = await into(folder);
+      expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
+      expect(stderr).to.match(problem);
+      expect(stderr).to.match(/^account-authz render: --out: .*envoy\.yaml .*\n$/);
+      expect(readFileSync(file, 'utf8')).to.equal(text);
+      expect(readdirSync(folder)).to.deep.equal(['envoy.yaml']);
+    });
+  }
+
+  it('writes none of its files if one of them must be kept', async () => {
+    const tls = { certFile: '/tls.crt', keyFile: '/tls.key' };
+    writeFileSync(join(folder, 'server-authority.yaml'), 'mine');
+    const { code } = await render('envoy', '--config', config({ listen: '0.0.0.0:9191', tls }), '--out', folder);
+    expect(code).to.equal(1);
+    expect(existsSync(join(folder, 'envoy.yaml'))).to.equal(false);
+  });
+
+  it('names a folder that cannot be', async () => {
+    writeFileSync(join(folder, 'file'), '');
+    mkdirSync(join(folder, 'envoy.yaml'));
+    for (const out of [join(folder, 'file'), folder]) {
+      const { code, stderr } = await into(out);
+      expect(code).to.equal(1);
+      expect(stderr).to.match(/^account-authz render: --out: .*\n$/);
+    }
+  });
+});

@@ -1,0 +1,143 @@
+// A page on another origin calls through Envoy in a real Chromium: with --cors-origin it may, and reads refusals; without it, it may not.
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import type { Browser, Page } from 'playwright-core';
+import { startBrowser } from '../support/browser.ts';
+import { envoyVersions, type RunningEnvoy, renderedEnvoy, startEnvoy } from '../support/envoy.ts';
+import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
+import { bearer, installEnvoys, type Lab, startLab } from './lab.ts';
+
+interface Seen {
+  readonly status?: number;
+  readonly body?: string;
+  readonly requestId?: string | null;
+  readonly challenge?: string | null;
+  readonly error?: string;
+}
+
+const path = '/api/subscriptions/accounts/acct1';
+
+describe('calls of a page on another origin', function () {
+  this.timeout(120_000);
+  let lab: Lab;
+  let browser: Browser;
+  let owner: string;
+  let pages: Server;
+  let origin: string;
+
+  before(async () => {
+    await installEnvoys();
+    lab = await startLab();
+    browser = await startBrowser();
+    owner = await bearer();
+    pages = createServer((_, response) => response.end('<!doctype html><title>page</title>'));
+    await new Promise<void>(resolve => pages.listen(0, '127.0.0.1', resolve));
+    origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
+  });
+  after(async () => {
+    await browser?.close();
+    pages?.close();
+    await lab?.stop();
+  });
+  beforeEach(() => lab.upstream.clear());
+
+  /** What a script of the page sees of its call. */
+  async function call(
+    page: Page,
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    method = 'GET',
+  ): Promise<Seen> {
+    const script = `fetch(${JSON.stringify(url)}, ${JSON.stringify({ method, headers })}).then(
+      async answer => ({ status: answer.status, body: await answer.text(),
+        requestId: answer.headers.get('x-request-id'), challenge: answer.headers.get('www-authenticate') }),
+      error => ({ error: String(error) }))`;
+    return page.evaluate(script);
+  }
+
+  async function open(from = origin): Promise<Page> {
+    const page = await browser.newPage();
+    await page.goto(from);
+    return page;
+  }
+
+  for (const version of envoyVersions) {
+    describe(`Envoy ${version}`, () => {
+      let permitting: RunningEnvoy;
+      let page: Page;
+      const url = (target = path): string => `http://127.0.0.1:${permitting.port}${target}`;
+
+      before(async () => {
+        permitting = await startEnvoy({
+          ...{ version, upstream: lab.upstream.port, authz: lab.service.address },
+          bootstrap: await renderedEnvoy('--cors-origin', origin, '--cors-origin', 'https://app.example.com'),
+        });
+        page = await open();
+      });
+      after(async () => {
+        await page?.close();
+        await permitting?.stop();
+      });
+
+      it('are served with a token: Envoy answers the preflight, and the call is checked', async () => {
+        const headers = { authorization: owner, 'content-type': 'application/json', 'x-account-id': 'acct1' };
+        expect(await call(page, url(), headers, 'PUT')).to.include({ status: 200 });
+        expect(lab.upstream.requests.map(({ method }) => method)).to.deep.equal(['PUT']);
+      });
+
+      it('are refused with the problem document, the challenge and the request id, which the page can read', async () => {
+        const missing = await call(page, url(), { 'content-type': 'application/json' });
+        expect(missing).to.include({ status: 401, challenge: 'Bearer realm="account-authz"' });
+        const foreign = await call(page, url('/api/subscriptions/accounts/acct2'), { authorization: owner });
+        expect(foreign.status).to.equal(403);
+        for (const [{ body = '', requestId }, reason] of [
+          [missing, 'token_missing'],
+          [foreign, 'account_mismatch'],
+        ] as const) {
+          expect(JSON.parse(body)).to.include({ reason, request_id: requestId });
+        }
+        expect(lab.upstream.requests).to.deep.equal([]);
+      });
+
+      it('cannot read the 404 of Envoy for a path that no route leads to', async () => {
+        expect((await call(page, url('/elsewhere'), { authorization: owner })).error).to.match(/Failed to fetch/);
+      });
+
+      it('fail with a header that nobody allowed', async () => {
+        const seen = await call(page, url(), { authorization: owner, 'x-mine': '1' });
+        expect(seen.error).to.match(/Failed to fetch/);
+        expect(lab.upstream.requests).to.deep.equal([]);
+      });
+
+      it('fail from an origin that is not named, and nothing reaches the service', async () => {
+        const other = await open(origin.replace('127.0.0.1', 'localhost'));
+        expect((await call(other, url(), { authorization: owner })).error).to.match(/Failed to fetch/);
+        expect(lab.upstream.requests).to.deep.equal([]);
+        await other.close();
+      });
+
+      it('tell caches that the answer depends on the origin', async () => {
+        const lines = [`Authorization: ${owner}`, `Origin: ${origin}`];
+        const answer = await exchange(permitting.port, requestBytes('GET', path, lines));
+        expect(headerValues(answer, 'access-control-allow-origin')).to.deep.equal([origin]);
+        expect(headerValues(answer, 'vary').join().toLowerCase()).to.include('origin');
+        expect(headerValues(answer, 'access-control-allow-credentials')).to.deep.equal([]);
+      });
+    });
+  }
+
+  it('fail as shipped: the preflight is refused, and no answer has a CORS header', async () => {
+    const envoy = await startEnvoy({ upstream: lab.upstream.port, authz: lab.service.address });
+    const page = await open();
+    const url = `http://127.0.0.1:${envoy.port}${path}`;
+    expect((await call(page, url, { authorization: owner })).error).to.match(/Failed to fetch/);
+    const preflight = [`Origin: ${origin}`, 'Access-Control-Request-Method: GET'];
+    const answer = await exchange(envoy.port, requestBytes('OPTIONS', path, preflight));
+    expect(answer.status).to.equal(401);
+    expect(answer.headers.filter(([name]) => /^access-control-/i.test(name))).to.deep.equal([]);
+    expect(lab.upstream.requests).to.deep.equal([]);
+    await page.close();
+    await envoy.stop();
+  });
+});

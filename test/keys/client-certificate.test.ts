@@ -1,0 +1,139 @@
+// The client certificate of an issuer's key fetches, against a real TLS server that demands one: hot replaced, broken and repaired.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
+import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
+import { keyThreadEntry } from '../support/key-thread.ts';
+import { until } from '../support/service.ts';
+import { signingKey } from '../support/signing-key.ts';
+import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { type TestCertificate, testCertificate } from './test-certificate.ts';
+
+const authority = testCertificate({ name: 'servers', isAuthority: true, addresses: [] });
+const firstClients = testCertificate({ name: 'first clients', isAuthority: true, addresses: [] });
+const secondClients = testCertificate({ name: 'second clients', isAuthority: true, addresses: [] });
+const firstClient = testCertificate({ name: 'client', authority: firstClients });
+const secondClient = testCertificate({ name: 'client', authority: secondClients });
+
+describe('the client certificate of key fetches', function () {
+  this.timeout(15_000);
+  const ends: (() => Promise<unknown>)[] = [];
+  let folder: string;
+  let clientAuthority: TestCertificate;
+  let issuer: TestIssuer;
+  let problems: string[];
+
+  beforeEach(async () => {
+    problems = [];
+    folder = await mkdtemp(join(tmpdir(), 'account-authz-client-'));
+    ends.push(() => rm(folder, { recursive: true }));
+    clientAuthority = firstClients;
+    issuer = await startStrictIssuer('k1');
+    await writeFile(join(folder, 'ca.pem'), authority.cert);
+    await show(firstClient);
+  });
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  });
+
+  async function startStrictIssuer(kid: string, metadata = {}): Promise<TestIssuer> {
+    const server = testCertificate({ authority });
+    const started = await startTestIssuer({
+      keys: [(await signingKey(kid)).publicJwk],
+      metadata,
+      get tls() {
+        return { ...server, requestCert: true, ca: clientAuthority.cert };
+      },
+    });
+    ends.push(() => started.stop());
+    return started;
+  }
+
+  async function show({ cert, key }: TestCertificate): Promise<void> {
+    await writeFile(join(folder, 'client.crt'), cert);
+    await writeFile(join(folder, 'client.key'), key);
+  }
+
+  function startRings(): KeyRings {
+    const observer = {
+      onRefresh: ({ problem }: { problem: string | undefined }) => problems.push(problem ?? 'none'),
+      onUsable: () => undefined,
+      onWarning: () => undefined,
+    };
+    const rings = createKeyRings({ observer, proxy: {}, headStartMs: 0, threadEntry: keyThreadEntry });
+    ends.push(() => rings.stop());
+    return rings;
+  }
+
+  const settings = (changes: Partial<IssuerKeySettings> = {}): IssuerKeySettings => ({
+    issuer: issuer.url,
+    algorithms: ['ES256'],
+    jwksUrl: issuer.jwksUrl,
+    caFile: join(folder, 'ca.pem'),
+    clientCertFile: join(folder, 'client.crt'),
+    clientKeyFile: join(folder, 'client.key'),
+    ...changes,
+  });
+  const times = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 0.05, timeoutSeconds: 3 };
+
+  async function takeOver(rings: KeyRings, changes: Partial<IssuerKeySettings> = {}) {
+    const prepared = await rings.prepare([settings(changes)], times);
+    prepared.takeOver();
+    const keys = prepared.rings.get(issuer.url);
+    if (keys === undefined) throw new Error('no keys');
+    return keys;
+  }
+
+  it('brings the keys, which without one cannot be fetched', async () => {
+    const rings = startRings();
+    const without = await takeOver(rings, { clientCertFile: undefined, clientKeyFile: undefined });
+    await until(() => problems.length > 0);
+    expect(without.current('k1')).to.equal(undefined);
+    expect(problems[0]).to.equal('connection closed');
+    const keys = await takeOver(rings);
+    await until(() => keys.current('k1') !== undefined);
+  });
+
+  it('is shown for the discovery document, and to the host of its jwks_uri', async () => {
+    const other = await startStrictIssuer('elsewhere');
+    issuer = await startStrictIssuer('k1', { jwks_uri: other.jwksUrl });
+    const keys = await takeOver(startRings(), { jwksUrl: undefined, discoveryUrl: issuer.discoveryUrl });
+    await until(() => keys.current('elsewhere') !== undefined);
+  });
+
+  it('is replaced without a restart, long before the next refresh, and the keys stay meanwhile', async () => {
+    const keys = await takeOver(startRings());
+    await until(() => keys.current('k1') !== undefined);
+    clientAuthority = secondClients;
+    await issuer.restart();
+    issuer.publish([(await signingKey('k2')).publicJwk]);
+    await show(secondClient);
+    await until(() => keys.current('k2') !== undefined);
+    expect(problems.at(-1)).to.equal('none');
+  });
+
+  it('that is broken is a failed refresh, the keys stay, and a good one heals it', async () => {
+    const keys = await takeOver(startRings());
+    await until(() => keys.current('k1') !== undefined);
+    await writeFile(join(folder, 'client.key'), 'nothing');
+    await until(() => problems.includes('client key not usable'));
+    expect(keys.current('k1')).to.not.equal(undefined);
+    await rm(join(folder, 'client.crt'));
+    await until(() => problems.includes('client certificate not usable'));
+    expect(keys.current('k1')).to.not.equal(undefined);
+    issuer.publish([(await signingKey('k2')).publicJwk]);
+    await show(firstClient);
+    await until(() => keys.current('k2') !== undefined);
+  });
+
+  it('may change without the loss of a key, for the keys are the issuer’s', async () => {
+    const rings = startRings();
+    const before = await takeOver(rings);
+    await until(() => before.current('k1') !== undefined);
+    await issuer.stop();
+    const after = await takeOver(rings, { clientCertFile: undefined, clientKeyFile: undefined });
+    expect(after.current('k1')).to.equal(before.current('k1')).and.not.equal(undefined);
+  });
+});

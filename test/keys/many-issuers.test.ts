@@ -1,0 +1,112 @@
+// A thousand issuers, on one URL and on a URL each: the time until all have keys, and the fetches in flight. The bounds are wide.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
+import { keyThreadEntry } from '../support/key-thread.ts';
+import { startServiceLab, until } from '../support/service.ts';
+import { signingKey } from '../support/signing-key.ts';
+import { audience } from '../support/token.ts';
+
+const count = 1000;
+const maxInFlight = 8;
+
+describe('a thousand issuers', function () {
+  this.timeout(60_000);
+  const ends: (() => unknown)[] = [];
+  const served = { fetches: 0, inFlight: 0, most: 0 };
+  let origin: string;
+  /** How long the service takes for an answer. */
+  let delayMs: (path: string) => number;
+
+  beforeEach(async () => {
+    Object.assign(served, { fetches: 0, inFlight: 0, most: 0 });
+    delayMs = () => 0;
+    const { publicJwk } = await signingKey('k1');
+    const body = JSON.stringify({ keys: [publicJwk] });
+    const server = createServer((request, response) => {
+      served.fetches += 1;
+      served.inFlight += 1;
+      served.most = Math.max(served.most, served.inFlight);
+      response.on('close', () => {
+        served.inFlight -= 1;
+      });
+      const answer = (): unknown => response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+      setTimeout(answer, delayMs(request.url ?? '')).unref();
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    ends.push(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  });
+
+  const issuers = (urlOf: (i: number) => string) =>
+    Array.from({ length: count }, (_, i) => ({
+      issuer: `https://issuer-${i}.test`,
+      audiences: [audience],
+      algorithms: ['ES256'],
+      jwksUrl: urlOf(i),
+    }));
+
+  function startRings(): KeyRings {
+    const observer = { onRefresh: () => undefined, onUsable: () => undefined, onWarning: () => undefined };
+    const rings = createKeyRings({ observer, proxy: {}, headStartMs: 0, threadEntry: keyThreadEntry });
+    ends.push(() => rings.stop());
+    return rings;
+  }
+
+  const usable = (rings: KeyRings): number => rings.active().filter(ring => ring.status().state === 'usable').length;
+
+  const rows: readonly (readonly [string, (i: number) => string, number])[] = [
+    ['on one URL are usable with one fetch', () => `${origin}/jwks`, 1],
+    ['on a URL each are usable with a fetch each', i => `${origin}/${i}`, count],
+  ];
+  for (const [name, urlOf, fetches] of rows) {
+    it(`${name}, at most ${maxInFlight} in flight`, async () => {
+      const rings = startRings();
+      const times = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3 };
+      (await rings.prepare(issuers(urlOf), times)).takeOver();
+      await until(() => usable(rings) === count, 30_000);
+      expect(served.fetches).to.equal(fetches);
+      expect(served.most).to.be.at.most(maxInFlight);
+    });
+  }
+
+  it('are usable while others on a slow host take all the time there is', async () => {
+    delayMs = path => (path.startsWith('/slow') ? 600_000 : 0);
+    const rings = startRings();
+    const times = { refreshSeconds: 1000, maxAgeSeconds: 3600, cooldownSeconds: 1, timeoutSeconds: 600 };
+    const slow = origin.replace('127.0.0.1', 'localhost');
+    const half = count / 2;
+    (
+      await rings.prepare(
+        issuers(i => (i < half ? `${slow}/slow/${i}` : `${origin}/${i}`)),
+        times,
+      )
+    ).takeOver();
+    await until(() => usable(rings) === half, 30_000);
+  });
+
+  it('leave /readyz, /metrics and the admin page usable', async () => {
+    const lab = await startServiceLab({ config: { issuers: issuers(() => `${origin}/jwks`) } });
+    ends.push(() => lab.stop());
+    const readiness = (await (await lab.admin('/readyz')).json()) as { issuers: readonly { state: string }[] };
+    expect(readiness.issuers).to.have.length(count);
+    expect(readiness.issuers.every(({ state }) => state === 'usable')).to.equal(true);
+    const metrics = await (await lab.admin('/metrics')).text();
+    for (const metric of ['key_set_keys{issuer=', 'key_set_age_seconds{issuer=', 'key_refreshes_total{issuer='])
+      expect(metrics.split(`\naccount_authz_${metric}`)).to.have.length.of.at.least(count + 1);
+    const page = await (await lab.admin('/')).text();
+    expect(page).to.contain('950 more').and.have.length.of.at.most(200_000);
+    const usableLines = lab.log.filter(({ msg }) => msg === 'keys usable');
+    expect(usableLines).to.deep.include({ ...usableLines[0], issuer: 'https://issuer-0.test', issuers: count });
+    expect(usableLines).to.have.length(1);
+  });
+});

@@ -1,0 +1,282 @@
+// Issuers that share a source: one fetch for all of them, and each uses of it what its own settings allow.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import type { IssuerRing, KeyRingObserver, KeySettings } from '../../src/keys/key-ring.ts';
+import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
+import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
+import { createKeyTransport } from '../../src/keys/key-transport.ts';
+import { until } from '../support/service.ts';
+import { signingKey } from '../support/signing-key.ts';
+import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { testCertificate } from './test-certificate.ts';
+
+type Refresh = Parameters<KeyRingObserver['onRefresh']>[0];
+
+const names = ['https://a.test', 'https://b.test'] as const;
+const [a, b] = names;
+const times: KeySettings = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 0.05, timeoutSeconds: 3 };
+
+describe('issuers with one source', () => {
+  const ends: (() => Promise<unknown>)[] = [];
+  let folder: string;
+  let server: TestIssuer;
+  let rings: KeyRings;
+  let refreshes: Refresh[];
+
+  const jwk = async (kid: string, alg = 'ES256') => (await signingKey(kid, alg)).publicJwk;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'account-authz-shared-'));
+    ends.push(() => rm(folder, { recursive: true }));
+    server = await startTestIssuer({ keys: [await jwk('k1')] });
+    ends.push(() => server.stop());
+    rings = startRings();
+  });
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  });
+
+  function startRings(): KeyRings {
+    refreshes = [];
+    const made = createKeyRings({
+      observer: { onRefresh: event => refreshes.push(event), onUsable: () => undefined, onWarning: () => undefined },
+      proxy: {},
+      headStartMs: 0,
+      createTransport: createKeyTransport,
+    });
+    ends.push(() => made.stop());
+    return made;
+  }
+
+  const settings = (issuer: string, changes: Partial<IssuerKeySettings> = {}): IssuerKeySettings => ({
+    issuer,
+    algorithms: ['ES256'],
+    jwksUrl: server.jwksUrl,
+    ...changes,
+  });
+
+  async function takeOver(issuers: readonly IssuerKeySettings[], keys: Partial<KeySettings> = {}) {
+    const prepared = await rings.prepare(issuers, { ...times, ...keys });
+    prepared.takeOver();
+    return (issuer: string): IssuerRing => {
+      const ring = prepared.rings.get(issuer);
+      if (ring === undefined) throw new Error('no ring');
+      return ring;
+    };
+  }
+
+  const isUsable = (ring: IssuerRing) => (): boolean => ring.status().state === 'usable';
+
+  /** Both, with their first fetch over. */
+  async function both(changesOfB: Partial<IssuerKeySettings> = {}, keys: Partial<KeySettings> = {}) {
+    const ringOf = await takeOver([settings(a), settings(b, changesOfB)], keys);
+    const [ringA, ringB] = [ringOf(a), ringOf(b)];
+    await until(() => [ringA, ringB].every(ring => ring.status().lastResult !== undefined));
+    return { ringA, ringB };
+  }
+
+  it('cost it one fetch, and have the same keys', async () => {
+    const { ringA, ringB } = await both();
+    expect(ringA.current('k1')).to.equal(ringB.current('k1')).and.not.equal(undefined);
+    expect(server.requests()).to.have.length(1);
+    expect(refreshes).to.deep.equal([{ issuers: names, result: 'success', problem: undefined, keys: 1, skipped: 0 }]);
+    expect(rings.active().map(ring => ring.status().issuer)).to.deep.equal(names);
+  });
+
+  it('do not lend their keys to an issuer of another source', async () => {
+    const other = await startTestIssuer({ keys: [await jwk('other')] });
+    ends.push(() => other.stop());
+    const ringOf = await takeOver([settings(a), settings(b, { jwksUrl: other.jwksUrl })]);
+    await until(() => isUsable(ringOf(a))() && isUsable(ringOf(b))());
+    expect(ringOf(a).current('other')).to.equal(undefined);
+    expect(ringOf(b).current('k1')).to.equal(undefined);
+    expect(ringOf(b).find('k1')).to.not.have.property('kind', 'key');
+  });
+
+  it('cost it one early refresh for an unknown kid, whoever of them is asked', async () => {
+    const { ringA, ringB } = await both({}, { cooldownSeconds: 0.3 });
+    server.publish([await jwk('k2')]);
+    expect(ringA.find('k2')).to.deep.equal({ kind: 'unknown' });
+    expect(ringB.find('k2')).to.deep.equal({ kind: 'unknown' });
+    await until(() => refreshes.length === 2);
+    expect(ringA.current('k2')).to.equal(ringB.current('k2')).and.not.equal(undefined);
+    expect(server.requests()).to.have.length(2);
+  });
+
+  it('cost it one background refresh', async () => {
+    await both({}, { refreshSeconds: 0.2 });
+    await until(() => refreshes.length >= 4);
+    expect(server.requests()).to.have.length.of.at.most(refreshes.length + 1);
+  });
+
+  const otherTrust: readonly (readonly [string, () => Promise<Partial<IssuerKeySettings>>])[] = [
+    [
+      'caFile',
+      async () => {
+        const caFile = join(folder, 'ca.pem');
+        await writeFile(caFile, testCertificate({ isAuthority: true }).cert);
+        return { caFile };
+      },
+    ],
+    [
+      'client certificate',
+      async () => {
+        const [clientCertFile, clientKeyFile] = [join(folder, 'client.crt'), join(folder, 'client.key')];
+        const { cert, key } = testCertificate();
+        await writeFile(clientCertFile, cert);
+        await writeFile(clientKeyFile, key);
+        return { clientCertFile, clientKeyFile };
+      },
+    ],
+  ];
+  for (const [what, change] of otherTrust) {
+    it(`and another ${what} have a fetch each`, async () => {
+      await both(await change());
+      expect(server.requests()).to.have.length(2);
+    });
+  }
+
+  describe('and other algorithms', () => {
+    const rsa = { algorithms: ['RS256'] };
+
+    it('have one fetch, and each the keys for its own', async () => {
+      server.publish([await jwk('ec'), await jwk('rsa', 'RS256')]);
+      const { ringA, ringB } = await both(rsa);
+      expect(ringA.status().kids).to.deep.equal(['ec']);
+      expect(ringB.status().kids).to.deep.equal(['rsa']);
+      expect(server.requests()).to.have.length(1);
+    });
+
+    it('each have the key under a kid that is for their own', async () => {
+      server.publish([await jwk('k'), await jwk('k', 'RS256')]);
+      const { ringA, ringB } = await both(rsa);
+      expect(ringA.current('k')?.cryptoKeyFor('ES256')).to.not.equal(undefined);
+      expect(ringB.current('k')?.cryptoKeyFor('RS256')).to.not.equal(undefined);
+    });
+
+    it('do not fetch for a key that only the other may use', async () => {
+      server.publish([await jwk('ec'), await jwk('rsa', 'RS256')]);
+      const { ringA } = await both(rsa);
+      expect(ringA.find('rsa')).to.deep.equal({ kind: 'unknown' });
+      expect(server.requests()).to.have.length(1);
+    });
+
+    it('are unavailable where no key is for them, as with a source of their own', async () => {
+      const { ringA, ringB } = await both(rsa);
+      expect(ringA.status()).to.include({ state: 'usable', lastResult: 'success' });
+      expect(ringB.status()).to.include({ state: 'loading', lastResult: 'failure', lastProblem: 'no usable key' });
+      expect(await ringB.find('k1')).to.deep.equal({
+        kind: 'unavailable',
+        detail: 'no key set yet, last refresh: no usable key',
+      });
+      expect(refreshes.map(({ issuers, result }) => [issuers, result])).to.deep.equal([
+        [[a], 'success'],
+        [[b], 'failure'],
+      ]);
+    });
+
+    it('keep their last good set, and its age, while the source has no key for them', async () => {
+      server.publish([await jwk('ec'), await jwk('rsa', 'RS256')]);
+      const { ringA, ringB } = await both(rsa, { refreshSeconds: 0.1, maxAgeSeconds: 1 });
+      server.publish([await jwk('ec')]);
+      await until(() => ringB.status().lastProblem === 'no usable key');
+      expect(ringB.current('rsa')).to.not.equal(undefined);
+      expect(ringA.status().lastResult).to.equal('success');
+      await until(() => ringB.status().state === 'stale');
+      expect(ringB.current('rsa')).to.equal(undefined);
+      expect(await ringB.find('rsa')).to.have.property('kind', 'unavailable');
+      expect(isUsable(ringA)()).to.equal(true);
+    });
+  });
+
+  it('have no keys of a document that is not modified and has none for them, and those that it has', async () => {
+    const { ringA, ringB } = await both({ algorithms: ['RS256'] }, { refreshSeconds: 0.1 });
+    server.fault({ kind: 'reset' });
+    await until(() => ringA.status().lastResult === 'failure');
+    server.healthy();
+    await until(() => ringA.status().lastResult === 'success');
+    await until(() => server.requests().filter(({ status }) => status === 304).length > 1);
+    expect(ringA.status()).to.include({ state: 'usable', lastResult: 'success' });
+    expect(ringB.status()).to.include({ state: 'loading', lastProblem: 'no usable key' });
+  });
+
+  describe('that is a discovery document', () => {
+    const discovery = { jwksUrl: undefined, discoveryUrl: '' };
+
+    it('cost it one fetch, and only the issuer that it names has keys, whichever that is', async () => {
+      const metadata = { issuer: a as string };
+      server = await startTestIssuer({ keys: [await jwk('k1')], metadata });
+      ends.push(() => server.stop());
+      const changes = { ...discovery, discoveryUrl: server.discoveryUrl };
+      const ringOf = await takeOver([settings(a, changes), settings(b, changes)], { refreshSeconds: 0.2 });
+      await until(isUsable(ringOf(a)));
+      expect(server.requests().map(({ path }) => path)).to.deep.equal(['discovery', 'jwks']);
+      expect(ringOf(b).status()).to.include({ state: 'loading', lastProblem: 'discovery: issuer differs' });
+      metadata.issuer = b;
+      await until(isUsable(ringOf(b)));
+      expect(ringOf(a).status()).to.include({ state: 'usable', lastProblem: 'discovery: issuer differs' });
+    });
+  });
+
+  describe('over a reload', () => {
+    it('keep their keys while another joins, which has them at once', async () => {
+      const { ringA } = await both();
+      const before = ringA.current('k1');
+      await server.stop();
+      const ringOf = await takeOver([settings(a), settings(b), settings('https://c.test')]);
+      for (const issuer of [...names, 'https://c.test']) expect(ringOf(issuer).current('k1')).to.equal(before);
+      expect(before).to.not.equal(undefined);
+    });
+
+    it('keep their keys while one of them leaves', async () => {
+      const { ringB } = await both();
+      await server.stop();
+      const ringOf = await takeOver([settings(b)]);
+      expect(ringOf(b).current('k1')).to.equal(ringB.current('k1')).and.not.equal(undefined);
+      expect(rings.active()).to.have.length(1);
+    });
+
+    it('keep their ring while they are the same', async () => {
+      const { ringA } = await both();
+      const ringOf = await takeOver([settings(a), settings(b)]);
+      expect(ringOf(a)).to.equal(ringA);
+      expect(server.requests()).to.have.length(1);
+    });
+
+    it('lose no key while one of them changes its algorithms', async () => {
+      server.publish([await jwk('ec'), await jwk('rsa', 'RS256')]);
+      const { ringA } = await both();
+      const before = ringA.current('ec');
+      await server.stop();
+      const ringOf = await takeOver([settings(a), settings(b, { algorithms: ['RS256'] })]);
+      expect(ringOf(a).current('ec')).to.equal(before).and.not.equal(undefined);
+      expect(ringOf(b).status().state).to.equal('loading');
+    });
+  });
+
+  describe('have a seed each', () => {
+    const cached = (): Partial<KeySettings> => ({ cacheDirectory: join(folder, 'cache') });
+
+    async function stopAll(): Promise<void> {
+      await rings.stop();
+      await server.stop();
+      rings = startRings();
+    }
+
+    it('which one of them alone can start with', async () => {
+      await both({}, cached());
+      await stopAll();
+      const ringOf = await takeOver([settings(b)], cached());
+      expect(isUsable(ringOf(b))()).to.equal(true);
+    });
+
+    it('which is not for an issuer that has not used the source', async () => {
+      await both({}, cached());
+      await stopAll();
+      const ringOf = await takeOver([settings('https://c.test')], cached());
+      expect(ringOf('https://c.test').status().state).to.equal('loading');
+    });
+  });
+});
