@@ -2,15 +2,22 @@
 
 const everyMethod = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** By role, in the order of the configuration. A role that is not a key may do nothing. */
-export type Roles = ReadonlyMap<string, { readonly order: number; readonly methods: ReadonlySet<string> }>;
+interface Role {
+  readonly name: string;
+  /** Its place in the configuration. */
+  readonly order: number;
+  readonly methods: ReadonlySet<string>;
+}
+
+/** By name. A role that is not a key may do nothing. */
+export type Roles = ReadonlyMap<string, Role>;
 
 /** `*` stands for the seven usual methods; others (TRACE, CONNECT, PROPFIND) must be listed. */
 export function compileRoles(roles: Readonly<Record<string, readonly string[]>>): Roles {
   return new Map(
-    Object.entries(roles).map(([role, methods], order) => [
-      role,
-      { order, methods: new Set(methods.flatMap(method => (method === '*' ? everyMethod : [method]))) },
+    Object.entries(roles).map(([name, methods], order) => [
+      name,
+      { name, order, methods: new Set(methods.flatMap(method => (method === '*' ? everyMethod : [method]))) },
     ]),
   );
 }
@@ -21,6 +28,6 @@ export function roleAllows(roles: Roles, role: string, method: string): boolean 
 
 /** Those that the configuration names, in its order. Takes as long as the list of the token, however many roles are configured. */
 export function configuredRoles(roles: Roles, claimed: readonly string[]): readonly string[] {
-  const orderOf = (role: string): number => roles.get(role)?.order ?? Number.POSITIVE_INFINITY;
-  return claimed.filter(role => roles.has(role)).sort((one, other) => orderOf(one) - orderOf(other));
+  const configured = claimed.flatMap(name => roles.get(name) ?? []);
+  return configured.sort((one, other) => one.order - other.order).map(({ name }) => name);
 }

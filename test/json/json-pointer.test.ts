@@ -4,7 +4,7 @@ import { parsePath, valueAt } from '../../src/json/json-pointer.ts';
 /** The document of RFC 6901 section 5, and what a pointer must not reach. */
 const document: unknown = JSON.parse(`{
   "foo": ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "e^f": 3, "g|h": 4, "i\\\\j": 5, "k\\"l": 6, " ": 7, "m~n": 8,
-  "o": { "p": [[10], { "q": 11 }], "": { "": 12 }, "0": 13 }, "text": "abc", "nothing": null,
+  "o": { "p": [[10], { "q": 11 }], "": { "": 12 }, "0": 13 }, "text": "abc", "long": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, "tenth", "eleventh"], "nothing": null,
   "~1": 14, "own": { "__proto__": 15, "constructor": 16, "length": 17 }
 }`);
 
@@ -13,6 +13,8 @@ describe('JSON Pointer', () => {
     ['/foo', ['bar', 'baz']],
     ['/foo/0', 'bar'],
     ['/foo/1', 'baz'],
+    ['/long/10', 'tenth'],
+    ['/long/11', 'eleventh'],
     ['/', 0],
     ['/a~1b', 1],
     ['/c%d', 2],
@@ -49,6 +51,7 @@ describe('JSON Pointer', () => {
     '/foo/+1',
     '/foo/1.0',
     '/foo/1e0',
+    '/foo/1a',
     '/foo/ 1',
     '/foo/',
     `/foo/${'9'.repeat(250)}`,

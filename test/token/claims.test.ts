@@ -110,6 +110,10 @@ describe('claims with a list of roles', () => {
 });
 
 describe('claims by a JSON Pointer', () => {
+  it('need one that the configuration accepts', () => {
+    expect(() => toClaimPaths({ ...names, acc: '/a~b' })).to.throw('the configuration has an invalid JSON Pointer');
+  });
+
   const payload = claims({
     uid: undefined,
     ext: { 'user/id': 'u-1', accounts: ['acct1', 'acct2'], 'm~n': { role: 'owner' } },
