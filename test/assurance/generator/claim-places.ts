@@ -22,6 +22,8 @@ export function placesBeside(name: string): readonly string[] {
   const last = inner.at(-1) ?? top;
   const parent = name.slice(0, name.lastIndexOf('/'));
   if (!name.startsWith('/')) return [`/${name.replaceAll('.', '/')}/x`, `${name}.x`, `/x/${escaped(name)}`];
+  // Which a careless reader takes for the same index.
+  if (/^[0-9]+$/.test(last)) return [`${parent}/${Number(last)}`, `${parent}/0${last}`, `${parent}/${last}.0`];
   return [`${name}/x`, `${name}/0`, `${name}x`, `${parent}x/${escaped(last)}`, `/${escaped(name)}`, `/x${name}`];
 }
 

@@ -114,7 +114,7 @@ function createIssuer(random: Random, issuer: string): WrittenIssuer {
     ...(random.chance(0.6)
       ? { tokenTypes: random.pick([['at+jwt'], ['JWT', ''], ['application/token+jwt', 'text/jwt'], ['']]) }
       : {}),
-    ...(random.chance(0.6) ? { claims: random.pick(claimNames) } : {}),
+    ...(random.chance(0.7) ? { claims: random.pick(claimNames) } : {}),
     ...(random.chance(0.3) ? { allowIntegerClaims: true } : {}),
   };
 }
@@ -127,6 +127,8 @@ const claimNames: readonly NonNullable<WrittenIssuer['claims']>[] = [
   { role: '/realm_access/roles' },
   { uid: '/ext/uid', app: '/ext/app', acc: '/ext/acc', role: '/ext/role' },
   { acc: '/accounts/1', role: '/roles/0' },
+  { acc: '/accounts/01', role: '/roles/-' },
+  { uid: '/constructor/name', app: '/app/length', role: '/~01' },
   { app: '/azp', role: '/resource_access/api~1v1/m~0n/roles' },
   { uid: '/', app: '/constructor', acc: '/x/__proto__/length', role: '/~01/-' },
 ];
