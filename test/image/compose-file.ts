@@ -1,4 +1,4 @@
-// compose.yaml as the tests read it, and the rules that its containers keep: those of the manifests.
+// Reads compose.yaml, and the rules for its containers, which are those of the manifests.
 
 export interface ComposeFile {
   readonly services: Readonly<Record<string, ComposeService>>;
@@ -27,12 +27,12 @@ export interface ComposeService {
   readonly healthcheck?: { readonly test: readonly string[] };
 }
 
-/** Images that are built here. */
+/** Images that this repository builds. */
 const own = /^\$\{\w+:-account-authz(?:-demo)?:dev\}$/;
 const pinned = /^\$\{\w+:-[a-z0-9.-]+\.[a-z0-9]+\/[a-z0-9./-]+:[\w.-]+@sha256:[0-9a-f]{64}\}$/;
-/** No digest of it is known to us. */
+/** An image without a pinned digest. */
 const byTag = /^\$\{ENVOY_IMAGE:-docker\.io\/envoyproxy\/envoy:v\d+\.\d+\.\d+\}$/;
-/** Nothing waits for these. */
+/** Services that no other one depends on. */
 const withoutHealth = ['pod', 'client'];
 const onNetworkOfTheirOwn = ['pod', 'grafana'];
 

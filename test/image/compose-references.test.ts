@@ -1,4 +1,4 @@
-// compose.yaml is of one piece with itself and with what it mounts; each rule is shown mistakes that it must find.
+// compose.yaml is consistent with itself and with its mounted files; each rule is tested with mistakes that it must find.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
@@ -82,13 +82,13 @@ const mistakes: readonly (readonly [file: keyof Texts, part: string, by: string]
   ['envoy', 'port_value: 9901', 'port_value: 9902'],
 ];
 
-describe('compose.yaml: what its parts say of each other', () => {
-  it('holds', () => {
+describe('compose.yaml: references between its parts', () => {
+  it('are all correct', () => {
     expect(problemsOf()).to.deep.equal([]);
   });
 
   for (const [file, part, by] of mistakes) {
-    it(`does not hold with ${by} in ${files[file]}`, () => {
+    it(`reports ${by} in ${files[file]}`, () => {
       expect(texts[file]).to.contain(part);
       expect(problemsOf({ [file]: texts[file].replaceAll(part, () => by) })).not.to.deep.equal([]);
     });

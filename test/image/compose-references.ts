@@ -1,4 +1,4 @@
-// What the parts of compose.yaml say of each other and of the files that they mount: every port, path, service and job resolved.
+// Resolves the references between the parts of compose.yaml and the files that they mount: every port, path, service and job.
 import type { ComposeFile, ComposeService } from './compose-file.ts';
 
 export interface ComposeParts {
@@ -13,9 +13,9 @@ export interface ComposeParts {
   };
   readonly datasources: readonly { readonly name: string; readonly uid: string; readonly url: string }[];
   readonly dashboardFolders: readonly string[];
-  /** Identifiers of data sources that the dashboard names. */
+  /** Identifiers of data sources in the dashboard. */
   readonly dashboardSources: readonly string[];
-  /** What the alerts ask of the name of a job. */
+  /** The job name in the expressions of the alerts. */
   readonly jobs: readonly RegExp[];
   readonly adminPort: number;
   readonly envoyAdminPort: number;
@@ -34,13 +34,13 @@ export function composeReferenceProblems(parts: ComposeParts): string[] {
   return rules.flatMap(([holds, problem]) => (holds ? [] : [problem]));
 }
 
-/** Ports that a service listens at, as its own arguments tell it; of images that are told nothing, their defaults. */
+/** Ports that a service listens on, by its arguments; for images without arguments, their defaults. */
 function listeningOf(
   { adminPort, envoyAdminPort }: ComposeParts,
   name: string,
   { command = [] }: ComposeService,
 ): number[] {
-  const told = ['--listen', '--control'].flatMap(option =>
+  const fromArguments = ['--listen', '--control'].flatMap(option =>
     command.includes(option) ? portIn(command[command.indexOf(option) + 1]) : [],
   );
   const known: Readonly<Record<string, readonly number[]>> = {
@@ -49,7 +49,7 @@ function listeningOf(
     prometheus: [9090],
     grafana: [3000],
   };
-  return [...told, ...(known[name] ?? [])];
+  return [...fromArguments, ...(known[name] ?? [])];
 }
 
 function portIn(address = ''): number[] {
@@ -100,7 +100,7 @@ function isMounted({ isFile }: ComposeParts, { volumes = [] }: ComposeService, p
   });
 }
 
-/** A container in the network of another one is published there. */
+/** A container in the network namespace of another one is published there. */
 function portRules(parts: ComposeParts): Rules {
   const { services } = parts.compose;
   return Object.entries(services).flatMap(([name, { ports = [] }]) => {
@@ -150,11 +150,11 @@ function observerRules(parts: ComposeParts): Rules {
       ({ job_name, metrics_path, static_configs }): Rules => [
         [
           static_configs.flatMap(({ targets }) => targets).join() === `127.0.0.1:${ports[job_name]}`,
-          `Prometheus asks ${job_name} where it does not answer`,
+          `Prometheus scrapes ${job_name} at a port that it does not listen on`,
         ],
         [
           metrics_path === (job_name === 'envoy' ? '/stats/prometheus' : undefined),
-          `Prometheus asks ${job_name} for another path`,
+          `Prometheus scrapes ${job_name} at another path`,
         ],
       ],
     ),
@@ -165,13 +165,13 @@ function observerRules(parts: ComposeParts): Rules {
     ...datasources.map(({ url }) => {
       const { hostname, port } = new URL(url);
       const isPlace = hostname === service.network_mode?.slice('service:'.length);
-      return [isPlace && port === '9090', `Grafana asks for metrics at ${url}`] as const;
+      return [isPlace && port === '9090', `Grafana queries metrics at ${url}`] as const;
     }),
     ...dashboardSources.map(
       uid =>
         [
           uid.startsWith('$') || datasources.some(each => each.uid === uid),
-          `the dashboard asks ${uid}, which is no source`,
+          `the dashboard queries ${uid}, which is no data source`,
         ] as const,
     ),
     ...dashboardFolders.map(

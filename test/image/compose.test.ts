@@ -1,4 +1,4 @@
-// compose.yaml without an engine: hardened as the manifests are, and in agreement with envoy.yaml, the configuration and the demo.
+// compose.yaml without a container engine: as hardened as the manifests, and consistent with envoy.yaml, the configuration and the demo.
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,8 +55,8 @@ const clusterAddress = (name: string): string => {
 const loaded = await loadConfig(`${project}demo/compose/account-authz/config.yaml`);
 const config = loaded.kind === 'misconfiguration' ? undefined : loaded.config;
 
-/** What Docker Compose says of these files, each merged into those before it. */
-async function composeSays(
+/** The configuration that Docker Compose renders from these files, each merged into the previous ones. */
+async function renderCompose(
   yaml: readonly string[],
   { profiles = ['test', 'observability'], output = '--quiet' } = {},
 ): Promise<{ good: boolean; output: string }> {
@@ -74,11 +74,11 @@ async function composeSays(
 describe('compose.yaml', function () {
   this.timeout(60_000);
 
-  it('keeps the rules of the manifests', () => {
+  it('follows the rules of the manifests', () => {
     expect(composeProblems({ services })).to.deep.equal([]);
   });
 
-  it('has the containers of a pod, a client and what observes', () => {
+  it('has the containers of a pod, a client and the observers', () => {
     const profiles = Object.entries(services).map(([name, { profiles = ['always'] }]) => `${name}: ${profiles.join()}`);
     expect(profiles).to.deep.equal([
       'pod: always',
@@ -152,15 +152,15 @@ describe('compose.yaml', function () {
       problem: /Podman/,
     },
   ]) {
-    it(`is found wrong with ${name}`, () => {
+    it(`breaks a rule with ${name}`, () => {
       const planted = text.replaceAll(typeof from === 'string' ? from : new RegExp(from, 'g'), () => to);
       expect(planted).to.not.equal(text);
       expect(composeProblems(parseCompose(planted)).join('\n')).to.match(problem);
     });
   }
 
-  it('is accepted by Docker Compose', async () => {
-    expect(await composeSays([text])).to.deep.equal({ good: true, output: '' });
+  it('is valid by Docker Compose', async () => {
+    expect(await renderCompose([text])).to.deep.equal({ good: true, output: '' });
   });
 
   for (const [from, to] of [
@@ -170,7 +170,7 @@ describe('compose.yaml', function () {
     ['interval: 3s', 'interval: 3'],
   ] as const) {
     it(`is refused by Docker Compose with ${to}`, async () => {
-      expect((await composeSays([text.replaceAll(from, to)])).good).to.equal(false);
+      expect((await renderCompose([text.replaceAll(from, to)])).good).to.equal(false);
     });
   }
 
@@ -182,7 +182,7 @@ describe('compose.yaml', function () {
       override = blocksOf(page).find(block => block.text.startsWith('# compose.override.yaml\n'))?.text ?? '';
     });
 
-    it('becomes healthy in the containers that are named', () => {
+    it('becomes healthy in the containers that the page names', () => {
       const [, named = ''] = /The command ends when ([^:]+) are healthy/.exec(page) ?? [];
       const healthy = Object.entries(services)
         .filter(([, { healthcheck, profiles }]) => healthcheck !== undefined && profiles === undefined)
@@ -190,8 +190,8 @@ describe('compose.yaml', function () {
       expect(Array.from(named.matchAll(/`(.+?)`/g), ([, name]) => name)).to.have.members(healthy);
     });
 
-    it('loses the services of the demo by the override, and nothing waits for them', async () => {
-      const { good, output } = await composeSays([text, override], { profiles: [], output: '--format=json' });
+    it('has no demo services with the override, and nothing depends on them', async () => {
+      const { good, output } = await renderCompose([text, override], { profiles: [], output: '--format=json' });
       expect(good, output).to.equal(true);
       const { services: merged }: ComposeFile = JSON.parse(output);
       expect(Object.keys(merged)).to.have.members(['account-authz', 'envoy', 'pod', 'upstream']);
@@ -201,13 +201,13 @@ describe('compose.yaml', function () {
       expect(merged.upstream?.command).to.be.oneOf([undefined, null]);
     });
 
-    it('is refused where the override leaves account-authz waiting', async () => {
+    it('is invalid if the override leaves account-authz depending on a demo service', async () => {
       const waiting = override.slice(0, override.indexOf('  account-authz:'));
-      expect((await composeSays([text, waiting])).good).to.equal(false);
+      expect((await renderCompose([text, waiting])).good).to.equal(false);
     });
   });
 
-  it('mounts what is there', async () => {
+  it('mounts only existing files', async () => {
     const sources = Object.values(services).flatMap(({ volumes = [] }) =>
       volumes.map(each => each.split(':')[0] ?? ''),
     );
@@ -219,23 +219,23 @@ describe('compose.yaml', function () {
     expect(serviceOf('envoy').volumes).to.include(`./envoy.yaml:${optionOf('envoy', '--config-path')}:ro`);
   });
 
-  it('runs account-authz with a configuration that is good and says what envoy.yaml says', () => {
+  it('runs account-authz with a configuration that is valid and consistent with envoy.yaml', () => {
     expect(loaded).to.not.have.property('problems');
     expect(config?.listen).to.equal(clusterAddress('account-authz'));
     expect(optionOf('account-authz', '--config')).to.equal('/etc/account-authz/config.yaml');
     expect(serviceOf('account-authz').volumes).to.deep.equal(['./demo/compose/account-authz:/etc/account-authz:ro']);
   });
 
-  it('asks account-authz for its health as its image does', async () => {
+  it('has the health check of the image for account-authz', async () => {
     const stage = parseDockerfile(await read('Dockerfile')).stages.find(({ name }) => name === product);
     expect(serviceOf('account-authz').healthcheck?.test.slice(1)).to.deep.equal(execForm(lastOf(stage, 'HEALTHCHECK')));
   });
 
-  it('has the upstream where envoy.yaml looks for it', () => {
+  it('runs the upstream at the address in envoy.yaml', () => {
     expect(optionOf('upstream', '--listen')).to.equal(clusterAddress('upstream'));
   });
 
-  it('has the authentication service where the configuration looks for it', () => {
+  it('runs the authentication service at the address in the configuration', () => {
     const [issuer] = config?.issuers ?? [];
     expect(issuer?.issuer).to.equal(optionOf('authentication-service', '--issuer'));
     expect(portOf(optionOf('authentication-service', '--issuer'))).to.equal(
@@ -243,7 +243,7 @@ describe('compose.yaml', function () {
     );
   });
 
-  it('keeps the controls of the demo on the loopback of the pod', () => {
+  it('binds the controls of the demo to the loopback address', () => {
     for (const name of ['authentication-service', 'upstream']) {
       expect(optionOf(name, '--control')).to.match(/^127\.0\.0\.1:\d+$/);
     }
@@ -259,12 +259,12 @@ describe('compose.yaml', function () {
     ]);
   });
 
-  it('asks Envoy for its readiness where it says it', async () => {
+  it('probes the readiness listener of Envoy', async () => {
     const script = await read('demo/compose/envoy/ready.sh');
     expect(script).to.include(`/dev/tcp/127.0.0.1/${listenerPort('readiness')}\n`);
   });
 
-  it('has Prometheus ask account-authz and Envoy where they answer', async () => {
+  it('has Prometheus scrape account-authz and Envoy at their ports', async () => {
     const { scrape_configs } = parse(await read('demo/compose/prometheus/prometheus.yml')) as {
       scrape_configs: { job_name: string; static_configs: { targets: string[] }[] }[];
     };
@@ -277,14 +277,14 @@ describe('compose.yaml', function () {
     });
   });
 
-  it('has Grafana ask Prometheus, which is in the pod', async () => {
+  it('has Grafana query the Prometheus of the pod', async () => {
     const { datasources } = parse(await read('demo/compose/grafana/provisioning/datasources/prometheus.yaml')) as {
       datasources: { type: string; url: string }[];
     };
     expect(datasources.map(({ type, url }) => `${type} ${url}`)).to.deep.equal(['prometheus http://pod:9090']);
   });
 
-  it('gives account-authz and Envoy the memory and the Envoy that the manifests give', async () => {
+  it('has the memory limits and the version of Envoy of the manifests', async () => {
     const yaml = await renderText('k8s/overlays/envoy-sidecar');
     const images = parsePodPlan(yaml).containers.map(({ image }) => image);
     const versions = images.filter(image => image.includes('/envoy:')).map(image => /v\d[\d.]+/.exec(image)?.[0]);

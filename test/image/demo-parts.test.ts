@@ -21,19 +21,19 @@ describe('demo/serve.ts', function () {
     });
     after(() => part.child.kill('SIGKILL'));
 
-    it('answers with what it was given, and its control tells how much that was', async () => {
+    it('echoes the request, and its control counts requests', async () => {
       const asked = jsonOf(await send({ origin: part.at.listen, target: '/api/subscriptions?x=1' }));
       const { count, last } = jsonOf(await send({ origin: part.at.control, target: '/requests' }));
       expect(asked).to.include({ method: 'GET', path: '/api/subscriptions?x=1' });
       expect({ count, last }).to.deep.equal({ count: 1, last: asked });
     });
 
-    it('is healthy, and has no control where its health is asked', async () => {
+    it('is healthy, and has no control at its health port', async () => {
       expect((await send({ origin: part.at.health, target: '/healthz' })).status).to.equal(200);
       expect((await send({ origin: part.at.health, target: '/requests' })).status).to.equal(404);
     });
 
-    it('ends with 0 when told to', async () => {
+    it('exits with 0 on SIGTERM', async () => {
       expect(await exitCodeAfter(part.child, 'SIGTERM')).to.equal(0);
     });
   });
@@ -60,13 +60,13 @@ describe('demo/serve.ts', function () {
       return (keys as { kid: string }[]).map(({ kid }) => kid);
     };
 
-    it('has the issuer and the audience that it was given', async () => {
+    it('has the given issuer and audience', async () => {
       const { issuer } = jsonOf(await send({ origin: part.at.listen, target: '/.well-known/openid-configuration' }));
       expect(issuer).to.equal('http://127.0.0.1:1');
       expect(await control('GET', '/state')).to.include({ issuer, audience: 'https://a.test' });
     });
 
-    it('rotates its keys and mints tokens when its control is asked to', async () => {
+    it('rotates its keys and mints tokens through its control', async () => {
       const { signingKid: before } = await control('GET', '/state');
       const { signingKid: soft } = await control('POST', '/rotation');
       expect(await publishedKids()).to.deep.equal([soft, before]);
@@ -77,7 +77,7 @@ describe('demo/serve.ts', function () {
       expect(JSON.parse(Buffer.from(header, 'base64url').toString())).to.include({ kid: hard });
     });
 
-    it('goes away and comes back when its control is asked to', async () => {
+    it('stops and starts again through its control', async () => {
       await control('POST', '/stop');
       const failure = await send({ origin: part.at.listen, target: '/.well-known/jwks.json' }).catch(
         error => error.code,
@@ -87,7 +87,7 @@ describe('demo/serve.ts', function () {
       expect(await publishedKids()).to.have.length(1);
     });
 
-    it('ends with 0 when told to', async () => {
+    it('exits with 0 on SIGTERM', async () => {
       expect(await exitCodeAfter(part.child, 'SIGTERM')).to.equal(0);
     });
   });

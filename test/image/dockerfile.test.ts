@@ -1,4 +1,4 @@
-// The Dockerfile without an engine: what it is made from, who it runs as, and that it says what the code and the manifests say.
+// The Dockerfile without a container engine: its base images, its user, and its consistency with the code and the manifests.
 import { readFile, stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -18,7 +18,7 @@ const stageOf = (name: string) => stages.find(each => each.name === name);
 describe('the Dockerfile', function () {
   this.timeout(60_000);
 
-  it('L-023 keeps the rules of an image', () => {
+  it('L-023 follows the rules of an image', () => {
     expect(dockerfileProblems(text)).to.deep.equal([]);
   });
 
@@ -68,7 +68,7 @@ describe('the Dockerfile', function () {
       problem: /without a target/,
     },
   ]) {
-    it(`is found wrong with ${name}`, () => {
+    it(`breaks a rule with ${name}`, () => {
       const planted = text.replace(from, to);
       expect(planted).to.not.equal(text);
       expect(dockerfileProblems(planted).join('\n')).to.match(problem);
@@ -79,7 +79,7 @@ describe('the Dockerfile', function () {
     expect(await runTool(hadolint, [file])).to.deep.equal({ good: true, output: '' });
   });
 
-  it('starts the command of package.json, and serves the default configuration', async () => {
+  it('starts the command of package.json with the default configuration', async () => {
     const { bin } = JSON.parse(await readFile(`${project}package.json`, 'utf8'));
     expect(execForm(lastOf(stageOf(product), 'ENTRYPOINT'))).to.deep.equal([
       '/nodejs/bin/node',
@@ -90,7 +90,7 @@ describe('the Dockerfile', function () {
     expect(execForm(lastOf(stageOf(product), 'CMD'))).to.deep.equal(['serve', '--config', defaultConfigFile]);
   });
 
-  it('asks for its health by the health command, where the configuration listens', () => {
+  it('has a health check that runs the health command with the configuration', () => {
     const entryPoint = execForm(lastOf(stageOf(product), 'ENTRYPOINT')) ?? [];
     const [node, main] = [entryPoint.at(0), entryPoint.at(-1)];
     expect(execForm(lastOf(stageOf(product), 'HEALTHCHECK'))).to.deep.equal([
@@ -115,7 +115,7 @@ describe('the Dockerfile', function () {
     ]);
   });
 
-  it('copies from the context only what is there and is not ignored', async () => {
+  it('copies only existing files that .dockerignore includes', async () => {
     const ignore = await readFile(`${project}.dockerignore`, 'utf8');
     const [first, ...allowed] = ignore.split('\n').filter(line => line !== '' && !line.startsWith('#'));
     const copied = stages
@@ -127,7 +127,7 @@ describe('the Dockerfile', function () {
     for (const name of copied) expect(await stat(`${project}${name}`)).to.be.an('object');
   });
 
-  it('has what the arguments of the manifests start', async () => {
+  it('contains what the manifests start', async () => {
     const { containers } = parsePodPlan(await renderText('k8s/overlays/demo'));
     const scripts = containers.filter(({ image }) => image.includes('-demo:')).map(({ args }) => args[0] ?? '');
     expect(new Set(scripts)).to.deep.equal(new Set([execForm(lastOf(stageOf(demo), 'CMD'))?.[0]]));

@@ -1,4 +1,4 @@
-// A Dockerfile as the tests read it, and the rules that ours keeps.
+// Reads a Dockerfile, and the rules for ours.
 
 export interface Instruction {
   readonly name: string;
@@ -12,7 +12,7 @@ export interface Stage {
 }
 
 export interface Dockerfile {
-  /** Before the first FROM. */
+  /** The ARGs before the first FROM. */
   readonly args: ReadonlyMap<string, string>;
   readonly stages: readonly Stage[];
 }
@@ -45,7 +45,7 @@ export function parseDockerfile(text: string): Dockerfile {
   return { args, stages };
 }
 
-/** The last instruction of this name: the one that counts. */
+/** The last instruction with this name, which is the effective one. */
 export function lastOf(stage: Stage | undefined, name: string): string {
   return stage?.instructions.findLast(each => each.name === name)?.text ?? '';
 }

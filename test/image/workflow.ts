@@ -1,4 +1,4 @@
-// A workflow of the forge as the tests read it, and the rules that ours keep.
+// Reads a GitHub Actions workflow, and the rules for ours.
 import { parse } from 'yaml';
 
 export interface Workflow {
@@ -30,7 +30,7 @@ export function stepsOf(workflow: Workflow): Step[] {
   return Object.values(workflow.jobs).flatMap(({ steps = [] }) => steps);
 }
 
-/** Steps that use an action, whatever its commit. */
+/** Steps that use an action, at any commit. */
 export function usesOf(workflow: Workflow, action: string): Step[] {
   return stepsOf(workflow).filter(({ uses }) => uses?.startsWith(`${action}@`) === true);
 }

@@ -1,4 +1,4 @@
-// The workflows of the forge: what they run, what they may do, and that nothing is published without a tag.
+// The GitHub Actions workflows: their commands, their permissions, and that nothing is published without a tag.
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -23,7 +23,7 @@ describe('the workflows', () => {
     { name: 'ci.yaml', text: ciText },
     { name: 'release.yaml', text: releaseText },
   ]) {
-    it(`keep the rules: ${name}`, () => {
+    it(`follow the rules: ${name}`, () => {
       expect(workflowProblems(text)).to.deep.equal([]);
     });
   }
@@ -101,14 +101,14 @@ describe('the workflows', () => {
       problem: /no time limit/,
     },
   ]) {
-    it(`are found wrong with ${name}`, () => {
+    it(`break a rule with ${name}`, () => {
       const planted = text.replace(from, to);
       expect(planted).to.not.equal(text);
       expect(workflowProblems(planted).join('\n')).to.match(problem);
     });
   }
 
-  it('run what CI runs, on every supported Node', () => {
+  it('run the checks and tests on every supported Node', () => {
     expect(ci.jobs.test?.strategy?.matrix?.node).to.deep.equal(['20', '22', '24', '26']);
     expect(ci.jobs.test?.steps?.map(({ run }) => run)).to.include('.ci/run');
   });
@@ -126,7 +126,7 @@ describe('the workflows', () => {
     ]);
   });
 
-  it('tell the story in the containers of compose.yaml', () => {
+  it('run the demo in the containers of compose.yaml', () => {
     const commands = stepsOf(ci).map(({ run = '' }) => run);
     expect(commands).to.include('docker compose --profile test up --no-build --exit-code-from client');
   });

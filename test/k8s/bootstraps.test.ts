@@ -1,4 +1,4 @@
-// The files under k8s/ that are made from others are as they would be made now, and a real Envoy takes every bootstrap as it is mounted.
+// The derived files under k8s/ are up to date, and a real Envoy accepts every bootstrap as it is mounted.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
@@ -10,11 +10,11 @@ import { layOutFiles } from './mounted-files.ts';
 
 const run = promisify(execFile);
 
-describe('k8s/: what is made from other files', function () {
+describe('k8s/: derived files', function () {
   this.timeout(60_000);
 
   before(async function () {
-    this.timeout(600_000); // kustomize is built the first time
+    this.timeout(600_000); // the first run builds kustomize
     await kustomizeBinary();
   });
 
@@ -29,7 +29,7 @@ describe('k8s/: the Envoy of an overlay', function () {
   this.timeout(120_000);
 
   for (const overlay of overlays.filter(name => name !== 'istio' && name !== 'envoy-gateway')) {
-    it(`${overlay}: takes its bootstrap, without a warning`, async () => {
+    it(`${overlay}: accepts its bootstrap without a warning`, async () => {
       const manifests = await render(`k8s/overlays/${overlay}`);
       const { valid, output } = await verdictOf(manifests);
       expect({ valid, output }).to.deep.equal({ valid: true, output: '' });
@@ -41,7 +41,7 @@ describe('k8s/: the Envoy of an overlay', function () {
     ['service', 'client-certificate.yaml', 'client.yaml'],
     ['service', '"@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext', ''],
   ] as const) {
-    it(`${overlay}: does not take it with ${by || 'a part left out'} in place of ${part}`, async () => {
+    it(`${overlay}: refuses it with ${by || 'a part left out'} in place of ${part}`, async () => {
       const manifests = await render(`k8s/overlays/${overlay}`);
       const { valid } = await verdictOf(manifests, (text, name) =>
         name === 'envoy.yaml' ? text.replaceAll(part, by) : text,
@@ -51,7 +51,7 @@ describe('k8s/: the Envoy of an overlay', function () {
   }
 });
 
-/** Of the Envoy of the version that the overlay's image has, with the arguments that its container has. */
+/** Validates with the overlay's version of Envoy and the arguments of its container. */
 async function verdictOf(
   manifests: readonly Manifest[],
   edit?: (text: string, name: string) => string,

@@ -1,5 +1,5 @@
-// The files under k8s/ that are made from others. They lie in the repository because kustomize reads nothing above its own root,
-// and because a single file to apply is what people want first.
+// The derived files under k8s/. They are committed because kustomize reads nothing above its own root,
+// and because users first want a single file to apply.
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { renderText } from './kustomize.ts';

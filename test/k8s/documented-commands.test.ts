@@ -1,4 +1,4 @@
-// The commands of docs/deploy/ and the paths in the kustomizations: each object, port, container and folder that they name is there.
+// The commands of docs/deploy/ and the paths in the kustomizations name only objects, ports, containers and folders that exist.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { kustomizeBinary, type Overlay, overlays, render } from './kustomize.ts';
@@ -9,7 +9,7 @@ const pages = overlays.filter(name => name !== 'envoy-sidecar-socket');
 const textOf = (page: Overlay): string => readFileSync(new URL(`docs/deploy/${page}.md`, project), 'utf8');
 const command =
   /kubectl -n (\S+) (?:rollout \w+|port-forward|logs|get|delete) (\w+)[/ ]([\w-]+)((?: +(?:-c +)?[\w:]+)*)/g;
-/** Of others: not in our overlays. */
+/** Objects of others, which our overlays do not contain. */
 const foreign = ['istio-system', 'ask'];
 
 function commandProblems(text: string, manifests: readonly Manifest[]): string[] {
@@ -42,12 +42,12 @@ describe('docs/deploy/: the commands', function () {
   this.timeout(60_000);
 
   before(async function () {
-    this.timeout(600_000); // kustomize is built the first time
+    this.timeout(600_000); // the first run builds kustomize
     await kustomizeBinary();
   });
 
   for (const page of pages) {
-    it(`of ${page}.md name what its overlay has`, async () => {
+    it(`of ${page}.md name only objects of its overlay`, async () => {
       const manifests = await render(`k8s/overlays/${page}`);
       expect(textOf(page)).to.match(new RegExp(command.source));
       expect(commandProblems(textOf(page), manifests)).to.deep.equal([]);
@@ -56,7 +56,7 @@ describe('docs/deploy/: the commands', function () {
     });
   }
 
-  it('that forward a port name one that is there', async () => {
+  it('that forward a port name an existing one', async () => {
     const manifests = await render('k8s/overlays/service');
     for (const { spec } of ofKind(manifests, 'Service')) for (const port of spec.ports) port.port += 1;
     expect(commandProblems(textOf('service'), manifests)).not.to.deep.equal([]);
@@ -70,7 +70,7 @@ describe('k8s/: the kustomizations', () => {
     .filter(name => name.endsWith('kustomization.yaml'));
 
   for (const file of files) {
-    it(`${file} names no folder that is not there, in its comments neither`, () => {
+    it(`${file} names only existing folders, also in comments`, () => {
       const text = readFileSync(new URL(file, folder), 'utf8');
       const paths = Array.from(text.matchAll(/(?:\.\.\/)+[\w./-]*\w/g), ([path]) => path);
       expect(paths.filter(path => !existsSync(new URL(path, new URL(file, folder))))).to.deep.equal([]);

@@ -1,4 +1,4 @@
-// docs/deploy/ and k8s/ tell of each other: a page for each overlay, and no path or component that is not there.
+// docs/deploy/ and k8s/ agree: a page for each overlay, and no missing path or component.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { overlays } from './kustomize.ts';
@@ -10,20 +10,20 @@ const textOf = (page: string): string => readFileSync(new URL(page, folder), 'ut
 const all = pages.map(textOf).join('\n');
 
 describe('docs/deploy/', () => {
-  it('has a page for each overlay; the socket is on the page of its loopback', () => {
+  it('has a page for each overlay; the socket variant shares the page of its loopback variant', () => {
     const expected = overlays.filter(name => name !== 'envoy-sidecar-socket').map(name => `${name}.md`);
     expect(pages).to.include.members([...expected, 'README.md']);
     expect(textOf('envoy-sidecar.md')).to.contain('k8s/overlays/envoy-sidecar-socket');
   });
 
-  it('tells of every overlay and every component', () => {
+  it('names every overlay and every component', () => {
     expect(readdirSync(new URL('k8s/overlays', project)).sort()).to.deep.equal([...overlays].sort());
     const components = readdirSync(new URL('k8s/components', project)).filter(name => name !== 'envoy-bootstrap');
     for (const component of components) expect(all, component).to.contain(`\`${component}\``);
   });
 
   for (const page of pages) {
-    it(`${page} names no file and links to no page that is not there`, () => {
+    it(`${page} names only existing files and links only to existing pages`, () => {
       const text = textOf(page);
       const paths = Array.from(text.matchAll(/\b(?:k8s|test)\/[\w./-]*\w/g), ([path]) => path);
       const own = paths.filter(path => !text.includes(`account-authz/${path}`));

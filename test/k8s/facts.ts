@@ -1,23 +1,23 @@
-// What the rules over manifests read: the objects of an overlay, and what the files in its ConfigMaps say.
+// The facts that the rules over manifests read: the objects of an overlay, and the contents of the files in its ConfigMaps.
 import { parse } from 'yaml';
 import { type Config, configSchema } from '../../src/config/schema.ts';
 import { configMapOf, type Manifest } from './manifest.ts';
 
 export interface Facts {
   readonly manifests: readonly Manifest[];
-  /** The operator's, by name: key → text. */
+  /** The operator's Secrets, by name: key → text. */
   readonly secrets: Secrets;
   readonly config: Config;
-  /** Where an Envoy is part of the pods: the files beside its bootstrap too, by name. */
+  /** Only if an Envoy is part of the pods: the bootstrap and the files beside it, by name. */
   readonly bootstrap: unknown;
   readonly envoyFiles: Readonly<Record<string, unknown>>;
-  /** Of Istio: what an operator merges into the mesh's own. */
+  /** Istio only: the part that an operator merges into the mesh configuration. */
   readonly meshConfig: unknown;
   /** The envoy.yaml of this repository. */
   readonly envoy: unknown;
-  /** The cluster that takes the place of account-authz in it, with mutual TLS. */
+  /** The cluster with mutual TLS that replaces account-authz in it. */
   readonly tlsCluster: unknown;
-  /** What the alerts ask of the name of a job. */
+  /** The job name in the expressions of the alerts. */
   readonly jobs: readonly RegExp[];
   /** The configuration of compose.yaml, for the same workload. */
   readonly sample: Config;
@@ -25,7 +25,7 @@ export interface Facts {
 
 export type Secrets = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** What stands outside of an overlay, the same for all of them. */
+/** The surroundings of an overlay, the same for all of them. */
 export type Surroundings = Pick<Facts, 'secrets' | 'meshConfig' | 'envoy' | 'tlsCluster' | 'jobs' | 'sample'>;
 
 export type Rules = readonly (readonly [holds: boolean, problem: string])[];
@@ -35,7 +35,7 @@ export function problemsOf(rules: Rules): string[] {
   return rules.flatMap(([holds, problem]) => (holds ? [] : [problem]));
 }
 
-/** Undefined where the configuration breaks its own schema. */
+/** Undefined if the configuration is invalid. */
 export function factsOf(manifests: readonly Manifest[], surroundings: Surroundings): Facts | undefined {
   const config = configOf(configMapOf(manifests, 'account-authz-config')?.['config.yaml'] ?? '');
   if (config === undefined) return undefined;
@@ -44,12 +44,12 @@ export function factsOf(manifests: readonly Manifest[], surroundings: Surroundin
   return { ...surroundings, manifests, config, bootstrap: envoyFiles['envoy.yaml'], envoyFiles };
 }
 
-// A bootstrap is long, and most of many rendered overlays have the same.
-const yamlOf = remembered((text: string): unknown => parse(text));
-const configOf = remembered((text: string) => configSchema.safeParse(yamlOf(text)).data);
+// A bootstrap is long, and most rendered overlays have the same one.
+const yamlOf = memoized((text: string): unknown => parse(text));
+const configOf = memoized((text: string) => configSchema.safeParse(yamlOf(text)).data);
 
-/** What was worked out before for this text, or for this very object, which nobody changes. */
-export function remembered<Key, Result>(work: (key: Key) => Result): (key: Key) => Result {
+/** Memoizes by text, or by object identity; callers do not change the objects. */
+export function memoized<Key, Result>(work: (key: Key) => Result): (key: Key) => Result {
   const known = new Map<Key, Result>();
   return key => {
     const result = known.get(key) ?? work(key);
@@ -58,7 +58,7 @@ export function remembered<Key, Result>(work: (key: Key) => Result): (key: Key) 
   };
 }
 
-/** The value at a path; a name in place of an index finds the list item with that name. */
+/** The value at a path; a name instead of an index selects the list item with that name. */
 export function at(within: unknown, ...path: Path): unknown {
   return path.reduce<unknown>((value, key) => {
     if (Array.isArray(value) && typeof key === 'string') return value.find(item => item.name === key);
@@ -71,7 +71,7 @@ export interface Found {
   readonly value: unknown;
 }
 
-/** Every value in a document, the containers before what they contain. */
+/** Every value in a document, containers before their contents. */
 export function everyValue(value: unknown, path: Path = []): Found[] {
   const inner = typeof value === 'object' && value !== null ? Object.entries(value) : [];
   return [
@@ -80,10 +80,10 @@ export function everyValue(value: unknown, path: Path = []): Found[] {
   ];
 }
 
-/** The same of a file, which is read once and never changed. */
-export const valuesIn = remembered((file: unknown): readonly Found[] => everyValue(file));
+/** The values of a file; cached, so callers must not change them. */
+export const valuesIn = memoized((file: unknown): readonly Found[] => everyValue(file));
 
-/** What stands under this key, wherever it is in a file. */
+/** Every value with this key, at any depth of a file. */
 export function valuesOf(file: unknown, key: string): unknown[] {
   return valuesIn(file)
     .filter(({ path }) => path.at(-1) === key)

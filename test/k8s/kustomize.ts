@@ -17,8 +17,8 @@ const run = promisify(execFile);
 let found: Promise<string> | undefined;
 
 /**
- * Path of a kustomize: `$KUSTOMIZE_BIN`, one on the PATH, or version 5.8.2, which is built with Go from the Go module proxy into
- * `.cache/kustomize/` the first time.
+ * Path of a kustomize: `$KUSTOMIZE_BIN`, one on the PATH, or version 5.8.2, which the first call builds with Go from the Go module
+ * proxy into `.cache/kustomize/`.
  */
 export function kustomizeBinary(): Promise<string> {
   found ??= findKustomize();
@@ -39,7 +39,7 @@ async function findKustomize(): Promise<string> {
   return binary;
 }
 
-// Complete or absent: built beside its place and then renamed to it. Of two processes that build at once, one wins.
+// Atomic: built in a temporary folder and then renamed. Of two processes that build at once, one wins.
 async function install(directory: string): Promise<void> {
   await mkdir(cacheDirectory, { recursive: true });
   const unfinished = await mkdtemp(join(cacheDirectory, `.${version}-`));

@@ -1,4 +1,4 @@
-// Every value of every overlay with a small mistake in it, one at a time: the schemas or a rule see it, or it is known to do no harm.
+// Generated mistakes: each value of each overlay is changed, one at a time; the schemas or a rule find it, or it is known to be harmless.
 import { expect } from 'chai';
 import type { Surroundings } from './facts.ts';
 import { kustomizeBinary, render } from './kustomize.ts';
@@ -8,7 +8,7 @@ import { overlayProblems } from './overlay-problems.ts';
 import { createSchemaCheck } from './schemas.ts';
 import { loadSurroundings } from './surroundings.ts';
 
-/** The object of a mistake that two have in common is looked at in the first; envoy-sidecar is part of the first. */
+/** An object in two overlays is tested in the first only; envoy-sidecar is part of the first. */
 const folders = [
   'test/fixtures/k8s-variants/everything',
   'k8s/overlays/service',
@@ -19,18 +19,21 @@ const folders = [
   'test/fixtures/k8s-variants/plain',
 ];
 
-/** Of `Kind/name path what`. */
+/** Matches `Kind/name path mistake`. */
 const harmless: readonly (readonly [mistake: RegExp, reason: string])[] = [
-  [/Probe\.(periodSeconds|failureThreshold|timeoutSeconds) /, 'a little sooner or later, or as Kubernetes has it'],
-  [/(terminationGracePeriodSeconds|preStop\.sleep\.seconds) counted up/, 'a longer wait'],
+  [
+    /Probe\.(periodSeconds|failureThreshold|timeoutSeconds) /,
+    'a slightly different time, or the default of Kubernetes',
+  ],
+  [/(terminationGracePeriodSeconds|preStop\.sleep\.seconds) incremented/, 'a longer wait'],
   [/resources\.(requests|limits)\.\w+ misspelt: \d+(m|Mi)$/, 'another size'],
   [/emptyDir\.sizeLimit misspelt: \dMi$/, 'another size'],
-  [/(maxSkew|maxSurge|replicas|minReplicas|maxReplicas) counted up/, 'another number of pods'],
-  [/averageValue misspelt: 601m$/, 'a little later'],
-  [/ spec\.behavior\b/, 'Kubernetes waits as long where it is not told'],
-  [/(PodMonitor\/\S+ \S+|passive)\.interval /, 'asked more or less often'],
+  [/(maxSkew|maxSurge|replicas|minReplicas|maxReplicas) incremented/, 'another number of pods'],
+  [/averageValue misspelt: 601m$/, 'a slightly higher threshold'],
+  [/ spec\.behavior\b/, 'the same as the default of Kubernetes'],
+  [/(PodMonitor\/\S+ \S+|passive)\.interval /, 'another interval'],
   [/topologySpreadConstraints\.\d left out/, 'the other constraint stays'],
-  [/ontainers\.\d\.securityContext\.(runAs\w+|seccompProfile) left out/, 'the pod says the same'],
+  [/ontainers\.\d\.securityContext\.(runAs\w+|seccompProfile) left out/, 'the pod sets the same'],
   [/config\.yaml (listen|admin|shutdown|shutdown\.graceSeconds) left out/, 'the default is the same'],
   [/NetworkPolicy\/\S+ \S+\.protocol left out/, 'TCP is the default'],
   [/clientCertificateRef\.kind left out/, 'Secret is the default'],
@@ -45,10 +48,10 @@ const harmless: readonly (readonly [mistake: RegExp, reason: string])[] = [
   ],
   [/GatewayClass\/\S+ metadata\.namespace /, 'it is in none'],
 ];
-/** Of the bootstrap only how account-authz is asked: all else of it is compared with envoy.yaml as a whole. */
+/** Of the bootstrap, only how Envoy calls account-authz: everything else is compared with envoy.yaml as a whole. */
 const copied = /\/envoy\.yaml (?!static_resources\.clusters\.0)/;
 
-describe('k8s/: mistakes made by machine', function () {
+describe('k8s/: generated mistakes', function () {
   this.timeout(300_000);
   let surroundings: Surroundings;
   let schemaProblems: (manifests: readonly Manifest[]) => readonly string[];
@@ -56,14 +59,14 @@ describe('k8s/: mistakes made by machine', function () {
   const excused = new Set<RegExp>();
 
   before(async function () {
-    this.timeout(600_000); // kustomize is built the first time
+    this.timeout(600_000); // the first run builds kustomize
     await kustomizeBinary();
     schemaProblems = await createSchemaCheck();
     surroundings = await loadSurroundings();
   });
 
-  // A rule that finds nothing to read ends its test too.
-  const isSeen = (manifests: readonly Manifest[]): boolean => {
+  // A rule that throws has found the mistake, too.
+  const isFound = (manifests: readonly Manifest[]): boolean => {
     try {
       return schemaProblems(manifests).length + overlayProblems(manifests, surroundings).length > 0;
     } catch {
@@ -76,7 +79,7 @@ describe('k8s/: mistakes made by machine', function () {
       const mistake = `${where} ${what}`;
       if (made.has(mistake)) return [];
       made.add(mistake);
-      if (during(() => isSeen(manifests))) return [];
+      if (during(() => isFound(manifests))) return [];
       const excuse = harmless.find(([pattern]) => pattern.test(mistake))?.[0];
       if (excuse === undefined) return [mistake];
       excused.add(excuse);
@@ -85,20 +88,20 @@ describe('k8s/: mistakes made by machine', function () {
   }
 
   for (const folder of folders) {
-    it(`are seen in ${folder}`, async () => {
+    it(`are found in ${folder}`, async () => {
       const manifests = await render(folder);
-      expect(isSeen(manifests)).to.equal(false);
+      expect(isFound(manifests)).to.equal(false);
       const mistakes = mistakesIn(manifests).filter(({ where }) => !copied.test(where));
       expect(unseen(mistakes, manifests)).to.deep.equal([]);
     });
   }
 
-  it('are seen in the mesh configuration of istio', async () => {
+  it('are found in the mesh configuration of istio', async () => {
     const manifests = await render('k8s/overlays/istio');
     expect(unseen(mistakesInDocument('mesh-config.yaml', surroundings.meshConfig), manifests)).to.deep.equal([]);
   });
 
-  it('are many, and each excuse is for one of them', () => {
+  it('are many, and each excuse matches one of them', () => {
     expect(made.size).to.be.greaterThan(2000);
     expect(harmless.filter(([pattern]) => !excused.has(pattern))).to.deep.equal([]);
   });

@@ -1,4 +1,4 @@
-// Manifests as the tests read them: the fields that they look at. The strict schemas say what else there may be.
+// Types of the manifest fields that the tests read. The strict schemas check all other fields.
 import { parseAllDocuments } from 'yaml';
 
 export interface Manifest {
@@ -17,7 +17,7 @@ export interface Selector {
   matchExpressions?: { key: string; operator: string; values?: string[] }[];
 }
 
-/** What is known of the spec of each kind. */
+/** The known fields of the spec of each kind. */
 export interface Specs {
   AuthorizationPolicy: {
     selector: Selector;
@@ -201,13 +201,13 @@ export function ofKind<Kind extends keyof Specs>(
   return manifests.filter((each): each is Manifest & { spec: Specs[Kind] } => each.kind === kind);
 }
 
-/** `Kind/name`, as kubectl writes it. */
+/** `Kind/name`, as kubectl prints it. */
 export function nameOf(manifest: Manifest): string {
   return `${manifest.kind}/${manifest.metadata.name}`;
 }
 
 export interface Pod {
-  /** Of the Deployment that makes it. */
+  /** The name of the Deployment that creates the pod. */
   readonly name: string;
   readonly labels: Labels;
   readonly spec: PodSpec;
@@ -221,7 +221,7 @@ export function podsOf(manifests: readonly Manifest[]): Pod[] {
   }));
 }
 
-/** The sidecars first, in the order in which they start. */
+/** In start order: the sidecars first. */
 export function containersOf({ spec }: Pod): Container[] {
   return [...(spec.initContainers ?? []), ...spec.containers];
 }
@@ -230,7 +230,7 @@ export function containerOf(pod: Pod, name: string): Container | undefined {
   return containersOf(pod).find(container => container.name === name);
 }
 
-/** The data of the ConfigMap of this name, whatever the hash behind it. */
+/** The data of the ConfigMap with this name, without the hash of kustomize. */
 export function configMapOf(manifests: readonly Manifest[], name: string): Record<string, string> | undefined {
   return manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && withoutHash(metadata.name) === name)?.data;
 }
@@ -239,7 +239,7 @@ export function withoutHash(name: string): string {
   return name.replace(/-[a-z0-9]{10}$/, '');
 }
 
-/** Ours say what they select: an empty selector selects nothing here. */
+/** All of ours have labels: an empty selector matches nothing here. */
 export function isSelected(labels: Labels, { matchLabels = {}, matchExpressions = [] }: Selector): boolean {
   return (
     Object.keys(matchLabels).length + matchExpressions.length > 0 &&

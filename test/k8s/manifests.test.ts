@@ -1,5 +1,5 @@
-// Every overlay of k8s/ as kustomize renders it: valid, hardened, of one piece with the configuration, Envoy and the code. Each rule
-// is shown mistakes that it must find.
+// Every overlay of k8s/ as kustomize renders it: valid, hardened, and consistent with the configuration, Envoy and the code. Each rule
+// is tested with mistakes that it must find.
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { runCommand } from '../support/command.ts';
@@ -41,7 +41,7 @@ describe('k8s/', function () {
   let surroundings: Surroundings;
 
   before(async function () {
-    this.timeout(600_000); // kustomize is built the first time
+    this.timeout(600_000); // the first run builds kustomize
     await kustomizeBinary();
     schemaProblems = await createSchemaCheck();
     surroundings = await loadSurroundings();
@@ -75,7 +75,7 @@ describe('k8s/', function () {
         });
       }
 
-      it('rolls its pods when what they mount has changed', () => {
+      it('rolls its pods when a mounted file has changed', () => {
         const configMaps = manifestsOf(name).filter(({ kind }) => kind === 'ConfigMap');
         expect(configMaps).not.to.deep.equal([]);
         for (const { metadata } of configMaps) expect(metadata.name).not.to.equal(withoutHash(metadata.name));
@@ -93,7 +93,7 @@ describe('k8s/', function () {
     ]);
   });
 
-  // Mistakes, each of which its rule must find.
+  // Mistakes that a rule must find.
 
   const pod = (manifests: Manifest[], name = 'subscriptions'): Pod =>
     found(podsOf(manifests).find(each => each.name === name));
@@ -303,7 +303,7 @@ describe('k8s/', function () {
     [
       'check-config',
       'envoy-sidecar',
-      'escaped slashes taken',
+      'escaped slashes accepted',
       m =>
         editEnvoy(
           m,
@@ -461,7 +461,7 @@ describe('k8s/', function () {
     [
       'the rules',
       'envoy-gateway',
-      'underscores taken',
+      'underscores accepted',
       m => {
         specOf(m, 'ClientTrafficPolicy').headers.withUnderscoresAction = 'Allow';
       },
@@ -469,7 +469,7 @@ describe('k8s/', function () {
     [
       'the rules',
       'envoy-gateway',
-      'escaped slashes taken',
+      'escaped slashes accepted',
       m => {
         delete specOf(m, 'ClientTrafficPolicy').path.escapedSlashesAction;
       },
@@ -501,7 +501,7 @@ describe('k8s/', function () {
   });
 });
 
-/** What the command of that name writes to standard error, with Envoy's bootstrap where there is one. */
+/** Standard error of the command, given Envoy's bootstrap if there is one. */
 async function checkConfigProblems({ config, bootstrap }: MountedFiles): Promise<string[]> {
   const args = ['--config', config, ...(bootstrap === undefined ? [] : ['--envoy', bootstrap])];
   const { code, stderr } = await runCommand('check-config', args);

@@ -1,14 +1,14 @@
-// Small mistakes, made by machine: every value of a rendered overlay is misspelt, counted up, turned round or left out, one at a time.
+// Generates mistakes: every value of a rendered overlay is misspelt, incremented, negated or left out, one at a time.
 import { parse, stringify } from 'yaml';
 import { everyValue, type Path } from './facts.ts';
 import { type Manifest, withoutHash } from './manifest.ts';
 
 export interface Mistake {
-  /** `Kind/name path`; of a file in a ConfigMap: `ConfigMap/name/file path`. */
+  /** `Kind/name path`; in a file of a ConfigMap: `ConfigMap/name/file path`. */
   readonly where: string;
   readonly what: string;
-  /** Makes it in the manifests that were given, for as long as something is done with them. */
-  during<Result>(look: () => Result): Result;
+  /** Applies it to the manifests while the callback runs, then reverts it. */
+  during<Result>(action: () => Result): Result;
 }
 
 type Container = Record<string | number, unknown> | unknown[];
@@ -26,11 +26,11 @@ function mistakesInFiles(name: string, data: Record<string, string>): Mistake[] 
     const document: unknown = parse(text);
     return mistakesInDocument(`${name}/${file}`, document).map(mistake => ({
       ...mistake,
-      during: look =>
+      during: action =>
         mistake.during(() => {
           data[file] = stringify(document);
           try {
-            return look();
+            return action();
           } finally {
             data[file] = text;
           }
@@ -46,7 +46,7 @@ export function mistakesInDocument(name: string, document: unknown): Mistake[] {
       changesOf(value).map(([what, changed]) => ({
         where: `${name} ${textOf([...path, key])}`,
         what,
-        during: look => planted(inside as Container, key, changed, look),
+        during: action => planted(inside as Container, key, changed, action),
       })),
     );
   });
@@ -64,15 +64,15 @@ function changesOf(value: unknown): (readonly [what: string, changed: unknown])[
     case 'string':
       return [[`misspelt: ${misspelt(value)}`, misspelt(value)], out];
     case 'number':
-      return [[`counted up: ${value + 1}`, value + 1], out];
+      return [[`incremented: ${value + 1}`, value + 1], out];
     case 'boolean':
-      return [[`turned round: ${!value}`, !value], out];
+      return [[`negated: ${!value}`, !value], out];
     default:
       return [out];
   }
 }
 
-/** Two letters swapped, or one more: still of the same kind, a number too. */
+/** Inserts a letter, or increments the number in the text: its form stays the same. */
 function misspelt(text: string): string {
   if (/^\d+$/.test(text)) return String(Number(text) + 1);
   const numbered = /^(.*?)(\d+)(\D*)$/.exec(text);
@@ -80,13 +80,13 @@ function misspelt(text: string): string {
   return `${text.slice(0, 1)}x${text.slice(1)}`;
 }
 
-function planted<Result>(inside: Container, key: string, changed: unknown, look: () => Result): Result {
+function planted<Result>(inside: Container, key: string, changed: unknown, action: () => Result): Result {
   if (Array.isArray(inside)) {
     const index = Number(key);
     const kept = inside[index];
     inside.splice(index, 1, ...(changed === absent ? [] : [changed]));
     try {
-      return look();
+      return action();
     } finally {
       inside.splice(index, changed === absent ? 0 : 1, kept);
     }
@@ -95,7 +95,7 @@ function planted<Result>(inside: Container, key: string, changed: unknown, look:
   if (changed === absent) delete inside[key];
   else inside[key] = changed;
   try {
-    return look();
+    return action();
   } finally {
     for (const each of Object.keys(inside)) delete inside[each];
     Object.assign(inside, kept);

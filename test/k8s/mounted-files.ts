@@ -1,4 +1,4 @@
-// The files that the containers of an overlay would find mounted, laid out in a folder of this machine.
+// Writes the files that the containers of an overlay find mounted to a folder of this machine.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,18 +6,18 @@ import { testCertificate } from '../keys/test-certificate.ts';
 import { configMapOf, type Manifest } from './manifest.ts';
 
 export interface MountedFiles {
-  /** In place of /etc. */
+  /** Replaces /etc. */
   readonly directory: string;
   readonly config: string;
-  /** Where an Envoy is part of the pods: its bootstrap. */
+  /** Only if an Envoy is part of the pods: its bootstrap. */
   readonly bootstrap: string | undefined;
   remove(): Promise<void>;
 }
 
 interface Options {
-  /** Changes a file's text last. */
+  /** Edits a file's text last. */
   readonly edit?: ((text: string, name: string) => string) | undefined;
-  /** The operator's, by name, as docs/deploy/ tells to make them; absent: made here. */
+  /** The operator's Secrets by name, created as docs/deploy/ instructs; default: generated here. */
   readonly secrets?: Readonly<Record<string, Files>> | undefined;
 }
 

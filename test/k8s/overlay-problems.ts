@@ -1,7 +1,7 @@
-// Everything that is wrong with an overlay as it is rendered. Pure, so that many mistakes can be shown to it.
+// All problems of a rendered overlay. Pure, so that tests can try many mistakes.
 import type { Config } from '../../src/config/schema.ts';
 import { lintBootstrap } from '../../src/envoy-lint/lint.ts';
-import { type Facts, factsOf, remembered, type Surroundings } from './facts.ts';
+import { type Facts, factsOf, memoized, type Surroundings } from './facts.ts';
 import type { Manifest } from './manifest.ts';
 import { podSecurityProblems } from './pod-security.ts';
 import { certificateProblems } from './rules/certificates.ts';
@@ -41,9 +41,9 @@ export function overlayProblems(manifests: readonly Manifest[], surroundings: Su
   return facts === undefined ? ['the configuration is not valid'] : rules.flatMap(rule => rule(facts));
 }
 
-// The lint takes its time, and most mistakes are in neither of the two.
-const lintOf = remembered((bootstrap: unknown) =>
-  remembered((config: Config) =>
+// The lint is slow, and most mistakes are in neither of its two inputs.
+const lintOf = memoized((bootstrap: unknown) =>
+  memoized((config: Config) =>
     lintBootstrap(bootstrap, config).map(({ path, message }) => `${path.join('.')} ${message}`),
   ),
 );

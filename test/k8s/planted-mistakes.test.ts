@@ -1,4 +1,4 @@
-// Mistakes between two objects of an overlay, planted where both are rendered: a rule sees each.
+// Inconsistencies between two objects of a rendered overlay, planted one at a time: a rule finds each.
 import { expect } from 'chai';
 import { at, type Path, type Surroundings } from './facts.ts';
 import { kustomizeBinary, type Overlay, render } from './kustomize.ts';
@@ -6,7 +6,7 @@ import type { Manifest } from './manifest.ts';
 import { overlayProblems } from './overlay-problems.ts';
 import { loadSurroundings } from './surroundings.ts';
 
-/** `Kind/name`, the path of a value in it, and what it becomes. */
+/** `Kind/name`, the path of a value in it, and its new value. */
 type Planted = readonly [overlay: Overlay, mistake: string, object: string, path: Path, changed: unknown];
 
 const containers: Path = ['spec', 'template', 'spec', 'containers', 0];
@@ -68,7 +68,7 @@ const planted: readonly Planted[] = [
   ],
   [
     'service',
-    'names that cannot be looked up',
+    'names that DNS cannot resolve',
     'NetworkPolicy/subscriptions',
     ['spec', 'egress', 1, 'to', 0, 'podSelector', 'matchLabels', 'k8s-app'],
     'coredns',
@@ -177,7 +177,7 @@ const planted: readonly Planted[] = [
   ],
 ];
 
-/** Of files in ConfigMaps. */
+/** In files of ConfigMaps. */
 const rewritten: readonly (readonly [overlay: Overlay, mistake: string, file: string, part: string, by: string])[] = [
   [
     'envoy-sidecar',
@@ -234,12 +234,12 @@ const rewritten: readonly (readonly [overlay: Overlay, mistake: string, file: st
   ['demo', 'keys that nobody serves', 'config.yaml', '127.0.0.1:8090', '127.0.0.1:8099'],
 ];
 
-describe('k8s/: a mistake between two objects', function () {
+describe('k8s/: an inconsistency between two objects', function () {
   this.timeout(60_000);
   let surroundings: Surroundings;
 
   before(async function () {
-    this.timeout(600_000); // kustomize is built the first time
+    this.timeout(600_000); // the first run builds kustomize
     await kustomizeBinary();
     surroundings = await loadSurroundings();
   });
@@ -247,7 +247,7 @@ describe('k8s/: a mistake between two objects', function () {
   const problemsOf = (manifests: readonly Manifest[]): string[] => overlayProblems(manifests, surroundings);
 
   for (const [overlay, mistake, object, path, changed] of planted) {
-    it(`is seen in ${overlay}: ${mistake}`, async () => {
+    it(`is found in ${overlay}: ${mistake}`, async () => {
       const manifests = await render(`k8s/overlays/${overlay}`);
       const within = at(
         manifests.find(({ kind, metadata }) => `${kind}/${metadata.name}` === object),
@@ -260,7 +260,7 @@ describe('k8s/: a mistake between two objects', function () {
   }
 
   for (const [overlay, mistake, file, part, by] of rewritten) {
-    it(`is seen in ${overlay}: ${mistake}`, async () => {
+    it(`is found in ${overlay}: ${mistake}`, async () => {
       const manifests = await render(`k8s/overlays/${overlay}`);
       const data = manifests.flatMap(each => (each.data?.[file] === undefined ? [] : [each.data]))[0] ?? {};
       expect(data[file]).to.contain(part);

@@ -1,4 +1,4 @@
-// The Pod Security Standard "restricted", as far as our pods could break it, and what this project asks of a pod beyond it.
+// The rules of the Pod Security Standard "restricted" that our pods could break, and the stricter rules of this project.
 import { type Container, containersOf, type Manifest, type Pod, type Probe, podsOf } from './manifest.ts';
 
 const allowedVolumes = ['configMap', 'secret', 'emptyDir', 'projected'];
@@ -16,7 +16,7 @@ export function podSecurityProblems(manifests: readonly Manifest[]): string[] {
 }
 
 function containerProblems(pod: Pod, container: Container): string[] {
-  // A container's own setting goes before its pod's.
+  // A container's setting overrides its pod's.
   const context = { ...pod.spec.securityContext, ...container.securityContext };
   const { requests = {}, limits = {} } = container.resources ?? {};
   const { startupProbe, readinessProbe, livenessProbe } = container;
@@ -39,9 +39,9 @@ function containerProblems(pod: Pod, container: Container): string[] {
     [[startupProbe, readinessProbe, livenessProbe].every(probe => probe !== undefined), 'lacks a probe'],
     [requests.cpu !== undefined && requests.memory !== undefined, 'requests nothing'],
     [limits.memory !== undefined, 'has no limit of memory'],
-    // Throttled, a check comes too late.
+    // With a CPU limit, throttling would delay checks.
     [limits.cpu === undefined, 'has a limit of CPU'],
-    [container.terminationMessagePolicy === 'FallbackToLogsOnError', 'does not tell why it ended'],
+    [container.terminationMessagePolicy === 'FallbackToLogsOnError', 'does not report why it ended'],
     [isPinned(container.image), `runs an image that is not pinned: ${container.image}`],
   ]);
 }

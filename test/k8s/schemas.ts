@@ -1,10 +1,10 @@
-// The schemas of every kind that k8s/ uses, as an API server with the custom kinds installed publishes them (OpenAPI v3), closed:
-// a field that the server does not know is an error. What only the server can judge (CEL rules, references) is not in them.
+// The schemas of every kind in k8s/, as an API server with the CRDs installed publishes them (OpenAPI v3), made strict:
+// an unknown field is an error. Rules that only the server can evaluate (CEL, references) are not in them.
 import { readFile, writeFile } from 'node:fs/promises';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { Manifest } from './manifest.ts';
 
-/** Group and version as a path of the API server → the kinds taken from it. */
+/** Group and version as a path of the API server → the kinds that we use. */
 const kinds: Readonly<Record<string, readonly string[]>> = {
   'api/v1': ['ConfigMap', 'Namespace', 'Service', 'ServiceAccount'],
   'apis/apps/v1': ['Deployment'],
@@ -28,7 +28,7 @@ interface SchemaFile {
   readonly $defs: Readonly<Record<string, unknown>>;
 }
 
-/** What a strict schema finds wrong with manifests, each problem with its object and place. */
+/** Validates manifests against the strict schemas; each problem names its object and field. */
 export async function createSchemaCheck(): Promise<(manifests: readonly Manifest[]) => string[]> {
   const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false });
   const validators = new Map<string, ValidateFunction>();
@@ -50,7 +50,7 @@ export async function createSchemaCheck(): Promise<(manifests: readonly Manifest
     });
 }
 
-/** Fetches the schemas anew, from an API server that `kubectl proxy` makes reachable. */
+/** Fetches the schemas from an API server through `kubectl proxy`. */
 export async function writeSchemas(apiServer: string): Promise<void> {
   for (const [place, names] of Object.entries(kinds)) {
     const document: unknown = await (await fetch(`${apiServer}/openapi/v3/${place}`)).json();
@@ -94,15 +94,15 @@ function rootOf(schemas: Readonly<Record<string, Node>>, place: string, kind: st
 function collect(schemas: Readonly<Record<string, Node>>, name: string, $defs: Record<string, unknown>): void {
   if (Object.hasOwn($defs, name)) return;
   $defs[name] = {};
-  $defs[name] = closed(schemas[name], referenced => collect(schemas, referenced, $defs));
+  $defs[name] = closedSchema(schemas[name], referenced => collect(schemas, referenced, $defs));
 }
 
 const logical = ['allOf', 'anyOf', 'oneOf', 'not'];
 const dropped = new Set(['description', 'default', 'format', 'example', 'externalDocs']);
 
-/** Without prose, and with every object of known properties closed but where a rule over a part of one stands. */
-function closed(node: unknown, refer: (name: string) => void, isRule = false): unknown {
-  if (Array.isArray(node)) return node.map(item => closed(item, refer, isRule));
+/** Drops descriptions and closes every object with known properties (additionalProperties: false), except below allOf, anyOf, … */
+function closedSchema(node: unknown, refer: (name: string) => void, isRule = false): unknown {
+  if (Array.isArray(node)) return node.map(item => closedSchema(item, refer, isRule));
   if (typeof node !== 'object' || node === null) return node;
   const kept: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(node)) {
@@ -113,10 +113,10 @@ function closed(node: unknown, refer: (name: string) => void, isRule = false): u
       kept[key] = `#/$defs/${name}`;
     } else if (key === 'properties') {
       const properties = Object.entries(value as Node);
-      kept[key] = Object.fromEntries(properties.map(([name, schema]) => [name, closed(schema, refer, isRule)]));
+      kept[key] = Object.fromEntries(properties.map(([name, schema]) => [name, closedSchema(schema, refer, isRule)]));
     } else {
-      // The reference in an allOf of one stands for the type itself and is closed where it leads.
-      kept[key] = closed(value, refer, isRule || logical.includes(key));
+      // A $ref in an allOf with one member stands for the type itself, which is closed at its definition.
+      kept[key] = closedSchema(value, refer, isRule || logical.includes(key));
     }
   }
   const isOpen = 'additionalProperties' in node || (node as Node)['x-kubernetes-preserve-unknown-fields'] === true;

@@ -1,5 +1,5 @@
-// What stands outside of an overlay, the same for all of them: the Secrets that the script for a trial makes, the mesh
-// configuration for Istio and the envoy.yaml of this repository.
+// The surroundings of an overlay, the same for all of them: the Secrets of the trial script, the mesh configuration for Istio and
+// the envoy.yaml of this repository.
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// Run by hand where the kinds of k8s/ have changed: see test/fixtures/k8s-schemas/README.md.
+// Run by hand when the kinds in k8s/ have changed: see test/fixtures/k8s-schemas/README.md.
 import { writeSchemas } from './schemas.ts';
 
 const [apiServer = 'http://127.0.0.1:8001'] = process.argv.slice(2);

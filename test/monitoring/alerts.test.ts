@@ -33,12 +33,12 @@ const pages = readdirSync(new URL('docs/runbooks/', project)).filter(name => nam
 describe('the alerts', function () {
   this.timeout(120_000); // the first run unpacks promtool
 
-  it('are rules that Prometheus takes', async () => {
+  it('are valid Prometheus rules', async () => {
     const { good, output } = await runPromtool(['check', 'rules', path('k8s/monitoring/alerts.yaml')]);
     expect(good, output).to.equal(true);
   });
 
-  it('are, each of them, silent when they must be and firing when they must: promtool test rules', async () => {
+  it('pass promtool test rules: each fires and stays silent as intended', async () => {
     const { good, output } = await runPromtool(['test', 'rules', path('k8s/monitoring/alerts.test.yaml')]);
     expect(good, output).to.equal(true);
   });
@@ -50,7 +50,7 @@ describe('the alerts', function () {
       expect(own.some(({ exp_samples }) => exp_samples.length === 0)).to.equal(true);
     });
 
-    it(`${alert} says what it is, how urgent and where to read on`, () => {
+    it(`${alert} has a summary, a severity and a link to its runbook`, () => {
       expect(labels.severity).to.be.oneOf(['critical', 'warning']);
       expect(annotations.summary).to.be.a('string').that.is.not.empty;
       expect(annotations.description).to.be.a('string').that.is.not.empty;
@@ -58,7 +58,7 @@ describe('the alerts', function () {
     });
   }
 
-  it('name no metric that is not there', async () => {
+  it('name only existing metrics', async () => {
     expect(await unknownMetrics(alerts.map(({ expr }) => expr))).to.deep.equal([]);
     expect(await unknownMetrics(['rate(account_authz_check_total[5m])'])).to.deep.equal(['account_authz_check_total']);
   });
@@ -67,11 +67,11 @@ describe('the alerts', function () {
 describe('the runbooks', () => {
   const index = read('docs/runbooks/README.md');
 
-  it('are one page for each alert', () => {
+  it('have one page for each alert', () => {
     expect(pages.toSorted()).to.deep.equal(alerts.map(({ alert }) => `${alert}.md`).toSorted());
   });
 
-  it('are listed with the severity of their alert, in the order of the file', () => {
+  it('are listed with the severity of their alert, in the order of the alerts', () => {
     const rows = Array.from(index.matchAll(/^\| \[(\w+)\]\(\1\.md\) \| (\w+) \|/gm), ([, name, severity]) => [
       name,
       severity,
@@ -80,7 +80,7 @@ describe('the runbooks', () => {
   });
 
   for (const page of pages) {
-    it(`${page} has its sections, each with something in it, and a query that proves the recovery`, () => {
+    it(`${page} has its sections, none empty, and a query that proves the recovery`, () => {
       const [title, ...sections] = read(`docs/runbooks/${page}`).split(/^## /m);
       expect(title?.trim()).to.equal(`# ${page.replace('.md', '')}`);
       expect(sections.map(section => section.split('\n', 1)[0])).to.deep.equal([
@@ -100,13 +100,13 @@ describe('the dashboard', function () {
   this.timeout(120_000);
   const dashboard = JSON.parse(read('k8s/monitoring/dashboard.json'));
 
-  it('has expressions that Prometheus takes', async () => {
+  it('has valid PromQL expressions', async () => {
     const { good, output } = await judgeExpressions(dashboardExpressions());
     expect(good, output).to.equal(true);
     expect(await judgeExpressions(['sum(rate(']).then(verdict => verdict.good)).to.equal(false);
   });
 
-  it('names no metric that is not there', async () => {
+  it('names only existing metrics', async () => {
     expect(await unknownMetrics(dashboardExpressions())).to.deep.equal([]);
   });
 
@@ -121,14 +121,14 @@ describe('the dashboard', function () {
     ]);
   });
 
-  it('keeps its place and takes any data source', () => {
+  it('has a stable uid and works with any data source', () => {
     expect(dashboard).to.include({ uid: 'account-authz', title: 'account-authz' });
     expect(dashboard).to.not.have.property('id');
     const sources = Array.from(read('k8s/monitoring/dashboard.json').matchAll(/"uid": "([^"]+)"/g), ([, uid]) => uid);
     expect(new Set(sources)).to.deep.equal(new Set(['$datasource', 'account-authz']));
   });
 
-  it('has panels that do not lie over each other, each with its own id', () => {
+  it('has panels that do not overlap, each with a unique id', () => {
     const panels: { id: number; gridPos: Record<'x' | 'y' | 'w' | 'h', number> }[] = dashboard.panels;
     const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
       Array.from({ length: w * h }, (_, i) => `${x + (i % w)}:${y + Math.floor(i / w)}`),

@@ -1,4 +1,4 @@
-// PromQL in the files of the repository: judged by the real promtool, and held against the metrics that there are.
+// Checks the PromQL in the files of the repository: parsed by the real promtool, and compared with the existing metrics.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { seriesNames } from '../../tools/derive/exposition.ts';
 import { productFamilies } from '../../tools/derive/metrics-page.ts';
 import { runPromtool, type Verdict } from './promtool.ts';
 
-/** What only Grafana knows becomes what Prometheus knows. */
+/** Replaces Grafana's variables with values that Prometheus parses. */
 export async function judgeExpressions(expressions: readonly string[]): Promise<Verdict> {
   const directory = await mkdtemp(join(tmpdir(), 'account-authz-promql-'));
   try {
@@ -24,7 +24,7 @@ export async function judgeExpressions(expressions: readonly string[]): Promise<
   }
 }
 
-/** Names of metrics in expressions that neither the product has nor the list of Envoy's. */
+/** Metric names in expressions that are neither the product's nor in the list of Envoy's. */
 export async function unknownMetrics(expressions: readonly string[]): Promise<readonly string[]> {
   const known = new Set([...seriesNames(await productFamilies()), ...Object.keys(envoyMetrics), ...ofPrometheus]);
   return [...new Set(expressions.flatMap(metricsIn))].filter(name => !known.has(name));
@@ -32,7 +32,7 @@ export async function unknownMetrics(expressions: readonly string[]): Promise<re
 
 const ofPrometheus = ['up', 'ALERTS'];
 
-/** Every identifier with an underscore that is neither a label nor a function; they are all there are in these files. */
+/** Every identifier with an underscore that is neither a label nor a function; in these files, all of them are metrics. */
 export function metricsIn(expression: string): string[] {
   const bare = expression
     .replaceAll(/"(?:[^"\\]|\\.)*"/g, '')

@@ -1,4 +1,4 @@
-// The real promtool: finds the program or unpacks it once from the packages of Debian. A test that needs it fails without it.
+// The real promtool: finds the program, or unpacks it once from a Debian package. A test that needs it fails without it.
 import { execFile, spawn } from 'node:child_process';
 import { access, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,15 +17,15 @@ const run = promisify(execFile);
 let found: Promise<string> | undefined;
 
 /**
- * Path of a promtool: `$PROMTOOL_BIN`, one on the PATH, or the one of the Debian or Ubuntu release that this is, which is unpacked
- * into `.cache/promtool/` the first time and needs no rights. Built from source it would take minutes.
+ * Path of a promtool: `$PROMTOOL_BIN`, one on the PATH, or that of the Debian or Ubuntu release of this machine, which the first call
+ * unpacks into `.cache/promtool/`. Needs no root; a build from source would take minutes.
  */
 export function promtoolBinary(): Promise<string> {
   found ??= findPromtool();
   return found;
 }
 
-/** The lint of Prometheus over a page of metrics. */
+/** Lints a metrics page with `promtool check metrics`. */
 export async function checkMetrics(page: string): Promise<Verdict> {
   return runPromtool(['check', 'metrics'], page);
 }
@@ -56,7 +56,7 @@ async function findPromtool(): Promise<string> {
   return program;
 }
 
-// Complete or absent: unpacked elsewhere and then renamed to its place, by each of two processes that do so at once.
+// Atomic: unpacked into a temporary folder and then renamed. Of two processes that unpack at once, one wins.
 async function install(): Promise<void> {
   await mkdir(directory, { recursive: true });
   const work = await mkdtemp(join(directory, '.debian-'));
@@ -65,13 +65,13 @@ async function install(): Promise<void> {
     const folder = join(work, 'packages');
     for (const each of ['state/lists/partial', 'cache/archives/partial', 'packages', 'root'])
       await mkdir(join(work, each), { recursive: true });
-    // A package index of our own: the one of the system may be absent or old, and only root may refresh it.
+    // Its own package index: the system's may be absent or old, and only root may refresh it.
     const apt = [
       ...['-qq', '-o', `Dir::State=${join(work, 'state')}`, '-o', 'Dir::State::status=/var/lib/dpkg/status'],
       ...['-o', `Dir::Cache=${join(work, 'cache')}`, '-o', 'Debug::NoLocking=1', '-o', 'APT::Sandbox::User='],
     ];
     await run('apt-get', [...apt, 'update']);
-    // Debian 13 gave promtool a package of its own.
+    // Since Debian 13 promtool has its own package.
     const download = (name: string): Promise<unknown> => run('apt-get', [...apt, 'download', name], { cwd: folder });
     await download('promtool').catch(() => download('prometheus'));
     for (const file of await readdir(folder)) await run('dpkg-deb', ['-x', join(folder, file), root]);

@@ -1,11 +1,11 @@
-// Facts of the admin page: of a good day, and of a bad one with every problem.
+// Facts for the admin page: healthy, and with every problem.
 import { refusalAnswers } from '../../src/authz/refusal.ts';
 import type { AdminPageFacts } from '../../src/operations/admin-page.ts';
 import type { LatencySummary } from '../../src/operations/metrics-summary.ts';
 
 const bounds = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
 
-/** A count for each bucket, and one for what is above them all. */
+/** A count for each bucket, and one for +Inf. */
 export function latency(counts: readonly number[], sumSeconds: number): LatencySummary {
   return {
     count: counts.reduce((sum, count) => sum + count, 0),
@@ -17,7 +17,7 @@ export function latency(counts: readonly number[], sumSeconds: number): LatencyS
   };
 }
 
-export const calm: AdminPageFacts = {
+export const healthy: AdminPageFacts = {
   version: '0.1.0',
   nodeVersion: 'v24.11.0',
   nowMs: Date.UTC(2026, 10, 21, 12, 0, 3),
@@ -72,8 +72,8 @@ export const calm: AdminPageFacts = {
   },
 };
 
-export const troubled: AdminPageFacts = {
-  ...calm,
+export const unhealthy: AdminPageFacts = {
+  ...healthy,
   ready: false,
   draining: true,
   issuers: [
@@ -113,7 +113,7 @@ export const troubled: AdminPageFacts = {
   },
   revocations: { entries: 100_000, loadedAtSeconds: Date.UTC(2026, 10, 20) / 1000, problems: 101 },
   metrics: {
-    ...calm.metrics,
+    ...healthy.metrics,
     checks: [
       { decision: 'allow', reason: 'allowed', count: 12_345_678_901 },
       ...Object.entries(refusalAnswers).map(([reason, { decision }], index) => ({

@@ -1,15 +1,15 @@
 import { expect } from 'chai';
 import type { KeyRingStatus } from '../../src/keys/key-ring.ts';
 import { type AdminPageFacts, renderAdminPage } from '../../src/operations/admin-page.ts';
-import { calm, latency, troubled } from './admin-page-facts.ts';
+import { healthy, latency, unhealthy } from './admin-page-facts.ts';
 
-const [usable] = calm.issuers as readonly [KeyRingStatus];
+const [usable] = healthy.issuers as readonly [KeyRingStatus];
 
 function render(changes: Partial<AdminPageFacts> = {}, query = ''): string {
-  return renderAdminPage({ ...calm, ...changes }, query);
+  return renderAdminPage({ ...healthy, ...changes }, query);
 }
 
-/** As a reader has it: without markup, entities resolved, on one line. */
+/** The visible text: no markup, entities decoded, on one line. */
 function textOf(page: string): string {
   return page
     .slice(page.indexOf('</style>'))
@@ -20,7 +20,7 @@ function textOf(page: string): string {
 }
 
 describe('admin page', () => {
-  it('says that nothing needs a look where that is so', () => {
+  it('says that nothing needs attention when there is no problem', () => {
     expect(textOf(render())).to.contain('Nothing needs a look.').and.not.contain('Needs a look');
   });
 
@@ -52,12 +52,12 @@ describe('admin page', () => {
     },
     {
       name: 'internal errors',
-      changes: { metrics: { ...calm.metrics, checks: [{ decision: 'unavailable', reason: 'internal', count: 3 }] } },
+      changes: { metrics: { ...healthy.metrics, checks: [{ decision: 'unavailable', reason: 'internal', count: 3 }] } },
       says: 'Internal errors since start: 3.',
     },
   ];
   for (const { name, changes, says } of attention) {
-    it(`points at ${name}`, () => {
+    it(`reports ${name}`, () => {
       const text = textOf(render(changes));
       expect(text).to.contain(says).and.contain('Needs a look').and.not.contain('Nothing needs a look');
     });
@@ -89,14 +89,14 @@ describe('admin page', () => {
   it('names the problem of a failed refresh', () => {
     expect(textOf(render({ issuers: [failing] }))).to.contain('Last refresh failed: status 500');
   });
-  it('says where an issuer was not asked yet', () => {
+  it('says that an issuer was not fetched yet', () => {
     const text = textOf(render({ issuers: [{ ...loading, lastResult: undefined, lastProblem: undefined }] }));
     expect(text).to.contain('Confirmed not yet Last refresh none yet').and.contain('Key ids none');
   });
 
   const never = { lastResult: undefined, lastAtSeconds: undefined, problems: 0, needsRestart: [] };
   for (const reload of [undefined, never]) {
-    it(`says that nothing was reloaded since start, told ${reload === undefined ? 'nothing' : 'so'}`, () => {
+    it(`says that nothing was reloaded since start, with ${reload === undefined ? 'no status' : 'an empty status'}`, () => {
       expect(textOf(render({ reload })))
         .to.contain('Last reload not reloaded since start')
         .and.not.contain('When');
@@ -110,18 +110,18 @@ describe('admin page', () => {
   });
 
   it('says that a revocation list was refused, and that the old one stays in force', () => {
-    const text = textOf(render({ revocations: troubled.revocations }));
+    const text = textOf(render({ revocations: unhealthy.revocations }));
     expect(text).to.contain('The last change of the revocation list was refused. The list before it stays in force.');
     expect(text).to.contain('Last change refused, problems: 101, named in the log; the one before stays in force');
   });
 
-  it('says when a reload took effect', () => {
+  it('shows the time of the last reload', () => {
     expect(textOf(render())).to.contain(
       'Last reload in effect When 2 h 18 min ago, 2026-11-21 09:41:10 UTC Needs a restart none',
     );
   });
-  it('says that a reload was refused, and how many problems it had', () => {
-    expect(textOf(render({ reload: troubled.reload }))).to.contain(
+  it('shows a refused reload with the number of its problems', () => {
+    expect(textOf(render({ reload: unhealthy.reload }))).to.contain(
       'Last reload refused, problems: 1,234, named in the log; the one before stays in effect When 1 min 13 s ago',
     );
   });
@@ -133,37 +133,37 @@ describe('admin page', () => {
   it('says that the cache is turned off', () => {
     expect(textOf(render({ maxTokens: 0 }))).to.contain('Tokens turned off');
   });
-  it('has no ratio of no look-up and no latency of no check', () => {
-    const metrics = { ...calm.metrics, latency: latency([], 0), tokenCache: { entries: 0, hits: 0, misses: 0 } };
+  it('shows no ratio without look-ups and no latency without checks', () => {
+    const metrics = { ...healthy.metrics, latency: latency([], 0), tokenCache: { entries: 0, hits: 0, misses: 0 } };
     const page = render({ metrics: { ...metrics, checks: [], refreshes: new Map() } });
     expect(textOf(page)).to.contain('Hits 0 Misses 0').and.contain('No check yet.');
     expect(page).to.not.match(/NaN|Infinity|undefined/);
   });
 
   it('reads quantiles off the bounds of the buckets', () => {
-    const metrics = { ...calm.metrics, latency: latency([50, 49, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], 0.2) };
+    const metrics = { ...healthy.metrics, latency: latency([50, 49, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], 0.2) };
     expect(textOf(render({ metrics }))).to.contain(
       'Half of the checks took at most 50 µs, 99 of 100 took at most 100 µs. Mean 2 ms.',
     );
   });
-  it('says of a quantile above the last bound that it is above', () => {
-    const metrics = { ...calm.metrics, latency: latency([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 99], 100) };
+  it('shows a quantile beyond the last bucket as above its bound', () => {
+    const metrics = { ...healthy.metrics, latency: latency([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 99], 100) };
     expect(textOf(render({ metrics }))).to.contain('Half of the checks took more than 500 ms');
   });
-  it('draws a bar for each row that counts something', () => {
-    const metrics = { ...calm.metrics, checks: [], latency: latency([3, 1], 100) };
+  it('draws a bar for each row with a count', () => {
+    const metrics = { ...healthy.metrics, checks: [], latency: latency([3, 1], 100) };
     const bars = Array.from(render({ metrics }).matchAll(/<rect [^>]*width="([^"]*)"/g), match => match[1]);
     expect(bars).to.deep.equal(['75.00%', '25.00%']);
   });
 
-  it('reloads by itself only where the reader chose that', () => {
+  it('reloads by itself only if the reader chose it', () => {
     expect(render()).to.not.contain('http-equiv');
     expect(render({}, 'reload=1')).to.equal(render());
     expect(render({}, 'reload=10')).to.contain('<meta http-equiv="refresh" content="10">');
   });
 
   const hostile = "\"><script>alert(1)</script><img src=x onerror='alert(2)'>&amp;";
-  it('L-003 shows markup of others as text', () => {
+  it('L-003 shows foreign markup as text', () => {
     const issuer = { ...failing, issuer: hostile, lastProblem: hostile, kids: ['<b>k</b>'] };
     const page = render({
       issuers: [issuer],
@@ -174,7 +174,7 @@ describe('admin page', () => {
     expect(textOf(page).split(hostile).length - 1, 'heading, attention, problem, setting, version').to.equal(5);
     expect(textOf(page)).to.contain('<b>k</b>');
   });
-  it('L-003 shows no control and no mark of direction', () => {
+  it('L-003 shows no control characters and no direction marks', () => {
     const text = 'a\u009b31m\u202eb\u2066c\u200bd\u0007';
     const issuer = { ...failing, issuer: text, lastProblem: text, kids: [text.slice(0, 6)] };
     const reload = { lastResult: 'success', lastAtSeconds: 1, problems: 0, needsRestart: [text] } as const;
@@ -182,7 +182,7 @@ describe('admin page', () => {
     expect(page).to.not.match(/(?!\n)[\p{C}]/u);
     expect(textOf(page)).to.contain('a\\u{9b}31m\\u{202e}b\\u{2066}c\\u{200b}d\\u{7}');
   });
-  it('L-003 bounds what others wrote', () => {
+  it('L-003 bounds foreign text', () => {
     const long = 'x'.repeat(100_000);
     const issuer = { ...failing, issuer: long, lastProblem: long, kids: Array(1000).fill(long) };
     const page = render({

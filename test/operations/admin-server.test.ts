@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { type AdminLimits, type AdminServer, startAdminServer } from '../../src/operations/admin-server.ts';
 import { exchange, type HttpAnswer, headerValues, requestBytes } from '../support/raw-http.ts';
-import { calm } from './admin-page-facts.ts';
+import { healthy } from './admin-page-facts.ts';
 
 const generous: AdminLimits = {
   headersMs: 60_000,
@@ -19,13 +19,13 @@ function start(
   limits: Partial<AdminLimits> = {},
   metrics = async () => ({ contentType: 'text/plain; version=0.0.4', text: metricsText }),
 ): Promise<AdminServer> {
-  const pages = { readiness: () => ({ ready: true, body: { ready: true } }), metrics, facts: async () => calm };
+  const pages = { readiness: () => ({ ready: true, body: { ready: true } }), metrics, facts: async () => healthy };
   return startAdminServer({ host: '127.0.0.1', port: 0 }, pages, { ...generous, ...limits });
 }
 
 interface Client {
   readonly socket: Socket;
-  /** Until the server closes: whatever came. */
+  /** All bytes until the server closes. */
   readonly received: Promise<string>;
 }
 
@@ -63,7 +63,7 @@ describe('admin server', () => {
     const pages = {
       readiness: () => ({ ready: true, body: { ready: true, issuers } }),
       metrics: async () => ({ contentType: 'text/plain', text: metricsText }),
-      facts: async () => calm,
+      facts: async () => healthy,
     };
     const server = await startAdminServer({ host: '127.0.0.1', port: 0 }, pages, generous);
     try {
@@ -94,7 +94,7 @@ describe('admin server', () => {
         .to.contain('HTTP/1.1 200 OK')
         .and.contain(`content-length: ${Buffer.byteLength(whole)}\r\n`);
     });
-    it(`has browsers do nothing with ${path} but show it`, async () => {
+    it(`has headers that let browsers only display ${path}`, async () => {
       const answer = await ask('GET', path);
       const header = (name: string): string[] => headerValues(answer, name);
       expect(header('cache-control')).to.deep.equal(['no-store']);
@@ -111,7 +111,7 @@ describe('admin server', () => {
     });
   }
 
-  it('calls the page HTML in UTF-8', async () => {
+  it('serves the page as HTML in UTF-8', async () => {
     expect(headerValues(await ask('GET', '/'), 'content-type')).to.deep.equal(['text/html; charset=utf-8']);
   });
 
@@ -124,14 +124,14 @@ describe('admin server', () => {
       }
     });
   }
-  it('is no proxy', async () => {
+  it('does not act as a proxy', async () => {
     expect((await ask('CONNECT', 'lab.test:443')).status).to.equal(0);
     expect((await ask('GET', 'http://lab.test/metrics')).status).to.equal(404);
   });
 
   const unknown = ['/config', '/index.html', '/favicon.ico', '//', '/livez/', '/METRICS', '/%6detrics', '/./metrics'];
   for (const path of [...unknown, '/../etc/passwd', '/proto/validate.proto']) {
-    it(`L-021 does not know ${path}`, async () => {
+    it(`L-021 answers 404 to ${path}`, async () => {
       expect((await ask('GET', path)).status).to.equal(404);
     });
   }
@@ -157,7 +157,7 @@ describe('admin server', () => {
     });
   }
 
-  it('answers the same under any Host, and puts nothing of a request into an answer', async () => {
+  it('answers the same for any Host, and echoes nothing of a request', async () => {
     const lines = ['Referer: http://mallory.test/', 'Cookie: c=mallory', 'Authorization: Bearer mallory'];
     const plain = await ask('GET', '/');
     const { body } = await exchange(
@@ -168,14 +168,14 @@ describe('admin server', () => {
     expect(body).to.not.contain('mallory');
   });
 
-  it('answers requests that come in one packet one after the other', async () => {
+  it('answers pipelined requests in order', async () => {
     const targets = ['/livez', '/nothing', '/readyz'];
     const bytes = targets.map(target => requestBytes('GET', target)).join('');
     const { received } = await open(admin.port, bytes + requestBytes('GET', '/livez', ['Connection: close']));
     expect(statuses(await received)).to.deep.equal([200, 404, 200, 200]);
   });
 
-  it('reads no body, and nothing behind one', async () => {
+  it('reads no body, and nothing after one', async () => {
     const hidden = requestBytes('GET', '/metrics');
     const { received } = await open(admin.port, requestBytes('GET', '/livez', [], 'body') + hidden);
     expect(statuses(await received)).to.deep.equal([200]);
@@ -184,16 +184,16 @@ describe('admin server', () => {
   });
 });
 
-describe('admin server under strain', () => {
+describe('admin server under load', () => {
   let admin: AdminServer;
   afterEach(() => admin.stop());
 
-  it('ends a connection on which nothing comes', async () => {
+  it('closes a connection that sends nothing', async () => {
     admin = await start({ headersMs: 100 });
     expect(statuses(await (await open(admin.port)).received)).to.deep.equal([408]);
   });
 
-  it('ends a connection on which the headers come too slowly', async () => {
+  it('closes a connection that sends its headers too slowly', async () => {
     admin = await start({ headersMs: 200 });
     const { socket, received } = await open(admin.port, 'GET /livez HTTP/1.1\r\nHost: api.test\r\na: ');
     const drip = setInterval(() => socket.write('a'), 10);
@@ -201,13 +201,13 @@ describe('admin server under strain', () => {
     expect(statuses(text)).to.deep.equal([408]);
   });
 
-  it('ends a connection that is idle after an answer', async () => {
+  it('closes a connection that is idle after an answer', async () => {
     admin = await start({ keepAliveMs: 50 });
     const { received } = await open(admin.port, requestBytes('GET', '/livez'));
     expect(statuses(await received)).to.deep.equal([200]);
   });
 
-  it('ends a connection whose client takes the answer too slowly', async () => {
+  it('closes a connection whose client reads the answer too slowly', async () => {
     const text = 'a'.repeat(64 * 1024 * 1024);
     admin = await start({ responseMs: 200 }, async () => ({ contentType: 'text/plain', text }));
     const { socket, received } = await open(admin.port, requestBytes('GET', '/metrics'));
@@ -220,7 +220,7 @@ describe('admin server under strain', () => {
       .and.below(text.length);
   });
 
-  it('closes the connection that has been idle longest where a new one is beyond its limit', async () => {
+  it('closes the longest idle connection when a new one exceeds the limit', async () => {
     admin = await start({ maxConnections: 3 });
     const ask = async ({ socket }: Client): Promise<void> => {
       socket.write(requestBytes('GET', '/livez'));
@@ -251,7 +251,7 @@ describe('admin server under strain', () => {
         const socket = connect({ host: '127.0.0.1', port: admin.port });
         socket.on('error', () => undefined);
         await once(socket, 'connect');
-        // Not read from here on.
+        // The answer is never read.
         socket.write(bytes, 'latin1');
         sockets.push(socket);
       }
@@ -265,7 +265,7 @@ describe('admin server under strain', () => {
     });
   }
 
-  it('holds no more connections than its limit', async () => {
+  it('keeps no more connections than its limit', async () => {
     admin = await start({ maxConnections: 20 });
     const clients = [];
     for (let i = 0; i < 50; i += 1) clients.push(await open(admin.port));
@@ -283,7 +283,7 @@ describe('admin server under strain', () => {
     expect(statuses(await received).filter(status => status === 200)).to.have.lengthOf(3);
   });
 
-  it('makes a page once for all who ask for it meanwhile', async () => {
+  it('renders a page once for concurrent requests (singleflight)', async () => {
     let made = 0;
     admin = await start({}, async () => {
       made += 1;
@@ -298,7 +298,7 @@ describe('admin server under strain', () => {
     expect(made).to.be.above(1);
   });
 
-  it('answers 500 without a word on why where a page cannot be made, and 200 when it can again', async () => {
+  it('answers 500 without a reason when a page cannot be rendered, and 200 once it can', async () => {
     let broken = true;
     admin = await start({}, async () => {
       if (broken) throw new Error('a secret');

@@ -36,12 +36,12 @@ describe('answer turns', () => {
     server.close();
   });
 
-  it('begin a few answers of a connection, and those of others meanwhile', async () => {
+  it('start a few answers of a connection, and those of other connections in between', async () => {
     expect((await exchange(port, requestBytes('GET', '/other'))).status).to.equal(200);
     expect(begun).to.deep.equal(['/0', '/1', '/2', '/3', '/other']);
   });
 
-  it('give each request of the connection its answer, in order', async () => {
+  it('answer each request of the connection, in order', async () => {
     let text = '';
     socket.setEncoding('latin1').on('data', (chunk: string) => {
       text += chunk;
@@ -55,7 +55,7 @@ describe('answer turns', () => {
     expect(begun).to.have.lengthOf(10);
   });
 
-  it('begin nothing for a connection that has closed', async () => {
+  it('start nothing for a closed connection', async () => {
     const [first] = held;
     if (first === undefined) throw new Error('nothing has begun');
     const closed = once(first, 'close');

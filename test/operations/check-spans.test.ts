@@ -1,4 +1,4 @@
-// Spans as a real SDK of OpenTelemetry gets them.
+// Spans as a real OpenTelemetry SDK receives them.
 import { SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
 import {
   AlwaysOffSampler,
@@ -20,7 +20,7 @@ import { secrets } from '../support/secrets.ts';
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const parentId = 'b7ad6b7169203331';
 
-/** A check with something that must not be told in every member that could hold it. */
+/** A check with a secret in every member that can hold one. */
 function record(changes: Partial<CheckRecord> = {}): CheckRecord {
   return {
     requestId: 'secret-request',
@@ -54,7 +54,7 @@ function spanOf(changes: Partial<CheckRecord> = {}): ReadableSpan {
 const milliseconds = ([seconds, nanoseconds]: readonly [number, number]): number => seconds * 1e3 + nanoseconds / 1e6;
 
 describe('createCheckSpans', () => {
-  it('makes a span of a call that was served, with its decision, reason and cache result, and nothing else', () => {
+  it('records a server span with decision, reason and cache result, and nothing else', () => {
     const { name, kind, attributes, status, events, links } = spanOf();
     expect({ name, kind, attributes, status, events, links }).to.deep.equal({
       name: 'envoy.service.auth.v3.Authorization/Check',
@@ -73,24 +73,24 @@ describe('createCheckSpans', () => {
     });
   });
 
-  it('leaves the cache result out where no token was looked up', () => {
+  it('leaves out the cache result if no token was looked up', () => {
     expect(spanOf({ cache: undefined }).attributes).not.to.have.property('account_authz.token_cache');
   });
 
-  it('has no error for a denial', () => {
+  it('records no error for a denial', () => {
     const { attributes, status } = spanOf({ decision: 'deny', reason: 'account_mismatch' });
     expect(attributes).to.include({ 'account_authz.decision': 'deny', 'account_authz.reason': 'account_mismatch' });
     expect(attributes).not.to.have.property('error.type');
     expect(status.code).to.equal(SpanStatusCode.UNSET);
   });
 
-  it('has an error where there was no decision', () => {
+  it('records an error if there was no decision', () => {
     const { attributes, status } = spanOf({ decision: 'unavailable', reason: 'keys_unavailable' });
     expect(attributes).to.include({ 'error.type': 'keys_unavailable' });
     expect(status.code).to.equal(SpanStatusCode.ERROR);
   });
 
-  it('lasts as long as the check did, and ends now', () => {
+  it('lasts as long as the check, and ends now', () => {
     const before = Date.now();
     const { startTime, endTime } = spanOf({ durationMs: 12.5 });
     expect(milliseconds(endTime) - milliseconds(startTime)).to.be.closeTo(12.5, 0.01);
@@ -105,7 +105,7 @@ describe('createCheckSpans', () => {
   });
 
   for (const traceparent of [undefined, 'evil', `00-${traceId}-${'0'.repeat(16)}-01`]) {
-    it(`is a trace of its own with the traceparent ${String(traceparent)}`, () => {
+    it(`starts a new trace with the traceparent ${String(traceparent)}`, () => {
       const span = spanOf({ traceparent, tracestate: 'vendor=1' });
       expect(span.parentSpanContext).to.equal(undefined);
       expect(span.spanContext().traceState).to.equal(undefined);
@@ -117,7 +117,7 @@ describe('createCheckSpans', () => {
     ['00', 0],
   ];
   for (const [flag, exported] of flags) {
-    it(`leaves it to a sampler that obeys the caller whether a trace with the flags ${flag} is kept`, () => {
+    it(`lets a parent-based sampler decide on a trace with the flags ${flag}`, () => {
       const exporter = new InMemorySpanExporter();
       const provider = new BasicTracerProvider({
         sampler: new ParentBasedSampler({ root: new AlwaysOffSampler() }),
@@ -128,7 +128,7 @@ describe('createCheckSpans', () => {
     });
   }
 
-  it('shows the reason to the sampler', () => {
+  it('passes the reason to the sampler', () => {
     const seen: unknown[] = [];
     const sampler: Sampler = {
       shouldSample(_context, _traceId, _name, _kind, attributes) {
@@ -143,7 +143,7 @@ describe('createCheckSpans', () => {
     expect(seen).to.deep.equal(['app_forbidden']);
   });
 
-  it('tells no identity, no token, no path', () => {
+  it('contains no identity, no token, no path', () => {
     const { attributes, name, resource } = spanOf();
     expect(JSON.stringify([attributes, name, resource.attributes])).not.to.match(/secret/i);
   });
@@ -165,11 +165,11 @@ describe('createCheckSpans', () => {
 describe('registeredTracer', () => {
   afterEach(() => trace.disable());
 
-  it('is none without an SDK', () => {
+  it('is undefined without an SDK', () => {
     expect(registeredTracer('1.2.3')).to.equal(undefined);
   });
 
-  it('is that of the SDK', () => {
+  it('is the tracer of the SDK', () => {
     const exporter = new InMemorySpanExporter();
     trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }));
     registeredTracer('1.2.3')?.startSpan('a span').end();

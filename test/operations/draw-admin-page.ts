@@ -1,11 +1,11 @@
-// Run by hand after a change of the page: npx tsx test/operations/draw-admin-page.ts. Draws docs/admin-page.png.
+// Run by hand after a change of the admin page: npx tsx test/operations/draw-admin-page.ts. Draws docs/admin-page.png.
 import { writeFile } from 'node:fs/promises';
 import { renderAdminPage } from '../../src/operations/admin-page.ts';
 import { picture, startBrowser } from '../support/browser.ts';
-import { calm } from './admin-page-facts.ts';
+import { healthy } from './admin-page-facts.ts';
 
 const browser = await startBrowser();
 const page = await browser.newPage({ viewport: { width: 980, height: 1400 }, colorScheme: 'light' });
-await page.setContent(renderAdminPage(calm, ''));
+await page.setContent(renderAdminPage(healthy, ''));
 await writeFile(new URL('../../docs/admin-page.png', import.meta.url), await picture(page));
 await browser.close();

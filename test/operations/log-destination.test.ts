@@ -20,7 +20,7 @@ describe('log destination', () => {
     };
   };
 
-  it('writes by itself what it was given, in order', async () => {
+  it('writes without a flush, in order', async () => {
     const { destination, written, close } = open();
     const lines = Array.from({ length: 2000 }, (_, i) => `{"line":${i},"filling":"${'é'.repeat(50)}"}\n`);
     for (const line of lines) destination.write(line);
@@ -38,7 +38,7 @@ describe('log destination', () => {
     close();
   });
 
-  it('loses lines rather than memory where nobody reads, and says how many', async () => {
+  it('drops lines when the reader is too slow, and logs how many', async () => {
     const pipe = join(mkdtempSync(join(directory, 'log-')), 'pipe');
     execFileSync('mkfifo', [pipe]);
     const fd = openSync(pipe, 'r+');

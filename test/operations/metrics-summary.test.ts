@@ -24,7 +24,7 @@ function create(): Metrics {
 }
 
 describe('summary of the metrics', () => {
-  it('counts on from one reading to the next', async () => {
+  it('accumulates from one reading to the next', async () => {
     const metrics = create();
     for (const times of [1, 2]) {
       metrics.countCheck(record);
@@ -63,7 +63,7 @@ describe('summary of the metrics', () => {
         { decision: 'deny', reason: 'token_missing', count: 1 },
       ]);
     });
-    it('has each duration in one bucket only, up to one without a bound', () => {
+    it('has each duration in exactly one bucket, the last one unbounded', () => {
       const filled = summary.latency.buckets.filter(({ count }) => count > 0);
       expect(filled).to.deep.equal([
         { upToSeconds: 0.00025, count: 1 },
@@ -72,7 +72,7 @@ describe('summary of the metrics', () => {
       ]);
       expect(summary.latency.buckets.at(-1)?.upToSeconds).to.equal(Number.POSITIVE_INFINITY);
     });
-    it('has their number and sum', () => {
+    it('has the number and sum of the durations', () => {
       expect(summary.latency.count).to.equal(3);
       expect(summary.latency.sumSeconds).to.be.closeTo(9.0005, 1e-9);
     });
@@ -82,7 +82,7 @@ describe('summary of the metrics', () => {
         ['https://b.test', { success: 0, failure: 1 }],
       ]);
     });
-    it('has the look-ups in the cache, and what it holds', () => {
+    it('has the look-ups in the cache and its size', () => {
       expect(summary.tokenCache).to.deep.equal({ entries: 7, hits: 1, misses: 1 });
     });
   });

@@ -30,7 +30,7 @@ describe('metrics', function () {
     ]);
   });
 
-  it('has both results of the refreshes of each issuer from the start, and counts on from there', async () => {
+  it('has both results of the refreshes of each issuer from the start, and counts from there', async () => {
     const metrics = create();
     await metrics.page();
     metrics.countKeyRefresh(issuer, 'failure');
@@ -40,7 +40,7 @@ describe('metrics', function () {
     ]);
   });
 
-  it('tells how busy the event loop was since the last scrape', async () => {
+  it('reports the event-loop utilization since the last scrape', async () => {
     const metrics = create();
     await metrics.page();
     const end = performance.now() + 50;
@@ -49,7 +49,7 @@ describe('metrics', function () {
     expect(Number(line?.split(' ')[1])).to.be.within(0.5, 1);
   });
 
-  it('is a page of a live service that the lint of Prometheus has nothing to say of', async () => {
+  it('pass promtool check metrics on a live service', async () => {
     const lab = await startServiceLab();
     try {
       await lab.check(`Bearer ${await lab.token()}`);
@@ -59,7 +59,7 @@ describe('metrics', function () {
     }
   });
 
-  it('is linted by a promtool that does find something', async () => {
+  it('are linted by a promtool that finds a planted mistake', async () => {
     const { good, output } = await checkMetrics('# TYPE a_total gauge\na_total 1\n');
     expect(good).to.equal(false);
     expect(output).to.contain('_total');

@@ -60,7 +60,7 @@ describe('parseTraceParent (W3C Trace Context, section 3.2)', () => {
     });
   }
 
-  it('reads back what it is given, of any version but ff', () => {
+  it('round-trips any traceparent of any version but ff', () => {
     const hex = (length: number): fc.Arbitrary<string> =>
       fc
         .array(fc.constantFrom(...'0123456789abcdef'), { minLength: length, maxLength: length })

@@ -1,5 +1,5 @@
-// `npm run restarts`: authorizers behind one Envoy are told to end and killed in turn, under load, on this machine. Exits with 0 only
-// if no request failed or, with a single authorizer, if each that failed was answered 503.
+// `npm run restarts`: restarts authorizers behind one Envoy, by SIGTERM and SIGKILL in turn, under load on this machine. Exits with 0
+// only if no request failed or, with a single authorizer, if each failed request was answered 503.
 import { parseArgs } from 'node:util';
 import type { Document } from 'yaml';
 import { type EndSignal, rehearseRestarts } from './restarts.ts';
@@ -11,11 +11,11 @@ const { values: options } = parseArgs({
     authorizers: { type: 'string', default: '2' },
     terms: { type: 'string', default: '5' },
     kills: { type: 'string', default: '10' },
-    /** How many requests are under way at most, and how long each client waits between two. */
+    /** The number of requests in flight, and the pause of each client between two. */
     clients: { type: 'string', default: '12' },
     pause: { type: 'string', default: '40' },
     envoy: { type: 'string' },
-    /** Has Envoy pass on an answer piece by piece, to see what the filter of the overlay is good for. */
+    /** Makes Envoy forward an answer frame by frame, to measure the effect of the overlay's buffer filter. */
     'without-filter': { type: 'boolean', default: false },
   },
 });

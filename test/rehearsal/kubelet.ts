@@ -1,5 +1,5 @@
-// What a kubelet does with a pod, on processes: starts sidecars in order, each once the one before has passed its startup probe;
-// asks readiness and liveness; ends with all preStop hooks at once, then SIGTERM to the app, and to the sidecars in reverse order.
+// Runs a pod's containers as processes, as a kubelet would: starts sidecars in order, each after the startup probe of the previous one;
+// probes readiness and liveness; on stop runs all preStop hooks at once, then sends SIGTERM to the app and to the sidecars in reverse order.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -12,19 +12,19 @@ import type { PlannedContainer, PlannedProbe, PodPlan } from './pod-plan.ts';
 export interface Pod {
   readonly name: string;
   readonly address: string;
-  /** Where the Service leads. */
+  /** The address that the Service routes to. */
   readonly port: number;
   readonly containers: readonly ContainerRecord[];
-  /** What a kubelet would have restarted a container for, and what nobody asked for. */
-  readonly complaints: readonly string[];
+  /** Failures for which a kubelet would have restarted a container, and unexpected exits. */
+  readonly problems: readonly string[];
   /** Resolves once every container is ready. */
   untilReady(): Promise<void>;
   stop(): Promise<void>;
-  /** SIGKILL to what is left; for an end in disorder. */
+  /** Sends SIGKILL to the remaining processes; for aborted runs. */
   kill(): void;
 }
 
-/** Times in milliseconds: of the start since the pod was made, of the stop since it was told to end. */
+/** Times in milliseconds: of the start since the creation of the pod, of the stop since its deletion. */
 export interface ContainerRecord {
   readonly name: string;
   startedMs: number;
@@ -40,7 +40,7 @@ export interface KubeletOptions {
   readonly name: string;
   readonly plan: PodPlan;
   readonly placement: Placement;
-  /** Preparations for the end take this part of their time: 1 is as planned. */
+  /** Scales the durations of the preStop hooks; 1 is as in the manifests. */
   readonly pace: number;
 }
 
@@ -55,11 +55,11 @@ interface Running {
 const project = fileURLToPath(new URL('../../', import.meta.url));
 const keptOutput = 4000;
 
-/** Resolves once every container has started, as a kubelet means it; rejects where one does not, with nothing left running. */
+/** Resolves once every container has started by the kubelet's definition; rejects if one does not, and stops all processes. */
 export async function startPod({ name, plan, placement, pace }: KubeletOptions): Promise<Pod> {
   const madeAt = performance.now();
   const running: Running[] = [];
-  const complaints: string[] = [];
+  const problems: string[] = [];
   const ending = new AbortController();
   const kill = (): void => {
     ending.abort();
@@ -89,11 +89,10 @@ export async function startPod({ name, plan, placement, pace }: KubeletOptions):
     };
     const exited = once(child, 'exit').then(([code, signal]) => {
       record.exitCode = code ?? signal;
-      if (!ending.signal.aborted)
-        complaints.push(`${name}: ${planned.name} has ended with ${record.exitCode}:\n${output}`);
+      if (!ending.signal.aborted) problems.push(`${name}: ${planned.name} exited with ${record.exitCode}:\n${output}`);
     });
-    const gone = exited.then(() => Promise.reject(new Error(`${planned.name} has ended:\n${output}`)));
-    gone.catch(() => undefined);
+    const exitedEarly = exited.then(() => Promise.reject(new Error(`${planned.name} exited:\n${output}`)));
+    exitedEarly.catch(() => undefined);
     const since = (): number => performance.now() - madeAt;
     let nowReady: () => void = () => undefined;
     const ready = new Promise<void>(resolve => {
@@ -101,16 +100,16 @@ export async function startPod({ name, plan, placement, pace }: KubeletOptions):
     });
     running.push({ planned, record, child, exited, ready });
 
-    await Promise.race([untilStarted(planned, placement, ending.signal), gone]);
+    await Promise.race([untilStarted(planned, placement, ending.signal), exitedEarly]);
     record.startedMs = since();
     void watch(planned.readiness, placement, ending.signal, good => {
       if (good) {
         if (record.readyMs === 0) record.readyMs = since();
         nowReady();
-      } else if (record.readyMs !== 0) complaints.push(`${name}: ${planned.name} is no longer ready`);
+      } else if (record.readyMs !== 0) problems.push(`${name}: ${planned.name} is no longer ready`);
     });
     void watch(planned.liveness, placement, ending.signal, good => {
-      if (!good) complaints.push(`${name}: ${planned.name} would have been restarted: its liveness probe fails`);
+      if (!good) problems.push(`${name}: ${planned.name} would have been restarted: its liveness probe fails`);
     });
   };
 
@@ -127,7 +126,7 @@ export async function startPod({ name, plan, placement, pace }: KubeletOptions):
     address: placement.address,
     port: placement.portOf(plan.servicePort),
     containers: running.map(({ record }) => record),
-    complaints,
+    problems,
     async untilReady() {
       await Promise.all(running.map(({ ready }) => ready));
     },
@@ -140,11 +139,11 @@ export async function startPod({ name, plan, placement, pace }: KubeletOptions):
   };
 }
 
-// Stopping (KEP-753): every hook begins at once; SIGTERM waits for a container's own hook, and that to a sidecar also until
-// everything that started after it has ended. What is left at the end of the grace period is killed.
+// Stopping (KEP-753): all hooks start at once; SIGTERM waits for the container's own hook and, for a sidecar, also until
+// everything that started after it has exited. After the grace period the remaining processes are killed.
 async function end(running: readonly Running[], plan: PodPlan, placement: Placement, pace: number): Promise<void> {
-  const toldAt = performance.now();
-  const since = (): number => performance.now() - toldAt;
+  const stopAt = performance.now();
+  const since = (): number => performance.now() - stopAt;
   const overdue = setTimeout(() => {
     for (const { child, record } of running) record.killed = child.kill('SIGKILL');
   }, plan.graceSeconds * 1000);
@@ -178,7 +177,7 @@ async function runHook(planned: PlannedContainer, placement: Placement, pace: nu
   }
 }
 
-/** `--seconds N` of a hook's command, in whole seconds. */
+/** `--seconds N` in a hook's command, scaled to whole seconds. */
 function paced(command: readonly string[], pace: number): readonly string[] {
   return command.map((argument, index) =>
     command[index - 1] === '--seconds' ? String(Math.ceil(Number(argument) * pace)) : argument,
@@ -197,12 +196,12 @@ async function untilStarted(planned: PlannedContainer, placement: Placement, sig
   });
 }
 
-/** Asks until the signal, and reports each change of the verdict; without a probe the verdict is good. */
+/** Probes until aborted and reports each change of the result; a container without a probe passes. */
 async function watch(
   probe: PlannedProbe | undefined,
   placement: Placement,
   signal: AbortSignal,
-  // biome-ignore lint/suspicious/noConfusingVoidType: most have nothing to say.
+  // biome-ignore lint/suspicious/noConfusingVoidType: most return nothing.
   report: (good: boolean) => 'enough' | void,
 ): Promise<void> {
   if (probe === undefined) {
@@ -230,14 +229,14 @@ async function pause(seconds: number, signal: AbortSignal): Promise<void> {
   await delay(seconds * 1000, undefined, { signal }).catch(() => undefined);
 }
 
-async function isGood({ question, timeoutSeconds }: PlannedProbe, placement: Placement): Promise<boolean> {
+async function isGood({ target, timeoutSeconds }: PlannedProbe, placement: Placement): Promise<boolean> {
   const { address } = placement;
-  const port = placement.portOf(question.port);
+  const port = placement.portOf(target.port);
   const timeoutMs = timeoutSeconds * 1000;
-  switch (question.kind) {
+  switch (target.kind) {
     case 'http': {
-      const asked = fetch(`http://${address}:${port}${question.path}`, { signal: AbortSignal.timeout(timeoutMs) });
-      return asked.then(
+      const request = fetch(`http://${address}:${port}${target.path}`, { signal: AbortSignal.timeout(timeoutMs) });
+      return request.then(
         async response => {
           await response.body?.cancel();
           return response.ok;

@@ -1,5 +1,5 @@
-// Clients that never pause while pods come and go: HTTP/1.1 and HTTP/2 over connections kept alive, and one that opens a connection for
-// each request. A Service deals the connections out to the pods that it knows as ready; no client repeats a request.
+// Clients that send requests without a pause while pods come and go: HTTP/1.1 and HTTP/2 over keep-alive connections, and one with a new
+// connection for each request. A Service balances connections over the pods that it knows as ready; no client retries.
 import { Agent, request as httpRequest } from 'node:http';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
@@ -11,7 +11,7 @@ export interface Endpoint {
   readonly port: number;
 }
 
-/** In turn, for each new connection, as kube-proxy would. */
+/** Round robin, for each new connection, like kube-proxy. */
 export interface Service {
   add(endpoint: Endpoint): void;
   remove(endpoint: Endpoint): void;
@@ -36,7 +36,7 @@ export function createService(): Service {
   };
 }
 
-/** A request and the answer that it must get. */
+/** A request and its expected answer. */
 export interface Order {
   readonly path: string;
   readonly token?: string;
@@ -45,12 +45,12 @@ export interface Order {
 
 export interface Answered {
   readonly client: ClientKind;
-  /** The pod that the connection led to; empty where there was none. */
+  /** The pod of the connection; empty if there was no connection. */
   readonly pod: string;
   /** performance.now() */
   readonly atMs: number;
   readonly latencyMs: number;
-  /** What is wrong with the answer; absent where nothing is. */
+  /** The mismatch; absent if the answer is as expected. */
   readonly failure?: string;
 }
 
@@ -60,22 +60,22 @@ export type ClientKind = (typeof clientKinds)[number];
 export interface LoadOptions {
   readonly service: Service;
   readonly orders: readonly Order[];
-  /** How many of each kind. */
+  /** The number of clients of each kind. */
   readonly clients: Readonly<Record<ClientKind, number>>;
-  /** Between the requests of one client. */
+  /** The pause between two requests of one client. */
   readonly pauseMs: number;
 }
 
 export interface Load {
   readonly answers: readonly Answered[];
-  /** Resolves once the requests under way have been answered. */
+  /** Resolves once the requests in flight have been answered. */
   stop(): Promise<void>;
 }
 
 interface Client {
-  /** The status of the answer; rejects where there is none. */
+  /** The status of the answer; rejects if there is none. */
   ask(order: Order): Promise<number>;
-  /** Where the last request went. */
+  /** The pod of the last request. */
   pod(): string;
   close(): void;
 }
@@ -155,7 +155,7 @@ function createHttp1Client(service: Service, keepAlive: boolean): Client {
 function createHttp2Client(service: Service): Client {
   let session: ClientHttp2Session | undefined;
   let pod = '';
-  // A session that has been told to go away takes no new request; what is under way on it ends there.
+  // A session after GOAWAY takes no new requests; requests in flight end on it.
   const sessionOf = (): ClientHttp2Session => {
     if (session !== undefined && !session.closed && !session.destroyed) return session;
     const endpoint = service.pick();

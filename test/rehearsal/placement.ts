@@ -1,5 +1,5 @@
-// One pod on this machine: an address of its own in 127.0.0.0/8 in the place of the pod's, a folder in the place of its volumes, and
-// the programs here in the place of those in the images. Everything else stays as the manifests have it.
+// Places one pod on this machine: an address in 127.0.0.0/8 instead of the pod IP, a folder instead of its volumes, and
+// local programs instead of those in the images. Everything else stays as in the manifests.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,17 +9,17 @@ import { envoyBinary, freePorts } from '../support/envoy.ts';
 import type { PlannedContainer, PodPlan } from './pod-plan.ts';
 
 export interface Placement {
-  /** In the place of the pod's address, and of the loopback of its network namespace. */
+  /** Replaces the pod IP and the loopback address of its network namespace. */
   readonly address: string;
-  /** The same port, where it is free here. */
+  /** The same port if it is free here. */
   portOf(port: number): number;
   commandOf(container: PlannedContainer): Promise<readonly string[]>;
-  /** A command in a container, as an exec hook names it. */
+  /** A command in a container, as written in an exec hook. */
   execOf(container: PlannedContainer, command: readonly string[]): readonly string[];
   remove(): Promise<void>;
 }
 
-/** Changes a mounted file last; what an overlay leaves to its user, the authentication service, is set here. */
+/** Edits a mounted file last; sets what an overlay leaves to its user, the authentication service. */
 export type EditFile = (name: string, text: string) => string;
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
@@ -30,7 +30,7 @@ export async function createPlacement(plan: PodPlan, address: string, edit: Edit
   const ports = await chosenPorts(plan, address);
   const portOf = (port: number): number => ports.get(port) ?? port;
 
-  // Addresses first: no path looks like one.
+  // Addresses first: no path looks like an address.
   const addressed = (text: string): string =>
     text.replaceAll(anyLocalAddress, (_, separator: string | undefined, port: string | undefined) =>
       separator === undefined ? address : `${address}${separator}${portOf(Number(port))}`,
@@ -58,15 +58,15 @@ export async function createPlacement(plan: PodPlan, address: string, edit: Edit
         program === '/nodejs/bin/node' ? process.execPath : program,
         ...rest.map(argument => placed(container, argument).replace(/^\/app\//, project)),
       ];
-      // Its default is the loopback of the pod.
-      const told = command.includes('drain') && !command.includes('--envoy-admin');
-      return told ? [...command, '--envoy-admin', `http://${address}:${portOf(9901)}`] : command;
+      // Its default is the pod's loopback address.
+      const needsAdmin = command.includes('drain') && !command.includes('--envoy-admin');
+      return needsAdmin ? [...command, '--envoy-admin', `http://${address}:${portOf(9901)}`] : command;
     },
     remove: () => rm(directory, { recursive: true, force: true }),
   };
 }
 
-/** The entrypoints of the images. Node before 22.18 does not run TypeScript by itself, so it has help here. */
+/** The entrypoints of the images. Node before 22.18 does not strip TypeScript types, hence the loader. */
 async function programOf({ name, image }: PlannedContainer): Promise<readonly string[]> {
   const repository = image
     .split('/')
@@ -84,7 +84,7 @@ async function programOf({ name, image }: PlannedContainer): Promise<readonly st
   }
 }
 
-/** Ports of the plan that somebody else has here, on all addresses, and a free one in the place of each. */
+/** Ports of the plan that are in use on this machine, on any address, each with a free replacement. */
 async function chosenPorts(plan: PodPlan, address: string): Promise<ReadonlyMap<number, number>> {
   const texts = [
     ...plan.volumes.flatMap(({ files }) => Object.values(files)),
@@ -92,9 +92,9 @@ async function chosenPorts(plan: PodPlan, address: string): Promise<ReadonlyMap<
   ];
   const named = texts.flatMap(text => Array.from(text.matchAll(anyLocalAddress), ([, , port]) => Number(port ?? 0)));
   const ports = [...new Set(named)].filter(port => port !== 0);
-  const taken = (await Promise.all(ports.map(async port => ((await isFree(address, port)) ? [] : [port])))).flat();
-  const others = await freePorts(taken.length);
-  return new Map(taken.map((port, index) => [port, others[index] ?? port]));
+  const inUse = (await Promise.all(ports.map(async port => ((await isFree(address, port)) ? [] : [port])))).flat();
+  const replacements = await freePorts(inUse.length);
+  return new Map(inUse.map((port, index) => [port, replacements[index] ?? port]));
 }
 
 function isFree(address: string, port: number): Promise<boolean> {

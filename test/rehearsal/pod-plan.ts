@@ -1,13 +1,13 @@
-// What a Deployment of rendered manifests asks of a kubelet: containers in the order in which they start, their probes and hooks,
-// the files that they find mounted. Read from the manifests themselves, so that what is rehearsed is what is applied.
+// Derives from the rendered manifests of a Deployment what a kubelet does: containers in start order, their probes and hooks,
+// and their mounted files. The rehearsal runs exactly what is applied.
 import { parseAllDocuments } from 'yaml';
 
 export interface PodPlan {
   readonly graceSeconds: number;
-  /** In the order in which they start: sidecars one after the other, then the others together. */
+  /** In start order: sidecars one after the other, then the others together. */
   readonly containers: readonly PlannedContainer[];
   readonly volumes: readonly PlannedVolume[];
-  /** Where the Service leads. */
+  /** The address that the Service routes to. */
   readonly servicePort: number;
 }
 
@@ -29,7 +29,7 @@ export type PlannedHook =
   | { readonly kind: 'exec'; readonly command: readonly string[] };
 
 export interface PlannedProbe {
-  readonly question:
+  readonly target:
     | { readonly kind: 'http'; readonly path: string; readonly port: number }
     | { readonly kind: 'tcp'; readonly port: number };
   readonly initialDelaySeconds: number;
@@ -41,11 +41,11 @@ export interface PlannedProbe {
 
 export interface PlannedVolume {
   readonly name: string;
-  /** Of a ConfigMap; none in an emptyDir. */
+  /** The files of a ConfigMap; none for an emptyDir. */
   readonly files: Readonly<Record<string, string>>;
 }
 
-// The fields that are read, as the API names them.
+// The fields that the rehearsal reads, by their API names.
 
 interface Manifest {
   readonly kind: string;
@@ -90,7 +90,7 @@ interface Probe {
   readonly successThreshold?: number;
 }
 
-/** Throws where the manifests ask for what a rehearsal does not know: then it would not be one. */
+/** Throws if the manifests use a feature that the rehearsal does not implement. */
 export function parsePodPlan(yaml: string): PodPlan {
   const manifests = parseAllDocuments(yaml).map((document): Manifest => document.toJS());
   const [deployment, ...more] = manifests.filter(({ kind }) => kind === 'Deployment');
@@ -135,10 +135,10 @@ function toHook({ name, lifecycle }: Container): PlannedHook {
   throw new Error(`${name} has a preStop hook of an unknown kind`);
 }
 
-// The defaults are those of the API.
+// Defaults of the API.
 function toProbe(container: Container, probe: Probe): PlannedProbe {
   return {
-    question: toQuestion(container, probe),
+    target: toTarget(container, probe),
     initialDelaySeconds: probe.initialDelaySeconds ?? 0,
     periodSeconds: probe.periodSeconds ?? 10,
     timeoutSeconds: probe.timeoutSeconds ?? 1,
@@ -147,7 +147,7 @@ function toProbe(container: Container, probe: Probe): PlannedProbe {
   };
 }
 
-function toQuestion(container: Container, { httpGet, tcpSocket }: Probe): PlannedProbe['question'] {
+function toTarget(container: Container, { httpGet, tcpSocket }: Probe): PlannedProbe['target'] {
   if (httpGet !== undefined) return { kind: 'http', path: httpGet.path, port: portOf([container], httpGet.port) };
   if (tcpSocket !== undefined) return { kind: 'tcp', port: portOf([container], tcpSocket.port) };
   throw new Error(`${container.name} has a probe of an unknown kind`);

@@ -1,11 +1,11 @@
-// The pod of the envoy-sidecar overlay on this machine: started, asked and ended as a kubelet would, and rolled under load.
+// The pod of the envoy-sidecar overlay on this machine: started, probed and stopped as by a kubelet, and rolled under load.
 import { expect } from 'chai';
 import { renderText } from '../k8s/kustomize.ts';
 import { type PodPlan, parsePodPlan } from './pod-plan.ts';
 import { type Rehearsal, type RehearsalOptions, rehearse } from './rehearsal.ts';
 import { isLossless, reportOf } from './report.ts';
 
-/** Waits of a fifth, and a load that a busy machine can carry. */
+/** Waits scaled to a fifth, and a load that a busy machine can carry. */
 const short = {
   pace: 0.2,
   propagationSeconds: 1,
@@ -35,7 +35,7 @@ describe('the pod of the envoy-sidecar overlay', function () {
     expect(plan.servicePort).to.equal(8080);
   });
 
-  it('is not rehearsed where it asks for what the rehearsal does not know', () => {
+  it('is not rehearsed if it uses a feature that the rehearsal does not implement', () => {
     expect(() => parsePodPlan(yaml.replace('restartPolicy: Always', 'restartPolicy: Never'))).to.throw(/no sidecar/);
     expect(() => parsePodPlan(yaml.replace(/preStop:\n\s+sleep:/, 'preStop:\n            tcpSocket:'))).to.throw(
       /preStop/,
@@ -56,18 +56,18 @@ describe('the pod of the envoy-sidecar overlay', function () {
       expect(rehearsal.answers.length).to.be.greaterThan(200);
     });
 
-    it('has each of the three pods answer', () => {
+    it('gets answers from each of the three pods', () => {
       expect(new Set(rehearsal.answers.map(({ pod }) => pod))).to.deep.equal(new Set(['pod 1', 'pod 2', 'pod 3']));
     });
 
-    it('starts each container once the one before has started', () => {
+    it('starts each container after the previous one has started', () => {
       for (const pod of [0, 1, 2]) {
         const started = ['account-authz', 'envoy', 'app'].map(name => record(pod, name).startedMs);
         expect(started).to.deep.equal(started.toSorted((a, b) => a - b));
       }
     });
 
-    it('ends the app first and account-authz last, each by itself and with 0', () => {
+    it('stops the app first and account-authz last, each with exit code 0', () => {
       for (const pod of [0, 1]) {
         const [app, envoy, authz] = ['app', 'envoy', 'account-authz'].map(name => record(pod, name));
         expect(app?.exitedMs).to.be.at.most(envoy?.terminatedMs ?? 0);
@@ -77,14 +77,14 @@ describe('the pod of the envoy-sidecar overlay', function () {
     });
   });
 
-  it('loses requests where the app does not wait for the drain, so a rehearsal would tell', async () => {
-    const hasty: PodPlan = {
+  it('detects the requests that are lost if the app does not wait for the drain', async () => {
+    const withoutWait: PodPlan = {
       ...plan,
       containers: plan.containers.map(container =>
         container.name === 'app' ? { ...container, preStop: { kind: 'none' } } : container,
       ),
     };
-    const rehearsal = await rehearse({ ...short, plan: hasty, rolls: 1 });
+    const rehearsal = await rehearse({ ...short, plan: withoutWait, rolls: 1 });
     expect(isLossless(rehearsal)).to.equal(false);
     expect(new Set(rehearsal.answers.flatMap(({ failure = [] }) => failure))).to.include('503 in the place of 200');
   });

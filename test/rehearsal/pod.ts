@@ -1,5 +1,5 @@
-// `npm run rehearse`: the pod of an overlay, from its rendered manifests, rolled twice under load on this machine without a cluster.
-// Exits with 0 only if no request failed. `-- --overlay NAME` takes another overlay, `-- --short` a fifth of the waits.
+// `npm run rehearse`: rolls the pod of an overlay twice under load on this machine, from its rendered manifests and without a cluster.
+// Exits with 0 only if no request failed. `-- --overlay NAME` selects another overlay, `-- --short` divides the waits by five.
 import { parseArgs } from 'node:util';
 import { renderText } from '../k8s/kustomize.ts';
 import { parsePodPlan } from './pod-plan.ts';

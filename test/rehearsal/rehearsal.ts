@@ -1,5 +1,5 @@
-// Rolls a pod under load as a Deployment would, and keeps count: the new pod starts while the old one serves; once it is ready the
-// Service learns of it, the old pod is told to end, and the Service forgets the old pod only some time later.
+// Rolls a pod under load as a Deployment would, and counts failures: the new pod starts while the old one serves; once it is ready, the
+// Service adds it, the old pod is terminated, and the Service removes the old pod only some time later.
 import { setTimeout as delay } from 'node:timers/promises';
 import { SignJWT } from 'jose';
 import { parseDocument } from 'yaml';
@@ -13,27 +13,27 @@ import type { PodPlan } from './pod-plan.ts';
 export interface RehearsalOptions {
   readonly plan: PodPlan;
   readonly rolls: number;
-  /** The part of the planned time that preparations for the end take: 1 is as planned. */
+  /** Scales the durations of the preStop hooks; 1 is as in the manifests. */
   readonly pace: number;
-  /** How long the Service still leads to a pod that has been told to end. */
+  /** How long the Service still routes to a terminating pod. */
   readonly propagationSeconds: number;
   readonly clients: Readonly<Record<ClientKind, number>>;
   readonly pauseMs: number;
-  /** Told what happens, as it happens. */
+  /** Receives progress messages. */
   readonly onEvent?: (text: string) => void;
 }
 
 export interface Rehearsal {
   readonly answers: readonly Answered[];
-  /** In the order in which they were made; the last one was ended after the load. */
+  /** In order of creation; the last one is stopped after the load. */
   readonly pods: readonly Pod[];
-  /** Between which times, by performance.now(), each roll took place. */
+  /** Start and end of each roll, by performance.now(). */
   readonly rolls: readonly { readonly fromMs: number; readonly toMs: number }[];
-  /** What went wrong besides the answers: a probe, an exit, a kill. */
-  readonly complaints: readonly string[];
+  /** Problems other than answers: a failed probe, an unexpected exit, a kill. */
+  readonly problems: readonly string[];
 }
 
-/** Under load before the first roll, between the rolls and after the last one. */
+/** The duration of the load before the first roll, between the rolls and after the last one. */
 const steadyMs = 1000;
 
 export async function rehearse(options: RehearsalOptions): Promise<Rehearsal> {
@@ -67,9 +67,9 @@ export async function rehearse(options: RehearsalOptions): Promise<Rehearsal> {
       const fromMs = performance.now();
       const next = await make();
       const before = serving;
-      onEvent(`${before.name} is told to end`);
-      const forgotten = delay(propagationSeconds * 1000).then(() => service.remove(before));
-      await Promise.all([before.stop(), forgotten]);
+      onEvent(`${before.name} gets SIGTERM`);
+      const removed = delay(propagationSeconds * 1000).then(() => service.remove(before));
+      await Promise.all([before.stop(), removed]);
       onEvent(`${before.name} has ended`);
       serving = next;
       await delay(steadyMs);
@@ -81,15 +81,15 @@ export async function rehearse(options: RehearsalOptions): Promise<Rehearsal> {
     const killed = pods.flatMap(({ name, containers }) =>
       containers.filter(container => container.killed).map(container => `${name}: ${container.name} had to be killed`),
     );
-    const complaints = [...pods.flatMap(pod => pod.complaints), ...killed];
-    return { answers: load.answers, pods, rolls: spans, complaints };
+    const problems = [...pods.flatMap(pod => pod.problems), ...killed];
+    return { answers: load.answers, pods, rolls: spans, problems };
   } finally {
     for (const pod of pods) pod.kill();
     for (const cleanUp of cleanUps) await cleanUp();
   }
 }
 
-/** The authentication service is what an overlay leaves to its user. */
+/** The authentication service, which an overlay leaves to its user. */
 function toIssuer(issuer: { readonly url: string; readonly jwksUrl: string }): EditFile {
   return (name, text) => {
     if (name !== 'config.yaml') return text;
@@ -101,7 +101,7 @@ function toIssuer(issuer: { readonly url: string; readonly jwksUrl: string }): E
   };
 }
 
-/** An allow and two refusals in turn: the answers of a service that decides. */
+/** An allow and two refusals in turn, which only a working authorizer gives. */
 async function ordersOf(
   plan: PodPlan,
   iss: string,

@@ -1,11 +1,11 @@
-// The figures of a rehearsal as tables.
+// Formats the figures of a rehearsal as tables.
 import { cell, type Table, toText } from '../../bench/report/table.ts';
 import type { Answered } from './load.ts';
 import type { Rehearsal } from './rehearsal.ts';
 
-/** Whether no request failed and nothing else went wrong. */
-export function isLossless({ answers, complaints }: Rehearsal): boolean {
-  return answers.length > 0 && complaints.length === 0 && answers.every(({ failure }) => failure === undefined);
+/** Whether no request failed and no other problem occurred. */
+export function isLossless({ answers, problems }: Rehearsal): boolean {
+  return answers.length > 0 && problems.length === 0 && answers.every(({ failure }) => failure === undefined);
 }
 
 export function reportOf(rehearsal: Rehearsal, colour: boolean): string {
@@ -13,7 +13,7 @@ export function reportOf(rehearsal: Rehearsal, colour: boolean): string {
     toText(requestsTable(rehearsal), colour),
     toText(containersTable(rehearsal), colour),
     ...failuresOf(rehearsal),
-    ...rehearsal.complaints,
+    ...rehearsal.problems,
   ].join('\n\n');
 }
 
@@ -59,14 +59,14 @@ function containersTable({ pods }: Rehearsal): Table {
         cell(seconds(each.hookMs)),
         cell(seconds(each.terminatedMs)),
         cell(seconds(each.exitedMs)),
-        // The last pod is not told to end: the rehearsal is over, and kills it.
+        // The last pod is not terminated but killed at the end of the rehearsal.
         cell(each.exitedMs === 0 ? '' : each.exitCode),
       ]),
     ),
   };
 }
 
-/** How often each failure came about, on which pod and over which kind of connection. */
+/** The number of each failure, by pod and kind of connection. */
 function failuresOf({ answers }: Rehearsal): string[] {
   const counts = new Map<string, number>();
   for (const { client, pod, failure } of answers) {

@@ -1,15 +1,15 @@
-// The figures of the restarts of authorizers as a table.
+// Formats the figures of the restarts of authorizers as a table.
 import { cell, type Table, toText } from '../../bench/report/table.ts';
 import type { Restart, Restarts } from './restarts.ts';
 
-/** `503 in the place of 200` says that Envoy answered, and what. */
+/** `503 in the place of 200`: an answer of Envoy itself with this status. */
 const unavailable = /^503 /;
 
-/** Whether every request got its answer; of those that a single authorizer could not give, whether each was a 503. */
+/** Whether every request was answered as expected; with a single authorizer, whether each failure was a 503. */
 export function isAsPromised({ answers, restarts }: Restarts, authorizers: number): boolean {
   const failures = answers.flatMap(({ failure = [] }) => failure);
-  const isTold = authorizers > 1 ? failures.length === 0 : failures.every(failure => unavailable.test(failure));
-  return answers.length > 0 && restarts.length > 0 && isTold;
+  const isAsExpected = authorizers > 1 ? failures.length === 0 : failures.every(failure => unavailable.test(failure));
+  return answers.length > 0 && restarts.length > 0 && isAsExpected;
 }
 
 export function restartsReport(result: Restarts, colour: boolean): string {
@@ -38,11 +38,11 @@ function table({ answers, restarts }: Restarts): Table {
     const part = answers.filter(({ atMs }) => isWithin(atMs));
     const failed = part.filter(({ failure }) => failure !== undefined).length;
     const latencies = part.map(({ latencyMs }) => latencyMs).sort((a, b) => a - b);
-    const away = chosen.map(({ endedMs, readyMs }) => readyMs - endedMs).sort((a, b) => a - b);
+    const downtimes = chosen.map(({ endedMs, readyMs }) => readyMs - endedMs).sort((a, b) => a - b);
     return [
       cell(name),
       cell(chosen.length),
-      cell(`${seconds(away.at(0) ?? 0)} to ${seconds(away.at(-1) ?? 0)}`),
+      cell(`${seconds(downtimes.at(0) ?? 0)} to ${seconds(downtimes.at(-1) ?? 0)}`),
       cell(part.length),
       cell(failed, failed === 0 ? 'good' : 'bad'),
       cell((failed / chosen.length).toFixed(1)),
@@ -62,5 +62,5 @@ function table({ answers, restarts }: Restarts): Table {
   };
 }
 
-/** A request that was under way when its authorizer was killed had begun before. */
+/** How long before the kill a request that was in flight may have started. */
 const settleMs = 100;

@@ -1,5 +1,5 @@
-// Authorizers behind one Envoy, told to end or killed in turn under load, and started again: what does a client notice?
-// Everything is real: the built product, an Envoy with the shipped settings, connections that are kept and connections that are not.
+// Restarts authorizers behind one Envoy under load, by SIGTERM or SIGKILL in turn, and counts what a client notices.
+// Everything is real: the built product, an Envoy with the shipped settings, keep-alive and one-request connections.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Document } from 'yaml';
 import { startUpstream } from '../../demo/upstream.ts';
@@ -14,28 +14,28 @@ export type EndSignal = 'SIGTERM' | 'SIGKILL';
 
 export interface RestartsOptions {
   readonly authorizers: number;
-  /** One restart each, of the authorizers in turn. */
+  /** One restart each, round robin over the authorizers. */
   readonly signals: readonly EndSignal[];
   /** `shutdown.graceSeconds` */
   readonly graceSeconds: number;
   /**
-   * Between two restarts, before the first and after the last. With health checks it has to be more than two of their intervals:
-   * what they know is up to that old, and an authorizer that they take for dead is not asked while the other is.
+   * Between two restarts, before the first and after the last. With health checks it must exceed two of their intervals:
+   * their state is up to one interval old, and an authorizer that they consider dead is not used while the other is.
    */
   readonly steadyMs: number;
   readonly clients: LoadOptions['clients'];
   readonly pauseMs: number;
   readonly envoyVersion?: string;
-  /** A last change to the settings of Envoy. */
+  /** Edits Envoy's bootstrap last. */
   readonly edit?: (bootstrap: Document) => void;
   readonly onEvent?: (text: string) => void;
 }
 
 export interface Restart {
   readonly signal: EndSignal;
-  /** Counted from 1. */
+  /** 1-based. */
   readonly authorizer: number;
-  /** By performance.now(): the signal, the end of the process, and when its successor was ready. */
+  /** By performance.now(): the signal, the exit of the process, and the readiness of its successor. */
   readonly signalledMs: number;
   readonly endedMs: number;
   readonly readyMs: number;
@@ -44,9 +44,9 @@ export interface Restart {
 export interface Restarts {
   readonly answers: readonly Answered[];
   readonly restarts: readonly Restart[];
-  /** Checks that Envoy asked for again. */
+  /** Checks that Envoy retried. */
   readonly retries: number;
-  /** Checks that Envoy got no answer for. */
+  /** Checks without an answer. */
   readonly errors: number;
 }
 
@@ -96,7 +96,7 @@ export async function rehearseRestarts(options: RestartsOptions): Promise<Restar
       authorizers[number] = await start(port);
       const readyMs = performance.now();
       restarts.push({ signal, authorizer: number + 1, signalledMs, endedMs, readyMs });
-      onEvent(`authorizer ${number + 1}: ${signal}, away for ${((readyMs - endedMs) / 1000).toFixed(1)} s`);
+      onEvent(`authorizer ${number + 1}: ${signal}, down for ${((readyMs - endedMs) / 1000).toFixed(1)} s`);
       await delay(steadyMs);
     }
     await load.stop();
@@ -112,7 +112,7 @@ export async function rehearseRestarts(options: RestartsOptions): Promise<Restar
   }
 }
 
-/** An allow and three refusals in turn: the answers of a service that decides. */
+/** An allow and three refusals in turn, which only a working authorizer gives. */
 async function ordersOf(): Promise<readonly Order[]> {
   const now = Math.floor(Date.now() / 1000);
   const good = await token({ claims: { iat: now - 10, exp: now + 7200 } });

@@ -1,4 +1,4 @@
-// What the overlay with several authorizers adds to the cluster of envoy.yaml, for an Envoy on this machine. Its TLS stays away.
+// Adds the settings of the overlay with several authorizers to the cluster of envoy.yaml, without their TLS.
 import { readFileSync } from 'node:fs';
 import { type Document, parse } from 'yaml';
 

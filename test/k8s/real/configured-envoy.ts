@@ -1,4 +1,4 @@
-// A real Envoy with whatever configuration a control plane or an overlay gave it.
+// A real Envoy with a given configuration, from a control plane or an overlay.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,7 +8,7 @@ export interface ConfiguredEnvoy {
   stop(): Promise<void>;
 }
 
-/** Resolves when it is live; `adminPort` is the one of its configuration. Rejects with what it said when it ends before. */
+/** Resolves when it is live; `adminPort` is that of its configuration. Rejects with its output if it exits first. */
 export async function startConfiguredEnvoy(options: {
   readonly version: string;
   readonly bootstrap: unknown;

@@ -1,5 +1,5 @@
-// What the real Envoy Gateway makes of the overlay envoy-gateway, in a real Envoy, with the real account-authz and mutual TLS.
-// Program: egctl. Not tried so: the gateway's controller, its deployment of Envoy, its delivery of certificates.
+// Runs the output of the real Envoy Gateway for the overlay envoy-gateway in a real Envoy, with the real account-authz and mutual TLS.
+// Program: egctl. Not covered: the gateway's controller, its deployment of Envoy, its delivery of certificates.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,16 +12,16 @@ import { render } from '../kustomize.ts';
 import type { Manifest } from '../manifest.ts';
 import { layOutFiles } from '../mounted-files.ts';
 import { startConfiguredEnvoy } from './configured-envoy.ts';
-import { askEverything, type Row } from './requests.ts';
+import { type Row, sendAll } from './requests.ts';
 import { startLabOf } from './standalone.ts';
 import { resourcesOf, staticBootstrap } from './xds-dump.ts';
 
-/** The line that Envoy Gateway 1.9 runs. */
+/** The Envoy release line of Envoy Gateway 1.9. */
 const envoyVersion = '1.39.3';
 const run = promisify(execFile);
 
 export interface EnvoyGatewayResult {
-  /** Conditions that are not True; empty when all is accepted. */
+  /** Conditions that are not True; empty if everything is accepted. */
   readonly refused: readonly string[];
   readonly filter: Readonly<Record<string, unknown>>;
   readonly rows: readonly Row[];
@@ -59,7 +59,7 @@ export async function verifyEnvoyGateway(programs: string): Promise<EnvoyGateway
   });
   const envoy = await startConfiguredEnvoy({ version: envoyVersion, bootstrap, adminPort });
   try {
-    return { refused: refusedOf(dump), filter: summaryOf(manager, filter), rows: await askEverything(port, lab) };
+    return { refused: refusedOf(dump), filter: summaryOf(manager, filter), rows: await sendAll(port, lab) };
   } finally {
     await envoy.stop();
     await lab.stop();
@@ -84,7 +84,7 @@ async function translate(programs: string, manifests: readonly Manifest[]): Prom
   }
 }
 
-// egctl reads no EndpointSlices: it takes the address of the Service, which the API server would give or, for a headless one, not.
+// egctl ignores EndpointSlices and uses the address of the Service, which the API server would assign, except to a headless one.
 function withAddress(manifest: Manifest): Manifest {
   return manifest.kind === 'Service'
     ? { ...manifest, spec: { ...(manifest.spec as object), clusterIP: '10.0.0.9' } }
@@ -104,7 +104,7 @@ async function secret(name: string, folder: string): Promise<Manifest> {
 
 function refusedOf(dump: unknown): string[] {
   const refused: string[] = [];
-  const look = (node: unknown): void => {
+  const visit = (node: unknown): void => {
     if (typeof node !== 'object' || node === null) return;
     if (
       'type' in node &&
@@ -114,9 +114,9 @@ function refusedOf(dump: unknown): string[] {
       node.reason !== 'NoConflicts'
     )
       refused.push(JSON.stringify(node));
-    for (const value of Object.values(node)) look(value);
+    for (const value of Object.values(node)) visit(value);
   };
-  look(dump);
+  visit(dump);
   return refused;
 }
 

@@ -1,5 +1,5 @@
-// What the real istiod makes of the overlay istio, in a real Envoy, with the real account-authz. Programs: pilot-discovery, kubectl.
-// Not tried so: injection, mutual TLS of the mesh, Istio's own filters.
+// Runs the output of the real istiod for the overlay istio in a real Envoy, with the real account-authz. Programs: pilot-discovery, kubectl.
+// Not covered: injection, mutual TLS of the mesh, Istio's own filters.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -14,14 +14,14 @@ import { ofKind } from '../manifest.ts';
 import { layOutFiles } from '../mounted-files.ts';
 import { startConfiguredEnvoy } from './configured-envoy.ts';
 import type { KubeApiServer } from './kube-api-server.ts';
-import { askEverything, type Row } from './requests.ts';
+import { type Row, sendAll } from './requests.ts';
 import { startLabOf, tcp } from './standalone.ts';
 import { resourcesOf, staticBootstrap } from './xds-dump.ts';
 
 const meshConfig = new URL('../../../k8s/overlays/istio/mesh-config.yaml', import.meta.url);
 
 export interface IstioResult {
-  /** The parts of the generated filter that matter. */
+  /** The asserted parts of the generated filter. */
   readonly filter: Readonly<Record<string, unknown>>;
   readonly rows: readonly Row[];
 }
@@ -46,7 +46,7 @@ export async function verifyIstio(programs: string, api: KubeApiServer): Promise
   const bootstrap = staticBootstrap(dump, chain.filters, { port, adminPort, destinationPort: 8000, endpoints });
   const envoy = await startConfiguredEnvoy({ version: defaultEnvoyVersion, bootstrap, adminPort });
   try {
-    const rows = await askEverything(port, lab);
+    const rows = await sendAll(port, lab);
     return { filter: { ...summaryOf(filter), ...strictnessOf(manager) }, rows };
   } finally {
     await envoy.stop();
@@ -76,7 +76,7 @@ function strictnessOf(manager: unknown): Record<string, unknown> {
   };
 }
 
-/** Applies the overlay, shows istiod a pod of it and an Envoy that says it is its sidecar, and takes what istiod sends. */
+/** Applies the overlay, registers a pod of it and an Envoy that connects as its sidecar, and returns the configuration that istiod sends. */
 async function generatedFor(
   programs: string,
   api: KubeApiServer,
@@ -152,7 +152,7 @@ async function generatedFor(
     if (performance.now() > readyAt) throw new Error(`istiod is not ready:\n${log.slice(-2000)}`);
     await delay(200);
   }
-  // It refuses Istio's own filters; only that it is connected matters.
+  // It rejects Istio's own filters; only its connection matters.
   const sidecar = await startConfiguredEnvoy({
     version: defaultEnvoyVersion,
     bootstrap: sidecarBootstrap({ name, namespace, labels, grpc, adminPort }),

@@ -9,9 +9,9 @@ import { freePorts } from '../../support/envoy.ts';
 
 export interface KubeApiServer {
   readonly kubeconfig: string;
-  /** Runs kubectl; what it wrote, and whether it was content. */
+  /** Runs kubectl; its output, and whether it exited with 0. */
   kubectl(args: readonly string[], input?: string): Promise<Outcome>;
-  /** As `kubectl`, but a failure is an error. */
+  /** Like `kubectl`, but throws on a failure. */
   must(args: readonly string[], input?: string): Promise<string>;
   stop(): Promise<void>;
 }

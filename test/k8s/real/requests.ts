@@ -1,4 +1,4 @@
-// What must come of requests whatever stands in front: the promises of the product, told from the client's and the upstream's side.
+// Requests and their expected outcomes behind any gateway: the promises of the product as the client and the upstream see them.
 import { bearer, identity, type Lab, ownedFields } from '../../e2e/lab.ts';
 import { exchange, headerValues, requestBytes } from '../../support/raw-http.ts';
 
@@ -14,14 +14,14 @@ interface Case {
   readonly method?: string;
   readonly target: string;
   readonly lines?: readonly string[];
-  /** Any of them is right: the ways differ in who refuses. */
+  /** Any of these is correct: gateways differ in which part refuses. */
   readonly statuses: readonly number[];
 }
 
 const own = '/api/subscriptions/accounts/acct1/items';
 
-/** Asks each at the port; the last ones with account-authz stopped. */
-export async function askEverything(port: number, lab: Lab): Promise<Row[]> {
+/** Sends each request to the port; the last ones with account-authz stopped. */
+export async function sendAll(port: number, lab: Lab): Promise<Row[]> {
   const authorization = `Authorization: ${await bearer()}`;
   const reader = `Authorization: ${await bearer({ role: 'member' })}`;
   const cases: readonly Case[] = [
@@ -106,9 +106,9 @@ export async function askEverything(port: number, lab: Lab): Promise<Row[]> {
   for (const each of cases) rows.push(await ask(port, lab, each));
   await lab.service.stop();
   rows.push(
-    await ask(port, lab, { name: 'account-authz is away', target: own, lines: [authorization], statuses: [503] }),
+    await ask(port, lab, { name: 'account-authz is stopped', target: own, lines: [authorization], statuses: [503] }),
   );
-  rows.push(await ask(port, lab, { name: 'account-authz is away, no token', target: own, statuses: [503] }));
+  rows.push(await ask(port, lab, { name: 'account-authz is stopped, no token', target: own, statuses: [503] }));
   return rows;
 }
 
@@ -119,8 +119,10 @@ async function ask(port: number, lab: Lab, { name, method = 'GET', target, lines
   const [reached] = requests;
   const headers = new Set(reached?.headers.map(([key]) => key.toLowerCase()));
   const identityIsOurs = JSON.stringify(reached && ownedFields(reached)) === JSON.stringify(identity);
-  const isHeld = [...headers].every(key => !/^(authorization|x-original-url|x\W(http|account)\W.*)$/.test(key));
-  const isClean = identityIsOurs && isHeld;
+  const hidesCredentials = [...headers].every(
+    key => !/^(authorization|x-original-url|x\W(http|account)\W.*)$/.test(key),
+  );
+  const isClean = identityIsOurs && hidesCredentials;
   const isAllowed = answer.status === 200;
   return {
     request: name,

@@ -1,4 +1,4 @@
-// Our own Envoy as an overlay mounts it, with the real account-authz as the overlay configures it; only places and the issuer differ.
+// Our own Envoy as an overlay mounts it, with the real account-authz as the overlay configures it; only paths, addresses and issuer differ.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -9,9 +9,9 @@ import { type Overlay, render } from '../kustomize.ts';
 import { configMapOf, type Manifest } from '../manifest.ts';
 import { layOutFiles, type MountedFiles } from '../mounted-files.ts';
 import { startConfiguredEnvoy } from './configured-envoy.ts';
-import { askEverything, type Row } from './requests.ts';
+import { type Row, sendAll } from './requests.ts';
 
-/** `secrets` are the operator's; absent: made for the run. */
+/** `secrets` are the operator's; default: generated. */
 export async function verifyStandalone(
   overlay: Overlay,
   secrets?: Readonly<Record<string, Readonly<Record<string, string>>>>,
@@ -32,7 +32,7 @@ export async function verifyStandalone(
   place(endpointOf(bootstrap, 'account-authz'), addressOf(lab.service.address));
   const envoy = await startConfiguredEnvoy({ version: defaultEnvoyVersion, bootstrap, adminPort });
   try {
-    return await askEverything(port, lab);
+    return await sendAll(port, lab);
   } finally {
     await envoy.stop();
     await lab.stop();

@@ -1,8 +1,8 @@
-// Everything about k8s/ that needs more than the test command has: a real API server with Pod Security, istiod, Envoy Gateway.
+// Verifies k8s/ with programs that `npm test` does not need: a real API server with Pod Security, istiod, Envoy Gateway.
 //   npx tsx test/k8s/real/verify.ts TOOLS_DIR
 // TOOLS_DIR/bin: etcd, kube-apiserver, kubectl, pilot-discovery, egctl. TOOLS_DIR/crds: the custom kinds, as YAML (those of
 // Istio, of the Gateway API, of Envoy Gateway's chart gateway-crds-helm, and the PodMonitor of the Prometheus operator).
-// Needs `npm run build`. Writes a report to standard output; exit code 0 where all of it is as it should be.
+// Needs `npm run build`. Writes a report to standard output; exits with 0 if everything passes.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -21,14 +21,14 @@ const programs = join(tools, 'bin');
 const run = promisify(execFile);
 let failures = 0;
 
-function tell(good: boolean, what: string): void {
+function report(good: boolean, what: string): void {
   if (!good) failures += 1;
   process.stdout.write(`${good ? 'ok  ' : 'FAIL'}  ${what}\n`);
 }
 
-function tellRows(rows: readonly Row[]): void {
+function reportRows(rows: readonly Row[]): void {
   for (const { request, answer, upstream, good } of rows)
-    tell(good, `  ${request.padEnd(44)} ${answer.padEnd(24)} ${upstream}`);
+    report(good, `  ${request.padEnd(44)} ${answer.padEnd(24)} ${upstream}`);
 }
 
 function heading(text: string): void {
@@ -37,21 +37,21 @@ function heading(text: string): void {
 
 const yamlOf = (manifests: readonly Manifest[]): string => manifests.map(each => stringify(each)).join('---\n');
 
-/** Nothing of a dry run stays; strict, and a warning is a refusal: Pod Security only warns of a Deployment. */
+/** A dry run. Strict, and a warning counts as a refusal: for a Deployment, Pod Security only warns. */
 async function verifyApiServer(api: KubeApiServer, name: string, manifests: readonly Manifest[]): Promise<void> {
   const namespace = manifests.filter(({ kind }) => kind === 'Namespace');
   await api.must(['apply', '--server-side', '--force-conflicts', '-f', '-'], yamlOf(namespace));
   const others = manifests.filter(({ kind }) => kind !== 'Namespace');
   const strict = ['--dry-run=server', '--validate=strict', '--warnings-as-errors', '-f', '-'];
   const { ok, output } = await api.kubectl(['apply', ...strict], yamlOf(others));
-  tell(ok, `${name}: ${others.length} objects${ok ? '' : `\n${output}`}`);
+  report(ok, `${name}: ${others.length} objects${ok ? '' : `\n${output}`}`);
   for (const pod of podsOf(manifests)) {
     const refusal = await refusalOf(api, manifests, pod.name, pod.labels, pod.spec);
-    tell(refusal === undefined, `${name}: the pod of ${pod.name}${refusal === undefined ? '' : `\n${refusal}`}`);
+    report(refusal === undefined, `${name}: the pod of ${pod.name}${refusal === undefined ? '' : `\n${refusal}`}`);
   }
 }
 
-/** As a Pod, so that Pod Security really answers. */
+/** Created as a Pod, so that Pod Security enforces. */
 async function refusalOf(
   api: KubeApiServer,
   manifests: readonly Manifest[],
@@ -71,7 +71,7 @@ async function refusalOf(
 heading('Our Envoy as each overlay mounts it, with account-authz as it configures it');
 for (const overlay of ['envoy-sidecar', 'envoy-sidecar-socket', 'service', 'demo'] as const) {
   process.stdout.write(`${overlay}\n`);
-  tellRows(await verifyStandalone(overlay));
+  reportRows(await verifyStandalone(overlay));
 }
 
 heading('The overlay service with the certificates of k8s/make-trial-certificates.sh');
@@ -80,7 +80,7 @@ const decoded = trialSecrets.map(({ metadata, data = {} }) => [
   metadata.name,
   Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text, 'base64').toString()])),
 ]);
-tellRows(await verifyStandalone('service', Object.fromEntries(decoded)));
+reportRows(await verifyStandalone('service', Object.fromEntries(decoded)));
 
 const api = await startKubeApiServer(programs);
 try {
@@ -95,7 +95,7 @@ try {
   for (const folder of folders) await verifyApiServer(api, folder, await render(folder));
   const secretsDryRun = ['apply', '--dry-run=server', '--validate=strict', '-n', 'subscriptions', '-f', '-'];
   const secrets = await api.kubectl(secretsDryRun, yamlOf(trialSecrets));
-  tell(secrets.ok, `the Secrets of k8s/make-trial-certificates.sh${secrets.ok ? '' : `\n${secrets.output}`}`);
+  report(secrets.ok, `the Secrets of k8s/make-trial-certificates.sh${secrets.ok ? '' : `\n${secrets.output}`}`);
   const manifests = await render('k8s/overlays/envoy-sidecar');
   const [pod] = podsOf(manifests);
   for (const [mistake, change] of [
@@ -104,28 +104,28 @@ try {
     ['less time to stop than its preStop takes', { terminationGracePeriodSeconds: 10 }],
   ] as const) {
     const refusal = await refusalOf(api, manifests, 'planted', pod?.labels, { ...pod?.spec, ...change });
-    tell(refusal !== undefined, `a pod with ${mistake} is refused: ${refusal?.replace(/\s+/g, ' ').slice(0, 200)}`);
+    report(refusal !== undefined, `a pod with ${mistake} is refused: ${refusal?.replace(/\s+/g, ' ').slice(0, 200)}`);
   }
 
   heading('istiod');
   const istio = await verifyIstio(programs, api);
-  tell(
+  report(
     istio.filter.statusOnError === 'ServiceUnavailable' && istio.filter.timeout === '0.500s',
     JSON.stringify(istio.filter),
   );
-  tellRows(istio.rows);
+  reportRows(istio.rows);
 } finally {
   await api.stop();
 }
 
 heading('Envoy Gateway');
 const gateway = await verifyEnvoyGateway(programs);
-tell(gateway.refused.length === 0, `every object is accepted ${gateway.refused.join('\n')}`);
-tell(
+report(gateway.refused.length === 0, `every object is accepted ${gateway.refused.join('\n')}`);
+report(
   gateway.filter.statusOnError === 'ServiceUnavailable' && gateway.filter.timeout === '0.500s',
   JSON.stringify(gateway.filter),
 );
-tellRows(gateway.rows);
+reportRows(gateway.rows);
 
 process.stdout.write(`\n${failures === 0 ? 'all as it should be' : `${failures} not as they should be`}\n`);
 process.exit(failures === 0 ? 0 : 1);

@@ -1,10 +1,10 @@
-// What a control plane sends (an xDS dump in JSON) made into one static bootstrap that stock Envoy runs: the filters of one chain, and
-// the clusters that they name, at places of this machine. Timeouts, filters, routes and TLS stay as they were generated.
+// Converts the output of a control plane (an xDS dump in JSON) to one static bootstrap for stock Envoy: the filters of one chain, and
+// the clusters that they name, at addresses of this machine. Timeouts, filters, routes and TLS stay as generated.
 import { tcp } from './standalone.ts';
 
 type Json = Record<string, unknown>;
 
-/** The resources of every section of a dump, by the name of its type. */
+/** The resources of every section of a dump, by type name. */
 export function resourcesOf(dump: unknown): { listeners: Json[]; clusters: Json[]; routes: Json[]; endpoints: Json[] } {
   const sections: Json[] = [];
   walk(dump, node => {
@@ -29,11 +29,11 @@ export function resourcesOf(dump: unknown): { listeners: Json[]; clusters: Json[
 export interface StaticPlaces {
   readonly port: number;
   readonly adminPort: number;
-  /** The port that rules of the filters know the listener by, where the bootstrap has another. */
+  /** The port by which rules of the filters identify the listener, if the bootstrap has another. */
   readonly destinationPort?: number;
   /** Cluster → port of 127.0.0.1. */
   readonly endpoints: Readonly<Record<string, number>>;
-  /** Name of a secret → PEM files in the place of what its control plane would send. */
+  /** Name of a secret → PEM files that replace the control plane's SDS. */
   readonly secrets?: Readonly<
     Record<string, { readonly chain: string; readonly key: string } | { readonly ca: string }>
   >;
@@ -44,7 +44,7 @@ export function staticBootstrap(dump: unknown, filters: unknown, places: StaticP
   const { clusters, routes, endpoints } = resourcesOf(dump);
   const chain = structuredClone(filters) as Json[];
   walk(chain, node => {
-    // Standard output is a pipe here, which a file logger does not open.
+    // Standard output is a pipe here, which Envoy's file logger cannot open.
     delete node.accessLog;
     if ('destinationPort' in node && node.destinationPort === places.destinationPort)
       node.destinationPort = places.port;
@@ -82,7 +82,7 @@ export function staticBootstrap(dump: unknown, filters: unknown, places: StaticP
   return bootstrap;
 }
 
-/** The endpoints as generated, with what they say of TLS, at another address; one endpoint where there were none. */
+/** The generated endpoints with their TLS metadata, at another address; one endpoint if there were none. */
 function atPort(name: string, assignment: Json | undefined, port: number): unknown {
   let count = 0;
   walk(assignment, node => {

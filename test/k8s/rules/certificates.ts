@@ -1,4 +1,4 @@
-// Certificates: with the operator's Secrets as k8s/make-trial-certificates.sh makes them, each side takes that of the other.
+// Certificates: with the operator's Secrets as k8s/make-trial-certificates.sh creates them, each side accepts the certificate of the other.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { at, type Facts, problemsOf, type Rules, valuesIn, valuesOf } from '../facts.ts';
 import { containerOf, ofKind, podsOf } from '../manifest.ts';
@@ -7,9 +7,9 @@ import { mountedFiles } from './mounts.ts';
 interface Identity {
   readonly certificate?: string | undefined;
   readonly key?: string | undefined;
-  /** That of the peers. */
+  /** The CA bundle for peers. */
   readonly authority?: string | undefined;
-  /** What the other side must be called. */
+  /** The required name of the peer. */
   readonly names?: readonly string[];
 }
 
@@ -18,7 +18,7 @@ export function certificateProblems(facts: Facts): string[] {
   if (server === undefined) return [];
   const clients = [...envoysOf(facts), ...gatewaysOf(facts)];
   return problemsOf([
-    [clients.length > 0, 'nobody asks account-authz with a certificate'],
+    [clients.length > 0, 'no client of account-authz has a certificate'],
     ...identityRules('account-authz', server),
     ...clients.flatMap(
       (client): Rules => [
@@ -50,7 +50,7 @@ function isFor(certificate = '', name: string): boolean {
   return attempt(() => new X509Certificate(certificate).checkHost(name, { subject: 'never' }) === name);
 }
 
-/** What is no certificate is not the right one. */
+/** An unparsable certificate does not match. */
 function attempt(judge: () => boolean): boolean {
   try {
     return judge();

@@ -1,9 +1,9 @@
-// The configuration beside the pods and beside Envoy: addresses, header names, keys and what the sample workload is.
+// The configuration against the pods and Envoy: addresses, header names, keys and the sample workload.
 import { isDeepStrictEqual } from 'node:util';
 import { isLoopback, parseListenAddress } from '../../../src/address/listen-address.ts';
 import type { Config } from '../../../src/config/schema.ts';
 import { createIdentityHeaders } from '../../../src/envoy/identity-headers.ts';
-import { at, type Facts, listOf, type Path, problemsOf, type Rules, remembered } from '../facts.ts';
+import { at, type Facts, listOf, memoized, type Path, problemsOf, type Rules } from '../facts.ts';
 import { containerOf, ofKind, type Pod, podsOf } from '../manifest.ts';
 import { addressText } from './listening.ts';
 
@@ -29,7 +29,7 @@ function podRules({ config }: Facts, pod: Pod): Rules {
   return [
     [staysInside === isSidecar, isSidecar ? 'listen leaves the pod' : 'listen cannot be reached'],
     [isSidecar || config.tls?.clientCaFile !== undefined, 'account-authz takes calls without a certificate'],
-    // Readiness waits for the first keys; the other two must not.
+    // Readiness waits for the first keys; liveness and startup must not.
     [
       startupProbe?.httpGet?.path === '/livez' && livenessProbe?.httpGet?.path === '/livez',
       'an outage of the keys ends account-authz',
@@ -38,9 +38,9 @@ function podRules({ config }: Facts, pod: Pod): Rules {
   ];
 }
 
-/** It is one sample workload in all overlays and in compose.yaml; the demo's issuer is its own. */
+/** One sample workload in all overlays and in compose.yaml; the demo has its own issuer. */
 function sampleRules({ config, sample }: Facts): Rules {
-  const told = ({ routes, account, roles, shutdown, identityHeaders, issuers }: Config): string =>
+  const sampleOf = ({ routes, account, roles, shutdown, identityHeaders, issuers }: Config): string =>
     JSON.stringify({
       routes,
       account,
@@ -51,7 +51,7 @@ function sampleRules({ config, sample }: Facts): Rules {
     });
   return [
     [
-      told(config) === told(sample),
+      sampleOf(config) === sampleOf(sample),
       'the configuration protects another workload than demo/compose/account-authz/config.yaml',
     ],
     ...config.issuers.map(
@@ -64,7 +64,7 @@ function sampleRules({ config, sample }: Facts): Rules {
   ];
 }
 
-/** The bootstrap of an overlay is envoy.yaml but for how account-authz is asked. */
+/** The bootstrap of an overlay equals envoy.yaml except for the cluster of account-authz. */
 function bootstrapRules({ manifests, bootstrap, config, envoy, tlsCluster }: Facts): Rules {
   const ownCluster = at(envoy, 'static_resources', 'clusters', 'account-authz');
   const cluster = at(bootstrap, 'static_resources', 'clusters', 'account-authz');
@@ -91,7 +91,7 @@ function bootstrapRules({ manifests, bootstrap, config, envoy, tlsCluster }: Fac
     ],
     [
       asked === (service === undefined ? config.listen : `${service.metadata.name}:${service.spec.ports[0]?.port}`),
-      'Envoy asks somewhere else than account-authz listens',
+      'Envoy calls another address than account-authz listens on',
     ],
     [
       (config.tls !== undefined) === (tls !== undefined),
@@ -109,15 +109,15 @@ function withoutAddress(cluster: unknown): unknown {
   return { ...Object(cluster), load_assignment: undefined };
 }
 
-// Certificates that may change need a name of the node.
-const withoutCluster = remembered((bootstrap: unknown) =>
+// Watched certificate files require a node id.
+const withoutCluster = memoized((bootstrap: unknown) =>
   JSON.stringify(bootstrap, (key, value: unknown) => {
     if (key === 'node') return undefined;
     return key === 'clusters' ? listOf(value).filter(each => at(each, 'name') !== 'account-authz') : value;
   }),
 );
 
-/** In the spelling of Envoy's own configuration. */
+/** In the notation of Envoy's configuration. */
 export function headerRules(config: Config, connectionManager: unknown, filter: unknown, who: string): Rules {
   const mutations = at(connectionManager, 'early_header_mutation_extensions', 0, 'typed_config', 'mutations');
   const shown = listOf(at(filter, 'allowed_headers', 'patterns')).map(pattern => at(pattern, 'exact'));

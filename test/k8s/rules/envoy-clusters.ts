@@ -1,5 +1,5 @@
-// Envoy's bootstrap in itself and beside the Services: each cluster, filter and certificate that it names is there, and what it
-// looks up by name has an address for each pod.
+// Envoy's bootstrap against itself and the Services: each cluster, filter and certificate that it names exists, and each DNS name
+// resolves to one address per pod.
 import { isIP } from 'node:net';
 import { authorizationServiceName } from '../../../src/envoy/protocol.ts';
 import { at, type Facts, listOf, type Path, problemsOf, type Rules, valuesIn, valuesOf } from '../facts.ts';
@@ -59,13 +59,21 @@ function clusterRules(facts: Facts, cluster: unknown): Rules {
       ? ([
           [
             service?.spec.ports.some(each => each.port === port) === true,
-            `cluster ${name} asks no Service at ${host}:${port}`,
+            `cluster ${name} has no Service at ${host}:${port}`,
           ],
-          // With a virtual address Envoy would have one host: no retry at another pod, no health of each.
+          // With a virtual IP, Envoy would see one host: no retry on another pod, no health check of each pod.
           [service?.spec.clusterIP === 'None', `cluster ${name} takes Service/${host} for one host`],
         ] as const)
-      : [[isListenedTo(facts, addressText(address)), `cluster ${name} asks where nobody listens`] as const]),
-    [checked === undefined || checked === authorizationServiceName, `cluster ${name} asks for another health`],
+      : [
+          [
+            isListenedTo(facts, addressText(address)),
+            `cluster ${name} has an address that nothing listens on`,
+          ] as const,
+        ]),
+    [
+      checked === undefined || checked === authorizationServiceName,
+      `cluster ${name} checks the health of another service`,
+    ],
   ];
 }
 
@@ -81,7 +89,7 @@ function isListenedTo(facts: Facts, address: string): boolean {
     );
 }
 
-/** Certificates that Envoy reads from a file beside its bootstrap have the name that it asks for, and are read again. */
+/** Certificates that Envoy reads from files exist under the configured names, and are watched. */
 function certificateRules({ bootstrap, envoyFiles }: Facts): Rules {
   const asked = valuesIn(bootstrap).filter(({ value }) => at(value, 'sds_config') !== undefined);
   return asked.flatMap(({ value }): Rules => {
@@ -89,7 +97,7 @@ function certificateRules({ bootstrap, envoyFiles }: Facts): Rules {
     const resources = listOf(at(envoyFiles[path.split('/').at(-1) ?? ''], 'resources'));
     const names = resources.map(each => at(each, 'name'));
     return [
-      [sameItems(names, [at(value, 'name')]), `${path} has ${names}, Envoy asks it for ${at(value, 'name')}`],
+      [sameItems(names, [at(value, 'name')]), `${path} has ${names}, Envoy expects ${at(value, 'name')}`],
       [at(value, 'sds_config', 'resource_api_version') === 'V3', `${path} is asked for in another version`],
       [resources.every(each => at(each, '@type') === secretType), `${path} has no secret`],
       [

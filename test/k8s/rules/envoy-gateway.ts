@@ -1,4 +1,4 @@
-// Envoy Gateway: its proxies ask account-authz about the protected path alone, as strictly as envoy.yaml and as our own cluster.
+// Envoy Gateway: its proxies call account-authz for the protected path only, with the strictness of envoy.yaml and of our own cluster.
 import { isDeepStrictEqual } from 'node:util';
 import { at, type Facts, listOf, type Path, problemsOf, type Rules } from '../facts.ts';
 import { ofKind, type Reference } from '../manifest.ts';
@@ -6,8 +6,8 @@ import { extAuthz, matches, ownedNames, publicManager } from './configuration.ts
 import { bytesOf } from './pods.ts';
 
 export function envoyGatewayProblems(facts: Facts): string[] {
-  const isThere = facts.manifests.some(({ apiVersion }) => apiVersion.startsWith('gateway.'));
-  return isThere ? problemsOf([...targetRules(facts), ...checkRules(facts), ...trafficRules(facts)]) : [];
+  const isUsed = facts.manifests.some(({ apiVersion }) => apiVersion.startsWith('gateway.'));
+  return isUsed ? problemsOf([...targetRules(facts), ...checkRules(facts), ...trafficRules(facts)]) : [];
 }
 
 function targetRules({ manifests }: Facts): Rules {
@@ -28,9 +28,12 @@ function targetRules({ manifests }: Facts): Rules {
     [written(policy?.spec.targetRefs) === `HTTPRoute/${route?.metadata.name}`, 'the route is not asked about'],
     [written(traffic?.spec.targetRefs) === `Gateway/${gateway?.metadata.name}`, 'the gateway is not strict'],
     [written(route?.spec.parentRefs) === `Gateway/${gateway?.metadata.name}`, 'the route is at no gateway'],
-    [written(policy?.spec.extAuth.grpc?.backendRefs) === 'Service/account-authz', 'Envoy Gateway asks somewhere else'],
+    [
+      written(policy?.spec.extAuth.grpc?.backendRefs) === 'Service/account-authz',
+      'Envoy Gateway calls another service',
+    ],
     [backends.join() === `Service/${app?.metadata.name}`, 'Envoy Gateway forwards somewhere else'],
-    [written([...(tls?.spec.targetRefs ?? [])]) === 'Service/account-authz', 'Envoy Gateway asks without TLS'],
+    [written([...(tls?.spec.targetRefs ?? [])]) === 'Service/account-authz', 'Envoy Gateway calls without TLS'],
     [gateway?.spec.infrastructure.parametersRef.name === proxy?.metadata.name, 'Envoy Gateway shows no certificate'],
     [proxy?.spec.backendTLS.minVersion === '1.3', 'Envoy Gateway speaks an old TLS'],
     [
@@ -43,7 +46,7 @@ function targetRules({ manifests }: Facts): Rules {
   ];
 }
 
-/** A setting of Envoy Gateway, and that of envoy.yaml or of the cluster with mutual TLS. */
+/** A setting of Envoy Gateway and the matching one of envoy.yaml or of the cluster with mutual TLS. */
 type Same = readonly [setting: string, ours: unknown];
 
 function sameRules(spec: unknown, who: string, same: readonly Same[]): Rules {
@@ -111,10 +114,10 @@ function checkRules({ manifests, config, envoy, tlsCluster }: Facts): Rules {
       [`${settings}.healthCheck.passive.baseEjectionTime`, outlier('base_ejection_time')],
       [`${settings}.healthCheck.passive.maxEjectionPercent`, outlier('max_ejection_percent')],
     ]),
-    // It would say what it is in an authority that Node refuses.
+    // Its health checks send an :authority that Node refuses.
     [
       at(policy?.spec.extAuth, 'grpc', 'backendSettings', 'healthCheck', 'active') === undefined,
-      'Envoy Gateway asks for health',
+      'Envoy Gateway has active health checks',
     ],
   ];
 }
@@ -162,7 +165,7 @@ function trafficRules({ manifests, config, envoy }: Facts): Rules {
       ) && ownedNames(config).every(name => removed.some(({ value }) => matches(value, name))),
       'Envoy Gateway lets clients set our headers',
     ],
-    // It shows account-authz exact names only, so that nobody would refuse their look-alikes.
+    // Envoy Gateway shows account-authz exact header names only, so the look-alikes must be removed here.
     [
       isDeepStrictEqual(
         removed
@@ -170,7 +173,7 @@ function trafficRules({ manifests, config, envoy }: Facts): Rules {
           .map(({ type, value }) => [type, ...spellings.filter(name => matches(value, name))]),
         config.account.headers.map(name => ['RegularExpression', ...lookAlikesOf(name)]),
       ),
-      'Envoy Gateway lets look-alikes of what names an account through, or takes the name itself away',
+      'Envoy Gateway passes look-alikes of an account header, or removes the header itself',
     ],
     ...sameRules(route?.spec.rules[0], 'HTTPRoute', [
       ['timeouts.request', at(listOf(manager('route_config', 'virtual_hosts', 0, 'routes'))[0], 'route', 'timeout')],
@@ -178,7 +181,7 @@ function trafficRules({ manifests, config, envoy }: Facts): Rules {
   ];
 }
 
-/** With another sign in place of one hyphen, or of all. */
+/** With another character instead of one hyphen, or of all. */
 function lookAlikesOf(name: string, signs: readonly string[] = ['.', '_']): string[] {
   const hyphens = Array.from(name.matchAll(/-/g), ({ index }) => index);
   const one = signs.flatMap(sign => hyphens.map(index => `${name.slice(0, index)}${sign}${name.slice(index + 1)}`));

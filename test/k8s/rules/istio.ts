@@ -1,10 +1,10 @@
-// Istio: its proxy asks account-authz in the same pod, about every protected path and nothing else, as strictly as envoy.yaml.
+// Istio: its proxy calls account-authz in the same pod, for every protected path and nothing else, with the strictness of envoy.yaml.
 import { isDeepStrictEqual } from 'node:util';
 import { at, type Facts, type Path, problemsOf, type Rules } from '../facts.ts';
 import { containerOf, ofKind, podsOf } from '../manifest.ts';
 import { extAuthz, headerRules, publicManager } from './configuration.ts';
 
-/** What Istio sets itself, or has no use for with one authorizer. */
+/** Settings that Istio sets itself, or that have no effect with one authorizer. */
 const ownOfIstio: readonly Path[] = [
   ['transport_api_version'],
   ['stat_prefix'],
@@ -42,7 +42,7 @@ function policyRules(facts: Facts): Rules {
   return [
     [
       others.length === 0 && custom?.spec.provider?.name === at(facts.meshConfig, 'extensionProviders', 0, 'name'),
-      'no policy asks account-authz',
+      'no policy calls account-authz',
     ],
     [
       isDeepStrictEqual(custom?.spec.rules, [{ to: [{ operation: { paths: covered } }] }]),
@@ -76,10 +76,10 @@ function providerRules({ manifests, config, meshConfig, envoy }: Facts): Rules {
   };
   return [
     [more.length === 0 && ports.length === 0 && port?.protocol === 'GRPC', 'the mesh speaks something else than gRPC'],
-    [addresses.join() === config.listen && entry?.spec.resolution === 'STATIC', 'the mesh asks somewhere else'],
+    [addresses.join() === config.listen && entry?.spec.resolution === 'STATIC', 'the mesh calls another address'],
     [entry?.spec.location === 'MESH_EXTERNAL', 'the mesh wants mutual TLS inside a pod'],
-    [entry?.spec.exportTo?.join() === '.', 'the name of account-authz is taken in other namespaces'],
-    // Istio ignores what it does not know, so nothing but the whole will do.
+    [entry?.spec.exportTo?.join() === '.', 'the ServiceEntry is exported to other namespaces'],
+    // Istio ignores unknown fields, so compare the whole object.
     [
       isDeepStrictEqual(meshConfig, {
         pathNormalization: { normalization: 'DECODE_AND_MERGE_SLASHES' },
@@ -122,7 +122,7 @@ function filterRules({ manifests, config, envoy }: Facts): Rules {
     [isDeepStrictEqual(managers, [manager]), 'Istio takes requests less strictly than envoy.yaml'],
     [
       isDeepStrictEqual(checks, [without(at(envoy, ...extAuthz), ownOfIstio)]),
-      'Istio asks account-authz in another way than envoy.yaml',
+      'Istio calls account-authz with other settings than envoy.yaml',
     ],
     [
       isDeepStrictEqual(of('INSERT_BEFORE', 'HTTP_FILTER'), [trailers]) &&

@@ -1,9 +1,9 @@
-// Ports: what a container listens at is what its ports, its probes, the Services and whoever connects to it say.
+// Ports: the ports that a container listens on match its declared ports, its probes, the Services and every client.
 import { isLoopback, parseListenAddress, type TcpAddress } from '../../../src/address/listen-address.ts';
 import { at, type Facts, listOf, problemsOf, type Rules } from '../facts.ts';
 import { type Container, containersOf, isSelected, nameOf, ofKind, type Pod, type Probe, podsOf } from '../manifest.ts';
 
-/** Where a container takes connections, as its own arguments, the configuration or the bootstrap tell it. */
+/** The addresses that a container listens on, by its arguments, the configuration or the bootstrap. */
 export function listeningOf({ config, bootstrap }: Facts, { name, args = [] }: Container): TcpAddress[] {
   const option = (given: string): string[] => (args.includes(given) ? [args[args.indexOf(given) + 1] ?? ''] : []);
   const addresses =
@@ -19,14 +19,14 @@ function listenersOf(bootstrap: unknown): unknown[] {
   return listOf(at(bootstrap, 'static_resources', 'listeners')).map(listener => at(listener, 'address'));
 }
 
-/** Of Envoy's core.v3.Address, as the configuration would write it. */
+/** Envoy's core.v3.Address in the notation of the configuration. */
 export function addressText(address: unknown): string {
   const pipe = at(address, 'pipe', 'path');
   if (pipe !== undefined) return `unix:${pipe}`;
   return `${at(address, 'socket_address', 'address')}:${at(address, 'socket_address', 'port_value')}`;
 }
 
-/** The number of a port that a Service, a policy or a monitor names. */
+/** The number of a port that a Service, a policy or a monitor refers to by name. */
 export function portNumber(pod: Pod, port: string | number): number | undefined {
   const ports = containersOf(pod).flatMap(container => container.ports ?? []);
   return ports.find(({ name, containerPort }) => name === port || containerPort === port)?.containerPort;
@@ -61,7 +61,7 @@ function containerRules(facts: Facts, pod: Pod, container: Container): Rules {
   ];
 }
 
-/** The paths that answer a probe, by the port that they are at. */
+/** The paths that answer probes, by port. */
 function probePaths({ config, bootstrap }: Facts, container: Container): Record<number, readonly string[]> {
   const admin = parseListenAddress(config.admin);
   if (container.name === 'account-authz') return admin.kind === 'tcp' ? { [admin.port]: ['/livez', '/readyz'] } : {};
@@ -77,9 +77,9 @@ function probePaths({ config, bootstrap }: Facts, container: Container): Record<
 }
 
 function isAnswered(facts: Facts, container: Container, probe: Probe | undefined): boolean {
-  const question = probe?.httpGet ?? probe?.tcpSocket;
+  const target = probe?.httpGet ?? probe?.tcpSocket;
   const ports = container.ports ?? [];
-  const port = ports.find(each => each.name === question?.port || each.containerPort === question?.port);
+  const port = ports.find(each => each.name === target?.port || each.containerPort === target?.port);
   const paths = probePaths(facts, container)[port?.containerPort ?? 0];
   return paths !== undefined && (probe?.httpGet === undefined || paths.includes(probe.httpGet.path));
 }
@@ -107,7 +107,7 @@ function serviceRules({ manifests }: Facts): Rules {
   });
 }
 
-/** Under a name that the alerts know: the operator makes the job NAMESPACE/NAME of it. */
+/** The job name that the alerts expect: the operator sets the label job to NAMESPACE/NAME. */
 function monitorRules({ manifests, config, jobs }: Facts): Rules {
   const admin = parseListenAddress(config.admin);
   return ofKind(manifests, 'PodMonitor').flatMap(monitor => {
@@ -116,13 +116,16 @@ function monitorRules({ manifests, config, jobs }: Facts): Rules {
     const [endpoint, ...more] = monitor.spec.podMetricsEndpoints;
     const isServed = pods.every(pod => admin.kind === 'tcp' && portNumber(pod, endpoint?.port ?? '') === admin.port);
     return [
-      [more.length === 0 && endpoint?.path === '/metrics' && isServed, `${nameOf(monitor)} asks where no metrics are`],
+      [
+        more.length === 0 && endpoint?.path === '/metrics' && isServed,
+        `${nameOf(monitor)} scrapes a port or path without metrics`,
+      ],
       [jobs.every(job => job.test(`${namespace}/${name}`)), `${nameOf(monitor)} is a job that no alert knows`],
     ] as const;
   });
 }
 
-/** In whatever order. */
+/** Compares as sets. */
 export function sameItems(some: readonly unknown[], others: readonly unknown[]): boolean {
   return some.map(String).sort().join('\n') === others.map(String).sort().join('\n');
 }

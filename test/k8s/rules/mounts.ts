@@ -1,5 +1,5 @@
-// Volumes and paths: each file that something names is mounted where it looks for it, from the key that it should come from, and
-// may be read; nothing is mounted that nobody reads.
+// Volumes and paths: each file that a container refers to is mounted at that path, from the right key, and readable;
+// nothing else is mounted.
 import { dirname } from 'node:path';
 import { parseListenAddress } from '../../../src/address/listen-address.ts';
 import { type Facts, problemsOf, type Rules, valuesIn } from '../facts.ts';
@@ -20,7 +20,7 @@ export interface MountedFile {
   readonly text: string;
 }
 
-/** What a container finds mounted; a key that its source lacks is not there. */
+/** The mounted files of a container; a key that its source lacks is not mounted. */
 export function mountedFiles(facts: Facts, pod: Pod, container: Container): MountedFile[] {
   return (container.volumeMounts ?? []).flatMap(({ name, mountPath }) =>
     (pod.spec.volumes ?? [])
@@ -53,7 +53,7 @@ function sourcesOf({ configMap, secret, projected }: Volume): Source[] {
   ];
 }
 
-/** The data of a source; an operator's Secret is one of those that the script for a trial makes. */
+/** The data of a source; the operator's Secrets are those of the trial script. */
 function dataOf({ manifests, secrets }: Facts, { kind, name }: Source): Readonly<Record<string, string>> | undefined {
   if (kind === 'Secret') return secrets[name];
   return manifests.find(each => each.kind === kind && each.metadata.name === name)?.data;
@@ -96,7 +96,7 @@ function volumeRules(facts: Facts, pod: Pod, volume: Volume): Rules {
       sources.every(source => (source.items ?? []).every(({ key }) => dataOf(facts, source)?.[key] !== undefined)),
       `${who} is of a key that is not there`,
     ],
-    // The kubelet gives the files to the group fsGroup of the pod.
+    // The kubelet sets the group of the files to the pod's fsGroup.
     [given.every(mode => (mode & 0o040) !== 0) && isGroupOfAll(pod), `${who} cannot be read`],
     [!isSecret || (given.length > 0 && given.every(mode => (mode & 0o007) === 0)), `${who} can be read by everybody`],
   ];
@@ -110,7 +110,7 @@ function isGroupOfAll(pod: Pod): boolean {
   return fsGroup !== undefined && groups.every(group => group === fsGroup);
 }
 
-/** A path that a container reads, and where its content has to come from. */
+/** A path that a container reads, and the required source of its content. */
 type Reads = readonly (readonly [path: string, source: RegExp])[];
 
 const certificate = /^Secret\/[^/]+\/tls\.crt$/;

@@ -1,4 +1,4 @@
-// NetworkPolicies: each pod takes and sends exactly what the other objects have it take and send.
+// NetworkPolicies: each pod accepts and opens exactly the connections that the other objects imply.
 import { isIP } from 'node:net';
 import { isLoopback, parseListenAddress } from '../../../src/address/listen-address.ts';
 import { type Facts, problemsOf, type Rules } from '../facts.ts';
@@ -25,7 +25,7 @@ const anywhere = 'anywhere';
 const monitoring = 'the namespace monitoring';
 const names = 'names';
 const internet = ['the Internet over IPv4', 'the Internet over IPv6'];
-/** Addresses that only a machine itself may ask: they hand out its credentials. */
+/** Addresses for the machine itself only: metadata services, which serve its credentials. */
 const metadataAddresses: Readonly<Record<string, readonly string[]>> = {
   '0.0.0.0/0': ['169.254.0.0/16'],
   '::/0': ['fe80::/10', 'fd00:ec2::/32'],
@@ -49,7 +49,7 @@ export function networkPolicyProblems(facts: Facts): string[] {
 
 function podRules(facts: Facts, pod: Pod): Rules {
   const own = ofKind(facts.manifests, 'NetworkPolicy').filter(({ spec }) => isSelected(pod.labels, spec.podSelector));
-  const taken = own.flatMap(({ spec }) =>
+  const accepted = own.flatMap(({ spec }) =>
     (spec.ingress ?? []).flatMap(({ from, ports }) =>
       flowsOf(facts, from, ports, port => portNumber(pod, port) ?? injected(facts, port)),
     ),
@@ -57,17 +57,19 @@ function podRules(facts: Facts, pod: Pod): Rules {
   const sent = own.flatMap(({ spec }) =>
     (spec.egress ?? []).flatMap(({ to, ports }) => flowsOf(facts, to, ports, port => Number(port))),
   );
-  const awaited = incoming(facts, pod);
+  const expected = incoming(facts, pod);
   const needed = outgoing(facts, pod);
   const isLimited = own.some(({ spec }) => spec.egress !== undefined);
-  // The keys of an overlay may be at hand, while its policy is one for all.
-  const spare =
+  // The issuer of an overlay may be local, while one policy serves all overlays.
+  const optional =
     containerOf(pod, 'account-authz') === undefined ? [] : [...nameFlows, ...internet.map(who => `${who} TCP/443`)];
   return [
-    ...taken.filter(flow => !awaited.includes(flow)).map(flow => [false, `${pod.name} takes ${flow}`] as const),
-    ...awaited.filter(flow => !taken.includes(flow)).map(flow => [false, `${pod.name} does not take ${flow}`] as const),
+    ...accepted.filter(flow => !expected.includes(flow)).map(flow => [false, `${pod.name} accepts ${flow}`] as const),
+    ...expected
+      .filter(flow => !accepted.includes(flow))
+      .map(flow => [false, `${pod.name} does not accept ${flow}`] as const),
     ...sent
-      .filter(flow => ![...needed, ...spare].includes(flow))
+      .filter(flow => ![...needed, ...optional].includes(flow))
       .map(flow => [false, `${pod.name} may send to ${flow}`] as const),
     ...(isLimited ? needed : [])
       .filter(flow => !sent.includes(flow))
@@ -91,7 +93,7 @@ function flowsOf(
   return who.flatMap(each => where.map(port => `${each} ${port}`));
 }
 
-/** What a peer stands for; what stands for nothing that is known is named as it is written. */
+/** The pods or addresses that a peer selects; an unknown peer is named as written. */
 function peerName({ manifests }: Facts, peer: Peer): string {
   const { podSelector, namespaceSelector, ipBlock } = peer;
   const written = JSON.stringify(peer);
@@ -141,14 +143,14 @@ function isInjected({ manifests }: Facts): boolean {
   );
 }
 
-/** Of the sidecar that Istio's injection adds: HBONE, health and metrics. */
+/** Ports of Istio's injected sidecar: HBONE, health and metrics. */
 const injectedPorts = { 15008: anywhere, 15021: anywhere, 15090: monitoring };
 
 function injected(facts: Facts, port: string | number): number | undefined {
   return isInjected(facts) && Object.hasOwn(injectedPorts, port) ? Number(port) : undefined;
 }
 
-// The port of admin is for metrics, that of a Service is for whom the Service is for; the kubelet's probes need no rule.
+// The admin port is for metrics, a Service's port for its clients; the kubelet's probes need no rule.
 function incoming(facts: Facts, pod: Pod): Flow[] {
   const { manifests, config } = facts;
   const admin = parseListenAddress(config.admin);
@@ -182,7 +184,7 @@ function outgoing(facts: Facts, pod: Pod): Flow[] {
     for (const { metadata, spec } of ofKind(facts.manifests, 'Service')) {
       const target = podsOf(facts.manifests).find(({ labels }) => isSelected(labels, { matchLabels: spec.selector }));
       if (metadata.name !== 'account-authz' || target === undefined) continue;
-      // A policy sees the port of the pod, not that of the Service.
+      // A policy sees the pod's port, not the Service's.
       flows.push(
         ...nameFlows,
         ...spec.ports.map(({ targetPort }) => `pods of ${target.name} TCP/${portNumber(target, targetPort)}`),
@@ -204,7 +206,7 @@ function keyFlows({ config }: Facts): Flow[] {
   });
 }
 
-/** Keys on loopback are those of a container of the same pod. */
+/** An issuer on loopback is a container of the same pod. */
 export function loopbackKeyProblems(facts: Facts): string[] {
   const pods = podsOf(facts.manifests).filter(pod => containerOf(pod, 'account-authz') !== undefined);
   return facts.config.issuers.flatMap(({ issuer, jwksUrl, discoveryUrl }) => {

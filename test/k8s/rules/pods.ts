@@ -1,4 +1,4 @@
-// Pods: what runs in them starts and stops in an order in which nothing is lost, and as many run as the other objects count on.
+// Pods: containers start and stop in an order that loses no request, and the number of replicas matches the other objects.
 import { existsSync } from 'node:fs';
 import { defaultConfigFile } from '../../../src/commands/command.ts';
 import { version } from '../../../src/version.ts';
@@ -7,7 +7,7 @@ import { at, type Facts, problemsOf, type Rules } from '../facts.ts';
 import { type Container, containerOf, containersOf, nameOf, ofKind, type Pod, podsOf } from '../manifest.ts';
 
 const project = new URL('../../../', import.meta.url);
-/** Of the Dockerfile. */
+/** From the Dockerfile. */
 const user = 65_532;
 const sidecars = ['account-authz', 'envoy'];
 
@@ -25,7 +25,7 @@ export function podProblems(facts: Facts): string[] {
   ]);
 }
 
-// A plain container starts with all others; a sidecar stops after those that come behind it.
+// A plain container starts with all others; a sidecar stops after the containers that follow it.
 function startRules(pod: Pod): Rules {
   const native = (pod.spec.initContainers ?? []).map(({ name }) => name);
   const plain = pod.spec.containers.map(({ name }) => name);
@@ -50,7 +50,7 @@ function stopRules({ config, bootstrap, manifests }: Facts, pod: Pod): Rules {
   const longest = Math.max(...containersOf(pod).map(waitOf));
   const [app, authz, envoy] = ['app', 'account-authz', 'envoy'].map(name => containerOf(pod, name));
   const drain = authz?.lifecycle?.preStop?.exec?.command.join(' ');
-  // One that is no sidecar may end sooner than the app.
+  // A plain container may end before the app.
   const canDrain = pod.spec.initContainers?.[0] === authz && authz !== undefined && envoy !== undefined;
   const isMeshed = manifests.some(({ kind }) => kind === 'EnvoyFilter');
   const admin = at(bootstrap, 'admin', 'address', 'socket_address');
@@ -60,7 +60,7 @@ function stopRules({ config, bootstrap, manifests }: Facts, pod: Pod): Rules {
       pod.spec.terminationGracePeriodSeconds >= longest + config.shutdown.graceSeconds + 5,
       `${pod.name} is killed before it has stopped`,
     ],
-    // Told to stop without a wait, they would be gone while calls still come: longer than the endpoints of the pod are known.
+    // Without a wait in preStop they would exit while requests still arrive: wait longer than endpoint removal takes.
     [app === undefined || waitOf(app) === 15, 'the app stops before its callers know'],
     [envoy === undefined || waitOf(envoy) === 15, 'Envoy stops before its callers know'],
     [authz === undefined || canDrain || isMeshed || waitOf(authz) >= 10, 'account-authz stops before its callers know'],
@@ -86,7 +86,7 @@ function containerRules(facts: Facts, pod: Pod, container: Container): Rules {
   const context = { ...pod.spec.securityContext, ...securityContext };
   const paths = volumeMounts.map(({ mountPath }) => mountPath);
   return [
-    // By the defaults of Kubernetes: every 10 s, three times.
+    // Kubernetes defaults: every 10 s, three times.
     [
       (startupProbe?.periodSeconds ?? 10) * (startupProbe?.failureThreshold ?? 3) >= 30,
       `${who} has too little time to start`,
@@ -102,7 +102,7 @@ function containerRules(facts: Facts, pod: Pod, container: Container): Rules {
       volumeMounts.every(each => each.subPath === undefined && each.subPathExpr === undefined),
       `${who} mounts what is never updated`,
     ],
-    // The place of the inner one would have to be made in a volume that nobody may write to.
+    // The mount point of the inner volume would have to be created in a read-only volume.
     [
       !paths.some(path => paths.some(other => path !== other && path.startsWith(`${other}/`))),
       `${who} mounts in a mount`,
@@ -141,7 +141,7 @@ function programRules({ bootstrap }: Facts, who: string, container: Container): 
       ],
       [args.join(' ') === [...options, ...drained].join(' '), `${who} is given another command`],
       [heapBytes <= 0.8 * limit && heapBytes > 0.5 * limit, `${who} has a heap that does not fit its limit`],
-      [container.livenessProbe?.httpGet === undefined, `a drain of ${who} would look like its death`],
+      [container.livenessProbe?.httpGet === undefined, `the liveness probe of ${who} fails during a drain`],
     ];
   }
   const [file, part, ...options] = args;
@@ -173,7 +173,7 @@ function countRules({ manifests }: Facts, pod: Pod): Rules {
   const [deployment] = ofKind(manifests, 'Deployment').filter(({ metadata }) => metadata.name === pod.name);
   const scaled = ofKind(manifests, 'HorizontalPodAutoscaler').some(({ spec }) => spec.scaleTargetRef.name === pod.name);
   const budgets = ofKind(manifests, 'PodDisruptionBudget').filter(({ metadata }) => metadata.name === pod.name);
-  // Each authentication service of the demo has keys of its own.
+  // Each replica of the demo's authentication service generates its own keys.
   const least = containerOf(pod, 'authentication-service') === undefined ? 2 : 1;
   const replicas = deployment?.spec.replicas;
   return [

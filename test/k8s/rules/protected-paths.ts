@@ -1,11 +1,11 @@
-// Paths: what leads to the app is what account-authz is asked about, and what its configuration has routes for.
+// Paths: the paths that lead to the app are those that account-authz checks, and those that its configuration has routes for.
 import { compileRoutes, matchRoutes } from '../../../src/authz/route-tree.ts';
 import { at, type Facts, listOf } from '../facts.ts';
 import { ofKind } from '../manifest.ts';
 
 interface Prefix {
   readonly who: string;
-  /** Whole segments. */
+  /** Compares whole segments. */
   readonly prefix: string;
 }
 
@@ -19,17 +19,17 @@ export function protectedPathProblems(facts: Facts): string[] {
   return [
     ...prefixes
       .filter(({ prefix }) => ![prefix, `${prefix}/x`, `${prefix}/x/y`].every(isKnown))
-      .map(({ who, prefix }) => `${who} asks about ${prefix}, for which the configuration has no route`),
+      .map(({ who, prefix }) => `${who} is checked for ${prefix}, for which the configuration has no route`),
     ...[...whos].flatMap(who =>
       routes
         .map(({ path }) => path.replace(/\/\*$/, '').replaceAll(/\/:\w+/g, '/x'))
         .filter(path => !prefixes.some(each => each.who === who && `${path}/`.startsWith(`${each.prefix}/`)))
-        .map(path => `${who} does not ask about ${path}, for which the configuration has a route`),
+        .map(path => `${who} is not checked for ${path}, for which the configuration has a route`),
     ),
   ];
 }
 
-/** A name of their own for each kind of match, so that the same is expected of gRPC. */
+/** Named by cluster, so that HTTP and gRPC routes are compared separately. */
 function envoyPrefixes({ bootstrap }: Facts): Prefix[] {
   const listener = at(bootstrap, 'static_resources', 'listeners', 'public');
   const manager = at(listener, 'filter_chains', 0, 'filters', 0, 'typed_config');
@@ -49,7 +49,7 @@ function istioPrefixes({ manifests }: Facts): Prefix[] {
       .flatMap(({ to }) => to.map(({ operation }) => operation))
       .filter(({ ports }) => spec.action === 'CUSTOM' || ports?.includes('8000'))
       .flatMap(operation => operation.paths ?? []);
-    // Istio has no whole segments: PREFIX and PREFIX/* are one.
+    // Istio does not match by whole segments: PREFIX and PREFIX/* are one.
     const wholes = paths.filter(path => !path.endsWith('*') && paths.includes(`${path}/*`));
     const halves = paths.filter(path => !wholes.some(whole => path === whole || path === `${whole}/*`));
     return [...wholes, ...halves].map(prefix => ({ who: `AuthorizationPolicy/${metadata.name}`, prefix }));

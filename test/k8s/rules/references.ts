@@ -1,4 +1,4 @@
-// References: each object that another one names by kind and name is there, in that namespace and group, with that port or section.
+// References: each object that another one refers to by kind and name exists, in that namespace and group, with that port or section.
 import { at, everyValue, type Facts, listOf, problemsOf, type Rules, valuesIn } from '../facts.ts';
 import { type Manifest, nameOf, ofKind, podsOf } from '../manifest.ts';
 
@@ -30,10 +30,13 @@ function referenceRules({ manifests, secrets }: Facts, from: Manifest, where: st
   const [kind, name, namespace] = [at(value, 'kind'), at(value, 'name'), at(value, 'namespace')];
   if (typeof kind !== 'string' || typeof name !== 'string') return [];
   const who = `${nameOf(from)} ${where}`;
-  const isHere = namespace === undefined || namespace === from.metadata.namespace;
+  const isSameNamespace = namespace === undefined || namespace === from.metadata.namespace;
   if (kind === 'Secret')
     return [
-      [Object.hasOwn(secrets, name) && isHere && at(value, 'group') === '', `${who} names no Secret that there is`],
+      [
+        Object.hasOwn(secrets, name) && isSameNamespace && at(value, 'group') === '',
+        `${who} names a Secret that does not exist`,
+      ],
     ];
   const target = manifests.find(
     each =>
@@ -47,7 +50,7 @@ function referenceRules({ manifests, secrets }: Facts, from: Manifest, where: st
   const sections = [...ports, ...listOf(at(target.spec, 'listeners'))].map(section => at(section, 'name'));
   const [port, section, version] = [at(value, 'port'), at(value, 'sectionName'), at(value, 'apiVersion')];
   return [
-    [isHere, `${who} is in another namespace, which nothing grants`],
+    [isSameNamespace, `${who} is in another namespace without a ReferenceGrant`],
     [at(value, 'group') === (version === undefined ? group : undefined), `${who} names another group than ${group}`],
     [version === undefined || version === target.apiVersion, `${who} names another version than ${target.apiVersion}`],
     [port === undefined || ports.some(each => at(each, 'port') === port), `${who} names a port that is not there`],
@@ -56,22 +59,22 @@ function referenceRules({ manifests, secrets }: Facts, from: Manifest, where: st
   ];
 }
 
-/** Names of the cluster's DNS, wherever they stand. */
+/** Cluster DNS names anywhere in a document. */
 function hostRules({ manifests, bootstrap, meshConfig }: Facts): Rules {
   const texts = [...manifests.flatMap(({ spec }) => everyValue(spec)), ...valuesIn(bootstrap), ...valuesIn(meshConfig)]
     .map(({ value }) => value)
     .filter(value => typeof value === 'string');
   return texts.flatMap(text =>
     Array.from(text.matchAll(/([\w-]+)\.([\w-]+)\.svc\b/g), ([host, name, namespace]) => {
-      const isThere = manifests.some(
+      const exists = manifests.some(
         ({ kind, metadata }) => kind === 'Service' && metadata.name === name && metadata.namespace === namespace,
       );
-      return [isThere, `${host} is the name of no Service`] as const;
+      return [exists, `${host} names a Service that does not exist`] as const;
     }),
   );
 }
 
-/** Of the pods with an Envoy in them: the namespace that the commands of its page name, and its service account. */
+/** For pods with an Envoy: the namespace and the service account that the commands of its page name. */
 export function accountProblems({ manifests }: Facts): string[] {
   const accounts = ofKind(manifests, 'ServiceAccount');
   return problemsOf([

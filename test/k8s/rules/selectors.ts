@@ -1,4 +1,4 @@
-// Namespaces, labels and selectors: one namespace, each selector selects the pods that it is for, each label is what selects by it.
+// Namespaces, labels and selectors: one namespace, each selector selects the intended pods, each label matches its selectors.
 import { type Facts, problemsOf, type Rules } from '../facts.ts';
 import {
   containerOf,
@@ -65,7 +65,7 @@ function selectorsOf(manifests: readonly Manifest[]): (readonly [Manifest, Selec
   ];
 }
 
-/** Kinds of which each pod has one, with the name of its Deployment. */
+/** Kinds with one object per Deployment, named like it. */
 const oneEach = ['Service', 'PodDisruptionBudget'];
 
 function selectorRules(manifests: readonly Manifest[], each: Manifest, selector: Selector): Rules {
@@ -75,10 +75,10 @@ function selectorRules(manifests: readonly Manifest[], each: Manifest, selector:
     [selected.length > 0, `${nameOf(each)} selects no pod`],
     [
       !oneEach.includes(each.kind) || selected.map(({ name }) => name).join() === each.metadata.name,
-      `${nameOf(each)} has another name than what it is for`,
+      `${nameOf(each)} is not named like the pods that it selects`,
     ],
     [each.kind !== 'Service' || label === each.metadata.name, `${nameOf(each)} is labelled with another name`],
-    // All that is checked, and nothing that is not.
+    // It scrapes every account-authz, and nothing else.
     [
       each.kind !== 'PodMonitor' ||
         selected.length === podsOf(manifests).filter(pod => containerOf(pod, 'account-authz') !== undefined).length,
@@ -94,7 +94,7 @@ function podRules(manifests: readonly Manifest[], pod: Pod): Rules {
   const isChecker = containerOf(pod, 'account-authz') !== undefined;
   const mode = isChecker ? (containersOf(pod).length === 1 ? 'service' : 'sidecar') : undefined;
   const spread = pod.spec.topologySpreadConstraints ?? [];
-  // The components patch what carries it, the Deployment and the Service.
+  // The components patch the Deployment and the Service that carry it.
   const sidecar = [
     deployment,
     ...manifests.filter(({ kind, metadata }) => kind === 'Service' && metadata.name === pod.name),
@@ -122,7 +122,7 @@ function podRules(manifests: readonly Manifest[], pod: Pod): Rules {
       spread.every(
         ({ labelSelector, topologyKey }) => isSelected(pod.labels, labelSelector) && spreadOver.includes(topologyKey),
       ),
-      `${pod.name} is spread away from other pods`,
+      `${pod.name} has a topology spread for other pods`,
     ],
   ];
 }
