@@ -1,4 +1,4 @@
-// The queries of docs/envoy-access-log.md, run on what a real Envoy wrote of requests that went every way there is.
+// Runs the queries of docs/envoy-access-log.md on the access log of a real Envoy, which has every kind of request.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -34,7 +34,7 @@ describe('the queries of docs/envoy-access-log.md', function () {
   });
   after(() => rm(directory, { recursive: true, force: true }));
 
-  /** The lines that a query of the page prints, without the blanks that `uniq -c` puts before a count. */
+  /** The output lines of a query of the page, without the padding of `uniq -c`. */
   const query = async (holding: string, change = (code: string): string => code): Promise<readonly string[]> => {
     const code = change(readSnippet(page, 'sh', holding));
     const { stdout } = await run('bash', ['-c', code], { cwd: directory });
@@ -44,7 +44,7 @@ describe('the queries of docs/envoy-access-log.md', function () {
       .map(line => line.trim());
   };
 
-  it('says why a request was refused', async () => {
+  it('shows why a request was refused', async () => {
     const line = lines.find(({ reason }) => reason === 'account_mismatch');
     const printed = await query('REQUEST_ID', code => code.replace('REQUEST_ID', String(line?.requestId)));
     expect(JSON.parse(printed.join(''))).to.deep.equal({
@@ -64,24 +64,24 @@ describe('the queries of docs/envoy-access-log.md', function () {
     ]);
   });
 
-  it('says who asks for accounts that are not theirs', async () => {
+  it('shows who requests accounts of others', async () => {
     expect(await query('account_mismatch')).to.deep.equal([`2 ${uid} of acct1`]);
   });
 
-  it('has the slowest checks, the slowest first', async () => {
+  it('lists the slowest checks first', async () => {
     const printed = (await query('sort_by')).map(text => Number(text.split(' ')[0]));
     expect(printed).to.have.lengthOf(10);
     expect(printed).to.deep.equal(printed.toSorted((a, b) => b - a));
     expect(printed[0]).to.equal(Math.max(...lines.map(line => Number(line.authzMicroseconds ?? 0))));
   });
 
-  it('has the quantiles of the time of a check', async () => {
+  it('prints the quantiles of the check duration', async () => {
     const { checks, p50, p99, max } = JSON.parse((await query('p99')).join(''));
     expect(checks).to.equal(lines.filter(({ authzMicroseconds }) => authzMicroseconds !== null).length);
     expect([p50, p99, max]).to.deep.equal([p50, p99, max].toSorted((a, b) => a - b));
   });
 
-  it('says whose 503 it is', async () => {
+  it('shows where a 503 comes from', async () => {
     expect([...(await query('.status == 503'))].sort()).to.deep.equal(
       [
         '1 account-authz gave no answer',
@@ -92,13 +92,13 @@ describe('the queries of docs/envoy-access-log.md', function () {
     );
   });
 
-  it('has every request that the check ended', async () => {
+  it('lists every request that the check ended', async () => {
     const printed = (await query('UAEX')).map(line => JSON.parse(line));
     expect(printed.map(([status]) => status).sort()).to.deep.equal([401, 401, 401, 403, 403, 503, 503]);
     expect(printed).to.deep.include([503, null, 'GET', own]);
   });
 
-  it('has the words that the page gives for what is not account-authz', () => {
+  it('has the response details that the page names for other sources', () => {
     expect(lines.find(({ details }) => String(details).startsWith('rbac'))).to.include({
       status: 403,
       decision: null,
@@ -107,7 +107,7 @@ describe('the queries of docs/envoy-access-log.md', function () {
   });
 });
 
-/** What Envoys wrote: allows, refusals, a 503 of each kind, what was not checked, and an allow that is not ours. */
+/** Access log lines of real Envoys: allows, refusals, a 503 of each kind, unchecked requests, and an allow of another authorizer. */
 async function writtenLines(): Promise<readonly AccessLogLine[]> {
   const lab = await startLab();
   const authorization = `Authorization: ${await bearer()}`;

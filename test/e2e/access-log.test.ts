@@ -1,4 +1,4 @@
-// What the operator reads of a request in Envoy's access log: our decision and reason beside Envoy's own words, and no secret.
+// Envoy's access log shows the decision and the reason beside Envoy's own response flags, and no secret.
 import { expect } from 'chai';
 import { type AccessLogLine, envoyVersions, freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
@@ -81,7 +81,7 @@ describe('the access log of Envoy', function () {
         });
       });
 
-      it('tells a check that failed from a denial', async () => {
+      it('distinguishes a failed check from a denial', async () => {
         const line = await lineOf(path, [`Authorization: Bearer ${token}`], alone);
         expect(line).to.include({
           status: 503,
@@ -92,7 +92,7 @@ describe('the access log of Envoy', function () {
         });
       });
 
-      it('has what Envoy answers by itself', async () => {
+      it('has the answers of Envoy itself', async () => {
         const line = await lineOf('/nothing?access_token=secret', []);
         expect(line).to.include({
           status: 404,
@@ -103,7 +103,7 @@ describe('the access log of Envoy', function () {
         });
       });
 
-      it('holds no token, no query and no header, and neither does the log of the product', async () => {
+      it('contains no token, no query and no header, and neither does the log of the product', async () => {
         const secrets = [`Authorization: Bearer ${token}`, 'Cookie: session=swordfish', 'x-auth-acc: swordfish'];
         await lineOf(`${path}?access_token=${token}&q=swordfish`, secrets);
         await lineOf(`${path}?access_token=${token}&q=swordfish`, secrets.slice(1));

@@ -4,14 +4,14 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { refusedConfig } from '../../src/config/verdict.ts';
 import type { AdminPageFacts } from '../../src/operations/admin-page.ts';
 import { type AdminServer, startAdminServer } from '../../src/operations/admin-server.ts';
-import { calm, troubled } from '../operations/admin-page-facts.ts';
+import { healthy, unhealthy } from '../operations/admin-page-facts.ts';
 import { picture, startBrowser } from '../support/browser.ts';
 import { type ServiceLab, startServiceLab } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 
 interface Visit {
   readonly page: Page;
-  /** What the browser complains of: errors, refused styles and scripts, everything written to its console. */
+  /** Complaints of the browser: errors, blocked styles and scripts, and everything on its console. */
   readonly complaints: readonly string[];
   readonly requested: readonly string[];
 }
@@ -26,14 +26,14 @@ function serve(facts: AdminPageFacts): Promise<AdminServer> {
 }
 
 const phone = { width: 360, height: 740 };
-const desk = { width: 1100, height: 900 };
+const desktop = { width: 1100, height: 900 };
 
 describe('admin page in a browser', () => {
   let browser: Browser;
   const visits: Page[] = [];
 
   async function visit(port: number, options: BrowserContextOptions = {}, path = '/'): Promise<Visit> {
-    const page = await browser.newPage({ viewport: desk, ...options });
+    const page = await browser.newPage({ viewport: desktop, ...options });
     visits.push(page);
     const complaints: string[] = [];
     const requested: string[] = [];
@@ -46,7 +46,7 @@ describe('admin page in a browser', () => {
   }
 
   before(async function () {
-    // The first time, it is installed.
+    // The first run installs it.
     this.timeout(120_000);
     browser = await startBrowser();
   });
@@ -132,7 +132,7 @@ describe('admin page in a browser', () => {
       );
     });
 
-    it('leads to the other pages', async () => {
+    it('links to the other pages', async () => {
       for (const name of ['/metrics', '/readyz', '/livez']) {
         const { page } = await visit(lab.service.ports.admin);
         const [response] = await Promise.all([
@@ -143,7 +143,7 @@ describe('admin page in a browser', () => {
       }
     });
 
-    it('reloads by itself once it was told to, until told not to', async () => {
+    it('reloads by itself while the reader has chosen it', async () => {
       const { page, complaints } = await visit(lab.service.ports.admin);
       await page.getByRole('link', { name: 'Reload every 10 seconds' }).click();
       const refresh = page.locator('meta[http-equiv=refresh]');
@@ -154,8 +154,8 @@ describe('admin page in a browser', () => {
     });
   });
 
-  for (const [name, facts] of Object.entries({ calm, troubled })) {
-    describe(`on a ${name} day`, () => {
+  for (const [name, facts] of Object.entries({ healthy, unhealthy })) {
+    describe(`when ${name}`, () => {
       let server: AdminServer;
       before(async () => {
         server = await serve(facts);
@@ -163,7 +163,7 @@ describe('admin page in a browser', () => {
       after(() => server.stop());
 
       for (const colorScheme of ['light', 'dark'] as const) {
-        it(`is shown in ${colorScheme} without a complaint, and asks for nothing but itself`, async () => {
+        it(`renders in ${colorScheme} without a complaint, and loads nothing else`, async () => {
           const { page, complaints, requested } = await visit(server.port, { colorScheme });
           expect((await picture(page)).length, 'bytes of a picture with something in it').to.be.above(20_000);
           expect(complaints).to.deep.equal([]);
@@ -173,7 +173,7 @@ describe('admin page in a browser', () => {
           );
         });
 
-        it(`can be read in ${colorScheme}: each text has a contrast of 4.5 or more`, async () => {
+        it(`has a contrast of at least 4.5 for each text in ${colorScheme}`, async () => {
           const { page } = await visit(server.port, { colorScheme });
           const measured = await page.evaluate<readonly Contrast[]>(contrasts);
           expect(measured).to.have.length.above(80);
@@ -183,7 +183,7 @@ describe('admin page in a browser', () => {
         it(`breaks no rule of accessibility in ${colorScheme}`, async () => {
           const { page } = await visit(server.port, {
             colorScheme,
-            viewport: { light: phone, dark: desk }[colorScheme],
+            viewport: { light: phone, dark: desktop }[colorScheme],
           });
           await page.evaluate(axe.source);
           const { violations, passes } = await page.evaluate<axe.AxeResults>('axe.run()');
@@ -210,20 +210,20 @@ describe('admin page in a browser', () => {
   }
 });
 
-/** The texts of the cells of each row. */
+/** The cell texts of each row. */
 function texts(rows: readonly { readonly innerText: string }[]): string[][] {
   return rows.map(row => row.innerText.split('\t').map(cell => cell.trim()));
 }
 
-// What runs in the page is text: the compiler knows the language here without a browser's types.
+// Code for the page is a string: the compiler has no DOM types here.
 const background = 'getComputedStyle(document.body).backgroundColor';
 
-/** What stands out of a page of this width: the text of each, or `the page` itself. */
+/** What overflows a page of this width: the text of each element, or `the page` itself. */
 const overflowing = (width: number): string => `(() => {
   document.querySelectorAll('details').forEach(each => { each.open = true; });
-  const wide = [...document.querySelectorAll('body *')].filter(each => each.getBoundingClientRect().right > ${width} + 0.5);
+  const overflowing = [...document.querySelectorAll('body *')].filter(each => each.getBoundingClientRect().right > ${width} + 0.5);
   const page = document.documentElement.scrollWidth > ${width} ? ['the page'] : [];
-  return [...page, ...wide.map(each => each.textContent)];
+  return [...page, ...overflowing.map(each => each.textContent)];
 })()`;
 
 interface Contrast {
@@ -231,7 +231,7 @@ interface Contrast {
   readonly ratio: number;
 }
 
-/** WCAG 2.2, "contrast ratio" and "relative luminance": of every element that has text of its own and can be seen. */
+/** WCAG 2.2, "contrast ratio" and "relative luminance", for every visible element with text of its own. */
 const contrasts = `(() => {
   document.querySelectorAll('details').forEach(each => { each.open = true; });
   const parse = colour => colour.match(/[\\d.]+/g).map(Number);

@@ -1,5 +1,5 @@
-// Every command in README and docs/ is run, page by page, in a copy of what it needs, against a live Envoy, product and
-// authentication service on loopback. What cannot be run has a stand-in with a reason.
+// Runs every command in README and docs/, page by page, in a copy of the files that they need, against a live Envoy, product and
+// authentication service on loopback. A command that cannot run has a stand-in with a reason.
 import { execFile, spawn } from 'node:child_process';
 import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,13 +21,13 @@ import { type ServiceProcess, startServiceProcess } from '../support/service-pro
 const project = fileURLToPath(new URL('../../', import.meta.url));
 const pages = allPages();
 const withCommands = pages.filter(({ blocks }) => blocks.some(block => commandsOf(block) !== undefined));
-/** What the commands read or change, copied; the rest of the project is not theirs. */
+/** The files that the commands read or change, copied; the rest of the project is out of their reach. */
 const copied = [
   ...['k8s', 'compose.yaml', 'Dockerfile', 'package.json', 'package-lock.json'],
   ...['envoy.yaml', 'config.example.yaml', 'cases.example.yaml', 'config.schema.json'],
 ];
 
-/** As the documents write it. In the logs of the lab it stands in place of the id of a refused request. */
+/** The request id in the documents. The lab's logs have it instead of the id of a refused request. */
 const exampleId = '6f1c2d6e-8d1f-4a55-9a1e-0d6a54a1c0de';
 
 describe('commands in the documents', function () {
@@ -97,7 +97,7 @@ describe('commands in the documents', function () {
   }
 
   async function surroundings(): Promise<NodeJS.ProcessEnv> {
-    const leads: readonly (readonly [place: string, port: number])[] = [
+    const addresses: readonly (readonly [place: string, port: number])[] = [
       ['127.0.0.1:8080', envoy.port],
       ['ADDRESS:80', envoy.port],
       ['127.0.0.1:8081', envoy.readyPort],
@@ -113,7 +113,7 @@ describe('commands in the documents', function () {
       PROJECT: project,
       NODE: process.execPath,
       CURL: curl.trim(),
-      CONNECT_TO: leads.map(([place, port]) => `--connect-to ${place}:127.0.0.1:${port}`).join(' '),
+      CONNECT_TO: addresses.map(([place, port]) => `--connect-to ${place}:127.0.0.1:${port}`).join(' '),
       LISTEN: service.address,
       KUSTOMIZE: await kustomizeBinary(),
       ENVOY: await envoyBinary(),
@@ -139,13 +139,13 @@ describe('commands in the documents', function () {
 
   for (const { path, blocks } of withCommands) {
     it(`${path}: all of them`, async () => {
-      const script = blocks.map(block => asserted(commandsOf(block) ?? '')).join('\n');
+      const script = blocks.map(block => withAssertions(commandsOf(block) ?? '')).join('\n');
       const { code, output } = await runPage(`${header}\n${script.replaceAll(/\bPID\b/g, String(service.pid))}`);
       expect(code, output).to.equal(0);
     });
   }
 
-  it('would be found failing', async () => {
+  it('are reported when they fail', async () => {
     for (const wrong of [
       'node dist/main.js check-config --config missing.yaml',
       'kubectl apply -k k8s/overlays/missing',
@@ -158,15 +158,15 @@ describe('commands in the documents', function () {
       `curl -s http://127.0.0.1:8080/api/subscriptions | jq .reason   # "token_expired"`,
       'no-such-program',
     ])
-      expect((await runPage(`${header}\n${asserted(wrong)}`)).code, wrong).to.not.equal(0);
+      expect((await runPage(`${header}\n${withAssertions(wrong)}`)).code, wrong).to.not.equal(0);
   });
 });
 
 const header = `set -euo pipefail
 trap 'echo "failed: $BASH_COMMAND" >&2' ERR`;
 
-/** With what the comment behind a call promises: `# 401 token_missing` behind `curl -i`, `# "text"` behind `jq`. */
-function asserted(commands: string): string {
+/** Appends a check of the comment behind a call: `# 401 token_missing` behind `curl -i`, `# "text"` behind `jq`. */
+function withAssertions(commands: string): string {
   return commands
     .split('\n')
     .map(line => {

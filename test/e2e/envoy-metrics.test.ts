@@ -5,7 +5,7 @@ import { startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { bearer, type Lab, startLab } from './lab.ts';
 
-describe('the metrics of Envoy that alerts and dashboard name', function () {
+describe('the metrics of Envoy in alerts and dashboard', function () {
   this.timeout(120_000);
   let lab: Lab;
 
@@ -14,7 +14,7 @@ describe('the metrics of Envoy that alerts and dashboard name', function () {
   });
   after(() => lab.stop());
 
-  it('are on the page of a live Envoy, under the labels that they are asked for', async () => {
+  it('are exposed by a live Envoy with the labels of the expressions', async () => {
     const envoy = await startEnvoy({ authz: lab.service.address, upstream: lab.upstream.port });
     try {
       const ask = (): Promise<string> =>

@@ -1,4 +1,4 @@
-// Rows of docs/failure-modes.md that no other test is about.
+// Rows of docs/failure-modes.md without a test elsewhere.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { bearer, startLab } from './lab.ts';
 describe('failure modes', function () {
   this.timeout(120_000);
 
-  it('a broken configuration at the start ends it with 1 and every problem, and it serves nothing', async () => {
+  it('an invalid configuration at start exits with 1 and all problems, and nothing listens', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'account-authz-'));
     const file = join(directory, 'config.yaml');
     await writeFile(file, 'listen: nowhere\nissuers: []\n');
@@ -25,7 +25,7 @@ describe('failure modes', function () {
     for (const place of ['listen', 'issuers', 'routes', 'roles']) expect(stderr).to.contain(`${place}: `);
   });
 
-  it('an expired certificate of the service is not accepted by a caller that verifies it', async () => {
+  it('a caller that verifies certificates refuses an expired one of the service', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'account-authz-'));
     const authority = testCertificate({ name: 'ca', isAuthority: true });
     const expired = testCertificate({ authority, dnsNames: ['localhost'], validFromHours: -48 });

@@ -1,4 +1,4 @@
-// Whatever happens to account-authz, or stands in its place, no request that it did not allow reaches the upstream.
+// Whatever happens to account-authz, or runs in its place: no request that it did not allow reaches the upstream.
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -30,9 +30,9 @@ import {
   expectRefusal,
   identity,
   installEnvoys,
+  onlyRequestOf,
   ownedFields,
   startIssuer,
-  theOneOf,
 } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
@@ -89,13 +89,13 @@ describe('failures of the authorizer', function () {
       upstream.clear();
     };
 
-    it('is not there: 503, until it starts', async () => {
+    it('is not running: 503, until it starts', async () => {
       expectUnavailable(await askAll());
       await start();
       await expectPassed();
     });
 
-    it('is stopped (SIGSTOP): 503 within the time of a check, until it goes on', async () => {
+    it('is stopped (SIGSTOP): 503 within the time of a check, until it resumes', async () => {
       const running = await start();
       await expectPassed();
       running.pause();
@@ -106,18 +106,18 @@ describe('failures of the authorizer', function () {
       await expectPassed();
     });
 
-    it('is killed (SIGKILL) in the middle of a check: 503, then and afterwards', async () => {
+    it('is killed (SIGKILL) in the middle of a check: 503, for that request and later ones', async () => {
       const running = await start();
       await expectPassed();
       running.pause();
       const asked = askAll();
-      await Promise.all(envoys.map(envoy => checkUnderWay(envoy, asked)));
+      await Promise.all(envoys.map(envoy => untilCheckInFlight(envoy, asked)));
       await running.kill();
       expectUnavailable(await asked);
       expectUnavailable(await askAll());
     });
 
-    it('is told to end (SIGTERM): it ends with 0, and 503 follows', async () => {
+    it('gets SIGTERM: it exits with 0, and 503 follows', async () => {
       const running = await start();
       await expectPassed();
       expect(await running.stop()).to.equal(0);
@@ -125,7 +125,7 @@ describe('failures of the authorizer', function () {
     });
   });
 
-  describe('a filter that is told to fail open, by mistake', () => {
+  describe('a filter that fails open by mistake', () => {
     for (const version of envoyVersions) {
       it(`lets nothing through, Envoy ${version}`, async () => {
         const [nobody] = await freePorts(1);
@@ -142,8 +142,8 @@ describe('failures of the authorizer', function () {
     }
   });
 
-  describe('the keys cannot be had', () => {
-    it('is the product’s own 503, with a time to come back', async () => {
+  describe('signing keys are unavailable', () => {
+    it('is the product’s own 503, with Retry-After', async () => {
       const [nobody] = await freePorts(1);
       const config = configuration(`http://127.0.0.1:${nobody}/jwks.json`);
       const service = await startServiceProcess(config, { ready: false });
@@ -159,7 +159,7 @@ describe('failures of the authorizer', function () {
     });
   });
 
-  describe('something else answers', () => {
+  describe('another server answers', () => {
     const allow = allowMessage();
     const withoutTrailers: AnswerCheck = stream => {
       stream.respond({ ':status': 200, 'content-type': 'application/grpc' });
@@ -197,7 +197,7 @@ describe('failures of the authorizer', function () {
       { name: 'nothing', answer: neverAnswers },
     ];
 
-    // What the wire reads as an allow: code 0 is the default of every message.
+    // Parsed as an allow: code 0 is the default of every message.
     const emptyAllows: readonly { readonly name: string; readonly message: Buffer }[] = [
       { name: 'an empty message', message: Buffer.alloc(0) },
       { name: 'an unknown field', message: Buffer.from('7a0161', 'hex') },
@@ -228,30 +228,30 @@ describe('failures of the authorizer', function () {
         }
 
         for (const { name, message } of emptyAllows) {
-          it(`refuses what reads as an allow but is not ours: ${name}`, async () => {
+          it(`refuses an allow that is not from account-authz: ${name}`, async () => {
             fake.answerWith(answersMessage(message));
             expect((await ask(envoy)).status).to.equal(403);
             expect(upstream.requests).to.deep.equal([]);
           });
         }
 
-        it('lets pass what the product answers', async () => {
+        it('passes the product’s own allow', async () => {
           fake.answerWith(answersMessage(allow));
           expect((await ask(envoy)).status).to.equal(200);
-          expect(ownedFields(theOneOf(upstream))).to.deep.equal(identity);
+          expect(ownedFields(onlyRequestOf(upstream))).to.deep.equal(identity);
         });
 
-        it('asks with no header that the authorizer has no use for', async () => {
+        it('sends the authorizer no header that it does not use', async () => {
           fake.answerWith(answersMessage(allow));
           expect((await ask(envoy)).status).to.equal(200);
           const names = Object.keys(fake.headers()).sort();
           expect(names).to.deep.equal([':authority', ':method', ':path', ':scheme', 'content-type']);
-          // What the bench measures is what such an Envoy asks.
+          // The bench sends the same headers as this Envoy.
           const benched = Object.fromEntries(checkCallHeaders.map(({ name, value }) => [name, value]));
           expect(Object.fromEntries(Object.entries(fake.headers()))).to.deep.equal(benched);
         });
 
-        it('cuts what a refusal says at 4096 bytes', async () => {
+        it('truncates the body of a refusal at 4096 bytes', async () => {
           const body = 'x'.repeat(5000);
           const refusal = { status: { code: 16 }, denied_response: { status: { code: 401 }, headers: [], body } };
           fake.answerWith(answersMessage(authorizationService.Check.responseSerialize(refusal)));
@@ -259,7 +259,7 @@ describe('failures of the authorizer', function () {
           expect(upstream.requests).to.deep.equal([]);
         });
 
-        it('refuses with 500 what account-authz has no business to change', async () => {
+        it('answers 500 if the authorizer changes a header that it may not change', async () => {
           const header = {
             header: { key: ':path', value: '/api/subscriptions/accounts/acct2' },
             append: { value: false },
@@ -270,7 +270,7 @@ describe('failures of the authorizer', function () {
           expect(upstream.requests).to.deep.equal([]);
         });
 
-        it('asks again when the authorizer is unavailable', async () => {
+        it('retries when the authorizer is unavailable', async () => {
           fake.answerWith((stream, attempt) =>
             (attempt < 3 ? answersStatus(14) : answersMessage(allow))(stream, attempt),
           );
@@ -278,20 +278,20 @@ describe('failures of the authorizer', function () {
           expect(fake.attempts()).to.equal(3);
         });
 
-        it('asks again when the connection is closed in the middle of a check', async () => {
+        it('retries when the connection is closed in the middle of a check', async () => {
           const closes: AnswerCheck = stream => stream.session?.destroy();
           fake.answerWith((stream, attempt) => (attempt === 1 ? closes : answersMessage(allow))(stream, attempt));
           expect((await ask(envoy)).status).to.equal(200);
           expect(fake.attempts()).to.equal(2);
         });
 
-        it('does not ask again when the authorizer says that something is wrong', async () => {
+        it('does not retry when the authorizer answers with another error', async () => {
           fake.answerWith(answersStatus(13));
           expectUnavailable([await ask(envoy)]);
           expect(fake.attempts()).to.equal(1);
         });
 
-        it('gives up an attempt that hangs in time for another', async () => {
+        it('times out a hanging attempt early enough for a retry', async () => {
           fake.answerWith((stream, attempt) => (attempt === 1 ? neverAnswers : answersMessage(allow))(stream, attempt));
           expect((await ask(envoy)).status).to.equal(200);
           expect(fake.attempts()).to.equal(2);
@@ -300,14 +300,14 @@ describe('failures of the authorizer', function () {
     }
   });
 
-  describe('what answers does not speak HTTP/2', () => {
-    const talk: readonly { readonly name: string; readonly greet: (socket: Socket) => void }[] = [
+  describe('the server does not speak HTTP/2', () => {
+    const greetings: readonly { readonly name: string; readonly greet: (socket: Socket) => void }[] = [
       { name: 'HTTP/1.1', greet: socket => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n') },
       { name: 'random bytes', greet: socket => socket.write(Buffer.alloc(4096, 0xa5)) },
       { name: 'silence', greet: () => undefined },
       { name: 'a reset', greet: socket => socket.resetAndDestroy() },
     ];
-    for (const { name, greet } of talk) {
+    for (const { name, greet } of greetings) {
       it(`answers 503 to ${name}`, async () => {
         const sockets = new Set<Socket>();
         const server = createServer(socket => {
@@ -329,7 +329,7 @@ describe('failures of the authorizer', function () {
     }
   });
 
-  describe('two of the product behind one Envoy', () => {
+  describe('two authorizers behind one Envoy', () => {
     let authentication: TestIssuer;
 
     before(async () => {
@@ -345,9 +345,11 @@ describe('failures of the authorizer', function () {
         envoyVersions.map(version => startEnvoy({ version, upstream: upstream.port, authz })),
       );
       try {
-        for (const envoy of envoys) await asks(envoy, 4);
+        for (const envoy of envoys) await sendRequests(envoy, 4);
         await one.kill();
-        await Promise.all(envoys.flatMap(envoy => [asks(envoy, 10), asks(envoy, 10), asks(envoy, 10)]));
+        await Promise.all(
+          envoys.flatMap(envoy => [sendRequests(envoy, 10), sendRequests(envoy, 10), sendRequests(envoy, 10)]),
+        );
         const retries = await Promise.all(envoys.map(retriesOf));
         for (const count of retries) expect(count).to.be.greaterThan(0);
       } finally {
@@ -355,19 +357,19 @@ describe('failures of the authorizer', function () {
       }
     });
 
-    it('loses no request while one is told to end (SIGTERM)', async () => {
+    it('loses no request while one shuts down (SIGTERM)', async () => {
       const config = configuration(authentication.jwksUrl);
       const [one, two] = await Promise.all([startServiceProcess(config), startServiceProcess(config)]);
       const envoy = await startEnvoy({ upstream: upstream.port, authz: [one.address, two.address] });
       let over = false;
       const untilOver = async (): Promise<void> => {
-        while (!over) await asks(envoy, 1);
+        while (!over) await sendRequests(envoy, 1);
       };
       try {
-        await asks(envoy, 4);
+        await sendRequests(envoy, 4);
         const clients = Promise.all([untilOver(), untilOver(), untilOver(), untilOver()]);
         expect(await one.stop()).to.equal(0);
-        await asks(envoy, 20);
+        await sendRequests(envoy, 20);
         over = true;
         await clients;
       } finally {
@@ -376,13 +378,13 @@ describe('failures of the authorizer', function () {
       }
     });
 
-    const asks = async (envoy: RunningEnvoy, count: number): Promise<void> => {
+    const sendRequests = async (envoy: RunningEnvoy, count: number): Promise<void> => {
       for (let i = 0; i < count; i += 1) expect((await ask(envoy)).status).to.equal(200);
     };
   });
 
   describe('a Unix socket', () => {
-    it('carries the checks, and 503 follows where its owner ends', async () => {
+    it('carries the checks, and 503 follows when its owner exits', async () => {
       const authentication = await startIssuer();
       const listen = `unix:${join(tmpdir(), `authz-${randomUUID()}.sock`)}`;
       const service = await startServiceProcess({ ...configuration(authentication.jwksUrl), listen });
@@ -403,8 +405,8 @@ async function retriesOf(envoy: RunningEnvoy): Promise<number | undefined> {
   return (await envoy.stats()).get('cluster.account-authz.upstream_rq_retry');
 }
 
-// Envoy counts the check as active once it is sent; where its answer came first, there is nothing left to wait for.
-async function checkUnderWay(envoy: RunningEnvoy, asked: Promise<unknown>): Promise<void> {
+// Envoy counts the check as active once it is sent; if its answer came first, there is nothing to wait for.
+async function untilCheckInFlight(envoy: RunningEnvoy, asked: Promise<unknown>): Promise<void> {
   let answered = false;
   void asked.finally(() => {
     answered = true;

@@ -1,4 +1,4 @@
-// A server in the place of account-authz that answers whatever a test wants, also what no gRPC server would.
+// A fake authorizer that gives any answer, also one that no gRPC server would give.
 import { createServer, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { Account } from '../../src/authz/principal.ts';
@@ -11,11 +11,11 @@ export type AnswerCheck = (stream: ServerHttp2Stream, attempt: number) => void;
 
 export interface FakeAuthorizer {
   readonly address: string;
-  /** What the next checks get. */
+  /** The answer to the next checks. */
   answer: AnswerCheck;
-  /** Checks that arrived since `answer` was set by `answerWith`. */
+  /** The number of checks since the last `answerWith`. */
   attempts(): number;
-  /** Of the latest check. */
+  /** The headers of the latest check. */
   headers(): IncomingHttpHeaders;
   answerWith(answer: AnswerCheck): void;
   stop(): Promise<void>;
@@ -92,7 +92,7 @@ export function framed(message: Buffer): Buffer {
   return Buffer.concat([prefix, message]);
 }
 
-/** The bytes of the allow that the product sends. */
+/** The bytes of the product's allow. */
 export function allowMessage(): Buffer {
   const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
   const principal = { uid, app: 'web', acc: 'acct1' as Account, role: 'owner', iss: 'https://idp.test' };

@@ -1,5 +1,5 @@
-// What somebody can send who reaches the port of the service itself: floods, halves, lies about lengths. The built product is
-// attacked over connections of which every frame is made by hand, while another client goes on with good calls.
+// Attacks on the port of the service itself: floods, truncated messages, false lengths. The built product is
+// attacked over connections with hand-made frames, while another client makes good calls.
 
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -43,21 +43,21 @@ const requestBlock = headerBlock(requestFields);
 const cancelCode = 8;
 const none = Buffer.alloc(0);
 
-/** How often each attack is made: in the long form, `npm run abuse`, what it leaves must not add up. */
+/** Repetitions of each attack: in the long form, `npm run abuse`, its remains must not add up. */
 const rounds = Number(process.env.ABUSE_ROUNDS ?? 1);
 
-/** More than this above the start is no longer what a burst of garbage explains. */
+/** A burst of garbage explains at most this growth above the start. */
 const maxGrowthMegabytes = 120;
-/** What may stay of an attack after it: caches of the library and of V8, nothing for each frame or stream. */
+/** What may remain after an attack: caches of the library and of V8, nothing per frame or stream. */
 const maxKeptMegabytes = 4;
 /**
- * How long it may stay. Node 20 does not see the end of a connection that nghttp2 has given up for a bad frame, so the keepalive of
- * the server ends it, after 60 and 20 seconds; of one round that is below the bound, of many it is not.
+ * How long it may remain. Node 20 does not notice when nghttp2 has given up a connection for a bad frame, so the server's keepalive
+ * ends it, after 60 and 20 seconds; one round stays below the bound, many do not.
  */
 const maxKeptSeconds = rounds === 1 ? 5 : 100;
 
-// SIGUSR2 collects all garbage and tells what is left, as a line of the log.
-const memoryTeller = `data:text/javascript,${encodeURIComponent(`
+// SIGUSR2 collects all garbage and logs the remaining memory.
+const memoryReporter = `data:text/javascript,${encodeURIComponent(`
   let count = 0;
   process.on('SIGUSR2', () => {
     globalThis.gc();
@@ -75,7 +75,7 @@ function uint32(value: number): Buffer {
   return bytes;
 }
 
-/** The five bytes before a message (the gRPC protocol over HTTP/2), whatever they claim. */
+/** The five-byte prefix of a message (the gRPC protocol over HTTP/2), with any claim. */
 function prefix(length: number, compressed = 0): Buffer {
   return Buffer.concat([Buffer.of(compressed), uint32(length)]);
 }
@@ -89,7 +89,7 @@ function opened(streams: readonly number[]): Buffer[] {
   return streams.map(stream => frame(frameType.headers, flagEndHeaders, stream, requestBlock));
 }
 
-/** `count` stream numbers of a client, from the one with this index on. */
+/** `count` client stream ids, from this index on. */
 function streamNumbers(from: number, count: number): number[] {
   return Array.from({ length: count }, (_, i) => 1 + 2 * (from + i));
 }
@@ -98,7 +98,7 @@ function repeated(count: number, bytes: Buffer): Buffer {
   return Buffer.concat(new Array<Buffer>(count).fill(bytes));
 }
 
-/** A header block cut into one HEADERS frame and as many of CONTINUATION as it takes. */
+/** A header block split into one HEADERS frame and CONTINUATION frames. */
 function inFrames(block: Buffer): Buffer[] {
   const size = 16_384;
   const count = Math.ceil(block.length / size);
@@ -109,7 +109,7 @@ function inFrames(block: Buffer): Buffer[] {
   });
 }
 
-/** A field with a length in front, at any field number and in any message. */
+/** A length-delimited field with any field number. */
 function field(number: number, ...parts: readonly Buffer[]): Buffer {
   const bytes = Buffer.concat(parts);
   return Buffer.concat([varint((number << 3) | 2), varint(bytes.length), bytes]);
@@ -122,7 +122,7 @@ function varint(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** Field 11 of AttributeContext, `metadata_context`: one google.protobuf.Struct in another, so many deep. */
+/** Field 11 of AttributeContext, `metadata_context`: google.protobuf.Structs nested to this depth. */
 function deepMetadata(levels: number): Buffer {
   let struct: Buffer = none;
   for (let i = 0; i < levels; i += 1) struct = field(1, field(1, Buffer.from('a')), field(2, field(5, struct)));
@@ -141,12 +141,12 @@ describe('abuse of gRPC', function () {
   let good: CheckRequestMessage;
   let goodBytes: Buffer;
   let port: number;
-  let memoryQuestions = 0;
+  let memoryReports = 0;
 
   before(async () => {
     issuer = await startTestIssuer({ keys: [(await signingKey('k1')).publicJwk] });
     const keys = { cooldownSeconds: 1 };
-    const nodeOptions = [...(await imageFlags()), '--expose-gc', '--import', memoryTeller];
+    const nodeOptions = [...(await imageFlags()), '--expose-gc', '--import', memoryReporter];
     service = await startServiceProcess({ ...configuration(issuer.jwksUrl), keys }, { nodeOptions });
     port = Number(service.address.slice(service.address.lastIndexOf(':') + 1));
     client = connect(service.address);
@@ -176,8 +176,8 @@ describe('abuse of gRPC', function () {
 
   async function keptMegabytes(): Promise<number> {
     process.kill(service.pid, 'SIGUSR2');
-    memoryQuestions += 1;
-    const { heapUsed, external } = await service.logLine(`memory-${memoryQuestions}`);
+    memoryReports += 1;
+    const { heapUsed, external } = await service.logLine(`memory-${memoryReports}`);
     return (Number(heapUsed) + Number(external)) / 1_048_576;
   }
 
@@ -186,7 +186,7 @@ describe('abuse of gRPC', function () {
     return attack();
   }
 
-  /** Runs an attack while good calls go on, and looks at all that must be as it was. */
+  /** Runs an attack beside good calls, and asserts that the service is unharmed. */
   async function underAttack<Result>(attack: () => Promise<Result>): Promise<Result> {
     const keptBefore = await keptMegabytes();
     const residentBefore = residentMegabytes(service.pid) ?? 0;
@@ -206,7 +206,7 @@ describe('abuse of gRPC', function () {
     await expectGood();
     expect(peak - residentBefore, 'resident memory at its peak').to.be.below(maxGrowthMegabytes);
     let kept = await keptMegabytes();
-    // A connection that has just ended, and buffers that V8 sweeps on another thread, may be counted for a moment longer.
+    // A closed connection, and buffers that V8 sweeps on another thread, may be counted for a moment longer.
     for (let i = 0; i < maxKeptSeconds * 10 && kept - keptBefore >= maxKeptMegabytes; i += 1) {
       await delay(100);
       kept = await keptMegabytes();
@@ -217,7 +217,7 @@ describe('abuse of gRPC', function () {
     return result;
   }
 
-  /** On a connection of its own, which is gone afterwards. */
+  /** On a new connection, which is closed afterwards. */
   async function onConnection<Result>(
     act: (connection: Http2Connection) => Promise<Result>,
     options: Parameters<typeof openHttp2Connection>[1] = {},
@@ -231,11 +231,11 @@ describe('abuse of gRPC', function () {
     }
   }
 
-  /** Sends these bytes up to so many times, until the server ends the connection or stops reading. */
+  /** Sends these bytes repeatedly until the server closes the connection or stops reading. */
   async function flood(connection: Http2Connection, times: number, bytes: (i: number) => Buffer): Promise<void> {
     for (let i = 0; i < times && connection.isOpen; i += 1) {
-      const isTaken = await Promise.race([connection.write(bytes(i)).then(() => true), delay(1000, false)]);
-      if (!isTaken) return;
+      const isWritten = await Promise.race([connection.write(bytes(i)).then(() => true), delay(1000, false)]);
+      if (!isWritten) return;
     }
   }
 
@@ -258,7 +258,7 @@ describe('abuse of gRPC', function () {
       );
     });
 
-    it('G-013 ends a connection that resets 20,000 calls whose message has come', async () => {
+    it('G-013 ends a connection that resets 20,000 calls after their message', async () => {
       await underAttack(() =>
         onConnection(async connection => {
           const data = (stream: number): Buffer => frame(frameType.data, flagEndStream, stream, enveloped(goodBytes));
@@ -308,7 +308,7 @@ describe('abuse of gRPC', function () {
       });
     }
 
-    it('refuses what exceeds 1,000 streams of a connection and ends it when 5,000 are opened', async () => {
+    it('refuses more than 1,000 streams on a connection and closes it at 5,000', async () => {
       await underAttack(() =>
         onConnection(async connection => {
           await flood(connection, 10, i => Buffer.concat(opened(streamNumbers(i * 500, 500))));
@@ -347,7 +347,7 @@ describe('abuse of gRPC', function () {
       });
     }
 
-    it('keeps little for a client that asks 5,000 times and opens no window for the answers', async () => {
+    it('keeps little memory for a client with 5,000 calls and no window for the answers', async () => {
       const noWindow = Buffer.concat([Buffer.of(0, 4), uint32(0)]);
       await underAttack(() =>
         onConnection(
@@ -368,7 +368,7 @@ describe('abuse of gRPC', function () {
       );
     });
 
-    it('G-019 ends connections whose window overflows, and keeps nothing of 300 of them', async () => {
+    it('G-019 ends connections whose window overflows, and frees the memory of 300 of them', async () => {
       const overflow = frame(frameType.windowUpdate, 0, 0, uint32(0x7fffffff));
       await underAttack(async () => {
         for (let i = 0; i < 300; i += 1) {
@@ -426,7 +426,7 @@ describe('abuse of gRPC', function () {
       );
     });
 
-    it('serves others beside 1,000 calls of which each holds back the end of its message', async () => {
+    it('serves others beside 1,000 calls that withhold the end of their message', async () => {
       await underAttack(() =>
         onConnection(async connection => {
           const part = Buffer.concat([prefix(256 * 1024), Buffer.alloc(16_000)]);
@@ -440,8 +440,8 @@ describe('abuse of gRPC', function () {
   });
 
   describe('calls that end early', () => {
-    // A key that is not known makes the service ask the issuer, who takes his time: such a call waits in the middle of its check.
-    // Within the cooldown nobody is asked, so the calls are sent until it is over.
+    // An unknown kid makes the service fetch from a slow issuer: such a call waits in the middle of its check.
+    // Within the cooldown there is no fetch, so calls are sent until it is over.
     const maxRounds = 200;
     let unknownKeys = 0;
     let otherKeys = 0;
@@ -464,7 +464,7 @@ describe('abuse of gRPC', function () {
     beforeEach(() => issuer.fault({ kind: 'slow', delayMs: 500 }));
     afterEach(() => issuer.healthy());
 
-    it('G-021 goes on where callers cancel in the middle of a check', async () => {
+    it('G-021 keeps serving when callers cancel in the middle of a check', async () => {
       const message = await callOfUnknownKey();
       await underAttack(async () => {
         await publishAnotherKey();
@@ -484,7 +484,7 @@ describe('abuse of gRPC', function () {
       });
     });
 
-    it('G-022 tells callers with a deadline of 1 ms that it has passed, and allows none of them', async () => {
+    it('G-022 answers DEADLINE_EXCEEDED to callers with a deadline of 1 ms, and allows none of them', async () => {
       const message = await callOfUnknownKey();
       const answers = await underAttack(async () => {
         await publishAnotherKey();
@@ -551,20 +551,20 @@ describe('abuse of gRPC', function () {
       });
     }
 
-    it('G-011 a message that says compressed, without an encoding, is not read as one', async () => {
+    it('G-011 refuses a message with the compressed flag and no grpc-encoding', async () => {
       const answer = await underAttack(() => call(enveloped(gzipSync(goodBytes), 1)));
       expect(rpcStatus(answer)).to.not.equal(status.OK);
       expect(answer.bodyBytes).to.have.lengthOf(0);
     });
 
-    it('G-011 reads a good message in gzip', async () => {
+    it('G-011 accepts a good message in gzip', async () => {
       const answer = await underAttack(() => call(enveloped(gzipSync(goodBytes), 1), gzip));
       expect(toAnswer(answer.bodyBytes).status.code).to.equal(status.OK);
     });
 
     const grpcTimeouts = ['99999999H', '0n', '-1m', '1x', '', '1'.repeat(1000), 'm'];
     for (const timeout of grpcTimeouts) {
-      it(`outlives a grpc-timeout of "${timeout.slice(0, 10)}"`, async () => {
+      it(`survives a grpc-timeout of "${timeout.slice(0, 10)}"`, async () => {
         const answer = await underAttack(() => call(enveloped(goodBytes), { 'grpc-timeout': timeout }));
         expect(answer.status).to.equal(200);
       });
@@ -581,7 +581,7 @@ describe('abuse of gRPC', function () {
       expect(answer.bodyBytes).to.have.lengthOf(0);
     });
 
-    it('goes on after 300 connections of noise behind the preface', async () => {
+    it('keeps serving after 300 connections with noise after the preface', async () => {
       await underAttack(async () => {
         let seed = 1;
         const noise = (length: number): Buffer =>
@@ -612,13 +612,13 @@ describe('abuse of gRPC', function () {
       expect(decided.code).to.equal(status.OK);
     });
 
-    it('refuses a request that is nothing but Structs 10,000 deep', async () => {
+    it('refuses a request of only Structs 10,000 deep', async () => {
       const { denied_response } = await decisionOn(deepMetadata(10_000));
       expect(denied_response?.status.code).to.equal(400);
     });
 
     for (const name of ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty']) {
-      it(`G-029 takes the map key ${name} for a name, wherever it stands`, async () => {
+      it(`G-029 treats the map key ${name} as a plain name, in every map`, async () => {
         const entry = (value: Buffer): Buffer => Buffer.concat([field(1, Buffer.from(name)), field(2, value)]);
         const header = entry(Buffer.from('{"polluted":1}'));
         const message = Buffer.concat([
@@ -647,7 +647,7 @@ describe('abuse of gRPC', function () {
   });
 });
 
-/** What the image gives Node, which bounds what V8 lets the heap grow to. */
+/** The image's Node options, which bound the heap. */
 async function imageFlags(): Promise<readonly string[]> {
   const { stages } = parseDockerfile(await readFile(new URL('../../Dockerfile', import.meta.url), 'utf8'));
   const words =

@@ -1,5 +1,5 @@
-// Account headers, and the headers by which frameworks take another method or path, are held as strictly as identity headers: no
-// spelling of a client's reaches the upstream unchecked, neither as a header nor as a trailer.
+// Account headers, and the headers by which frameworks override method or path, are as protected as identity headers: no
+// spelling reaches the upstream unchecked, neither as a header nor as a trailer.
 import { expect } from 'chai';
 import type { Document } from 'yaml';
 import {
@@ -12,11 +12,11 @@ import {
 } from '../support/envoy.ts';
 import { exchange, type HttpAnswer, http2Exchange, requestBytes } from '../support/raw-http.ts';
 import { until } from '../support/service.ts';
-import { bearer, expectRefusal, installEnvoys, type Lab, startLab, theOneOf } from './lab.ts';
+import { bearer, expectRefusal, installEnvoys, type Lab, onlyRequestOf, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 
-// Every character of a header name that is neither letter nor digit (RFC 9110 section 5.6.2), but the underscore, which Envoy refuses.
+// Every character of a header name that is neither letter nor digit (RFC 9110 section 5.6.2), except the underscore, which Envoy refuses.
 const signs = [..."!#$%&'*+.^`|~"];
 const overrides = [
   'x-http-method-override',
@@ -39,14 +39,14 @@ const overrideLookAlikes = overrides.flatMap(name => [
 ]);
 const underscored = ['x_account_id', 'x-account_id', 'x_http_method_override', 'x-http_method', 'X_METHOD-OVERRIDE'];
 
-/** Lower-case names, as HTTP/2 has them. */
+/** In lower case, as HTTP/2 requires. */
 const trailerNames = ['x-account-id', ...accountLookAlikes, ...overrides, ...overrideLookAlikes, 'authorization'].map(
   name => name.toLowerCase(),
 );
 const trailers = { ...Object.fromEntries(trailerNames.map(name => [name, 'evil'])), 'x-checksum': 'good' };
 const trailerLines = Object.entries(trailers).map(([name, value]) => `${name}: ${value}\r\n`);
 
-/** Trailers of HTTP/1.1 are taken and passed on. */
+/** Enables HTTP/1.1 trailers. */
 function withHttp1Trailers(bootstrap: Document): void {
   bootstrap.setIn([...connectionManagerPath(bootstrap), 'http_protocol_options', 'enable_trailers'], true);
   bootstrap.setIn(upstreamProtocolPath(bootstrap), { http_protocol_options: { enable_trailers: true } });
@@ -69,11 +69,11 @@ describe('account and override headers', function () {
     expect(lab.upstream.requests).to.deep.equal([]);
   };
   const expectNoneOfIt = (): void => {
-    expect(JSON.stringify(theOneOf(lab.upstream))).not.to.include('evil');
+    expect(JSON.stringify(onlyRequestOf(lab.upstream))).not.to.include('evil');
   };
   const expectGoodTrailerOnly = (): void => {
     expectNoneOfIt();
-    const fields = theOneOf(lab.upstream).trailers.map(([name, value]) => [name.toLowerCase(), value]);
+    const fields = onlyRequestOf(lab.upstream).trailers.map(([name, value]) => [name.toLowerCase(), value]);
     expect(fields).to.deep.equal([['x-checksum', 'good']]);
   };
 
@@ -138,7 +138,7 @@ describe('account and override headers', function () {
         });
       }
 
-      it('passes names that only resemble them', async () => {
+      it('passes other names that only resemble them', async () => {
         const names = [
           'x-http-methods',
           'x-method',
@@ -150,34 +150,34 @@ describe('account and override headers', function () {
         for (const name of names) {
           lab.upstream.clear();
           expect((await send(`${name}: good`)).status, name).to.equal(200);
-          expect(theOneOf(lab.upstream).headers).to.deep.include([name, 'good']);
+          expect(onlyRequestOf(lab.upstream).headers).to.deep.include([name, 'good']);
         }
       });
 
-      it('O-015, O-028 sends no trailer to a service that is spoken to in HTTP/1.1', async () => {
+      it('O-015, O-028 sends no trailer to an HTTP/1.1 upstream', async () => {
         expect((await sendHttp2({}, { body: 'abc', trailers })).status).to.equal(200);
         expectNoneOfIt();
-        expect(theOneOf(lab.upstream).trailers).to.deep.equal([]);
+        expect(onlyRequestOf(lab.upstream).trailers).to.deep.equal([]);
         lab.upstream.clear();
         await chunked(shipped.port);
         expectNoneOfIt();
-        expect(theOneOf(lab.upstream).trailers).to.deep.equal([]);
+        expect(onlyRequestOf(lab.upstream).trailers).to.deep.equal([]);
       });
 
-      it('O-015, O-028 removes them from the trailers of HTTP/1.1 where these are passed on', async () => {
+      it('O-015, O-028 removes them from the trailers of HTTP/1.1 if Envoy forwards these', async () => {
         await chunked(withTrailers.port);
         expectGoodTrailerOnly();
       });
 
-      it('O-015, O-028 removes them from the trailers of HTTP/2 where a service of HTTP/1.1 gets trailers', async () => {
+      it('O-015, O-028 removes them from the trailers of HTTP/2 if an HTTP/1.1 upstream gets trailers', async () => {
         await sendHttp2({}, { body: 'abc', trailers }, withTrailers.port);
         expectGoodTrailerOnly();
       });
 
-      it('O-015, O-028 removes them from the trailers of a gRPC call where gRPC is switched on', async () => {
+      it('O-015, O-028 removes them from the trailers of a gRPC call if gRPC is enabled', async () => {
         const grpc = { te: 'trailers', 'content-type': 'application/grpc' };
         await sendHttp2(grpc, { body: Buffer.alloc(5), trailers }, withGrpc.port);
-        expect(theOneOf(lab.upstream).httpVersion).to.equal('2.0');
+        expect(onlyRequestOf(lab.upstream).httpVersion).to.equal('2.0');
         expectGoodTrailerOnly();
       });
 
@@ -186,7 +186,7 @@ describe('account and override headers', function () {
           const grpc = { te: 'trailers', 'content-type': 'application/grpc' };
           const answer = await sendHttp2(grpc, { body: Buffer.alloc(5), trailers: { [name]: 'evil' } }, withGrpc.port);
           expect(answer.status).to.be.oneOf([400, 0]);
-          // Headers and body may have gone ahead of the trailers; what comes late must not meet the next test.
+          // Headers and body may arrive before the trailers; wait for them, so that late ones do not reach the next test.
           await until(() => lab.upstream.requests.length > 0, 500).catch(() => undefined);
           expect(JSON.stringify(lab.upstream.requests)).not.to.include('evil');
         });

@@ -1,5 +1,5 @@
-// What a client says under our prefix never reaches the upstream, in any spelling, on any route, on every Envoy that is supported;
-// what the upstream gets there is ours, byte for byte.
+// No client header under our prefix reaches the upstream, in any spelling, on any route, on every supported Envoy;
+// the upstream gets exactly our headers.
 import { expect } from 'chai';
 import type { Document } from 'yaml';
 import {
@@ -13,11 +13,11 @@ import {
 } from '../support/envoy.ts';
 import { exchange, type HttpAnswer, http2Exchange, rawHttp2Exchange, requestBytes } from '../support/raw-http.ts';
 import { until } from '../support/service.ts';
-import { bearer, identity, installEnvoys, type Lab, ownedFields, startLab, theOneOf } from './lab.ts';
+import { bearer, identity, installEnvoys, type Lab, onlyRequestOf, ownedFields, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 
-/** Header lines of HTTP/1.1 with a forged value. `refused`: not even Envoy lets the request in while underscores are refused. */
+/** Header lines of HTTP/1.1 with a forged value. `refused`: Envoy itself refuses the request while underscores are rejected. */
 const forgedLines: readonly { readonly name: string; readonly lines: readonly string[]; readonly refused?: boolean }[] =
   [
     { name: 'O-001 a value', lines: ['x-auth-acc: evil'] },
@@ -41,7 +41,7 @@ const forgedLines: readonly { readonly name: string; readonly lines: readonly st
     { name: 'O-026 underscores in another name under the prefix', lines: ['x_auth_email: evil'], refused: true },
   ];
 
-/** What is no header line at all: refused on every setting. */
+/** Malformed header lines: refused with every setting. */
 const brokenLines: readonly { readonly name: string; readonly lines: readonly string[] }[] = [
   { name: 'O-005 a space before the colon', lines: ['x-auth-acc : evil'] },
   { name: 'O-005 a NUL in the name', lines: ['x-auth-acc\0: evil'] },
@@ -49,14 +49,14 @@ const brokenLines: readonly { readonly name: string; readonly lines: readonly st
   { name: 'a line without a colon', lines: ['x-auth-acc'] },
 ];
 
-/** Underscores allowed and nothing stripped by Envoy, which shows all headers: what is left is the product's own removal. */
-function withoutEnvoysPart(bootstrap: Document): void {
+/** Underscores allowed and no early removal in Envoy, which shows all headers: only the product removes them. */
+function withoutEarlyRemoval(bootstrap: Document): void {
   allowUnderscores(bootstrap);
   bootstrap.deleteIn([...connectionManagerPath(bootstrap), 'early_header_mutation_extensions']);
   bootstrap.deleteIn([...httpFilterPath(bootstrap, 'envoy.filters.http.ext_authz'), 'allowed_headers']);
 }
 
-/** The mistakes of O-022 and O-023: a filter that fails open with nobody there, and a route that is not checked. */
+/** The mistakes of O-022 and O-023: a filter that fails open without an authorizer, and an unchecked route. */
 function withoutTheCheck(bootstrap: Document): void {
   allowUnderscores(bootstrap);
   const manager = connectionManagerPath(bootstrap);
@@ -93,17 +93,17 @@ describe('forged identity headers', function () {
   beforeEach(() => lab.upstream.clear());
 
   const expectOursOnly = (): void => {
-    const request = theOneOf(lab.upstream);
+    const request = onlyRequestOf(lab.upstream);
     expect(ownedFields(request)).to.deep.equal(identity);
     expect(JSON.stringify(request)).not.to.include('evil');
   };
   const expectNoneAtAll = (): void => {
-    const request = theOneOf(lab.upstream);
+    const request = onlyRequestOf(lab.upstream);
     expect(ownedFields(request)).to.deep.equal([]);
     expect(JSON.stringify(request)).not.to.include('evil');
   };
   const expectRefused = (answer: Pick<HttpAnswer, 'status'>): void => {
-    // 0: Envoy closes an HTTP/2 connection that carries such a field.
+    // 0: Envoy closes the HTTP/2 connection on such a field.
     expect(answer.status).to.be.oneOf([400, 0]);
     expect(lab.upstream.requests).to.deep.equal([]);
   };
@@ -126,7 +126,7 @@ describe('forged identity headers', function () {
             authz: lab.service.address,
             bootstrap: await renderedEnvoy('--upstream-protocol', 'auto'),
           }),
-          startEnvoy({ version, upstream, authz: lab.service.address, edit: withoutEnvoysPart }),
+          startEnvoy({ version, upstream, authz: lab.service.address, edit: withoutEarlyRemoval }),
           startEnvoy({ version, upstream, authz: `127.0.0.1:${nobody}`, edit: withoutTheCheck }),
         ]);
       });
@@ -136,8 +136,8 @@ describe('forged identity headers', function () {
         for (const { name, lines, refused = false } of forgedLines) {
           it(`${refused ? 'refuses' : 'replaces'} ${name}`, async () => {
             const answer = await exchange(shipped.port, requestBytes('GET', path, [authorization, ...lines]));
-            const judge = refused ? expectRefused : expectOursOnly;
-            judge(answer);
+            const expectOutcome = refused ? expectRefused : expectOursOnly;
+            expectOutcome(answer);
           });
         }
 
@@ -147,7 +147,7 @@ describe('forged identity headers', function () {
           });
         }
 
-        it('replaces what stands after our names are spelt with other characters', async () => {
+        it('replaces look-alikes of our names with other characters', async () => {
           const lines = ['x.auth.acc: evil', 'x-auth.acc: evil', 'x~auth-acc: evil'];
           await exchange(shipped.port, requestBytes('GET', path, [authorization, ...lines]));
           expectOursOnly();
@@ -155,19 +155,19 @@ describe('forged identity headers', function () {
 
         it('O-010 O-025 sends the five headers byte for byte, each once, and no Authorization', async () => {
           await exchange(shipped.port, requestBytes('GET', path, [authorization]));
-          const request = theOneOf(lab.upstream);
+          const request = onlyRequestOf(lab.upstream);
           expect(ownedFields(request)).to.deep.equal(identity);
           expect(request.headers.map(([name]) => name.toLowerCase())).not.to.include('authorization');
         });
 
-        it('lets nothing of a client pass beside an answer that refuses', async () => {
+        it('passes no client header with a refusal', async () => {
           const answer = await exchange(shipped.port, requestBytes('GET', path, ['x-auth-acc: acct1']));
           expect(answer.status).to.equal(401);
           expect(answer.headers.filter(([name]) => name.startsWith('x-auth-'))).to.deep.equal([]);
           expect(lab.upstream.requests).to.deep.equal([]);
         });
 
-        it('L-025 lets nothing reach the upstream from a path that is not protected', async () => {
+        it('L-025 passes no request for an unprotected path to the upstream', async () => {
           const answer = await exchange(
             shipped.port,
             requestBytes('GET', '/open', [authorization, 'x-auth-acc: evil']),
@@ -213,7 +213,7 @@ describe('forged identity headers', function () {
           const trailers = { 'x-auth-acc': 'evil', 'x.auth.acc': 'evil', 'x-auth-email': 'evil', 'x-checksum': 'good' };
           await http2Exchange(withGrpc.port, { headers: grpcHeaders(), body: Buffer.alloc(5), trailers });
           expectOursOnly();
-          expect(theOneOf(lab.upstream).trailers).to.deep.equal([['x-checksum', 'good']]);
+          expect(onlyRequestOf(lab.upstream).trailers).to.deep.equal([['x-checksum', 'good']]);
         });
 
         it('refuses an underscore spelling in the trailers of a gRPC call', async () => {
@@ -224,8 +224,8 @@ describe('forged identity headers', function () {
             trailers,
           });
           expect(status).to.be.oneOf([400, 0]);
-          // Headers and body were allowed and may have gone ahead of the trailers, after this answer too: what must not arrive is the forged
-          // name. What comes late is waited for, or the next test would take it for its own.
+          // Headers and body were allowed and may arrive before the trailers: only the forged name must not arrive.
+          // Wait for the late ones, so that they do not reach the next test.
           await until(() => lab.upstream.requests.length > 0, 500).catch(() => undefined);
           expect(JSON.stringify(lab.upstream.requests)).to.not.contain('evil');
         });
@@ -236,13 +236,13 @@ describe('forged identity headers', function () {
           expectOursOnly();
         });
 
-        it('removes what only ext_authz may set', async () => {
+        it('removes headers that only ext_authz may set', async () => {
           const lines = ['x-envoy-auth-partial-body: evil', 'X-Envoy-Auth-Failure-Mode-Allowed: evil'];
           await exchange(shipped.port, requestBytes('GET', path, [authorization, ...lines]));
           expectOursOnly();
         });
 
-        it('O-013, O-015 removes what makes an upstream act on another path or method than the checked one', async () => {
+        it('O-013, O-015 removes headers that override the checked path or method', async () => {
           const names = [
             'X-Original-URL',
             'X-Rewrite-URL',
@@ -255,7 +255,7 @@ describe('forged identity headers', function () {
           expectOursOnly();
         });
 
-        it('O-012 believes nothing that a client says in the headers of Envoy', async () => {
+        it('O-012 ignores Envoy’s own headers from a client', async () => {
           const names = [
             'original-path',
             'internal',
@@ -273,7 +273,7 @@ describe('forged identity headers', function () {
         });
       });
 
-      describe('with nothing stripped by Envoy, underscores allowed and all headers shown', () => {
+      describe('without early removal in Envoy, with underscores allowed and all headers shown', () => {
         for (const { name, lines } of forgedLines) {
           it(`the product replaces ${name}`, async () => {
             const answer = await exchange(bare.port, requestBytes('GET', path, [authorization, ...lines]));
@@ -282,7 +282,7 @@ describe('forged identity headers', function () {
           });
         }
 
-        it('the product replaces all mixtures of underscores at once, with no fault', async () => {
+        it('the product replaces all mixtures of underscores at once, without an error', async () => {
           const separators = ['-', '_'];
           const names = separators.flatMap(one => separators.map(two => `x${one}auth${two}`));
           const lines = names.flatMap(prefix =>
@@ -302,7 +302,7 @@ describe('forged identity headers', function () {
             expectNoneAtAll();
           });
 
-          it(`O-023 strips ${name} on a route that is not checked`, async () => {
+          it(`O-023 strips ${name} on an unchecked route`, async () => {
             const answer = await exchange(unchecked.port, requestBytes('GET', '/open', [authorization, ...lines]));
             expect(answer.status).to.equal(200);
             expectNoneAtAll();

@@ -1,4 +1,4 @@
-// The overlays of k8s/ that bring an Envoy of their own: their bootstrap and their configuration, as mounted, in a real Envoy and the
+// The overlays of k8s/ with their own Envoy: their bootstrap and their configuration, as mounted, in a real Envoy and the
 // built product. The other two need a control plane: test/k8s/real/verify.ts.
 import { expect } from 'chai';
 import { kustomizeBinary } from '../k8s/kustomize.ts';
@@ -9,13 +9,13 @@ describe('k8s/: behind the Envoy of', function () {
   this.timeout(60_000);
 
   before(async function () {
-    this.timeout(600_000); // kustomize is built the first time
+    this.timeout(600_000); // the first run builds kustomize
     await kustomizeBinary();
     await installEnvoys();
   });
 
   for (const overlay of ['envoy-sidecar', 'envoy-sidecar-socket', 'service', 'demo'] as const) {
-    it(`${overlay}, the promises are kept`, async () => {
+    it(`${overlay}, the promises hold`, async () => {
       const rows = await verifyStandalone(overlay);
       expect(rows.filter(({ good }) => !good)).to.deep.equal([]);
       expect(rows).to.have.length.of.at.least(20);

@@ -1,5 +1,5 @@
-// The built product, an issuer behind HTTPS, and the authority of its certificate that is rotated or withdrawn while the issuer is down:
-// which keys stay, which go, and which come back from the seed.
+// The built product with an HTTPS issuer whose CA is rotated or withdrawn while the issuer is down:
+// which keys stay, which are dropped, and which are restored from the seed.
 import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -76,7 +76,7 @@ describe('keys of the built product', function () {
     }
   }
 
-  it('stay over an authority that is added and a reload, and go when theirs is withdrawn, at once and for good', async () => {
+  it('stay when a CA is added and after a reload, and are dropped at once and for good when their CA is withdrawn', async () => {
     const service = await start();
     expect(await reasonAt(service)).to.equal('allowed');
     await until(async () => (await seeds(join(folder, 'volume', 'keys'))).length === 1);
@@ -92,7 +92,7 @@ describe('keys of the built product', function () {
     expect(await reasonAt(await start({ ready: false }))).to.equal('keys_unavailable');
   });
 
-  it('do not come back from the seed of an authority that was withdrawn meanwhile', async () => {
+  it('are not restored from the seed if their CA was withdrawn meanwhile', async () => {
     const service = await start();
     await until(async () => (await seeds(join(folder, 'volume', 'keys'))).length === 1);
     await service.stop();
@@ -101,7 +101,7 @@ describe('keys of the built product', function () {
     expect(await reasonAt(await start({ ready: false }))).to.equal('keys_unavailable');
   });
 
-  it('come back from a seed that fsGroup made writable for the group, and the folder is made for its owner alone', async () => {
+  it('are restored from a seed that fsGroup made group-writable, and the folder is created for its owner only', async () => {
     const volume = join(folder, 'volume');
     const cache = join(volume, 'keys');
     await mkdir(volume);
@@ -122,7 +122,7 @@ describe('keys of the built product', function () {
   });
 });
 
-/** Complete ones; the folder is made with the first. */
+/** Complete seed files; the folder is created with the first. */
 async function seeds(cache: string): Promise<readonly string[]> {
   const names = await readdir(cache).catch(() => []);
   return names.filter(name => name.endsWith('.json'));

@@ -9,7 +9,7 @@ import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 import { audience, issuer, token, uid } from '../support/token.ts';
 
-/** The five headers that the upstream gets for the tokens of `bearer`, in the order in which they are set. */
+/** The five identity headers for the tokens of `bearer`, in the order in which they are set. */
 export const identity: readonly HeaderField[] = [
   ['x-auth-uid', uid],
   ['x-auth-app', 'web'],
@@ -18,7 +18,7 @@ export const identity: readonly HeaderField[] = [
   ['x-auth-iss', issuer],
 ];
 
-/** The value of an Authorization header that is good now, for account acct1 and role owner unless told otherwise. */
+/** A currently valid Authorization value, by default for account acct1 and role owner. */
 export async function bearer(claims: Readonly<Record<string, unknown>> = {}): Promise<string> {
   const now = Math.floor(Date.now() / 1000);
   const value = `Bearer ${await token({ claims: { iat: now - 10, exp: now + 600, ...claims } })}`;
@@ -35,7 +35,7 @@ export interface Lab {
   stop(): Promise<void>;
 }
 
-/** Starts all but Envoy. `config` replaces members of the configuration; one that is undefined is left out. */
+/** Starts everything but Envoy. `config` replaces members of the configuration; an undefined one is left out. */
 export async function startLab(config: Readonly<Record<string, unknown>> = {}): Promise<Lab> {
   const authentication = await startIssuer();
   const upstream = await startRecordingUpstream();
@@ -70,7 +70,7 @@ export async function startLab(config: Readonly<Record<string, unknown>> = {}): 
   }
 }
 
-// I5: what came through Envoy has left it as it was. Its other pages are fetched for the search for secrets.
+// I5: requests through Envoy have left it unharmed. Its other pages are fetched for the secret scan.
 async function expectAlive({ adminPort }: ServiceProcess): Promise<void> {
   for (const page of ['/', '/metrics']) await fetch(`http://127.0.0.1:${adminPort}${page}`);
   expect((await fetch(`http://127.0.0.1:${adminPort}/readyz`)).status, 'I5: the service is ready').to.equal(200);
@@ -94,18 +94,18 @@ export async function startIssuer(): Promise<TestIssuer> {
   return startTestIssuer({ keys: [(await signingKey('k1')).publicJwk] });
 }
 
-/** Has every Envoy that these tests run with on the disk; the first time that takes as long as its download. */
+/** Installs every Envoy that these tests use; the first run downloads them. */
 export async function installEnvoys(): Promise<void> {
   for (const version of envoyVersions) await envoyBinary(version);
 }
 
-/** Every header and trailer that some server would take for one under our prefix, whatever stands between its words. */
+/** Every header and trailer that a server could take for one under our prefix, with any separators. */
 export function ownedFields(request: RecordedRequest): HeaderField[] {
   return [...request.headers, ...request.trailers].filter(([name]) => /^x[^a-z0-9]auth[^a-z0-9]/i.test(name));
 }
 
-/** The request that reached the upstream, which is exactly one. */
-export function theOneOf(upstream: RecordingUpstream): RecordedRequest {
+/** The only request that reached the upstream. */
+export function onlyRequestOf(upstream: RecordingUpstream): RecordedRequest {
   expect(upstream.requests).to.have.length(1);
   const [request] = upstream.requests;
   if (request === undefined) throw new Error('no request');
@@ -127,7 +127,7 @@ export function expectRefusal(answer: HttpAnswer, status: number, reason: string
   expectNoPartOf(tokenParts, JSON.stringify(answer));
 }
 
-/** The reason of the product's own refusal; `undefined` where Envoy itself answered. */
+/** The reason of the product's own refusal; `undefined` if Envoy itself answered. */
 export function reasonOf(answer: Pick<HttpAnswer, 'body'>): unknown {
   return answer.body.startsWith('{') ? JSON.parse(answer.body).reason : undefined;
 }

@@ -1,4 +1,4 @@
-// TLS with certificates on both sides between a real Envoy and the built product.
+// Mutual TLS between a real Envoy and the built product.
 import { expect } from 'chai';
 import { isMap, isSeq } from 'yaml';
 import { testCertificate } from '../keys/test-certificate.ts';
@@ -6,7 +6,7 @@ import { type EnvoyOptions, envoyVersions, startEnvoy } from '../support/envoy.t
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { mountSecret, type SecretMount } from '../support/secret-mount.ts';
 import { until } from '../support/service.ts';
-import { bearer, installEnvoys, type Lab, reasonOf, startLab, theOneOf } from './lab.ts';
+import { bearer, installEnvoys, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1/items';
 const serverCa = testCertificate({ name: 'server ca', isAuthority: true });
@@ -19,7 +19,7 @@ function serviceSecret() {
   return { 'tls.crt': own.cert, 'tls.key': own.key, 'ca.crt': clientCa.cert };
 }
 
-/** The transport socket of Envoy's cluster, with a client certificate where one is named. */
+/** The transport socket of Envoy's cluster, with a client certificate if given. */
 function transportSocket(files: SecretMount, trusted: string, own?: string): unknown {
   const file = (name: string): unknown => ({ filename: files.path(name) });
   const san = { san_type: 'DNS', matcher: { exact: serverName } };
@@ -83,11 +83,11 @@ describe('mTLS between Envoy and the service', function () {
     exchange(port, requestBytes('GET', path, lines));
 
   for (const version of envoyVersions) {
-    it(`Envoy ${version} is served, and goes on while the certificate of the service is replaced`, async () => {
+    it(`Envoy ${version} is served, also while the certificate of the service is replaced`, async () => {
       const socket = transportSocket(envoyFiles, 'server-ca.crt', 'good');
       const envoy = await start(withTransportSocket(socket), version);
       expect((await send(envoy.port)).status).to.equal(200);
-      expect(theOneOf(lab.upstream).path).to.equal(path);
+      expect(onlyRequestOf(lab.upstream).path).to.equal(path);
       expect(reasonOf(await send(envoy.port, []))).to.equal('token_missing');
 
       const reloads = () => lab.service.log().filter(({ msg }) => msg === 'tls files reloaded').length;

@@ -1,4 +1,4 @@
-// Generated targets through Envoy's own normalisation, the product and Express 5: whose account the handler runs for is whose token it is.
+// Generated targets through Envoy's normalization, the product and Express 5: the handler runs for the account of the token only.
 import { expect } from 'chai';
 import { comparePathsThroughEnvoy, type EnvoyComparison } from '../assurance/paths/envoy-comparison.ts';
 import { layouts } from '../assurance/paths/path-comparison.ts';
@@ -11,7 +11,7 @@ const http2Targets = 150;
 describe(`generated targets of seed ${seed} through Envoy ${defaultEnvoyVersion}`, function () {
   this.timeout(120_000);
 
-  // The shipped envoy.yaml sends /api/subscriptions to the upstream and nothing else.
+  // The shipped envoy.yaml routes only /api/subscriptions to the upstream.
   for (const layout of layouts.slice(0, 2)) {
     describe(`${targets} over HTTP/1.1 and ${http2Targets} over HTTP/2, ${layout.name}`, () => {
       let comparison: EnvoyComparison;
@@ -30,19 +30,19 @@ describe(`generated targets of seed ${seed} through Envoy ${defaultEnvoyVersion}
         expect(comparison.differences).to.deep.equal([]);
       });
 
-      it('are all accounted for', () => {
+      it('are all counted', () => {
         const { served, refusedByProduct, refusedByEnvoy } = comparison;
         expect(served + refusedByProduct + refusedByEnvoy).to.equal(targets + http2Targets);
       });
 
-      it('reach the handler often, with tricks in them that Envoy has resolved', () => {
+      it('reach the handler often, also with tricks that Envoy has normalized', () => {
         expect(comparison.served).to.be.above(250);
         expect(comparison.servedForAccount).to.be.above(150);
         expect(comparison.servedThoughTricky).to.be.above(100);
         expect(comparison.normalized).to.be.above(30);
       });
 
-      it('are refused by both of the two', () => {
+      it('are refused by both: some by Envoy, some by the product', () => {
         expect(comparison.refusedByProduct).to.be.above(200);
         expect(comparison.refusedByEnvoy).to.be.above(100);
       });

@@ -1,11 +1,11 @@
-// The table of paths of security-cases.md section 5, sent as they stand over raw sockets. Envoy and the product share the work, so
-// some are resolved by Envoy to a plain path before anybody looks; what counts is that only acct1's own paths reach the upstream.
+// The paths of security-cases.md section 5, sent unchanged over raw sockets. Envoy and the product share the work: some paths are
+// normalized by Envoy first; only acct1's own paths may reach the upstream.
 import { expect } from 'chai';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, rawHttp2Exchange, requestBytes } from '../support/raw-http.ts';
-import { bearer, installEnvoys, type Lab, reasonOf, startLab, theOneOf } from './lab.ts';
+import { bearer, installEnvoys, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
 
-/** What a client is told: the path that the upstream sees, the product's reason, or the status of an answer that is Envoy's own. */
+/** The outcome for the client: the path at the upstream, the product's reason, or the status of Envoy's own answer. */
 type Outcome = { readonly upstream: string } | { readonly reason: string } | { readonly envoy: number };
 
 const mine = '/api/subscriptions/acct1';
@@ -15,13 +15,13 @@ const mismatch: Outcome = { reason: 'account_mismatch' };
 const invalid: Outcome = { reason: 'request_invalid' };
 const unknown: Outcome = { reason: 'route_unknown' };
 const refused: Outcome = { envoy: 400 };
-const nothingThere: Outcome = { envoy: 404 };
+const notRouted: Outcome = { envoy: 404 };
 
 interface Row {
   readonly id: string;
   readonly target: string;
   readonly outcome: Outcome;
-  /** Of Envoys that do not resolve dot segments with parameters: those before 1.39 (CVE-2026-73551). */
+  /** Envoys before 1.39, which do not resolve dot segments with parameters (CVE-2026-73551). */
   readonly before139?: Outcome;
 }
 
@@ -32,10 +32,10 @@ const rows: readonly Row[] = [
   { id: 'P-005', target: `${mine}/`, outcome: { upstream: `${mine}/` } },
   { id: 'P-005', target: `${other}/`, outcome: mismatch },
   { id: 'P-005', target: `${mine}//`, outcome: { upstream: `${mine}/` } },
-  { id: 'P-006', target: '/api/subscriptionsX/acct1', outcome: nothingThere },
-  { id: 'P-006', target: '/api/subscriptions-old/acct1', outcome: nothingThere },
-  { id: 'P-007', target: '/API/subscriptions/acct1', outcome: nothingThere },
-  { id: 'P-007', target: '/api/Subscriptions/acct1', outcome: nothingThere },
+  { id: 'P-006', target: '/api/subscriptionsX/acct1', outcome: notRouted },
+  { id: 'P-006', target: '/api/subscriptions-old/acct1', outcome: notRouted },
+  { id: 'P-007', target: '/API/subscriptions/acct1', outcome: notRouted },
+  { id: 'P-007', target: '/api/Subscriptions/acct1', outcome: notRouted },
   { id: 'P-009', target: `${mine}/../acct2`, outcome: mismatch },
   { id: 'P-009', target: `${mine}/%2e%2e/acct2`, outcome: mismatch },
   { id: 'P-010', target: `${other}/../acct1`, outcome: reached },
@@ -48,14 +48,14 @@ const rows: readonly Row[] = [
   { id: 'P-018', target: '//api/subscriptions/acct2', outcome: mismatch },
   { id: 'P-018', target: '/api//subscriptions/acct1', outcome: reached },
   { id: 'P-018', target: '/api/subscriptions//acct2', outcome: mismatch },
-  { id: 'P-019', target: `//evil.test${mine}`, outcome: nothingThere },
-  { id: 'P-021', target: '/api/subscriptions/..;/acct2', outcome: nothingThere, before139: invalid },
+  { id: 'P-019', target: `//evil.test${mine}`, outcome: notRouted },
+  { id: 'P-021', target: '/api/subscriptions/..;/acct2', outcome: notRouted, before139: invalid },
   { id: 'P-021', target: `${mine}/..;x/acct2`, outcome: mismatch, before139: invalid },
   { id: 'P-021', target: '/api/subscriptions/.;/acct1', outcome: reached, before139: invalid },
-  { id: 'P-021', target: '/api/x/..;a=1/subscriptions/acct1', outcome: reached, before139: nothingThere },
+  { id: 'P-021', target: '/api/x/..;a=1/subscriptions/acct1', outcome: reached, before139: notRouted },
   { id: 'P-021', target: `${mine}/..%3b/acct2`, outcome: invalid },
-  { id: 'P-022', target: '/api;v=1/subscriptions/acct1', outcome: nothingThere },
-  { id: 'P-022', target: '/api/subscriptions;x/acct1', outcome: nothingThere },
+  { id: 'P-022', target: '/api;v=1/subscriptions/acct1', outcome: notRouted },
+  { id: 'P-022', target: '/api/subscriptions;x/acct1', outcome: notRouted },
   { id: 'P-023', target: `${mine}#/acct2`, outcome: refused },
   { id: 'P-023', target: `${mine}#frag`, outcome: refused },
   { id: 'P-025', target: `${mine}?account=acct2`, outcome: { upstream: `${mine}?account=acct2` } },
@@ -87,17 +87,17 @@ const rows: readonly Row[] = [
   { id: 'P-041', target: `ftp://evil.test${other}`, outcome: refused },
   { id: 'P-042', target: 'api/subscriptions/acct1', outcome: refused },
   { id: 'P-043', target: '*', outcome: refused },
-  { id: 'P-045', target: '/', outcome: nothingThere },
+  { id: 'P-045', target: '/', outcome: notRouted },
   { id: 'P-045', target: '?', outcome: refused },
-  { id: 'P-045', target: '/?', outcome: nothingThere },
-  { id: 'P-045', target: '/..', outcome: nothingThere },
+  { id: 'P-045', target: '/?', outcome: notRouted },
+  { id: 'P-045', target: '/..', outcome: notRouted },
   { id: 'P-046', target: `${mine}${other}`, outcome: { upstream: `${mine}${other}` } },
-  { id: 'P-047', target: `/x${mine}`, outcome: nothingThere },
+  { id: 'P-047', target: `/x${mine}`, outcome: notRouted },
   { id: 'P-049', target: '/api/subscriptions/*', outcome: invalid },
   { id: 'P-049', target: '/api/subscriptions/{account}', outcome: invalid },
   { id: 'P-049', target: '/api/subscriptions/me', outcome: mismatch },
   { id: 'P-050', target: '/api/subscriptions/.', outcome: unknown },
-  { id: 'P-050', target: '/api/subscriptions/..', outcome: nothingThere },
+  { id: 'P-050', target: '/api/subscriptions/..', outcome: notRouted },
   { id: 'P-050', target: '/api/subscriptions/...', outcome: mismatch },
   { id: 'P-051', target: `/api/subscriptions/${'a'.repeat(129)}`, outcome: mismatch },
   { id: 'P-051', target: `/api/subscriptions/${'a'.repeat(4000)}`, outcome: invalid },
@@ -106,12 +106,12 @@ const rows: readonly Row[] = [
   { id: 'P-055', target: '/api/subscriptions/acct10', outcome: mismatch },
   { id: 'P-055', target: '/api/subscriptions/acct', outcome: mismatch },
   { id: 'P-057', target: '/api/subscriptions/%61cct1', outcome: reached },
-  { id: 'P-063', target: '/pkg.Svc/M', outcome: nothingThere },
+  { id: 'P-063', target: '/pkg.Svc/M', outcome: notRouted },
   { id: 'P-065', target: `${mine}/;/x`, outcome: invalid },
   { id: 'P-066', target: `${mine}/..\\acct2`, outcome: mismatch },
   { id: 'P-066', target: '/api/subscriptions\\acct2', outcome: mismatch },
   { id: 'the way round', target: '/api/x/../subscriptions/acct2', outcome: mismatch },
-  { id: 'out again', target: `${mine}/../../other/acct1`, outcome: nothingThere },
+  { id: 'out again', target: `${mine}/../../other/acct1`, outcome: notRouted },
 ];
 
 const http2Rows: readonly Row[] = [
@@ -121,7 +121,7 @@ const http2Rows: readonly Row[] = [
   { id: 'P-038', target: '/api/subscriptions/acct!1', outcome: invalid },
 ];
 
-/** What Envoy answers by closing the connection. */
+/** Targets that Envoy answers by closing the connection. */
 const http2Closed: readonly { readonly name: string; readonly paths: readonly string[] }[] = [
   { name: 'P-041 an absolute form', paths: [`http://evil.test${mine}`] },
   { name: 'P-042 no leading slash', paths: ['api/subscriptions/acct1'] },
@@ -173,8 +173,8 @@ describe('paths through Envoy', function () {
         });
       }
 
-      it(`closes the HTTP/2 connection on what is no path: ${http2Closed.map(({ name }) => name).join(', ')}`, async () => {
-        // At once, because Envoy takes a second to close each.
+      it(`closes the HTTP/2 connection on an invalid path: ${http2Closed.map(({ name }) => name).join(', ')}`, async () => {
+        // Concurrent, because Envoy takes a second to close each connection.
         const answers = await Promise.all(
           http2Closed.map(({ paths }) => rawHttp2Exchange(envoy.port, http2Fields(paths, token))),
         );
@@ -195,7 +195,7 @@ function http2Fields(paths: readonly string[], token: string): [string, string][
 }
 
 function seen(answer: { readonly status: number; readonly body: string }, lab: Lab): Outcome {
-  if (answer.status === 200) return { upstream: theOneOf(lab.upstream).path };
+  if (answer.status === 200) return { upstream: onlyRequestOf(lab.upstream).path };
   expect(lab.upstream.requests).to.deep.equal([]);
   const reason = reasonOf(answer);
   return typeof reason === 'string' ? { reason } : { envoy: answer.status };

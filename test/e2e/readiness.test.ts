@@ -1,4 +1,4 @@
-// What a kubelet sees of Envoy, and how little else of it can be reached from outside.
+// What a kubelet sees of Envoy, and that nothing else of it is reachable from outside.
 import { expect } from 'chai';
 import { envoyVersions, freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
@@ -21,7 +21,7 @@ describe('the readiness of Envoy', function () {
       const statusOf = async (port: number, method: string, target: string): Promise<number> =>
         (await exchange(port, requestBytes(method, target))).status;
 
-      it('is told at GET /ready, whether account-authz and the upstream are there or not', async () => {
+      it('is 200 at GET /ready, whether or not account-authz and the upstream run', async () => {
         expect(await statusOf(envoy.readyPort, 'GET', '/ready')).to.equal(200);
       });
 
@@ -39,13 +39,13 @@ describe('the readiness of Envoy', function () {
         });
       }
 
-      it('and the admin interface are not at the public port', async () => {
+      it('and the admin interface are not on the public port', async () => {
         const targets = ['/ready', '/stats', '/config_dump', '/server_info'];
         const statuses = await Promise.all(targets.map(target => statusOf(envoy.port, 'GET', target)));
         expect(statuses).to.deep.equal(targets.map(() => 404));
       });
 
-      it('ends with /healthcheck/fail at the admin interface, and begins again with /healthcheck/ok', async () => {
+      it('ends with POST /healthcheck/fail at the admin interface, and returns with /healthcheck/ok', async () => {
         const post = (path: string) => fetch(`http://127.0.0.1:${envoy.adminPort}${path}`, { method: 'POST' });
         await post('/healthcheck/fail');
         expect(await statusOf(envoy.readyPort, 'GET', '/ready')).to.equal(503);

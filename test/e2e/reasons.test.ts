@@ -1,5 +1,5 @@
-// Every reason through a real Envoy: one word for it in the answer, the log, the metrics, Envoy's access log, and in what
-// `explain` says of the request and of the log line.
+// Every reason through a real Envoy: the same word in the answer, the log, the metrics, Envoy's access log, and the output of
+// `explain` for the request and for the log line.
 import { expect } from 'chai';
 import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
 import { writeFixture } from '../config/config-file.ts';
@@ -14,21 +14,21 @@ import type { TestIssuer } from '../support/test-issuer.ts';
 import { audience } from '../support/token.ts';
 import { bearer, configuration, reasonOf, startIssuer } from './lab.ts';
 
-// Nobody else has these: each output may show them where the contract says so, and the search for secrets finds them elsewhere.
+// Unique values: each output may show them only as documented, and the secret scan finds them elsewhere.
 const identity = {
   uid: secrets.fresh('identity'),
   app: secrets.fresh('identity'),
   acc: secrets.fresh('identity'),
   role: secrets.fresh('identity'),
 };
-const unproven = { uid: secrets.fresh('claim'), app: secrets.fresh('claim'), role: secrets.fresh('claim') };
+const unverified = { uid: secrets.fresh('claim'), app: secrets.fresh('claim'), role: secrets.fresh('claim') };
 const query = `session=${secrets.fresh('query string')}`;
 const cookie = `Cookie: session=${secrets.fresh('header')}`;
 
 const path = `/api/subscriptions/accounts/${identity.acc}`;
-const deafIssuer = 'https://deaf.test';
+const silentIssuer = 'https://deaf.test';
 
-// No request makes the product itself fail, so the runtime below it does: for one token, with a message that quotes its input.
+// No request makes the product itself fail, so the fault is injected into the runtime below it: for one token, with a message that quotes it.
 const faultMark = 'ZmF1bHRz';
 const faultySegment = `${faultMark}${secrets.fresh('token')}`;
 const faultyRuntime = `
@@ -67,7 +67,12 @@ const rows: readonly Row[] = [
     authorization: () => bearerOf(),
   },
   { reason: 'token_missing', decision: 'deny', exitCode: 3, authorization: () => '' },
-  { reason: 'token_invalid', decision: 'deny', exitCode: 3, authorization: async () => `${await bearerOf(unproven)}A` },
+  {
+    reason: 'token_invalid',
+    decision: 'deny',
+    exitCode: 3,
+    authorization: async () => `${await bearerOf(unverified)}A`,
+  },
   { reason: 'token_expired', decision: 'deny', exitCode: 3, authorization: () => bearerOf(expired()) },
   { reason: 'token_revoked', decision: 'deny', exitCode: 3, authorization: () => bearerOf({ jti: 'revoked' }) },
   { reason: 'app_forbidden', decision: 'deny', exitCode: 3, authorization: () => bearerOf({ app: 'cli' }) },
@@ -83,7 +88,7 @@ const rows: readonly Row[] = [
     reason: 'keys_unavailable',
     decision: 'unavailable',
     exitCode: 4,
-    authorization: () => bearerOf({ ...unproven, iss: deafIssuer }),
+    authorization: () => bearerOf({ ...unverified, iss: silentIssuer }),
   },
   {
     reason: 'internal',
@@ -106,7 +111,7 @@ describe('reasons', function () {
     upstream = await startRecordingUpstream();
     const [nobody] = await freePorts(1);
     const base = configuration(authentication.jwksUrl);
-    const deaf = { issuer: deafIssuer, audiences: [audience], jwksUrl: `http://127.0.0.1:${nobody}/jwks.json` };
+    const deaf = { issuer: silentIssuer, audiences: [audience], jwksUrl: `http://127.0.0.1:${nobody}/jwks.json` };
     const config = {
       ...base,
       issuers: [...(base.issuers as unknown[]), deaf],

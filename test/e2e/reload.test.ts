@@ -1,4 +1,4 @@
-// The built product with a configuration that changes: by the file, as Kubernetes swaps it, by SIGHUP, and under load through a real Envoy.
+// Configuration reload of the built product: by a file that Kubernetes swaps, by SIGHUP, and under load through a real Envoy.
 import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { checkRequest } from '../support/check-request.ts';
@@ -53,7 +53,7 @@ describe('reload of the built product', () => {
     );
   };
 
-  it('takes a file that Kubernetes swaps within five seconds, and refuses a bad one with all its problems in one line', async () => {
+  it('loads a file that Kubernetes swaps within five seconds, and refuses a bad one with all its problems in one line', async () => {
     const mount = await mountSecret({ 'config.yaml': stringify(config()) });
     try {
       await start(config(), { file: mount.path('config.yaml') });
@@ -99,7 +99,7 @@ describe('reload of the built product', () => {
     expect(await service.stop()).to.equal(0);
   });
 
-  it('goes on with the old one while the file is more than it can bear', async () => {
+  it('keeps the old configuration while the file is too large', async () => {
     await start(config());
     await service.configure(`[${','.repeat(1_000_000)}`);
     service.hangUp();
@@ -128,12 +128,12 @@ describe('reload under load through a real Envoy', function () {
     await lab.stop();
   });
 
-  it('loses no request in twenty reloads, and each answer is of the old configuration or of the new one', async () => {
+  it('loses no request in twenty reloads, and each answer follows the old configuration or the new one', async () => {
     const authorization = `Authorization: ${await bearer()}`;
     const good = configuration(lab.jwksUrl);
     const changes = ['web', 'other'].map(app => ({ ...good, apps: [app] }));
     const answers = new Set<string>();
-    let inEffect = 'allowed';
+    let active = 'allowed';
     let isChanging = false;
     let asked = 0;
     let isOver = false;
@@ -143,14 +143,14 @@ describe('reload under load through a real Envoy', function () {
     };
     const ask = async (): Promise<void> => {
       while (!isOver) {
-        const [before, wasChanging] = [inEffect, isChanging];
+        const [before, wasChanging] = [active, isChanging];
         const given = await answer();
-        const isSettled = !isChanging && !wasChanging && before === inEffect;
-        answers.add(isSettled ? `${given} where ${inEffect} is in effect` : `${given} during a change`);
+        const isSettled = !isChanging && !wasChanging && before === active;
+        answers.add(isSettled ? `${given} where ${active} is in effect` : `${given} during a change`);
         asked += 1;
       }
     };
-    const asking = Promise.all([ask(), ask(), ask(), ask()]);
+    const clients = Promise.all([ask(), ask(), ask(), ask()]);
     for (let n = 1; n <= 20; n += 1) {
       const enough = asked + 20;
       await until(() => asked > enough);
@@ -159,11 +159,11 @@ describe('reload under load through a real Envoy', function () {
       await lab.service.configure(changes[n % 2] ?? good);
       lab.service.hangUp();
       await until(async () => (await answer()) === expected);
-      inEffect = expected;
+      active = expected;
       isChanging = false;
     }
     isOver = true;
-    await asking;
+    await clients;
     expect([...answers].sort()).to.deep.equal([
       '403 app_forbidden during a change',
       '403 app_forbidden where 403 app_forbidden is in effect',

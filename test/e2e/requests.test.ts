@@ -1,4 +1,4 @@
-// Kinds of requests through the whole path: methods, protocols, calls and upgrades, and what identifies a caller or an account in them.
+// Kinds of requests through the whole path: methods, protocols, calls and upgrades, and the places that identify a caller or an account.
 import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import {
@@ -9,7 +9,7 @@ import {
   startEnvoy,
 } from '../support/envoy.ts';
 import { exchange, headerValues, http2Exchange, rawHttp2Exchange, requestBytes } from '../support/raw-http.ts';
-import { bearer, expectRefusal, identity, installEnvoys, type Lab, ownedFields, startLab, theOneOf } from './lab.ts';
+import { bearer, expectRefusal, identity, installEnvoys, type Lab, ownedFields, startLab, onlyRequestOf } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1/items';
 const otherPath = '/api/subscriptions/accounts/acct2/items';
@@ -64,7 +64,7 @@ describe('requests through Envoy', function () {
         for (const method of ['GET', 'DELETE', 'OPTIONS']) {
           it(`passes ${method} with a token`, async () => {
             expect((await send(method, path, [authorization()])).status).to.equal(200);
-            expect(theOneOf(lab.upstream)).to.include({ method, path });
+            expect(onlyRequestOf(lab.upstream)).to.include({ method, path });
           });
 
           it(`refuses ${method} without a token`, async () => {
@@ -76,11 +76,11 @@ describe('requests through Envoy', function () {
         for (const method of ['POST', 'PUT', 'PATCH']) {
           it(`passes ${method} with its body unchanged`, async () => {
             expect((await send(method, path, [authorization()], '{"plan":"\xe9"}')).status).to.equal(200);
-            expect(theOneOf(lab.upstream)).to.include({ method, body: '{"plan":"\xe9"}' });
+            expect(onlyRequestOf(lab.upstream)).to.include({ method, body: '{"plan":"\xe9"}' });
           });
         }
 
-        it('refuses a POST before its body has come', async () => {
+        it('refuses a POST before its body has arrived', async () => {
           const bytes = requestBytes('POST', path, ['Content-Length: 1000']);
           expectRefusal(await exchange(envoy.port, `${bytes}only this`), 401, 'token_missing');
           expectNothingReached();
@@ -89,7 +89,7 @@ describe('requests through Envoy', function () {
         it('answers HEAD without a body, refused or not', async () => {
           const passed = await send('HEAD', path, [authorization()]);
           expect(passed).to.include({ status: 200, body: '' });
-          expect(theOneOf(lab.upstream).method).to.equal('HEAD');
+          expect(onlyRequestOf(lab.upstream).method).to.equal('HEAD');
           const refused = await send('HEAD', path);
           expect(refused).to.include({ status: 401, body: '' });
           expect(headerValues(refused, 'www-authenticate')).to.deep.equal(['Bearer realm="account-authz"']);
@@ -103,7 +103,7 @@ describe('requests through Envoy', function () {
         }
 
         for (const method of ['get', 'Get', 'FOO', 'PRI']) {
-          it(`R-001 lets Envoy refuse ${method}`, async () => {
+          it(`R-001 is refused by Envoy: ${method}`, async () => {
             expect((await send(method, path, [authorization()])).status).to.equal(400);
             expectNothingReached();
           });
@@ -126,7 +126,7 @@ describe('requests through Envoy', function () {
       describe('request targets', () => {
         it('takes path and host from an absolute form, not from the Host header', async () => {
           await send('GET', `http://other.test${path}`, [authorization()]);
-          const request = theOneOf(lab.upstream);
+          const request = onlyRequestOf(lab.upstream);
           expect(request.path).to.equal(path);
           expect(headerValues(request, 'host')).to.deep.equal(['other.test']);
         });
@@ -152,7 +152,7 @@ describe('requests through Envoy', function () {
           expectNothingReached();
         });
 
-        it('R-019 lets nothing of what follows a refused CONNECT through', async () => {
+        it('R-019 passes nothing that follows a refused CONNECT', async () => {
           const smuggled = requestBytes('GET', path, []);
           const answer = await exchange(envoy.port, `${requestBytes('CONNECT', 'api.test:443', [])}${smuggled}`);
           expect(answer.status).to.equal(403);
@@ -187,7 +187,7 @@ describe('requests through Envoy', function () {
           expectNothingReached();
         });
 
-        it('H-021, H-023, H-025 looks for a token in no other place', async () => {
+        it('H-021, H-023, H-025 reads a token from no other place', async () => {
           const token = owner.slice('Bearer '.length);
           const lines = [`Proxy-Authorization: ${owner}`, `Cookie: access_token=${token}`, `X-Access-Token: ${token}`];
           expectRefusal(await send('GET', `${path}?access_token=${token}`, lines), 401, 'token_missing');
@@ -200,7 +200,7 @@ describe('requests through Envoy', function () {
           expectNothingReached();
         });
 
-        it('refuses a token of 33 kB without asking', async () => {
+        it('refuses a token of 33 kB in Envoy, without a check', async () => {
           expect((await send('GET', path, [`Authorization: Bearer ${'a'.repeat(33_000)}`])).status).to.equal(431);
           expectNothingReached();
         });
@@ -225,7 +225,7 @@ describe('requests through Envoy', function () {
           expect((await send('GET', '/api/subscriptions', [authorization(), 'X-Account-Id: acct1'])).status).to.equal(
             200,
           );
-          expect(headerValues(theOneOf(lab.upstream), 'x-account-id')).to.deep.equal(['acct1']);
+          expect(headerValues(onlyRequestOf(lab.upstream), 'x-account-id')).to.deep.equal(['acct1']);
         });
 
         for (const lines of [
@@ -257,7 +257,7 @@ describe('requests through Envoy', function () {
         it('passes a request to an upstream that speaks HTTP/1.1', async () => {
           const answer = await http2Exchange(envoy.port, { headers: { ':path': path, authorization: owner } });
           expect(answer.status).to.equal(200);
-          const request = theOneOf(lab.upstream);
+          const request = onlyRequestOf(lab.upstream);
           expect(request).to.include({ httpVersion: '1.1', method: 'GET', path });
           expect(ownedFields(request)).to.deep.equal(identity);
         });
@@ -289,7 +289,7 @@ describe('requests through Envoy', function () {
           'application/connect+proto',
         ];
         for (const content of contents) {
-          it(`R-021 speaks HTTP/1.1 to the upstream as shipped, though the content is ${content}`, async () => {
+          it(`R-021 speaks HTTP/1.1 to the upstream as shipped, also for content ${content}`, async () => {
             const lines = [
               authorization(),
               `Content-Type: ${content}`,
@@ -298,7 +298,7 @@ describe('requests through Envoy', function () {
               'Grpc-Timeout: 1S',
             ];
             expect((await send('POST', path, lines, '\0\0\0\0\0')).status).to.equal(200);
-            expect(theOneOf(lab.upstream)).to.include({ httpVersion: '1.1', method: 'POST', body: '\0\0\0\0\0' });
+            expect(onlyRequestOf(lab.upstream)).to.include({ httpVersion: '1.1', method: 'POST', body: '\0\0\0\0\0' });
             lab.upstream.clear();
             const headers = { ':path': path, ':method': 'POST', authorization: owner, 'content-type': content };
             const answer = await http2Exchange(envoy.port, {
@@ -306,14 +306,14 @@ describe('requests through Envoy', function () {
               body: Buffer.alloc(5),
             });
             expect(answer.status).to.equal(200);
-            expect(theOneOf(lab.upstream)).to.include({ httpVersion: '1.1', method: 'POST', body: '\0\0\0\0\0' });
+            expect(onlyRequestOf(lab.upstream)).to.include({ httpVersion: '1.1', method: 'POST', body: '\0\0\0\0\0' });
           });
         }
 
-        it('passes a unary call to an upstream that speaks HTTP/2, where gRPC is switched on', async () => {
+        it('passes a unary call to an upstream that speaks HTTP/2, if gRPC is enabled', async () => {
           const answer = await unaryCall(withGrpc.port, `${path}/List`, owner);
           expect(answer).to.include({ code: 0 });
-          const request = theOneOf(lab.upstream);
+          const request = onlyRequestOf(lab.upstream);
           expect(request).to.include({ httpVersion: '2.0', method: 'POST', path: `${path}/List` });
           expect(ownedFields(request)).to.deep.equal(identity);
           expect(JSON.parse(answer.message)).to.deep.include({ path: `${path}/List` });
@@ -328,15 +328,15 @@ describe('requests through Envoy', function () {
           });
           try {
             expect((await exchange(inHttp2.port, requestBytes('GET', path, [authorization()]))).status).to.equal(200);
-            expect(theOneOf(lab.upstream)).to.include({ httpVersion: '2.0', method: 'GET' });
+            expect(onlyRequestOf(lab.upstream)).to.include({ httpVersion: '2.0', method: 'GET' });
           } finally {
             await inHttp2.stop();
           }
         });
 
-        it('leaves HTTP/1.1 to all else where gRPC is switched on', async () => {
+        it('speaks HTTP/1.1 for everything else if gRPC is enabled', async () => {
           expect((await exchange(withGrpc.port, requestBytes('GET', path, [authorization()]))).status).to.equal(200);
-          expect(theOneOf(lab.upstream)).to.include({ httpVersion: '1.1' });
+          expect(onlyRequestOf(lab.upstream)).to.include({ httpVersion: '1.1' });
         });
 
         const refusals = [
@@ -377,7 +377,7 @@ describe('requests through Envoy', function () {
           'Sec-WebSocket-Key: eA==',
         ];
 
-        it('R-020 of any other kind are refused as shipped, too', async () => {
+        it('R-020 to any other protocol are refused as shipped', async () => {
           for (const kind of ['spdy/3.1', 'tls/1.0', 'x']) {
             const lines = ['Connection: Upgrade', `Upgrade: ${kind}`, authorization()];
             expect((await send('GET', path, lines)).status, kind).to.equal(403);
@@ -392,7 +392,7 @@ describe('requests through Envoy', function () {
           expectNothingReached();
         });
 
-        it('R-007 R-008 are checked first where websockets are switched on', async () => {
+        it('R-007 R-008 are checked first if websockets are enabled', async () => {
           expectRefusal(await exchange(withWebsockets.port, requestBytes('GET', path, upgrade)), 401, 'token_missing');
           expectRefusal(
             await exchange(withWebsockets.port, requestBytes('GET', otherPath, [...upgrade, authorization()])),
@@ -402,13 +402,13 @@ describe('requests through Envoy', function () {
           expectNothingReached();
         });
 
-        it('pass with a token where websockets are switched on, with our headers', async () => {
+        it('pass with a token and our headers if websockets are enabled', async () => {
           const answer = await exchange(withWebsockets.port, requestBytes('GET', path, [...upgrade, authorization()]));
           expect(answer.status).to.equal(101);
-          expect(ownedFields(theOneOf(lab.upstream))).to.deep.equal(identity);
+          expect(ownedFields(onlyRequestOf(lab.upstream))).to.deep.equal(identity);
         });
 
-        it('R-021 to h2c are not passed on: the request is answered as it stands', async () => {
+        it('R-021 to h2c are not forwarded: the request is answered over HTTP/1.1', async () => {
           const lines = [
             'Content-Type: application/grpc',
             'Connection: Upgrade, HTTP2-Settings',
@@ -416,8 +416,8 @@ describe('requests through Envoy', function () {
             'HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA',
           ];
           expect((await send('GET', path, [...lines, authorization()])).status).to.equal(200);
-          expect(theOneOf(lab.upstream).httpVersion).to.equal('1.1');
-          const names = theOneOf(lab.upstream).headers.map(([name]) => name.toLowerCase());
+          expect(onlyRequestOf(lab.upstream).httpVersion).to.equal('1.1');
+          const names = onlyRequestOf(lab.upstream).headers.map(([name]) => name.toLowerCase());
           for (const name of ['upgrade', 'http2-settings', 'connection']) expect(names).not.to.include(name);
         });
       });
@@ -461,7 +461,7 @@ describe('requests through Envoy', function () {
           const answer = await send('GET', path, [authorization()]);
           const ids = headerValues(answer, 'x-request-id');
           expect(ids).to.have.length(1);
-          expect(headerValues(theOneOf(lab.upstream), 'x-request-id')).to.deep.equal(ids);
+          expect(headerValues(onlyRequestOf(lab.upstream), 'x-request-id')).to.deep.equal(ids);
         });
       });
     });
@@ -477,7 +477,7 @@ function http2Fields(target: string): [string, string][] {
   ];
 }
 
-/** A unary call as a gRPC client makes it; the message of a failure is the text of its status. */
+/** A unary call as a gRPC client sends it; a failure has the text of its status as message. */
 function unaryCall(
   port: number,
   target: string,

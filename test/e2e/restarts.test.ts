@@ -1,5 +1,5 @@
-// What clients of an Envoy notice when an authorizer behind it is told to end or killed, and when that Envoy itself is replaced.
-// The limits of time are wide here, so that a busy machine is not taken for a lost request; what is lost by a kill is lost at once.
+// What clients of an Envoy notice when an authorizer behind it is stopped or killed, and when that Envoy itself is replaced.
+// Timeouts are wide, so that a busy machine is not taken for a lost request; a request that a kill loses fails at once.
 import { expect } from 'chai';
 import { type Document, parse } from 'yaml';
 import { type Answered, createService, type Order, startLoad } from '../rehearsal/load.ts';
@@ -18,7 +18,7 @@ const path = '/api/subscriptions/accounts/acct1';
 const clients = { 'HTTP/1.1': 3, 'HTTP/2': 2, 'one request a connection': 1 };
 const pauseMs = 30;
 
-function giveTime(bootstrap: Document): void {
+function widenTimeouts(bootstrap: Document): void {
   const grpcService = [...httpFilterPath(bootstrap, 'envoy.filters.http.ext_authz'), 'grpc_service'];
   bootstrap.setIn([...grpcService, 'timeout'], '8s');
   bootstrap.setIn([...grpcService, 'retry_policy', 'retry_back_off', 'max_interval'], '4s');
@@ -44,10 +44,10 @@ describe('restarts', function () {
         steadyMs: 100,
         clients,
         pauseMs,
-        // Without health checks, which would need seconds between two restarts to find out.
+        // Without health checks, which would need seconds between two restarts.
         edit(bootstrap) {
           addSeveralAuthorizers(bootstrap, ['filter']);
-          giveTime(bootstrap);
+          widenTimeouts(bootstrap);
         },
       });
     });
@@ -57,7 +57,7 @@ describe('restarts', function () {
       expect(failuresOf(result.answers)).to.deep.equal([]);
     });
 
-    it('have taken place, each, and were noticed by Envoy', () => {
+    it('all take place, and Envoy notices them', () => {
       expect(result.restarts.map(({ signal }) => signal)).to.deep.equal(signals);
       expect(result.retries).to.be.greaterThan(signals.length);
       expect(result.answers.length).to.be.greaterThan(200);
@@ -69,7 +69,7 @@ describe('restarts', function () {
     before(async () => {
       const signals: readonly EndSignal[] = ['SIGTERM', 'SIGKILL'];
       const load = { clients, pauseMs, steadyMs: 300 };
-      result = await rehearseRestarts({ ...load, authorizers: 1, signals, graceSeconds: 2, edit: giveTime });
+      result = await rehearseRestarts({ ...load, authorizers: 1, signals, graceSeconds: 2, edit: widenTimeouts });
     });
 
     it('lose requests, each answered 503', () => {
@@ -78,20 +78,20 @@ describe('restarts', function () {
       expect(failures.filter(failure => !/^503 in the place of/.test(failure))).to.deep.equal([]);
     });
 
-    // Told to end, it answers for half of the grace at least, as long as it is asked.
-    it('lose none before it ends and none after it is back', () => {
+    // After SIGTERM it still answers for at least half of the grace period, as long as requests come.
+    it('lose none before it exits and none after it is ready again', () => {
       const [untilTold, untilKilled] = [900, 0];
-      const isAway = ({ atMs, latencyMs }: Answered): boolean =>
+      const isDown = ({ atMs, latencyMs }: Answered): boolean =>
         result.restarts.some(({ signal, signalledMs, readyMs }) => {
           const fromMs = signalledMs + (signal === 'SIGTERM' ? untilTold : untilKilled);
           return atMs + latencyMs >= fromMs && atMs <= readyMs + 100;
         });
       const lost = result.answers.filter(({ failure }) => failure !== undefined);
-      expect(lost.filter(each => !isAway(each))).to.deep.equal([]);
+      expect(lost.filter(each => !isDown(each))).to.deep.equal([]);
     });
   });
 
-  describe('an answer that its authorizer does not live to finish', () => {
+  describe('an answer that is cut off by the end of its authorizer', () => {
     let upstream: RecordingUpstream;
     before(async () => {
       upstream = await startRecordingUpstream();
@@ -99,7 +99,7 @@ describe('restarts', function () {
     after(() => upstream.stop());
 
     const allow = allowMessage();
-    // Headers and message are written at once, the trailers one turn of the event loop later: here they never are.
+    // Headers and message are written together, the trailers one turn of the event loop later: here they never are.
     const dies: AnswerCheck = stream => {
       stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
       stream.on('wantTrailers', () => stream.session?.destroy());
@@ -129,7 +129,7 @@ describe('restarts', function () {
     });
 
     for (const version of envoyVersions) {
-      it(`is asked for again with the filter of the overlay, Envoy ${version}`, async () => {
+      it(`is retried with the filter of the overlay, Envoy ${version}`, async () => {
         expect(await attempt(version, ['filter'])).to.deep.equal({ status: 200, attempts: 2 });
       });
 
@@ -141,7 +141,7 @@ describe('restarts', function () {
 
   it('of Envoy itself, drained and replaced by another, lose no request', async () => {
     const lab = await startLab();
-    const options = { upstream: lab.upstream.port, authz: lab.service.address, edit: giveTime };
+    const options = { upstream: lab.upstream.port, authz: lab.service.address, edit: widenTimeouts };
     const drainArguments = ['--drain-time-s', '15', '--drain-strategy', 'immediate'];
     const before: RunningEnvoy = await startEnvoy({ ...options, arguments: drainArguments });
     const service = createService();

@@ -1,4 +1,4 @@
-// The trial of docs/shadow-mode.md on real Envoys, by its very snippets: what passes, with which headers, and what is told of it.
+// The trial of docs/shadow-mode.md on real Envoys, with its own snippets: which requests pass, with which headers, and what is logged.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ import {
 } from '../support/envoy.ts';
 import { exchange, type HeaderField, headerValues, requestBytes } from '../support/raw-http.ts';
 import { readSnippet } from '../support/snippets.ts';
-import { bearer, identity, installEnvoys, type Lab, ownedFields, startLab, theOneOf } from './lab.ts';
+import { bearer, identity, installEnvoys, type Lab, onlyRequestOf, ownedFields, startLab } from './lab.ts';
 
 const page = 'docs/shadow-mode.md';
 const project = fileURLToPath(new URL('../../', import.meta.url));
@@ -67,7 +67,7 @@ describe('the trial of docs/shadow-mode.md', function () {
     const answer = await exchange(envoy.port, requestBytes('GET', target, lines));
     return { status: answer.status, line: await envoy.accessLogLine(headerValues(answer, 'x-request-id')[0] ?? '') };
   };
-  const sentAuthorization = (): readonly string[] => headerValues(theOneOf(lab.upstream), 'authorization');
+  const sentAuthorization = (): readonly string[] => headerValues(onlyRequestOf(lab.upstream), 'authorization');
   const shadowOf = (line: AccessLogLine): unknown => JSON.parse(String(line.shadow));
 
   for (const version of versions) {
@@ -85,10 +85,10 @@ describe('the trial of docs/shadow-mode.md', function () {
       });
       after(() => Promise.all([envoy.stop(), alone.stop()]));
 
-      it('has an allow do what it does without the trial', async () => {
+      it('has the same effect for an allow as without the trial', async () => {
         const { status, line } = await ask(envoy, path, [authorization, 'x-auth-acc: evil']);
         expect(status).to.equal(200);
-        expect(ownedFields(theOneOf(lab.upstream))).to.deep.equal(identity);
+        expect(ownedFields(onlyRequestOf(lab.upstream))).to.deep.equal(identity);
         expect(sentAuthorization()).to.deep.equal([]);
         expect(line).to.include({ decision: 'allow', reason: 'allowed', details: 'via_upstream' });
         expect(shadowOf(line)).to.include({ check_result: 'OK' });
@@ -99,25 +99,25 @@ describe('the trial of docs/shadow-mode.md', function () {
         ['a path outside the grammar', '/api/subscriptions/a;b', 'request_invalid', 400],
       ];
       for (const [name, target, reason, refusal] of refused) {
-        it(`lets pass what would be refused, as it came and without identity: ${name}`, async () => {
+        it(`passes a request that would be refused, unchanged and without identity: ${name}`, async () => {
           const { status, line } = await ask(envoy, target, [authorization, 'x-auth-acc: evil']);
           expect(status).to.equal(200);
-          expect(ownedFields(theOneOf(lab.upstream))).to.deep.equal([]);
+          expect(ownedFields(onlyRequestOf(lab.upstream))).to.deep.equal([]);
           expect(sentAuthorization()).to.deep.equal([authorization.slice('Authorization: '.length)]);
           expect(line).to.include({ decision: 'deny', reason, details: 'via_upstream', flags: '-', status: 200 });
           expect(shadowOf(line)).to.include({ check_result: 'DENIED', status_code: refusal });
         });
       }
 
-      it('lets pass what could not be checked', async () => {
+      it('passes a request that could not be checked', async () => {
         const { status, line } = await ask(alone, path, [authorization, 'x-auth-acc: evil']);
         expect(status).to.equal(200);
-        expect(ownedFields(theOneOf(lab.upstream))).to.deep.equal([]);
+        expect(ownedFields(onlyRequestOf(lab.upstream))).to.deep.equal([]);
         expect(line).to.include({ decision: null, reason: null });
         expect(shadowOf(line)).to.include({ check_result: 'ERROR', status_code: 503 });
       });
 
-      it('counts what would be refused and what could not be checked', async () => {
+      it('counts requests that would be refused and requests that could not be checked', async () => {
         const counts = async (running: RunningEnvoy) => {
           const stats = await running.stats();
           return ['shadow_denied', 'shadow_error'].map(name => stats.get(`http.public.ext_authz.account.${name}`) ?? 0);
@@ -129,7 +129,7 @@ describe('the trial of docs/shadow-mode.md', function () {
         expect(after.map((count, index) => count - (before[index] ?? 0))).to.deep.equal([1, 0, 0, 1]);
       });
 
-      it('lets forged headers through to the service where the early removal is taken out', async () => {
+      it('passes forged headers to the upstream if the early removal is taken out', async () => {
         const bare = await startEnvoy({
           version,
           upstream: lab.upstream.port,
@@ -142,7 +142,7 @@ describe('the trial of docs/shadow-mode.md', function () {
         try {
           await ask(bare, '/api/subscriptions', ['x-auth-acc: evil']);
           const forged: readonly HeaderField[] = [['x-auth-acc', 'evil']];
-          expect(ownedFields(theOneOf(lab.upstream))).to.deep.equal(forged);
+          expect(ownedFields(onlyRequestOf(lab.upstream))).to.deep.equal(forged);
         } finally {
           await bare.stop();
         }
@@ -150,7 +150,7 @@ describe('the trial of docs/shadow-mode.md', function () {
     });
   }
 
-  it('refuses all that is not allowed where the rbac filter stays', async () => {
+  it('refuses everything that is not allowed if the rbac filter stays', async () => {
     const envoy = await startEnvoy({
       upstream: lab.upstream.port,
       authz: lab.service.address,
@@ -171,7 +171,7 @@ describe('the trial of docs/shadow-mode.md', function () {
     expect(output).to.match(/shadow_mode/);
   });
 
-  it('is called dangerous by check-config', async () => {
+  it('is reported as dangerous by check-config', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'trial-'));
     const file = join(directory, 'envoy.yaml');
     try {

@@ -1,4 +1,4 @@
-// Spans of the built product with a real SDK preloaded, and of a real Envoy in front of it, by the snippets of docs/tracing.md.
+// Spans of the built product with a real SDK preloaded, and of a real Envoy in front of it, with the snippets of docs/tracing.md.
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ const path = '/api/subscriptions/accounts/acct1';
 const serverKind = 2;
 const errorStatus = 2;
 
-// An SDK of which nothing works.
+// An SDK in which everything fails.
 const brokenSdk = `
 import { trace } from '@opentelemetry/api';
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
@@ -31,7 +31,7 @@ trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [process
 `;
 
 const hex = (bytes: number): string => randomBytes(bytes).toString('hex');
-/** A trace of a client and the id of its span. */
+/** A client's trace and the id of its span. */
 const newTrace = () => ({ traceId: hex(16), spanId: hex(8) });
 
 describe('tracing', function () {
@@ -40,7 +40,7 @@ describe('tracing', function () {
   let upstream: RecordingUpstream;
   let collector: TraceCollector;
   let authorization: string;
-  /** Inside the project, so that the packages are found from there. */
+  /** Inside the project, so that its packages resolve. */
   let directory: string;
 
   before(async () => {
@@ -97,11 +97,11 @@ describe('tracing', function () {
       return { answer, traceId, spanId, span: await collector.span(checkOf(traceId)) };
     };
 
-    it('says so at its start', () => {
+    it('logs it at start', () => {
       expect(service.log().filter(({ msg }) => /spans are made/.test(String(msg)))).to.have.lengthOf(1);
     });
 
-    it('makes a span of each check, a child of the client’s', async () => {
+    it('creates a span for each check, a child of the client’s', async () => {
       const { answer, span, spanId } = await askTraced([authorization]);
       expect(answer.status).to.equal(200);
       expect(span).to.include({
@@ -116,7 +116,7 @@ describe('tracing', function () {
       });
     });
 
-    it('says of a token whether it was known', async () => {
+    it('records whether the token was cached', async () => {
       await askTraced([authorization]);
       const { span } = await askTraced([authorization]);
       expect(span.attributes['account_authz.token_cache']).to.equal('hit');
@@ -139,7 +139,7 @@ describe('tracing', function () {
       expect(collector.spans.filter(checkOf(traceId))).to.deep.equal([]);
     });
 
-    it('tells no identity, no token, no path', async () => {
+    it('contains no identity, no token, no path', async () => {
       const query = '?q=swordfish';
       await askTraced([authorization, 'cookie: swordfish'], path + query);
       const token = authorization.split(' ').at(-1) ?? '';
@@ -148,21 +148,21 @@ describe('tracing', function () {
       }
     });
 
-    it('sends what it has when it is told to end', async () => {
-      const leaving = await start('otel.mjs', { shutdown: { graceSeconds: 0 } });
-      const own = await startEnvoy({ upstream: upstream.port, authz: leaving.address });
+    it('flushes its spans on SIGTERM', async () => {
+      const stopping = await start('otel.mjs', { shutdown: { graceSeconds: 0 } });
+      const own = await startEnvoy({ upstream: upstream.port, authz: stopping.address });
       const { traceId, spanId } = newTrace();
       try {
         await ask(own, [authorization, `traceparent: 00-${traceId}-${spanId}-01`]);
-        expect(await leaving.stop()).to.equal(0);
+        expect(await stopping.stop()).to.equal(0);
         expect(collector.spans.filter(checkOf(traceId))).to.have.lengthOf(1);
       } finally {
-        await Promise.all([own.stop(), leaving.kill()]);
+        await Promise.all([own.stop(), stopping.kill()]);
       }
     });
   });
 
-  it('has an error in the span where it cannot decide', async () => {
+  it('records an error in the span if it cannot decide', async () => {
     const service = await startServiceProcess(
       { ...configuration('http://127.0.0.1:9/jwks.json') },
       {
@@ -183,7 +183,7 @@ describe('tracing', function () {
     }
   });
 
-  it('answers the same with an SDK of which nothing works', async () => {
+  it('answers the same with an SDK in which everything fails', async () => {
     const service = await start('broken.mjs');
     const envoy = await startEnvoy({ upstream: upstream.port, authz: service.address });
     try {
@@ -222,7 +222,7 @@ describe('tracing', function () {
         edit(bootstrap: Document) {
           bootstrap.setIn([...connectionManagerPath(bootstrap), 'tracing'], tracing.tracing);
           bootstrap.addIn(['static_resources', 'clusters'], parse(cluster));
-          // A span is sent when it ends; as shipped, when there are five, or five seconds later.
+          // Envoy buffers spans and, as shipped, sends them when there are five, or every five seconds.
           const layer = { name: 'test', static_layer: { 'tracing.opentelemetry.min_flush_spans': 1 } };
           bootstrap.setIn(['layered_runtime'], { layers: [layer] });
         },
@@ -237,7 +237,7 @@ describe('tracing', function () {
         });
         after(() => envoy.stop());
 
-        it('is one trace, of the client, the request, the question and the check', async () => {
+        it('is one trace of the client, the request, the ext_authz call and the check', async () => {
           const { traceId, spanId } = newTrace();
           const answer = await ask(envoy, [authorization, `traceparent: 00-${traceId}-${spanId}-01`]);
           const check = await collector.span(checkOf(traceId));
@@ -249,7 +249,7 @@ describe('tracing', function () {
           expect(line.traceId).to.equal(traceId);
         });
 
-        it('is a trace of Envoy where the client has none, without the path and the query', async () => {
+        it('is a trace of Envoy if the client has none, without the path and the query', async () => {
           const answer = await ask(envoy, [authorization], `${path}?q=swordfish`);
           const line = await withSdk.logLine(headerValues(answer, 'x-request-id')[0] ?? '');
           const check = await collector.span(checkOf(String(line.traceId)));
@@ -261,7 +261,7 @@ describe('tracing', function () {
       });
     }
 
-    it('has the trace of Envoy in the log without an SDK, too', async () => {
+    it('has the trace of Envoy in the log, also without an SDK', async () => {
       const envoy = await startTracingEnvoy('1.40.0', without);
       try {
         const answer = await ask(envoy, [authorization]);
