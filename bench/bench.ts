@@ -1,5 +1,5 @@
-// `npm run bench`: account-authz beside its peers and the floors beneath them, in one run on one core. Prints tables, leaves a page
-// and a chart, and ends with 1 where a floor of docs/dev/performance.md is not met.
+// `npm run bench`: account-authz beside its peers and the do-nothing floors, in one run on one core. Prints tables, writes a page
+// and a chart, and exits with 1 if a floor of docs/dev/performance.md is missed.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { toned, toText } from './report/table.ts';
@@ -15,12 +15,12 @@ import type { BenchResults } from './speed/results.ts';
 import { runBench } from './speed/run.ts';
 import { imageRuntime, ownRuntime } from './speed/runtime.ts';
 
-// A listener for each process that has to end with this one.
+// One exit listener for each child process.
 process.setMaxListeners(0);
 
 const isTerminal = process.stdout.isTTY === true;
 const colour = isTerminal && (process.env.NO_COLOR ?? '') === '';
-let told = '';
+let printedScenario = '';
 const resultsDirectory = join(projectDirectory, 'bench', 'results');
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
@@ -58,24 +58,24 @@ async function run(options: BenchOptions): Promise<number> {
       return 1;
     }
     const { results } = end;
-    tell(results);
+    printResults(results);
     const directory = options.out ?? (results.run.isWhole ? resultsDirectory : undefined);
-    if (directory !== undefined) await leave(results, directory);
+    if (directory !== undefined) await writePage(results, directory);
     return judgeFloors(results).some(({ isMet }) => isMet === false) ? 1 : 0;
   } finally {
     await lab.stop();
   }
 }
 
-function tell(results: BenchResults): void {
+function printResults(results: BenchResults): void {
   for (const { name, title, reason } of results.absent)
     process.stdout.write(`${toned('absent', 'bad', colour)}  ${name}: ${title}: ${reason}\n`);
   for (const { title, table } of sections(results))
     process.stdout.write(`\n${toned(title, 'strong', colour)}\n${toText(table, colour)}\n`);
 }
 
-/** The page stands beside the folder with the chart, as the name of the folder says what it is. */
-async function leave(results: BenchResults, directory: string): Promise<void> {
+/** The page is written beside the folder of the chart and named after it. */
+async function writePage(results: BenchResults, directory: string): Promise<void> {
   const isOurs = directory === resultsDirectory;
   await mkdir(directory, { recursive: true });
   await writeFile(join(directory, 'calls.svg'), callsSvg(results));
@@ -85,13 +85,13 @@ async function leave(results: BenchResults, directory: string): Promise<void> {
   await writeFile(document, withFloors(await readFile(document, 'utf8'), results));
 }
 
-/** On a terminal, a line that the next one replaces; elsewhere a line when the scenario changes. */
+/** On a terminal, a status line that is overwritten; elsewhere a line when the scenario changes. */
 function progress(text: string): void {
   if (isTerminal) {
     process.stdout.write(`\r\x1b[2K${toned(text, 'dim', colour)}`);
     return;
   }
   const [scenario = ''] = text.split(/[,:]/);
-  if (scenario !== told && text !== '') process.stderr.write(`${scenario}\n`);
-  told = scenario;
+  if (scenario !== printedScenario && text !== '') process.stderr.write(`${scenario}\n`);
+  printedScenario = scenario;
 }

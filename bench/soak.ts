@@ -1,5 +1,5 @@
-// `npm run soak -- --minutes N`: a steady load of known, new and refused tokens on one core for as long as that, resident memory and
-// the delay of the event loop each second, and the verdict whether memory stays flat. Ends with 1 where it does not.
+// `npm run soak -- --minutes N`: a steady load of known, new and refused tokens on one core; samples resident memory and
+// event-loop delay each second and judges whether memory stays flat. Exits with 1 if it does not.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { residentMegabytes } from './measure/resident-memory.ts';
@@ -14,7 +14,7 @@ import { knownToken, makeRequestSet } from './speed/request-sets.ts';
 import { checkCall, checkCallBlocks } from './speed/requests.ts';
 import { imageRuntime, nodeVersion, ownRuntime } from './speed/runtime.ts';
 
-/** Shares of the load. New tokens are made while it runs, a stretch ahead. */
+/** Shares of the load. New tokens are generated during the run, one batch ahead. */
 const shares = { rotation: 0.8, fresh: 0.1, forged: 0.05, garbage: 0.05 } as const;
 const refused = ['forged', 'garbage'] as const;
 const stretchMs = 5000;
@@ -44,7 +44,7 @@ async function run(options: SoakOptions): Promise<number> {
   try {
     for (const name of ['rotation', ...refused] as const)
       await lab.load.define(name, await makeRequestSet(name, lab.tokens, 0));
-    // At saturation memory comes in seconds to where the steady load takes it in minutes, which a short soak would call a rise.
+    // Saturates first: memory then reaches its level in seconds instead of minutes, which a short soak would call a rise.
     for (const name of warmUp) await measureCalls(lab, product, name, warmUpTurn);
     const { samples, calls } = await soak(lab, product, options);
     const { riseMegabytes, isFlat } = soakVerdict(samples);

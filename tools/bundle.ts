@@ -1,12 +1,12 @@
-// Makes dist/: the product and all that it imports in a few files, so that Node reads 1 MB of text instead of 8. V8 keeps the text of
-// what it has loaded, and lets the heap grow to a multiple of what is alive: docs/dev/performance.md has the figures.
+// Builds dist/: bundles the product and its dependencies into a few files, so that Node reads 1 MB of text instead of 8. V8 keeps the
+// text of loaded scripts, and lets the heap grow to a multiple of the live objects: docs/dev/performance.md has the figures.
 import { chmod, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile } from 'esbuild';
 
 const project = fileURLToPath(new URL('../', import.meta.url));
 
-// What CommonJS packages expect of a module's surroundings.
+// Globals that CommonJS packages expect.
 const surroundings = `
 import { createRequire as bundleCreateRequire } from 'node:module';
 import { dirname as bundleDirname } from 'node:path';
@@ -32,7 +32,7 @@ const { metafile } = await build({
   format: 'esm',
   target: 'node20.19',
   banner: { js: surroundings },
-  // Names stay: the log tells where a fault came from.
+  // Keeps names, so that stack traces in the log are readable.
   minifyWhitespace: true,
   minifySyntax: true,
   legalComments: 'none',
@@ -40,14 +40,14 @@ const { metafile } = await build({
   logLevel: 'warning',
 });
 for (const file of Object.keys(metafile.outputs)) {
-  // V8 keeps a text with one character beyond Latin-1 in two bytes each. esbuild escapes them where it may, which is neither in regular
-  // expressions nor in tagged templates.
+  // V8 stores a text with a character beyond Latin-1 in two bytes per character. esbuild escapes such characters where the syntax allows it,
+  // which is neither in regular expressions nor in tagged templates.
   if ((await readFile(`${project}${file}`)).some(byte => byte > 0x7f)) throw new Error(`${file} is not ASCII`);
 }
 await chmod(`${project}dist/main.js`, 0o755);
 await writeFile(`${project}dist/third-party-licenses.txt`, await licencesOf(metafile));
 
-/** Every package of which something is in the bundle, with the text of its licence. */
+/** Every package with code in the bundle, with the text of its licence. */
 async function licencesOf({ inputs }: Metafile): Promise<string> {
   const directories = new Set(
     Object.keys(inputs).flatMap(file => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []),

@@ -1,11 +1,11 @@
-// The last step of `npm run check`: fails where a regular expression of src/ takes more than linear time, whatever its input is bounded to.
+// The last step of `npm run check`: fails if a regular expression in src/ takes more than linear time, whatever bounds its input.
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { costProblem, findRegularExpressions } from './regular-expressions.ts';
 
 const [folder = fileURLToPath(new URL('../src/', import.meta.url))] = process.argv.slice(2);
 const problems: string[] = [];
-/** By pattern and flags: the same text needs one analysis. */
+/** By pattern and flags: equal expressions need one analysis. */
 const analyses = new Map<string, Promise<string | undefined>>();
 
 for (const file of (await readdir(folder, { recursive: true })).filter(name => name.endsWith('.ts')).toSorted()) {

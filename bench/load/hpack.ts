@@ -1,16 +1,16 @@
-// HPACK (RFC 7541) as far as a load generator needs it: a block that fills the dynamic table of a connection, and the short one
-// that every later request sends, as Envoy's own encoder does. Nothing is decoded.
+// The part of HPACK (RFC 7541) that a load generator needs: a block that fills the dynamic table of a connection, and the short indexed
+// one for every later request, as Envoy's own encoder sends it. Nothing is decoded.
 
 export interface HeaderField {
   readonly name: string;
   readonly value: string;
 }
 
-/** The requests of a connection share these fields, in this order. */
+/** Fields that all requests of a connection share, in this order. */
 export interface SharedBlocks {
-  /** For the first request: every field that the static table does not hold enters the dynamic table. */
+  /** For the first request: every field that is not in the static table enters the dynamic table. */
   readonly first: Buffer;
-  /** For all later ones: an index each. */
+  /** For all later requests: one index per field. */
   readonly later: Buffer;
 }
 
@@ -50,7 +50,7 @@ export function sharedBlocks(fields: readonly HeaderField[]): SharedBlocks {
   return { first: Buffer.concat(first), later: Buffer.concat(later) };
 }
 
-/** Fields of one request alone, which leave no trace in any table. */
+/** Fields of one request, encoded without indexing. */
 export function ownBlock(fields: readonly HeaderField[]): Buffer {
   return Buffer.concat(fields.map(field => literal(0x00, 4, field)));
 }
@@ -66,7 +66,7 @@ function literal(pattern: number, prefixBits: number, { name, value }: HeaderFie
     : Buffer.concat([integer(pattern, prefixBits, index), text(value)]);
 }
 
-/** Without the Huffman code. */
+/** Without Huffman coding. */
 function text(value: string): Buffer {
   const bytes = Buffer.from(value, 'latin1');
   return Buffer.concat([integer(0x00, 7, bytes.length), bytes]);

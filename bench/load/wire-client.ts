@@ -1,6 +1,6 @@
-// An HTTP/2 client that costs next to nothing a call, so that a server on a core of its own is the limit and not the load: requests
-// are bytes made beforehand, answers are frames of which only the end, the first status byte and the message are looked at.
-// Speaks to servers of this bench over loopback, nowhere else.
+// A minimal HTTP/2 client, so cheap per call that a server on its own core is the bottleneck and not the load: requests
+// are encoded beforehand; of an answer only the end, the first status byte and the message are read.
+// Only for servers of this bench on loopback.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -14,26 +14,26 @@ export interface WireTarget {
   readonly tls?: { readonly ca: string; readonly cert: string; readonly key: string; readonly servername: string };
 }
 
-/** One request, ready to be sent on any connection. */
+/** A pre-encoded request for any connection. */
 export interface WireRequest {
-  /** Header blocks around the shared one: pseudo-headers have to come first (RFC 9113 section 8.3). Empty where there is no need. */
+  /** Header blocks around the shared one: pseudo-headers come first (RFC 9113 section 8.3). May be empty. */
   readonly before: Buffer;
   readonly after: Buffer;
-  /** With the prefix of gRPC, or undefined where the request has no body. */
+  /** With the gRPC prefix; undefined for a request without a body. */
   readonly body: Buffer | undefined;
 }
 
 export interface WireAnswer {
   /** First byte of the first header block: 0x88 is `:status: 200` (RFC 7541, static table), on every server. */
   readonly statusByte: number;
-  /** Payload of the DATA frames; valid during the callback only. */
+  /** Payload of the DATA frames; valid only during the callback. */
   readonly message: Buffer | undefined;
-  /** False where the stream was reset or the connection has ended. */
+  /** False if the stream was reset or the connection was closed. */
   readonly isComplete: boolean;
 }
 
 export interface WireClient {
-  /** Sends on the connection with this number; `tag` comes back with the answer. */
+  /** Sends on the connection with this number; the answer carries the same `tag`. */
   send(connection: number, request: WireRequest, tag: number): void;
   close(): Promise<void>;
 }
@@ -43,7 +43,7 @@ export interface WireClientOptions {
   readonly connections: number;
   readonly shared: { readonly first: Buffer; readonly later: Buffer };
   onAnswer(tag: number, answer: WireAnswer, connection: number): void;
-  /** A connection that ended by itself. */
+  /** Called when a connection is closed by the server. */
   onFault(error: Error): void;
 }
 
@@ -51,7 +51,7 @@ const frameHeaderBytes = 9;
 const frame = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, windowUpdate: 8 } as const;
 const flag = { endStream: 0x1, ack: 0x1, endHeaders: 0x4, padded: 0x8 } as const;
 const settingInitialWindow = 4;
-// What every peer takes (RFC 9113 section 4.2).
+// The default maximum frame size, which every peer accepts (RFC 9113 section 4.2).
 const maxFrameBytes = 16_384;
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 const receiveWindow = 0x3fff_ffff;
@@ -89,7 +89,7 @@ async function connectOne(options: WireClientOptions, index: number): Promise<Co
 
   const streams = new Map<number, Stream>();
   let nextStream = 1;
-  // What the server still takes on this connection (RFC 9113 section 6.9); requests are far below the window of a stream.
+  // The connection's send window (RFC 9113 section 6.9); requests are far below a stream's window.
   let sendWindow = 65_535;
   const held: { request: WireRequest; tag: number }[] = [];
   let unreported = 0;
@@ -109,12 +109,12 @@ async function connectOne(options: WireClientOptions, index: number): Promise<Co
     out.push(bytes);
     if (flushing) return;
     flushing = true;
-    // After the answers of this turn have brought forth their requests: one write for all.
+    // Batches the requests that this turn's answers triggered into one write.
     queueMicrotask(flush);
   }
 
   function send(request: WireRequest, tag: number): void {
-    // The fault was told; nobody waits for what is sent after it.
+    // The fault has been reported; later writes have no receiver.
     if (closing) return;
     if (held.length > 0 || (request.body !== undefined && request.body.length > sendWindow))
       held.push({ request, tag });
@@ -186,7 +186,7 @@ async function connectOne(options: WireClientOptions, index: number): Promise<Co
         const stream = streams.get(id);
         if (stream === undefined) return;
         if (stream.statusByte === 0) {
-          // A change of the table's size may stand first (RFC 7541 section 6.3): one octet, since sizes here are small or usual.
+          // A dynamic table size update may come first (RFC 7541 section 6.3): one octet, since the sizes here are small or the default.
           let first = from;
           while (((bytes[first] ?? 0) & 0xe0) === 0x20) first += afterInteger(bytes, first);
           stream.statusByte = bytes[first] ?? 0;
@@ -260,7 +260,7 @@ async function connectOne(options: WireClientOptions, index: number): Promise<Co
   };
 }
 
-// ENABLE_PUSH 0, as Envoy's client sends; the rest by default.
+// ENABLE_PUSH 0, as Envoy's client sends; defaults for the rest.
 const ourSettings = settingsFrame([[2, 0]]);
 const settingsAck = Buffer.of(0, 0, 0, frame.settings, flag.ack, 0, 0, 0, 0);
 

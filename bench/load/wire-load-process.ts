@@ -1,9 +1,9 @@
-// The load of wire-load.ts in a process of its own, which can stand on a core of its own; wire-load-worker.ts is the other side.
+// Runs the load of wire-load.ts in a child process, which can be pinned to its own core; wire-load-worker.ts is the child.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { pin } from '../measure/pinning.ts';
-import { roomyHeap } from './roomy-heap.ts';
+import { loadHeapOptions } from './heap-options.ts';
 import type { RequestSet, RunFigures, RunTarget } from './wire-load.ts';
 
 export type LoadRun =
@@ -16,7 +16,7 @@ export type LoadRun =
 
 export type WireLoadOrder =
   | { readonly kind: 'define'; readonly name: string; readonly set: RequestSet }
-  /** The set begins again with its first request. */
+  /** Restarts the set at its first request. */
   | LoadRun;
 
 export type WireLoadReport =
@@ -30,11 +30,11 @@ export interface WireLoadProcess {
   stop(): void;
 }
 
-/** One order at a time. */
+/** One run at a time. */
 export async function startWireLoadProcess(core: number | undefined): Promise<WireLoadProcess> {
   const worker = fork(fileURLToPath(new URL('wire-load-worker.ts', import.meta.url)), {
     serialization: 'advanced',
-    execArgv: [...process.execArgv, ...roomyHeap],
+    execArgv: [...process.execArgv, ...loadHeapOptions],
   });
   const kill = (): void => void worker.kill('SIGKILL');
   process.once('exit', kill);
@@ -46,7 +46,7 @@ export async function startWireLoadProcess(core: number | undefined): Promise<Wi
   await Promise.race([once(worker, 'spawn'), exited]);
   await pin(worker.pid ?? 0, core);
 
-  async function give(order: WireLoadOrder): Promise<WireLoadReport> {
+  async function send(order: WireLoadOrder): Promise<WireLoadReport> {
     const answered = once(worker, 'message');
     worker.send(order);
     const [report] = (await Promise.race([answered, exited])) as [WireLoadReport];
@@ -56,11 +56,11 @@ export async function startWireLoadProcess(core: number | undefined): Promise<Wi
 
   return {
     async define(name, set) {
-      await give({ kind: 'define', name, set });
+      await send({ kind: 'define', name, set });
     },
     async run(run) {
-      const report = await give(run);
-      if (report.kind !== 'figures') throw new Error('the load process has told no figures');
+      const report = await send(run);
+      if (report.kind !== 'figures') throw new Error('the load process reported no figures');
       return report.figures;
     },
     stop: kill,

@@ -1,4 +1,4 @@
-// The process behind wire-load-process.ts.
+// The child process of wire-load-process.ts.
 import { runClosedLoop, runOpenLoop, type Source } from './wire-load.ts';
 import type { WireLoadOrder, WireLoadReport } from './wire-load-process.ts';
 
@@ -6,12 +6,12 @@ const sources = new Map<string, Source>();
 
 process.on('disconnect', () => process.exit(1));
 process.on('message', (order: WireLoadOrder) => {
-  obey(order).then(tell, (error: unknown) =>
-    tell({ kind: 'fault', message: error instanceof Error ? error.message : String(error) }),
+  execute(order).then(reply, (error: unknown) =>
+    reply({ kind: 'fault', message: error instanceof Error ? error.message : String(error) }),
   );
 });
 
-async function obey(order: WireLoadOrder): Promise<WireLoadReport> {
+async function execute(order: WireLoadOrder): Promise<WireLoadReport> {
   switch (order.kind) {
     case 'define':
       sources.set(order.name, { set: withBuffers(order.set), next: 0 });
@@ -30,7 +30,7 @@ async function obey(order: WireLoadOrder): Promise<WireLoadReport> {
 
 function sourceOf(name: string): Source {
   const source = sources.get(name);
-  if (source === undefined) throw new Error(`no requests were told under the name ${name}`);
+  if (source === undefined) throw new Error(`no requests are defined under the name ${name}`);
   return source;
 }
 
@@ -38,7 +38,7 @@ function runOf({ run }: Extract<WireLoadOrder, { kind: 'closed' | 'open' }>): ty
   return { ...run, shared: { first: Buffer.from(run.shared.first), later: Buffer.from(run.shared.later) } };
 }
 
-// What crosses between processes may arrive as plain Uint8Array.
+// IPC may turn Buffers into plain Uint8Arrays.
 function withBuffers(set: Source['set']): Source['set'] {
   return {
     ...set,
@@ -50,6 +50,6 @@ function withBuffers(set: Source['set']): Source['set'] {
   };
 }
 
-function tell(report: WireLoadReport): void {
+function reply(report: WireLoadReport): void {
   process.send?.(report);
 }

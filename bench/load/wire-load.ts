@@ -1,27 +1,27 @@
-// Two ways to load a server over wire-client.ts: a closed loop that keeps a number of calls under way, for throughput, and an open
-// one that sends when a call is due whether or not earlier ones were answered, for latency (no coordinated omission).
+// Two kinds of load over wire-client.ts: a closed loop with a constant number of calls in flight, for throughput, and an open
+// loop that sends each call when it is due, whether or not earlier ones were answered, for latency (no coordinated omission).
 import { cpuMicroseconds } from '../measure/process-cpu.ts';
 import { type CheckVerdict, verdictOf } from './check-message.ts';
 import { connectWire, type WireAnswer, type WireRequest, type WireTarget } from './wire-client.ts';
 
 export interface RequestSet {
   readonly requests: readonly WireRequest[];
-  /** True: each is sent once, and the run ends when there are no more. */
+  /** True: each request is sent once, and the run ends after the last one. */
   readonly once: boolean;
   readonly expected: Expected;
 }
 
-/** What every answer has to be: of a CheckResponse, or of plain HTTP. */
+/** The expected form of every answer: a CheckResponse, or plain HTTP. */
 export type Expected = CheckVerdict | 'status 200' | 'another status';
 
 export interface RunTarget {
   readonly target: WireTarget;
   readonly connections: number;
   readonly shared: { readonly first: Buffer; readonly later: Buffer };
-  /** Not counted, before what is. */
+  /** Warm-up before the measured time. */
   readonly warmMs: number;
   readonly measureMs: number;
-  /** Whose CPU time is read at both ends of what is counted. */
+  /** Processes whose CPU time is read at the start and the end of the measured time. */
   readonly pids: readonly number[];
 }
 
@@ -29,26 +29,26 @@ export interface LaneFigures {
   readonly answered: number;
   readonly wrong: number;
   readonly failed: number;
-  /** One a call: from when it was due (open loop) or sent (closed loop) to its answer. */
+  /** One per call: from its due time (open loop) or its send (closed loop) to its answer. */
   readonly latenciesMs: Float64Array;
 }
 
 export interface RunFigures {
   readonly elapsedMs: number;
   readonly lanes: readonly LaneFigures[];
-  /** Of each process in the order asked for. */
+  /** CPU time of each process, in the given order. */
   readonly cpuMicroseconds: readonly number[];
-  /** Of the load itself. */
+  /** CPU time of the load itself. */
   readonly loadCpuMicroseconds: number;
 }
 
 export interface Source {
   readonly set: RequestSet;
-  /** Number of the next request; carried on from run to run. */
+  /** Index of the next request; kept from run to run. */
   next: number;
 }
 
-// Of HTTP/2 header blocks that begin with `:status: 200`.
+// HTTP/2 header blocks that begin with `:status: 200`.
 const status200 = 0x88;
 const answersMs = 10_000;
 
@@ -91,14 +91,14 @@ function createTally(): Tally {
   };
 }
 
-/** `inFlight` calls at once, spread over the connections; each answer sends the next request. */
+/** `inFlight` concurrent calls, spread over the connections; each answer triggers the next request. */
 export async function runClosedLoop(run: RunTarget, source: Source, inFlight: number): Promise<RunFigures> {
   const { set } = source;
   const tally = createTally();
   const sentMs = new Float64Array(inFlight);
   let measuring = false;
   let stopped = false;
-  let underWay = 0;
+  let inFlightCalls = 0;
   let ranOut: () => void;
   const empty = new Promise<void>(resolve => {
     ranOut = resolve;
@@ -109,7 +109,7 @@ export async function runClosedLoop(run: RunTarget, source: Source, inFlight: nu
     ...run,
     onFault: fault.raise,
     onAnswer(slot, answer, connection) {
-      underWay--;
+      inFlightCalls--;
       const nowMs = performance.now();
       if (measuring) tally.count(nowMs - (sentMs[slot] ?? 0), isExpected(set.expected, answer), answer.isComplete);
       if (!stopped) sendNext(slot, connection, nowMs);
@@ -123,7 +123,7 @@ export async function runClosedLoop(run: RunTarget, source: Source, inFlight: nu
       return;
     }
     source.next++;
-    underWay++;
+    inFlightCalls++;
     sentMs[slot] = nowMs;
     client.send(connection, request, slot);
   }
@@ -137,7 +137,7 @@ export async function runClosedLoop(run: RunTarget, source: Source, inFlight: nu
     measuring = false;
     const after = readCosts(run.pids);
     stopped = true;
-    await Promise.race([until(() => underWay === 0), fault.raised]);
+    await Promise.race([until(() => inFlightCalls === 0), fault.raised]);
     return { ...costsBetween(before, after), lanes: [tally.figures()] };
   } finally {
     await client.close();
@@ -149,7 +149,7 @@ export interface TimedLane {
   readonly perSecond: number;
 }
 
-/** Each lane at its rate; what is due before the end of what is counted is waited for. */
+/** Each lane at its rate; waits for the answers to all calls that are due within the measured time. */
 export async function runOpenLoop(run: RunTarget, lanes: readonly TimedLane[]): Promise<RunFigures> {
   const totalMs = run.warmMs + run.measureMs;
   const timed = lanes.map(({ source, perSecond }) => {
@@ -178,7 +178,7 @@ export async function runOpenLoop(run: RunTarget, lanes: readonly TimedLane[]): 
     },
   });
 
-  // A timer may be a millisecond late, which is longer than a call: the loop turns without rest, on a core of its own.
+  // A timer may be a millisecond late, longer than a call takes: busy-wait, on a core of its own.
   function pump(): void {
     const nowMs = performance.now() - startMs;
     let isOver = true;

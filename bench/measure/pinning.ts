@@ -1,17 +1,17 @@
-// Processes on a core of their own, through taskset(1) of util-linux. Where there is no taskset or one core only, nothing is pinned
+// Pins processes to cores with taskset(1) of util-linux. Without taskset or with a single core, nothing is pinned
 // and the report says so.
 import { execFile, execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
 
 export interface Cores {
-  /** What is measured. */
+  /** The measured processes. */
   readonly server: number;
-  /** What measures. */
+  /** The measuring processes. */
   readonly load: number;
 }
 
-/** undefined where processes cannot be pinned. */
+/** undefined if processes cannot be pinned. */
 export function chooseCores(): Cores | undefined {
   if (availableParallelism() < 2) return undefined;
   try {
@@ -22,7 +22,7 @@ export function chooseCores(): Cores | undefined {
   return { server: 1, load: 0 };
 }
 
-/** The command that runs this one on that core; the process id is the command's own, since taskset becomes it. */
+/** The command, run on that core; taskset execs it, so the process id is the command's own. */
 export function onCore(
   core: number | undefined,
   command: string,
@@ -31,7 +31,7 @@ export function onCore(
   return core === undefined ? [command, [...args]] : ['taskset', ['-c', String(core), command, ...args]];
 }
 
-/** Moves a running process with all its threads. */
+/** Moves a running process and all its threads. */
 export async function pin(pid: number, core: number | undefined): Promise<void> {
   if (core !== undefined) await promisify(execFile)('taskset', ['-a', '-p', '-c', String(core), String(pid)]);
 }

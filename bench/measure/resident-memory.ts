@@ -1,12 +1,12 @@
-// The resident memory of a process, as Linux tells it in /proc.
+// The resident memory of a process, from Linux's /proc.
 import { readFileSync } from 'node:fs';
 
-/** In units of 1,048,576 bytes; undefined where the process or /proc is not there. */
+/** In MiB; undefined without the process or /proc. */
 export function residentMegabytes(pid: number): number | undefined {
   return megabytesOf(pid, 'VmRSS');
 }
 
-/** The most so far. */
+/** The peak so far. */
 export function mostResidentMegabytes(pid: number): number | undefined {
   return megabytesOf(pid, 'VmHWM');
 }

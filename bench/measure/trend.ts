@@ -1,4 +1,4 @@
-// The straight line through samples (least squares).
+// A linear regression (least squares).
 
 export interface Sample {
   /** Any unit of time, the same in all samples. */
@@ -6,7 +6,7 @@ export interface Sample {
   readonly value: number;
 }
 
-/** How much the line rises in one unit of time; 0 where there are not two different times. */
+/** The slope per unit of time; 0 without two distinct times. */
 export function slopeOf(samples: readonly Sample[]): number {
   const meanAt = mean(samples.map(({ at }) => at));
   const meanValue = mean(samples.map(({ value }) => value));

@@ -1,4 +1,4 @@
-// Parts of a self-contained SVG that reads well on a light and on a dark page: colours are classes, nothing is loaded, no script.
+// Parts of a self-contained SVG for light and dark pages: colours are classes; no external resources, no script.
 
 const palette = {
   ink: ['#1f2933', '#e4e9ef'],
@@ -40,7 +40,7 @@ export function rect(x: number, y: number, width: number, height: number, colour
   return `<rect x="${round(x)}" y="${round(y)}" width="${round(width)}" height="${round(height)}" class="f-${colour}" ${attributes}/>`;
 }
 
-/** Points joined in order; a gap where one is undefined. */
+/** A line through the points, interrupted where one is undefined. */
 export function polyline(points: readonly (readonly [x: number, y: number] | undefined)[], colour: Colour): string {
   let isOn = false;
   const path = points.map(point => {
@@ -51,7 +51,7 @@ export function polyline(points: readonly (readonly [x: number, y: number] | und
   return `<path d="${path.join('')}" class="s-${colour}" fill="none" stroke-width="1.5" stroke-linejoin="round"/>`;
 }
 
-/** Round numbers from 0 to at least `highest`, five or fewer steps. */
+/** Round tick values from 0 to at least `highest`, in five steps or fewer. */
 export function linearMarks(highest: number): readonly number[] {
   const top = highest > 0 ? highest : 1;
   const power = 10 ** Math.floor(Math.log10(top / 3));

@@ -1,4 +1,4 @@
-// A table as text for a terminal, coloured where that is wanted, and as Markdown.
+// Renders a table as text for a terminal, coloured if supported, and as Markdown.
 
 export type Tone = 'plain' | 'good' | 'bad' | 'dim' | 'strong';
 
@@ -29,7 +29,7 @@ const codes: Readonly<Record<Tone, readonly [on: string, off: string]>> = {
   strong: ['\x1b[1m', '\x1b[22m'],
 };
 
-/** Styles text for a terminal, or leaves it as it is. */
+/** Styles text for a terminal, or returns it unchanged. */
 export function toned(text: string, tone: Tone, colour: boolean): string {
   const [on, off] = codes[tone];
   return colour && text !== '' ? `${on}${text}${off}` : text;

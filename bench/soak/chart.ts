@@ -1,4 +1,4 @@
-// A picture of a soak: resident memory and the delay of the event loop, second by second.
+// The chart of a soak: resident memory and event-loop delay, second by second.
 import { type Colour, line, linearMarks, polyline, svgDocument, text } from '../report/svg.ts';
 import { type SoakSample, warmUpShare } from './verdict.ts';
 

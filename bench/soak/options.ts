@@ -5,14 +5,14 @@ export interface SoakOptions {
   readonly seconds: number;
   readonly perSecond: number;
   readonly ownNode: boolean;
-  /** Where the picture goes. */
+  /** Path of the chart. */
   readonly out: string | undefined;
 }
 
 export const usage = `npm run soak -- [options]
 
   --minutes N      how long (60)
-  --seconds N      the same, for a short one, which leaves no picture unless told where
+  --seconds N      the same for a short run, which writes no chart unless given a path
   --rate N         checks a second: eight in ten known tokens, one new, one refused (400)
   --own-node       the Node that runs the soak, without flags, in the place of the image's
   --out DIRECTORY  where the picture goes (bench/results)

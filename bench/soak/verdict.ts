@@ -1,20 +1,20 @@
-// Whether memory was flat: the line through the resident memory after warm-up rises by no more than a bound from end to end.
+// Judges whether memory was flat: the regression line through resident memory after the warm-up rises by no more than a bound.
 import { slopeOf } from '../measure/trend.ts';
 
 export interface SoakSample {
-  /** Seconds since the load began. */
+  /** Seconds since the start of the load. */
   readonly atSeconds: number;
   readonly residentMegabytes: number;
-  /** p99 of the event loop's delay since the sample before, as the product's own metrics tell it. */
+  /** p99 of the event-loop delay since the previous sample, from the product's own metrics. */
   readonly loopDelayMs: number;
 }
 
-/** The first part, in which the cache fills and the code is compiled. */
+/** The first part, in which the cache fills and code is compiled. */
 export const warmUpShare = 0.25;
 export const mostRiseMegabytes = 5;
 
 export interface SoakVerdict {
-  /** Of the line, from the end of the warm-up to the last sample. */
+  /** The rise of the line from the end of the warm-up to the last sample. */
   readonly riseMegabytes: number;
   readonly isFlat: boolean;
 }

@@ -1,4 +1,4 @@
-// Builds the peers. What cannot be built, as there is no Go or no way to its modules, is told absent, not failed.
+// Builds the peers. One that cannot be built, for lack of Go or access to its modules, is reported as absent, not as a failure.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -12,7 +12,7 @@ export type Built =
 export interface Peers {
   /** Folder with the peers in JavaScript. */
   readonly node: string;
-  /** Folder with the Go services of ours. */
+  /** Folder with our Go services. */
   readonly go: Built;
   readonly opa: Built;
   readonly authorino: Built;
@@ -21,9 +21,9 @@ export interface Peers {
 export async function buildPeers(sources: string, cacheDirectory: string, withGo: boolean): Promise<Peers> {
   const compiler = join(sources, '..', '..', 'node_modules', '.bin', 'tsc');
   await run(compiler, ['-p', join(sources, 'node', 'tsconfig.json')]);
-  // One after the other: each keeps all cores busy.
+  // Sequential: each build uses all cores.
   const build = async (module: string, output: string, pattern: string): Promise<Built> =>
-    withGo ? buildGo(join(sources, module), join(cacheDirectory, output), pattern) : notAskedFor;
+    withGo ? buildGo(join(sources, module), join(cacheDirectory, output), pattern) : notRequested;
   return {
     node: join(cacheDirectory, 'peers'),
     go: await build('go', 'go/', './...'),
@@ -32,9 +32,9 @@ export async function buildPeers(sources: string, cacheDirectory: string, withGo
   };
 }
 
-const notAskedFor: Built = { kind: 'absent', reason: 'not asked for' };
+const notRequested: Built = { kind: 'absent', reason: 'not requested' };
 
-// The first build fetches the modules that go.sum names and takes minutes; Go keeps what it has built.
+// The first build downloads the modules in go.sum and takes minutes; Go caches the result.
 async function buildGo(cwd: string, output: string, pattern: string): Promise<Built> {
   const env = { ...process.env, GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly', CGO_ENABLED: '0' };
   try {

@@ -1,4 +1,4 @@
-// The picture of a bench: what a call costs each contender, with the floors as lines across all bars.
+// The chart of a bench: CPU cost per call of each contender, with the floors as lines across all bars.
 import { type Colour, line, linearMarks, rect, svgDocument, text } from '../report/svg.ts';
 import { runLine } from './report.ts';
 import type { BenchResults } from './results.ts';
@@ -26,7 +26,7 @@ interface Panel {
   show(value: number): string;
 }
 
-/** The floors that a line is drawn for. */
+/** The floors that are drawn as lines. */
 const lines: readonly string[] = ['nothing', 'go-jwt'];
 
 const panels: readonly Panel[] = [

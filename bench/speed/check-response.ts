@@ -1,4 +1,4 @@
-// A CheckResponse decoded, for the checks before a bench; by the .proto files alone, so that it is no part of what is measured.
+// Decodes a CheckResponse for the preflight checks; by the .proto files alone, so that it is independent of the measured code.
 import { join } from 'node:path';
 import { loadSync } from '@grpc/proto-loader';
 import { projectDirectory } from './lab.ts';
@@ -24,7 +24,7 @@ const definitions = loadSync('envoy/service/auth/v3/external_auth.proto', {
   defaults: true,
 });
 
-/** Of the bytes without the prefix of gRPC. */
+/** Of the bytes without the gRPC prefix. */
 export function decodeAnswer(bytes: Buffer): DecodedAnswer {
   const service = definitions['envoy.service.auth.v3.Authorization'];
   if (service === undefined || 'format' in service || service.Check === undefined)
@@ -32,7 +32,7 @@ export function decodeAnswer(bytes: Buffer): DecodedAnswer {
   return service.Check.responseDeserialize(bytes) as DecodedAnswer;
 }
 
-/** 200 of an allow, else the status of the refusal. */
+/** 200 for an allow, else the status of the refusal. */
 export function httpStatusOf(answer: DecodedAnswer): number {
   return answer.ok_response === undefined || answer.ok_response === null
     ? (answer.denied_response?.status?.code ?? 0)

@@ -1,11 +1,11 @@
-// A contender: a server and the requests that it is sent, by a name that --only takes. Who they are is in contenders.ts.
+// A contender: a server and its requests, under a name for --only. contenders.ts lists them.
 import type { WireTarget } from '../load/wire-client.ts';
 import type { ServerProcess } from './server-process.ts';
 
 export type Family =
   /** account-authz itself. */
   | 'product'
-  /** Answers without a look at the request. */
+  /** Answers without reading the request. */
   | 'floor'
   /** Does the same work. */
   | 'peer';
@@ -18,14 +18,14 @@ export interface Contender {
   readonly name: string;
   readonly title: string;
   readonly family: Family;
-  /** What it is sent, by the name of a request set. */
+  /** Its requests, by the name of a request set. */
   readonly set: SetName;
-  /** True for one that refuses with 401 and 403 only, and whose allow takes no header of the client away (docs/dev/performance.md). */
+  /** True if it refuses with 401 and 403 only, and its allow removes no client header (docs/dev/performance.md). */
   readonly isCoarse: boolean;
   start(): Promise<RunningContender>;
 }
 
-/** The absence of a peer, which is reported and no fault. */
+/** Signals an absent peer, which is reported and is not a failure. */
 export interface AbsentContender {
   readonly name: string;
   readonly title: string;

@@ -1,4 +1,4 @@
-// Who is measured, by name and in the order of the tables.
+// The contenders, by name and in the order of the tables.
 import { createPublicKey } from 'node:crypto';
 import { join } from 'node:path';
 import { freePorts } from '../../test/support/envoy.ts';
@@ -15,11 +15,11 @@ import { audience, issuer } from './tokens.ts';
 export interface Field {
   readonly contenders: readonly Contender[];
   readonly absent: readonly AbsentContender[];
-  /** The CheckResponse of the product's allow, which those that do nothing answer too. */
+  /** The CheckResponse of the product's allow, which the do-nothing services answer too. */
   readonly allow: Buffer;
 }
 
-/** Those that need Go. */
+/** Contenders that need Go. */
 export const goContenders: readonly string[] = ['go-nothing', 'go-jwt', 'go-jwt-cached', 'opa', 'authorino'];
 
 type Command = (path: string, ports: readonly [port: number, other: number]) => ProgramCommand;
@@ -55,7 +55,7 @@ export async function makeField(lab: BenchLab, peers: Peers): Promise<Field> {
     };
   };
 
-  /** As JSON, what each service of ours takes. */
+  /** The JSON argument of each of our services. */
   const options = (port: number, cache = false): string => {
     const protoDirectory = join(projectDirectory, 'proto');
     return JSON.stringify({ port, protoDirectory, answerFile, issuer, audience, jwksUrl: lab.issuer.jwksUrl, cache });

@@ -1,4 +1,4 @@
-// Scenario `envoy`: requests of clients through a real Envoy on the core of the servers, with the service that it asks beside it.
+// Scenario `envoy`: client requests through a real Envoy that shares the servers' core with the authorizer.
 import { freePorts, type RunningEnvoy, startEnvoy } from '../../test/support/envoy.ts';
 import { isExpected, type RequestSet } from '../load/wire-load.ts';
 import { pin } from '../measure/pinning.ts';

@@ -1,13 +1,13 @@
-// Behind a real Envoy: the shipped envoy.yaml with one service or another in the place of account-authz, or with Envoy's own filters.
+// Variants behind a real Envoy: the shipped envoy.yaml with another service instead of account-authz, or with Envoy's own filters.
 import { type Document, isMap, isSeq } from 'yaml';
 import { connectionManagerPath, httpFilterPath } from '../../test/support/envoy.ts';
 import { audience, issuer, type Tokens } from './tokens.ts';
 
 export interface EnvoyVariant {
   readonly name: string;
-  /** The contender in the place of account-authz; undefined where Envoy asks nobody. */
+  /** The contender that replaces account-authz; undefined if Envoy calls no authorizer. */
   readonly contender: string | undefined;
-  /** Whether it refuses anything. */
+  /** Whether it refuses any request. */
   readonly decides: boolean;
   edit(bootstrap: Document): void;
 }
@@ -24,12 +24,12 @@ export const envoyTitles: ReadonlyMap<string, string> = new Map([
 ]);
 
 export function envoyVariants(tokens: Tokens): readonly EnvoyVariant[] {
-  const asks = (contender: string, decides: boolean, asShipped: boolean): EnvoyVariant => ({
+  const withContender = (contender: string, decides: boolean, asShipped: boolean): EnvoyVariant => ({
     name: `envoy-${contender}`,
     contender,
     decides,
     edit: bootstrap => {
-      // The peers read the map of headers, which is Envoy's default.
+      // The peers read the header map, which is Envoy's default.
       if (!asShipped) bootstrap.setIn([...httpFilterPath(bootstrap, extAuthz), 'encode_raw_headers'], false);
     },
   });
@@ -41,12 +41,12 @@ export function envoyVariants(tokens: Tokens): readonly EnvoyVariant[] {
   });
   return [
     own('envoy-alone', false, []),
-    asks('go-nothing', false, true),
-    asks('nothing', false, true),
-    asks('known', true, true),
+    withContender('go-nothing', false, true),
+    withContender('nothing', false, true),
+    withContender('known', true, true),
     own('envoy-jwt-authn', true, ownFilters(tokens)),
-    asks('go-jwt', true, false),
-    asks('opa', true, false),
+    withContender('go-jwt', true, false),
+    withContender('opa', true, false),
   ];
 }
 
@@ -55,7 +55,7 @@ const rbac = 'envoy.filters.http.rbac';
 const jwtAuthn = 'envoy.filters.http.jwt_authn';
 const types = 'type.googleapis.com/envoy.extensions.filters';
 
-/** An upstream that costs one more pass through Envoy and no other process; and no access log, which the reader here would pay for. */
+/** An upstream within the same Envoy, which needs no other process; and no access log, which this process would have to read. */
 export function addUpstream(bootstrap: Document, port: number): void {
   bootstrap.deleteIn([...connectionManagerPath(bootstrap), 'access_log']);
   bootstrap.addIn(
@@ -97,7 +97,7 @@ export function addUpstream(bootstrap: Document, port: number): void {
   );
 }
 
-/** Puts these filters where ext_authz and the rbac filter that guards its answer are. */
+/** Replaces ext_authz and the rbac filter behind it by these filters. */
 function replaceCheck(bootstrap: Document, filters: readonly object[]): void {
   const path = [...connectionManagerPath(bootstrap), 'http_filters'];
   const list = bootstrap.getIn(path);
@@ -106,14 +106,14 @@ function replaceCheck(bootstrap: Document, filters: readonly object[]): void {
   const at = list.items.findIndex(item => nameOf(item) === extAuthz);
   list.items = list.items.filter(item => nameOf(item) !== extAuthz && nameOf(item) !== rbac);
   list.items.splice(at, 0, ...filters.map(filter => bootstrap.createNode(filter)));
-  // What the routes say of filters that are gone would be an error.
+  // Route settings for a removed filter would be an error.
   const routes = [...connectionManagerPath(bootstrap), 'route_config', 'virtual_hosts', 0, 'routes'];
   const all = bootstrap.getIn(routes);
   if (isSeq(all))
     for (const index of all.items.keys()) bootstrap.deleteIn([...routes, index, 'typed_per_filter_config']);
 }
 
-/** Verifies the token and its claims, with its cache of verified tokens on; then role and account, as far as rbac and CEL can say it. */
+/** Verifies the token and its claims, with its token cache enabled; then role and account, as far as rbac and CEL can express it. */
 function ownFilters(tokens: Tokens): readonly object[] {
   const roles: Readonly<Record<string, string>> = {
     owner: '^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$',
@@ -190,7 +190,7 @@ const member = (operand: object, field: string): object => ({ select_expr: { ope
 const at = (list: object, index: object): object => ({ call_expr: { function: '_[_]', args: [list, index] } });
 const variable = (name: string): object => ({ ident_expr: { name } });
 
-/** metadata.filter_metadata['envoy.filters.http.jwt_authn']['payload']['acc'] == request.path.split('/')[4], as the tree that Envoy takes. */
+/** metadata.filter_metadata['envoy.filters.http.jwt_authn']['payload']['acc'] == request.path.split('/')[4], as a CEL syntax tree for Envoy. */
 const accountOfPath = {
   call_expr: {
     function: '_==_',

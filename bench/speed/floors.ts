@@ -1,15 +1,15 @@
-// The floors of docs/dev/performance.md, each judged as a ratio within one run, round by round.
+// Judges the floors of docs/dev/performance.md, each as a ratio within one run, round by round.
 import type { BenchResults, CallRound, Rounds, RouteRound } from './results.ts';
 import { ratioOf, type Spread, spreadOf } from './rounds.ts';
 
 export interface Floor {
   readonly text: string;
   readonly bound: { readonly kind: 'at least' | 'at most'; readonly value: number; readonly unit: '×' | 'MB' | 'ms' };
-  /** undefined where this run has not measured it. */
+  /** undefined if this run did not measure it. */
   readonly measured: Spread | undefined;
-  /** The same ratio by CPU time a call, which a disturbed machine moves less; told, not judged. */
+  /** The same ratio by CPU time per call, which a disturbed machine affects less; reported, not judged. */
   readonly byCpuTime?: Spread | undefined;
-  /** undefined where it is not judged: not measured, or in a run that is not whole. */
+  /** undefined if not judged: not measured, or not a whole run. */
   readonly isMet: boolean | undefined;
 }
 

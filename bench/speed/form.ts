@@ -1,24 +1,24 @@
-// How long and how hard a bench measures: whole, or quick, which judges nothing.
+// Durations and rates of a bench: whole, or quick, which is not judged.
 
 export interface BenchForm {
   readonly connections: number;
   readonly inFlight: number;
   readonly rounds: number;
-  /** Of `latency`, `envoy`, `start` and `memory`. */
+  /** Measured seconds of `latency`, `envoy`, `start` and `memory`. */
   readonly fewRounds: number;
-  /** What a process that has just started serves before anything counts. */
+  /** Warm-up of a new process. */
   readonly startWarmMs: number;
-  /** The same for one that has stood idle for the turns of the others: V8 drops compiled code from an idle process. */
+  /** Warm-up of a process that was idle during the turns of the others: V8 flushes compiled code of idle processes. */
   readonly turnWarmMs: number;
   readonly callsMs: number;
-  /** Of an open loop: calls a second, and those of a storm beside them. */
+  /** Open-loop rates: calls per second, and those of a storm beside them. */
   readonly perSecond: number;
   readonly stormPerSecond: number;
   readonly latencyMs: number;
   readonly envoyPerSecond: number;
   readonly envoyMs: number;
   readonly memoryMs: number;
-  /** Taken in turn; each is forgotten before it comes again, as 10,000 are kept. */
+  /** Used in turn; the cache of 10,000 evicts each before it comes again. */
   readonly newTokens: number;
 }
 

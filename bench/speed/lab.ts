@@ -1,4 +1,4 @@
-// What all contenders of a bench share: the tokens, the issuer's key server, the load process, the cores and a folder for files.
+// Shared by all contenders of a bench: the tokens, the issuer's key server, the load process, the cores and a temporary folder.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ export interface BenchLab {
   readonly load: WireLoadProcess;
   readonly cores: Cores | undefined;
   readonly runtime: Runtime;
-  /** The path of a file that lives as long as the lab. */
+  /** The path of a file that is deleted with the lab. */
   path(name: string): string;
   /** Writes such a file. */
   file(name: string, content: string | Buffer): Promise<string>;

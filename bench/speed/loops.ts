@@ -1,4 +1,4 @@
-// The two measurements of a server: throughput and CPU time a call in a closed loop, latency at a fixed rate in an open one.
+// The two measurements of a server: throughput and CPU time per call in a closed loop, latency at a fixed rate in an open loop.
 import type { WireTarget } from '../load/wire-client.ts';
 import type { RunFigures } from '../load/wire-load.ts';
 import { percentiles } from '../measure/percentiles.ts';
@@ -36,7 +36,7 @@ export async function measureCalls(
   };
 }
 
-/** Of the first lane, from the time that a call was due to its answer. */
+/** Latencies of the first lane, from a call's due time to its answer. */
 export async function measureLatency(
   lab: BenchLab,
   server: Server,
@@ -55,7 +55,7 @@ export function firstLane({ lanes: [lane] }: RunFigures): LatencyRound {
   return { meanMs: values.reduce((sum, value) => sum + value, 0) / values.length, p50Ms, p99Ms, p999Ms };
 }
 
-/** The answers of all lanes; one that is wrong or missing ends the bench, for then its figures say nothing. */
+/** The answers of all lanes; a wrong or missing answer ends the bench, because its figures would be meaningless. */
 export function rightAnswers(name: string, { lanes }: RunFigures): number {
   const sum = (of: 'answered' | 'wrong' | 'failed'): number => lanes.reduce((total, lane) => total + lane[of], 0);
   if (sum('answered') === 0) throw new Error(`${name}: nothing was answered`);

@@ -1,4 +1,4 @@
-// Scenario `memory`: the most that account-authz holds while it is loaded with one known token, or with 10,000 of them.
+// Scenario `memory`: the peak memory of account-authz under load with one known token, and with 10,000 of them.
 import { mostResidentMegabytes } from '../measure/resident-memory.ts';
 import type { BenchForm } from './form.ts';
 import type { BenchLab } from './lab.ts';
@@ -11,7 +11,7 @@ export async function measureMemory(lab: BenchLab, form: BenchForm, set: 'known'
   const { connections, inFlight, memoryMs: measureMs } = form;
   const product = await startProduct(lab, checkCall(await knownToken(lab.tokens)));
   try {
-    // For that long at least, and until each token of the set was used.
+    // At least for that long, and until each token of the set was used.
     for (let calls = 0; calls < 2 * rotationTokens; ) {
       const round = await measureCalls(lab, product, set, { connections, inFlight, warmMs: 0, measureMs });
       calls += (round.perSecond * measureMs) / 1000;

@@ -13,16 +13,16 @@ export interface BenchOptions {
   /** Names of contenders or scenarios; empty for all. */
   readonly only: readonly string[];
   readonly algorithm: Algorithm;
-  /** Flags of Node in the place of the image's. */
+  /** Node flags that replace the image's. */
   readonly nodeOptions: readonly string[] | undefined;
   readonly ownNode: boolean;
-  /** Where the page and the chart go; nowhere for a run that is not whole, unless told. */
+  /** Folder of the page and the chart; none for a partial run, unless given. */
   readonly out: string | undefined;
 }
 
 export const usage = `npm run bench -- [options]
 
-  --quick              two or three minutes: less of everything, which judges no floor and leaves nothing
+  --quick              two or three minutes: less of everything, which judges no floor and writes no page
   --only NAME,...      these contenders and scenarios only; scenarios: ${scenarioNames.join(', ')}
                        (calls where contenders alone are named)
   --algorithm NAME     RS256 (default) or ES256, for all tokens

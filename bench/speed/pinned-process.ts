@@ -1,4 +1,4 @@
-// A program beside the bench: a process of its own on a core, which ends with the bench however that ends.
+// A child process pinned to a core, which is killed with the bench.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { onCore } from '../measure/pinning.ts';
@@ -11,9 +11,9 @@ export interface ProgramCommand {
 
 export interface PinnedProcess {
   readonly pid: number;
-  /** True once all that it wrote is there too. */
+  /** True once its output is complete, too. */
   hasEnded(): boolean;
-  /** The end of what it has written to standard error. */
+  /** The tail of its standard error. */
   errors(): string;
   stop(): Promise<void>;
 }

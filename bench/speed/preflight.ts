@@ -1,5 +1,5 @@
-// Before anything is timed: whoever does the work must give the right answer to each kind of request that the contract names, and
-// whoever does nothing must answer what the product answers. A wrong contender ends the bench.
+// Correctness checks before any timing: each working contender must give the right answer to each kind of request, and
+// each do-nothing contender must answer the same bytes as the product. A wrong contender ends the bench.
 import { isDeepStrictEqual } from 'node:util';
 import type { WireRequest } from '../load/wire-client.ts';
 import { decodeAnswer, headerOf, httpStatusOf } from './check-response.ts';
@@ -13,14 +13,14 @@ export interface PreflightCase {
   readonly name: string;
   readonly request: WireRequest;
   readonly status: number;
-  /** Where the headers that an allow removes are judged too: those that go besides the ones that always do. */
+  /** The headers that the allow must remove besides the usual ones; absent: not checked. */
   readonly alsoRemoved?: readonly string[];
 }
 
-/** The path of an account of which the rest is not `/invoices`. */
+/** An account's path that does not end in `/invoices`. */
 const accounts = '/api/subscriptions/accounts';
 
-/** Made anew for each contender, since some tokens are good or bad for some seconds only. */
+/** Generated for each contender, because some tokens are valid or invalid for some seconds only. */
 export async function preflightCases(tokens: Tokens): Promise<readonly PreflightCase[]> {
   const known = await knownToken(tokens);
   const first = (of: readonly BenchToken[]): BenchToken => of[0] ?? known;
@@ -197,7 +197,7 @@ export async function preflight(
   }
 }
 
-/** undefined where the answer is right. */
+/** undefined if the answer is right. */
 export function problemOf(
   { family, isCoarse }: Pick<Contender, 'family' | 'isCoarse'>,
   bytes: Buffer,
@@ -206,7 +206,7 @@ export function problemOf(
   account: string,
 ): string | undefined {
   const answer = decodeAnswer(bytes);
-  // Go writes a map in any order and leaves out what is a default, so the same message may have other bytes.
+  // Go encodes maps in random order and omits defaults, so equal messages may differ in bytes.
   if (family === 'floor')
     return isDeepStrictEqual(answer, decodeAnswer(allow)) ? undefined : 'not the message of the product';
   const answered = httpStatusOf(answer);

@@ -1,4 +1,4 @@
-// account-authz as a contender: the built product, with the whole configuration of an installation.
+// account-authz as a contender: the built product, with the full configuration of an installation.
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { testCertificate } from '../../test/keys/test-certificate.ts';
@@ -25,7 +25,7 @@ export interface ProductOptions {
   readonly revocations?: number;
 }
 
-/** What decides over a request: the peers are to decide the same. */
+/** The settings that decide about a request, which the peers share. */
 export function productConfiguration(jwksUrl: string) {
   return {
     issuers: [{ issuer, audiences: [audience], jwksUrl }],
@@ -45,7 +45,7 @@ export function productConfiguration(jwksUrl: string) {
 
 let started = 0;
 
-/** `known`: the request that it has to allow before it counts as started. */
+/** `known`: a request that must be allowed before the process counts as started. */
 export async function startProduct(
   lab: BenchLab,
   known: WireRequest,
@@ -103,7 +103,7 @@ async function listenFor(lab: BenchLab, number: number, port: number, over: Prod
   };
 }
 
-/** The value of a series without labels; NaN where there is none. */
+/** The value of a series without labels; NaN if absent. */
 export function metric(page: string, name: string): number {
   const line = page.split('\n').find(each => each.startsWith(`${name} `));
   return line === undefined ? NaN : Number(line.slice(name.length + 1));

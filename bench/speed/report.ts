@@ -1,4 +1,4 @@
-// The tables of a bench and the page that keeps them. Says nothing of the machine but the versions of what ran.
+// The tables of a bench and its results page. About the machine it states only the versions of the programs.
 import { cell, type Table, toMarkdown } from '../report/table.ts';
 import { envoyTitles } from './envoy-variants.ts';
 import { type Floor, judgeFloors } from './floors.ts';
@@ -11,7 +11,7 @@ export interface Section {
   readonly table: Table;
 }
 
-/** A column: the median of the rounds, with the least and the most beside it where that is wanted. */
+/** A column: the median of the rounds, optionally with minimum and maximum. */
 interface Figure<Round> {
   readonly head: string;
   value(round: Round): number;
@@ -22,7 +22,7 @@ interface Figure<Round> {
 const left = (head: string) => ({ head, align: 'left' as const });
 const right = (head: string) => ({ head, align: 'right' as const });
 
-/** Those that have something to tell. */
+/** The non-empty sections. */
 export function sections(results: BenchResults): readonly Section[] {
   const { calls, latency, start, envoy, memory, routes, contenders } = results;
   const titleOf = (name: string): string => contenders.find(each => each.name === name)?.title ?? name;
@@ -49,7 +49,7 @@ export function sections(results: BenchResults): readonly Section[] {
     },
     {
       title: 'Behind Envoy',
-      note: 'Envoy with one worker, the service that it asks and the upstream share one core. Latency at a fixed rate.',
+      note: 'Envoy with one worker, the authorizer and the upstream share one core. Latency at a fixed rate.',
       table: tableOf(envoy, name => envoyTitles.get(name) ?? name, envoyFigures),
     },
     {
@@ -146,7 +146,7 @@ function verdict(measured: Spread | undefined, isMet: boolean | undefined): stri
   return isMet ? 'met' : 'NOT MET';
 }
 
-/** One sentence on what ran, which the page and the chart share. */
+/** One sentence about the run, shared by the page and the chart. */
 export function runLine({ run }: BenchResults): string {
   const versions = [
     `Node ${run.node}${run.nodeOptions.length === 0 ? '' : ` with ${run.nodeOptions.join(' ')}`}`,
@@ -175,7 +175,7 @@ export function benchMarkdown(results: BenchResults): string {
 const begin = '<!-- floors: written by npm run bench -->';
 const end = '<!-- end of floors -->';
 
-/** docs/dev/performance.md with the floors of this run between its marks. */
+/** docs/dev/performance.md with this run's floors between its markers. */
 export function withFloors(document: string, results: BenchResults): string {
   const [from, to] = [document.indexOf(begin), document.indexOf(end)];
   if (from === -1 || to < from) throw new Error('docs/dev/performance.md has lost its marks for the floors');
@@ -203,7 +203,7 @@ function percent(share: number): string {
   return `${Math.round(share * 100)} %`;
 }
 
-/** Two decimals below ten, none above a hundred. */
+/** Two decimals below ten, none from a hundred on. */
 function significant(value: number): string {
   const size = Math.abs(value);
   return size < 10 ? value.toFixed(2) : size < 100 ? value.toFixed(1) : whole(value);

@@ -1,4 +1,4 @@
-// The request sets of the contenders, made of the tokens of a run.
+// Builds the request sets of the contenders from the tokens of a run.
 import type { RequestSet } from '../load/wire-load.ts';
 import type { SetName } from './contender.ts';
 import { checkCall } from './requests.ts';
@@ -7,7 +7,7 @@ import type { BenchToken, Tokens } from './tokens.ts';
 export const rotationTokens = 10_000;
 const refusedTokens = 2000;
 
-/** `newTokens`: so many more than are kept that each one is forgotten before its turn comes again. */
+/** `newTokens`: more than the cache holds, so that each one is evicted before its turn comes again. */
 export async function makeRequestSet(name: SetName, tokens: Tokens, newTokens: number): Promise<RequestSet> {
   const cycle = (expected: RequestSet['expected'], requests: RequestSet['requests']): RequestSet => ({
     expected,
@@ -42,7 +42,7 @@ export async function makeRequestSet(name: SetName, tokens: Tokens, newTokens: n
   }
 }
 
-/** The one that is known to every process that has started. */
+/** The one that every started process has seen. */
 export async function knownToken(tokens: Tokens): Promise<BenchToken> {
   const [token] = await tokens.good(0, 1);
   if (token === undefined) throw new Error('no token was made');

@@ -1,4 +1,4 @@
-// Requests of the bench, ready for the wire: a Check call with a CheckRequest of about 1.2 KB, or the request of a client of Envoy.
+// Encoded requests of the bench: a Check call with a CheckRequest of about 1.2 KB, or a client's request to Envoy.
 import { checkMessage, grpcFrame } from '../load/check-message.ts';
 import { ownBlock, sharedBlocks } from '../load/hpack.ts';
 import type { WireRequest } from '../load/wire-client.ts';
@@ -11,7 +11,7 @@ const client = {
   'user-agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
 };
 
-/** What Envoy adds before it asks. */
+/** Headers that Envoy adds before the check. */
 const ofEnvoy = {
   'x-envoy-external-address': '192.0.2.17',
   'x-forwarded-for': '192.0.2.17',
@@ -23,7 +23,7 @@ export function pathOf(account: string): string {
   return `/api/subscriptions/accounts/${account}/invoices`;
 }
 
-/** The headers of a Check call as an Envoy with the shipped envoy.yaml sends them: test/e2e/failures.test.ts compares. */
+/** The headers of a Check call as an Envoy with the shipped envoy.yaml sends them; test/e2e/failures.test.ts compares. */
 export const checkCallHeaders = [
   { name: ':method', value: 'POST' },
   { name: ':scheme', value: 'http' },
@@ -38,16 +38,16 @@ const nothing = Buffer.alloc(0);
 const startSeconds = Math.floor(Date.now() / 1000);
 
 export interface CheckCallOptions {
-  /** The account that the request addresses; the token's own if not given. */
+  /** The addressed account; default: the token's own. */
   readonly account?: string;
-  /** As the shipped envoy.yaml shows the headers: a list of the few that matter. */
+  /** True: headers as the shipped envoy.yaml shows them, a short list. */
   readonly asShipped?: boolean;
   readonly method?: string;
-  /** Path and query; with `account` of no meaning. */
+  /** Path and query; `account` is then ignored. */
   readonly path?: string;
-  /** Other headers, the pseudo ones too; one that is undefined is left out. */
+  /** Further headers, also pseudo-headers; an undefined one is left out. */
   readonly headers?: Readonly<Record<string, string | undefined>>;
-  /** When the request came; a peer may have no other clock. The start of the bench if not given. */
+  /** The request time; a peer may have no other clock. Default: the start of the bench. */
   readonly atSeconds?: number;
 }
 
@@ -64,15 +64,15 @@ export function checkCall(
 ): WireRequest {
   const authorization = `Bearer ${token.text}`;
   const shown = { authorization, traceparent: client.traceparent, 'x-request-id': ofEnvoy['x-request-id'] };
-  const usual = asShipped ? shown : { ...client, ...ofEnvoy, authorization };
-  const sent = Object.entries({ ...usual, ...headers }).filter(
+  const base = asShipped ? shown : { ...client, ...ofEnvoy, authorization };
+  const sent = Object.entries({ ...base, ...headers }).filter(
     (line): line is [string, string] => line[1] !== undefined,
   );
   const message = checkMessage({ method, path, headers: Object.fromEntries(sent), raw: asShipped, atSeconds });
   return { before: nothing, after: nothing, body: grpcFrame(message) };
 }
 
-/** The headers that all requests of a client to Envoy share. */
+/** The headers that all client requests to Envoy share. */
 export const clientBlocks = sharedBlocks([
   { name: ':method', value: 'GET' },
   { name: ':scheme', value: 'http' },

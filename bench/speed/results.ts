@@ -1,4 +1,4 @@
-// What a run of the bench has measured: figures of rounds, nothing judged.
+// The results of a bench run: figures per round, not judged.
 
 export interface BenchResults {
   readonly run: RunFacts;
@@ -6,10 +6,10 @@ export interface BenchResults {
   readonly absent: readonly { readonly name: string; readonly title: string; readonly reason: string }[];
   readonly calls: Rounds<CallRound>;
   readonly latency: Rounds<LatencyRound>;
-  /** Milliseconds to the first right answer. */
+  /** Milliseconds to the first correct answer. */
   readonly start: Rounds<number>;
   readonly envoy: Rounds<EnvoyRound>;
-  /** Megabytes resident, the most while under load. */
+  /** Peak resident megabytes under load. */
   readonly memory: Rounds<number>;
   /** By the number of routes. */
   readonly routes: Rounds<RouteRound>;
@@ -23,7 +23,7 @@ export interface RunFacts {
   readonly algorithm: string;
   readonly requestBytes: number;
   readonly pinned: boolean;
-  /** Of what each contender in JavaScript ran on. */
+  /** The runtime of the JavaScript contenders. */
   readonly node: string;
   readonly nodeOptions: readonly string[];
   readonly go: string | undefined;
@@ -33,7 +33,7 @@ export interface RunFacts {
 export interface CallRound {
   readonly perSecond: number;
   readonly cpuMicrosecondsPerCall: number;
-  /** Share of its core that the server used; much less than 1: something else was the limit. */
+  /** The server's share of its core; far below 1, something else was the bottleneck. */
   readonly serverShare: number;
   readonly loadShare: number;
   readonly residentMegabytes: number;

@@ -1,6 +1,6 @@
-// Rounds in turn, and what they come to: each round takes every item once, so that a machine that changes its pace changes it for all.
+// Interleaved rounds and their statistics: each round measures every item once, so that a machine that changes its pace affects all items.
 
-/** What each item gave, by its name, one value a round. */
+/** The values of each item by name, one per round. */
 export async function inTurn<Item extends { readonly name: string }, Value>(
   rounds: number,
   items: readonly Item[],
@@ -12,7 +12,7 @@ export async function inTurn<Item extends { readonly name: string }, Value>(
   return Object.fromEntries(values);
 }
 
-/** A turn that fails is taken again, twice at most; the last error ends the bench. */
+/** A failed turn is retried twice at most; the last error ends the bench. */
 export async function persistently<Value>(
   turn: () => Promise<Value>,
   onFailure: (error: unknown) => void,
@@ -27,14 +27,14 @@ export async function persistently<Value>(
   }
 }
 
-/** The median of the rounds, and how far they lie apart. */
+/** The median of the rounds, and their spread. */
 export interface Spread {
   readonly median: number;
   readonly min: number;
   readonly max: number;
 }
 
-/** NaN of nothing. */
+/** NaN for no values. */
 export function spreadOf(values: readonly number[]): Spread {
   const sorted = values.toSorted((one, other) => one - other);
   const middle = (sorted.length - 1) / 2;
@@ -42,7 +42,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median, min: sorted[0] ?? NaN, max: sorted.at(-1) ?? NaN };
 }
 
-/** Of one to another, round by round, so that what disturbed a round disturbs both. */
+/** The ratio of one item to another, round by round, so that a disturbance affects both. */
 export function ratioOf(values: readonly number[], others: readonly number[]): Spread {
   return spreadOf(values.map((value, round) => value / (others[round] ?? NaN)));
 }

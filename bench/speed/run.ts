@@ -1,4 +1,4 @@
-// A bench from its first process to its results: who takes part, which scenarios, round after round.
+// Runs a bench from its first process to its results: contenders, scenarios, rounds.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { envoyBinary } from '../../test/support/envoy.ts';
@@ -18,7 +18,7 @@ import type { BenchResults, EnvoyRound, Rounds } from './results.ts';
 import { inTurn, persistently } from './rounds.ts';
 import { measureRoutes } from './routes.ts';
 import { nodeVersion } from './runtime.ts';
-import { createStable, type Stable } from './stable.ts';
+import { createServerPool, type ServerPool } from './server-pool.ts';
 
 export type BenchEnd =
   | { readonly kind: 'results'; readonly results: BenchResults }
@@ -26,7 +26,7 @@ export type BenchEnd =
 
 type Progress = (text: string) => void;
 
-/** In latency and start: enough to tell what is whose share, few enough to end in time. */
+/** Contenders of latency and start: enough to attribute the cost, few enough to end in time. */
 const latencyContenders = [
   'nothing',
   'go-nothing',
@@ -41,7 +41,7 @@ const latencyContenders = [
 ];
 const startContenders = ['nothing', 'known', 'go-jwt', 'opa'];
 
-/** Beside a known token, in one process. */
+/** Measured beside a known token, in one process. */
 const storms: readonly { readonly name: string; readonly beside: SetName }[] = [
   { name: 'account-authz, one known token beside forged signatures', beside: 'forged' },
   { name: 'account-authz, one known token beside new tokens', beside: 'new' },
@@ -50,7 +50,7 @@ const storms: readonly { readonly name: string; readonly beside: SetName }[] = [
 interface Bench {
   readonly lab: BenchLab;
   readonly form: BenchForm;
-  readonly stable: Stable;
+  readonly servers: ServerPool;
   readonly contenders: readonly Contender[];
   readonly progress: Progress;
 }
@@ -69,20 +69,20 @@ export async function runBench(
   const named = names.filter(name => options.only.includes(name));
   const unknown = options.only.filter(name => ![...chosen, ...named].includes(name));
   if (unknown.length > 0) return { kind: 'unknown names', names: unknown, known: [...scenarioNames, ...names] };
-  const isWanted = ({ name }: { readonly name: string }): boolean =>
+  const isSelected = ({ name }: { readonly name: string }): boolean =>
     named.length === 0 ? needsContenders(options) : named.includes(name);
-  // Names of contenders alone choose the calls, names of scenarios alone all contenders.
+  // Contender names alone select the scenario calls; scenario names alone select all contenders.
   const fallback: readonly ScenarioName[] = options.only.length === 0 ? scenarioNames : ['calls'];
   const scenarios = new Set(chosen.length === 0 ? fallback : chosen);
-  const contenders = field.contenders.filter(isWanted);
+  const contenders = field.contenders.filter(isSelected);
   await defineSets(lab, form, scenarios, contenders);
-  const bench: Bench = { lab, form, stable: createStable(lab, form, field.allow), contenders, progress };
+  const bench: Bench = { lab, form, servers: createServerPool(lab, form, field.allow), contenders, progress };
   try {
     const measured = await measure(bench, scenarios);
-    const absent = field.absent.filter(isWanted);
+    const absent = field.absent.filter(isSelected);
     return { kind: 'results', results: { ...measured, ...(await facts(lab, field, form, options)), absent } };
   } finally {
-    await bench.stable.stop();
+    await bench.servers.stop();
   }
 }
 
@@ -93,8 +93,8 @@ async function measure(bench: Bench, scenarios: ReadonlySet<ScenarioName>): Prom
   const latency = await when('latency', benchLatency);
   const start = await when('start', benchStart);
   const envoy = await when('envoy', benchEnvoy);
-  // What stood ready would now only be in the way.
-  await bench.stable.stop();
+  // Idle servers would only disturb the next scenario.
+  await bench.servers.stop();
   const memory = await when('memory', benchMemory);
   return { calls, latency, start, envoy, memory, routes: await when('routes', benchRoutes) };
 }
@@ -122,17 +122,17 @@ async function facts(
   };
 }
 
-function benchCalls({ lab, form, stable, contenders, progress }: Bench): Promise<BenchResults['calls']> {
+function benchCalls({ lab, form, servers, contenders, progress }: Bench): Promise<BenchResults['calls']> {
   const { rounds, connections, inFlight, callsMs: measureMs } = form;
   return inTurn(rounds, contenders, (contender, round) => {
     progress(`calls, round ${round + 1} of ${rounds}: ${contender.title}`);
-    return stable.lend(contender, server =>
+    return servers.use(contender, server =>
       measureCalls(lab, server, contender.set, { connections, inFlight, warmMs: 100, measureMs }),
     );
   });
 }
 
-function benchLatency({ lab, form, stable, contenders, progress }: Bench): Promise<BenchResults['latency']> {
+function benchLatency({ lab, form, servers, contenders, progress }: Bench): Promise<BenchResults['latency']> {
   const { connections, fewRounds, latencyMs: measureMs, perSecond, stormPerSecond } = form;
   const alone = contenders
     .filter(({ name }) => latencyContenders.includes(name))
@@ -145,15 +145,15 @@ function benchLatency({ lab, form, stable, contenders, progress }: Bench): Promi
   );
   return inTurn(fewRounds, [...alone, ...stormy], ({ name, contender, lanes }, round) => {
     progress(`latency, round ${round + 1} of ${fewRounds}: ${name}`);
-    return stable.lend(contender, server =>
+    return servers.use(contender, server =>
       measureLatency(lab, server, lanes, { connections, warmMs: 500, measureMs }),
     );
   });
 }
 
 function benchStart({ form: { fewRounds }, contenders, progress }: Bench): Promise<BenchResults['start']> {
-  const asked = contenders.filter(({ name }) => startContenders.includes(name));
-  return inTurn(fewRounds, asked, async (contender, round) => {
+  const selected = contenders.filter(({ name }) => startContenders.includes(name));
+  return inTurn(fewRounds, selected, async (contender, round) => {
     progress(`start, round ${round + 1} of ${fewRounds}: ${contender.title}`);
     const server = await contender.start();
     await server.stop();
@@ -161,7 +161,7 @@ function benchStart({ form: { fewRounds }, contenders, progress }: Bench): Promi
   });
 }
 
-async function benchEnvoy({ lab, form, stable, contenders, progress }: Bench): Promise<Record<string, EnvoyRound[]>> {
+async function benchEnvoy({ lab, form, servers, contenders, progress }: Bench): Promise<Record<string, EnvoyRound[]>> {
   const { fewRounds } = form;
   const running = new Map<string, RunningVariant>();
   const variants = envoyVariants(lab.tokens).filter(
@@ -170,8 +170,8 @@ async function benchEnvoy({ lab, form, stable, contenders, progress }: Bench): P
   try {
     for (const variant of variants) {
       progress(`envoy: starting it for ${envoyTitles.get(variant.name)}`);
-      const asked = contenders.find(({ name }) => name === variant.contender);
-      const service = asked === undefined ? undefined : await stable.standing(asked);
+      const contender = contenders.find(({ name }) => name === variant.contender);
+      const service = contender === undefined ? undefined : await servers.get(contender);
       running.set(variant.name, await startVariant(lab, variant, service));
     }
     return await inTurn(fewRounds, variants, ({ name }, round) => {
@@ -179,7 +179,7 @@ async function benchEnvoy({ lab, form, stable, contenders, progress }: Bench): P
       progress(turn);
       const started = running.get(name);
       if (started === undefined) throw new Error(`${name} was not started`);
-      // Envoy refuses what takes longer than its time limits, so a machine that stands still for a moment gives wrong answers.
+      // Envoy refuses a check that exceeds its timeout, so a machine that stalls for a moment causes wrong answers.
       return persistently(
         () => measureVariant(lab, started, form),
         error => progress(`${turn}, again, since ${String(error)}`),
@@ -217,7 +217,7 @@ async function defineSets(
   if (scenarios.has('envoy')) await lab.load.define(clientSet, await clientRequests(lab));
 }
 
-/** undefined where the program is not there. */
+/** undefined if the program is missing. */
 async function versionOf(program: string, argument: string, pattern: RegExp): Promise<string | undefined> {
   const { stdout } = await promisify(execFile)(program, [argument]).catch(() => ({ stdout: '' }));
   return pattern.exec(stdout)?.[1];

@@ -1,4 +1,4 @@
-// What every contender in JavaScript runs on: the Node, the flags and the environment of the image, read off the Dockerfile.
+// The runtime of all JavaScript contenders: the image's Node, flags and environment, read from the Dockerfile.
 import { execFile } from 'node:child_process';
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,12 +8,12 @@ const run = promisify(execFile);
 
 export interface Runtime {
   readonly node: string;
-  /** Of Node, before the file. */
+  /** Node options before the script. */
   readonly flags: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** The Node that runs the bench, as it comes: to try something out where npm carries no Node for this machine. */
+/** The Node that runs the bench, unchanged: for experiments where npm has no Node for this platform. */
 export const ownRuntime: Runtime = { node: process.execPath, flags: [], environment: {} };
 
 export async function imageRuntime(projectDirectory: string, cacheDirectory: string): Promise<Runtime> {
@@ -42,13 +42,13 @@ async function nodeBinary(major: string, cacheDirectory: string): Promise<string
   const name = `node-${process.platform}-${process.arch}`;
   const directory = join(cacheDirectory, `node-${major}`);
   const binary = join(directory, 'node_modules', name, 'bin', 'node');
-  const isThere = await access(binary).then(
+  const isInstalled = await access(binary).then(
     () => true,
     () => false,
   );
-  if (!isThere) {
+  if (!isInstalled) {
     await mkdir(directory, { recursive: true });
-    // A root of its own, or npm would install into the project.
+    // Its own root, or npm would install into the project.
     await writeFile(join(directory, 'package.json'), '{ "private": true }\n');
     const options = ['--no-audit', '--no-fund', '--no-save', '--ignore-scripts'];
     await run('npm', ['install', ...options, `${name}@${major}`], { cwd: directory });

@@ -1,4 +1,4 @@
-// A server that is measured: a process of its own on the core for servers, known by its port, stopped with this process.
+// A measured server: a child process on the servers' core, identified by its port, killed with this process.
 import { setTimeout as delay } from 'node:timers/promises';
 import { connectWire, type WireAnswer, type WireRequest, type WireTarget } from '../load/wire-client.ts';
 import type { RequestSet } from '../load/wire-load.ts';
@@ -7,7 +7,7 @@ import { type ProgramCommand, startPinnedProcess } from './pinned-process.ts';
 
 export interface ServerProcess {
   readonly pid: number;
-  /** From its start to its first right answer. */
+  /** From spawn to its first correct answer. */
   readonly startMs: number;
   stop(): Promise<void>;
 }
@@ -45,7 +45,7 @@ async function answersRightly(probe: Probe): Promise<boolean> {
   return answer !== undefined && isExpected(probe.expected, answer);
 }
 
-/** One request on a connection of its own. */
+/** One request on a new connection. */
 export async function ask({ target, shared, request }: Omit<Probe, 'expected'>): Promise<WireAnswer> {
   let answered: (answer: WireAnswer) => void;
   let fail: (error: Error) => void;

@@ -1,4 +1,4 @@
-// The tokens of a bench: one RSA key, a pool of good tokens for an account each, and every kind of token that is to be refused.
+// The tokens of a bench: one RSA key, a pool of valid tokens for distinct accounts, and every kind of invalid token.
 import {
   createHash,
   createHmac,
@@ -24,32 +24,32 @@ export interface BenchToken {
   readonly text: string;
 }
 
-/** A member that is undefined is left out. */
+/** An undefined member is left out. */
 export interface TokenChanges {
   readonly header?: Readonly<Record<string, unknown>>;
   readonly claims?: Readonly<Record<string, unknown>>;
-  /** The right key with SHA-256 if not given. */
+  /** Default: the right key with SHA-256. */
   readonly signature?: 'right key, SHA-512' | 'none' | 'HMAC with the public key';
 }
 
 export interface Tokens {
   readonly algorithm: Algorithm;
   readonly publicJwk: JsonWebKey & { readonly kid: string; readonly alg: string; readonly use: string };
-  /** Distinct and good; made when they are asked for, the same ones each time. */
+  /** Distinct and valid; generated on demand, the same ones each time. */
   good(from: number, count: number): Promise<readonly BenchToken[]>;
-  /** Good, and never made before in this process. */
+  /** Valid and never returned before in this process. */
   fresh(count: number): Promise<readonly BenchToken[]>;
-  /** The first good token with other members. */
+  /** The first valid token with other members. */
   changed(changes: TokenChanges): Promise<BenchToken>;
   expired(): Promise<BenchToken>;
-  /** A good token's header and payload, and a signature of the right length that nobody made. */
+  /** A valid token's header and payload with a random signature of the right length. */
   forged(count: number): readonly BenchToken[];
-  /** As long as a token and none. */
+  /** Text of a token's length that is not one. */
   garbage(count: number): readonly BenchToken[];
 }
 
 const lifetimeSeconds = 12 * 3600;
-/** A pool on the disk that lives for less than this is made anew. */
+/** A pool on disk with less lifetime left is generated anew. */
 const leastSeconds = 3 * 3600;
 
 interface Pool {
@@ -86,7 +86,7 @@ export async function createTokens(algorithm: Algorithm, cacheDirectory: string)
     }
   };
 
-  // Apart from the numbers of the pool.
+  // A separate range of numbers from the pool's.
   let nextFresh = 1_000_000;
   return {
     algorithm,
@@ -94,13 +94,13 @@ export async function createTokens(algorithm: Algorithm, cacheDirectory: string)
     async good(from, count) {
       const end = from + count;
       if (pool.texts.length < end) {
-        // The thread pool of Node signs on all cores; a batch at a time, so that the queue stays short.
+        // Node's thread pool signs on all cores; in batches, so that the queue stays short.
         for (let at = pool.texts.length; at < end; at += 256) {
           const numbers = Array.from({ length: Math.min(256, end - at) }, (_, index) => at + index);
           pool.texts.push(...(await Promise.all(numbers.map(number => make(number)))));
         }
         await mkdir(cacheDirectory, { recursive: true });
-        // Whole or not at all: another bench may read it meanwhile.
+        // Atomic rename: another bench may read the file meanwhile.
         await writeFile(`${file}.${process.pid}`, JSON.stringify(pool), { mode: 0o600 });
         await rename(`${file}.${process.pid}`, file);
       }

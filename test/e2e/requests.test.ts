@@ -9,7 +9,16 @@ import {
   startEnvoy,
 } from '../support/envoy.ts';
 import { exchange, headerValues, http2Exchange, rawHttp2Exchange, requestBytes } from '../support/raw-http.ts';
-import { bearer, expectRefusal, identity, installEnvoys, type Lab, ownedFields, startLab, onlyRequestOf } from './lab.ts';
+import {
+  bearer,
+  expectRefusal,
+  identity,
+  installEnvoys,
+  type Lab,
+  onlyRequestOf,
+  ownedFields,
+  startLab,
+} from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1/items';
 const otherPath = '/api/subscriptions/accounts/acct2/items';

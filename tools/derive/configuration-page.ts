@@ -17,7 +17,7 @@ interface Node {
   readonly pattern?: string;
 }
 
-/** What the process has bound or read for good (docs/configuration.md). */
+/** Settings that the process binds or reads once (docs/configuration.md). */
 const needsRestart = /^(?:listen|listenInsecure|admin|tls)(?:\.|$)/;
 
 export function makeConfigurationPage(): string {
@@ -42,7 +42,7 @@ export function makeConfigurationPage(): string {
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
-/** A table for the members of an object, then one for each object in it. */
+/** A table of the members of an object, then one for each nested object. */
 function table(title: string, prefix: string, object: Node): string[] {
   const members = Object.entries(object.properties ?? {});
   const row = ([name, node]: readonly [string, Node]): string => {
@@ -94,7 +94,7 @@ function boundsOf(node: Node): string {
   return parts.filter(part => part !== undefined).join(', ');
 }
 
-// A bar would end the cell, also inside code.
+// A vertical bar would end the cell, also inside code.
 function escaped(text: string): string {
   return text.replaceAll('|', '\\|');
 }

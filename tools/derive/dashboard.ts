@@ -1,7 +1,7 @@
-// k8s/monitoring/dashboard.json for Grafana: rows of panels, each a few PromQL expressions, in the order in which one looks at them.
+// k8s/monitoring/dashboard.json for Grafana: rows of panels, each with a few PromQL expressions, in the order of an investigation.
 
 interface Query {
-  /** PromQL; `%` stands for the selectors of the variables, between or in braces. */
+  /** PromQL; `%` stands for the selectors of the variables, in braces or within them. */
   readonly expr: string;
   readonly legend: string;
 }
@@ -25,7 +25,7 @@ const quantile = (share: number): Query => ({
   expr: `histogram_quantile(${share}, sum by (le) (rate(account_authz_check_duration_seconds_bucket{%}[$__rate_interval])))`,
   legend: `p${share * 100}`,
 });
-// The same metrics come from every Node.js program: only those of instances that are account-authz.
+// Every Node.js program exposes the same metrics: select only instances of account-authz.
 const ofOurs = (expr: string): string => `${expr} and on (job, instance) account_authz_build_info{%}`;
 const envoyRate = (name: string): Query => ({
   expr: `sum(rate(envoy_http_ext_authz_${name}{%}[$__rate_interval]))`,
@@ -50,7 +50,7 @@ const rows: readonly Row[] = [
       {
         kind: 'stat',
         title: 'Cannot decide',
-        about: 'Share of the checks that ended in 503: keys not to be had, or a fault of ours.',
+        about: 'Share of the checks that ended in 503: signing keys are unavailable, or an internal error.',
         unit: 'percentunit',
         queries: one(
           'sum(rate(account_authz_checks_total{%, decision="unavailable"}[$__rate_interval])) / sum(rate(account_authz_checks_total{%}[$__rate_interval]))',
@@ -88,7 +88,7 @@ const rows: readonly Row[] = [
       {
         kind: 'timeseries',
         title: 'Checks by decision and reason',
-        about: 'docs/runbooks/AccountAuthzRefusalsJump.md tells what each reason may mean.',
+        about: 'docs/runbooks/AccountAuthzRefusalsJump.md explains each reason.',
         unit: 'reqps',
         stacked: true,
         queries: one(
@@ -286,7 +286,7 @@ const rows: readonly Row[] = [
       {
         kind: 'timeseries',
         title: 'Checks, from both sides',
-        about: 'Envoy asks and we do not answer: socket, network, timeout, or the process.',
+        about: 'Envoy gets no answer from account-authz: socket, network, timeout, or the process.',
         unit: 'reqps',
         queries: [
           {
@@ -311,7 +311,7 @@ const rows: readonly Row[] = [
       },
       {
         kind: 'timeseries',
-        title: 'Answers that were not ours',
+        title: 'Answers that are not from account-authz',
         about:
           'Read as an allow and lacked our word: somebody else answers at the address of account-authz. Must be 0.',
         unit: 'reqps',
@@ -327,7 +327,7 @@ const rows: readonly Row[] = [
 const selectors = 'namespace=~"$namespace", instance=~"$instance"';
 const envoySelectors = 'namespace=~"$namespace"';
 
-/** Envoy is another target than account-authz, so that an instance of one says nothing about the other. */
+/** Envoy is another scrape target, so its instance label does not match that of account-authz. */
 function complete({ expr }: Query): string {
   return expr.replaceAll(
     /(\w+)\{%/g,
@@ -335,7 +335,7 @@ function complete({ expr }: Query): string {
   );
 }
 
-/** Every expression of the dashboard, as Grafana gets it. */
+/** Every expression of the dashboard, as Grafana receives it. */
 export function dashboardExpressions(): readonly string[] {
   return rows.flatMap(({ panels }) => panels.flatMap(({ queries }) => queries.map(complete)));
 }
@@ -386,7 +386,7 @@ export function makeDashboard(): string {
   return `${JSON.stringify(dashboard, null, 2)}\n`;
 }
 
-// `.*` matches a label that is not there: outside Kubernetes nothing has a namespace.
+// `.*` also matches an absent label: outside Kubernetes there is no namespace.
 function variable(name: string, query: string): unknown {
   return {
     name,

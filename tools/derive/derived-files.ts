@@ -1,4 +1,4 @@
-// The documents, the schema and the files for Envoy, Prometheus and Grafana that are made from the code. They lie in the repository to be read and taken.
+// The documents, the schema and the files for Envoy, Prometheus and Grafana that are derived from the code. They are committed.
 import { readFile } from 'node:fs/promises';
 import { toJsonSchema } from '../../src/config/schema.ts';
 import { makeConfigurationPage } from './configuration-page.ts';

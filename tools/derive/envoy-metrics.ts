@@ -1,4 +1,4 @@
-// The metrics of Envoy that alerts, dashboard and documents name. A test holds them against the page of a live Envoy.
+// Envoy's metrics in alerts, dashboard and documents. A test compares them with the metrics page of a live Envoy.
 
 export const envoyMetrics = {
   envoy_http_ext_authz_ok: 'Checks that account-authz allowed.',
@@ -8,7 +8,7 @@ export const envoyMetrics = {
     'Requests that passed unchecked. Always 0 with `failure_mode_allow: false`.',
   envoy_http_ext_authz_invalid: 'Answers with header changes that Envoy does not accept.',
   envoy_http_rbac_denied:
-    'With `envoy_rbac_http_prefix="only_allowed"`: answers that read as an allow and are not ours. Refused (403).',
+    'With `envoy_rbac_http_prefix="only_allowed"`: allows that are not from account-authz. Refused (403).',
   envoy_cluster_upstream_rq_total: 'With `envoy_cluster_name="account-authz"`: attempts, retries included.',
   envoy_cluster_upstream_rq_timeout: 'Checks that took longer than the timeout of the check.',
   envoy_cluster_upstream_rq_per_try_timeout: 'Attempts that were given up for another.',

@@ -1,4 +1,4 @@
-// Reads a page in the text format of Prometheus: its metrics with type, help and the labels of their series.
+// Parses the Prometheus text format: metrics with type, help and the labels of their series.
 
 export interface MetricFamily {
   readonly name: string;
@@ -20,7 +20,7 @@ export function parseExposition(text: string): readonly MetricFamily[] {
   return families;
 }
 
-/** Every name under which something of these can be asked for: of a histogram there are three. */
+/** Every queryable name of these metrics: a histogram has three. */
 export function seriesNames(families: readonly MetricFamily[]): ReadonlySet<string> {
   return new Set(
     families.flatMap(({ name, type }) =>

@@ -1,4 +1,4 @@
-// `npm run derive`: writes everything in the repository that is made from something else in it.
+// `npm run derive`: writes every derived file of the repository.
 import { writeFile } from 'node:fs/promises';
 import { writeCasesPage } from '../../test/assurance/cases-page.ts';
 import { writeDerivedFiles } from '../../test/k8s/derived-files.ts';

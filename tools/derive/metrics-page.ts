@@ -1,11 +1,11 @@
-// docs/metrics.md: what the registry of the product has, as the product itself tells it, and what is to be read from it.
+// docs/metrics.md: the metrics in the product's registry, from its own page, and what each means.
 import { createMetrics } from '../../src/operations/metrics.ts';
 import { envoyMetrics } from './envoy-metrics.ts';
 import { type MetricFamily, parseExposition } from './exposition.ts';
 
 interface Reading {
   readonly query: string;
-  /** What a change of it means. */
+  /** What a change in the metric means. */
   readonly meaning: string;
 }
 
@@ -13,7 +13,7 @@ const readings: Readonly<Record<string, Reading>> = {
   account_authz_checks_total: {
     query: 'sum by (decision, reason) (rate(account_authz_checks_total[5m]))',
     meaning:
-      'The first thing to look at. `unavailable` above 0: the keys of an issuer are not to be had (`keys_unavailable`), or a fault of ours (`internal`, never expected). One reason of `deny` that jumps: a deployment on the client side, a rotation at the issuer, or somebody trying; [which](runbooks/AccountAuthzRefusalsJump.md). No rate at all while Envoy has one: Envoy does not reach us.',
+      'The first thing to look at. `unavailable` above 0: the signing keys of an issuer are unavailable (`keys_unavailable`), or an internal error (`internal`, never expected). One reason of `deny` that jumps: a deployment on the client side, a rotation at the issuer, or somebody trying; [which](runbooks/AccountAuthzRefusalsJump.md). No rate at all while Envoy has one: Envoy does not reach us.',
   },
   account_authz_check_duration_seconds: {
     query: 'histogram_quantile(0.99, sum by (le) (rate(account_authz_check_duration_seconds_bucket[5m])))',
@@ -72,7 +72,7 @@ const readings: Readonly<Record<string, Reading>> = {
   },
 };
 
-/** Labels whose values are not in the code. */
+/** Labels with values that are not in the code. */
 const openLabels: Readonly<Record<string, string>> = {
   issuer: 'each configured issuer',
   version: 'of account-authz',
@@ -81,7 +81,7 @@ const openLabels: Readonly<Record<string, string>> = {
 
 const issuer = 'https://auth.example.com';
 
-/** The page that the product gives before its first check. */
+/** The product's metrics page before its first check. */
 export async function productFamilies(): Promise<readonly MetricFamily[]> {
   const metrics = createMetrics('0', {
     keySets: () => [{ issuer, keys: 1, ageSeconds: 1 }],

@@ -1,4 +1,4 @@
-// k8s/monitoring/prometheus-rule.yaml: the alerts in the form that the Prometheus operator takes.
+// k8s/monitoring/prometheus-rule.yaml: the alerts as a PrometheusRule of the Prometheus operator.
 import { parseDocument, stringify } from 'yaml';
 
 export function makePrometheusRule(alerts: string): string {

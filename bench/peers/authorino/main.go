@@ -1,4 +1,4 @@
-// Authorino's own packages with one AuthConfig from a file: its reconciler reads it from a client in memory in the place of a Kubernetes
+// Authorino's own packages with one AuthConfig from a file: its reconciler reads it from an in-memory client instead of a Kubernetes
 // API, and its service answers Check. Without the metrics and traces of its main.go, which cost time.
 package main
 

@@ -1,4 +1,4 @@
-// Does nothing, with @grpc/grpc-js and @grpc/proto-loader: decodes the request, answers one message that it was given.
+// A do-nothing service with @grpc/grpc-js and @grpc/proto-loader: decodes the request and answers one fixed message.
 import { type handleUnaryCall, Server } from '@grpc/grpc-js';
 import { answerMessage, authorizationService, peerOptions, serve } from './proto.ts';
 

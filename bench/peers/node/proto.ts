@@ -1,20 +1,20 @@
-// The service definition as most people load it: proto-loader over the .proto files of this repository.
+// Loads the service definition as usual: proto-loader over the .proto files of this repository.
 import { readFileSync } from 'node:fs';
 import { loadPackageDefinition, type Server, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 
-/** What a peer is started with. */
+/** The options of a peer. */
 export interface PeerOptions {
   readonly port: number;
   readonly protoDirectory: string;
-  /** File with the bytes of a CheckResponse that the do-nothing ones answer. */
+  /** File with the encoded CheckResponse that the do-nothing services answer. */
   readonly answerFile: string;
   readonly issuer: string;
   readonly audience: string;
   readonly jwksUrl: string;
 }
 
-/** From the one argument, which is JSON. */
+/** From the only argument, which is JSON. */
 export function peerOptions(): PeerOptions {
   return JSON.parse(process.argv[2] ?? '') as PeerOptions;
 }
@@ -28,7 +28,7 @@ export function answerBytes({ answerFile }: PeerOptions): Buffer {
   return readFileSync(answerFile);
 }
 
-/** The product's allow as someone would write it down: without the defaults, which would be sent too. */
+/** The product's allow as a plain object: without defaults, which would be encoded too. */
 export function answerMessage(options: PeerOptions): unknown {
   const { Check } = load(options, false);
   if (Check === undefined) throw new Error('the Authorization service has no Check');

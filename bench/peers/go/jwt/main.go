@@ -1,5 +1,5 @@
-// The same checks with grpc-go and golang-jwt, its keys read by lestrrat-go/jwx: every call verifies its token, or with a cache each
-// token once.
+// The same checks with grpc-go and golang-jwt, keys parsed by lestrrat-go/jwx: verifies the token on every call, or with a cache once
+// per token.
 package main
 
 import (
@@ -32,17 +32,17 @@ type server struct {
 	known   map[[sha256.Size]byte]known
 }
 
-const mostKnown = 10_000
+const maxCached = 10_000
 
 func (s *server) Check(_ context.Context, request *authv3.CheckRequest) (*authv3.CheckResponse, error) {
 	http := request.GetAttributes().GetRequest().GetHttp()
-	asked, refusal := peer.Admit(http)
+	admitted, refusal := peer.Admit(http)
 	if refusal != nil {
 		return peer.Deny(http, refusal, nil), nil
 	}
-	principal, refusal := s.principalOf(asked.Token)
+	principal, refusal := s.principalOf(admitted.Token)
 	if refusal == nil {
-		refusal = peer.Permits(principal, &asked)
+		refusal = peer.Permits(principal, &admitted)
 	}
 	if refusal != nil {
 		return peer.Deny(http, refusal, principal), nil
@@ -65,7 +65,7 @@ func (s *server) principalOf(token string) (*peer.Principal, *peer.Refusal) {
 	principal, expires, refusal := s.verify(token)
 	if refusal == nil {
 		s.mutex.Lock()
-		if len(s.known) < mostKnown {
+		if len(s.known) < maxCached {
 			s.known[name] = known{principal, expires}
 		}
 		s.mutex.Unlock()
@@ -94,7 +94,7 @@ func (s *server) keyOf(token *jwt.Token) (any, error) {
 	return key, nil
 }
 
-// By kid; a key without one is left out. A real service would fetch again from time to time.
+// By kid; keys without a kid are skipped. A real service would refresh from time to time.
 func fetchKeys(url string) (map[string]any, error) {
 	set, err := jwk.Fetch(context.Background(), url)
 	if err != nil {

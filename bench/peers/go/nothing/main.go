@@ -1,4 +1,4 @@
-// Does nothing, with grpc-go and go-control-plane: decodes the request, answers one message that it was given.
+// A do-nothing service with grpc-go and go-control-plane: decodes the request and answers one fixed message.
 package main
 
 import (

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// Refusal is an HTTP status, its code of google.rpc, and what the client is told.
+// Refusal is an HTTP status, its google.rpc code, and the text for the client.
 type Refusal struct {
 	Status    typev3.StatusCode
 	Code      codes.Code
@@ -26,7 +26,7 @@ type Refusal struct {
 
 const realm = `Bearer realm="account-authz"`
 
-// The refusals of docs/explain.md that these checks can come to.
+// The refusals of docs/explain.md that these checks can produce.
 var (
 	RequestInvalid  = &Refusal{typev3.StatusCode_BadRequest, codes.InvalidArgument, "request_invalid", "The request is not valid", ""}
 	RouteUnknown    = &Refusal{typev3.StatusCode_NotFound, codes.NotFound, "route_unknown", "There is nothing here", ""}
@@ -37,12 +37,12 @@ var (
 	AccountMismatch = &Refusal{typev3.StatusCode_Forbidden, codes.PermissionDenied, "account_mismatch", "The request addresses another account", ""}
 )
 
-// Principal is what a verified token says.
+// Principal is the identity in a verified token.
 type Principal struct {
 	UID, App, Acc, Role, Iss string
 }
 
-// What every answer shares; a message may be sent many times as long as nobody changes it.
+// Shared parts of every answer; a message may be sent many times as long as nothing modifies it.
 var (
 	okStatus    = &status.Status{Code: int32(codes.OK)}
 	notAppended = wrapperspb.Bool(false)
@@ -53,7 +53,7 @@ var (
 	noStore     = Overwrite("cache-control", "no-store")
 )
 
-// Allow is the answer for this principal; removed are the headers that every one takes away.
+// Allow is the answer for this principal; removed are the headers that every allow removes.
 func Allow(http *authv3.AttributeContext_HttpRequest, principal *Principal, removed []string) *authv3.CheckResponse {
 	return &authv3.CheckResponse{
 		Status: okStatus,
@@ -71,7 +71,7 @@ func Allow(http *authv3.AttributeContext_HttpRequest, principal *Principal, remo
 	}
 }
 
-// Adds what a request shows under the prefix and an allow does not set.
+// Adds request headers under the prefix that an allow does not set.
 func withShown(removed []string, headers map[string]string) []string {
 	all := removed
 	for name := range headers {
@@ -105,7 +105,7 @@ func identity(principal *Principal, decision, reason *structpb.Value) map[string
 	}
 }
 
-// Deny is the answer for a refusal; principal is nil where no token was verified.
+// Deny is the answer for a refusal; principal is nil without a verified token.
 func Deny(http *authv3.AttributeContext_HttpRequest, refusal *Refusal, principal *Principal) *authv3.CheckResponse {
 	headers := []*corev3.HeaderValueOption{problemJSON, noStore}
 	if refusal.Challenge != "" {
@@ -115,7 +115,7 @@ func Deny(http *authv3.AttributeContext_HttpRequest, refusal *Refusal, principal
 	if principal != nil {
 		metadata = identity(principal, denyWord, metadata["reason"])
 	}
-	// None of it needs to be escaped.
+	// No part needs JSON escaping.
 	body := strings.Join([]string{
 		`{"type":"urn:account-authz:`, refusal.Reason, `","title":"`, refusal.Title, `","status":`, strconv.Itoa(int(refusal.Status)),
 		`,"reason":"`, refusal.Reason, `","request_id":"`, requestID(http), `"}`,
@@ -146,7 +146,7 @@ func requestID(http *authv3.AttributeContext_HttpRequest) string {
 	return id
 }
 
-// Overwrite is a header that takes the place of what the client sent.
+// Overwrite is a header that replaces the client's.
 func Overwrite(key, value string) *corev3.HeaderValueOption {
 	return &corev3.HeaderValueOption{
 		Header:       &corev3.HeaderValue{Key: key, Value: value},

@@ -1,4 +1,4 @@
-// Package peer is what the Go peers share: their options, the checks that need no token, the answers, and the gRPC server.
+// Package peer is shared by the Go peers: their options, the checks that need no token, the answers, and the gRPC server.
 package peer
 
 import (
@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Options is what a peer is started with: JSON, as its last argument.
+// Options is the configuration of a peer: JSON, as its last argument.
 type Options struct {
 	Port       int    `json:"port"`
 	AnswerFile string `json:"answerFile"`
@@ -45,7 +45,7 @@ func (options Options) Answer() *authv3.CheckResponse {
 	return answer
 }
 
-// Serve answers until the process is killed.
+// Serve runs until the process is killed.
 func Serve(options Options, service authv3.AuthorizationServer) {
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(options.Port)))
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 )
 
-// Request is one inside the grammar, on a known route, with a token that is still to be verified.
+// Request is well-formed, on a known route, with an unverified token.
 type Request struct {
 	Method string
-	// Narrowed says whether the route is for owners and admins alone.
+	// Narrowed says whether the route is for owners and admins only.
 	Narrowed bool
 	Token    string
-	// Account is that of the path, empty where it names none; Others are those that the header and the query name.
+	// Account is that of the path, empty if it has none; Others are those of the header and the query.
 	Account string
 	Others  []string
 }
@@ -23,7 +23,7 @@ const (
 	maxTokenBytes  = 8192
 )
 
-// A byte of a segment.
+// A byte of a path segment.
 var isSegmentByte = bytesOf("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~:@-")
 
 func bytesOf(all string) (set [256]bool) {
@@ -33,7 +33,7 @@ func bytesOf(all string) (set [256]bool) {
 	return set
 }
 
-// Admit makes the checks that need no token: the grammar of the request, the route, the presence of a token.
+// Admit makes the checks that need no token: the request grammar, the route, the presence of a token.
 func Admit(http *authv3.AttributeContext_HttpRequest) (Request, *Refusal) {
 	headers := http.GetHeaders()
 	target, method := http.GetPath(), http.GetMethod()
@@ -83,7 +83,7 @@ func isMethod(method string) bool {
 	return method != ""
 }
 
-// The first segments, as many as a route has; empty where there are fewer.
+// The first segments, as many as a route has; empty if there are fewer.
 type segments [5]string
 
 func segmentsOf(path string) (found segments, inGrammar bool) {
@@ -111,7 +111,7 @@ func segmentsOf(path string) (found segments, inGrammar bool) {
 	return found, true
 }
 
-// An upstream that ignores case would serve the route that was not applied, so such a path is refused.
+// A case-insensitive upstream would serve the route whose rules were not applied, so such a path is refused.
 func (request *Request) match(segments *segments) *Refusal {
 	if segments[0] != "api" || segments[1] != "subscriptions" {
 		if strings.EqualFold(segments[0], "api") && strings.EqualFold(segments[1], "subscriptions") {
@@ -141,7 +141,7 @@ const (
 	accountParameter = "account_id"
 )
 
-// False where one of them could be read in two ways.
+// False if one of them is ambiguous.
 func accountsNamed(headers map[string]string, query string) ([]string, bool) {
 	for _, lookAlike := range [...]string{"x_account_id", "x-account_id", "x_account-id"} {
 		if _, found := headers[lookAlike]; found {
@@ -172,7 +172,7 @@ var methods = map[string]map[string]bool{
 	"member": {"GET": true, "HEAD": true},
 }
 
-// Permits judges role and account of a verified token.
+// Permits checks role and account of a verified token.
 func Permits(principal *Principal, request *Request) *Refusal {
 	if !methods[principal.Role][request.Method] {
 		return RoleForbidden

@@ -1,19 +1,19 @@
-// The servers of a bench while it runs: started when first needed, checked, warmed, and stopped together.
+// The running servers of a bench: started on first use, checked, warmed up, and stopped together.
 import type { Contender, RunningContender } from './contender.ts';
 import type { BenchForm } from './form.ts';
 import type { BenchLab } from './lab.ts';
 import { measureCalls } from './loops.ts';
 import { preflight } from './preflight.ts';
 
-export interface Stable {
-  /** Its process for one turn, warmed; it stays for the turns to come. */
-  lend<Value>(contender: Contender, use: (running: RunningContender) => Promise<Value>): Promise<Value>;
-  /** The process that stays. */
-  standing(contender: Contender): Promise<RunningContender>;
+export interface ServerPool {
+  /** Its process for one turn, warmed up; kept for later turns. */
+  use<Value>(contender: Contender, work: (running: RunningContender) => Promise<Value>): Promise<Value>;
+  /** The kept process. */
+  get(contender: Contender): Promise<RunningContender>;
   stop(): Promise<void>;
 }
 
-export function createStable(lab: BenchLab, form: BenchForm, allow: Buffer): Stable {
+export function createServerPool(lab: BenchLab, form: BenchForm, allow: Buffer): ServerPool {
   const { connections, inFlight, startWarmMs, turnWarmMs } = form;
   const kept = new Map<string, RunningContender>();
 
@@ -21,7 +21,7 @@ export function createStable(lab: BenchLab, form: BenchForm, allow: Buffer): Sta
     await measureCalls(lab, running, contender.set, { connections, inFlight, warmMs: 0, measureMs });
   }
 
-  async function standing(contender: Contender): Promise<RunningContender> {
+  async function get(contender: Contender): Promise<RunningContender> {
     const known = kept.get(contender.name);
     if (known !== undefined) return known;
     const running = await contender.start();
@@ -32,12 +32,12 @@ export function createStable(lab: BenchLab, form: BenchForm, allow: Buffer): Sta
   }
 
   return {
-    standing,
-    async lend(contender, use) {
-      const wasThere = kept.has(contender.name);
-      const running = await standing(contender);
-      if (wasThere) await warm(contender, running, turnWarmMs);
-      return use(running);
+    get,
+    async use(contender, work) {
+      const wasRunning = kept.has(contender.name);
+      const running = await get(contender);
+      if (wasRunning) await warm(contender, running, turnWarmMs);
+      return work(running);
     },
     async stop() {
       await Promise.all(Array.from(kept.values(), running => running.stop()));
