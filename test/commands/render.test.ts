@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { version } from '../../src/version.ts';
-import { changed, smallestConfig, writeFixture } from '../config/config-file.ts';
+import { changed, configOf, smallestConfig, writeFixture } from '../config/config-file.ts';
 import type { Part } from '../envoy-lint/shipped.ts';
 import { type Outcome, runCommand } from '../support/command.ts';
 
@@ -221,6 +221,116 @@ describe('render envoy-parts', () => {
   });
 });
 
+/** The files that a target consists of, by name. */
+async function filesOf(target: string, ...args: readonly string[]): Promise<Readonly<Record<string, Part[]>>> {
+  const folder = mkdtempSync(join(tmpdir(), 'account-authz-target-'));
+  try {
+    const { code, stderr } = await render(target, ...args, '--out', folder);
+    expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+    const read = (name: string) => parseAllDocuments(readFileSync(join(folder, name), 'utf8')).map(each => each.toJS());
+    return Object.fromEntries(readdirSync(folder).map(name => [name, read(name)]));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const twoPaths = { routes: [{ path: '/api/orders/:account_id/*' }, { path: '/v2/billing/*' }] };
+
+describe('render kubernetes', () => {
+  it('makes a component with the configuration, the bootstrap, both sidecars and the socket between them', async () => {
+    const settings = { ...twoPaths, listen: 'unix:/run/authz/authz.sock', admin: '0.0.0.0:9292' };
+    const file = config(settings);
+    const files = await filesOf(
+      'kubernetes',
+      '--config',
+      file,
+      '--selector',
+      'team=blue,authz=on',
+      '--namespace',
+      'shop',
+    );
+    const [component] = files['kustomization.yaml'] ?? [];
+    expect(component).to.include({ kind: 'Component', namespace: 'shop' });
+    const generated = component.configMapGenerator.flatMap((each: Part) => each.files);
+    const patches = component.patches.flatMap(({ path }: Part) => path ?? []);
+    expect([...generated, ...patches, 'kustomization.yaml'].sort()).to.deep.equal(Object.keys(files));
+    for (const { target } of component.patches) expect(target.labelSelector).to.equal('team=blue,authz=on');
+    expect(await configOf(files['config.yaml']?.[0])).to.deep.equal(await configOf(changed(settings)));
+    expect(files['envoy.yaml']).to.deep.equal([parse((await render('envoy', '--config', file)).stdout)]);
+    const containers = patches.flatMap((name: string) => files[name]?.[0].spec.template.spec.initContainers);
+    const mounted = containers.flatMap((each: Part) => each.volumeMounts.map(({ mountPath }: Part) => mountPath));
+    expect(mounted.filter((path: string) => path === '/run/authz')).to.have.length(2);
+    const admin = containers.find(({ name }: Part) => name === 'account-authz').ports[0].containerPort;
+    expect(admin).to.equal(9292);
+  });
+
+  it('prints the files as documents, each with its name', async () => {
+    const { stdout } = await render('kubernetes', '--config', config());
+    const names = Array.from(stdout.matchAll(/^# Made by .*\n# File: (.*)$/gm), ([, name]) => name);
+    expect(names).to.deep.equal([
+      ...['kustomization.yaml', 'envoy-container.yaml', 'account-authz.yaml', 'envoy.yaml', 'config.yaml'],
+    ]);
+    expect(parseAllDocuments(stdout)).to.have.length(names.length);
+  });
+});
+
+describe('render istio', () => {
+  it('asks about every path of the configuration, refuses the others, and finds account-authz in the pod', async () => {
+    const args = ['--config', config({ ...twoPaths, listen: '127.0.0.1:9500' }), '--upstream', '127.0.0.1:9000'];
+    const files = await filesOf('istio', ...args, '--selector', 'app=orders', '--namespace', 'shop');
+    const paths = ['/api/orders', '/api/orders/*', '/v2/billing', '/v2/billing/*'];
+    const [custom, allow] = files['authorization-policy.yaml'] ?? [];
+    expect(custom.spec.rules).to.deep.equal([{ to: [{ operation: { paths } }] }]);
+    expect(allow.spec.rules[0].to).to.deep.equal([{ operation: { ports: ['9000'], paths } }]);
+    for (const { metadata, spec } of [custom, allow]) {
+      expect([metadata.namespace, spec.selector.matchLabels]).to.deep.equal(['shop', { app: 'orders' }]);
+    }
+    expect(files['service-entry.yaml']?.[0].spec.ports[0].number).to.equal(9500);
+    expect(files['mesh-config.yaml']?.[0].extensionProviders[0].envoyExtAuthzGrpc.port).to.equal(9500);
+    expect(files['envoy-filter.yaml']?.[0].spec.workloadSelector.labels).to.deep.equal({ app: 'orders' });
+  });
+});
+
+describe('render envoy-gateway', () => {
+  const service = { ...twoPaths, listen: '0.0.0.0:9500', listenInsecure: true };
+
+  it('leads every path of the configuration to the Service, and asks account-authz about them', async () => {
+    const args = ['--config', config(service), '--upstream', 'orders:9000', '--name', 'shop', '--authz-host', 'authz'];
+    const files = await filesOf(
+      'envoy-gateway',
+      ...args,
+      '--cors-origin',
+      'https://app.example.com',
+      '--trusted-hops',
+      '1',
+    );
+    const [route] = files['http-route.yaml'] ?? [];
+    expect(route.spec.rules[0].matches.map(({ path }: Part) => path.value)).to.deep.equal([
+      '/api/orders',
+      '/v2/billing',
+    ]);
+    expect(route.spec.rules[0].backendRefs[0]).to.include({ name: 'orders', port: 9000 });
+    const [policy] = files['security-policy.yaml'] ?? [];
+    expect(policy.spec.targetRefs[0].name).to.equal(route.metadata.name);
+    expect(policy.spec.extAuth.grpc.backendRefs[0]).to.include({ name: 'authz', port: 9500 });
+    expect(policy.spec.cors).to.deep.include({ allowOrigins: ['https://app.example.com'], allowCredentials: false });
+    expect(files['client-traffic-policy.yaml']?.[0].spec.clientIPDetection.xForwardedFor.numTrustedHops).to.equal(1);
+    expect(Object.keys(files)).to.not.include('backend-tls.yaml');
+  });
+
+  it('removes look-alikes of account headers and keeps the names', async () => {
+    const files = await filesOf(
+      'envoy-gateway',
+      '--config',
+      config({ ...service, account: { headers: ['x-my-org-id', 'tenant'] } }),
+    );
+    const removed = files['client-traffic-policy.yaml']?.[0].spec.headers.earlyRequestHeaders.removeOnMatch;
+    const pattern = new RegExp(`^(?:${removed.at(-1).value})$`);
+    for (const name of ['x.my-org-id', 'x-my.org-id', 'x-my-org.id', 'x.my.org.id']) expect(name).to.match(pattern);
+    for (const name of ['x-my-org-id', 'xamy-org-id', 'tenant']) expect(name).not.to.match(pattern);
+  });
+});
+
 describe('render: usage', () => {
   const problems: readonly (readonly [args: readonly string[], problem: RegExp])[] = [
     [[], /needs a target first: envoy, envoy-parts/],
@@ -245,6 +355,15 @@ describe('render: usage', () => {
     [['envoy', '--cors-origin', 'https://App.example.com'], /--cors-origin must be an origin/],
     [['envoy', '--trusted-hops', '-1'], /--trusted-hops|an option lacks its value/],
     [['envoy', '--trusted-hops', 'one'], /--trusted-hops must be a number/],
+    [['envoy', '--selector', 'a=b'], /--selector is not for envoy$/m],
+    [['istio', '--cors-origin', 'https://app.example.com'], /--cors-origin is not for istio$/m],
+    [['kubernetes', '--selector', 'a'], /--selector must be KEY=VALUE/],
+    [['kubernetes', '--namespace', 'My_Space'], /--namespace must be a name of a namespace/],
+    [['envoy-gateway', '--name', '-'], /--name must be a name of an object/],
+    [
+      ['envoy-gateway'],
+      /listen of the configuration must be reached from the gateway, not loopback or a socket, for envoy-gateway/,
+    ],
   ];
   for (const [args, problem] of problems) {
     it(`says in one line what is wrong with: render ${args.join(' ')}`, async () => {
@@ -269,6 +388,17 @@ describe('render: usage', () => {
       code: 1,
       stderr: 'account-authz render: listen of the configuration must name a port, 0 is any\n',
     });
+  });
+
+  it('names listen if the target does not suit it', async () => {
+    const remote = config({ listen: '0.0.0.0:9191', listenInsecure: true });
+    for (const target of ['kubernetes', 'istio']) {
+      const { code, stderr } = await render(target, '--config', remote);
+      expect(code).to.equal(1);
+      expect(stderr).to.match(
+        new RegExp(`^account-authz render: listen of the configuration must be .*, for ${target}\\n$`),
+      );
+    }
   });
 
   it('reads no file that the configuration names: it may run elsewhere', async () => {

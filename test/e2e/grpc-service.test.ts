@@ -1,0 +1,187 @@
+// A real gRPC service behind Envoy with the bootstraps of `render --upstream-protocol`: calls reach it with the identity, and a client
+// gets the status of gRPC for each kind of refusal.
+import { Client, credentials, Metadata, Server, ServerCredentials, type ServiceError, status } from '@grpc/grpc-js';
+import { expect } from 'chai';
+import { writeFixture } from '../config/config-file.ts';
+import { runCommand } from '../support/command.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
+import { bearer, configuration, identity, installEnvoys, type Lab, reasonOf, startLab } from './lab.ts';
+
+const asIs = (bytes: Buffer): Buffer => bytes;
+const routes = [{ path: '/orders.v1.Orders/*' }, { path: '/billing.v1.Billing/:method/:account_id' }];
+
+interface GrpcService {
+  readonly port: number;
+  /** The metadata of the calls that reached it. */
+  readonly calls: Metadata[];
+  stop(): void;
+}
+
+async function startGrpcService(): Promise<GrpcService> {
+  const server = new Server();
+  const calls: Metadata[] = [];
+  const method = { path: '/orders.v1.Orders/Get', requestStream: false, responseStream: false };
+  const codec = {
+    requestSerialize: asIs,
+    requestDeserialize: asIs,
+    responseSerialize: asIs,
+    responseDeserialize: asIs,
+  };
+  server.addService(
+    { Get: { ...method, ...codec } },
+    {
+      Get(call: { metadata: Metadata; request: Buffer }, answer: (error: null, message: Buffer) => void) {
+        calls.push(call.metadata);
+        answer(null, call.request);
+      },
+    },
+  );
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) =>
+      error === null ? resolve(bound) : reject(error),
+    );
+  });
+  return { port, calls, stop: () => server.forceShutdown() };
+}
+
+interface Outcome {
+  readonly code: number;
+  readonly reason: unknown;
+}
+
+function call(port: number, path: string, fields: Readonly<Record<string, string>>): Promise<Outcome> {
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(fields)) metadata.set(name, value);
+  return new Promise(resolve => {
+    const done = (error: ServiceError | null, message?: Buffer): void => {
+      client.close();
+      if (error === null) resolve({ code: status.OK, reason: String(message) });
+      else resolve({ code: error.code, reason: reasonOf({ body: error.details }) });
+    };
+    client.makeUnaryRequest(path, asIs, asIs, Buffer.from('hello'), metadata, { deadline: Date.now() + 10_000 }, done);
+  });
+}
+
+describe('a gRPC service behind Envoy', function () {
+  this.timeout(120_000);
+  let lab: Lab;
+  let withoutKeys: ServiceProcess;
+  let upstream: GrpcService;
+  let owner: string;
+
+  before(async () => {
+    await installEnvoys();
+    lab = await startLab({ routes });
+    // Nobody listens on port 9 (RFC 863).
+    const config = { ...configuration('http://127.0.0.1:9/jwks.json'), routes };
+    withoutKeys = await startServiceProcess(config, { ready: false });
+    upstream = await startGrpcService();
+    owner = await bearer();
+  });
+  after(async () => {
+    upstream?.stop();
+    await withoutKeys?.kill();
+    await lab?.stop();
+  });
+  beforeEach(() => {
+    upstream.calls.length = 0;
+  });
+
+  async function start(version: string, protocol: string, authz: string): Promise<RunningEnvoy> {
+    const file = writeFixture('grpc.yaml', {
+      ...configuration('https://auth.example.com/jwks'),
+      routes,
+      listen: authz,
+    });
+    const { stdout } = await runCommand('render', ['envoy', '--config', file, '--upstream-protocol', protocol]);
+    return startEnvoy({ version, bootstrap: stdout, upstream: upstream.port });
+  }
+
+  for (const version of envoyVersions) {
+    for (const protocol of ['http2', 'auto']) {
+      describe(`--upstream-protocol ${protocol}, Envoy ${version}`, () => {
+        let envoy: RunningEnvoy;
+        before(async () => {
+          envoy = await start(version, protocol, lab.service.address);
+        });
+        after(() => envoy?.stop());
+
+        it('gets a call with the identity of the caller and without the token', async () => {
+          const forged = { authorization: owner, 'x-auth-uid': 'evil' };
+          expect(await call(envoy.port, '/orders.v1.Orders/Get', forged)).to.deep.equal({
+            code: status.OK,
+            reason: 'hello',
+          });
+          const [metadata, ...more] = upstream.calls;
+          expect(more).to.deep.equal([]);
+          for (const [name, value] of identity) expect(metadata?.get(name)).to.deep.equal([value]);
+          expect(metadata?.get('authorization')).to.deep.equal([]);
+        });
+
+        const refused: readonly (readonly [
+          name: string,
+          path: string,
+          fields: () => Record<string, string>,
+          code: number,
+          reason: string,
+        ])[] = [
+          ['no token', '/orders.v1.Orders/Get', () => ({}), status.UNAUTHENTICATED, 'token_missing'],
+          [
+            'a bad token',
+            '/orders.v1.Orders/Get',
+            () => ({ authorization: 'Bearer x' }),
+            status.UNAUTHENTICATED,
+            'token_invalid',
+          ],
+          [
+            'another account',
+            '/orders.v1.Orders/Get',
+            () => ({ authorization: owner, 'x-account-id': 'acct2' }),
+            status.PERMISSION_DENIED,
+            'account_mismatch',
+          ],
+          [
+            'no route of the configuration',
+            '/billing.v1.Billing/Get',
+            () => ({ authorization: owner }),
+            status.NOT_FOUND,
+            'route_unknown',
+          ],
+          [
+            'two accounts in one header',
+            '/orders.v1.Orders/Get',
+            () => ({ authorization: owner, 'x-account-id': 'acct1,acct1' }),
+            status.INVALID_ARGUMENT,
+            'request_invalid',
+          ],
+        ];
+        for (const [name, path, fields, code, reason] of refused) {
+          it(`answers a call with ${name} with ${status[code]}`, async () => {
+            expect(await call(envoy.port, path, fields())).to.deep.equal({ code, reason });
+            expect(upstream.calls).to.deep.equal([]);
+          });
+        }
+
+        it('answers a call to a service that no route leads to with UNIMPLEMENTED', async () => {
+          const { code } = await call(envoy.port, '/other.v1.Other/Get', { authorization: owner });
+          expect(code).to.equal(status.UNIMPLEMENTED);
+        });
+      });
+    }
+
+    it(`answers UNAVAILABLE while there are no keys, and while account-authz is away, Envoy ${version}`, async () => {
+      const envoy = await start(version, 'http2', withoutKeys.address);
+      const away = await start(version, 'http2', '127.0.0.1:9');
+      const fields = { authorization: owner };
+      expect(await call(envoy.port, '/orders.v1.Orders/Get', fields)).to.deep.equal({
+        code: status.UNAVAILABLE,
+        reason: 'keys_unavailable',
+      });
+      expect((await call(away.port, '/orders.v1.Orders/Get', fields)).code).to.equal(status.UNAVAILABLE);
+      expect(upstream.calls).to.deep.equal([]);
+      await Promise.all([envoy.stop(), away.stop()]);
+    });
+  }
+});
