@@ -1,4 +1,5 @@
 // The TLS files of a fetch: the authorities that its connections trust and the client certificate that they show.
+import { createHash } from 'node:crypto';
 import * as tls from 'node:tls';
 import { loadTlsFiles, type TlsMaterial } from '../files/tls-files.ts';
 import { type CaFile, loadCaFile, rootsInForce } from './key-trust.ts';
@@ -50,9 +51,24 @@ async function loadClientCertificate({
   return { kind: 'problem', problem: isCertificate ? 'client certificate not usable' : 'client key not usable' };
 }
 
+// To parse the default roots takes 20 ms, and a thousand issuers may have the same files.
+const recentContexts = new Map<string, tls.SecureContext>();
+const maxRecent = 8;
+
 /** Trusts the default roots plus those of the file. */
 function toSecureContext(caFile: CaFile | undefined, client: TlsMaterial | undefined): tls.SecureContext | undefined {
   if (caFile === undefined && client === undefined) return undefined;
+  const contents = [caFile?.content.toString('latin1'), client?.cert, client?.key];
+  const id = createHash('sha256').update(JSON.stringify(contents)).digest('base64url');
+  const context = recentContexts.get(id) ?? createContext(caFile, client);
+  recentContexts.delete(id);
+  recentContexts.set(id, context);
+  const [oldest] = recentContexts.keys();
+  if (oldest !== undefined && recentContexts.size > maxRecent) recentContexts.delete(oldest);
+  return context;
+}
+
+function createContext(caFile: CaFile | undefined, client: TlsMaterial | undefined): tls.SecureContext {
   return tls.createSecureContext({
     minVersion: 'TLSv1.2',
     ...(caFile === undefined ? {} : { ca: [...rootsInForce(), caFile.content] }),

@@ -4,7 +4,7 @@ import type { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import * as tls from 'node:tls';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { isLoopbackUrl } from '../address/key-url.ts';
 import { maxKeySetBytes } from './jwks.ts';
 import { type KeyConnection, type KeyConnectionFiles, loadKeyConnection } from './key-connection.ts';
@@ -52,6 +52,7 @@ interface TlsOptions {
 }
 
 const maxEtagLength = 256;
+const usualKeySetBytes = 16 * 1024;
 
 /** Works in this thread. The transport of createKeyThread works in a worker thread. */
 export function createKeyTransport(settings: KeyTransportSettings): KeyTransport {
@@ -63,9 +64,14 @@ export function createKeyTransport(settings: KeyTransportSettings): KeyTransport
         if (connection.kind === 'problem') return connection;
         const shown: tls.DetailedPeerCertificate[] = [];
         dispatchers = openDispatchers(settings, connection, certificate => shown.push(certificate));
-        const { dispatcherFor } = dispatchers;
+        const { dispatcherFor, wasAskedForCertificate } = dispatchers;
         return await work(
-          (url, etag) => getDocument(url, etag, signal, dispatcherFor(url)),
+          async (url, etag) => {
+            const document = await getDocument(url, etag, signal, dispatcherFor(url));
+            return document.kind === 'problem' && document.problem === closed && wasAskedForCertificate()
+              ? { kind: 'problem', problem: `${closed}, client certificate asked for` }
+              : document;
+          },
           () => anchorsOf(connection.caFile, shown),
         );
       } catch (error) {
@@ -77,8 +83,13 @@ export function createKeyTransport(settings: KeyTransportSettings): KeyTransport
   };
 }
 
+// With TLS 1.3 this is all that a client learns where its certificate is missing or refused: for it the handshake is over.
+const closed = 'connection closed';
+
 interface Dispatchers {
   readonly dispatcherFor: (url: string) => Dispatcher;
+  /** By the server of the last connection. */
+  readonly wasAskedForCertificate: () => boolean;
   close(): void;
 }
 
@@ -103,8 +114,17 @@ function openDispatchers(
       return tls.checkServerIdentity(host, certificate);
     },
   };
+  const open = buildConnector(options);
+  let wasAskedForCertificate = false;
+  const connect: buildConnector.connector = (target, callback) =>
+    open(target, (...result) => {
+      const [, socket] = result;
+      // The signature algorithms of the CertificateRequest (RFC 8446 section 4.3.2).
+      wasAskedForCertificate = socket instanceof tls.TLSSocket && socket.getSharedSigalgs().length > 0;
+      callback(...result);
+    });
   const limits = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs, maxResponseSize: maxKeySetBytes };
-  const direct = new Agent({ connect: options, ...limits });
+  const direct = new Agent({ connect, ...limits });
   const { httpsProxy } = proxy;
   const proxied =
     httpsProxy === undefined || httpsProxy === ''
@@ -114,7 +134,7 @@ function openDispatchers(
           httpProxy: '',
           httpsProxy,
           noProxy: proxy.noProxy ?? '',
-          connect: options,
+          connect,
           requestTls: options,
           proxyTls: tlsOptions(proxyContext()),
           ...limits,
@@ -122,6 +142,7 @@ function openDispatchers(
   return {
     // Plain http is allowed for loopback only (docs/keys.md), and loopback is never behind a proxy.
     dispatcherFor: url => (isLoopbackUrl(url) ? direct : proxied),
+    wasAskedForCertificate: () => wasAskedForCertificate,
     close() {
       for (const dispatcher of new Set([direct, proxied])) dispatcher.destroy().catch(() => undefined);
     },
@@ -196,15 +217,17 @@ async function readBody({ body, headers }: Dispatcher.ResponseData): Promise<Uin
   return collect(decoder);
 }
 
-// Into one buffer: a list of half a million chunks of one byte takes a hundred times their size.
+// Into one buffer that grows: a list of half a million chunks of one byte takes a hundred times their size.
 async function collect(source: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const buffer = Buffer.alloc(maxKeySetBytes);
+  let buffer = Buffer.alloc(usualKeySetBytes);
   let size = 0;
   for await (const chunk of source) {
-    if (size + chunk.length > maxKeySetBytes)
-      throw Object.assign(new Error('body too large'), { code: 'ERR_BUFFER_TOO_LARGE' });
+    const end = size + chunk.length;
+    if (end > maxKeySetBytes) throw Object.assign(new Error('body too large'), { code: 'ERR_BUFFER_TOO_LARGE' });
+    if (end > buffer.length)
+      buffer = Buffer.concat([buffer], Math.min(Math.max(end, 2 * buffer.length), maxKeySetBytes));
     buffer.set(chunk, size);
-    size += chunk.length;
+    size = end;
   }
   return buffer.subarray(0, size);
 }

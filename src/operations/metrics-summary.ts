@@ -33,21 +33,25 @@ export async function readMetricsSummary(registry: Registry): Promise<MetricsSum
       count: value,
     })),
     latency: toLatency(durations),
-    refreshes: new Map(
-      [...new Set(refreshes.map(({ labels }) => String(labels.issuer)))].map(issuer => [
-        issuer,
-        {
-          success: sumWhere(refreshes, { issuer, result: 'success' }),
-          failure: sumWhere(refreshes, { issuer, result: 'failure' }),
-        },
-      ]),
-    ),
+    refreshes: byIssuer(refreshes),
     tokenCache: {
       entries: sumWhere(entries, {}),
       hits: sumWhere(lookups, { result: 'hit' }),
       misses: sumWhere(lookups, { result: 'miss' }),
     },
   };
+}
+
+// In one pass: there may be a thousand issuers.
+function byIssuer(values: readonly MetricValueWithName<string>[]): MetricsSummary['refreshes'] {
+  const counts = new Map<string, { success: number; failure: number }>();
+  for (const { labels, value } of values) {
+    const issuer = String(labels.issuer);
+    const count = counts.get(issuer) ?? { success: 0, failure: 0 };
+    counts.set(issuer, count);
+    if (labels.result === 'success' || labels.result === 'failure') count[labels.result] += value;
+  }
+  return counts;
 }
 
 function sumWhere(

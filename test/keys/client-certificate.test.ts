@@ -91,7 +91,7 @@ describe('the client certificate of key fetches', function () {
     const without = await takeOver(rings, { clientCertFile: undefined, clientKeyFile: undefined });
     await until(() => problems.length > 0);
     expect(without.current('k1')).to.equal(undefined);
-    expect(problems[0]).to.equal('connection closed');
+    expect(problems[0]).to.equal('connection closed, client certificate asked for');
     const keys = await takeOver(rings);
     await until(() => keys.current('k1') !== undefined);
   });

@@ -148,6 +148,7 @@ for (const [title, createTransport] of transports) {
       const stranger = testCertificate({
         authority: testCertificate({ name: 'strangers', isAuthority: true, addresses: [] }),
       });
+      const askedFor = 'connection closed, client certificate asked for';
       let trusted: string;
 
       beforeEach(async () => {
@@ -183,8 +184,7 @@ for (const [title, createTransport] of transports) {
 
       for (const [maxVersion, missed] of [
         ['TLSv1.2', 'tls: handshake failed'],
-        // For the client the handshake is over when the alert comes.
-        ['TLSv1.3', 'connection closed'],
+        ['TLSv1.3', askedFor],
       ] as const) {
         describe(`with ${maxVersion}`, () => {
           const issuerOf = (): Promise<TestIssuer> =>
@@ -207,15 +207,23 @@ for (const [title, createTransport] of transports) {
             ['expired', () => testCertificate({ authority: clients, validFromHours: -48 })],
           ];
           for (const [name, shown] of refused) {
-            it(`are refused, ${name}: connection closed`, async () => {
+            const problem = maxVersion === 'TLSv1.2' ? 'connection closed' : askedFor;
+            it(`are refused, ${name}: ${problem}`, async () => {
               const issuer = await issuerOf();
               const got = await getWith(issuer.jwksUrl, await write(shown()));
-              expect(got).to.deep.equal({ kind: 'problem', problem: 'connection closed' });
+              expect(got).to.deep.equal({ kind: 'problem', problem });
               expect(issuer.requests()).to.deep.equal([]);
             });
           }
         });
       }
+
+      it('that nobody asks for are not the problem where the connection is closed', async () => {
+        const issuer = await issuerWith({ tls: testCertificate({ authority }) });
+        issuer.fault({ kind: 'reset' });
+        const got = await getWith(issuer.jwksUrl, await write(client));
+        expect(got).to.deep.equal({ kind: 'problem', problem: 'connection closed' });
+      });
 
       it('are read again for each fetch', async () => {
         const issuer = await strictIssuer();
@@ -224,6 +232,14 @@ for (const [title, createTransport] of transports) {
         expect(await read()).to.have.property('kind', 'problem');
         await write(client);
         expect(await read()).to.have.property('kind', 'body');
+      });
+
+      it('are those of their own files, however many issuers there are', async () => {
+        const issuer = await strictIssuer();
+        const pairs = Array.from({ length: 10 }, () => testCertificate({ authority: clients }));
+        for (const pair of [...pairs, ...pairs])
+          expect(await getWith(issuer.jwksUrl, await write(pair))).to.have.property('kind', 'body');
+        expect(await getWith(issuer.jwksUrl, await write(stranger))).to.have.property('kind', 'problem');
       });
 
       const unusable: readonly (readonly [string, Parameters<typeof write>[0], string])[] = [

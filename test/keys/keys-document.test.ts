@@ -67,6 +67,11 @@ describe('docs/keys.md', () => {
       section(read('src/keys/key-connection.ts'), 'function loadClientCertificate', '\n}\n'),
       /'(client [a-z ]+)'/g,
     ],
+    [
+      'problem of a closed connection',
+      read('src/keys/key-transport.ts').replace('${closed}', 'connection closed'),
+      /`(connection closed, [^`]+)`/g,
+    ],
     ['problem of the key thread', section(read('src/keys/key-thread.ts'), 'const ended =', ';'), /problem: '([^']+)'/g],
     ['problem of a file', section(read('src/keys/key-source.ts'), 'const fileProblems', '};'), /: '([^']+)'/g],
     [
