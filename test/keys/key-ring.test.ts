@@ -345,6 +345,25 @@ describe('key ring', () => {
       expect(refreshes).to.have.length(1);
     });
 
+    it('K-009 that keep coming are looked up ever less often, until a rotation shows that it is worth it', async () => {
+      const issuer = await issuerWith(['k1']);
+      const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
+      for (const [index, seconds] of [5, 5, 5, 10, 20, 40, 48].entries()) {
+        leap(seconds - 1);
+        expect(ring.find(`early stranger ${index}`)).to.deep.equal({ kind: 'unknown' });
+        leap(1);
+        expect(await ring.find(`stranger ${index}`)).to.deep.equal({ kind: 'unknown' });
+        expect(issuer.requests()).to.have.length(2 + index);
+      }
+      expect(new Set(issuer.requests().map(({ status }) => status))).to.deep.equal(new Set([200, 304]));
+      issuer.publish([await jwk('k2')]);
+      leap(48);
+      expect(await ring.find('k2')).to.include({ kind: 'key' });
+      leap(5);
+      expect(await ring.find('stranger')).to.deep.equal({ kind: 'unknown' });
+      expect(issuer.requests()).to.have.length(10);
+    });
+
     it('K-009 that may wait are bounded, and all of them are answered', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
