@@ -86,7 +86,8 @@ ${results.map(({ scenario: { name, what } }) => `| ${name} | ${what} |`).join('\
   \`cooldownSeconds\`, then the jitter spreads the fetches. These are requests for one public document: a cache before \`jwks.json\` that holds it for a second takes both.
 - **During an outage** an instance without a usable set tries again every 5 to 15 seconds, and one with a set backs off up to \`refreshSeconds\`. After the return the load falls to that of the steady state within 15 seconds.
 - **During an attack** each instance fetches every 48 to 60 seconds. These fetches confirm the set, so there are no background refreshes beside them.
-- Formula of the steady state: instances × issuers ÷ (0.9 × \`refreshSeconds\`) fetches per second; of an attack: instances × issuers ÷ 54.
+- Formula of the steady state: instances × sources ÷ (0.9 × \`refreshSeconds\`) fetches per second; of an attack: instances × sources ÷ 54. Issuers with the same source
+  count once ([keys.md](../keys.md)).
 `;
 }
 
