@@ -9,7 +9,7 @@ import { hydraBinary, hydraVersion } from './distributions.ts';
 import { startLoginApp } from './login-app.ts';
 import { authorizationCode, clientCredentials, type Endpoints, type Tokens } from './oauth.ts';
 import { providerPage, replaceAll, startPageShell } from './page.ts';
-import { headings, type Provider } from './provider.ts';
+import { headings, type Provider, refusals } from './provider.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
 
 const audience = 'https://api.example.com/subscriptions';
@@ -110,10 +110,18 @@ export async function createHydra(say: (text: string) => void): Promise<Provider
             method: 'DELETE',
             expected: '200 admin of acme, app web',
           },
-          { name: 'the ID token', token: alice.id_token, expected: invalid },
-          { name: 'the refresh token', token: alice.refresh_token, expected: invalid },
-          { name: 'no audience requested', token: (await logIn('alice', {})).access_token, expected: invalid },
-          { name: 'a user without an account', token: (await logIn('homeless')).access_token, expected: invalid },
+          { name: 'the ID token', token: alice.id_token, expected: refusals.audience },
+          { name: 'the refresh token', token: alice.refresh_token, expected: refusals.opaque },
+          {
+            name: 'no audience requested',
+            token: (await logIn('alice', {})).access_token,
+            expected: refusals.audience,
+          },
+          {
+            name: 'a user without an account',
+            token: (await logIn('homeless')).access_token,
+            expected: refusals.account,
+          },
           {
             name: 'a user without a role',
             token: (await logIn('roleless')).access_token,
@@ -121,20 +129,22 @@ export async function createHydra(say: (text: string) => void): Promise<Provider
           },
         ].map(each => ({ grant: 'authorization code', ...each })),
         ...[
-          { name: 'no audience requested', token: (await serve('billing', {})).access_token, expected: invalid },
+          {
+            name: 'no audience requested',
+            token: (await serve('billing', {})).access_token,
+            expected: refusals.audience,
+          },
           {
             name: 'a service that the hook does not know',
             token: (await serve('stranger')).access_token,
-            expected: invalid,
+            expected: refusals.account,
           },
-          { name: 'an opaque token', token: (await serve('opaque')).access_token, expected: invalid },
+          { name: 'an opaque token', token: (await serve('opaque')).access_token, expected: refusals.opaque },
         ].map(each => ({ grant: 'client credentials', ...each })),
       ];
     },
   };
 }
-
-const invalid = '401 token_invalid';
 
 // What the trial wants beside the clients of the page.
 const others = `

@@ -6,7 +6,7 @@ import { freePorts } from '../support/envoy.ts';
 import { keycloakHome, keycloakVersion } from './distributions.ts';
 import { authorizationCode, clientCredentials, type Endpoints, type Tokens } from './oauth.ts';
 import { providerPage, startPageShell } from './page.ts';
-import { headings, type Provider } from './provider.ts';
+import { headings, type Provider, refusals } from './provider.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
 
 const adminPassword = 'admin-password';
@@ -89,13 +89,17 @@ export async function createKeycloak(say: (text: string) => void): Promise<Provi
             method: 'DELETE',
             expected: '200 admin of acme, app web',
           },
-          { name: 'the ID token', token: alice.id_token, expected: invalid },
-          { name: 'the refresh token', token: alice.refresh_token, expected: invalid },
-          { name: 'a user without an account', token: (await logIn('homeless')).access_token, expected: invalid },
+          { name: 'the ID token', token: alice.id_token, expected: refusals.audience },
+          { name: 'the refresh token', token: alice.refresh_token, expected: refusals.algorithm },
+          {
+            name: 'a user without an account',
+            token: (await logIn('homeless')).access_token,
+            expected: refusals.account,
+          },
           {
             name: 'an attribute that the user profile lacks',
             token: (await logIn('homeless', 'undeclared')).access_token,
-            expected: invalid,
+            expected: refusals.account,
           },
           {
             name: 'a user without a role',
@@ -104,15 +108,17 @@ export async function createKeycloak(say: (text: string) => void): Promise<Provi
           },
         ].map(each => ({ grant: 'authorization code', ...each })),
         ...[
-          { name: 'a client without the scope', token: (await serve('plain')).access_token, expected: invalid },
-          { name: 'signed with PS256', token: (await serve('ps256')).access_token, expected: invalid },
+          {
+            name: 'a client without the scope',
+            token: (await serve('plain')).access_token,
+            expected: refusals.audience,
+          },
+          { name: 'signed with PS256', token: (await serve('ps256')).access_token, expected: refusals.algorithm },
         ].map(each => ({ grant: 'client credentials', ...each })),
       ];
     },
   };
 }
-
-const invalid = '401 token_invalid';
 
 // A service client of account acme with the role owner, and what the trial wants beside those of the page.
 const others = `

@@ -17,7 +17,8 @@ export interface KeySet {
 }
 
 export interface Lab {
-  /** The answer to a request with the token, in short: `200 member of acme, app web` or `403 account_mismatch`. */
+  /** The answer to a request with the token, in short: `200 member of acme, app web`, `403 account_mismatch`, or with the
+   * detail of the log `401 token_invalid: aud does not name us`. */
   ask(token: string, request?: Request): Promise<string>;
   /** What the service has of the provider's keys. */
   keySet(): Promise<KeySet>;
@@ -27,6 +28,7 @@ export interface Lab {
 // The upstream answers with the request that it got, the service with a problem (RFC 9457).
 interface Body extends Pick<HttpAnswer, 'headers'> {
   readonly reason?: string;
+  readonly request_id?: string;
 }
 
 export async function startLab(provider: Provider): Promise<Lab> {
@@ -47,7 +49,8 @@ export async function startLab(provider: Provider): Promise<Lab> {
       const body = (await answer.json()) as Body;
       if (answer.status !== 200) {
         const retry = answer.headers.has('retry-after') ? ', Retry-After' : '';
-        return `${answer.status} ${body.reason}${retry}`;
+        const { detail } = await service.logLine(body.request_id ?? '');
+        return `${answer.status} ${body.reason}${body.reason === 'token_invalid' ? `: ${detail}` : retry}`;
       }
       const [uid, app, acc, role] = ['uid', 'app', 'acc', 'role'].map(name =>
         headerValues(body, `x-auth-${name}`).join(),

@@ -51,3 +51,13 @@ export const headings = {
   token: 'A token, decoded',
   configuration: 'The configuration of account-authz',
 } as const;
+
+/** What the log says of tokens that are no access tokens for us. */
+export const refusals = {
+  audience: '401 token_invalid: aud does not name us',
+  account: '401 token_invalid: acc is missing or not a string',
+  algorithm: '401 token_invalid: alg is not one of algorithms',
+  opaque: '401 token_invalid: not three base64url segments',
+  key: '401 token_invalid: kid is not a key of the issuer',
+  signature: '401 token_invalid: the signature does not verify',
+} as const;
