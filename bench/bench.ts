@@ -10,7 +10,7 @@ import { judgeFloors } from './speed/floors.ts';
 import { quickForm, wholeForm } from './speed/form.ts';
 import { cacheDirectory, projectDirectory, startBenchLab } from './speed/lab.ts';
 import { type BenchOptions, needsContenders, parseBenchOptions, scenarioNames, usage } from './speed/options.ts';
-import { benchMarkdown, sections, withFloors } from './speed/report.ts';
+import { benchMarkdown, sections, withFloors, withSizing } from './speed/report.ts';
 import type { BenchResults } from './speed/results.ts';
 import { runBench } from './speed/run.ts';
 import { imageRuntime, ownRuntime } from './speed/runtime.ts';
@@ -81,8 +81,13 @@ async function writePage(results: BenchResults, directory: string): Promise<void
   await writeFile(join(directory, 'calls.svg'), callsSvg(results));
   await writeFile(join(isOurs ? dirname(directory) : directory, 'results.md'), benchMarkdown(results));
   if (!isOurs) return;
-  const document = join(projectDirectory, 'docs', 'dev', 'performance.md');
-  await writeFile(document, withFloors(await readFile(document, 'utf8'), results));
+  for (const [name, withFigures] of [
+    ['dev/performance.md', withFloors],
+    ['sizing.md', withSizing],
+  ] as const) {
+    const document = join(projectDirectory, 'docs', name);
+    await writeFile(document, withFigures(await readFile(document, 'utf8'), results));
+  }
 }
 
 /** On a terminal, a status line that is overwritten; elsewhere a line when the scenario changes. */

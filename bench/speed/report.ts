@@ -172,15 +172,31 @@ export function benchMarkdown(results: BenchResults): string {
   ].join('\n');
 }
 
-const begin = '<!-- floors: written by npm run bench -->';
-const end = '<!-- end of floors -->';
-
 /** docs/dev/performance.md with this run's floors between its markers. */
 export function withFloors(document: string, results: BenchResults): string {
-  const [from, to] = [document.indexOf(begin), document.indexOf(end)];
-  if (from === -1 || to < from) throw new Error('docs/dev/performance.md has lost its marks for the floors');
-  const floors = [runLine(results), '', toMarkdown(floorsTable(judgeFloors(results)))].join('\n');
-  return `${document.slice(0, from + begin.length)}\n\n${floors}\n\n${document.slice(to)}`;
+  const floors = [runLine(results), '', toMarkdown(floorsTable(judgeFloors(results)))];
+  return withPart(document, 'floors', floors.join('\n'));
+}
+
+/** What docs/sizing.md says of one instance. */
+const sized: readonly string[] = ['known', 'known-unix', 'known-mtls', 'rotation', 'new'];
+
+/** docs/sizing.md with this run's figures between its markers. */
+export function withSizing(document: string, results: BenchResults): string {
+  const ofSized = <Round>(rounds: Rounds<Round>): Rounds<Round> =>
+    Object.fromEntries(Object.entries(rounds).filter(([name]) => sized.includes(name)));
+  const own = { ...results, calls: ofSized(results.calls), latency: ofSized(results.latency), start: {}, envoy: {} };
+  const tables = sections({ ...own, routes: {} })
+    .filter(({ title }) => title !== 'Floors')
+    .flatMap(({ title, note, table }) => [`### ${title}`, '', note, '', toMarkdown(table), '']);
+  return withPart(document, 'sizing', [`${runLine(results)}.`, '', ...tables].join('\n').trimEnd());
+}
+
+function withPart(document: string, name: string, text: string): string {
+  const begin = `<!-- ${name}: written by npm run bench -->`;
+  const [from, to] = [document.indexOf(begin), document.indexOf(`<!-- end of ${name} -->`)];
+  if (from === -1 || to < from) throw new Error(`the document has no markers for the ${name}`);
+  return `${document.slice(0, from + begin.length)}\n\n${text}\n\n${document.slice(to)}`;
 }
 
 function range({ min, max }: Spread, show: (value: number) => string): string {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { judgeFloors } from '../../../bench/speed/floors.ts';
-import { benchMarkdown, withFloors } from '../../../bench/speed/report.ts';
+import { benchMarkdown, withFloors, withSizing } from '../../../bench/speed/report.ts';
 import type { BenchResults, CallRound, EnvoyRound, RouteRound } from '../../../bench/speed/results.ts';
 
 const call = (perSecond: number): CallRound[] => [
@@ -105,6 +105,15 @@ describe('the page of a bench', () => {
     expect(document).to.match(
       /^before\n<!--[^>]*-->\n\nNode 26[^|]*\n\n\| floor \|[^<]*\n\n<!-- end[^>]*-->\nafter\n$/,
     );
-    expect(() => withFloors('no marks', results())).to.throw('marks');
+    expect(() => withFloors('no marks', results())).to.throw('no markers');
+  });
+
+  it('leaves what one instance bears and takes in the page of sizing, and nothing of the peers', () => {
+    const marks = ['<!-- sizing: written by npm run bench -->', '<!-- end of sizing -->'] as const;
+    const document = withSizing(`before\n${marks.join('\nold\n')}\nafter\n`, results());
+    expect(document).to.match(/^before\n<!--[^>]*-->\n\nNode 26[^|]*\n### Throughput[^|]*\n\|/);
+    expect(document).to.match(/\| `known`: account-authz \| 40,000 \|/);
+    expect(document).to.match(/### Memory[^#]*160\.0[^#]*\n\n<!-- end of sizing -->\nafter\n$/);
+    expect(document).to.not.match(/old|opa|Floors|Envoy:/);
   });
 });
