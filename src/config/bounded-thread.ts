@@ -17,7 +17,8 @@ export interface ThreadOptions {
 /** Never rejects. `onMessage` returns the answer once it has one; `refused` makes one of a problem, a sentence about the file. */
 export async function runBoundedThread<Message, Answer>(task: {
   readonly entry: URL;
-  readonly workerData: unknown;
+  /** The bytes are transferred, not copied. */
+  readonly workerData: { readonly bytes: Uint8Array<ArrayBuffer> };
   readonly keepsProcess: boolean;
   readonly bounds: ThreadBounds;
   readonly onMessage: (message: Message) => Answer | undefined;
@@ -28,6 +29,7 @@ export async function runBoundedThread<Message, Answer>(task: {
   return new Promise(resolve => {
     const worker = new Worker(entry, {
       workerData,
+      transferList: [workerData.bytes.buffer],
       // Modules that either preloads, such as an SDK, are for the service and would start again in each thread.
       execArgv: [],
       env: {},

@@ -15,7 +15,7 @@ export async function validateInThread(
   { entry = builtEntry, keepsProcess = false }: ThreadOptions = {},
 ): Promise<ConfigVerdict> {
   if (content.kind === 'problem') return toVerdict(file, unreadable(content.problem));
-  // A copy of the bytes only: of a view, the whole buffer below it would be copied.
+  // A copy, which is transferred: the caller keeps its bytes.
   const workerData: ThreadTask = { bytes: Uint8Array.from(content.bytes), file };
   return runBoundedThread<ConfigVerdict, ConfigVerdict>({
     entry,
@@ -28,6 +28,6 @@ export async function validateInThread(
 }
 
 export interface ThreadTask {
-  readonly bytes: Uint8Array;
+  readonly bytes: Uint8Array<ArrayBuffer>;
   readonly file: string;
 }

@@ -21,7 +21,7 @@ export type ThreadMessage =
 export const maxRevocationBytes = 16 * 1024 * 1024;
 
 // A file of 16 MiB takes 32 MB as text if it is not ASCII. On a machine with little processor time, 100,000 entries take many seconds.
-const bounds = { maxHeapMegabytes: 80, maxSeconds: 60 };
+const bounds = { maxHeapMegabytes: 64, maxSeconds: 30 };
 
 const builtEntry = new URL('./revocation-thread-entry.js', import.meta.url);
 

@@ -18,7 +18,7 @@ verb= ; words=() ; folder= ; file= ; container= ; selector=
 while [ $# -gt 0 ]; do
   case "$1" in
     -n|-o) [ $# -ge 2 ] || exit 64; shift 2;;
-    -l) [[ "$2" =~ ^app.kubernetes.io/name=(subscriptions|account-authz)$ ]]; selector=$2; shift 2;;
+    -l) [ $# -ge 2 ] || exit 64; selector=$2; shift 2;;
     -c) container=$2; shift 2;;
     -k) folder=$2; shift 2;;
     -f) file=$2; shift 2;;
@@ -36,7 +36,7 @@ case "$verb" in
     elif [ "$file" = - ]; then grep '^kind:' > /dev/null
     elif [ -n "$file" ]; then grep -q '^kind:' "$file"
     else [ "$verb" = delete ]; fi;;
-  logs) [ -n "$selector" ] || named "\${words[0]}"; cat "$LAB/$container.log";;
+  logs) [[ "$selector" =~ ^app.kubernetes.io/name=(subscriptions|account-authz)$ ]] || named "\${words[0]}"; cat "$LAB/$container.log";;
   exec) named "\${words[0]}"; [ "$1 $2" = '/nodejs/bin/node /app/dist/main.js' ]; shift 2; exec account-authz "$@";;
   rollout) [[ "\${words[0]}" =~ ^(status|undo|restart)$ ]]; named "\${words[1]}";;
   port-forward) named "\${words[0]}"; [[ "\${words[1]}" =~ ^[0-9]+(:[0-9]+)?$ ]];;

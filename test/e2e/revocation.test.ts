@@ -16,7 +16,7 @@ import { bearer, configuration, startIssuer } from './lab.ts';
 const path = '/api/subscriptions/accounts/acct1';
 
 describe('revocation list of the built product', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   let issuer: TestIssuer;
   let folder: string;
   let service: ServiceProcess | undefined;
@@ -65,8 +65,8 @@ describe('revocation list of the built product', function () {
     await writeFile(file, '[]');
     const running = await start(file);
     running.hangUp();
-    await until(() => lines('revocation list reloaded').length === 1);
-    expect(lines('configuration reloaded')).to.have.lengthOf(1);
+    for (const message of ['revocation list reloaded', 'configuration reloaded'])
+      await until(() => lines(message).length === 1);
   });
 
   it('ends at the start with 1 and every problem if the list is bad', async () => {
@@ -93,12 +93,12 @@ describe('revocation list of the built product', function () {
     await until(async () => (await reasonOf(authorization)) === 'token_revoked', 30_000);
     expect(lines('revocation list reloaded')[0]).to.include({ entries: 100_000 });
 
-    await writeFile(file, `[${'['.repeat(10_000_000)}`);
+    await writeFile(file, '['.repeat(1_000_000));
     running.hangUp();
     await until(async () => {
       expect(await reasonOf(authorization)).to.equal('token_revoked');
       return lines('revocation list refused, the old one stays in force').length > 0;
-    }, 70_000);
+    }, 40_000);
     // The longest check that was answered meanwhile: far below the seconds that the reading takes.
     const slowest = Math.max(...lines('check').map(({ durationMs }) => Number(durationMs)));
     expect(slowest).to.be.below(1000);
