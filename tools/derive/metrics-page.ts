@@ -23,7 +23,7 @@ const readings: Readonly<Record<string, Reading>> = {
   account_authz_key_refreshes_total: {
     query: 'sum by (issuer, result) (increase(account_authz_key_refreshes_total[15m]))',
     meaning:
-      'About one `success` each `keys.refreshSeconds`. `failure`: the log line `key refresh failed` has the problem. Far more of either: unknown kids ask for early refreshes, soon one a minute at most.',
+      'About one `success` each `keys.refreshSeconds`. `failure`: the log line `key refresh failed` has the problem. Far more of either: unknown kids ask for early refreshes, soon one a minute at most. Issuers that share a source count its fetches each.',
   },
   account_authz_token_cache_total: {
     query:
