@@ -8,7 +8,7 @@ import { lintBootstrap } from '../envoy-lint/lint.ts';
 import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
 import { foreignText, isUnprintable, replaceUnprintable } from '../foreign-text.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine } from './command.ts';
-import { renderCommandOf } from './rendered-files.ts';
+import { renderCommandFor } from './rendered-files.ts';
 
 const usage = `account-authz check-config [--config FILE] [--envoy FILE]
 
@@ -41,7 +41,7 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
     if (found.length > 0) {
       io.stderr.write(formatProblems(envoy, found));
       if (content.kind === 'problem') return 1;
-      const command = renderCommandOf(content.bytes, ['account-authz', 'render', 'envoy-parts', '--config', file]);
+      const command = renderCommandFor(content.bytes, file);
       io.stderr.write(`account-authz check-config: this prints what to write: ${command}\n`);
       return 1;
     }

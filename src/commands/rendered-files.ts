@@ -22,11 +22,16 @@ export function toMarkedText({ introduction, content: trees }: RenderedFile, com
   return `${mark}${version}: ${commandLine}\n${checksumLine(content)}${content}`;
 }
 
-/** The command that made the file; another where `render` did not make it. */
-export function renderCommandOf(bytes: Uint8Array, other: readonly string[]): string {
+/** The command that makes the bootstrap again for this configuration: with the options by which `render` made it, if it did. */
+export function renderCommandFor(bytes: Uint8Array, config: string): string {
   const [first = ''] = Buffer.from(bytes).toString().split('\n', 1);
   const start = first.startsWith(mark) ? first.indexOf(renderCommand) : -1;
-  return start === -1 ? toCommandLine(other) : foreignText(first.slice(start), 1024);
+  if (start === -1) return `${renderCommand}envoy-parts ${toCommandLine(['--config', config])}`;
+  // The words of an option and its value.
+  const [target, ...options] = first.slice(start + renderCommand.length).split(' --');
+  const others = options.filter(each => !/^config[ =]/.test(each));
+  const made = [target, ...others].map(each => foreignText(each ?? '', 1024)).join(' --');
+  return `${renderCommand}${made} ${toCommandLine(['--config', config])}`;
 }
 
 /** For a POSIX shell, in one line. */

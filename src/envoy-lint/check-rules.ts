@@ -1,4 +1,6 @@
 // Rules for the ext_authz filter: it must check every request, fail closed and apply the response as intended.
+import { authzCall, seconds } from '../envoy-config/authz-call.ts';
+import { filterNames } from '../envoy-config/authz-filters.ts';
 import { filterTypes, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
@@ -7,7 +9,6 @@ import { ifMissing, ifPresent, ifTrue, type Rules, unless, unlessTrue, when } fr
 const maxTimeoutSeconds = 2;
 const denominators = { HUNDRED: 0, TEN_THOUSAND: 1, MILLION: 2 };
 const wholes = [100, 10_000, 1_000_000];
-const checkMetadata = 'envoy.filters.http.ext_authz';
 
 export const checkRules = {
   'failure-mode-allow': {
@@ -34,7 +35,7 @@ export const checkRules = {
   'check-timeout': {
     what: '`grpc_service.timeout` is missing, zero or above 2 s',
     why: 'the default of 0.2 s is missed on a cold connection; without a near end, requests pile up behind a check that hangs',
-    fix: 'write `timeout: 0.5s`',
+    fix: `write \`timeout: ${seconds(authzCall.timeoutMs)}\``,
     find: ({ service }) => {
       const timeout = service.field('timeout');
       const seconds = timeout.seconds();
@@ -96,7 +97,7 @@ export const checkRules = {
   'grpc-service': {
     what: 'The check is not asked over gRPC: `http_service`, or no service at all',
     why: 'account-authz answers gRPC only, and over HTTP a status is all that decides: any server that says 200 allows',
-    fix: 'write `grpc_service: { timeout: 0.5s, envoy_grpc: { cluster_name: … } }`',
+    fix: `write \`grpc_service: { timeout: ${seconds(authzCall.timeoutMs)}, envoy_grpc: { cluster_name: … } }\``,
     find: ({ settings, service }) => {
       const http = settings.field('http_service');
       return http.isPresent ? ifPresent(http) : ifMissing(service);
@@ -131,7 +132,8 @@ export const checkRules = {
     find: ({ settings, later, filter }) => {
       const ingestion = settings.field('enable_dynamic_metadata_ingestion');
       const readers = later.filter(
-        ({ type, config }) => type === filterTypes.rbac && (config.holds(checkMetadata) || config.holds(filter.name)),
+        ({ type, config }) =>
+          type === filterTypes.rbac && (config.holds(filterNames.extAuthz) || config.holds(filter.name)),
       );
       return when(ingestion.flag() === false && readers.length > 0, ingestion, 'is false');
     },

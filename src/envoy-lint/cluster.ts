@@ -1,5 +1,6 @@
 // Reads a cluster of the bootstrap: its hosts, and whether account-authz listens there.
 import { isLoopback, isSameListener, type ListenAddress, parseListenAddress } from '../address/listen-address.ts';
+import { protocolOptions } from '../envoy-config/clusters.ts';
 import type { ProtoValue } from './proto-value.ts';
 
 export interface Cluster {
@@ -10,8 +11,6 @@ export interface Cluster {
   /** The place of the first address. */
   readonly place: ProtoValue;
 }
-
-const protocolOptions = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
 
 export function readCluster(value: ProtoValue): Cluster {
   const assignment = value.field('load_assignment');

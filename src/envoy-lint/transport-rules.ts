@@ -1,4 +1,5 @@
 // Rules for the connection to account-authz: its cluster, and a retry policy that hides a restart from clients.
+import { authzCall, seconds } from '../envoy-config/authz-call.ts';
 import { type Cluster, isAt, readProtocolOptions } from './cluster.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
@@ -6,6 +7,7 @@ import { type Finding, ifMissing, type Rules, unless, when } from './rule.ts';
 
 const upstreamTls = 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
 const previousHosts = 'envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate';
+const writeBackOff = `write \`retry_back_off: { base_interval: ${seconds(authzCall.retryBaseMs)}, max_interval: ${seconds(authzCall.retryMaxMs)} }\``;
 const defaultConnectSeconds = 5;
 const defaultMaxRetries = 3;
 // 10 ms was worse than no retry at all: it limits each attempt too.
@@ -31,7 +33,7 @@ export const transportRules = {
   'connect-timeout': {
     what: '`connect_timeout` of the cluster of the check is not shorter than the timeout of the check',
     why: 'one dead host uses up the time of the whole check, and no other is tried',
-    fix: 'write `connect_timeout: 0.1s`',
+    fix: `write \`connect_timeout: ${seconds(authzCall.connectMs)}\``,
     find: ({ cluster, timeoutSeconds }) => {
       const timeout = cluster?.value.field('connect_timeout');
       if (timeout === undefined || timeoutSeconds === undefined) return [];
@@ -76,7 +78,7 @@ export const transportRules = {
   'retry-nothing': {
     what: 'A retry policy that retries nothing: no `retry_on`, or `num_retries: 0`',
     why: 'each restart of account-authz fails the requests under way',
-    fix: 'write `retry_on: connect-failure,refused-stream,reset,unavailable` and `num_retries: 2`',
+    fix: `write \`retry_on: ${authzCall.retryOn.join(',')}\` and \`num_retries: ${authzCall.retries}\``,
     find: withRetry(retry => [
       ...when((retry.field('retry_on').text() ?? '').trim() === '', retry.field('retry_on'), 'names nothing'),
       ...when(retry.field('num_retries').number() === 0, retry.field('num_retries'), 'is 0'),
@@ -85,7 +87,7 @@ export const transportRules = {
   'retry-back-off': {
     what: 'A retry policy without `retry_back_off`, or without its `base_interval` or `max_interval`',
     why: 'by default the first retry waits up to 1 s, longer than the check may take',
-    fix: 'write `retry_back_off: { base_interval: 0.01s, max_interval: 0.25s }`',
+    fix: writeBackOff,
     find: withRetry(retry => {
       const backOff = retry.field('retry_back_off');
       if (!backOff.isPresent) return ifMissing(backOff);
@@ -95,7 +97,7 @@ export const transportRules = {
   'retry-interval': {
     what: '`max_interval` of the retry policy is not below the timeout of the check, or below 20 ms; or `base_interval` is not below the timeout',
     why: 'it is the limit of each attempt as well: too long leaves no time for a second one, too short ends good ones',
-    fix: 'write `retry_back_off: { base_interval: 0.01s, max_interval: 0.25s }`',
+    fix: writeBackOff,
     find: withRetry((retry, { timeoutSeconds = Number.POSITIVE_INFINITY }) => {
       const backOff = retry.field('retry_back_off');
       const max = backOff.field('max_interval');
@@ -110,7 +112,7 @@ export const transportRules = {
   'retry-budget': {
     what: '`max_retries` of the circuit breaker of the cluster of the check is missing or at most 3',
     why: 'by default only 3 retries are under way at a time, the others fail their requests under load',
-    fix: 'write `circuit_breakers: { thresholds: [{ max_retries: 1024 }] }` on the cluster',
+    fix: `write \`circuit_breakers: { thresholds: [{ max_retries: ${authzCall.maxRetries} }] }\` on the cluster`,
     find: withRetry((_, { cluster }) => (cluster === undefined ? [] : retryBudgetFindings(cluster.value))),
   },
   'retry-same-host': {

@@ -144,8 +144,8 @@ describe('check-config', () => {
     it('ends with the command that prints what to write: the one that made the file, or the parts for one of somebody else', async () => {
       const broken = envoy.replace('failure_mode_allow: false', 'failure_mode_allow: true');
       const said = 'account-authz check-config: this prints what to write: account-authz render';
-      const made = await lint('made.yaml', broken);
-      expect(made.stderr.split('\n').at(-2)).to.equal(`${said} envoy --config config.example.yaml`);
+      const made = await lint('made.yaml', broken.replace('config.example.yaml\n', 'other.yaml --trusted-hops 1\n'));
+      expect(made.stderr.split('\n').at(-2)).to.equal(`${said} envoy --trusted-hops 1 --config ${exampleFile}`);
       const own = await lint('own.yaml', broken.slice(broken.indexOf('\n') + 1));
       expect(own.stderr.split('\n').at(-2)).to.equal(`${said} envoy-parts --config ${exampleFile}`);
     });
