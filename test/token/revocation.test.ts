@@ -132,18 +132,18 @@ describe('revocation list', () => {
     );
   });
 
-  it('keeps of the entries for one key only those that can decide, so that a hundred thousand are judged like one', () => {
-    const entries = Array.from({ length: 100_000 }, (_, i) => ({
+  it('keeps of the entries for one key only those that can decide, so that ten thousand are judged like one', () => {
+    const entries = Array.from({ length: 10_000 }, (_, i) => ({
       uid: 'alice',
       issuedBefore: now - i,
       expires: now + i,
     }));
-    const list = listOf(...entries.slice(50_000), ...entries.slice(0, 50_000));
-    for (const i of [0, 1, 49_999, 50_000, 99_998]) {
+    const list = listOf(...entries.slice(5000), ...entries.slice(0, 5000));
+    for (const i of [0, 1, 4999, 5000, 9998]) {
       expect(list.find(tokenOf({ uid: 'alice', iat: now - i - 2 }), now + i)).to.equal('uid, issuedBefore');
       expect(list.find(tokenOf({ uid: 'alice', iat: now - i - 1 }), now + i)).to.equal(undefined);
     }
-    expect(list.find(tokenOf({ uid: 'alice' }), now + 99_999)).to.equal(undefined);
+    expect(list.find(tokenOf({ uid: 'alice' }), now + 9999)).to.equal(undefined);
   });
 
   it('costs the same whatever its length', () => {
