@@ -15,7 +15,7 @@ const { states, transitions, levels, isComplete } = explore({
   onLevel: (depth, reached, tried) =>
     console.log(`depth ${depth}: ${reached} states, ${tried} transitions, ${seconds().toFixed(1)} s`),
 });
-const rest = isComplete ? 'and no state is left unexplored' : `and a part of depth ${levels.length}`;
-console.log(
-  `${states} states, ${transitions} transitions: every invariant holds to depth ${levels.length - 1} ${rest}`,
-);
+const depth = levels.length - 1;
+const partly = depth < Number(values.depth) ? `, and in a part of depth ${depth + 1}` : '';
+const rest = isComplete ? ', and no state is left' : partly;
+console.log(`${states} states, ${transitions} transitions: every invariant holds to depth ${depth}${rest}`);
