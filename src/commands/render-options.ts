@@ -24,7 +24,7 @@ export const renderOptions = {
 } as const satisfies Record<OptionName, OptionDefinitions[string]>;
 
 type Values = OptionValues<typeof renderOptions>;
-export type GivenOptions = Partial<EnvoyOptions & WorkloadOptions>;
+type GivenOptions = Partial<EnvoyOptions & WorkloadOptions>;
 
 interface OptionProblem {
   readonly kind: 'problem';

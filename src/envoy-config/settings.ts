@@ -5,7 +5,7 @@ import { parseRouteTemplate } from '../authz/route-template.ts';
 import type { Config } from '../config/schema.ts';
 
 /** The part of the configuration that Envoy must agree with. */
-export type EnvoyRelevantConfig = Pick<
+type EnvoyRelevantConfig = Pick<
   Config,
   'listen' | 'tls' | 'admin' | 'routes' | 'roles' | 'account' | 'identityHeaders' | 'token'
 >;
@@ -87,7 +87,7 @@ export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptio
 }
 
 /** The literal part of each template up to its first parameter, without those that another covers; `/` if it has none. */
-export function toProtectedPaths(templates: readonly string[]): readonly string[] {
+function toProtectedPaths(templates: readonly string[]): readonly string[] {
   const paths = new Set(templates.map(literalStart));
   return [...paths].filter(path => !pathsAbove(path).some(each => paths.has(each)));
 }

@@ -1,4 +1,5 @@
 // Reads a cluster of the bootstrap: its hosts, and whether account-authz listens there.
+import { isIP } from 'node:net';
 import { isLoopback, isSameListener, type ListenAddress, parseListenAddress } from '../address/listen-address.ts';
 import { protocolOptions } from '../envoy-config/clusters.ts';
 import type { ProtoValue } from './proto-value.ts';
@@ -43,9 +44,10 @@ export function isAt(cluster: Cluster | undefined, listen: string): boolean | un
   const own = parseListenAddress(listen);
   const endpoints = cluster?.endpoints ?? [];
   if (own.kind === 'problem' || endpoints.length === 0 || !endpoints.every(isLocal)) return undefined;
-  // Any free port, or an address that is not reachable as loopback.
-  const hosts = ['0.0.0.0', '::'];
-  if (own.kind === 'tcp' && (own.port === 0 || !(isLoopback(own.host) || hosts.includes(own.host)))) return undefined;
+  const isElsewhere = own.kind === 'tcp' && !isLoopback(own.host) && !['0.0.0.0', '::'].includes(own.host);
+  // Any free port, or a name that may be one of this machine. Another IP address is not reachable as loopback.
+  if (own.kind === 'tcp' && (own.port === 0 || (isElsewhere && isIP(own.host) === 0))) return undefined;
+  if (isElsewhere) return false;
   return endpoints.some(each => isSameEndpoint(each, own));
 }
 

@@ -75,7 +75,9 @@ export function toLintModel(root: ProtoValue, config: CheckedConfig): LintModel 
       .filter(({ scopes }) => checks.some(({ filter }) => stateOf(filter, scopes).runs))
       .flatMap(({ cluster }) => cluster ?? []),
   );
-  const isComplete = guarded.every(({ manager }) => manager.dynamic.length === 0);
+  const elsewhere = [root.field('dynamic_resources', 'lds_config'), ...listeners.flatMap(({ dynamic }) => dynamic)];
+  const isComplete =
+    !elsewhere.some(({ isPresent }) => isPresent) && guarded.every(({ manager }) => manager.dynamic.length === 0);
   const unreachable = templates.filter(each => isComplete && !guarded.some(({ manager }) => manager.leadsOn(each)));
   return { root, listeners, managers, clusters, guarded, protectedClusters: new Set(protectedClusters), unreachable };
 }

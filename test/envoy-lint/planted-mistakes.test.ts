@@ -65,6 +65,14 @@ const mistakes: readonly Mistake[] = [
     p => set(p.routes[0], { match: { path: '/api/subscriptions' } }),
   ],
   ['a protected route behind the refusal of everything', 'unreachable-route', p => p.routes.reverse()],
+  [
+    'nothing but the control plane, for a path that only it may lead',
+    'dynamic-settings',
+    p => {
+      set(p.root, { dynamic_resources: { lds_config: { ads: {} } } });
+      set(p.config, { routes: [...p.config.routes, { path: '/v2/billing/*' }] });
+    },
+  ],
   // Ways around the check.
   ['a second listener without ext_authz', 'unchecked-listener', p => secondListener(p, (_, m) => dropCheck(m))],
   [
@@ -596,6 +604,11 @@ const mistakes: readonly Mistake[] = [
     },
   ],
 
+  [
+    'an account-authz on another machine, asked on this one',
+    'authz-address',
+    p => set(p.config, { listen: '192.0.2.7:9191' }),
+  ],
   ['TLS that only account-authz speaks', 'authz-tls', p => set(p.config, { tls })],
   ['TLS that only Envoy speaks', 'authz-tls', p => set(p.authz, { transport_socket: upstreamTls() })],
   [
@@ -907,6 +920,7 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
       };
     },
   ],
+  ['account-authz on a name that may be of this machine', p => set(p.config, { listen: 'authz.internal:9191' })],
   ['account-authz on every address', p => set(p.config, { listen: '0.0.0.0:9191' })],
   [
     'account-authz elsewhere',
