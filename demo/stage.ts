@@ -1,13 +1,13 @@
 // Everything that the story needs, running: the authentication service and the upstream in this process, account-authz as it is
 // built and a real Envoy as processes of their own. All of it on 127.0.0.1, on the documented ports where these are free.
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Document, parseDocument } from 'yaml';
-import { envoyBinary, freePorts, startEnvoy } from '../test/support/envoy.ts';
+import { envoyBinary, startEnvoy } from '../test/support/envoy.ts';
 import { type ServiceProcess, startServiceProcess } from '../test/support/service-process.ts';
 import { type AuthenticationService, startAuthenticationService } from './authentication-service.ts';
 import { jsonOf, send } from './http-client.ts';
+import { choosePorts } from './ports.ts';
 import { type SeenRequest, startUpstream } from './upstream.ts';
 
 /** What a story is told on, wherever it runs. */
@@ -150,20 +150,4 @@ async function untilAsked(gateway: string): Promise<void> {
 async function envoyVersion(adminPort: number): Promise<string> {
   const info = jsonOf(await send({ origin: `http://127.0.0.1:${adminPort}`, target: '/server_info' }));
   return String(info.version).split('/')[1] ?? '';
-}
-
-/** The wanted ports, a free one in the place of each that is taken. */
-async function choosePorts<Name extends string>(wanted: Readonly<Record<Name, number>>): Promise<Record<Name, number>> {
-  const names = Object.keys(wanted) as Name[];
-  const others = await freePorts(names.length);
-  const chosen = names.map(async (name, index) => [name, (await isFree(wanted[name])) ? wanted[name] : others[index]]);
-  return Object.fromEntries(await Promise.all(chosen)) as Record<Name, number>;
-}
-
-function isFree(port: number): Promise<boolean> {
-  return new Promise(resolve => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-  });
 }
