@@ -10,10 +10,12 @@ import { expect } from 'chai';
 import { parse, stringify } from 'yaml';
 import { type AuthenticationService, startAuthenticationService } from '../../demo/authentication-service.ts';
 import { startUpstream, type Upstream } from '../../demo/upstream.ts';
+import { writeFixture } from '../config/config-file.ts';
 import { allPages, commandsOf } from '../docs/document.ts';
 import { standIns } from '../docs/stand-ins.ts';
 import { kustomizeBinary } from '../k8s/kustomize.ts';
 import { promtoolBinary } from '../monitoring/promtool.ts';
+import { runCommand } from '../support/command.ts';
 import { envoyBinary, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { secrets } from '../support/secrets.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
@@ -56,10 +58,14 @@ describe('commands in the documents', function () {
       ...example,
       ...{ listen: '127.0.0.1:0', admin: '127.0.0.1:0' },
       issuers: [{ issuer: authentication.issuer, audiences: [audience], jwksUrl: authentication.jwksUrl }],
+      // Of README.md, which protects a service of the reader's own.
+      routes: [...example.routes, { path: '/api/orders/:account_id/*' }],
       revocation: { file: revoked },
     };
     service = await startServiceProcess(config);
-    envoy = await startEnvoy({ authz: service.address, upstream: upstream.port });
+    const file = writeFixture('documented.yaml', { ...config, listen: service.address });
+    const { stdout: bootstrap } = await runCommand('render', ['envoy', '--config', file]);
+    envoy = await startEnvoy({ bootstrap, upstream: upstream.port });
     const now = Math.floor(Date.now() / 1000);
     const identity = { uid: 'user-alice', app: 'web-app', acc: 'acme', role: 'owner' };
     const times = { iat: now - 10, exp: now + 600 };
