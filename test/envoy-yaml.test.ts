@@ -235,7 +235,7 @@ describe('envoy.yaml', function () {
       expect(first).to.deep.equal({
         name: '/api/subscriptions gRPC',
         match: { path_separated_prefix: '/api/subscriptions', grpc: {} },
-        route: { cluster: 'upstream-grpc', timeout: '15s' },
+        route: { cluster: 'upstream-grpc', timeout: '0s', max_stream_duration: { grpc_timeout_header_max: '0s' } },
       });
       const assignments = ['upstream', 'upstream-grpc'].map(name =>
         at([...cluster(name), 'load_assignment', 'endpoints'], rendered),

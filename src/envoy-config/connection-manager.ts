@@ -133,21 +133,18 @@ export function virtualHost(settings: EnvoySettings): Members {
   };
 }
 
-const routeTimeout = '15s';
-
 function routesOf(path: string, { upstreamProtocol }: EnvoySettings): readonly Tree[] {
   const match = path === '/' ? { prefix: '/' } : { path_separated_prefix: path };
-  const route = { name: path, match: inline(match), route: inline({ cluster: 'upstream', timeout: routeTimeout }) };
-  if (upstreamProtocol !== 'auto') return [route];
+  const route = { name: path, match: inline(match), route: inline({ cluster: 'upstream', timeout: '15s' }) };
+  if (upstreamProtocol === 'http1') return [route];
+  const times = { timeout: '0s', max_stream_duration: { grpc_timeout_header_max: '0s' } };
   const grpcRoute = {
     name: `${path} gRPC`,
     match: inline({ ...match, grpc: {} }),
-    route: inline({ cluster: 'upstream-grpc', timeout: routeTimeout }),
+    route: inline({ cluster: upstreamProtocol === 'auto' ? 'upstream-grpc' : 'upstream', ...times }),
   };
-  return [
-    above('Any client can send `content-type: application/grpc` and so choose the protocol (docs/grpc.md).', grpcRoute),
-    route,
-  ];
+  const comment = 'A call may stream: the deadline of the client holds (grpc-timeout), and stream_idle_timeout.';
+  return [above(comment, grpcRoute), route];
 }
 
 const nothingElse = above('Deny by default. Nothing is behind this route, so there is nothing to check.', {
