@@ -74,7 +74,7 @@ export async function render(args: readonly string[], io: CommandIo): Promise<nu
     version,
   };
   const unfit = target.problem?.(settings);
-  if (unfit !== undefined) return fail(`listen of the configuration ${unfit}, for ${name}`);
+  if (unfit !== undefined) return fail(`${unfit}, for ${name}`);
 
   const commandLine = toCommandLine(['account-authz', 'render', name, ...withoutOut(rest)]);
   const files = target.files(settings).map(each => ({ name: each.name, text: toMarkedText(each, commandLine) }));

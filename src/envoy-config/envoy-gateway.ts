@@ -6,6 +6,8 @@ import { anySpelling, overridePatterns, ownedPattern, setByExtAuthz, shownHeader
 import type { RenderSettings } from './settings.ts';
 import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
+/** Of a rule of an HTTPRoute (Gateway API). */
+export const maxMatches = 64;
 const gatewayApi = 'gateway.networking.k8s.io';
 const ms = (time: number): string => `${time}ms`;
 

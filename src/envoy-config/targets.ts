@@ -5,7 +5,7 @@ import { authzFilters } from './authz-filters.ts';
 import { bootstrap, bootstrapIntroduction } from './bootstrap.ts';
 import { authzClusterOf, tlsFiles } from './clusters.ts';
 import { managerSettings, virtualHost } from './connection-manager.ts';
-import { backendTls, clientTrafficPolicy, httpRoute, securityPolicy } from './envoy-gateway.ts';
+import { backendTls, clientTrafficPolicy, httpRoute, maxMatches, securityPolicy } from './envoy-gateway.ts';
 import { typed } from './extension.ts';
 import { authorizationPolicies, envoyFilter, meshConfig, serviceEntry } from './istio.ts';
 import { accountAuthzPatch, envoyPatch, sidecarKustomization, socketPatch } from './kubernetes.ts';
@@ -23,7 +23,7 @@ export interface Target {
   readonly summary: string;
   /** The options that it takes. */
   readonly options: readonly OptionName[];
-  /** Why it cannot be for this configuration: the rest of a sentence about `listen`. */
+  /** Why it cannot be for this configuration: a sentence about one of its keys. */
   readonly problem?: (settings: RenderSettings) => string | undefined;
   /** Envoy itself takes its first file, which is no stream of documents. */
   readonly isForEnvoy?: boolean;
@@ -57,7 +57,7 @@ export const targets: Readonly<Record<string, Target>> = {
     problem: ({ authz, tls }) =>
       isInPod(authz) && tls === undefined
         ? undefined
-        : 'must be loopback or a socket, without tls, in a pod with Envoy',
+        : 'listen of the configuration must be loopback or a socket, without tls, in a pod with Envoy',
     files: kubernetesFiles,
   },
   istio: {
@@ -66,7 +66,7 @@ export const targets: Readonly<Record<string, Target>> = {
     problem: ({ authz, tls }) =>
       authz.kind === 'tcp' && isInPod(authz) && tls === undefined
         ? undefined
-        : 'must be a port of loopback without tls',
+        : 'listen of the configuration must be a port of loopback without tls',
     files: settings => [
       file('authorization-policy.yaml', authorizationPolicies(settings), [
         'Asked: what is under the routes of the configuration, by whole segments. CUSTOM comes before ALLOW, and a request that no',
@@ -100,7 +100,12 @@ export const targets: Readonly<Record<string, Target>> = {
     summary: 'policies for an HTTPRoute of yours, and the route',
     options: ['upstream', 'authz-host', 'cors-origin', 'trusted-hops', 'name', 'namespace'],
     defaults: { upstream: { kind: 'tcp', host: 'subscriptions', port: 80 } },
-    problem: ({ authz }) => (isInPod(authz) ? 'must be reached from the gateway, not loopback or a socket' : undefined),
+    problem({ authz, paths }) {
+      if (isInPod(authz))
+        return 'listen of the configuration must be reached from the gateway, not loopback or a socket';
+      if (paths.length <= maxMatches) return undefined;
+      return `routes of the configuration must lead to at most ${maxMatches} paths, more do not fit into a rule of an HTTPRoute`;
+    },
     files: settings => [
       file('security-policy.yaml', [securityPolicy(settings)], []),
       file(

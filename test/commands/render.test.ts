@@ -318,6 +318,16 @@ describe('render envoy-gateway', () => {
     expect(Object.keys(files)).to.not.include('backend-tls.yaml');
   });
 
+  it('names routes if they lead to more paths than a rule takes', async () => {
+    const routes = Array.from({ length: 65 }, (_, i) => ({ path: `/api/v${i}/*` }));
+    expect(await render('envoy-gateway', '--config', config({ ...service, routes: routes.slice(1) }))).to.include({
+      code: 0,
+    });
+    const { code, stderr } = await render('envoy-gateway', '--config', config({ ...service, routes }));
+    expect(code).to.equal(1);
+    expect(stderr).to.match(/^account-authz render: routes of the configuration must lead to at most 64 paths, .*\n$/);
+  });
+
   it('removes look-alikes of account headers and keeps the names', async () => {
     const files = await filesOf(
       'envoy-gateway',
