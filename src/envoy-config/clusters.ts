@@ -122,12 +122,14 @@ function upstreamFilters(isSeveral: boolean): readonly Tree[] {
 
 function transportSocket({ serverName, showsCertificate }: NonNullable<EnvoySettings['tls']>): Members {
   const { clientCertificate, serverAuthority } = tlsFiles;
+  // RFC 6066 section 3 forbids an IP address as the server name.
+  const isAddress = isIP(serverName) !== 0;
   const fromFile = ({ name, path }: { name: string; path: string }): Members => ({
     name,
     sds_config: inline({ path_config_source: { path }, resource_api_version: 'V3' }),
   });
   return extension('envoy.transport_sockets.tls', 'transport_sockets.tls.v3.UpstreamTlsContext', {
-    sni: serverName,
+    sni: isAddress ? undefined : serverName,
     common_tls_context: {
       tls_params: above(
         'As a client Envoy stops at 1.2 unless it is told to go on.',
@@ -136,7 +138,9 @@ function transportSocket({ serverName, showsCertificate }: NonNullable<EnvoySett
       tls_certificate_sds_secret_configs: showsCertificate ? [fromFile(clientCertificate)] : undefined,
       combined_validation_context: {
         default_validation_context: {
-          match_typed_subject_alt_names: [inline({ san_type: 'DNS', matcher: { exact: serverName } })],
+          match_typed_subject_alt_names: [
+            inline({ san_type: isAddress ? 'IP_ADDRESS' : 'DNS', matcher: { exact: serverName } }),
+          ],
         },
         validation_context_sds_secret_config: fromFile(serverAuthority),
       },

@@ -145,6 +145,18 @@ describe('render envoy', () => {
     }
   });
 
+  it('wants the address in the certificate of an account-authz that is named by its address', async () => {
+    const tls = { certFile: '/nowhere/tls.crt', keyFile: '/nowhere/tls.key' };
+    const file = config({ listen: '0.0.0.0:9191', tls });
+    const { stdout } = await render('envoy', '--config', file, '--authz-host', '192.0.2.7');
+    const { sni, common_tls_context: context } = clusterOf(parse(stdout), 'account-authz').transport_socket
+      .typed_config;
+    expect(sni).to.equal(undefined);
+    expect(context.combined_validation_context.default_validation_context).to.deep.equal({
+      match_typed_subject_alt_names: [{ san_type: 'IP_ADDRESS', matcher: { exact: '192.0.2.7' } }],
+    });
+  });
+
   it('takes the addresses of Envoy and of the service from its options', async () => {
     const bootstrap = await rendered({}, '--listen', '127.0.0.1:8443', '--upstream', 'orders.default.svc:9000');
     const [listener, readiness] = bootstrap.static_resources.listeners;
