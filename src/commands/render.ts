@@ -28,9 +28,9 @@ Options:
   --authz-host HOST             where account-authz is if its listen names no host, ${authzHost} if not given
   --cors-origin ORIGIN          a page of this origin may call, such as https://app.example.com; repeatable
   --trusted-hops N              proxies in front of Envoy that set x-forwarded-for, ${trustedHops} if not given
-  --name NAME                   envoy-gateway: name of the HTTPRoute and of the Gateway
+  --name NAME                   kubernetes: only this Deployment; istio: before the names of the objects; envoy-gateway: the HTTPRoute and the Gateway
   --namespace NAME              kubernetes, istio, envoy-gateway: namespace of the objects
-  --selector KEY=VALUE,…        kubernetes: labels of the Deployments; istio: labels of the pods
+  --selector KEY=VALUE,…        labels: kubernetes of the Deployments, istio of the pods, envoy-gateway of the HTTPRoutes
   --out DIR                     writes files into this folder instead; replaces only files that render made
 
 Exit code: 0, or 1 for a bad configuration or usage.
@@ -76,6 +76,8 @@ export async function render(args: readonly string[], io: CommandIo): Promise<nu
   const unfit = target.problem?.(settings);
   if (unfit !== undefined) return fail(`${unfit}, for ${name}`);
 
+  const warning = target.warning?.(settings);
+  if (warning !== undefined) io.stderr.write(`account-authz render: ${warning}\n`);
   const commandLine = toCommandLine(['account-authz', 'render', name, ...withoutOut(rest)]);
   const files = target.files(settings).map(each => ({ name: each.name, text: toMarkedText(each, commandLine) }));
   if (out === undefined) return print(target, files, io);

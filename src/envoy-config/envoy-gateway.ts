@@ -1,5 +1,5 @@
 // What Envoy Gateway needs, so that its proxies ask account-authz, a service of its own with TLS, about one HTTPRoute.
-import type { ListenAddress } from '../address/listen-address.ts';
+import type { TcpAddress } from '../address/listen-address.ts';
 import { authzCall, authzCluster } from './authz-call.ts';
 import { corsHeaders } from './authz-filters.ts';
 import { anySpelling, overridePatterns, ownedPattern, setByExtAuthz, shownHeaders } from './header-names.ts';
@@ -11,8 +11,8 @@ export const maxMatches = 64;
 const gatewayApi = 'gateway.networking.k8s.io';
 const ms = (time: number): string => `${time}ms`;
 
-function resource(apiVersion: string, kind: string, { name, namespace }: Members, spec: Members): Members {
-  return { apiVersion, kind, metadata: { name, namespace }, spec };
+function resource(apiVersion: string, kind: string, metadata: Members, spec: Members): Members {
+  return { apiVersion, kind, metadata, spec };
 }
 
 const own = (kind: string, spec: Members, place: Members): Members =>
@@ -20,13 +20,16 @@ const own = (kind: string, spec: Members, place: Members): Members =>
 const standard = (kind: string, spec: Members, place: Members): Members =>
   resource(`${gatewayApi}/v1`, kind, place, spec);
 
-/** The name of a Service and its port. */
-function backendOf(address: ListenAddress): Members {
-  return address.kind === 'tcp' ? { name: address.host, port: address.port } : {};
+/** The route by its name, or every route with the labels. */
+function targetOf({ name, selector }: Pick<RenderSettings, 'name' | 'selector'>): Members {
+  const route = { group: gatewayApi, kind: 'HTTPRoute' };
+  if (selector === undefined) return { targetRefs: [inline({ ...route, name })] };
+  return { targetSelectors: [inline({ ...route, matchLabels: selector })] };
 }
 
-export function securityPolicy(settings: RenderSettings): Tree {
-  const { name, namespace, authz, accountHeaders, corsOrigins } = settings;
+/** `authz` is the Service of account-authz. */
+export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tree {
+  const { name, namespace, selector, accountHeaders, corsOrigins } = settings;
   const { keepalive, maxConnections, maxRequests, maxRetries } = authzCall;
   const extAuth = {
     failOpen: beside(
@@ -41,7 +44,7 @@ export function securityPolicy(settings: RenderSettings): Tree {
       inline([...shownHeaders, ...accountHeaders]),
     ),
     grpc: {
-      backendRefs: [inline({ group: '', kind: 'Service', ...backendOf(authz) })],
+      backendRefs: [inline({ group: '', kind: 'Service', name: authz.host, port: authz.port })],
       backendSettings: {
         retry: beside(
           {
@@ -100,7 +103,7 @@ export function securityPolicy(settings: RenderSettings): Tree {
   return own(
     'SecurityPolicy',
     {
-      targetRefs: [inline({ group: gatewayApi, kind: 'HTTPRoute', name })],
+      ...targetOf({ name, selector }),
       cors: corsOrigins.length === 0 ? undefined : cors,
       extAuth,
     },
@@ -163,7 +166,7 @@ function lookAlikes(name: string): string {
     .join('|');
 }
 
-export function httpRoute({ name, namespace, paths, upstream }: RenderSettings): Tree {
+export function httpRoute({ name, namespace, selector, paths, upstream }: RenderSettings): Tree {
   return standard(
     'HTTPRoute',
     {
@@ -172,14 +175,14 @@ export function httpRoute({ name, namespace, paths, upstream }: RenderSettings):
         [
           {
             matches: paths.map(value => ({ path: inline({ type: 'PathPrefix', value }) })),
-            backendRefs: [inline({ group: '', kind: 'Service', ...backendOf(upstream), weight: 1 })],
+            backendRefs: [inline({ group: '', kind: 'Service', name: upstream.host, port: upstream.port, weight: 1 })],
             timeouts: inline({ request: '15s' }),
           },
         ],
         'whole segments: /api/ordersX does not match /api/orders. No other route: 404.',
       ),
     },
-    { name, namespace },
+    { name, namespace, labels: selector },
   );
 }
 

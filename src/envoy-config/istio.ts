@@ -13,10 +13,15 @@ function resource(
   apiVersion: string,
   kind: string,
   name: string,
-  { namespace }: RenderSettings,
+  { name: workload, namespace }: RenderSettings,
   spec: Members,
 ): Members {
-  return { apiVersion, kind, metadata: { name, namespace }, spec };
+  return {
+    apiVersion,
+    kind,
+    metadata: { name: workload === undefined ? name : `${workload}-${name}`, namespace },
+    spec,
+  };
 }
 
 function authzPort({ authz }: RenderSettings): number {

@@ -144,11 +144,11 @@ export function socketPatch(folder: string): Members {
   });
 }
 
-export function sidecarKustomization({ selector, namespace }: RenderSettings, patches: readonly string[]): Tree {
-  const labelSelector = Object.entries(selector)
-    .map(([name, value]) => `${name}=${value}`)
+export function sidecarKustomization({ name, selector, namespace }: RenderSettings, patches: readonly string[]): Tree {
+  const labelSelector = Object.entries(selector ?? {})
+    .map(([label, value]) => `${label}=${value}`)
     .join(',');
-  const target = { group: 'apps', kind: 'Deployment', labelSelector };
+  const target = { group: 'apps', kind: 'Deployment', name, labelSelector };
   return {
     apiVersion: 'kustomize.config.k8s.io/v1alpha1',
     kind: 'Component',

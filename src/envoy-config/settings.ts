@@ -26,10 +26,11 @@ export interface EnvoyOptions {
 
 /** Of a workload in Kubernetes. */
 export interface WorkloadOptions {
-  readonly name: string;
+  /** kubernetes: of the one Deployment; istio: before the names of the objects; envoy-gateway: of the route and the Gateway. */
+  readonly name: string | undefined;
   readonly namespace: string | undefined;
   /** Its labels. */
-  readonly selector: Readonly<Record<string, string>>;
+  readonly selector: Readonly<Record<string, string>> | undefined;
 }
 
 export interface EnvoySettings extends EnvoyOptions {
@@ -59,9 +60,9 @@ export const defaultOptions: EnvoyOptions & WorkloadOptions = {
   corsOrigins: [],
   trustedHops: 0,
   authzHost: 'account-authz',
-  name: 'subscriptions',
+  name: undefined,
   namespace: undefined,
-  selector: { 'app.kubernetes.io/name': 'subscriptions' },
+  selector: undefined,
 };
 
 // Those of '*' (docs/configuration.md). A browser sends OPTIONS itself.

@@ -1,6 +1,6 @@
 // The targets of `render`: the files that each consists of.
 import { dirname } from 'node:path';
-import { isLoopback, type ListenAddress } from '../address/listen-address.ts';
+import { isLoopback, type ListenAddress, type TcpAddress } from '../address/listen-address.ts';
 import { authzFilters } from './authz-filters.ts';
 import { bootstrap, bootstrapIntroduction } from './bootstrap.ts';
 import { authzClusterOf, tlsFiles } from './clusters.ts';
@@ -25,6 +25,8 @@ export interface Target {
   readonly options: readonly OptionName[];
   /** Why it cannot be for this configuration: a sentence about one of its keys. */
   readonly problem?: (settings: RenderSettings) => string | undefined;
+  /** What does not fit, although the output can be used: a sentence. */
+  readonly warning?: (settings: RenderSettings) => string | undefined;
   /** Envoy itself takes its first file, which is no stream of documents. */
   readonly isForEnvoy?: boolean;
   readonly defaults?: Partial<EnvoyOptions & WorkloadOptions>;
@@ -32,7 +34,8 @@ export interface Target {
 }
 
 const envoyOptions = ['listen', 'upstream', 'upstream-protocol', 'authz-host', 'cors-origin', 'trusted-hops'] as const;
-export type OptionName = (typeof envoyOptions)[number] | 'name' | 'namespace' | 'selector';
+const workloadOptions = ['name', 'namespace', 'selector'] as const;
+export type OptionName = (typeof envoyOptions | typeof workloadOptions)[number];
 
 export const targets: Readonly<Record<string, Target>> = {
   envoy: {
@@ -52,7 +55,7 @@ export const targets: Readonly<Record<string, Target>> = {
   },
   kubernetes: {
     summary: 'a kustomize component with both sidecars, for Deployments of yours',
-    options: [...envoyOptions.filter(each => each !== 'authz-host'), 'namespace', 'selector'],
+    options: [...envoyOptions.filter(each => each !== 'authz-host'), ...workloadOptions],
     defaults: { selector: { 'account-authz/sidecar': 'true' } },
     problem: ({ authz, tls }) =>
       isInPod(authz) && tls === undefined
@@ -62,7 +65,8 @@ export const targets: Readonly<Record<string, Target>> = {
   },
   istio: {
     summary: 'policies, an EnvoyFilter and the extension provider, for a workload in a mesh',
-    options: ['upstream', 'namespace', 'selector'],
+    options: ['upstream', ...workloadOptions],
+    defaults: { selector: { 'app.kubernetes.io/name': 'subscriptions' } },
     problem: ({ authz, tls }) =>
       authz.kind === 'tcp' && isInPod(authz) && tls === undefined
         ? undefined
@@ -98,16 +102,18 @@ export const targets: Readonly<Record<string, Target>> = {
   },
   'envoy-gateway': {
     summary: 'policies for an HTTPRoute of yours, and the route',
-    options: ['upstream', 'authz-host', 'cors-origin', 'trusted-hops', 'name', 'namespace'],
-    defaults: { upstream: { kind: 'tcp', host: 'subscriptions', port: 80 } },
-    problem({ authz, paths }) {
-      if (isInPod(authz))
-        return 'listen of the configuration must be reached from the gateway, not loopback or a socket';
+    options: ['upstream', 'authz-host', 'cors-origin', 'trusted-hops', ...workloadOptions],
+    defaults: { name: 'subscriptions', upstream: { kind: 'tcp', host: 'subscriptions', port: 80 } },
+    warning: ({ authz }) =>
+      isInPod(authz)
+        ? 'listen of the configuration is loopback or a socket: the account-authz that the gateway asks must listen on 0.0.0.0, with tls'
+        : undefined,
+    problem({ paths }) {
       if (paths.length <= maxMatches) return undefined;
       return `routes of the configuration must lead to at most ${maxMatches} paths, more do not fit into a rule of an HTTPRoute`;
     },
     files: settings => [
-      file('security-policy.yaml', [securityPolicy(settings)], []),
+      file('security-policy.yaml', [securityPolicy(settings, serviceAddress(settings))], []),
       file(
         'client-traffic-policy.yaml',
         [clientTrafficPolicy(settings)],
@@ -159,6 +165,14 @@ function kubernetesFiles(settings: RenderSettings): readonly RenderedFile[] {
     bootstrapFile(settings),
     file('config.yaml', settings.configText),
   ];
+}
+
+const defaultPort = 9191;
+
+/** Where the gateway finds account-authz: never in its own pod. */
+function serviceAddress({ authz, authzHost }: RenderSettings): TcpAddress {
+  if (authz.kind === 'tcp' && !isInPod(authz)) return authz;
+  return { kind: 'tcp', host: authzHost, port: authz.kind === 'tcp' ? authz.port : defaultPort };
 }
 
 // Both are in one network namespace, that of the pod.
