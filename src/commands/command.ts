@@ -83,12 +83,25 @@ function usageProblemOf(error: unknown, args: readonly string[], options: Option
     case 'ERR_PARSE_ARGS_UNKNOWN_OPTION':
       return `unknown option ${unknownOption(args, options)}`;
     case 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE':
-      return 'an option lacks its value or has one that it does not take';
+      return wrongValue(args, options);
     case 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL':
       return 'an argument that is not an option';
     default:
       throw error;
   }
+}
+
+function wrongValue(args: readonly string[], options: OptionDefinitions): string {
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
+  for (const token of tokens) {
+    const type = token.kind === 'option' && Object.hasOwn(options, token.name) ? options[token.name]?.type : undefined;
+    if (token.kind !== 'option' || type === undefined) continue;
+    if (type === 'boolean' && token.value !== undefined) return `--${token.name} takes no value`;
+    // What looks like another option is a value only behind `=`.
+    const isOption = token.inlineValue === false && token.value.startsWith('-');
+    if (type === 'string' && (token.value === undefined || isOption)) return `--${token.name} lacks its value`;
+  }
+  return 'an option lacks its value or has one that it does not take';
 }
 
 function unknownOption(args: readonly string[], options: OptionDefinitions): string {

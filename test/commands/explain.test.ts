@@ -67,7 +67,7 @@ describe('explain', () => {
       ['an empty time', ['--path', '/', '--at', ''], '--at takes a time'],
       ['a path beside --from-log', ['--from-log', '--path', '/'], '--from-log goes with --json alone'],
       ['a configuration beside --from-log', ['--from-log', '--config', 'x'], '--from-log goes with --json alone'],
-      ['a value for --from-log', ['--from-log=eyJ'], 'an option lacks its value or has one that it does not take'],
+      ['a value for --from-log', ['--from-log=eyJ'], '--from-log takes no value'],
     ];
     for (const [name, args, problem] of rows) {
       it(`${name}: one line that does not repeat it, exit 1`, async () => {

@@ -228,12 +228,12 @@ describe('check-config', () => {
   });
 
   const usage: readonly (readonly [args: readonly string[], problem: string])[] = [
-    [['--envoy'], 'an option lacks its value or has one that it does not take'],
+    [['--envoy'], '--envoy lacks its value'],
     [['--token=eyJhbGciOiJub25lIn0'], 'unknown option --token'],
     [['-x'], 'unknown option -x'],
     [['eyJhbGciOiJub25lIn0'], 'an argument that is not an option'],
-    [['--config'], 'an option lacks its value or has one that it does not take'],
-    [['--help=1'], 'an option lacks its value or has one that it does not take'],
+    [['--config'], '--config lacks its value'],
+    [['--help=1'], '--help takes no value'],
   ];
   for (const [args, problem] of usage) {
     it(`exits 1 and says "${problem}" for ${args.join(' ')}`, async () => {
