@@ -10,13 +10,14 @@ import { foreignText, isUnprintable, replaceUnprintable } from '../foreign-text.
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine } from './command.ts';
 import { renderCommandFor } from './rendered-files.ts';
 
-const usage = `account-authz check-config [--config FILE] [--envoy FILE]
+const usage = `account-authz check-config [--config FILE] [--envoy FILE] [--without-files]
 
 Checks a configuration file and the files that it names, without asking anything of the network.
 Prints every problem with its place to standard error, or the effective settings to standard output.
 
-  --config FILE   the configuration, ${defaultConfigFile} if not given
-  --envoy FILE    an Envoy bootstrap (YAML or JSON): names each setting in it that is dangerous with this configuration
+  --config FILE    the configuration, ${defaultConfigFile} if not given
+  --envoy FILE     an Envoy bootstrap (YAML or JSON): names each setting in it that is dangerous with this configuration
+  --without-files  leaves out the files that the configuration names, for a machine that does not have them
 
 Exit code: 0 good, 1 not.
 `;
@@ -25,12 +26,13 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
   const options = {
     config: { type: 'string', default: defaultConfigFile },
     envoy: { type: 'string' },
+    'without-files': { type: 'boolean', default: false },
     ...helpOption,
   } as const;
   const parsed = parseCommandLine({ name: 'check-config', usage, args, options }, io);
   if (parsed.kind === 'end') return parsed.code;
   const { config: file, envoy } = parsed.values;
-  const loaded = await loadConfig(file);
+  const loaded = await loadConfig(file, { readsNamedFiles: !parsed.values['without-files'] });
   if (loaded.kind === 'misconfiguration') {
     io.stderr.write(formatProblems(file, loaded.problems));
     return 1;

@@ -57,6 +57,19 @@ describe('check-config', () => {
     });
   });
 
+  it('with --without-files leaves out the files that the configuration names, and nothing else', async () => {
+    const files = { tls: { certFile: '/nowhere.crt', keyFile: '/nowhere.key' }, revocation: { file: '/nowhere.yaml' } };
+    const file = writeFixture('elsewhere.yaml', { ...smallestConfig(), ...files });
+    expect((await run('check-config', '--config', file)).code).to.equal(1);
+    const { code, stdout } = await run('check-config', '--without-files', '--config', file);
+    expect(code).to.equal(0);
+    expect(parse(stdout)).to.deep.include(files);
+    const bad = writeFixture('bad-elsewhere.yaml', { ...smallestConfig(), ...files, roles: {} });
+    expect((await run('check-config', '--without-files', '--config', bad)).stderr).to.match(
+      /^\S+: roles: must name at least one role\n$/,
+    );
+  });
+
   it('prints the problems of the revocation list after its own, each with its place in its file', async () => {
     const list = writeFixture('bad-list.yaml', '- jti: a\n- uid: 1\n  acc: a/b\n');
     const file = writeFixture('bad-with-list.yaml', `apps: []\nrevocation: { file: bad-list.yaml }\n`);
