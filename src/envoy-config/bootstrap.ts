@@ -12,7 +12,7 @@ export const readinessPort = 8081;
 export function bootstrapIntroduction({ listen, upstream, authz }: EnvoySettings): readonly string[] {
   const indent = ' '.repeat(formatAddress(listen).length);
   return [
-    'Envoy in front of one service, with account-authz beside it. Runs as it stands on Envoy 1.36.4 to 1.40.0, without a warning:',
+    'Envoy in front of one service, with account-authz beside it. Runs as it stands on Envoy 1.36.4, 1.38.3, 1.39.3 and 1.40.0, without a warning:',
     '',
     `  client ──► ${formatAddress(listen)} ──► [ strip what only we may set ] ──► ext_authz ──► ${formatAddress(upstream)} (the service)`,
     `             ${indent}                                            │ gRPC`,

@@ -32,6 +32,26 @@ describe('blocks in the documents', () => {
     expect(hidden.map(({ path, line }) => `${path}:${line}`)).to.deep.equal([]);
   });
 
+  // `logs deployment/…` reads one replica, and with a selector kubectl prints the last ten lines unless it is told otherwise.
+  it('read the logs of every replica, and all of each', () => {
+    const found = pages.flatMap(({ path, text }) =>
+      Array.from(text.matchAll(/kubectl [^|\n`]*\blogs [^|\n`]*/g), ([command]) => `${path}: ${command}`),
+    );
+    expect(found).to.have.length.of.at.least(20);
+    expect(found.filter(each => !/ (?:-l \S+ .*--tail=|"\$pod" )/.test(each))).to.deep.equal([]);
+    expect(pages.filter(({ text }) => /exec deployment\//.test(text)).map(({ path }) => path)).to.deep.equal([]);
+  });
+
+  it('wait for no port-forward: it is the last command of its block, or runs in the background and is ended', () => {
+    const blocking = blocks.filter(({ text }) => {
+      const lines = text.trimEnd().split('\n');
+      const last = lines.findLastIndex(line => /kubectl .*port-forward/.test(line));
+      const isEnded = /& forward=\$!/.test(lines[last] ?? '') && /^ *kill "\$forward"/m.test(text);
+      return last >= 0 && last < lines.length - 1 && !isEnded;
+    });
+    expect(blocking.map(({ path, line }) => `${path}:${line}`)).to.deep.equal([]);
+  });
+
   it('use every stand-in', () => {
     const all = blocks.map(block => commandsOf(block) ?? '').join('\n');
     const unused = Object.keys(standIns).filter(name => !new RegExp(`(?:^|[|&(] ?)${name} `, 'm').test(all));

@@ -12,36 +12,53 @@ const unknown = 'echo "$(basename "$0"): not known to the stand-in: $*" >&2; exi
 export const standIns: Readonly<Record<string, StandIn>> = {
   kubectl: {
     reason:
-      'needs a cluster: overlays are rendered, files are read, logs are those of the running lab, verbs and options are checked',
+      'needs a cluster: overlays are rendered, files are read, verbs and options are checked, logs and answers are those of the running lab, twice where all replicas are asked',
     script: `
-verb= ; words=() ; folder= ; file= ; container= ; selector=
+verb= ; words=() ; folder= ; file= ; container= ; selector= ; output= ; tail= ; prefix=
 while [ $# -gt 0 ]; do
   case "$1" in
-    -n|-o) [ $# -ge 2 ] || exit 64; shift 2;;
-    -l) [[ "$2" =~ ^(app.kubernetes.io/name=(subscriptions|account-authz)|account-authz/mode)$ ]]; selector=$2; shift 2;;
+    -n) [ $# -ge 2 ] || exit 64; shift 2;;
+    -o) output=$2; shift 2;;
+    -l) [[ "$2" =~ ^(app.kubernetes.io/name=(subscriptions|account-authz)|account-authz/mode|gateway.envoyproxy.io/owning-gateway-name=subscriptions)$ ]]; selector=$2; shift 2;;
     -c) container=$2; shift 2;;
     -k) folder=$2; shift 2;;
     -f) file=$2; shift 2;;
     --from-file=*) cat "\${1#*=}" > /dev/null; shift;;
-    --previous|--containers|--dry-run=client|--overwrite|--tail=*|--rm|-it|--restart=Never|--image=*) shift;;
+    --tail=*) tail=$1; shift;;
+    --prefix) prefix=$1; shift;;
+    --previous|--containers|--dry-run=client|--overwrite|--since=*|--rm|-it|--restart=Never|--image=*) shift;;
     --) shift; break;;
     -*) ${unknown};;
     *) if [ -z "$verb" ]; then verb=$1; else words+=("$1"); fi; shift;;
   esac
 done
-named() { [[ "$1" =~ ^(deployment|service)/(subscriptions|account-authz)$ ]] || { echo "kubectl: no $1 in the overlays" >&2; exit 64; }; }
+named() { [[ "$1" =~ ^(deployment|service)/(subscriptions|account-authz)$|^pod/replica-[12]$ ]] || { echo "kubectl: no $1 in the overlays" >&2; exit 64; }; }
 case "$verb" in
   apply|delete)
     if [ -n "$folder" ]; then "$KUSTOMIZE" build "$folder" | grep '^kind:' > /dev/null
     elif [ "$file" = - ]; then grep '^kind:' > /dev/null
     elif [ -n "$file" ]; then grep -q '^kind:' "$file"
-    else [ "$verb" = delete ]; fi;;
-  logs) [[ "$selector" =~ ^app.kubernetes.io/name=(subscriptions|account-authz)$ ]] || named "\${words[0]}"; cat "$LAB/$container.log";;
-  exec) named "\${words[0]}"; [ "$1 $2" = '/nodejs/bin/node /app/dist/main.js' ]; shift 2; exec account-authz "$@";;
+    elif [ "$verb" = delete ]; then [ "\${#words[@]}" -gt 0 ]
+    else exit 64; fi;;
+  logs)
+    if [ -n "$selector" ]; then
+      # Without --tail, kubectl prints the last ten lines of each pod.
+      [ -n "$tail" ] || { echo 'kubectl: logs of a selector need --tail' >&2; exit 64; }
+      for replica in 1 2; do
+        if [ -n "$prefix" ]; then sed "s#^#[pod/replica-$replica/$container] #" "$LAB/$container.log"; else cat "$LAB/$container.log"; fi
+      done
+    else [[ "\${words[0]}" = pod/* ]]; named "\${words[0]}"; cat "$LAB/$container.log"; fi;;
+  exec) [[ "\${words[0]}" = pod/* ]]; named "\${words[0]}"; [ "$1" = /nodejs/bin/node ]
+    if [ "$2" = -e ]; then code=\${3//127.0.0.1:9192/$ADMIN}; shift 3; exec "$NODE" -e "$code" "$@"; fi
+    [ "$2" = /app/dist/main.js ]; shift 2; exec account-authz "\${@//\\/etc\\/account-authz\\/config.yaml/config.yaml}";;
   rollout) [[ "\${words[0]}" =~ ^(status|undo|restart)$ ]]; named "\${words[1]}";;
-  port-forward) named "\${words[0]}"; [[ "\${words[1]}" =~ ^[0-9]+(:[0-9]+)?$ ]];;
+  port-forward) named "\${words[0]}"; [[ "\${words[1]}" =~ ^[0-9]+(:[0-9]+)?$ ]]
+    # In the background it runs until it is ended.
+    if [ /dev/stdout -ef /dev/null ]; then exec sleep 60; fi;;
   get) if [ "\${words[*]}" = 'configmap istio' ]; then cat k8s/overlays/istio/mesh-config.yaml
-    elif [ "\${words[*]}" = 'configmap account-authz-revocation' ]; then echo '- { jti: nobody }'; else [ "\${#words[@]}" -gt 0 ]; fi;;
+    elif [ "\${words[*]}" = 'configmap account-authz-revocation' ]; then echo '- { jti: nobody }'
+    elif [ "\${words[*]} $output" = 'pods name' ]; then echo pod/replica-1; echo pod/replica-2
+    else [ "\${#words[@]}" -gt 0 ]; fi;;
   describe|top) [ "\${words[0]}" = pod ];;
   create) if [ "\${words[0]}" = configmap ]; then echo 'kind: ConfigMap'; else [ "\${words[0]}" = namespace ]; fi;;
   annotate) [ "\${words[0]}" = pod ] && [[ "\${words[1]}" =~ ^[a-z-]+=.+$ ]];;
@@ -65,8 +82,20 @@ case "$1 $2" in
       *) grep -q "^  $word:" compose.yaml;;
     esac; done;;
   'buildx imagetools') [ "$3" = inspect ]; grep -qF "$4" Dockerfile;;
+  'build '*) shift; [ "\${@: -1}" = . ] && [ -f Dockerfile ]
+    while [ $# -gt 1 ]; do case "$1" in
+      --target) grep -q "AS $2$" Dockerfile; shift 2;;
+      -t) [[ "$2" =~ /account-authz(-demo)?: ]]; shift 2;;
+      *) ${unknown};;
+    esac; done;;
+  'push '*|'tag '*) ;;
+  'run --rm') [[ "$*" =~ /account-authz: ]];;
   *) ${unknown};;
 esac`,
+  },
+  kind: {
+    reason: 'needs a cluster: the images of the manifests are loaded',
+    script: `[ "$1 $2" = 'load docker-image' ]; shift 2; for image in "$@"; do grep -rqF "image: $image" k8s; done`,
   },
   cosign: {
     reason: 'needs a published image and the log of its signature',

@@ -1,6 +1,7 @@
 // The commands of docs/deploy/ and the paths in the kustomizations name only objects, ports, containers and folders that exist.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { allPages } from '../docs/document.ts';
 import { kustomizeBinary, type Overlay, overlays, render } from './kustomize.ts';
 import { containersOf, type Manifest, ofKind, podsOf } from './manifest.ts';
 
@@ -8,7 +9,7 @@ const project = new URL('../../', import.meta.url);
 const pages = overlays.filter(name => name !== 'envoy-sidecar-socket');
 const textOf = (page: Overlay): string => readFileSync(new URL(`docs/deploy/${page}.md`, project), 'utf8');
 const command =
-  /kubectl -n (\S+) (?:rollout \w+|port-forward|logs|get|delete) (\w+)[/ ]([\w-]+)((?: +(?:-c +)?[\w:]+)*)/g;
+  /kubectl -n (\S+) (?:rollout \w+|port-forward|logs|get|delete) (\w+)[/ ](\w[\w-]*)((?: +(?:-c +)?[\w:]+)*)/g;
 /** Objects of others, which our overlays do not contain. */
 const foreign = ['istio-system', 'ask'];
 
@@ -38,6 +39,21 @@ function commandProblems(text: string, manifests: readonly Manifest[]): string[]
   });
 }
 
+const selection =
+  /kubectl -n subscriptions (?:logs|get pods|top pod|describe pod|annotate pod) -l (\S+)(?: -c ([\w-]+))?/g;
+
+/** The commands with a selector that no pod has, or with a container that the selected pods do not have. */
+function selectionProblems(text: string, manifests: readonly Manifest[]): string[] {
+  return Array.from(text.matchAll(selection)).flatMap(([whole, selector = '', container]) => {
+    const [key = '', value] = selector.split('=');
+    const selected = podsOf(manifests).filter(({ labels }) => key in labels && (value ?? labels[key]) === labels[key]);
+    const isRight = selected.some(
+      pod => container === undefined || containersOf(pod).some(({ name }) => name === container),
+    );
+    return isRight ? [] : [whole];
+  });
+}
+
 describe('docs/deploy/: the commands', function () {
   this.timeout(60_000);
 
@@ -56,11 +72,42 @@ describe('docs/deploy/: the commands', function () {
     });
   }
 
+  it('of each page select pods of its overlay', async () => {
+    for (const page of pages)
+      expect(selectionProblems(textOf(page), await render(`k8s/overlays/${page}`)), page).to.deep.equal([]);
+  });
+
   it('that forward a port name an existing one', async () => {
     const manifests = await render('k8s/overlays/service');
     for (const { spec } of ofKind(manifests, 'Service')) for (const port of spec.ports) port.port += 1;
     expect(commandProblems(textOf('service'), manifests)).not.to.deep.equal([]);
   });
+});
+
+describe('the commands for who is on call', function () {
+  this.timeout(60_000);
+  const text = allPages()
+    .filter(({ path }) => path === 'docs/operations.md' || path.startsWith('docs/runbooks/'))
+    .map(page => page.text)
+    .join('\n');
+  const ofAuthz = text.replaceAll(/^.* -c envoy.*$/gm, '').replaceAll('app.kubernetes.io/name=subscriptions', '');
+
+  for (const overlay of ['envoy-sidecar', 'envoy-sidecar-socket', 'service'] as const) {
+    it(`select pods with account-authz and pods with Envoy on ${overlay}`, async () => {
+      expect(Array.from(text.matchAll(selection))).to.have.length.of.at.least(20);
+      expect(selectionProblems(text, await render(`k8s/overlays/${overlay}`))).to.deep.equal([]);
+    });
+  }
+
+  for (const overlay of ['istio', 'envoy-gateway'] as const) {
+    it(`select pods with account-authz on ${overlay}`, async () => {
+      const manifests = await render(`k8s/overlays/${overlay}`);
+      expect(selectionProblems(ofAuthz, manifests)).to.deep.equal([]);
+      for (const { spec } of ofKind(manifests, 'Deployment'))
+        delete spec.template.metadata.labels['account-authz/mode'];
+      expect(selectionProblems(ofAuthz, manifests)).not.to.deep.equal([]);
+    });
+  }
 });
 
 describe('k8s/: the kustomizations', () => {
