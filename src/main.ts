@@ -9,27 +9,31 @@ import { version } from './version.ts';
 
 // Each command is imported when it runs: the service does not load the others, and a probe every ten seconds starts fast.
 const commands: readonly (readonly [name: string, summary: string, load: () => Promise<Command>])[] = [
-  ['serve', 'run the service (the default)', () => import('./commands/serve.ts').then(({ serve }) => serve)],
+  ['serve', 'run the service (the default command)', () => import('./commands/serve.ts').then(({ serve }) => serve)],
   [
     'check-config',
-    'validate a configuration and print what is in effect',
+    'validate a configuration, and an Envoy bootstrap against it',
     () => import('./commands/check-config.ts').then(({ checkConfig }) => checkConfig),
   ],
   [
     'explain',
-    'say what the service would answer to a request, and why',
+    'show how a request is decided, check by check',
     () => import('./commands/explain.ts').then(({ explain }) => explain),
   ],
-  ['health', 'ask a running service for its health', () => import('./commands/health.ts').then(({ health }) => health)],
+  [
+    'health',
+    'print the health of a running service',
+    () => import('./commands/health.ts').then(({ health }) => health),
+  ],
   [
     'drain',
-    'preStop helper: drain the Envoy in the same pod',
+    'drain the Envoy in the same pod (for preStop hooks)',
     () => import('./commands/drain.ts').then(({ drain }) => drain),
   ],
-  ['test', 'run a table of requests against the policy', () => import('./commands/test.ts').then(({ test }) => test)],
+  ['test', 'test the policy with a table of requests', () => import('./commands/test.ts').then(({ test }) => test)],
   [
     'render',
-    'print what Envoy must be told for a configuration',
+    'print the Envoy, Kubernetes, Istio or Envoy Gateway settings for a configuration',
     () => import('./commands/render.ts').then(({ render }) => render),
   ],
   [
@@ -73,7 +77,9 @@ async function main(): Promise<number> {
   if (first === '--help') return print(help());
   const [, , loadCommand] = commands.find(([each]) => each === name) ?? [];
   if (loadCommand === undefined) {
-    process.stderr.write(`account-authz: no command ${quotedForeignText(first)}; see account-authz --help\n`);
+    process.stderr.write(
+      `account-authz: unknown command ${quotedForeignText(first)}: account-authz --help lists the commands\n`,
+    );
     return 1;
   }
   const rest = first === name ? args.slice(1) : args;
@@ -96,6 +102,18 @@ function print(text: string): number {
 }
 
 function help(): string {
-  const lines = commands.map(([name, summary]) => `  ${name.padEnd(14)}${summary}`);
-  return `account-authz COMMAND [options]\n\n${lines.join('\n')}\n\naccount-authz COMMAND --help tells the options of a command.\n`;
+  const lines = commands.map(([name, summary]) => `  ${name.padEnd(14)}${summary}\n`);
+  return `account-authz COMMAND [options]
+
+Answers the ext_authz checks of Envoy: may the holder of this token use this account?
+
+Commands:
+${lines.join('')}
+Examples:
+  account-authz check-config --config config.yaml
+  account-authz serve --config config.yaml
+  account-authz explain --config config.yaml --path /api/subscriptions < token.txt
+
+account-authz COMMAND --help describes a command and its options.
+`;
 }

@@ -126,7 +126,7 @@ describe('service with a revocation list', () => {
 
   const broken: readonly (readonly [name: string, content: string | undefined, problem: (file: string) => string])[] = [
     ['that is bad', '- uid: a\n- uid: 4711\n', of => `${of}:2:8: [1].uid: must be text: put it in quotes`],
-    ['that is empty', '', of => `${of}:1:1: the file is empty: an empty list is written []`],
+    ['that is empty', '', of => `${of}:1:1: the file must not be empty: write [] for an empty list`],
     ['that is gone', undefined, of => `${of}:1:1: the file does not exist`],
   ];
   for (const [name, content, problem] of broken) {

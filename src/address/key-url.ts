@@ -14,14 +14,14 @@ export function keyUrlProblem(text: string): string | undefined {
     return 'must be an absolute https:// URL of visible ASCII characters';
   }
   if (text.length > maxUrlLength) return `must not be longer than ${maxUrlLength} characters`;
-  if (/^https?:\/\/[^/?#]*@/.test(text)) return 'must not have a user name or a password';
-  if (text.includes('#')) return 'must not have a fragment';
-  if (!URL.canParse(text)) return 'must be a valid URL';
+  if (/^https?:\/\/[^/?#]*@/.test(text)) return 'must not contain a user name or a password: key sets are public';
+  if (text.includes('#')) return 'must not contain a fragment: remove "#" and what follows it';
+  if (!URL.canParse(text)) return 'must be a valid URL such as https://auth.example.com/.well-known/jwks.json';
   const { hostname, protocol } = new URL(text);
   const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
-  if (isLinkLocal(host)) return 'must not have a link-local address';
+  if (isLinkLocal(host)) return 'must not have a link-local address: cloud metadata services use them';
   if (protocol === 'http:' && !isLoopback(host)) {
-    return 'must be https://, plain http:// is only for 127.0.0.0/8, [::1] and localhost';
+    return 'must be https (http is allowed only for loopback addresses)';
   }
   return undefined;
 }

@@ -89,12 +89,13 @@ function parseHost(text: string): string | undefined {
 
 function parseUnixAddress(text: string): UnixAddress | ListenAddressProblem {
   const path = text.slice('unix:'.length).replace(/^\/\/(?=\/)/, '');
-  if (!path.startsWith('/') || path.startsWith('//')) return problem('must have an absolute path after unix:');
-  if (path.endsWith('/')) return problem('must name a socket after unix:, not a folder');
-  if (path.includes('\0')) return problem('must not have a NUL in the path of the socket');
+  if (!path.startsWith('/') || path.startsWith('//'))
+    return problem('must have an absolute path after unix:, such as unix:/run/account-authz/authz.sock');
+  if (path.endsWith('/')) return problem('must name a socket after unix:, not a folder: remove the "/" at the end');
+  if (path.includes('\0')) return problem('must not contain a NUL character in the socket path');
   if (Buffer.byteLength(path) > maxSocketPathBytes) {
     return problem(
-      `must have a socket path of at most ${maxSocketPathBytes} bytes, this one has ${Buffer.byteLength(path)}`,
+      `must have a socket path of at most ${maxSocketPathBytes} bytes (this one has ${Buffer.byteLength(path)})`,
     );
   }
   return { kind: 'unix', path };

@@ -1,23 +1,29 @@
 // The checks of a request in the order in which they are made: check → reason → detail → remedy. A refusal can be made only with a reason
 // and a detail of this table; `explain` reads the same table from a detail back to the check. `{}` stands for what the refusal fills in.
 
-const once = 'what stands between Envoy and account-authz must send each thing once';
-const oneSpelling = 'an account may be named once in a place, under the configured name and in plain characters';
-const ownIssuer = 'iss must equal one of issuers, byte for byte';
-const malformed = 'the issuer made a malformed token; ask who issued it';
+const once = 'Envoy must call account-authz itself: something in between changed the check or sent a value twice';
+const oneSpelling =
+  'the request must name the account at most once in each place, by the configured name and without encoding';
+const ownIssuer = 'iss must equal one of issuers byte for byte, a slash at the end included';
+const malformed = 'the token is malformed: get a new one, or report it to its issuer';
 const identityGrammar =
   'uid, app and role are 1 to 128 visible characters without space , ; and ", acc is 1 to 128 of A-Z a-z 0-9 . _ ~ -';
-const issuerTimes = 'compare the clock of the issuer with ours, and the lifetimes that it gives';
-const retry = 'the request can be repeated';
+const issuerTimes =
+  'synchronize the clocks of the issuer and of this machine, and check the lifetimes that the issuer sets';
+const retry = 'repeat the request';
 const seeKeys = 'see "What an operator sees" of docs/keys.md';
 const oneAccount = 'every place that names an account must name acc of the token';
 
 export const checks = {
   // No check of the request: account-authz itself failed.
-  service: { internal: { 'a fault, see the log line before this one': 'account-authz failed, not the request' } },
+  service: {
+    internal: {
+      'a fault, see the log line before this one': 'account-authz failed, not the request: report the log line',
+    },
+  },
   message: {
     request_invalid: {
-      'no HTTP attributes': 'account-authz must be asked by an HTTP filter of Envoy',
+      'no HTTP attributes': 'only the HTTP filter ext_authz of Envoy may call account-authz',
       'more than {} headers': 'the client must send fewer headers',
       'two values in one header': once,
       'two header lists that disagree': once,
@@ -30,12 +36,12 @@ export const checks = {
   method: { request_invalid: { 'method outside the grammar': 'a method is 1 to 32 upper-case letters' } },
   path: {
     request_invalid: {
-      'target longer than {} bytes': 'path and query must be shorter',
-      'a fragment in the target': 'the part from # on must not be sent',
-      'path longer than {} bytes': 'the path must be shorter',
-      'more than {} query parameters': 'the query must have fewer parameters',
+      'target longer than {} bytes': 'the client must send a shorter path and query',
+      'a fragment in the target': 'the client must not send # and what follows it',
+      'path longer than {} bytes': 'the client must send a shorter path',
+      'more than {} query parameters': 'the client must send fewer query parameters',
       'path outside the grammar':
-        'a path starts with / and has segments of A-Z a-z 0-9 . _ ~ : @ - of which none is empty; nothing is decoded',
+        'a path starts with / and has non-empty segments of A-Z a-z 0-9 . _ ~ : @ -; it is never decoded',
       'a dot segment in the path': 'no segment may be . or ..',
     },
   },
@@ -56,13 +62,15 @@ export const checks = {
     },
   },
   route: {
-    request_invalid: { 'the path matches a route only if case is ignored': 'the path must be spelt as in routes' },
+    request_invalid: {
+      'the path matches a route only if case is ignored': 'the path must have the upper and lower case of routes',
+    },
     route_unknown: { 'no route matches': 'the path must match one of routes' },
   },
   'token-present': {
     token_missing: {
       'no Authorization': 'the client must send Authorization: Bearer and a token',
-      'Authorization has another scheme': 'the scheme must be Bearer, one space before the token',
+      'Authorization has another scheme': 'the scheme must be Bearer, with one space before the token',
       'no token after the scheme': 'a token must follow Bearer and one space',
     },
   },
@@ -71,39 +79,51 @@ export const checks = {
     token_invalid: {
       'not three base64url segments': 'the token must be a signed JWT in its compact form',
       'a segment is not canonical base64url': malformed,
-      'header: {} is not accepted': 'a token must not choose how or with which key it is verified; ask who issued it',
-      'header: kid is not a non-empty string': 'the issuer must name its key: kid is required',
+      'header: {} is not accepted':
+        'the issuer must leave this header member out: a token must not choose how it is verified',
+      'header: kid is not a non-empty string': 'the issuer must set kid to the id of the signing key',
       'header: {}': malformed,
       'payload: {}': malformed,
     },
   },
   issuer: { token_invalid: { 'iss is not a configured issuer': ownIssuer, 'iss is not the issuer': ownIssuer } },
   algorithm: { token_invalid: { 'alg is not one of algorithms': 'the issuer must sign with one of algorithms' } },
-  'token-type': { token_invalid: { 'typ is not one of tokenTypes': 'tokenTypes must list typ, "" if it is absent' } },
+  'token-type': {
+    token_invalid: { 'typ is not one of tokenTypes': 'tokenTypes must list typ of the token, or "" if it has none' },
+  },
   key: {
     token_invalid: {
       'kid is not a key of the issuer': 'the token must be signed with a key that its issuer publishes now',
-      'the key is not for this algorithm': 'alg of the token must be what the key under its kid is for',
+      'the key is not for this algorithm': 'alg of the token must be an algorithm of the key that kid names',
     },
     keys_unavailable: {
       'no key set yet{}': `the keys of the issuer must be fetched once; ${seeKeys}`,
       'key set too old{}': `the keys of the issuer must be confirmed within keys.maxAgeSeconds; ${seeKeys}`,
-      'kid not in the key set{}': `the issuer must answer before an unknown kid can be called wrong; ${seeKeys}`,
-      'the refresh takes longer than {} ms': `the issuer must answer faster; ${retry}`,
-      stopped: `account-authz was about to end; ${retry}`,
-      'the key was replaced meanwhile': `the issuer changed its keys during the check; ${retry}`,
+      'kid not in the key set{}': `the issuer must answer before an unknown kid can be refused as wrong; ${seeKeys}`,
+      'the refresh takes longer than {} ms': `the issuer must answer faster: ${retry}`,
+      stopped: `account-authz was stopping: ${retry}`,
+      'the key was replaced meanwhile': `the issuer changed its keys during the check: ${retry}`,
     },
   },
   signature: {
-    token_invalid: { 'the signature does not verify': 'the token was changed or forged; a new token is needed' },
-    internal: { 'too many tokens wait for their verification': 'add replicas, or find who sends so many new tokens' },
+    token_invalid: {
+      'the signature does not verify': 'the token was changed or forged: get a new one from the issuer',
+    },
+    internal: {
+      'too many tokens wait for their verification':
+        'add replicas, or limit the rate of clients that send many different tokens',
+    },
   },
-  audience: { token_invalid: { 'aud does not name us': 'the client must ask the issuer for one of audiences' } },
-  binding: { token_invalid: { 'cnf: bound to a key, not a plain bearer token': 'tokens must not be bound to a key' } },
+  audience: { token_invalid: { 'aud does not name us': 'the client must request a token for one of audiences' } },
+  binding: {
+    token_invalid: {
+      'cnf: bound to a key, not a plain bearer token': 'the issuer must issue plain bearer tokens, without cnf',
+    },
+  },
   claims: {
     token_invalid: {
       '{} is not a time': 'it must be a number of seconds since 1970',
-      '{} is a number and allowIntegerClaims is off': 'the issuer must write a string, or set allowIntegerClaims',
+      '{} is a number and allowIntegerClaims is off': 'the issuer must write a string, or set allowIntegerClaims: true',
       '{} is not a safe integer': identityGrammar,
       '{} is missing or not a string': identityGrammar,
       'role is not a list of 1 to 100 strings': 'a list of roles has 1 to 100 members, all of them strings',
@@ -114,7 +134,7 @@ export const checks = {
     token_invalid: {
       'iat is in the future': issuerTimes,
       'iat is after exp': issuerTimes,
-      'lives longer than maxLifetimeSeconds': 'issue tokens of a shorter life, or raise token.maxLifetimeSeconds',
+      'lives longer than maxLifetimeSeconds': 'issue tokens with a shorter lifetime, or raise token.maxLifetimeSeconds',
       'nbf is in the future': issuerTimes,
     },
   },
@@ -122,15 +142,16 @@ export const checks = {
   revocation: {
     token_revoked: {
       'the revocation list has an entry for {}':
-        'the client must get a new token that no entry matches, or the operator must remove the entry',
+        'the client must get a new token that no entry matches, or remove the entry from the list',
     },
   },
   app: { app_forbidden: { 'the application is not one of apps': 'app of the token must be one of apps' } },
   role: {
     role_forbidden: {
       'the role is not one of roles': 'role of the token must be one of roles',
-      'the role may not use this method': 'roles must give the role this method',
-      'the route is narrowed to other roles': 'every route that the path matches must list the role, or no roles',
+      'the role may not use this method': 'roles must list this method for the role',
+      'the route is narrowed to other roles':
+        'every route that matches the path must list the role in its roles, or have no roles',
     },
   },
   account: { account_mismatch: { 'the request names another account than the token': oneAccount } },

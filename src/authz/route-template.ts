@@ -27,12 +27,13 @@ const literalGrammar = /^[A-Za-z0-9._~:@-]+$/;
 const nameGrammar = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export function parseRouteTemplate(text: string): RouteTemplate | RouteTemplateProblem {
-  if (!text.startsWith('/')) return problem('must start with /');
-  if (text.length > maxTemplateBytes) return problem(`must not be longer than ${maxTemplateBytes} bytes, no path is`);
+  if (!text.startsWith('/')) return problem('must start with "/"');
+  if (text.length > maxTemplateBytes)
+    return problem(`must not be longer than ${maxTemplateBytes} bytes: longer request paths are refused`);
   const subtree = text.endsWith('/*');
   const path = subtree ? text.slice(0, -'/*'.length) : text;
   if (path === '' || path === '/')
-    return problem('must name at least one segment, "/" and "/*" alone would take in everything');
+    return problem('must have at least one segment: "/" and "/*" alone would match every path');
   const segments: TemplateSegment[] = [];
   for (const segmentText of path.slice(1).split('/')) {
     const segment = parseSegment(segmentText);
@@ -43,22 +44,22 @@ export function parseRouteTemplate(text: string): RouteTemplate | RouteTemplateP
 }
 
 function parseSegment(text: string): TemplateSegment | RouteTemplateProblem {
-  if (text === '') return problem('must not have an empty segment ("//", or "/" at the end)');
-  if (text === '.' || text === '..') return problem('must not have a "." or ".." segment');
+  if (text === '') return problem('must not have an empty segment: remove "//", or "/" at the end');
+  if (text === '.' || text === '..') return problem('must not have a "." or ".." segment: write the path without it');
   if (text.startsWith(':')) return parseParameter(text.slice(1));
-  if (text.includes('*')) return problem('may have "*" only as its whole last segment');
+  if (text.includes('*')) return problem('must have "*" only as its whole last segment ("/*")');
   if (!literalGrammar.test(text))
-    return problem('may have only A-Z a-z 0-9 . _ ~ : @ - in a segment, nothing is decoded');
+    return problem('must have only A-Z a-z 0-9 . _ ~ : @ - in a segment: paths are never decoded');
   return { kind: 'literal', value: text };
 }
 
 function parseParameter(name: string): TemplateSegment | RouteTemplateProblem {
   if (!nameGrammar.test(name))
-    return problem('must name a parameter with a letter or _ first, then letters, digits and _');
+    return problem('must have a parameter name of letters, digits and _ that starts with a letter or _');
   if (name === 'account_id') return { kind: 'account' };
   // `:accountId` would match any account and check none.
   if (name.replaceAll('_', '').toLowerCase() === 'accountid')
-    return problem('must spell the account parameter :account_id');
+    return problem('must write the account parameter as :account_id');
   return { kind: 'any', name };
 }
 

@@ -12,14 +12,16 @@ import { renderCommandFor } from './rendered-files.ts';
 
 const usage = `account-authz check-config [--config FILE] [--envoy FILE] [--without-files]
 
-Checks a configuration file and the files that it names, without asking anything of the network.
-Prints every problem with its place to standard error, or the effective settings to standard output.
+Validates a configuration file and the files that it names, without network access.
+Prints all problems with file, line and column to standard error, or the effective settings to standard output.
 
   --config FILE    the configuration, ${defaultConfigFile} if not given
-  --envoy FILE     an Envoy bootstrap (YAML or JSON): names each setting in it that is dangerous with this configuration
+  --envoy FILE     an Envoy bootstrap (YAML or JSON): also reports its settings that are dangerous with this configuration
   --without-files  leaves out the files that the configuration names, for a machine that does not have them
 
-Exit code: 0 good, 1 not.
+Example: account-authz check-config --config config.yaml --envoy envoy.yaml
+
+Exit code: 0 valid, 1 problems or usage error.
 `;
 
 export async function checkConfig(args: readonly string[], io: CommandIo): Promise<number> {
@@ -44,7 +46,7 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
       io.stderr.write(formatProblems(envoy, found));
       if (content.kind === 'problem') return 1;
       const command = renderCommandFor(content.bytes, file);
-      io.stderr.write(`account-authz check-config: this prints what to write: ${command}\n`);
+      io.stderr.write(`account-authz check-config: to print the settings to use, run: ${command}\n`);
       return 1;
     }
   }

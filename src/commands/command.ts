@@ -60,13 +60,20 @@ export function parseCommandLine<const Definitions extends OptionDefinitions>(
       allowPositionals: maxOperands > 0,
     });
     if (positionals.length > maxOperands) {
-      return { kind: 'end', code: usageError(io, name, `takes at most ${maxOperands} argument that is not an option`) };
+      return { kind: 'end', code: usageError(io, name, `takes at most ${maxOperands} argument besides options`) };
     }
     if (!('help' in values && values.help === true)) return { kind: 'options', values, operands: positionals };
     io.stdout.write(usage);
     return { kind: 'end', code: 0 };
   } catch (error) {
-    return { kind: 'end', code: usageError(io, name, usageProblemOf(error, args, options)) };
+    return {
+      kind: 'end',
+      code: usageError(
+        io,
+        name,
+        `${usageProblemOf(error, args, options)}: account-authz ${name} --help lists the options`,
+      ),
+    };
   }
 }
 
@@ -83,29 +90,31 @@ function usageProblemOf(error: unknown, args: readonly string[], options: Option
     case 'ERR_PARSE_ARGS_UNKNOWN_OPTION':
       return `unknown option ${unknownOption(args, options)}`;
     case 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE':
-      return wrongValue(args, options);
+      return valueProblem(args, options);
     case 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL':
-      return 'an argument that is not an option';
+      return 'unexpected argument';
     default:
       throw error;
   }
 }
 
-function wrongValue(args: readonly string[], options: OptionDefinitions): string {
-  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
-  for (const token of tokens) {
-    const type = token.kind === 'option' && Object.hasOwn(options, token.name) ? options[token.name]?.type : undefined;
-    if (token.kind !== 'option' || type === undefined) continue;
-    if (type === 'boolean' && token.value !== undefined) return `--${token.name} takes no value`;
-    // What looks like another option is a value only behind `=`.
-    const isOption = token.inlineValue === false && token.value.startsWith('-');
-    if (type === 'string' && (token.value === undefined || isOption)) return `--${token.name} lacks its value`;
-  }
-  return 'an option lacks its value or has one that it does not take';
+function unknownOption(args: readonly string[], options: OptionDefinitions): string {
+  const unknown = optionTokens(args, options).find(({ name }) => !Object.hasOwn(options, name));
+  return unknown !== undefined && /^-{1,2}[\w-]{1,40}$/.test(unknown.rawName) ? unknown.rawName : 'given';
 }
 
-function unknownOption(args: readonly string[], options: OptionDefinitions): string {
+// Strict parsing refuses a value that starts with a hyphen, unless an equals sign is before it.
+function valueProblem(args: readonly string[], options: OptionDefinitions): string {
+  for (const { name, value, inlineValue } of optionTokens(args, options)) {
+    const takesValue = options[name]?.type === 'string';
+    if (!takesValue && value !== undefined) return `--${name} must have no value`;
+    if (takesValue && (value === undefined || (!inlineValue && value.startsWith('-'))))
+      return `--${name} must have a value`;
+  }
+  return 'a value is missing or not allowed';
+}
+
+function optionTokens(args: readonly string[], options: OptionDefinitions) {
   const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
-  const unknown = tokens.find(token => token.kind === 'option' && !Object.hasOwn(options, token.name));
-  return unknown?.kind === 'option' && /^-{1,2}[\w-]{1,40}$/.test(unknown.rawName) ? unknown.rawName : 'given';
+  return tokens.filter(token => token.kind === 'option');
 }

@@ -4,10 +4,14 @@ import { type CommandIo, helpOption, parseCommandLine, usageError } from './comm
 
 const usage = `account-authz drain [options]
 
-  --envoy-admin URL   Envoy's admin, http://127.0.0.1:9901 if not given
-  --seconds N         longest time to wait until its connections are gone, 15 if not given (0 to 3600)
+Makes Envoy fail its health checks and drain its listeners, then waits until its connections are closed.
 
-Exit code: 0, with a warning where the admin does not answer.
+  --envoy-admin URL   the admin interface of Envoy, http://127.0.0.1:9901 if not given
+  --seconds N         longest time to wait, 0 to 3600, 15 if not given
+
+Example: account-authz drain --seconds 20
+
+Exit code: 0, also if Envoy does not answer (with a warning); 1 usage error.
 `;
 
 /** The time limit of one request to the admin, and the pause between two. */
@@ -25,15 +29,16 @@ export async function drain(args: readonly string[], io: CommandIo): Promise<num
   const { 'envoy-admin': admin, seconds } = parsed.values;
   const fail = (problem: string): number => usageError(io, 'drain', problem);
   if (!/^\d{1,4}$/.test(seconds) || Number(seconds) > 3600)
-    return fail('--seconds takes a whole number from 0 to 3600');
-  if (!URL.canParse(admin) || new URL(admin).protocol !== 'http:') return fail('--envoy-admin takes an http URL');
+    return fail('--seconds must be a whole number from 0 to 3600');
+  if (!URL.canParse(admin) || new URL(admin).protocol !== 'http:')
+    return fail('--envoy-admin must be an http URL such as http://127.0.0.1:9901');
 
   const endMs = performance.now() + Number(seconds) * 1000;
   const request = createAdminRequest(admin);
   const failed = await request('POST', '/healthcheck/fail');
   const drained = await request('POST', '/drain_listeners?graceful');
   if (failed === undefined || drained === undefined) {
-    io.stderr.write('account-authz drain: the admin of Envoy does not answer, nothing is drained\n');
+    io.stderr.write('account-authz drain: Envoy did not answer at --envoy-admin: nothing is drained\n');
     return 0;
   }
   let open = await openConnections(request);

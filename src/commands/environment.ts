@@ -6,7 +6,7 @@ import type { CommandIo } from './command.ts';
 export function environmentProblem(env: CommandIo['env']): string | undefined {
   // Node would not verify certificates, so anybody could serve the keys.
   if (env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return undefined;
-  return 'NODE_TLS_REJECT_UNAUTHORIZED=0 turns certificate checks off; unset it';
+  return 'NODE_TLS_REJECT_UNAUTHORIZED must not be 0, which turns off certificate checks: unset it';
 }
 
 export function proxyOf(env: CommandIo['env']): ProxySettings {

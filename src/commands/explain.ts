@@ -14,18 +14,20 @@ import { environmentProblem, proxyOf } from './environment.ts';
 const usage = `account-authz explain [--config FILE] --path PATH [options]
 account-authz explain --from-log [--json]
 
-Makes one check as the service would make it, with keys fetched now, and says for each step whether it passed and what would
-have to be different. Reads the token from standard input; empty input is a request without one. It is never printed.
+Decides one request as the service would, with keys fetched now. Shows for each check whether it passed, and what to change if not.
+Reads the token from standard input and never prints it; empty input is a request without a token.
 
   --config FILE           the configuration, ${defaultConfigFile} if not given
   --path PATH             path and query as Envoy would send them
   --method METHOD         GET if not given
   --header 'NAME: VALUE'  a header of the request, any number of times; not authorization
-  --at TIME               judges the times of the token at this time (RFC 3339, or seconds since 1970)
-  --from-log              reads a decision line of the log from standard input instead, and needs nothing else
+  --at TIME               time of the check, now if not given (RFC 3339, or seconds since 1970)
+  --from-log              explains a decision line of the log, read from standard input; alone or with --json
   --json                  prints { decision, reason, status, headers, checks: [{ name, verdict, detail }] }
 
-Exit code: 0 allow, 3 deny, 4 cannot decide, 1 bad configuration or usage.
+Example: account-authz explain --config config.yaml --path /api/subscriptions < token.txt
+
+Exit code: 0 allow, 3 deny, 4 cannot decide, 1 invalid configuration or usage error.
 `;
 
 const exitCodes = { allow: 0, deny: 3, unavailable: 4 } as const satisfies Record<DecisionWord, number>;
@@ -52,7 +54,7 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
   const paint = createPaint(wantsColour(io.env, io.stdout.isTTY === true));
   if (values['from-log']) {
     const others = [values.config, path, values.method, values.header, at];
-    if (others.some(value => value !== undefined)) return fail('--from-log goes with --json alone');
+    if (others.some(value => value !== undefined)) return fail('--from-log must be used alone or with --json');
     const input = await readInput(io, 'a decision line');
     if (input.kind === 'problem') return fail(input.problem);
     const line = parseDecisionLine(input.bytes.toString('utf8'));
@@ -61,7 +63,7 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
     return exitCodes[line.explanation.decision];
   }
 
-  if (path === undefined) return fail('--path is missing');
+  if (path === undefined) return fail('--path is required: the path and query of the request');
   const headers: (readonly [string, string])[] = [];
   for (const each of header) {
     const parsed = parseHeader(each);
@@ -69,7 +71,7 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
     headers.push(parsed.header);
   }
   const now = at === undefined ? undefined : parseInstant(at);
-  if (at !== undefined && now === undefined) return fail('--at takes a time as RFC 3339 or seconds since 1970 have it');
+  if (at !== undefined && now === undefined) return fail('--at must be an RFC 3339 time or seconds since 1970');
   const unsafe = environmentProblem(io.env);
   if (unsafe !== undefined) return fail(unsafe);
   const loaded = await loadConfig(file);
@@ -127,7 +129,7 @@ async function readInput(
     if (length > maxInputBytes) {
       return {
         kind: 'problem',
-        problem: `standard input is longer than ${maxInputBytes} bytes, which ${what} never is`,
+        problem: `standard input must be ${what} of at most ${maxInputBytes} bytes`,
       };
     }
   }
@@ -144,7 +146,7 @@ function toAuthorization(
   if (/[^\t -~\x80-\xff]/.test(text)) {
     return {
       kind: 'problem',
-      problem: 'standard input is not a token: it has more than one line, or control characters',
+      problem: 'standard input must be a token: one line without control characters',
     };
   }
   return { kind: 'authorization', value: /^bearer(?: |$)/i.test(text) ? text : `Bearer ${text}` };
@@ -155,11 +157,11 @@ function parseHeader(
 ): { readonly kind: 'header'; readonly header: readonly [name: string, value: string] } | InputProblem {
   const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t -~\u0080-\uffff]*)$/.exec(text) ?? [];
   if (name === undefined || value === undefined) {
-    return { kind: 'problem', problem: "--header takes 'name: value', without control characters" };
+    return { kind: 'problem', problem: "--header must be 'NAME: VALUE' without control characters" };
   }
   const lower = name.toLowerCase();
   if (lower === 'authorization') {
-    return { kind: 'problem', problem: 'a token is never taken from the command line: give it on standard input' };
+    return { kind: 'problem', problem: '--header must not be authorization: pass the token on standard input' };
   }
   return { kind: 'header', header: [lower, value.replace(/^[ \t]+/, '').replace(/(?<![ \t])[ \t]+$/, '')] };
 }

@@ -44,7 +44,7 @@ const defaultAddress = '127.0.0.1:9191';
 
 export async function loadHealthTarget(options: HealthOptions): Promise<GrpcTarget | ReadinessTarget | Problem> {
   const { config, cert, key } = options;
-  if ((cert === undefined) !== (key === undefined)) return problem('--cert and --key go together');
+  if ((cert === undefined) !== (key === undefined)) return problem('--cert and --key must be given together');
   if (options.address !== undefined) {
     const parsed = parseListenAddress(options.address);
     if (parsed.kind === 'problem') return problem(`--address ${parsed.problem}`);
@@ -61,7 +61,7 @@ export async function loadHealthTarget(options: HealthOptions): Promise<GrpcTarg
     const address = parseListenAddress(admin);
     return address.kind === 'tcp'
       ? withReachableHost({ kind: 'readyz', admin: address })
-      : problem('admin is no address');
+      : problem('admin of the configuration must be host:port or [v6]:port');
   }
   return targetOf(options.address ?? listen, options, tls?.certFile);
 }
@@ -128,7 +128,7 @@ async function loadCredentials(
         (pinned && identityProblem(pinned, peer)) ?? (hasName ? checkServerIdentity(name, peer) : undefined),
     });
   } catch {
-    return problem('--key does not belong to --cert, or OpenSSL does not take one of them');
+    return problem('--key must belong to --cert, and OpenSSL must accept both');
   }
 }
 
@@ -153,7 +153,7 @@ function isProblem(part: { readonly kind: string }): part is Problem {
 function withReachableHost<Target extends GrpcTarget | ReadinessTarget>(target: Target): Target | Problem {
   const address = target.kind === 'grpc' ? target.address : target.admin;
   if (address.kind === 'unix') return target;
-  if (address.port === 0) return problem('port 0 is any free port: give the real one with --address');
+  if (address.port === 0) return problem('the port must not be 0 (any free port): give the real one with --address');
   const reachable = { ...address, host: loopbackFor(address.host) };
   return target.kind === 'grpc' ? { ...target, address: reachable } : { ...target, admin: reachable };
 }

@@ -11,19 +11,23 @@ import { type GrpcTarget, loadHealthTarget } from './health-target.ts';
 
 const usage = `account-authz health [options]
 
+Asks a running service for its gRPC health status and prints it.
+
   --address ADDRESS    HOST:PORT or unix:PATH, 127.0.0.1:9191 if not given
-  --service NAME       the service whose health is asked for; the whole server if not given
-  --ca FILE            verify the server's certificate with this one (PEM)
-  --server-name NAME   the name that the certificate must have; the host of the address if not given
+  --service NAME       the gRPC service to ask about, the whole server if not given
+  --ca FILE            CA certificates that the server's certificate must chain to (PEM)
+  --server-name NAME   name in the server's certificate, the host of the address if not given
   --cert FILE          client certificate (PEM), with --key
   --key FILE           its key (PEM)
   --config FILE        take address and TLS from this configuration; the options above still apply
 
 With --ca, --server-name or --cert the connection is TLS.
-With --config it is TLS where the configuration has tls: the server must show the certificate of tls.certFile itself, whatever its
-name. Where the configuration has tls.clientCaFile and there is no --cert, /readyz on admin is asked, which tells the same state.
+With --config it is TLS if the configuration has tls, and the server must present the certificate of tls.certFile. If the
+configuration has tls.clientCaFile and there is no --cert, the command asks /readyz on admin, which reports the same state.
 
-Exit code: 0 serving, 1 not.
+Example: account-authz health --config config.yaml
+
+Exit code: 0 serving, 1 not serving, not reached or usage error.
 `;
 
 const maxDetailsLength = 512;

@@ -40,10 +40,10 @@ const parsers: Readonly<Record<Exclude<OptionName, 'cors-origin'>, Parser>> = {
   listen(text) {
     const listen = parseAddress(text);
     if (listen.kind === 'problem') return listen;
-    if (isIP(listen.host) === 0) return problem('must have an IP address, Envoy looks up no name to listen');
+    if (isIP(listen.host) === 0) return problem('must have an IP address: Envoy resolves no name for a listener');
     if (![adminPort, readinessPort].includes(listen.port)) return { listen };
     return problem(
-      `must have another port: ${adminPort} is the admin interface of Envoy, ${readinessPort} its readiness`,
+      `must have another port: Envoy uses ${adminPort} for its admin interface and ${readinessPort} for readiness`,
     );
   },
   upstream(text) {
@@ -60,12 +60,17 @@ const parsers: Readonly<Record<Exclude<OptionName, 'cors-origin'>, Parser>> = {
   },
   'trusted-hops': text =>
     /^[0-9]{1,2}$/.test(text) ? { trustedHops: Number(text) } : problem('must be a number from 0 to 99'),
-  name: text => (isLabel(text) ? { name: text } : problem('must be a name of an object in Kubernetes')),
-  namespace: text => (isLabel(text) ? { namespace: text } : problem('must be a name of a namespace in Kubernetes')),
+  name: text =>
+    isLabel(text)
+      ? { name: text }
+      : problem('must be a Kubernetes name: 1 to 63 of a-z 0-9 -, a letter or digit first and last'),
+  namespace: text =>
+    isLabel(text)
+      ? { namespace: text }
+      : problem('must be a Kubernetes name: 1 to 63 of a-z 0-9 -, a letter or digit first and last'),
   selector(text) {
     const pairs = text.split(',').map(pair => /^([\w./-]{1,253})=([\w.-]{0,63})$/.exec(pair) ?? []);
-    if (pairs.some(([, key]) => key === undefined))
-      return problem('must be KEY=VALUE, or several with a comma between');
+    if (pairs.some(([, key]) => key === undefined)) return problem('must be KEY=VALUE, or several separated by commas');
     return { selector: Object.fromEntries(pairs.map(([, key = '', value = '']) => [key, value])) };
   },
 };
@@ -89,10 +94,11 @@ export function parseRenderOptions(values: Values): GivenOptions | string {
 export function addressProblem(listenOfConfig: string, { listen, upstream }: EnvoyOptions): string | undefined {
   const authz = parseListenAddress(listenOfConfig);
   if (authz.kind === 'problem') return `listen ${authz.problem}`;
-  if (authz.kind === 'tcp' && authz.port === 0) return 'listen of the configuration must name a port, 0 is any';
-  if (isSameListener(listen, upstream)) return '--upstream must not be where Envoy listens';
-  if (isSameListener(authz, upstream)) return '--upstream must not be listen of the configuration';
-  return isSameListener(authz, listen) ? '--listen must not be listen of the configuration' : undefined;
+  if (authz.kind === 'tcp' && authz.port === 0)
+    return 'listen of the configuration must have a port other than 0 (any free port)';
+  if (isSameListener(listen, upstream)) return '--upstream must differ from --listen';
+  if (isSameListener(authz, upstream)) return '--upstream must differ from listen of the configuration';
+  return isSameListener(authz, listen) ? '--listen must differ from listen of the configuration' : undefined;
 }
 
 function parseAddress(text: string): TcpAddress | OptionProblem {

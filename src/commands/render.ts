@@ -14,7 +14,7 @@ const { listen, upstream, upstreamProtocol, trustedHops, authzHost } = defaultOp
 
 const usage = `account-authz render TARGET [--config FILE] [options]
 
-Prints what Envoy must be told for a configuration: paths, headers, timeouts, retries, TLS.
+Prints the Envoy settings that a configuration needs: paths, headers, timeouts, retries, TLS.
 
 Targets:
 ${Object.entries(targets)
@@ -26,14 +26,16 @@ Options:
   --upstream HOST:PORT          the service behind Envoy, ${hostAndPort(upstream.host, upstream.port)} if not given
   --upstream-protocol PROTOCOL  ${upstreamProtocol} if not given; http2; auto: HTTP/2 for gRPC calls only
   --authz-host HOST             where account-authz is if its listen names no host, ${authzHost} if not given
-  --cors-origin ORIGIN          a page of this origin may call, such as https://app.example.com; repeatable
+  --cors-origin ORIGIN          allows pages of this origin to call, such as https://app.example.com; repeatable
   --trusted-hops N              proxies in front of Envoy that set x-forwarded-for, ${trustedHops} if not given
   --name NAME                   kubernetes: only this Deployment; istio: before the names of the objects; envoy-gateway: the HTTPRoute and the Gateway
   --namespace NAME              kubernetes, istio, envoy-gateway: namespace of the objects
   --selector KEY=VALUE,…        labels: kubernetes of the Deployments, istio of the pods, envoy-gateway of the HTTPRoutes
-  --out DIR                     writes files into this folder instead; replaces only files that render made
+  --out DIR                     writes files into this folder; replaces only files that render made and nobody edited
 
-Exit code: 0, or 1 for a bad configuration or usage.
+Example: account-authz render envoy --config config.yaml --upstream 127.0.0.1:3000 > envoy.yaml
+
+Exit code: 0 done, 1 invalid configuration or usage error.
 `;
 
 const options = {
@@ -51,11 +53,11 @@ export async function render(args: readonly string[], io: CommandIo): Promise<nu
   const { config: file, out, help: _, ...values } = parsed.values;
   const fail = (problem: string): number => usageError(io, 'render', problem);
   const target = hasName && Object.hasOwn(targets, name) ? targets[name] : undefined;
-  if (target === undefined) return fail(`needs a target first: ${Object.keys(targets).join(', ')}`);
+  if (target === undefined) return fail(`the first argument must be a target: ${Object.keys(targets).join(', ')}`);
   const given = parseRenderOptions(values);
   if (typeof given === 'string') return fail(given);
   const foreign = Object.keys(values).find(each => !target.options.some(option => option === each));
-  if (foreign !== undefined) return fail(`--${foreign} is not for ${name}`);
+  if (foreign !== undefined) return fail(`--${foreign} does not apply to ${name}: leave it out`);
 
   const content = await loadBoundedFile(file);
   // It may run on another machine than the service.
@@ -97,7 +99,7 @@ function print({ isForEnvoy = false }: Target, files: readonly NamedText[], io: 
   io.stdout.write(first?.text ?? '');
   if (others.length > 0) {
     const names = others.map(({ name }) => name).join(', ');
-    io.stderr.write(`account-authz render: Envoy reads ${names} too: --out writes all of them\n`);
+    io.stderr.write(`account-authz render: Envoy also reads ${names}: use --out DIR to write all files\n`);
   }
   return 0;
 }

@@ -69,9 +69,9 @@ async function overwriteProblem(path: string): Promise<string | undefined> {
   if (existing.kind === 'problem')
     return existing.reason === 'missing' ? undefined : `cannot be replaced: ${existing.problem}`;
   const [first = '', second = '', ...content] = Buffer.from(existing.bytes).toString().split('\n');
-  if (!first.startsWith(mark)) return 'was not made by render: move it away, or name another folder';
+  if (!first.startsWith(mark)) return 'was not made by render: move it away or use another folder';
   if (`${second}\n` === checksumLine(content.join('\n'))) return undefined;
-  return 'was edited after render made it: move it away, or name another folder';
+  return 'was edited after render made it: move it away or use another folder';
 }
 
 // Whoever reads it sees the old file or the new one, never a part.

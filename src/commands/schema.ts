@@ -2,7 +2,8 @@
 import { toJsonSchema } from '../config/schema.ts';
 import { type CommandIo, helpOption, parseCommandLine } from './command.ts';
 
-const usage = 'account-authz schema\n\nPrints the JSON Schema of the configuration file.\n';
+const usage =
+  'account-authz schema\n\nPrints the JSON Schema (draft 2020-12) of the configuration file.\n\nExample: account-authz schema > config.schema.json\n';
 
 export async function schema(args: readonly string[], io: CommandIo): Promise<number> {
   const parsed = parseCommandLine({ name: 'schema', usage, args, options: helpOption }, io);

@@ -16,12 +16,14 @@ import { environmentProblem, proxyOf } from './environment.ts';
 
 const usage = `account-authz serve [--config FILE]
 
+Runs the service until SIGTERM or SIGINT.
+
   --config FILE   the configuration, ${defaultConfigFile} if not given
 
-A change of the file, or of the revocation list, takes effect within five seconds, on SIGHUP at once; a bad one is refused, and the old configuration stays.
-SIGTERM and SIGINT stop the service.
+A change of the configuration or the revocation list takes effect within 5 seconds, or at once on SIGHUP.
+An invalid change is refused and logged, and the old configuration stays in effect.
 
-Exit code: 0 after a clean stop, 1 bad configuration, 2 a fault or a port in use.
+Exit code: 0 clean stop, 1 invalid configuration or usage error, 2 internal error or port in use.
 `;
 
 export async function serve(args: readonly string[], io: CommandIo): Promise<number> {

@@ -14,11 +14,11 @@ import { environmentProblem, proxyOf } from './environment.ts';
 const usage = `account-authz test [--config FILE] CASES.yaml [--junit FILE]
 
 Decides each request of a table as the service would and compares the decision with the expected one. Prints TAP 14.
-Tokens of claims are signed with a throw-away key that stands in for the issuer's keys; only a case with a token of its own
-needs the keys of the issuer.
+Claims are signed with a temporary key that stands in for the issuer's keys. Only a case with a token of its own needs the keys
+of the issuer.
 
   --config FILE   the configuration, ${defaultConfigFile} if not given
-  --junit FILE    writes the results as JUnit XML too
+  --junit FILE    also writes the results as JUnit XML
 
   cases:
     - name: a member reads its own account
@@ -27,9 +27,11 @@ needs the keys of the issuer.
       expect: allowed                                             # or the reason of a refusal
       at: 2026-11-23T04:00:00Z                                    # the time of the check; now if not given
 
-iss, aud, iat and exp are filled in where claims have none; null leaves one out.
+Claims without iss, aud, iat or exp get valid ones; null leaves a claim out.
 
-Exit code: 0 all as expected, 3 not, 1 bad configuration, cases or usage.
+Example: account-authz test --config config.yaml cases.yaml --junit results.xml
+
+Exit code: 0 all as expected, 3 some not, 1 invalid configuration or cases, or usage error.
 `;
 
 export async function test(args: readonly string[], io: CommandIo): Promise<number> {
@@ -43,7 +45,7 @@ export async function test(args: readonly string[], io: CommandIo): Promise<numb
   if (parsed.kind === 'end') return parsed.code;
   const { config: file, junit } = parsed.values;
   const [casesFile] = parsed.operands;
-  if (casesFile === undefined) return fail('the file of the cases is missing');
+  if (casesFile === undefined) return fail('the file of cases is required: account-authz test CASES.yaml');
   const unsafe = environmentProblem(io.env);
   if (unsafe !== undefined) return fail(unsafe);
   const loaded = await loadConfig(file);
@@ -90,6 +92,6 @@ async function write(file: string, text: string): Promise<string | undefined> {
     return undefined;
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
-    return `cannot write the file (${code})`;
+    return `the file cannot be written (${code})`;
   }
 }

@@ -41,7 +41,7 @@ export async function runBoundedThread<Message, Answer>(task: {
       worker.terminate();
     };
     const timer = setTimeout(
-      () => end(refused(`the file takes longer than ${maxSeconds} s to be read`)),
+      () => end(refused(`reading the file must not take longer than ${maxSeconds} s: make it smaller or simpler`)),
       maxSeconds * 1000,
     );
     timer.unref();
@@ -58,6 +58,6 @@ export async function runBoundedThread<Message, Answer>(task: {
 function problemOf(error: unknown, maxHeapMegabytes: number): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code';
   return code === 'ERR_WORKER_OUT_OF_MEMORY'
-    ? `the file takes more than ${maxHeapMegabytes} MB of memory to be read`
-    : `the file cannot be judged (${code})`;
+    ? `reading the file must not take more than ${maxHeapMegabytes} MB of memory: make it smaller or simpler`
+    : `the file cannot be validated (${code})`;
 }

@@ -14,7 +14,7 @@ export function requireOneKeySource(issuer: unknown, context: z.RefinementCtx): 
   const named = keySources.filter(source => Object.hasOwn(issuer, source));
   if (named.length === 1) return;
   const found = named.length === 0 ? 'none' : named.join(' and ');
-  report(context, `must name exactly one of ${keySources.join(', ')}, it names ${found}`);
+  report(context, `must set exactly one of ${keySources.join(', ')} (it sets ${found})`);
 }
 
 export const clientCertificateKeys = ['clientCertFile', 'clientKeyFile'] as const;
@@ -24,9 +24,9 @@ export function requireWholeClientCertificate(issuer: unknown, context: z.Refine
   const named = clientCertificateKeys.filter(key => Object.hasOwn(issuer, key));
   const [missing] = clientCertificateKeys.filter(key => !Object.hasOwn(issuer, key));
   for (const key of named) {
-    if (missing !== undefined) report(context, `must not stand without ${missing}`, [key]);
+    if (missing !== undefined) report(context, `must be set together with ${missing}`, [key]);
     if (Object.hasOwn(issuer, 'jwksFile'))
-      report(context, 'must not stand beside jwksFile, which is read without a connection', [key]);
+      report(context, 'must not be set together with jwksFile: a file is read without a connection', [key]);
   }
 }
 
@@ -37,7 +37,7 @@ export function requireOrderOfTimes(keys: unknown, context: z.RefinementCtx): vo
 
 export function refuseWildcardAmongOthers(apps: unknown, context: z.RefinementCtx): void {
   if (Array.isArray(apps) && apps.length > 1 && apps.includes('*'))
-    report(context, 'must be "*" alone, or app ids without "*"');
+    report(context, 'must be either "*" alone or app ids without "*"');
 }
 
 export function requireSafeListeners(config: unknown, context: z.RefinementCtx): void {
@@ -46,11 +46,11 @@ export function requireSafeListeners(config: unknown, context: z.RefinementCtx):
   const admin = addressOf(config.admin);
   const isPlain = config.tls === undefined;
   if (listen?.kind === 'tcp' && !isLoopback(listen.host) && isPlain && config.listenInsecure === false) {
-    const remedy = 'set tls, listen on loopback or on a Unix socket, or set listenInsecure: true';
-    report(context, `would take calls from other machines without TLS: ${remedy}`, ['listen']);
+    const remedy = 'set tls, listen on loopback or a Unix socket, or set listenInsecure: true';
+    report(context, `must not accept calls from other machines without TLS: ${remedy}`, ['listen']);
   }
   if (listen !== undefined && admin !== undefined && isSameListener(listen, admin)) {
-    report(context, 'must not be, or take in, the address of listen', ['admin']);
+    report(context, 'must not overlap with listen: use another port', ['admin']);
   }
 }
 
@@ -60,7 +60,7 @@ export function requireKnownRoles(config: unknown, context: z.RefinementCtx): vo
     if (!isJsonObject(route) || !Array.isArray(route.roles)) continue;
     for (const [j, role] of route.roles.entries()) {
       if (typeof role !== 'string' || !isIdentityField(role) || Object.hasOwn(config.roles, role)) continue;
-      report(context, 'must be one of the roles under roles', ['routes', i, 'roles', j]);
+      report(context, 'must be a role that roles defines', ['routes', i, 'roles', j]);
     }
   }
 }
@@ -72,7 +72,11 @@ export function requireAccountHeadersOutsidePrefix(config: unknown, context: z.R
   if (typeof prefix !== 'string' || identityPrefixProblem(prefix) !== undefined || !Array.isArray(headers)) return;
   for (const [i, header] of headers.entries()) {
     if (typeof header !== 'string' || !header.toLowerCase().replaceAll('_', '-').startsWith(prefix)) continue;
-    report(context, 'must not be under identityHeaders, whatever arrives there is removed', ['account', 'headers', i]);
+    report(context, 'must not start with the prefix of identityHeaders: such headers are removed from requests', [
+      'account',
+      'headers',
+      i,
+    ]);
   }
 }
 
@@ -80,7 +84,7 @@ function requireAtLeast(keys: unknown, larger: string, smaller: string, context:
   if (!isJsonObject(keys)) return;
   const [most, least] = [keys[larger], keys[smaller]];
   if (typeof most !== 'number' || typeof least !== 'number' || !(most < least)) return;
-  report(context, `must be at least ${smaller}, that is ${least}`, [larger]);
+  report(context, `must be at least ${smaller} (${least})`, [larger]);
 }
 
 function addressOf(value: unknown) {

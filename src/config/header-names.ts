@@ -44,23 +44,28 @@ const maxPrefixHyphens = 5;
 
 /** The rest of a sentence about a lower-case name that cannot be an account header, or undefined. */
 export function accountHeaderProblem(name: string): string | undefined {
-  if (name.startsWith(':')) return 'must not be a pseudo header';
-  if (name.includes('_')) return 'must be spelt with hyphens, a request with an underscore in such a name is refused';
+  if (name.startsWith(':')) return 'must be a header, not a pseudo-header such as :path';
+  if (name.includes('_'))
+    return 'must have hyphens in place of underscores: a request with an underscore in this name is refused';
   if (!/^[a-z0-9](?:[a-z0-9-]{0,126}[a-z0-9])?$/.test(name)) {
-    return 'must be a header name of letters, digits and hyphens, at most 128';
+    return 'must be a header name of at most 128 letters, digits and hyphens';
   }
-  return isReserved(name) ? 'must not be a header that HTTP, Envoy or account-authz uses' : undefined;
+  return isReserved(name)
+    ? 'must not be a header that HTTP, Envoy or account-authz uses: use a name of your own such as x-account-id'
+    : undefined;
 }
 
 /** The rest of a sentence about a prefix that identity headers cannot have, or undefined. */
 export function identityPrefixProblem(prefix: string): string | undefined {
   if (!/^[a-z0-9][a-z0-9-]*-$/.test(prefix)) {
-    return 'must be lower-case letters, digits and hyphens with a hyphen at the end, such as x-auth-';
+    return 'must be lower-case letters, digits and hyphens that end in a hyphen, such as x-auth-';
   }
   if (prefix.length < 4 || prefix.length > maxPrefixLength) return `must have 4 to ${maxPrefixLength} characters`;
   if (prefix.split('-').length - 1 > maxPrefixHyphens) return `must not have more than ${maxPrefixHyphens} hyphens`;
   const taken = reservedUnder(prefix);
-  return taken === undefined ? undefined : `must not take in ${taken}, which is not ours to own`;
+  return taken === undefined
+    ? undefined
+    : `must not cover ${taken}, which others use: choose another prefix such as x-auth-`;
 }
 
 function isReserved(name: string): boolean {

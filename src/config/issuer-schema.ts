@@ -100,13 +100,15 @@ function claimName() {
 function claimNameProblem(name: string): string | undefined {
   if (!/^[^\p{Cc}]{1,256}$/u.test(name)) return 'must be the name of a claim, or a JSON Pointer that starts with /';
   if (parsePath(name) !== undefined) return undefined;
-  return 'must be a JSON Pointer (RFC 6901), it starts with /: write ~0 for ~ and ~1 for a / within a name';
+  return 'must be a valid JSON Pointer (RFC 6901) because it starts with /: write ~0 for ~ and ~1 for / within a name';
 }
 
 // YAML easily adds a line end or a space, with which no token would match.
 function audienceProblem(audience: string): string | undefined {
   const isPossible = /^[^\p{Cc}]{1,1024}$/u.test(audience) && audience.trim() === audience;
-  return isPossible ? undefined : 'must be 1 to 1024 characters, no control among them and no white space around them';
+  return isPossible
+    ? undefined
+    : 'must be 1 to 1024 characters without control characters and without white space at the start or end';
 }
 
 // RFC 7515 section 4.1.9: media types are case-insensitive, and `application/` is optional if there is no other slash.

@@ -99,7 +99,7 @@ async function keySetProblem(bytes: Uint8Array, issuer: unknown): Promise<string
   if (problem === 'not a key set') return 'the file is not a key set: it must be a JSON object with an array "keys"';
   if (problem !== 'no usable key') return `the file is not a key set: ${problem}`;
   const reasons = new Set(skipped.map(({ reason }) => reason));
-  return `the file has no usable key: ${reasons.size === 0 ? 'it has no key' : [...reasons].join(', ')}`;
+  return `the file has no usable key: ${reasons.size === 0 ? '"keys" is empty' : [...reasons].join(', ')}`;
 }
 
 // The schema reports algorithms that are not a list; the default applies here.

@@ -12,7 +12,7 @@ import { composePiece, type ListPiece, splitList } from './yaml-list.ts';
 
 const maxEntries = 100_000;
 const maxProblems = 100;
-const tooMany = `the file has more than ${maxEntries} entries`;
+const tooMany = `the file must not have more than ${maxEntries} entries: remove those that have expired`;
 const nothing: Revocation = { selectors: '', key: '', issuedBefore: Infinity, expires: Infinity };
 
 type Report = (path: readonly PropertyKey[], node: unknown, message: string) => void;
@@ -29,7 +29,7 @@ export function parseRevocations(
   onEntries: (entries: readonly Revocation[]) => void,
 ): readonly Problem[] {
   if (!isUtf8(bytes))
-    return [toProblem({ path: [], position: { line: 1, column: 1 }, message: 'the file is not UTF-8' })];
+    return [toProblem({ path: [], position: { line: 1, column: 1 }, message: 'the file must be text in UTF-8' })];
   const text = new TextDecoder().decode(bytes);
   const found: FoundProblem[] = [];
   let count = 0;
@@ -71,7 +71,7 @@ function readMembers(item: unknown, report: Report): ReadonlyMap<string, string>
   for (const { key, value } of item.items) {
     const name = isScalar(key) ? String(key.value) : '';
     const text: unknown = isScalar(value) ? value.value : undefined;
-    if (seen.has(name)) report([name], key, 'is given twice');
+    if (seen.has(name)) report([name], key, 'is set twice: remove one');
     seen.add(name);
     const problemOf = rules.get(name);
     if (problemOf === undefined) report([name], key, 'is not a known key');
@@ -102,7 +102,7 @@ function toRevocation(texts: ReadonlyMap<string, string>): Revocation | undefine
 
 const identityRule = 'must be 1 to 128 visible ASCII characters without space , ; and "';
 const idRule = `must have 1 to ${maxIdLength} characters`;
-const timeRule = 'must be a time as RFC 3339 has it: 2026-11-23T04:00:00Z';
+const timeRule = 'must be an RFC 3339 time such as 2026-11-23T04:00:00Z';
 
 const isTime = (text: string): string | undefined => (parseDateTime(text) === undefined ? timeRule : undefined);
 

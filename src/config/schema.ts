@@ -106,9 +106,9 @@ const account = z.strictObject({
 const roles = z
   .record(
     identityField('a role').superRefine((name, context) => {
-      if (name === '*') report(context, 'must be the name of one role, "*" does not stand for all of them');
+      if (name === '*') report(context, 'must be the name of one role ("*" does not stand for all roles)');
     }),
-    list(patternedText(/^(?:[A-Z]+|\*)$/, 'must be a method in capital letters, or "*"'), { noun: 'method' }),
+    list(patternedText(/^(?:[A-Z]+|\*)$/, 'must be a method in upper case such as GET, or "*"'), { noun: 'method' }),
   )
   .superRefine((value: unknown, context) => {
     if (isJsonObject(value) && Object.keys(value).length === 0) report(context, 'must name at least one role');
@@ -216,11 +216,15 @@ export function toJsonSchema(): z.core.JSONSchema.BaseSchema {
 }
 
 function cacheDirectoryProblem(path: string): string | undefined {
-  return isAbsolute(path) && !path.includes('\0') ? undefined : 'must be an absolute path';
+  return isAbsolute(path) && !path.includes('\0')
+    ? undefined
+    : 'must be an absolute path such as /var/cache/account-authz';
 }
 
 function adminAddressProblem(address: string): string | undefined {
-  return address.startsWith('unix:') ? 'must be host:port or [v6]:port' : problemOf(parseListenAddress(address));
+  return address.startsWith('unix:')
+    ? 'must be host:port or [v6]:port, not a Unix socket'
+    : problemOf(parseListenAddress(address));
 }
 
 function problemOf(parsed: { readonly kind: string; readonly problem?: string }): string | undefined {

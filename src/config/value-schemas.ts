@@ -68,7 +68,9 @@ export function keyUrl() {
 
 /** Relative names are relative to the folder of the configuration file. */
 export function fileName() {
-  return text(name => (name === '' || name.includes('\0') ? 'must be the name of a file' : undefined)).meta({
+  return text(name =>
+    name === '' || name.includes('\0') ? 'must be a file name: not empty and without a NUL character' : undefined,
+  ).meta({
     minLength: 1,
   });
 }

@@ -62,10 +62,10 @@ export interface YamlOptions {
 
 export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}): YamlDocument | YamlProblems {
   const { maxDepth = defaultMaxDepth, keyTag } = options;
-  if (!isUtf8(bytes)) return notReadable('the file is not UTF-8');
+  if (!isUtf8(bytes)) return notReadable('the file must be text in UTF-8');
   const text = new TextDecoder().decode(bytes);
   if (isDeeperThan(new Parser().parse(text), maxDepth))
-    return notReadable(`the file is nested more than ${maxDepth} deep`);
+    return notReadable(`the file must not be nested deeper than ${maxDepth} levels`);
   const lineCounter = new LineCounter();
   const positionAt = (offset: number): Position => {
     const { line, col } = lineCounter.linePos(offset);
@@ -100,7 +100,7 @@ export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}):
   } catch (error) {
     // The library throws it if aliases of aliases multiply.
     if (!(error instanceof ReferenceError)) throw error;
-    return notReadable('the file uses aliases too often');
+    return notReadable('the file has too many values once its aliases are expanded: write fewer aliases');
   }
 }
 
@@ -126,7 +126,7 @@ function reviewNodes(contents: unknown, positionAt: (offset: number) => Position
       if (anchors.has(node.source)) targets.set(node, anchors.get(node.source));
       else {
         hasBrokenAlias = true;
-        report(node, path, 'is an alias of nothing above it, text that starts with * must stand in quotes');
+        report(node, path, 'is an alias without an anchor above it: put text that starts with * in quotes');
       }
       return;
     }
@@ -141,8 +141,8 @@ function reviewNodes(contents: unknown, positionAt: (offset: number) => Position
     map.items = map.items.filter(({ key, value }) => {
       const name = nameOf(key);
       const innerPath = [...path, name];
-      if (name === '__proto__') report(key, innerPath, 'is not a possible key');
-      if (names.has(name)) report(key, innerPath, 'is given twice');
+      if (name === '__proto__') report(key, innerPath, 'is not allowed as a key');
+      if (names.has(name)) report(key, innerPath, 'is set twice: remove one');
       names.add(name);
       review(key, path);
       review(value, innerPath);

@@ -23,7 +23,7 @@ const itemsPerPiece = 256;
 export function composePiece({ source, shift }: ListPiece): ComposedPiece {
   const refused = (message: string): ComposedPiece => ({ items: [], problems: [{ offset: shift, message }] });
   const tokens = [...new Parser().parse(source)];
-  if (isDeeperThan(tokens, maxDepth)) return refused(`the file is nested more than ${maxDepth} deep`);
+  if (isDeeperThan(tokens, maxDepth)) return refused(`the file must not be nested deeper than ${maxDepth} levels`);
   const composer = new Composer({
     schema: 'core',
     merge: false,
@@ -42,7 +42,7 @@ export function composePiece({ source, shift }: ListPiece): ComposedPiece {
   if (problems.length > 0) return { items: [], problems };
   // Nothing, or the end of a document that has begun.
   if (contents === null || (isScalar(contents) && contents.source === ''))
-    return refused('the file is empty: an empty list is written []');
+    return refused('the file must not be empty: write [] for an empty list');
   return isSeq(contents) ? { items: contents.items, problems } : refused('the file must be a list');
 }
 

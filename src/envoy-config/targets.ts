@@ -60,7 +60,7 @@ export const targets: Readonly<Record<string, Target>> = {
     problem: ({ authz, tls }) =>
       isInPod(authz) && tls === undefined
         ? undefined
-        : 'listen of the configuration must be loopback or a socket, without tls, in a pod with Envoy',
+        : 'listen of the configuration must be a loopback port or a Unix socket, without tls (Envoy runs in the same pod)',
     files: kubernetesFiles,
   },
   istio: {
@@ -70,7 +70,7 @@ export const targets: Readonly<Record<string, Target>> = {
     problem: ({ authz, tls }) =>
       authz.kind === 'tcp' && isInPod(authz) && tls === undefined
         ? undefined
-        : 'listen of the configuration must be a port of loopback without tls',
+        : 'listen of the configuration must be a loopback port, without tls',
     files: settings => [
       file('authorization-policy.yaml', authorizationPolicies(settings), [
         'Asked: what is under the routes of the configuration, by whole segments. CUSTOM comes before ALLOW, and a request that no',

@@ -12,8 +12,9 @@ export async function freeSocketPath(path: string): Promise<void> {
     throw error;
   });
   if (stat === undefined) return;
-  if (!stat.isSocket()) throw new Error('the path of listen exists and is not a socket');
-  if (await isServed(path)) throw new Error('another process serves the socket of listen');
+  if (!stat.isSocket())
+    throw new Error('the path of listen exists and is not a socket: remove the file or change listen');
+  if (await isServed(path)) throw new Error('another process serves the socket of listen: stop it or change listen');
   await unlink(path);
 }
 

@@ -62,7 +62,7 @@ const line = z.object({
   traceId: text.optional(),
 });
 
-const notOurs = 'standard input is not a decision line of account-authz: one JSON object with "msg":"check"';
+const notOurs = 'standard input must be a decision line of account-authz: one JSON object with "msg":"check"';
 
 export function parseDecisionLine(input: string): DecisionLine | NoDecisionLine {
   // Collectors put the name of a pod or container before a line.
@@ -72,7 +72,10 @@ export function parseDecisionLine(input: string): DecisionLine | NoDecisionLine 
   if (!parsed.success) return { kind: 'problem', problem: notOurs };
   const { decision, reason, detail, method, route, uid, app, acc, role, iss } = parsed.data;
   if (decision !== (reason === 'allowed' ? 'allow' : answerOf(reason).decision)) {
-    return { kind: 'problem', problem: 'the decision and the reason of the line do not fit' };
+    return {
+      kind: 'problem',
+      problem: 'standard input must be a decision line of this version: its reason does not belong to its decision',
+    };
   }
   const isVerified = uid !== undefined && app !== undefined && acc !== undefined && iss !== undefined;
   const principal = isVerified && isAccount(acc) ? { uid, app, acc, role, iss } : undefined;

@@ -8,7 +8,7 @@ export interface Certificates {
   readonly certificates: readonly [X509Certificate, ...X509Certificate[]];
 }
 
-export const noCertificate = 'the file holds no PEM certificate';
+export const noCertificate = 'the file must contain a PEM certificate';
 
 // Text around the blocks is a comment (RFC 7468 section 5.2).
 export function parseCertificates(bytes: Uint8Array): Certificates | FileProblem {
@@ -18,7 +18,7 @@ export function parseCertificates(bytes: Uint8Array): Certificates | FileProblem
   const [first, ...others] = blocks.map(toCertificate).filter(certificate => certificate !== undefined);
   if (blocks.length === 0) return { kind: 'problem', problem: noCertificate };
   if (first === undefined || !isComplete || others.length < blocks.length - 1)
-    return { kind: 'problem', problem: 'the file holds a broken certificate' };
+    return { kind: 'problem', problem: 'the file must not contain a broken certificate' };
   return { kind: 'certificates', certificates: [first, ...others] };
 }
 

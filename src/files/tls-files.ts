@@ -73,7 +73,9 @@ export function parsePrivateKey(bytes: Uint8Array): PrivateKey | FileProblem {
     const isEncrypted = /^(?:-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)/m.test(pem);
     return {
       kind: 'problem',
-      problem: isEncrypted ? 'the key is encrypted, and there is no passphrase' : 'the file holds no PEM private key',
+      problem: isEncrypted
+        ? 'the private key must not be encrypted: there is no setting for a passphrase'
+        : 'the file must contain a PEM private key',
     };
   }
 }
@@ -83,14 +85,14 @@ function problemOfPair(
   key: KeyObject,
 ): TlsFileProblems['problems'][number] | undefined {
   if (!certificates[0].checkPrivateKey(key))
-    return { key: 'keyFile', message: 'the key does not belong to the first certificate' };
+    return { key: 'keyFile', message: 'the private key must belong to the first certificate of the certificate file' };
   try {
     // OpenSSL has more rules: it refuses short keys and weak signatures.
     createSecureContext({ cert: toPem(certificates), key: toKeyPem(key) });
     return undefined;
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code';
-    return { key: 'certFile', message: `OpenSSL does not take the certificate (${code})` };
+    return { key: 'certFile', message: `OpenSSL refuses the certificate (${code})` };
   }
 }
 

@@ -22,11 +22,11 @@ const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const headerValue = /^[\t -~\u0080-\uffff]*$/;
 
 function headerProblem(name: string, value: unknown): string | undefined {
-  if (!headerName.test(name)) return 'is not a header name';
-  if (name.toLowerCase() === 'authorization') return 'must not be given here: use claims or token';
+  if (!headerName.test(name)) return 'must be a header name';
+  if (name.toLowerCase() === 'authorization') return 'must not be authorization: use claims or token';
   const lines: readonly unknown[] = Array.isArray(value) ? value : [value];
   const isValid = lines.length > 0 && lines.every(line => typeof line === 'string' && headerValue.test(line));
-  return isValid ? undefined : 'must be text without control characters, or a list of it; put a number in quotes';
+  return isValid ? undefined : 'must be text without control characters, or a list of it: put a number in quotes';
 }
 
 const headers = z
@@ -65,7 +65,8 @@ const policyCase = z
     at: instant.optional(),
   })
   .superRefine(({ claims, token }, context) => {
-    if (claims !== undefined && token !== undefined) report(context, 'must not stand beside claims', ['token']);
+    if (claims !== undefined && token !== undefined)
+      report(context, 'must not be set together with claims: remove one', ['token']);
   });
 
 const casesSchema = z.strictObject({

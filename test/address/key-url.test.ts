@@ -46,20 +46,23 @@ describe('key URLs of the configuration', () => {
       'https://',
     ],
     'must not be longer than 2048 characters': [`https://auth.example.com/${'a'.repeat(2024)}`],
-    'must not have a user name or a password': [
+    'must not contain a user name or a password: key sets are public': [
       'https://user:secret@auth.example.com/jwks',
       'https://user@auth.example.com/jwks',
       'https://@auth.example.com/jwks',
       'http://localhost@evil.test/jwks',
     ],
-    'must not have a fragment': ['https://auth.example.com/jwks#keys', 'https://auth.example.com/jwks#'],
-    'must be a valid URL': [
+    'must not contain a fragment: remove "#" and what follows it': [
+      'https://auth.example.com/jwks#keys',
+      'https://auth.example.com/jwks#',
+    ],
+    'must be a valid URL such as https://auth.example.com/.well-known/jwks.json': [
       'https://auth.example.com:99999/jwks',
       'https://[::1/jwks',
       'https://a^b.test/',
       'https://1.2.3.256/',
     ],
-    'must not have a link-local address': [
+    'must not have a link-local address: cloud metadata services use them': [
       'https://169.254.169.254/latest/meta-data',
       'http://169.254.169.254/latest/meta-data',
       'https://169.254.0.0/',
@@ -78,7 +81,7 @@ describe('key URLs of the configuration', () => {
       'https://[64:ff9b::169.254.169.254]/',
       'https://[2002:a9fe:a9fe::1]/',
     ],
-    'must be https://, plain http:// is only for 127.0.0.0/8, [::1] and localhost': [
+    'must be https (http is allowed only for loopback addresses)': [
       'http://auth.example.com/jwks',
       'http://10.0.0.1/jwks',
       'http://128.0.0.1/jwks',
@@ -92,8 +95,8 @@ describe('key URLs of the configuration', () => {
     ],
   };
   const cases: Readonly<Record<string, string>> = {
-    'must not have a link-local address': 'K-041 ',
-    'must be https://, plain http:// is only for 127.0.0.0/8, [::1] and localhost': 'K-039 K-042 ',
+    'must not have a link-local address: cloud metadata services use them': 'K-041 ',
+    'must be https (http is allowed only for loopback addresses)': 'K-039 K-042 ',
   };
   for (const [problem, urls] of Object.entries(bad)) {
     for (const url of urls) {

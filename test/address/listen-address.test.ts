@@ -25,9 +25,9 @@ describe('listen address', () => {
     ['localhost:+1', 'must end in a port from 0 to 65535'],
     ['::1:80', 'must have an IPv4 address, an IPv6 address in brackets or a host name before the port'],
     ['256.0.0.1:80', 'must have an IPv4 address, an IPv6 address in brackets or a host name before the port'],
-    ['unix:relative', 'must have an absolute path after unix:'],
-    ['unix:/run/', 'must name a socket after unix:, not a folder'],
-    [`unix:/${'ä'.repeat(54)}`, 'must have a socket path of at most 107 bytes, this one has 109'],
+    ['unix:relative', 'must have an absolute path after unix:, such as unix:/run/account-authz/authz.sock'],
+    ['unix:/run/', 'must name a socket after unix:, not a folder: remove the "/" at the end'],
+    [`unix:/${'ä'.repeat(54)}`, 'must have a socket path of at most 107 bytes (this one has 109)'],
   ];
   for (const [text, problem] of bad) {
     it(`says of ${text} that it ${problem}`, () => {

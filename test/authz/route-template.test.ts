@@ -27,12 +27,12 @@ describe('route template', () => {
   }
 
   const bad: Readonly<Record<string, readonly string[]>> = {
-    'must start with /': ['', 'api', '*', ':account_id', 'https://a.test/b'],
-    'must name at least one segment': ['/', '/*', '//*'],
+    'must start with "/"': ['', 'api', '*', ':account_id', 'https://a.test/b'],
+    'must have at least one segment': ['/', '/*', '//*'],
     'must not have an empty segment': ['//', '//a', '/a//b', '/a/', '/a//*'],
-    'must not have a "." or ".." segment': ['/.', '/a/..', '/a/./b', '/../*'],
-    'may have "*" only as its whole last segment': ['/a*', '/a/*/b', '/a/**', '/*/a', '/a/*x'],
-    'may have only': [
+    'must not have a "." or ".." segment: write the path without it': ['/.', '/a/..', '/a/./b', '/../*'],
+    'must have "*" only as its whole last segment ("/*")': ['/a*', '/a/*/b', '/a/**', '/*/a', '/a/*x'],
+    'must have only': [
       '/a b',
       '/a%20b',
       '/a;b',
@@ -47,8 +47,8 @@ describe('route template', () => {
       '/a$',
       '/{a}',
     ],
-    'must name a parameter': ['/:', '/:9', '/:a-b', '/:a.b', '/:a:b', '/:é', '/:account_id?', '/:*'],
-    'must spell the account parameter': ['/:accountId', '/:account_Id', '/:ACCOUNT_ID', '/:accountid', '/:_account_id'],
+    'must have a parameter name': ['/:', '/:9', '/:a-b', '/:a.b', '/:a:b', '/:é', '/:account_id?', '/:*'],
+    'must write the account parameter': ['/:accountId', '/:account_Id', '/:ACCOUNT_ID', '/:accountid', '/:_account_id'],
     'must not be longer than 2048 bytes': [`/${'a'.repeat(2048)}`],
   };
   for (const text of ['/(a+)+$', '/(a|a)*', '/[a-z]+', '/a.*', '/:account_id(.*)', '/**/x']) {

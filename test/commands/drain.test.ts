@@ -27,7 +27,7 @@ describe('drain', () => {
     const [port] = await freePorts(1);
     const { code, stderr } = await run('--envoy-admin', `http://127.0.0.1:${port}`, '--seconds', '5');
     expect(code).to.equal(0);
-    expect(stderr).to.contain('does not answer');
+    expect(stderr).to.contain('did not answer');
   });
 
   describe('of a real Envoy', () => {

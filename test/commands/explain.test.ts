@@ -44,30 +44,34 @@ describe('explain', () => {
 
   describe('is called wrongly with', () => {
     const rows: readonly (readonly [name: string, args: readonly string[], problem: string])[] = [
-      ['no path', ['--config', 'x'], '--path is missing'],
-      ['a word', ['--path', '/', 'eyJ'], 'an argument that is not an option'],
+      ['no path', ['--config', 'x'], '--path is required: the path and query of the request'],
+      ['a word', ['--path', '/', 'eyJ'], 'unexpected argument'],
       ['an unknown option', ['--token', 'eyJ'], 'unknown option --token'],
-      ['authorization', ['--path', '/', '--header', 'authorization: Bearer eyJ'], 'never taken from the command line'],
-      ['Authorization', ['--path', '/', '--header', 'AuthoriZation:eyJ'], 'never taken from the command line'],
-      ['a header without a colon', ['--path', '/', '--header', 'eyJ'], "--header takes 'name: value'"],
-      ['a header without a name', ['--path', '/', '--header', ': eyJ'], "--header takes 'name: value'"],
-      ['a pseudo header', ['--path', '/', '--header', ':path: /eyJ'], "--header takes 'name: value'"],
+      ['authorization', ['--path', '/', '--header', 'authorization: Bearer eyJ'], 'must not be authorization'],
+      ['Authorization', ['--path', '/', '--header', 'AuthoriZation:eyJ'], 'must not be authorization'],
+      ['a header without a colon', ['--path', '/', '--header', 'eyJ'], "--header must be 'NAME: VALUE'"],
+      ['a header without a name', ['--path', '/', '--header', ': eyJ'], "--header must be 'NAME: VALUE'"],
+      ['a pseudo header', ['--path', '/', '--header', ':path: /eyJ'], "--header must be 'NAME: VALUE'"],
       [
         'a line end in a header',
         ['--path', '/', '--header', 'a: b\r\nauthorization: eyJ'],
-        "--header takes 'name: value'",
+        "--header must be 'NAME: VALUE'",
       ],
-      ['a line end after a header', ['--path', '/', '--header', 'a: eyJ\n'], "--header takes 'name: value'"],
-      ['NUL in a header', ['--path', '/', '--header', 'a: eyJ\0'], "--header takes 'name: value'"],
-      ['a space before the colon', ['--path', '/', '--header', 'a : eyJ'], "--header takes 'name: value'"],
-      ['a word for a time', ['--path', '/', '--at', 'eyJ'], '--at takes a time'],
-      ['a time without its zone', ['--path', '/', '--at', '2026-11-21T12:00:00'], '--at takes a time'],
-      ['a day that is none', ['--path', '/', '--at', '2026-02-30T12:00:00Z'], '--at takes a time'],
-      ['a negative time', ['--path', '/', '--at=-5'], '--at takes a time'],
-      ['an empty time', ['--path', '/', '--at', ''], '--at takes a time'],
-      ['a path beside --from-log', ['--from-log', '--path', '/'], '--from-log goes with --json alone'],
-      ['a configuration beside --from-log', ['--from-log', '--config', 'x'], '--from-log goes with --json alone'],
-      ['a value for --from-log', ['--from-log=eyJ'], '--from-log takes no value'],
+      ['a line end after a header', ['--path', '/', '--header', 'a: eyJ\n'], "--header must be 'NAME: VALUE'"],
+      ['NUL in a header', ['--path', '/', '--header', 'a: eyJ\0'], "--header must be 'NAME: VALUE'"],
+      ['a space before the colon', ['--path', '/', '--header', 'a : eyJ'], "--header must be 'NAME: VALUE'"],
+      ['a word for a time', ['--path', '/', '--at', 'eyJ'], '--at must be an RFC 3339 time'],
+      ['a time without its zone', ['--path', '/', '--at', '2026-11-21T12:00:00'], '--at must be an RFC 3339 time'],
+      ['a day that is none', ['--path', '/', '--at', '2026-02-30T12:00:00Z'], '--at must be an RFC 3339 time'],
+      ['a negative time', ['--path', '/', '--at=-5'], '--at must be an RFC 3339 time'],
+      ['an empty time', ['--path', '/', '--at', ''], '--at must be an RFC 3339 time'],
+      ['a path beside --from-log', ['--from-log', '--path', '/'], '--from-log must be used alone or with --json'],
+      [
+        'a configuration beside --from-log',
+        ['--from-log', '--config', 'x'],
+        '--from-log must be used alone or with --json',
+      ],
+      ['a value for --from-log', ['--from-log=eyJ'], '--from-log must have no value'],
     ];
     for (const [name, args, problem] of rows) {
       it(`${name}: one line that does not repeat it, exit 1`, async () => {
@@ -98,7 +102,7 @@ describe('explain', () => {
       const file = writeFixture('explain-keys.json', serviceConfig(lab.issuer, fullConfig({ issuers })));
       const { code, stdout, stderr } = await runExplain(['--config', file, '--path', path], { input: token });
       expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
-      expect(stderr).to.match(/^\S+:1:\d+: issuers\[0\]\.jwksFile: the file has no usable key: it has no key\n$/);
+      expect(stderr).to.match(/^\S+:1:\d+: issuers\[0\]\.jwksFile: the file has no usable key: "keys" is empty\n$/);
     });
 
     it('certificate checks turned off: one line, exit 1', async () => {
@@ -150,7 +154,7 @@ describe('explain', () => {
       it(`refuses ${name} with one line, exit 1`, async () => {
         const { code, stdout, stderr } = await run([], input(token));
         expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
-        expect(stderr).to.match(/^account-authz explain: standard input is [^\n]+\n$/);
+        expect(stderr).to.match(/^account-authz explain: standard input must be [^\n]+\n$/);
         expect(stderr).to.not.contain(token.slice(0, 10));
       });
     }

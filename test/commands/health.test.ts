@@ -133,12 +133,20 @@ describe('health', () => {
     ['a configuration that is not there', () => ['--config', '/nowhere.yaml'], /^\/nowhere\.yaml:1:1: the file does/],
     ['a broken one', () => ['--config', writeFixture('b.yaml', 'listen: [')], /b\.yaml:\d+:\d+: /],
     ['an address that is none', () => ['--config', configFile({ listen: 5 })], /: listen: must be text/],
-    ['an address with any port', () => ['--config', configFile({ listen: '127.0.0.1:0' })], /port 0 .* --address/],
+    [
+      'an address with any port',
+      () => ['--config', configFile({ listen: '127.0.0.1:0' })],
+      /port must not be 0 .* --address/,
+    ],
     ['a broken --address', () => ['--address', 'x'], /^--address must be /],
-    ['--cert alone', () => ['--cert', caFile], /^--cert and --key go together/],
+    ['--cert alone', () => ['--cert', caFile], /^--cert and --key must be given together/],
     ['a --ca that is not there', () => ['--ca', '/nowhere'], /^--ca: the file does not exist/],
-    ['a --key that is none', () => ['--cert', caFile, '--key', caFile], /^--key: the file holds no PEM private key/],
-    ['a pair that is none', () => ['--cert', caFile, '--key', files.keyFile], /^--key does not belong to --cert/],
+    [
+      'a --key that is none',
+      () => ['--cert', caFile, '--key', caFile],
+      /^--key: the file must contain a PEM private key/,
+    ],
+    ['a pair that is none', () => ['--cert', caFile, '--key', files.keyFile], /^--key must belong to --cert/],
   ];
   for (const [name, args, stderr] of wrongs) {
     it(`is told of ${name} in one line, exit 1`, async () => {

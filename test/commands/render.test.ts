@@ -135,7 +135,7 @@ describe('render envoy', () => {
       const { code, stdout, stderr } = await render('envoy', '--config', file, '--authz-host', 'authz.example.com');
       expect(code).to.equal(0);
       expect(stderr).to.match(
-        /^account-authz render: Envoy reads .*server-authority\.yaml too: --out writes all of them\n$/,
+        /^account-authz render: Envoy also reads .*server-authority\.yaml: use --out DIR to write all files\n$/,
       );
       const { sni, common_tls_context: context } = clusterOf(parse(stdout), 'account-authz').transport_socket
         .typed_config;
@@ -390,35 +390,35 @@ describe('render envoy-gateway', () => {
 
 describe('render: usage', () => {
   const problems: readonly (readonly [args: readonly string[], problem: RegExp])[] = [
-    [[], /needs a target first: envoy, envoy-parts/],
-    [['nginx'], /needs a target first/],
-    [['--config', 'x'], /needs a target first/],
+    [[], /the first argument must be a target: envoy, envoy-parts/],
+    [['nginx'], /the first argument must be a target/],
+    [['--config', 'x'], /the first argument must be a target/],
     [['envoy', '--lsten', 'x'], /unknown option --lsten/],
-    [['envoy', 'x'], /an argument that is not an option/],
-    [['envoy', '--listen'], /--listen lacks its value$/m],
-    [['envoy', '--listen', '--upstream', 'a:1'], /--listen lacks its value$/m],
+    [['envoy', 'x'], /unexpected argument/],
+    [['envoy', '--listen'], /--listen must have a value: /],
+    [['envoy', '--listen', '--upstream', 'a:1'], /--listen must have a value: /],
     [['envoy', '--listen', '8080'], /--listen must be host:port/],
     [['envoy', '--listen', 'unix:/a/b'], /--listen must be HOST:PORT/],
     [['envoy', '--listen', 'example.com:80'], /--listen must have an IP address/],
     [['envoy', '--listen', '0.0.0.0:0'], /--listen must have a port from 1 to 65535/],
     [['envoy', '--listen', '0.0.0.0:9901'], /--listen must have another port/],
-    [['envoy', '--listen', '0.0.0.0:9191'], /--listen must not be listen of the configuration/],
+    [['envoy', '--listen', '0.0.0.0:9191'], /--listen must differ from listen of the configuration/],
     [['envoy', '--upstream', 'a b:1'], /--upstream must have an IPv4 address/],
-    [['envoy', '--upstream', '127.0.0.1:8080'], /--upstream must not be where Envoy listens/],
-    [['envoy', '--upstream', '127.0.0.1:9191'], /--upstream must not be listen of the configuration/],
+    [['envoy', '--upstream', '127.0.0.1:8080'], /--upstream must differ from --listen/],
+    [['envoy', '--upstream', '127.0.0.1:9191'], /--upstream must differ from listen of the configuration/],
     [['envoy', '--upstream-protocol', 'h2c'], /--upstream-protocol must be one of http1, http2, auto/],
     [['envoy', '--authz-host', 'a/b'], /--authz-host must be an IP address or a host name/],
     [['envoy', '--cors-origin', '*'], /--cors-origin must be an origin/],
     [['envoy', '--cors-origin', 'https://app.example.com/'], /--cors-origin must be an origin/],
     [['envoy', '--cors-origin', 'https://App.example.com'], /--cors-origin must be an origin/],
-    [['envoy', '--trusted-hops', '-1'], /--trusted-hops lacks its value$/m],
+    [['envoy', '--trusted-hops', '-1'], /--trusted-hops must have a value: /],
     [['envoy', '--trusted-hops=-1'], /--trusted-hops must be a number/],
     [['envoy', '--trusted-hops', 'one'], /--trusted-hops must be a number/],
-    [['envoy', '--selector', 'a=b'], /--selector is not for envoy$/m],
-    [['istio', '--cors-origin', 'https://app.example.com'], /--cors-origin is not for istio$/m],
+    [['envoy', '--selector', 'a=b'], /--selector does not apply to envoy: leave it out$/m],
+    [['istio', '--cors-origin', 'https://app.example.com'], /--cors-origin does not apply to istio: leave it out$/m],
     [['kubernetes', '--selector', 'a'], /--selector must be KEY=VALUE/],
-    [['kubernetes', '--namespace', 'My_Space'], /--namespace must be a name of a namespace/],
-    [['envoy-gateway', '--name', '-'], /--name must be a name of an object/],
+    [['kubernetes', '--namespace', 'My_Space'], /--namespace must be a Kubernetes name/],
+    [['envoy-gateway', '--name', '-'], /--name must be a Kubernetes name/],
   ];
   for (const [args, problem] of problems) {
     it(`says in one line what is wrong with: render ${args.join(' ')}`, async () => {
@@ -434,14 +434,14 @@ describe('render: usage', () => {
     const file = writeFixture('bad.yaml', { ...smallestConfig(), routes: [{ path: 'api' }] });
     const { code, stdout, stderr } = await render('envoy', '--config', file);
     expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
-    expect(stderr).to.match(/bad\.yaml:1:\d+: routes\[0\]\.path: must start with \/\n$/);
+    expect(stderr).to.match(/bad\.yaml:1:\d+: routes\[0\]\.path: must start with "\/"\n$/);
   });
 
   it('names listen if no Envoy could reach it', async () => {
     const { code, stderr } = await render('envoy', '--config', config({ listen: '127.0.0.1:0' }));
     expect({ code, stderr }).to.deep.equal({
       code: 1,
-      stderr: 'account-authz render: listen of the configuration must name a port, 0 is any\n',
+      stderr: 'account-authz render: listen of the configuration must have a port other than 0 (any free port)\n',
     });
   });
 

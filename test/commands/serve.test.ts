@@ -49,7 +49,7 @@ describe('serve', function () {
     const { code, stderr } = await runProduct([`\u009b31m\u202e"${'x'.repeat(5000)}`]);
     expect(code).to.equal(1);
     expect(stderr).to.match(
-      /^account-authz: no command "\\u\{9b\}31m\\u\{202e\}\\"x{50,100}…"; see account-authz --help\n$/,
+      /^account-authz: unknown command "\\u\{9b\}31m\\u\{202e\}\\"x{50,100}…": account-authz --help lists the commands\n$/,
     );
   });
 

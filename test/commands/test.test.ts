@@ -208,13 +208,17 @@ describe('test', () => {
         [{ ...good, expect: 'denied' }],
         'cases[0].expect: must be one of allowed, request_invalid',
       ],
-      ['claims and token', [{ ...good, token: 'a.b.c' }], 'cases[0].token: must not stand beside claims'],
+      [
+        'claims and token',
+        [{ ...good, token: 'a.b.c' }],
+        'cases[0].token: must not be set together with claims: remove one',
+      ],
       ['a time that is none', [{ ...good, at: 'noon' }], 'cases[0].at: must be a time'],
       ['a request without a path', [{ ...good, request: {} }], 'cases[0].request.path: is required'],
       [
         'authorization',
         [{ ...good, request: { ...own, headers: { Authorization: 'Basic x' } } }],
-        'headers.Authorization: must not be given here',
+        'headers.Authorization: must not be authorization',
       ],
       ['a number for a header', [{ ...good, request: { ...own, headers: { a: 1 } } }], 'headers.a: must be text'],
       [
@@ -235,9 +239,9 @@ describe('test', () => {
 
   describe('is called wrongly with', () => {
     const rows: readonly (readonly [name: string, args: readonly string[], problem: string])[] = [
-      ['no file', [], 'the file of the cases is missing'],
-      ['two files', ['a.yaml', 'b.yaml'], 'takes at most 1 argument that is not an option'],
-      ['an unknown option', ['--tap', 'a.yaml'], 'unknown option --tap'],
+      ['no file', [], 'the file of cases is required: account-authz test CASES.yaml'],
+      ['two files', ['a.yaml', 'b.yaml'], 'takes at most 1 argument besides options'],
+      ['an unknown option', ['--tap', 'a.yaml'], 'unknown option --tap: account-authz test --help lists the options'],
     ];
     for (const [name, args, problem] of rows) {
       it(name, async () => {

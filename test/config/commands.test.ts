@@ -156,7 +156,7 @@ describe('check-config', () => {
 
     it('ends with the command that prints what to write: the one that made the file, or the parts for one of somebody else', async () => {
       const broken = envoy.replace('failure_mode_allow: false', 'failure_mode_allow: true');
-      const said = 'account-authz check-config: this prints what to write: account-authz render';
+      const said = 'account-authz check-config: to print the settings to use, run: account-authz render';
       const made = await lint('made.yaml', broken.replace('config.example.yaml\n', 'other.yaml --trusted-hops 1\n'));
       expect(made.stderr.split('\n').at(-2)).to.equal(`${said} envoy --trusted-hops 1 --config ${exampleFile}`);
       const own = await lint('own.yaml', broken.slice(broken.indexOf('\n') + 1));
@@ -241,19 +241,19 @@ describe('check-config', () => {
   });
 
   const usage: readonly (readonly [args: readonly string[], problem: string])[] = [
-    [['--envoy'], '--envoy lacks its value'],
+    [['--envoy'], '--envoy must have a value'],
     [['--token=eyJhbGciOiJub25lIn0'], 'unknown option --token'],
     [['-x'], 'unknown option -x'],
-    [['eyJhbGciOiJub25lIn0'], 'an argument that is not an option'],
-    [['--config'], '--config lacks its value'],
-    [['--help=1'], '--help takes no value'],
+    [['eyJhbGciOiJub25lIn0'], 'unexpected argument'],
+    [['--config'], '--config must have a value'],
+    [['--help=1'], '--help must have no value'],
   ];
   for (const [args, problem] of usage) {
     it(`exits 1 and says "${problem}" for ${args.join(' ')}`, async () => {
       expect(await run('check-config', ...args)).to.deep.equal({
         code: 1,
         stdout: '',
-        stderr: `account-authz check-config: ${problem}\n`,
+        stderr: `account-authz check-config: ${problem}: account-authz check-config --help lists the options\n`,
       });
     });
   }

@@ -105,7 +105,9 @@ describe('configuration thread', () => {
       clearInterval(turning);
       expect(verdict).to.deep.include({ kind: 'refused', count: 1 });
       // Which of the two bounds it meets first is for the machine to say.
-      expect(JSON.stringify(verdict)).to.match(/takes more than 48 MB of memory|takes longer than 10 s/);
+      expect(JSON.stringify(verdict)).to.match(
+        /must not take more than 48 MB of memory|must not take longer than 10 s/,
+      );
       expect(turns).to.be.above(20);
     });
   }

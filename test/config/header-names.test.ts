@@ -51,7 +51,9 @@ describe('header names of the configuration', () => {
   ];
   for (const name of reserved) {
     it(`does not let ${name} name an account`, () => {
-      expect(accountHeaderProblem(name)).to.equal('must not be a header that HTTP, Envoy or account-authz uses');
+      expect(accountHeaderProblem(name)).to.equal(
+        'must not be a header that HTTP, Envoy or account-authz uses: use a name of your own such as x-account-id',
+      );
     });
   }
 
@@ -75,7 +77,7 @@ describe('header names of the configuration', () => {
 
   it('says that an underscore cannot work', () => {
     expect(accountHeaderProblem('x_account_id')).to.equal(
-      'must be spelt with hyphens, a request with an underscore in such a name is refused',
+      'must have hyphens in place of underscores: a request with an underscore in this name is refused',
     );
   });
 

@@ -173,7 +173,7 @@ listen: 0.0.0.0:9191
   const broken: readonly (readonly [name: string, text: string, problems: readonly string[]])[] = [
     ['two mistakes', 'a: [1\nb: "x\n', ['2:1 ', '3:1 ']],
     ['an unquoted *', 'roles:\n  owner: [*]\n', ['2:11 ']],
-    ['an alias of nothing', `${good}apps: *web\n`, ['9:7 apps']],
+    ['an alias without an anchor', `${good}apps: *web\n`, ['9:7 apps']],
     ['an alias of what it stands in', `${good}apps: &a [*a]\n`, ['9:11 apps[0]']],
     ['a tab', 'roles:\n\towner: 1\n', ['2:1 ']],
     ['a second document', `${good}---\n${good}`, ['9:1 ']],
@@ -192,13 +192,15 @@ listen: 0.0.0.0:9191
       (_, i) => `a${i + 1}: &a${i + 1} [${Array(10).fill(`*a${i}`).join(', ')}]`,
     );
     const file = writeFixture('bomb.yaml', `a0: &a0 [x]\n${levels.join('\n')}\n`);
-    expect(await messageOf(file)).to.equal('the file uses aliases too often');
+    expect(await messageOf(file)).to.equal(
+      'the file has too many values once its aliases are expanded: write fewer aliases',
+    );
   });
 
   for (const [name, text] of Object.entries({ brackets: '[', braces: '{', keys: '? ', items: '- ' })) {
     it(`refuses 64 KiB of nested ${name}`, async () => {
       const file = writeFixture('deep.yaml', text.repeat(64 * 1024).slice(0, 64 * 1024));
-      expect(await messageOf(file)).to.equal('the file is nested more than 32 deep');
+      expect(await messageOf(file)).to.equal('the file must not be nested deeper than 32 levels');
     });
   }
 
@@ -215,8 +217,8 @@ listen: 0.0.0.0:9191
       'a file of comments': ['# nothing\n', 'the file is empty'],
       'an empty document': ['---\n', 'the file is empty'],
       'a null': ['~\n', 'the file is empty'],
-      'Latin-1': [Buffer.from('listen: caf\xe9\n', 'latin1'), 'the file is not UTF-8'],
-      'UTF-16': [Buffer.from(`\ufeff${good}`, 'utf16le'), 'the file is not UTF-8'],
+      'Latin-1': [Buffer.from('listen: caf\xe9\n', 'latin1'), 'the file must be text in UTF-8'],
+      'UTF-16': [Buffer.from(`\ufeff${good}`, 'utf16le'), 'the file must be text in UTF-8'],
       'more than 1 MiB': ['#'.repeat(1024 * 1024 + 1), 'the file is larger than 1048576 bytes'],
       '1 MiB': ['#'.repeat(1024 * 1024), 'the file is empty'],
     };
@@ -275,20 +277,20 @@ listen: 0.0.0.0:9191
     const contents: readonly (readonly [key: string, name: string, content: string, message: string | undefined])[] = [
       ['caFile', 'one certificate', certificate, undefined],
       ['caFile', 'two certificates with text around them', `# CA\n${certificate}\nold\n${certificate}`, undefined],
-      ['caFile', 'nothing', '', 'the file holds no PEM certificate'],
-      ['caFile', 'a key set', '{"keys":[]}', 'the file holds no PEM certificate'],
-      ['caFile', 'a broken certificate', brokenCertificate, 'the file holds a broken certificate'],
+      ['caFile', 'nothing', '', 'the file must contain a PEM certificate'],
+      ['caFile', 'a key set', '{"keys":[]}', 'the file must contain a PEM certificate'],
+      ['caFile', 'a broken certificate', brokenCertificate, 'the file must not contain a broken certificate'],
       [
         'caFile',
         'a good and a broken certificate',
         certificate + brokenCertificate,
-        'the file holds a broken certificate',
+        'the file must not contain a broken certificate',
       ],
       [
         'caFile',
         'a certificate cut short',
         certificate + certificate.slice(0, 200),
-        'the file holds a broken certificate',
+        'the file must not contain a broken certificate',
       ],
       ['jwksFile', 'nothing', '', 'the file is not a key set: not JSON'],
       ['jwksFile', 'a member twice', '{"keys":[],"keys":[]}', 'the file is not a key set: a member twice'],
@@ -318,7 +320,7 @@ listen: 0.0.0.0:9191
       ['one key', () => [key], undefined],
       ['one key, for algorithms that are no list', () => [key], 'ES256'],
       ['one key among others', () => [{ kty: 'oct', k: 'AA' }, key, 1], undefined],
-      ['no key', () => [], undefined, 'it has no key'],
+      ['no key', () => [], undefined, '"keys" is empty'],
       ['a key for other algorithms', () => [key], ['RS256'], 'algorithm not allowed'],
       ['a key for encryption', () => [{ ...key, use: 'enc' }], undefined, 'for another use'],
       ['a key without a kid', () => [{ ...key, kid: '' }], undefined, 'no kid'],
@@ -388,15 +390,15 @@ listen: 0.0.0.0:9191
         'a key of another certificate',
         { 'client.key': other.key },
         {},
-        ['issuers[0].clientKeyFile: the key does not belong to the first certificate'],
+        ['issuers[0].clientKeyFile: the private key must belong to the first certificate of the certificate file'],
       ],
       [
         'no PEM in either',
         { 'client.crt': '', 'client.key': '' },
         {},
         [
-          'issuers[0].clientCertFile: the file holds no PEM certificate',
-          'issuers[0].clientKeyFile: the file holds no PEM private key',
+          'issuers[0].clientCertFile: the file must contain a PEM certificate',
+          'issuers[0].clientKeyFile: the file must contain a PEM private key',
         ],
       ],
       [
@@ -409,13 +411,13 @@ listen: 0.0.0.0:9191
         'no key',
         {},
         { 'issuers.0.clientKeyFile': undefined },
-        ['issuers[0].clientCertFile: must not stand without clientKeyFile'],
+        ['issuers[0].clientCertFile: must be set together with clientKeyFile'],
       ],
       [
         'no certificate',
         {},
         { 'issuers.0.clientCertFile': undefined },
-        ['issuers[0].clientKeyFile: must not stand without clientCertFile'],
+        ['issuers[0].clientKeyFile: must be set together with clientCertFile'],
       ],
     ];
     for (const [name, contents, changes, problems] of rows) {
@@ -427,7 +429,7 @@ listen: 0.0.0.0:9191
     it('refuses it beside a jwksFile', async () => {
       writeFixture('jwks.json', { keys: [(await signingKey('k1')).publicJwk] });
       const changes = { 'issuers.0.jwksUrl': undefined, 'issuers.0.jwksFile': 'jwks.json' };
-      const rule = 'must not stand beside jwksFile, which is read without a connection';
+      const rule = 'must not be set together with jwksFile: a file is read without a connection';
       expect(await problemsOf(withFiles({}, changes))).to.have.members([
         `issuers[0].clientCertFile: ${rule}`,
         `issuers[0].clientKeyFile: ${rule}`,
@@ -468,16 +470,16 @@ listen: 0.0.0.0:9191
       });
     }
 
-    const noKey = 'tls.keyFile: the file holds no PEM private key';
-    const foreign = 'tls.keyFile: the key does not belong to the first certificate';
-    const locked = 'tls.keyFile: the key is encrypted, and there is no passphrase';
+    const noKey = 'tls.keyFile: the file must contain a PEM private key';
+    const foreign = 'tls.keyFile: the private key must belong to the first certificate of the certificate file';
+    const locked = 'tls.keyFile: the private key must not be encrypted: there is no setting for a passphrase';
     const encrypted = { format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' } as const;
     const unusable: readonly (readonly [name: string, contents: Contents, ...problems: string[]])[] = [
-      ['no certificate', { 'own.crt': pem.key }, 'tls.certFile: the file holds no PEM certificate'],
+      ['no certificate', { 'own.crt': pem.key }, 'tls.certFile: the file must contain a PEM certificate'],
       [
         'a chain cut short',
         { 'own.crt': pem.cert + otherPem.cert.slice(0, 99) },
-        'tls.certFile: the file holds a broken certificate',
+        'tls.certFile: the file must not contain a broken certificate',
       ],
       ['no key', { 'own.key': pem.cert }, noKey],
       ['half a key', { 'own.key': pem.key.slice(0, 99) }, noKey],
@@ -487,13 +489,13 @@ listen: 0.0.0.0:9191
       ['a key of another certificate', { 'own.key': otherPem.key }, foreign],
       ['a key of another kind', { 'own.key': rsa.export({ type: 'pkcs8', format: 'pem' }) }, foreign],
       ['the authority before the certificate', { 'own.crt': otherPem.cert + pem.cert }, foreign],
-      ['no client authority', { 'ca.crt': '' }, 'tls.clientCaFile: the file holds no PEM certificate'],
+      ['no client authority', { 'ca.crt': '' }, 'tls.clientCaFile: the file must contain a PEM certificate'],
       [
         'nothing good',
         { 'own.crt': '', 'own.key': '', 'ca.crt': 'x' },
-        'tls.certFile: the file holds no PEM certificate',
+        'tls.certFile: the file must contain a PEM certificate',
         noKey,
-        'tls.clientCaFile: the file holds no PEM certificate',
+        'tls.clientCaFile: the file must contain a PEM certificate',
       ],
     ];
     for (const [name, contents, ...problems] of unusable) {
@@ -505,7 +507,7 @@ listen: 0.0.0.0:9191
     it('refuses a certificate that OpenSSL does not take', async () => {
       const weak = testCertificate({ namedCurve: 'secp112r1' });
       expect(await problemsOf(withFiles({ 'own.crt': weak.cert, 'own.key': weak.key }))).to.deep.equal([
-        'tls.certFile: OpenSSL does not take the certificate (ERR_SSL_EE_KEY_TOO_SMALL)',
+        'tls.certFile: OpenSSL refuses the certificate (ERR_SSL_EE_KEY_TOO_SMALL)',
       ]);
     });
 

@@ -85,25 +85,33 @@ describe('revocation file', () => {
     for (const text of ['[]', '[]\n', '# nobody\n[ ]\n'])
       expect(parse(text)).to.deep.equal({ entries: [], problems: [] });
     for (const text of ['', '\n', '# nobody\n', '---\n'])
-      expect(parse(text).problems).to.deep.equal(['1:1 : the file is empty: an empty list is written []']);
+      expect(parse(text).problems).to.deep.equal(['1:1 : the file must not be empty: write [] for an empty list']);
   });
 
   const unreadable: readonly (readonly [name: string, content: string | Uint8Array, problem: string])[] = [
     ['a mapping', 'jti: a\n', '1:1 : the file must be a list'],
     ['a word', 'alice', '1:1 : the file must be a list'],
     ['null', '~', '1:1 : the file must be a list'],
-    ['bytes that are not UTF-8', Buffer.from([0x2d, 0x20, 0xff]), '1:1 : the file is not UTF-8'],
-    ['two documents', '- jti: a\n---\n- jti: b\n', '1:1 : the file has more than one document'],
+    ['bytes that are not UTF-8', Buffer.from([0x2d, 0x20, 0xff]), '1:1 : the file must be text in UTF-8'],
+    [
+      'two documents',
+      '- jti: a\n---\n- jti: b\n',
+      '1:1 : the file must be one YAML document: remove the line "---" between documents',
+    ],
     [
       'a bracket that is not closed',
       '[{jti: a}, {jti: b}',
       '1:20 : a closing quote, a comma, a colon or a space is missing',
     ],
-    ['deep nesting', `- jti: ${'['.repeat(40)}${']'.repeat(40)}`, '1:1 : the file is nested more than 32 deep'],
+    [
+      'deep nesting',
+      `- jti: ${'['.repeat(40)}${']'.repeat(40)}`,
+      '1:1 : the file must not be nested deeper than 32 levels',
+    ],
     [
       'an unknown tag',
       '- !x { jti: a }',
-      '1:3 : a tag is unknown or does not fit its value, text that starts with ! must stand in quotes',
+      '1:3 : a tag is unknown or does not fit its value: put text that starts with ! in quotes',
     ],
   ];
   for (const [name, content, problem] of unreadable) {
@@ -113,7 +121,7 @@ describe('revocation file', () => {
     });
   }
 
-  const time = 'must be a time as RFC 3339 has it: 2026-11-23T04:00:00Z';
+  const time = 'must be an RFC 3339 time such as 2026-11-23T04:00:00Z';
   const identity = 'must be 1 to 128 visible ASCII characters without space , ; and "';
   const bad: readonly (readonly [entry: string, problem: string])[] = [
     ['-', '1:2 [0]: must be a mapping'],
@@ -126,7 +134,7 @@ describe('revocation file', () => {
     ['- { uid: a, constructor: b }', '1:13 [0].constructor: is not a known key'],
     ['- { uid: a, __proto__: b }', '1:13 [0].__proto__: is not a known key'],
     ['- { uid: a, <<: { acc: b } }', '1:13 [0]["<<"]: is not a known key'],
-    ['- { uid: a, uid: b }', '1:13 [0].uid: is given twice'],
+    ['- { uid: a, uid: b }', '1:13 [0].uid: is set twice: remove one'],
     ['- { uid: }', '1:10 [0].uid: must be text: put it in quotes'],
     ['- { uid: 12 }', '1:10 [0].uid: must be text: put it in quotes'],
     ['- { jti: true }', '1:10 [0].jti: must be text: put it in quotes'],
@@ -204,6 +212,8 @@ describe('revocation file', () => {
     const { entries, problems } = parse(Array.from({ length: 100_000 }, (_, i) => `- jti: id-${i}\n`).join(''));
     expect(problems).to.deep.equal([]);
     expect(entries).to.have.lengthOf(100_000);
-    expect(parse('- jti: a\n'.repeat(100_001)).problems).to.deep.equal(['1:1 : the file has more than 100000 entries']);
+    expect(parse('- jti: a\n'.repeat(100_001)).problems).to.deep.equal([
+      '1:1 : the file must not have more than 100000 entries: remove those that have expired',
+    ]);
   });
 });

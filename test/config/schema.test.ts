@@ -349,7 +349,7 @@ describe('rules of the configuration', () => {
     ['listenInsecure: must be true or false', { listenInsecure: 1 }],
     ['nope: is not a known key', { nope: 1 }],
     [
-      'issuers[0].claims.role: must be a JSON Pointer (RFC 6901), it starts with /: write ~0 for ~ and ~1 for a / within a name',
+      'issuers[0].claims.role: must be a valid JSON Pointer (RFC 6901) because it starts with /: write ~0 for ~ and ~1 for / within a name',
       { 'issuers.0.claims.role': '/a~b' },
     ],
     ['log.level: must be one of trace, debug, info, warn, error, fatal, silent', { 'log.level': 1 }],
@@ -362,7 +362,7 @@ describe('rules of the configuration', () => {
 
   it('says how to listen elsewhere than on loopback', async () => {
     expect(await problemsOf(changed({ listen: '0.0.0.0:9191' }))).to.deep.equal([
-      'listen: would take calls from other machines without TLS: set tls, listen on loopback or on a Unix socket, or set listenInsecure: true',
+      'listen: must not accept calls from other machines without TLS: set tls, listen on loopback or a Unix socket, or set listenInsecure: true',
     ]);
   });
 

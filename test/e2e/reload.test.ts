@@ -109,7 +109,7 @@ describe('reload of the built product', () => {
       return lines(service, refused).length === 1;
     }, 20_000);
     expect([...reasons]).to.deep.equal(['allowed']);
-    expect(String(lines(service, refused)[0]?.problems)).to.contain('takes more than 48 MB of memory');
+    expect(String(lines(service, refused)[0]?.problems)).to.contain('must not take more than 48 MB of memory');
   });
 });
 

@@ -54,7 +54,7 @@ describe('socket file', () => {
   it('keeps what is no socket', async () => {
     await writeFile(path, 'kept');
     expect(await failureOf(freeSocketPath(path))).to.include({
-      message: 'the path of listen exists and is not a socket',
+      message: 'the path of listen exists and is not a socket: remove the file or change listen',
     });
     expect(await isThere()).to.equal(true);
   });
@@ -80,7 +80,7 @@ describe('socket file', () => {
       const server = createServer(take).listen(path);
       await once(server, 'listening');
       expect(await failureOf(freeSocketPath(path))).to.include({
-        message: 'another process serves the socket of listen',
+        message: 'another process serves the socket of listen: stop it or change listen',
       });
       expect(await isThere()).to.equal(true);
       server.close();
@@ -104,7 +104,7 @@ describe('socket file', () => {
     expect(connected.map(({ status }) => status)).to.include('rejected');
     try {
       expect(await failureOf(freeSocketPath(path))).to.include({
-        message: 'another process serves the socket of listen',
+        message: 'another process serves the socket of listen: stop it or change listen',
       });
       expect(await isThere()).to.equal(true);
     } finally {

@@ -377,7 +377,7 @@ describe('TLS on listen', () => {
     );
     secrets.show('standard error', String(outcome));
     expect(outcome).to.equal(
-      'tls.clientCaFile: the file holds no PEM certificate; tls.keyFile: the key does not belong to the first certificate',
+      'tls.clientCaFile: the file must contain a PEM certificate; tls.keyFile: the private key must belong to the first certificate of the certificate file',
     );
     await mount.remove();
   });
@@ -431,7 +431,7 @@ describe('TLS on listen', () => {
       expect(await serialOf(lab)).to.equal(serial);
       expect(await attempt(lab, security(serverCa, envoy))).to.deep.equal(served);
       const problem =
-        'tls.keyFile: the file holds no PEM private key; tls.clientCaFile: the file holds no PEM certificate';
+        'tls.keyFile: the file must contain a PEM private key; tls.clientCaFile: the file must contain a PEM certificate';
       expect(tlsLines()[0]).to.deep.include({ level: 'warn', problem });
       expect(JSON.stringify(lab.log)).not.to.contain('hunter2secret');
 
