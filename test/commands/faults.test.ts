@@ -127,12 +127,17 @@ describe('a fault that nobody caught', function () {
       expect(output).to.contain('"msg":"fault"').and.contain('TypeError').and.not.contain('a secret');
     });
 
-    for (const [where, caller, module, method] of [
-      ['the reading of the file', 'loadBoundedFile', 'fs/promises', 'open'],
-      ['the watch of the file, when all else is open', 'startConfigWatch', 'crypto', 'createHash'],
+    for (const [where, caller, imports, method] of [
+      ['the reading of the file', 'loadBoundedFile', "import module from 'node:fs/promises';", 'open'],
+      [
+        'the watch of the file, when all else is open',
+        'startFileWatch',
+        "import { webcrypto } from 'node:crypto'; const module = Object.getPrototypeOf(webcrypto.subtle);",
+        'digest',
+      ],
     ] as const) {
       it(`ends it with 2: ${where}`, async () => {
-        const preload = throwingIn('start', caller, 'module', method, `import module from 'node:${module}';`);
+        const preload = throwingIn('start', caller, 'module', method, imports);
         const { code, output } = await run(preload);
         expect(code).to.equal(2);
         expect(output).to.match(/^account-authz: a secret$/m);
