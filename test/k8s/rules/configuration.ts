@@ -1,10 +1,11 @@
 // The configuration against the pods and Envoy: addresses, header names, keys and the sample workload.
 import { isDeepStrictEqual } from 'node:util';
 import { isLoopback, parseListenAddress } from '../../../src/address/listen-address.ts';
+import { parseRevocations } from '../../../src/config/revocation-file.ts';
 import type { Config } from '../../../src/config/schema.ts';
 import { createIdentityHeaders } from '../../../src/envoy/identity-headers.ts';
 import { at, type Facts, listOf, memoized, type Path, problemsOf, type Rules } from '../facts.ts';
-import { containerOf, ofKind, type Pod, podsOf } from '../manifest.ts';
+import { configMapOf, containerOf, ofKind, type Pod, podsOf } from '../manifest.ts';
 import { addressText } from './listening.ts';
 
 const manager: Path = ['filter_chains', 0, 'filters', 0, 'typed_config'];
@@ -15,6 +16,7 @@ export function configurationProblems(facts: Facts): string[] {
   return problemsOf([
     ...podsOf(facts.manifests).flatMap(pod => podRules(facts, pod)),
     ...sampleRules(facts),
+    ...revocationRules(facts),
     ...(facts.bootstrap === undefined ? [] : bootstrapRules(facts)),
   ]);
 }
@@ -36,6 +38,13 @@ function podRules({ config }: Facts, pod: Pod): Rules {
     ],
     [readinessProbe?.httpGet?.path === '/readyz', 'account-authz is asked before it has keys'],
   ];
+}
+
+function revocationRules({ manifests }: Facts): Rules {
+  const list = configMapOf(manifests, 'account-authz-revocation')?.['revoked.yaml'];
+  if (list === undefined) return [];
+  const problems = parseRevocations(Buffer.from(list), () => undefined);
+  return [[problems.length === 0, 'account-authz refuses the revocation list']];
 }
 
 /** One sample workload in all overlays and in compose.yaml; the demo has its own issuer. */
