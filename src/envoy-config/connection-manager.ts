@@ -11,7 +11,6 @@ export function connectionManager(settings: EnvoySettings): Members {
     stat_prefix: 'public',
     codec_type: beside('AUTO', 'HTTP/1.1, and HTTP/2 with prior knowledge'),
     ...managerSettings(settings),
-    local_reply_config: settings.upstreamProtocol === 'http1' ? undefined : grpcStatuses,
     route_config: { name: 'public', virtual_hosts: [virtualHost(settings)] },
     http_filters: above('Nothing after ext_authz may change the path, the route or the identity headers.', [
       ...authzFilters(settings),
@@ -47,6 +46,7 @@ export function managerSettings(settings: EnvoySettings): Members {
       ],
     ),
     ...limits(settings),
+    local_reply_config: settings.upstreamProtocol === 'http1' ? undefined : grpcStatuses,
   };
 }
 

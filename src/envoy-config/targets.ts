@@ -199,7 +199,7 @@ function parts(settings: EnvoySettings): Members {
     ),
     virtual_host: corsOf(hostSettings),
     routes: above(
-      'The routes of the virtual host: the cluster `upstream` is the one of your service. The last route refuses every other path.',
+      'The routes of the virtual host. The cluster `upstream` is the one of your service, `upstream-grpc` the same in HTTP/2. The last route refuses every other path.',
       routes,
     ),
   };

@@ -233,6 +233,32 @@ describe('render envoy-parts', () => {
   });
 });
 
+describe('render envoy-parts, in a bootstrap of somebody else', () => {
+  for (const options of [[], ['--cors-origin', 'https://app.example.com', '--upstream-protocol', 'auto']]) {
+    it(`is all that the lint wants ${options.join(' ')}`, async () => {
+      const file = config({ account: { headers: ['x-org-id'] } });
+      const parts: Part = parse((await render('envoy-parts', '--config', file, ...options)).stdout);
+      const typed = (type: string, fields: Part) => ({
+        typed_config: { '@type': `type.googleapis.com/envoy.extensions.filters.${type}`, ...fields },
+      });
+      const router = { name: 'router', ...typed('http.router.v3.Router', {}) };
+      const manager = typed('network.http_connection_manager.v3.HttpConnectionManager', {
+        stat_prefix: 'mine',
+        ...parts.connection_manager,
+        route_config: {
+          virtual_hosts: [{ name: 'mine', domains: ['*'], ...parts.virtual_host, routes: parts.routes }],
+        },
+        http_filters: [...parts.http_filters, router],
+      });
+      const address = { socket_address: { address: '0.0.0.0', port_value: 80 } };
+      const listeners = [{ name: 'mine', address, filter_chains: [{ filters: [{ name: 'manager', ...manager }] }] }];
+      const bootstrap = writeFixture('mine.yaml', { static_resources: { listeners, clusters: [parts.cluster] } });
+      const outcome = await runCommand('check-config', ['--config', file, '--envoy', bootstrap]);
+      expect(outcome).to.include({ code: 0, stderr: '' });
+    });
+  }
+});
+
 /** The files that a target consists of, by name. */
 async function filesOf(target: string, ...args: readonly string[]): Promise<Readonly<Record<string, Part[]>>> {
   const folder = mkdtempSync(join(tmpdir(), 'account-authz-target-'));
