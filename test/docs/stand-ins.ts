@@ -12,8 +12,13 @@ const unknown = 'echo "$(basename "$0"): not known to the stand-in: $*" >&2; exi
 export const standIns: Readonly<Record<string, StandIn>> = {
   kubectl: {
     reason:
-      'needs a cluster: overlays are rendered, files are read, verbs and options are checked, logs and answers are those of the running lab, twice where all replicas are asked',
+      'needs a cluster: a real kubectl reads the command line where the machine has one, overlays are rendered, files are read, verbs and options are checked, logs and answers are those of the running lab, twice where all replicas are asked',
     script: `
+if [ -n "$KUBECTL" ]; then
+  # The real one, without a server, knows every verb and option.
+  said=$("$KUBECTL" --server=http://127.0.0.1:1 --request-timeout=2s "$@" 2>&1 < /dev/null) || true
+  if grep -qE 'unknown (shorthand )?(flag|command)|requires? .*(argument|flag)|must specify|[Uu]sage:' <<< "$said"; then echo "$said" >&2; exit 64; fi
+fi
 verb= ; words=() ; folder= ; file= ; container= ; selector= ; output= ; tail= ; prefix=
 while [ $# -gt 0 ]; do
   case "$1" in

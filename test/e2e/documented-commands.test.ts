@@ -111,7 +111,9 @@ describe('commands in the documents', function () {
       ['127.0.0.1:9192', service.adminPort],
       ['127.0.0.1:9901', envoy.adminPort],
     ];
-    const { stdout: curl } = await promisify(execFile)('which', ['curl']);
+    const which = promisify(execFile);
+    const { stdout: curl } = await which('which', ['curl']);
+    const { stdout: kubectl } = await which('which', ['kubectl']).catch(() => ({ stdout: '' }));
     return {
       PATH: `${join(directory, 'bin')}:${process.env.PATH}`,
       HOME: directory,
@@ -119,6 +121,7 @@ describe('commands in the documents', function () {
       PROJECT: project,
       NODE: process.execPath,
       CURL: curl.trim(),
+      KUBECTL: kubectl.trim(),
       CONNECT_TO: addresses.map(([place, port]) => `--connect-to ${place}:127.0.0.1:${port}`).join(' '),
       LISTEN: service.address,
       ADMIN: `127.0.0.1:${service.adminPort}`,
@@ -159,6 +162,7 @@ describe('commands in the documents', function () {
       'kubectl apply --kustomize k8s/overlays/service',
       'kubectl get pods --namespac subscriptions',
       'kubectl -n subscriptions logs deployment/subscriptions -c account-authz',
+      'kubectl -n subscriptions logs -l account-authz/mode --tails=-1',
       'kubectl -n subscriptions logs -l account-authz/mode -c account-authz',
       'kubectl -n subscriptions exec deployment/subscriptions -c account-authz -- /nodejs/bin/node /app/dist/main.js health',
       'docker build -t registry.example.com/account-authz:0.1.0 --target missing .',
