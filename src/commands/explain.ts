@@ -1,7 +1,5 @@
 // `explain`: prints what the service would answer to a request and why, or explains a decision line of its log.
 import type { DecisionWord } from '../authz/decision.ts';
-import { loadConfig } from '../config/load.ts';
-import { formatProblems } from '../config/problems.ts';
 import { parseDecisionLine } from '../explain/decision-line.ts';
 import { checkLive } from '../explain/live-check.ts';
 import { createPaint, reportLine, reportLive, wantsColour } from '../explain/report.ts';
@@ -9,7 +7,8 @@ import { foreignText, foreignValue } from '../foreign-text.ts';
 import { parseInstant } from '../instant.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
-import { environmentProblem, proxyOf } from './environment.ts';
+import { proxyOf } from './environment.ts';
+import { loadFetchingConfig } from './fetching-config.ts';
 
 const usage = `account-authz explain [--config FILE] --path PATH [options]
 account-authz explain --from-log [--json]
@@ -72,13 +71,8 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
   }
   const now = at === undefined ? undefined : parseInstant(at);
   if (at !== undefined && now === undefined) return fail('--at must be an RFC 3339 time or seconds since 1970');
-  const unsafe = environmentProblem(io.env);
-  if (unsafe !== undefined) return fail(unsafe);
-  const loaded = await loadConfig(file);
-  if (loaded.kind === 'misconfiguration') {
-    io.stderr.write(formatProblems(file, loaded.problems));
-    return 1;
-  }
+  const loaded = await loadFetchingConfig('explain', file, io);
+  if (loaded === undefined) return 1;
   const input = await readInput(io, 'a token');
   if (input.kind === 'problem') return fail(input.problem);
   const authorization = toAuthorization(input.bytes.toString('latin1'));

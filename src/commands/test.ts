@@ -1,6 +1,5 @@
 // `test`: runs a user's table of requests against the policy and prints TAP.
 import { writeFile } from 'node:fs/promises';
-import { loadConfig } from '../config/load.ts';
 import { formatProblems } from '../config/problems.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { foreignText } from '../foreign-text.ts';
@@ -9,7 +8,8 @@ import { parseCases } from '../policy-test/cases.ts';
 import { isAsExpected, tapLine, tapPlan, tapSummary, toJunit } from '../policy-test/report.ts';
 import { type CaseResult, runCases } from '../policy-test/run-cases.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
-import { environmentProblem, proxyOf } from './environment.ts';
+import { proxyOf } from './environment.ts';
+import { loadFetchingConfig } from './fetching-config.ts';
 
 const usage = `account-authz test [--config FILE] CASES.yaml [--junit FILE]
 
@@ -46,13 +46,8 @@ export async function test(args: readonly string[], io: CommandIo): Promise<numb
   const { config: file, junit } = parsed.values;
   const [casesFile] = parsed.operands;
   if (casesFile === undefined) return fail('the file of cases is required: account-authz test CASES.yaml');
-  const unsafe = environmentProblem(io.env);
-  if (unsafe !== undefined) return fail(unsafe);
-  const loaded = await loadConfig(file);
-  if (loaded.kind === 'misconfiguration') {
-    io.stderr.write(formatProblems(file, loaded.problems));
-    return 1;
-  }
+  const loaded = await loadFetchingConfig('test', file, io);
+  if (loaded === undefined) return 1;
   const parsedCases = parseCases(await loadBoundedFile(casesFile));
   if (parsedCases.kind === 'misconfiguration') {
     io.stderr.write(formatProblems(casesFile, parsedCases.problems));
