@@ -76,7 +76,7 @@ describe('the client certificate of key fetches', function () {
     clientKeyFile: join(folder, 'client.key'),
     ...changes,
   });
-  const times = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 0.05, timeoutSeconds: 3 };
+  const times = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 0.05, timeoutSeconds: 60 };
 
   async function takeOver(rings: KeyRings, changes: Partial<IssuerKeySettings> = {}) {
     const prepared = await rings.prepare([settings(changes)], times);

@@ -1,6 +1,7 @@
 import { createHmac, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { expect } from 'chai';
 import { CompactEncrypt, type CryptoKey, exportSPKI, generateKeyPair, importJWK, type JWK } from 'jose';
+import { createDeferred } from '../../src/deferred.ts';
 import { toClaimPaths } from '../../src/token/claims.ts';
 import { createVerifiedTokens, type VerifiedTokens } from '../../src/token/verified-tokens.ts';
 import {
@@ -783,14 +784,16 @@ describe('token verifier', () => {
       expect((await at.verify(good)).cache).to.equal('hit');
     });
     it('does so also while another that came before has its result', async () => {
-      const at = await lab();
-      const [first, second] = await Promise.all(['a', 'b'].map(uid => token({ claims: { uid } })));
-      const ofFirst = at.verifyNow(first ?? '');
-      const ofSecond = at.verifyNow(second ?? '');
+      const { promise, resolve } = createDeferred<Awaited<ReturnType<IssuerKeys['find']>>>();
+      const slow: IssuerKeys = { current: () => undefined, find: () => promise };
+      const at = await lab({ others: { 'https://slow.test': slow } });
+      const second = await token({ claims: { iss: 'https://slow.test' } });
+      const ofFirst = at.verify(await token());
+      const ofSecond = at.verifyNow(second);
       await ofFirst;
-      expect(at.verifyNow(second ?? ''))
-        .to.equal(ofSecond)
-        .and.to.be.a('promise');
+      expect(at.verifyNow(second)).to.equal(ofSecond).and.to.be.a('promise');
+      resolve({ kind: 'unknown' });
+      await ofSecond;
     });
     it('checks a refused token anew once its refusal is told', async () => {
       const at = await lab();
