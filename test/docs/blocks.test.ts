@@ -1,6 +1,7 @@
 // What stands in the fenced blocks of README and docs/: test/e2e/documented-commands.test.ts runs the commands among it.
 import { expect } from 'chai';
 import { judgeExpressions, unknownMetrics } from '../monitoring/expressions.ts';
+import { envoyVersions } from '../support/envoy.ts';
 import { allPages, blocksOf, commandsOf } from './document.ts';
 import { standIns } from './stand-ins.ts';
 
@@ -50,6 +51,17 @@ describe('blocks in the documents', () => {
       return last >= 0 && last < lines.length - 1 && !isEnded;
     });
     expect(blocking.map(({ path, line }) => `${path}:${line}`)).to.deep.equal([]);
+  });
+
+  it('name the versions of Envoy that the tests run, and no others', () => {
+    const lists = pages
+      .filter(({ path }) => path !== 'CHANGELOG.md')
+      .flatMap(({ path, text }) =>
+        Array.from(text.matchAll(/1\.36\.4(?:,| to| and)[\d., andto]*\d/g), ([list]) => ({ path, list })),
+      );
+    expect(lists).to.have.length.of.at.least(5);
+    const wrong = lists.filter(({ list }) => list.split(/, | and /).join() !== envoyVersions.join());
+    expect(wrong).to.deep.equal([]);
   });
 
   it('use every stand-in', () => {
