@@ -15,7 +15,7 @@ const dangerousNames = [...requestLine, 'content-length', 'transfer-encoding', '
 export const reachRules = {
   'unreachable-route': {
     what: 'A route of the configuration that no Envoy route leads to the service',
-    why: 'Envoy itself answers 404 there, and nothing else tells of a path that is spelt in two ways',
+    why: 'Envoy answers 404 there, often because the two files spell the path differently',
     fix: 'write a route with the literal start of its path as `path_separated_prefix`, before the route that refuses the rest',
     find: ({ unreachable, guarded: [first] }) =>
       ifAny(

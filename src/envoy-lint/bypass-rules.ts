@@ -69,9 +69,9 @@ export const bypassRules = {
     },
   },
   'nothing-checked': {
-    what: 'Nothing in the file asks account-authz, and nothing leads to a protected path',
-    why: 'requests go another way than through this Envoy, or past it unchecked',
-    fix: 'name the bootstrap that stands before the service, with its listeners in static_resources',
+    what: 'No filter in the file asks account-authz, and no route leads to a protected path',
+    why: 'requests bypass this Envoy, or pass it unchecked',
+    fix: 'pass the bootstrap of the Envoy in front of the service, with its listeners in static_resources',
     find: model => {
       const others = [...model.guarded, ...dynamicSettings(model), ...uncheckedManagers(model)];
       const listeners = model.root.field('static_resources', 'listeners');
@@ -80,17 +80,17 @@ export const bypassRules = {
   },
   'unjudged-route': {
     what: 'A route to a cluster matches paths by a regular expression, or in another way that is not read here',
-    why: 'nothing tells which protected paths it takes, so it counts as taking any',
+    why: 'it is unknown which protected paths it matches, so it counts as matching all of them',
     fix: 'write `prefix`, `path`, `path_separated_prefix`, or a URI template of whole segments in `path_match_policy`',
     find: model =>
       model.managers
         .filter(manager => manager.isPublic || model.guarded.some(each => each.manager === manager))
         .flatMap(({ targets }) => targets)
-        .flatMap(({ unjudged }) => when(true, unjudged, 'cannot be judged: use a prefix or a template')),
+        .flatMap(({ unjudged }) => when(true, unjudged, 'cannot be checked: use a prefix or a template')),
   },
   'dynamic-settings': {
     what: 'Listeners, routes or filters come from a control plane (LDS, RDS, VHDS, ECDS) or from a tree of matchers',
-    why: 'cannot be judged: dynamic, not in this file',
+    why: 'cannot be checked: dynamic, not in this file',
     fix: 'lint a static copy, as the admin interface gives it in /config_dump',
     find: model => dynamicSettings(model).map(at => ({ at, says: 'takes settings from elsewhere' })),
   },

@@ -25,7 +25,7 @@ export const checkRules = {
   },
   'status-on-error': {
     what: '`status_on_error` is missing or not 503',
-    why: 'an outage of the check looks like a refusal (403 by default), so that nobody retries and nobody is woken',
+    why: 'an outage of the check looks like a refusal (403 by default): clients do not retry and no alert fires',
     fix: 'write `status_on_error: { code: ServiceUnavailable }`',
     find: ({ settings }) => {
       const status = settings.field('status_on_error');
@@ -34,7 +34,7 @@ export const checkRules = {
   },
   'check-timeout': {
     what: '`grpc_service.timeout` is missing, zero or above 2 s',
-    why: 'the default of 0.2 s is missed on a cold connection; without a near end, requests pile up behind a check that hangs',
+    why: 'the default of 0.2 s is too short for a cold connection; without a limit, requests pile up behind a check that hangs',
     fix: `write \`timeout: ${seconds(authzCall.timeoutMs)}\``,
     find: ({ service }) => {
       const timeout = service.field('timeout');
@@ -87,7 +87,7 @@ export const checkRules = {
   },
   'transport-api-version': {
     what: '`transport_api_version` is not V3',
-    why: 'account-authz speaks the third version of the protocol only, every check would fail',
+    why: 'account-authz supports only version 3 of the protocol, so every check would fail',
     fix: 'write `transport_api_version: V3`',
     find: ({ settings }) => {
       const version = settings.field('transport_api_version');
@@ -111,7 +111,7 @@ export const checkRules = {
   },
   'request-body': {
     what: '`with_request_body` is set, on the filter or on a route',
-    why: 'bodies are buffered before anybody knows who sends them, and account-authz does not read them',
+    why: 'bodies of requests that are not verified yet are buffered, and account-authz does not read them',
     fix: 'leave it out',
     find: check =>
       [check.settings, ...checkSettings(check)].flatMap(each => ifPresent(each.field('with_request_body'))),
@@ -140,7 +140,7 @@ export const checkRules = {
   },
   'validate-mutations': {
     what: '`validate_mutations` is missing or false',
-    why: 'a line break in a header of an answer would be written as it is: response splitting',
+    why: 'a line break in a header of an answer reaches the client or the service: response splitting',
     fix: 'write `validate_mutations: true`',
     find: ({ settings }) => unlessTrue(settings.field('validate_mutations')),
   },

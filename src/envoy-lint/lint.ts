@@ -21,7 +21,7 @@ export interface LintProblem {
 /** Reported when a rule cannot read a value. */
 const unreadable = {
   what: 'A value that the lint needs and cannot read: a wrong type, two spellings of one field, a pattern that RE2 does not know',
-  why: 'it cannot be judged',
+  why: 'it cannot be checked',
   fix: 'write it as the documentation of Envoy does, a pattern without look-around and back references',
 } as const;
 
@@ -38,7 +38,7 @@ export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why'
   // Reported by the reader of the file.
   'unreadable-file': {
     what: 'A file that is missing, empty, no YAML or JSON, nested deeper than 64, or that gives a key twice',
-    why: 'what Envoy makes of it cannot be judged',
+    why: 'it cannot be checked what Envoy makes of it',
     fix: 'write each key once, and see the message for the rest',
   },
 };

@@ -45,7 +45,7 @@ export const requestRules = {
   },
   'owned-headers-kept': {
     what: 'Header names under `identityHeaders` are not removed before the check',
-    why: 'a client that sends one is somebody else on every route that is not checked, and beside our five on the others',
+    why: 'a client can claim any identity on unchecked routes, and add names other than our five on checked ones',
     fix: 'remove the whole prefix in `early_header_mutation_extensions`, with `remove_on_match`',
     find: each => {
       const { identity, strays, lookAlikes } = each.names;

@@ -16,7 +16,7 @@ const minAttemptSeconds = 0.02;
 export const transportRules = {
   'authz-cluster-unknown': {
     what: 'The cluster of the check is not in the file',
-    why: 'cannot be judged: its protocol, address, timeouts and circuit breakers are not known',
+    why: 'cannot be checked: its protocol, address, timeouts and circuit breakers are not known',
     fix: 'name a cluster of static_resources',
     find: ({ service, cluster }) => {
       const grpc = service.field('envoy_grpc');
@@ -25,7 +25,7 @@ export const transportRules = {
   },
   'authz-cluster-http2': {
     what: 'The cluster of the check does not speak HTTP/2',
-    why: 'gRPC needs it, every check would fail',
+    why: 'gRPC needs HTTP/2, so every check would fail',
     fix: 'write `explicit_http_config: { http2_protocol_options: {} }` in its HttpProtocolOptions',
     find: ({ cluster }) =>
       cluster === undefined ? [] : when(!speaksHttp2(cluster), cluster.value, 'does not speak HTTP/2'),
@@ -43,7 +43,7 @@ export const transportRules = {
   },
   'authz-address': {
     what: 'The cluster of the check leads to another local address than `listen` of the configuration',
-    why: 'nobody, or somebody else, answers there whether a request may pass',
+    why: 'nothing, or another process, answers the check there',
     fix: 'give both the same address',
     find: ({ cluster, config: { listen } }) =>
       when(isAt(cluster, listen) === false, cluster?.place, `is not where the configuration listens (${listen})`),
@@ -77,7 +77,7 @@ export const transportRules = {
   },
   'retry-nothing': {
     what: 'A retry policy that retries nothing: no `retry_on`, or `num_retries: 0`',
-    why: 'each restart of account-authz fails the requests under way',
+    why: 'each restart of account-authz fails the requests in flight',
     fix: `write \`retry_on: ${authzCall.retryOn.join(',')}\` and \`num_retries: ${authzCall.retries}\``,
     find: withRetry(retry => [
       ...when((retry.field('retry_on').text() ?? '').trim() === '', retry.field('retry_on'), 'names nothing'),
@@ -111,7 +111,7 @@ export const transportRules = {
   },
   'retry-budget': {
     what: '`max_retries` of the circuit breaker of the cluster of the check is missing or at most 3',
-    why: 'by default only 3 retries are under way at a time, the others fail their requests under load',
+    why: 'by default only 3 retries are in flight at a time, and under load the other requests fail',
     fix: `write \`circuit_breakers: { thresholds: [{ max_retries: ${authzCall.maxRetries} }] }\` on the cluster`,
     find: withRetry((_, { cluster }) => (cluster === undefined ? [] : retryBudgetFindings(cluster.value))),
   },

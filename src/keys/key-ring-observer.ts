@@ -41,7 +41,7 @@ export function createSafeObserver(issuers: readonly string[], observer: KeyRing
       quietly(() =>
         observer.onWarning({
           issuers,
-          problem: 'keys dropped: fetched under an authority that is not trusted any more',
+          problem: 'keys dropped: fetched under a CA that is no longer trusted',
         }),
       ),
     skipped: (keys: readonly SkippedKey[]) => warn('skipped', skippedWarning(keys)),

@@ -135,7 +135,7 @@ describe('the authorities of keys', () => {
       await issuer.stop();
       await trust(authority);
       await until(() => ring.current('k1') === undefined);
-      expect(warnings[0]).to.equal('keys dropped: fetched under an authority that is not trusted any more');
+      expect(warnings[0]).to.equal('keys dropped: fetched under a CA that is no longer trusted');
       await until(async () => (await seeds()).length === 0);
       await trust(first);
       expect((await reload(startRings())).current('k1')).to.equal(undefined);
