@@ -1,4 +1,4 @@
-// The security cases that the project answers for: their ids, what is sent and what must come of it. cases.tsv is the list.
+// The security cases: their ids, inputs and required outcomes, read from cases.tsv.
 import { readFileSync } from 'node:fs';
 
 export interface SecurityCase {
@@ -8,7 +8,7 @@ export interface SecurityCase {
   readonly outcome: string;
 }
 
-/** Of an id in text; the curves P-256, P-384 and P-521 look like one. */
+/** Matches ids in text, but not the curves P-256, P-384 and P-521. */
 const idPattern = /\b(?!P-(?:256|384|521)\b)[JCHOPRKGFL]-\d{3}\b/g;
 
 export const sections: ReadonlyMap<string, string> = new Map([

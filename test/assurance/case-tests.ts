@@ -1,4 +1,4 @@
-// Which tests carry the id of a security case: mocha itself lists them, without running any, so that names made from tables count.
+// Finds the tests of each security case: mocha lists all tests without running them, so that generated titles count.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { idsIn } from './case-list.ts';
 
-/** How much of the real path a test takes: values in memory, sockets and the real serializers, or a real Envoy before it. */
+/** The ring of a test: in-memory values, sockets with the real serializers, or behind a real Envoy. */
 export type Ring = 'unit' | 'wire' | 'Envoy';
 
 export interface CaseTest {
@@ -26,7 +26,7 @@ interface ListedTest {
   readonly fullTitle: string;
 }
 
-/** Every test whose name has an id; the same title under several Envoys is one. */
+/** Every test with an id in its title; the same title under several Envoys counts once. */
 export async function caseTests(): Promise<readonly CaseTest[]> {
   const found = new Map<string, CaseTest>();
   for (const { file, title, fullTitle } of await listedTests()) {
@@ -44,7 +44,7 @@ async function listedTests(): Promise<readonly ListedTest[]> {
     const output = join(directory, 'tests.json');
     const mocha = join(project, 'node_modules/mocha/bin/mocha.js');
     const options = ['--dry-run', '--reporter', 'json', '--reporter-option', `output=${output}`];
-    // A run of mocha around this one leaves words in the environment that are not meant for another.
+    // An enclosing mocha run sets environment variables that must not reach the child.
     await promisify(execFile)(process.execPath, [mocha, ...options, 'test/**/*.test.ts'], {
       cwd: project,
       maxBuffer: 64 * 1024 * 1024,
@@ -66,7 +66,7 @@ async function ringOf(file: string): Promise<Ring> {
   return ring;
 }
 
-// By what a test file imports.
+// Decided by the imports of a test file.
 function ringOfText(text: string): Ring {
   if (/from '[^']*(?:support\/envoy|e2e\/lab|\.\/lab)\.ts'/.test(text)) return 'Envoy';
   const sockets =

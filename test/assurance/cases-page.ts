@@ -1,4 +1,4 @@
-// docs/dev/security-cases.md, made from the list of cases, the names of the tests and the list of what is left out.
+// Derives docs/dev/security-cases.md from the list of cases, the titles of the tests and the list of cases without a test.
 import { readFile, writeFile } from 'node:fs/promises';
 import { type SecurityCase, sections, securityCases } from './case-list.ts';
 import { type CaseTest, caseTests } from './case-tests.ts';
@@ -55,17 +55,17 @@ function testsCell(id: string, tests: readonly CaseTest[]): string {
   return Array.from(files, ([file, titles]) => `\`${file}\`: ${titles.join('; ')}`).join('<br>');
 }
 
-// The id stands in the first column already.
+// The id is in the first column.
 function plain(title: string, id: string): string {
   return inline(title.replace(id, '').trim());
 }
 
-/** Text of the list may have code in it. */
+/** The list may contain code. */
 function escaped(text: string): string {
   return text.replaceAll('|', '\\|');
 }
 
-/** Names of tests are no Markdown. */
+/** Escapes Markdown in titles of tests. */
 function inline(text: string): string {
   const shown = text.replace(/[^\x20-\x7e\u00a1-\uffff]/g, ' ').replaceAll('<', '&lt;');
   return shown.replace(/[\\`*_[\]|]/g, '\\$&');

@@ -1,4 +1,4 @@
-// That each invariant is found when it is broken, and that no test obtains a CheckResponse past them.
+// A violation of each invariant is found, and no test obtains a CheckResponse without the check.
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -20,7 +20,7 @@ const denied = deny.denied_response ?? { status: { code: 0 }, headers: [], body:
 const [first] = ok.headers;
 
 describe('the invariants of every answer', () => {
-  it('hold for an allow and for a refusal, also with another request id', () => {
+  it('hold for an allow and for a refusal, with any request id', () => {
     const invariants = createInvariants();
     for (const requestId of ['r-1', 'r-2']) {
       invariants.hold(allow);
@@ -71,7 +71,7 @@ describe('the invariants of every answer', () => {
     });
   }
 
-  it('are broken by any part of the token in the answer, wherever in the request it stood', async () => {
+  it('are broken by any part of the token in the answer, wherever in the request it was', async () => {
     const text = await token();
     const requests = [
       checkRequest({ headers: { authorization: `Bearer ${text}` } }),
@@ -86,7 +86,7 @@ describe('the invariants of every answer', () => {
     }
   });
 
-  it('find a part of a token in a log, and say nothing of it themselves', async () => {
+  it('find a part of a token in a log, and do not repeat it', async () => {
     const text = await token();
     const [, payload = ''] = text.split('.');
     const written = JSON.stringify({ detail: `x${payload}x` });
@@ -96,7 +96,7 @@ describe('the invariants of every answer', () => {
       .that.does.not.contain(payload);
   });
 
-  it('are asked by every file of tests that reads a CheckResponse', () => {
+  it('are checked by every file of tests that reads a CheckResponse', () => {
     const folder = fileURLToPath(new URL('../', import.meta.url));
     const past = readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter(name => name.endsWith('.ts'))
@@ -108,7 +108,7 @@ describe('the invariants of every answer', () => {
           );
         return reads && !/from '[^']*support\/invariants\.ts'|from '\.\/invariants\.ts'/.test(text);
       });
-    // The search for cost reads whether its unit is allowed, and the loader's own test reads messages that we never send.
+    // The cost search checks whether its unit is allowed, and the loader's own test reads messages that the product never sends.
     expect(past).to.have.members(['assurance/cost/allowed-request.ts', 'envoy/protocol.test.ts']);
   });
 });

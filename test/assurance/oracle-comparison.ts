@@ -1,4 +1,4 @@
-// Sends generated requests through the product and asks the oracle about each: how often which answer, and every difference.
+// Sends generated requests through the product and compares each answer with the oracle's: counts answers, collects differences.
 
 import { changeBytes } from './generator/byte-changes.ts';
 import { baseTime } from './generator/identities.ts';
@@ -15,7 +15,7 @@ import { type Product, startProduct } from './product.ts';
 import { readAnswer, requestBytes } from './wire.ts';
 
 export interface Difference {
-  /** Generates the same request again: `--seed`, `--configuration`, `--request`. */
+  /** The options that generate the same request again: `--seed`, `--configuration`, `--request`. */
   readonly seed: number;
   readonly configuration: number;
   readonly request: number;
@@ -26,15 +26,15 @@ export interface Difference {
 export interface Comparison {
   readonly requests: number;
   readonly configurations: number;
-  /** By the reason that the oracle expects. */
+  /** By the oracle's reason. */
   readonly counts: ReadonlyMap<string, number>;
-  /** Requests that were allowed although something in them or in their token was changed. */
+  /** Allowed requests with a change to them or to their token. */
   readonly allowedThoughChanged: number;
   /** Requests with at most one change to the request and one to the token. */
   readonly nearlyGood: number;
-  /** Requests where the contract leaves more than one answer open. */
+  /** Requests for which the contract permits several answers. */
   readonly open: number;
-  /** By the name of a change: how often it was made. */
+  /** By the name of a change: its number. */
   readonly changes: ReadonlyMap<string, number>;
   readonly differences: readonly Difference[];
 }
@@ -44,7 +44,7 @@ export interface ComparisonOptions {
   readonly seed: number;
   /** Only this configuration. */
   readonly configuration?: number;
-  /** Ends after so many differences. */
+  /** Stops after this many differences. */
   readonly maxDifferences?: number;
   readonly onProgress?: (requests: number) => void;
 }
@@ -62,7 +62,7 @@ export async function compare(options: ComparisonOptions): Promise<Comparison> {
     open: 0,
   };
   const found: Difference[] = [];
-  // Per reason, of the whole run: two answers of one reason differ in their request_id only.
+  // By reason, for the whole run: two answers of one reason differ in their request_id only.
   const words = new Map<string, string>();
   let done = 0;
   let configurations = 0;
@@ -146,26 +146,26 @@ async function compareConfiguration({
 }
 
 interface Question {
-  /** Its number in the configuration. */
+  /** Its index in the configuration. */
   readonly request: number;
   readonly token: GeneratedToken;
   readonly bytes: Buffer;
-  /** What the bytes say. */
+  /** The decoded bytes. */
   readonly message: CheckMessage;
-  /** Whether the bytes are none that Envoy sends: then the product may refuse them as they are. */
+  /** Whether Envoy would never send these bytes: the product may refuse them as malformed. */
   readonly isOdd: boolean;
   readonly requestChanges: readonly string[];
   readonly now: number;
 }
 
 interface Asked extends Question {
-  /** Undefined: the bytes were refused, the call fails and with it the request. */
+  /** Undefined: the product refused the bytes, so the call and the request fail. */
   readonly answer: Buffer | undefined;
-  /** What was recorded for the log meanwhile, of this request and perhaps of others. */
+  /** The log lines since the previous request, of this one and perhaps of concurrent ones. */
   readonly records: string;
 }
 
-// At once what is asked at one time, so that verifications overlap as they do in a server; what is asked at another, one by one.
+// Requests at the same time run concurrently, so that verifications overlap as in a server; different times run one after the other.
 async function ask(product: Product, batch: readonly Question[]): Promise<Asked[]> {
   const decided = ({ bytes, now, isOdd }: Question): Promise<Buffer | undefined> =>
     isOdd ? product.decide(bytes, now).catch(() => undefined) : product.decide(bytes, now);
@@ -190,7 +190,7 @@ function problemsOf(
   if (bytes === undefined) return [];
   const answer = readAnswerOrNothing(bytes);
   if (answer === undefined) return ['an answer that cannot be read, or with a field that no answer of ours has'];
-  // Bytes that are refused as they are may be refused before there is an id to read in them.
+  // Malformed bytes may be refused before their request id is read.
   const problems = differences(answer, decision, setup.settings).filter(
     each => !isOdd || each !== 'another request_id',
   );
@@ -201,7 +201,7 @@ function problemsOf(
     .slice(1)
     .filter(segment => new Set(segment).size >= 12);
   if (secrets.some(secret => bytes.includes(secret))) problems.push('a part of the token in the answer');
-  // Odd bytes may make a method of what was meant as a header, and the method is logged.
+  // Malformed bytes may turn a header into the method, which is logged.
   if (!isOdd && secrets.some(secret => records.includes(secret)))
     problems.push('a part of the token in the record for the log');
   return problems;
@@ -215,7 +215,7 @@ function readAnswerOrNothing(bytes: Buffer): Answer | undefined {
   }
 }
 
-// Most requests carry a token that came before, as clients send them: the cache of verified tokens is asked as well.
+// Most requests reuse an earlier token, as clients do, so that the cache of verified tokens is used.
 function pickToken(random: Random, setup: Setup, tokens: GeneratedToken[]): GeneratedToken {
   if (tokens.length > 20 && random.chance(0.87)) {
     const recent = tokens.slice(-200);

@@ -1,4 +1,4 @@
-// `npm run oracle -- --requests N --seed S [--configuration I]`: the comparison with the oracle, as long as wanted. Exits 1 on a difference.
+// `npm run oracle -- --requests N --seed S [--configuration I]`: a comparison with the oracle of any length. Exits with 1 on a difference.
 import { parseArgs } from 'node:util';
 import { type Comparison, compare } from './oracle-comparison.ts';
 

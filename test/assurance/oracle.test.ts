@@ -4,11 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { type Comparison, compare } from './oracle-comparison.ts';
 
-// Always the same requests, so that a red run is red again; `npm run oracle` draws others.
+// A fixed seed, so that failures are reproducible; `npm run oracle` uses others.
 const seed = Number(process.env.ORACLE_SEED ?? 1);
 const requests = 100_000;
 
-/** The least share of each answer, in percent: all of them are asked for, and none so seldom that it proves nothing. */
+/** The minimum share of each answer in percent: each must occur often enough to prove something. */
 const leastShares: Readonly<Record<string, number>> = {
   allowed: 20,
   request_invalid: 8,
@@ -37,24 +37,24 @@ describe(`the oracle, ${requests} requests of seed ${seed}`, function () {
   });
 
   for (const [reason, least] of Object.entries(leastShares)) {
-    it(`says ${reason} to at least ${least} % of them`, () => {
+    it(`expects ${reason} for at least ${least} % of them`, () => {
       expect(((comparison.counts.get(reason) ?? 0) / requests) * 100).to.be.at.least(least);
     });
   }
 
-  it('is asked for nothing but these answers', () => {
+  it('expects no other answers', () => {
     expect([...comparison.counts.keys()]).to.have.members(Object.keys(leastShares));
   });
 
-  it('mostly judges what is one change away from good', () => {
+  it('mostly judges requests with at most one change', () => {
     expect(comparison.nearlyGood / requests).to.be.above(0.7);
   });
 
-  it('allows thousands in which something odd is no fault', () => {
+  it('allows thousands with an unusual but valid part', () => {
     expect(comparison.allowedThoughChanged).to.be.above(5000);
   });
 
-  it('sees each kind of change often', () => {
+  it('covers each kind of change often', () => {
     const rare = [...comparison.changes].filter(([, count]) => count < 50).map(([name]) => name);
     expect(rare).to.deep.equal([]);
   });
@@ -75,7 +75,7 @@ describe('the oracle itself', () => {
 
 const directory = fileURLToPath(new URL('./oracle/', import.meta.url));
 
-/** Every specifier that the files of the oracle import, and those that they import, and so on. */
+/** Every import specifier of the oracle's files, transitively. */
 function reachedFrom(...entries: readonly string[]): string[] {
   const files = [...entries];
   const specifiers: string[] = [];

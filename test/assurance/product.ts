@@ -1,5 +1,5 @@
-// The product under test, whole from the bytes of a CheckRequest to those of a CheckResponse, with real key rings that ask a real
-// issuer. The one file beside the oracle that imports src/; all of the rest goes through it.
+// The whole product under test, from the bytes of a CheckRequest to those of a CheckResponse, with real key rings and a real
+// issuer. The only file of the comparison that imports src/; all others use it.
 import { stringify } from 'yaml';
 import { type Check, createCheck } from '../../src/check.ts';
 import { parseRevocations } from '../../src/config/revocation-file.ts';
@@ -18,11 +18,11 @@ import type { RevocationEntry } from './oracle/revocation.ts';
 import type { WrittenConfiguration } from './oracle/settings.ts';
 
 export interface Product {
-  /** The bytes of an answer; throws where the bytes of the request are no message. `now`: seconds since the epoch. */
+  /** The bytes of an answer; throws if the request cannot be decoded. `now`: seconds since the epoch. */
   decide(request: Buffer, now: number): Promise<Buffer>;
-  /** What was recorded for the log since the last time, as JSON. */
+  /** The log lines since the last call, as JSON. */
   takeRecords(): string;
-  /** What the product took for faults of its own. */
+  /** The internal errors of the product. */
   readonly faults: readonly unknown[];
   stop(): Promise<void>;
 }
@@ -103,7 +103,7 @@ function readRevocations(entries: readonly RevocationEntry[]): RevocationList {
 
 interface KeySource {
   readonly issuer: TestIssuer;
-  /** A key ring in the state that is wanted. Its clock stands still then, so that it stays there. */
+  /** A key ring in a given state. Its clock stands still, so that the state does not change. */
   ring(
     issuer: Parameters<typeof createKeyRing>[0]['issuers'][number],
     settings: Parameters<typeof createKeyRing>[0]['keys'],

@@ -1,4 +1,4 @@
-// The gRPC messages of a check as bytes and back, by @grpc/proto-loader over proto/, beside whatever the product does for itself.
+// Encodes and decodes the gRPC messages of a check with @grpc/proto-loader over proto/, independent of the product's own codec.
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
@@ -19,7 +19,7 @@ export function requestBytes(message: CheckMessage): Buffer {
   return check.requestSerialize(message);
 }
 
-/** Throws where the bytes are no CheckResponse, or hold a field that no answer of ours has. */
+/** Throws if the bytes are not a CheckResponse, or contain a field that no answer of ours has. */
 export function readAnswer(bytes: Buffer): Answer {
   refuseOtherFields(bytes, answerFields);
   const answer = check.responseDeserialize(bytes);
@@ -38,7 +38,7 @@ interface KnownFields {
   readonly [number: number]: KnownFields | 'any';
 }
 
-// What proto-loader does not know it drops without a word, and Envoy may know it: an error_response, a body to set, a new field.
+// proto-loader silently drops unknown fields, which Envoy may know: an error_response, a body to set, a new field.
 const headerOption: KnownFields = { 1: { 1: 'any', 2: 'any' }, 2: 'any', 3: 'any' };
 const answerFields: KnownFields = {
   1: { 1: 'any' },
@@ -55,7 +55,7 @@ function refuseOtherFields(bytes: Buffer, known: KnownFields): void {
   }
 }
 
-/** The fields of an encoded message in order, with the bytes of those that have a length. */
+/** The fields of an encoded message in order, with the bytes of length-delimited ones. */
 function fieldsOf(bytes: Buffer): { readonly number: number; readonly value: Buffer }[] {
   const fields: { number: number; value: Buffer }[] = [];
   let at = 0;

@@ -1,4 +1,4 @@
-// The unit of all costs: the processor time of an allowed request, whose token is new, as a client's first request has it.
+// The unit of cost: the processor time of an allowed request with a new token, as in a client's first request.
 import { authorizationService } from '../../../src/envoy/proto-files.ts';
 import { checkRequest } from '../../support/check-request.ts';
 import { token } from '../../support/token.ts';

@@ -1,4 +1,4 @@
-// The short form of `npm run cost`: the inputs that were dear once and a short search, with bounds wide enough for a busy machine.
+// The short form of `npm run cost`: known expensive inputs and a short search, with bounds wide enough for a busy machine.
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { allowedRequestMicroseconds } from './allowed-request.ts';
@@ -11,8 +11,8 @@ const searchMilliseconds = 100;
 const maxMultiple = 50;
 
 /**
- * Four times as long, and again: linear time is 4 times as much, quadratic time 16 times. Once only is a step, as where an object gets
- * another form at its thousandth member. Below some microseconds it is overhead.
+ * Quadruples the length twice: linear time grows 4 times, quadratic time 16 times. A single jump is a step, as when V8 changes an object's
+ * representation at its thousandth member. Below some microseconds overhead dominates.
  */
 async function growsFaster(target: CostTarget, whole: Pattern): Promise<boolean> {
   if (!isRepeated(whole)) return false;
@@ -21,7 +21,7 @@ async function growsFaster(target: CostTarget, whole: Pattern): Promise<boolean>
   return middle > 8 * least && (await costOf(target, whole, 3)) > 8 * middle;
 }
 
-/** Long enough to tell a square from a line, and quick to measure; where V8 gives objects another form at a thousand members, beyond that. */
+/** Tells quadratic from linear and is quick to measure; beyond a thousand members, where V8 changes an object's representation. */
 function shortBytes({ bound, maxBytes }: CostTarget): number {
   return Math.min(maxBytes, bound.kind === 'multiple' ? 8 * 1024 : 128 * 1024);
 }
@@ -41,7 +41,7 @@ describe(`the cost of foreign bytes with COST_SEED=${seed}`, function () {
     allowed = await allowedRequestMicroseconds(created.check);
   });
 
-  it('is at most 50 allowed requests for every input that was dear once', async () => {
+  it('is at most 50 allowed requests for every known expensive input', async () => {
     const found: string[] = [];
     for (const target of targets) {
       const { bound } = target;
@@ -55,7 +55,7 @@ describe(`the cost of foreign bytes with COST_SEED=${seed}`, function () {
     expect(found).to.deep.equal([]);
   });
 
-  it('grows no faster than an input that was dear once', async () => {
+  it('grows linearly for every known expensive input', async () => {
     const found: string[] = [];
     for (const target of targets.map(shortForm)) {
       for (const each of target.known) {
@@ -65,7 +65,7 @@ describe(`the cost of foreign bytes with COST_SEED=${seed}`, function () {
     expect(found).to.deep.equal([]);
   });
 
-  it('grows no faster than the inputs of a short search', async () => {
+  it('grows linearly for the inputs of a short search', async () => {
     const found: string[] = [];
     for (const target of targets.map(shortForm)) {
       const { dearest, growth } = await startSearch(target, seed).advance(searchMilliseconds);
@@ -77,7 +77,7 @@ describe(`the cost of foreign bytes with COST_SEED=${seed}`, function () {
     expect(found).to.deep.equal([]);
   });
 
-  it('is seen to grow where it does: a trailing run that is looked for from each of its characters', async () => {
+  it('is detected as quadratic for a regular expression with a quadratic trailing run', async () => {
     const quadratic: CostTarget = {
       name: 'quadratic',
       bound: { kind: 'multiple' },

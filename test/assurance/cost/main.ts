@@ -1,5 +1,5 @@
-// `npm run cost -- [--minutes N] [--target T] [--seed S]`: looks for the dearest input of every reader of foreign bytes. Ends with 1
-// where one costs more than it may, or grows faster than its input.
+// `npm run cost -- [--minutes N] [--target T] [--seed S]`: searches the most expensive input of every reader of untrusted bytes. Exits
+// with 1 if one exceeds its bound, or grows faster than its input.
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { allowedRequestMicroseconds } from './allowed-request.ts';
@@ -7,7 +7,7 @@ import { describePattern } from './pattern.ts';
 import { growthOf, type SearchReport, startSearch } from './search.ts';
 import { type CostTarget, createCostTargets } from './targets.ts';
 
-/** Of an allowed request: docs/dev/performance.md. */
+/** A multiple of an allowed request: docs/dev/performance.md. */
 const maxMultiple = 50;
 /** Halfway between linear and quadratic. */
 const maxExponent = 1.5;
@@ -58,7 +58,7 @@ function toRow(target: CostTarget, { dearest: [first], growth, runs }: SearchRep
   ];
 }
 
-/** A growth is measured once more: the noise of one measurement is no finding. */
+/** Measures a suspicious growth once more, because one measurement may be noise. */
 async function findingsOf(target: CostTarget, { dearest: [first], growth }: SearchReport): Promise<string[]> {
   const found: string[] = [];
   if (first.microseconds > boundMicroseconds(target)) {

@@ -1,5 +1,5 @@
-// Processor time of one run, as the operating system counts it: other processes do not add to it, and the least of several is free of
-// the collector and the compiler, whose threads count too.
+// Processor time of one run from the operating system: other processes do not add to it, and the minimum of several runs excludes
+// garbage collection and JIT compilation, whose threads count too.
 
 export type Run = () => unknown;
 

@@ -1,11 +1,11 @@
-// Inputs that repeat something: what costs more than its length does so by repetition. `{n}` in the repeated part counts.
+// Inputs with a repeated part: superlinear cost comes from repetition. `{n}` in the repeated part is a counter.
 
 export interface Pattern {
   readonly head: Buffer;
-  /** Repeated as often as it fits; empty: the input is head and tail. */
+  /** Repeated as often as it fits; empty: the input is head and tail only. */
   readonly pump: Buffer;
   readonly tail: Buffer;
-  /** Length of the whole, as far as the head and the tail let it. */
+  /** The total length, as far as head and tail permit. */
   readonly bytes: number;
 }
 
@@ -26,12 +26,12 @@ export function unrepeated(input: Buffer): Pattern {
   return { head: input, pump: nothing, tail: nothing, bytes: input.length };
 }
 
-/** Whether it repeats often enough for its length to be what it costs. */
+/** Whether it repeats often enough for its cost to depend on its length. */
 export function isRepeated({ head, pump, tail, bytes }: Pattern): boolean {
   return pump.length > 0 && bytes - head.length - tail.length >= 16 * pump.length;
 }
 
-/** With fewer repetitions. */
+/** The same with fewer repetitions. */
 export function shortened(pattern: Pattern, factor: number): Pattern {
   const fixed = pattern.head.length + pattern.tail.length;
   return { ...pattern, bytes: fixed + Math.floor((pattern.bytes - fixed) / factor) };

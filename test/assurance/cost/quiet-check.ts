@@ -1,5 +1,5 @@
-// The whole of a Check call but its connection: bytes of a CheckRequest → bytes of the answer, with metrics, spans, and a log that
-// goes nowhere.
+// A whole Check call without its connection: bytes of a CheckRequest → bytes of the answer, with metrics, spans, and a log that
+// is discarded.
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import { createCheck } from '../../../src/check.ts';
 import type { Engine } from '../../../src/engine.ts';
@@ -10,7 +10,7 @@ import { createCheckSpans } from '../../../src/operations/check-spans.ts';
 import { createLogger, logCheck } from '../../../src/operations/log.ts';
 import { createMetrics } from '../../../src/operations/metrics.ts';
 
-/** `unreadable` where the library would answer INTERNAL. */
+/** `unreadable` if the library would answer INTERNAL. */
 export type QuietCheck = (message: Buffer) => Buffer | Promise<Buffer> | 'unreadable';
 
 export function createQuietCheck(engine: Engine): QuietCheck {

@@ -1,4 +1,4 @@
-// Looks for the dearest input of a target: starts from the known patterns, changes the best, keeps what costs more processor time.
+// Searches the most expensive input of a target: starts from the known patterns, mutates the best, keeps what costs more processor time.
 import { createRandom, mutate, pick } from '../fuzz/mutator.ts';
 import { microsecondsOf } from './measure.ts';
 import { isRepeated, type Pattern, repeated, shortened, toInput, unrepeated } from './pattern.ts';
@@ -11,9 +11,9 @@ export interface Costed {
 
 export interface SearchReport {
   readonly runs: number;
-  /** Measured again, the dearest first; never empty. */
+  /** Measured again, the most expensive first; never empty. */
   readonly dearest: readonly [Costed, ...Costed[]];
-  /** The greatest growth found: 1 is linear, 2 is quadratic. */
+  /** The highest growth exponent: 1 is linear, 2 is quadratic. */
   readonly growth: { readonly exponent: number; readonly pattern: Pattern } | undefined;
 }
 
@@ -23,14 +23,14 @@ export interface Search {
 
 const populationSize = 8;
 const maxPumpBytes = 64;
-/** Below it the exponent is that of the overhead. */
+/** Below it overhead dominates the exponent. */
 const growthFloorMicroseconds = 100;
 
 export async function costOf(target: CostTarget, pattern: Pattern, attempts: number): Promise<number> {
   return microsecondsOf(target.load(toInput(pattern)), attempts);
 }
 
-/** By how much the time grows when the input is doubled, as an exponent; twice, and the lower of both, which tells a step from a curve. */
+/** The growth exponent of the time when the input is doubled; doubles twice and takes the lower exponent, which tells a step from a curve. */
 export async function growthOf(target: CostTarget, pattern: Pattern): Promise<number | undefined> {
   if (!isRepeated(pattern)) return undefined;
   const [whole, half, quarter] = [
@@ -45,7 +45,7 @@ export function startSearch(target: CostTarget, seed: number): Search {
   const random = createRandom(seed);
   const waiting: Pattern[] = [
     ...target.known,
-    // The second is the form that fails late: a run that a reader goes through again from each of its characters.
+    // The second is the form that fails late: a run that a reader scans again from each of its characters.
     ...target.fragments.flatMap(pump => ['', '!'].map(tail => repeated(pump, target.maxBytes, Buffer.from(tail)))),
   ];
   const population: Costed[] = [];

@@ -1,5 +1,5 @@
-// Every function that reads foreign bytes before a token is verified, alone and within the whole of a check, with the inputs that are
-// known to have been dear once.
+// Every function that reads untrusted bytes before a token is verified, alone and within a whole check, with known
+// expensive inputs.
 import protobuf from 'protobufjs/minimal.js';
 import { accountsNamed } from '../../../src/authz/account.ts';
 import { accountsInQuery, compileAccountParameters } from '../../../src/authz/account-query.ts';
@@ -23,29 +23,29 @@ import { createQuietCheck, type QuietCheck } from './quiet-check.ts';
 
 export interface CostTarget {
   readonly name: string;
-  /** What one input may cost: the multiple of an allowed request, or a time of its own where an input is no request. */
+  /** The bound for one input: a multiple of an allowed request, or an absolute time if an input is not a request. */
   readonly bound: { readonly kind: 'multiple' } | { readonly kind: 'milliseconds'; readonly milliseconds: number };
-  /** The longest input that gets this far. */
+  /** The longest input that reaches it. */
   readonly maxBytes: number;
   readonly fragments: readonly Buffer[];
   readonly shapes: readonly Shape[];
-  /** What the search starts from. Never empty. */
+  /** The seeds of the search. Never empty. */
   readonly known: readonly Pattern[];
-  /** Prepares what is not the target's own work. */
+  /** Prepares work that does not belong to the target. */
   load(input: Buffer): Run;
 }
 
-// As src/envoy/grpc-server.ts, src/authz/path.ts, src/config/schema.ts (token.maxBytes) and src/commands/explain.ts bound them.
+// The bounds of src/envoy/grpc-server.ts, src/authz/path.ts, src/config/schema.ts (token.maxBytes) and src/commands/explain.ts.
 const maxMessageBytes = 256 * 1024;
 const maxTargetBytes = 8192;
 const maxTokenBytes = 8192;
 const maxTokenJsonBytes = 6000;
 const maxLineBytes = 128 * 1024;
-/** Of the headers of one request, by Envoy (max_request_headers_kb). */
+/** Envoy's limit for the headers of one request (max_request_headers_kb). */
 const maxHeaderBytes = 60 * 1024;
 
 const perRequest = { kind: 'multiple' } as const;
-/** A document that an issuer serves at its own pace, or that an operator hands over. */
+/** A document of an issuer or an operator, which is not bound to a request. */
 const perDocument = { kind: 'milliseconds', milliseconds: 20 } as const;
 
 const path = '/api/subscriptions/acct1';
@@ -173,7 +173,7 @@ function requestTargets(): CostTarget[] {
       maxBytes: maxTargetBytes,
       known: atFullLength(maxTargetBytes - 2, queries),
       load: input => () => {
-        // The limits of a target are what bounds it.
+        // A target is bounded by its own limits.
         const target = parseRequestTarget(`/?${input}`);
         return target.kind === 'refusal' ? target : accountsInQuery(parameters, target.query);
       },
@@ -189,7 +189,7 @@ function requestTargets(): CostTarget[] {
         ['', 'x_account_i{n}\n'],
       ]),
       load(input) {
-        // The first line is the value of an account header, all are names of headers.
+        // The first line is the value of an account header, all are header names.
         const lines = input.toString().split('\n', 206);
         const headers = Object.fromEntries(lines.map(line => [line, 'a']));
         const request = facts({ headers: { ...headers, 'x-account-id': lines[0] ?? '' } });
@@ -293,7 +293,7 @@ function tokenTargets(fuzzed: ReadonlyMap<string, FuzzTarget>): CostTarget[] {
   ];
 }
 
-/** A field with a length in front. */
+/** A length-delimited field. */
 function field(number: number, value: Uint8Array | string): Uint8Array {
   const bytes = typeof value === 'string' ? Buffer.from(value) : value;
   return protobuf.Writer.create()
@@ -325,7 +325,7 @@ function checkTargets(check: QuietCheck, good: string, fuzzed: ReadonlyMap<strin
         const [name = '', ...value] = line.split(':');
         return [name, value.join(':')];
       });
-  /** A target of the whole check by where in the message its input stands. */
+  /** A target of the whole check, with its input in one place of the message. */
   const within = (name: string, known: readonly Pattern[], message: (input: Buffer) => Uint8Array): CostTarget => ({
     ...texts,
     name: `check, ${name}`,

@@ -1,29 +1,29 @@
-// The long form of the fuzzing of one target: changes what is known, keeps what does something new, and boils down what breaks.
+// The long form of fuzzing one target: mutates known inputs, keeps those with new behaviour, and minimizes failures.
 import { type Coverage, startCoverage } from './coverage.ts';
 import { createRandom, mutate, pick } from './mutator.ts';
 import type { FuzzTarget } from './targets.ts';
 
 export interface CampaignEvents {
-  /** Before each run: whoever watches from outside then knows what hangs. */
+  /** Called before each run, so that an observer knows the input of a hang. */
   onRun(input: Buffer): void;
-  /** An input that ran a block that none ran before, or came to an outcome that none came to. */
+  /** An input with a new block or a new outcome. */
   onNew(input: Buffer): void;
-  /** Each way to break once, as small as it would get. */
+  /** Each failure once, minimized. */
   onBroken(input: Buffer, problem: string): void;
 }
 
 export interface CampaignReport {
   readonly runs: number;
-  /** Inputs that the mutations start from. */
+  /** The seeds of the mutations. */
   readonly corpus: number;
-  /** Blocks and outcomes that were seen. */
+  /** All blocks and outcomes so far. */
   readonly reached: number;
   readonly outcomes: ReadonlyMap<string, number>;
   readonly broken: number;
 }
 
 export interface Campaign {
-  /** Goes on for this long. */
+  /** Runs for this long. */
   advance(milliseconds: number): Promise<CampaignReport>;
   stop(): void;
 }
@@ -78,7 +78,7 @@ export function startCampaign(
     events.onBroken(await minimised(input, problem), problem);
   }
 
-  // A look takes longer than many runs: one for a whole batch, and only where that did something new, one for each of its inputs.
+  // Reading coverage is slower than many runs: read once per batch, and for each input only if the batch covered something new.
   async function runBatch(inputs: readonly Buffer[]): Promise<void> {
     for (const input of inputs) await judge(input);
     const ran = [...coverage.look(), ...outcomes.keys()];
@@ -91,7 +91,7 @@ export function startCampaign(
       corpus.push(input);
       events.onNew(input);
     }
-    // What ran once and not again, such as the making of a cache.
+    // Code that runs only once, for example the creation of a cache.
     for (const each of unseen) seen.add(each);
   }
 

@@ -1,4 +1,4 @@
-// Inputs that earlier runs found worth keeping: one file each under test/fuzz/corpus/<target>/, named by its content.
+// The corpus: inputs that earlier runs kept, one file each under test/assurance/fuzz/corpus/<target>/, named by digest.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ export function loadCorpus(target: FuzzTarget): readonly CorpusInput[] {
     .map(file => ({ file, input: target.fromFile(readFileSync(join(directory, file))) }));
 }
 
-/** Writes the input under `<word>-<digest>` and gives the name of the file. */
+/** Writes the input as `<word>-<digest>` and returns the file name. */
 export function keepInput(target: FuzzTarget, word: string, input: Buffer): string {
   const bytes = target.toFile(input);
   const name = `${word}-${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}`;

@@ -1,8 +1,8 @@
-// Which blocks of the product and of its parsers ran, as V8 counts them.
+// Block coverage of the product and of its parsers, from V8.
 import { Session } from 'node:inspector';
 
 export interface Coverage {
-  /** The blocks that ran since the last look. It takes some milliseconds. */
+  /** The blocks that ran since the last call. Takes some milliseconds. */
   look(): ReadonlySet<string>;
   stop(): void;
 }
@@ -23,7 +23,7 @@ export function startCoverage(): Coverage {
   return {
     look() {
       const blocks = new Set<string>();
-      // The session is of this very thread: it answers before `post` returns.
+      // The session inspects its own thread, so `post` calls back before it returns.
       session.post('Profiler.takePreciseCoverage', (error, answer) => {
         if (error !== null) throw error;
         for (const { scriptId, url, functions } of answer.result) {

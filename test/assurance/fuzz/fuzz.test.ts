@@ -1,4 +1,4 @@
-// The short form of the fuzzing: everything that was ever kept, and some thousand new inputs of this run's seed. The long form is
+// The short form of fuzzing: the whole corpus, and some thousand new inputs of this run's seed. The long form is
 // `npm run fuzz`.
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
@@ -31,14 +31,14 @@ describe(`fuzzing with FUZZ_SEED=${seed}`, () => {
       return target;
     };
 
-    it(`${name}: what must hold holds for the seeds and every input that was kept`, async () => {
+    it(`${name}: keeps its invariants for the seeds and the corpus`, async () => {
       const target = theTarget();
       const kept = loadCorpus(target).map(({ input }) => input);
       expect(kept).to.not.deep.equal([]);
       expect(await broken(target, [...target.seeds, ...kept])).to.deep.equal([]);
     });
 
-    it(`${name}: what must hold holds for new inputs`, async () => {
+    it(`${name}: keeps its invariants for new inputs`, async () => {
       const target = theTarget();
       const corpus = [...target.seeds, ...loadCorpus(target).map(({ input }) => input)];
       const random = createRandom(seed);
@@ -47,7 +47,7 @@ describe(`fuzzing with FUZZ_SEED=${seed}`, () => {
       expect(await broken(target, inputs)).to.deep.equal([]);
     });
 
-    it(`${name}: the good seed is taken`, async () => {
+    it(`${name}: accepts the valid seed`, async () => {
       const target = theTarget();
       const taken = ['allowed', 'verified', 'keys', 'an address', 'config'];
       expect(taken).to.include(await target.run(target.seeds[0] ?? Buffer.alloc(0)));

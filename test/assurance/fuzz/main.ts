@@ -1,5 +1,5 @@
-// `npm run fuzz -- --minutes N [--target T] [--seed S] [--keep]`: the long form of the fuzzing, guided by coverage. Ends with 1 where
-// something broke; what broke stands under test/assurance/fuzz/corpus/, where the tests run it from then on.
+// `npm run fuzz -- --minutes N [--target T] [--seed S] [--keep]`: the long form of fuzzing, guided by coverage. Exits with 1 on a
+// failure; failing inputs are kept in test/assurance/fuzz/corpus/, which the tests run from then on.
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
@@ -7,11 +7,11 @@ import { keepInput } from './corpus.ts';
 import { createTargets, targetNames } from './targets.ts';
 import type { FuzzNews, FuzzOrder } from './worker.ts';
 
-/** One run takes some milliseconds at most; a thread that stands still for this long hangs, on a loaded machine, too. */
+/** A run takes some milliseconds at most; a thread without progress for this long hangs, even on a loaded machine. */
 const hangMs = 20_000;
 const maxInputBytes = 64 * 1024;
 
-// A thread of Node 20 does not take sources by itself.
+// Worker threads of Node 20 do not inherit the TypeScript loader.
 const workerEntry = new URL(
   `data:text/javascript,${encodeURIComponent(`
     import { register } from ${JSON.stringify(import.meta.resolve('tsx/esm/api'))};
@@ -42,7 +42,7 @@ for (const name of names) broken += await fuzz(name, (minutes * 60_000) / names.
 console.log(broken === 0 ? 'nothing broke' : `${broken} inputs broke something`);
 process.exitCode = broken === 0 ? 0 : 1;
 
-/** How many inputs broke something. */
+/** The number of failing inputs. */
 function fuzz(target: string, milliseconds: number): Promise<number> {
   const shared = new SharedArrayBuffer(8 + maxInputBytes);
   const counter = new Int32Array(shared, 0, 2);
@@ -54,7 +54,7 @@ function fuzz(target: string, milliseconds: number): Promise<number> {
     found += 1;
     const input = Buffer.from(Buffer.from(shared, 8, Atomics.load(counter, 1)));
     const kept = (await createTargets()).find(({ name }) => name === target);
-    // Of another run's keys: the token in it, if there is one, is no good one and stays as it is.
+    // From another run with other keys: the token in it does not verify and stays as it is.
     console.log(`${target}: ${word}, ${kept === undefined ? '' : keepInput(kept, word, input)}`);
   }
 

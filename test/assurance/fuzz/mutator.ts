@@ -1,11 +1,11 @@
-// Inputs from inputs: small changes of bytes, words that the readers know, and pieces of other inputs. The same seed gives the same.
+// Mutates inputs: small changes of bytes, dictionary words, and pieces of other inputs. Deterministic by seed.
 
 import type { Shape } from './shapes.ts';
 
-/** Whole numbers from 0 up to below the limit. */
+/** Integers from 0 to below the limit. */
 export type Random = (limit: number) => number;
 
-/** A generator of 32 bits (mulberry32): quick, and the same everywhere. */
+/** A 32-bit generator (mulberry32): fast and portable. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   return limit => {
@@ -59,7 +59,7 @@ const changes: readonly Change[] = [
   },
 ];
 
-/** A few changes at once, mostly one or two; mostly within the form of the input. */
+/** A few changes at once, usually one or two; usually keeps the form of the input. */
 export function mutate(input: Buffer, random: Random, material: Material): Buffer {
   const { shapes, maxBytes } = material;
   let mutated = input;

@@ -1,18 +1,18 @@
-// Changes that leave the form around them whole, so that they get past the first reader: inside a field of a protobuf message, a
+// Structure-aware mutations, which get past the first parser: inside a field of a protobuf message, a
 // segment of a token, a value of a JSON document, or by whole lines.
 import { pick, type Random } from './mutator.ts';
 
-/** Changes a part, and gives undefined where the input has not this form. */
+/** Mutates a part; undefined if the input does not have this structure. */
 export type Shape = (input: Buffer, random: Random, change: (part: Buffer) => Buffer) => Buffer | undefined;
 
 interface Field {
   readonly tag: number;
-  /** Of a field with a length in front; of others, the bytes as they stand. */
+  /** The content of a length-delimited field; for others, the raw bytes. */
   readonly bytes: Buffer;
   readonly hasLength: boolean;
 }
 
-/** One field of the message or of a message in it, its lengths made right again; or a field once more, or gone. */
+/** Mutates, repeats or removes one field at any depth of the message, and corrects the enclosing lengths. */
 export const inFields: Shape = (input, random, change) => {
   const fields = readFields(input);
   if (fields === undefined || fields.length === 0) return undefined;
@@ -49,7 +49,7 @@ function readFields(message: Buffer): Field[] | undefined {
     const length = { 0: 0, 1: 8, 2: varint(), 5: 4 }[tag % 8];
     if (length === undefined) return undefined;
     const from = tag % 8 === 2 ? at : start;
-    // The varint after the tag was read above, which is the value of wire type 0 and no part of the others.
+    // The varint after the tag was read above: it is the value of wire type 0, and not part of the others.
     if (tag % 8 !== 0) at = from + length;
     if (!(at <= message.length)) return undefined;
     fields.push({ tag, bytes: message.subarray(from, at), hasLength: tag % 8 === 2 });
@@ -70,13 +70,13 @@ function toVarint(value: number): Buffer {
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** What one segment of a compact serialization holds, encoded again; or another last character. */
+/** Mutates the decoded content of one segment of a compact serialization, or its last character. */
 export const inSegments: Shape = (input, random, change) => {
   const segments = input.toString('latin1').split('.');
   if (segments.length < 2) return undefined;
   const at = random(segments.length);
   if (random(4) === 0) {
-    // The last character has bits that stand for nothing.
+    // The last character has unused bits.
     segments[at] = `${segments[at]?.slice(0, -1)}${pick([...alphabet], random)}`;
     return Buffer.from(segments.join('.'), 'latin1');
   }
@@ -91,7 +91,7 @@ const oddValues: readonly unknown[] = [
   ...[null, true, '', 'none', 'HS256', 0, -1, -0, 1.5, 1e308, 2 ** 53, [], {}, ['a', 'b'], '\0', '\ud800', 'oct'],
 ];
 
-/** One value anywhere in the document. */
+/** Mutates one value anywhere in the document. */
 export const inJson: Shape = (input, random, change) => {
   let document: unknown;
   try {
@@ -118,7 +118,7 @@ export const inJson: Shape = (input, random, change) => {
   return Buffer.from(JSON.stringify(replaced(document)) ?? '');
 };
 
-/** Whole lines: gone, twice, elsewhere, deeper. */
+/** Removes, repeats, moves or indents whole lines. */
 export const inLines: Shape = (input, random, change) => {
   const lines = input.toString('latin1').split('\n');
   const at = random(lines.length);

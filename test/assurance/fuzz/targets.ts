@@ -1,5 +1,5 @@
-// The readers of foreign bytes, each with what must hold whatever the bytes are. A target throws where it does not hold; keys and
-// the one good token are made in the run.
+// The readers of untrusted bytes, each with its invariants. A target throws on a violation; keys and
+// the one valid token are generated in the run.
 import { createPublicKey } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,17 +32,17 @@ import { inFields, inJson, inLines, inSegments, type Shape } from './shapes.ts';
 
 export interface FuzzTarget {
   readonly name: TargetName;
-  /** What a run starts from, besides the corpus. Never empty. */
+  /** The seeds besides the corpus. Never empty. */
   readonly seeds: readonly Buffer[];
-  /** Words that the reader knows. */
+  /** Dictionary words of the reader. */
   readonly dictionary: readonly Buffer[];
   readonly maxBytes: number;
   readonly shapes: readonly Shape[];
   /** Runs of the short form. */
   readonly shortRuns: number;
-  /** The kind of the outcome. Rejects where the input broke what must hold. */
+  /** The kind of the outcome. Rejects on a violation. */
   run(input: Buffer): Promise<string>;
-  /** An input as it is kept in a file, without the good token. */
+  /** An input in the form for a file, without the valid token. */
   toFile(input: Buffer): Buffer;
   fromFile(bytes: Buffer): Buffer;
 }
@@ -71,7 +71,7 @@ export async function createTargets(): Promise<readonly FuzzTarget[]> {
 
 type Target = Omit<FuzzTarget, 'toFile' | 'fromFile'>;
 
-// A token of this run verifies in no other. In files a text of its length stands for it, which every run replaces by its own.
+// A token of this run does not verify in another. Files have a placeholder of its length, which every run replaces by its own token.
 function withPlaceholder(good: string): Pick<FuzzTarget, 'toFile' | 'fromFile'> {
   const placeholder = 'THE-GOOD-TOKEN.'.repeat(good.length).slice(0, good.length);
   const replaced = (bytes: Buffer, from: string, to: string): Buffer =>
@@ -82,7 +82,7 @@ function withPlaceholder(good: string): Pick<FuzzTarget, 'toFile' | 'fromFile'> 
   };
 }
 
-/** A configuration with one issuer and the key of the good token. */
+/** A configuration with one issuer and the key of the valid token. */
 export async function createParts(
   routes: readonly { readonly path: string }[] = [{ path: '/api/subscriptions/:account_id/*' }],
 ): Promise<{ engine: Engine; keys: ReadonlyMap<string, VerificationKey> }> {
@@ -109,10 +109,10 @@ function words(...texts: readonly string[]): Buffer[] {
   return texts.map(text => Buffer.from(text));
 }
 
-/** A check through the whole way, from facts to the bytes of an answer, which must be one of the known answers. */
+/** A whole check, from facts to the bytes of an answer, which must be one of the known answers. */
 function createJudge(engine: Engine): (request: RequestFacts) => Promise<string> {
   const answers = createAnswers({ identityHeaders: createIdentityHeaders('x-auth-'), forward: false });
-  // Its own: those of the run keep what they show, and a campaign may last for hours.
+  // An instance of its own: that of the run keeps what it has seen, and a campaign may last for hours.
   const invariants = createInvariants();
   const faults: unknown[] = [];
   const check: Check = createCheck({
@@ -141,7 +141,7 @@ function createJudge(engine: Engine): (request: RequestFacts) => Promise<string>
   };
 }
 
-/** Whether these lines hold the good token and nothing else. */
+/** Whether the only authorization in these lines is the valid token. */
 function bringsToken(lines: readonly string[] | undefined, good: string): boolean {
   const present = (lines ?? []).filter(line => /[^ \t]/.test(line));
   return present.length === 1 && /^[ \t]*bearer (.*?)[ \t]*$/is.exec(present[0] ?? '')?.[1] === good;
@@ -161,7 +161,7 @@ function checkRequestTarget(good: string, engine: Engine): Target {
     checkRequest({ raw: true, method: 'POST', path: `${path}/items?account_id=acct1`, headers }),
     checkRequest({ raw: true, headers: { ...headers, 'x-account-id': ['acct1', 'acct2'] } }),
     checkRequest({ headers: {} }),
-    // Without `:path`, which would contradict a changed path.
+    // Without `:path`, which would contradict a mutated path.
     checkRequest({ http: { headers } }),
     checkRequest({
       path: `${path}/items?account_id=acct1`,
@@ -422,7 +422,7 @@ function configTarget(): Target {
     account: { headers: ['x-account-id'], query: ['account_id'] },
     roles: { owner: ['*'] },
   };
-  // No file is there: a name in the configuration leads to a problem and nowhere else.
+  // No such file exists: a file name in the configuration leads to a problem and nothing else.
   const file = join(tmpdir(), 'account-authz-fuzz-has-no-such-folder', 'config.yaml');
   return {
     name: 'config',

@@ -1,4 +1,4 @@
-// A campaign in a thread of its own: what it runs stands in shared memory, so that an input that hangs or kills the thread is known.
+// A campaign in a worker thread: the current input is in shared memory, so that an input that hangs or kills the thread is known.
 import { parentPort, workerData } from 'node:worker_threads';
 import { type CampaignReport, startCampaign } from './campaign.ts';
 import { keepInput, loadCorpus } from './corpus.ts';
@@ -8,9 +8,9 @@ export interface FuzzOrder {
   readonly target: string;
   readonly seed: number;
   readonly milliseconds: number;
-  /** Whether inputs that run a block for the first time are written to the corpus. */
+  /** Whether inputs with new coverage are written to the corpus. */
   readonly keep: boolean;
-  /** Two numbers, the count of runs and the length of the input, and then the input. */
+  /** Two integers, the number of runs and the length of the input, then the input. */
   readonly shared: SharedArrayBuffer;
 }
 

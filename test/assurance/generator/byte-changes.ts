@@ -1,5 +1,5 @@
-// What can be odd about the bytes of a message: fields twice, messages in two parts, unknown fields, bytes lost or changed. Envoy sends
-// none of these; whoever reads them differently from protobuf decides about another request than the one that is meant.
+// Unusual encodings of a message: repeated fields, split messages, unknown fields, lost or changed bytes. Envoy sends
+// none of these; a parser that reads them differently from protobuf decides about another request.
 import type { CheckMessage } from '../oracle/message.ts';
 import { requestBytes } from '../wire.ts';
 import type { Random } from './random.ts';
@@ -80,7 +80,7 @@ const rows: readonly (readonly [weight: number, name: string, change: Change])[]
   [1, 'no bytes', () => Buffer.alloc(0)],
 ];
 
-/** The bytes of a message, changed, and the name of the change. */
+/** The changed bytes of a message, and the name of the change. */
 export function changeBytes(
   random: Random,
   message: CheckMessage,
@@ -89,7 +89,7 @@ export function changeBytes(
   return { bytes: make(random, message), change };
 }
 
-/** The same request, if it is one, with the path of another account and without headers. */
+/** The same request with the path of another account and without headers. */
 function decoyOf(message: CheckMessage): CheckMessage {
   const path = '/api/subscriptions/accounts/acct2';
   return withHttp(message, http => ({ ...http, path, headers: {}, header_map: null }));

@@ -1,6 +1,6 @@
-// Who generated tokens are for, and when: names that are as close to each other as names can be.
+// The identities and times of generated tokens: names that differ by as little as possible.
 
-/** The time around which all tokens are made, seconds since the epoch. */
+/** The base time of all tokens, seconds since the epoch. */
 export const baseTime = 1_800_000_000;
 
 export const accounts = [

@@ -1,11 +1,11 @@
-// Key pairs for generated tokens, made once a run: some that an issuer publishes, some that are too weak, some of a stranger.
+// Key pairs for generated tokens, created once a run: published ones, weak ones, and those of a stranger.
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { PublishedKey } from '../oracle/issuer-keys.ts';
 
 export interface KeyPair {
   readonly publicKey: KeyObject;
   readonly privateKey: KeyObject;
-  /** The algorithms that its type of key can serve. */
+  /** The algorithms of its key type. */
   readonly algorithms: readonly [string, ...string[]];
   readonly isStrong: boolean;
 }

@@ -1,13 +1,13 @@
-// Random numbers from a seed (xoshiro128**, Blackman and Vigna): the same seed gives the same requests again.
+// Seeded random numbers (xoshiro128**, Blackman and Vigna): the same seed generates the same requests.
 
 export interface Random {
-  /** A whole number from 0 up to, not including, the limit. */
+  /** An integer from 0 up to, not including, the limit. */
   below(limit: number): number;
   chance(probability: number): boolean;
   pick<Item>(items: readonly [Item, ...Item[]] | readonly Item[]): Item;
-  /** Each item as often as its weight is large. */
+  /** A weighted choice. */
   weighted<Item>(items: readonly (readonly [weight: number, item: Item])[]): Item;
-  /** Some of the items, at least so many, in their order. */
+  /** A random subset of at least this size, in order. */
   some<Item>(items: readonly Item[], least?: number): Item[];
 }
 
@@ -53,7 +53,7 @@ export function createRandom(...seeds: readonly number[]): Random {
   };
 }
 
-// splitmix32 spreads a few small numbers over the state, so that neighbouring seeds share nothing.
+// splitmix32 spreads small seeds over the state, so that neighbouring seeds are uncorrelated.
 function seeded(seeds: readonly number[]): [number, number, number, number] {
   let hash = 0x9e3779b9;
   for (const seed of seeds) hash = mixed(hash ^ mixed((seed >>> 0) + 0x9e3779b9));

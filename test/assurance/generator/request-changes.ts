@@ -1,4 +1,4 @@
-// What can be wrong with a request, or odd and yet good: one change at a time, whatever its token is.
+// Changes to a request, invalid or unusual but valid, one at a time, independent of its token.
 
 import { accounts } from './identities.ts';
 import { type RequestContext, type RequestDraft, withHttp } from './request-draft.ts';
@@ -6,7 +6,7 @@ import { type RequestContext, type RequestDraft, withHttp } from './request-draf
 type Change = (draft: RequestDraft, context: RequestContext) => void;
 type Row = readonly [weight: number, name: string, change: Change];
 
-/** Makes one change and gives its name. */
+/** Makes one change and returns its name. */
 export function changeRequest(draft: RequestDraft, context: RequestContext): string {
   const [, name, change] = context.random.weighted(rows.map(row => [row[0], row] as const));
   change(draft, context);

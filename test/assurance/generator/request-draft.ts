@@ -1,16 +1,16 @@
-// A request before it takes the form of a message, and what a change to it may look at.
+// A request before it is encoded, and the context of a change to it.
 import type { CheckMessage, HttpAttributes } from '../oracle/message.ts';
 import type { Random } from './random.ts';
 import type { Setup } from './setup.ts';
 import type { GeneratedToken } from './token-draft.ts';
 
-/** A request before it takes the form of a message. */
+/** A request before it is encoded. */
 export interface RequestDraft {
   method: string;
   path: string;
-  /** Without the question mark; undefined: there is none. */
+  /** Without the question mark; undefined: no query. */
   query: string | undefined;
-  /** One value a line. */
+  /** One value per header line. */
   readonly lines: [name: string, value: string][];
   /** A change to the finished message. */
   readonly finish: ((message: CheckMessage) => CheckMessage)[];

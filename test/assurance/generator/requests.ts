@@ -1,4 +1,4 @@
-// Generated CheckRequests: a request that the token is good for, and then none, one or a few changes to its path, query, headers, form.
+// Generated CheckRequests: a request that the token permits, with none, one or a few changes to its path, query, headers, form.
 import type { CheckMessage, HttpAttributes } from '../oracle/message.ts';
 import type { Random } from './random.ts';
 import { changeRequest } from './request-changes.ts';
@@ -8,7 +8,7 @@ import type { GeneratedToken } from './token-draft.ts';
 
 export interface GeneratedRequest {
   readonly message: CheckMessage;
-  /** Names of what was changed. */
+  /** The names of the changes. */
   readonly changes: readonly string[];
 }
 
@@ -77,7 +77,7 @@ function toMessage({ method, path, query, lines }: RequestDraft, random: Random)
   return { attributes: { request: { http }, context_extensions: {} } };
 }
 
-/** As Envoy joins the lines of a name. */
+/** Joins the lines of one header like Envoy. */
 function joined(lines: readonly (readonly [string, string])[]): Record<string, string> {
   const map = new Map<string, string>();
   for (const [name, value] of lines) map.set(name, map.has(name) ? `${map.get(name)},${value}` : value);

@@ -1,11 +1,11 @@
-// Generated configurations, each with issuers, their keys and what state those are in.
+// Generated configurations with issuers, their keys and the state of each key set.
 import type { IssuerKeys, KeysState, PublishedKey } from '../oracle/issuer-keys.ts';
 import { type Settings, settingsOf, type WrittenConfiguration, type WrittenIssuer } from '../oracle/settings.ts';
 import { type KeyPair, keyPairs, publishedKey } from './key-pairs.ts';
 import type { Random } from './random.ts';
 import { createRevocations } from './revocations.ts';
 
-/** A key that an issuer publishes and an algorithm to sign with it. */
+/** A published key and an algorithm to sign with it. */
 export interface Signer {
   readonly kid: string;
   readonly alg: string;
@@ -16,11 +16,11 @@ export interface Setup {
   readonly written: WrittenConfiguration;
   readonly settings: Settings;
   readonly keys: ReadonlyMap<string, IssuerKeys>;
-  /** By issuer: those whose signatures are to be believed, and those whose are not although they are published. */
+  /** By issuer: keys whose signatures are valid, and published keys whose signatures are not. */
   readonly signers: ReadonlyMap<string, { readonly good: readonly Signer[]; readonly bad: readonly Signer[] }>;
 }
 
-/** `index`: the number of the configuration in a run; every state of keys comes up regularly. */
+/** `index`: the number of the configuration in a run; every key state occurs regularly. */
 export function createSetup(random: Random, index: number): Setup {
   const roles = random.pick(roleTables);
   const issuers = random.pick(issuerSets).map(issuer => createIssuer(random, issuer));
@@ -62,7 +62,7 @@ const states: readonly KeysState[] = [
   ...(['usable', 'usable', 'usable', 'outage', 'usable', 'usable', 'usable', 'stale'] as const),
 ];
 
-// Names that differ by as little as names can.
+// Names that differ by as little as possible.
 const issuerSets: readonly (readonly string[])[] = [
   ['https://idp.test'],
   ['https://idp.test'],
@@ -142,7 +142,7 @@ function createTokenSettings(random: Random): NonNullable<WrittenConfiguration['
   };
 }
 
-// The same kids at every issuer, over different keys: an issuer never verifies with the key of another.
+// The same kids at every issuer with different keys: an issuer never verifies with the key of another.
 const kids = ['k1', 'k2', 'K1', '2026-11', '__proto__', 'a b'] as const;
 
 interface CreatedKeys {
@@ -173,8 +173,8 @@ function createKeys(random: Random, algorithms: readonly string[], state: KeysSt
     );
     good.push({ kid, alg, pair });
   }
-  // Keys for encryption, keys that are too weak, two keys under one kid. While the issuer is away nothing but the kid tells
-  // an unknown key from one that was published for something else, hence none of those then.
+  // Encryption keys, weak keys, two keys under one kid. While the issuer is down, only the kid tells
+  // an unknown key from a published unusable one, hence none of those then.
   const extra = state === 'outage' ? [] : random.some(['enc', 'weak', 'twice', 'other alg'] as const);
   for (const kind of extra) {
     const kid = nextKid();

@@ -1,4 +1,4 @@
-// What can be wrong with a token, or odd and yet good: one change at a time to its claims, its header, its signature, its bytes.
+// Changes to a token, invalid or unusual but valid, one at a time: its claims, its header, its signature, its bytes.
 import { dropClaim, placesBeside, setClaim } from './claim-places.ts';
 import { accounts, baseTime, tokenIds } from './identities.ts';
 import { keyPairs } from './key-pairs.ts';
@@ -18,7 +18,7 @@ import {
 type Change = (draft: TokenDraft, context: TokenContext) => void;
 type Row = readonly [weight: number, name: string, change: Change];
 
-/** Makes one change and gives its name. */
+/** Makes one change and returns its name. */
 export function changeToken(draft: TokenDraft, context: TokenContext): string {
   const [, name, change] = context.random.weighted(rows.map(row => [row[0], row] as const));
   change(draft, context);
@@ -610,7 +610,7 @@ const signatures: readonly Row[] = [
   ],
 ];
 
-// Index of the segment that is changed: 0 header, 1 payload, 2 signature.
+// Index of the changed segment: 0 header, 1 payload, 2 signature.
 const bytes: readonly Row[] = [
   [
     6,
@@ -717,7 +717,7 @@ const lengths: readonly Row[] = [
       const { maxBytes } = setup.settings;
       const target = maxBytes + random.pick([-1, 0, 0, 1, 2]);
       draft.payload.push(['"fill"', '""']);
-      // Three bytes make four characters, so a length is met exactly only in three of four cases; the oracle counts again.
+      // Three bytes encode to four characters, so the exact length is reached in three of four cases; the oracle counts again.
       draft.payloadText = json => {
         const signatureLength = Math.ceil((signature('', signer).length * 4) / 3);
         const headerLength = Math.ceil((Buffer.byteLength(jsonOf(draft.header)) * 4) / 3);
@@ -755,7 +755,7 @@ function setText(members: Member[], name: string, text: string): void {
   if (found !== undefined) found[1] = text;
 }
 
-/** The JSON text of a name with each letter as an escape. */
+/** The JSON text of a name with each letter escaped. */
 function escaped(literal: string): string {
   return literal.replace(/[A-Za-z]/g, letter => `\\u00${letter.charCodeAt(0).toString(16)}`);
 }

@@ -1,27 +1,27 @@
-// A token before it is signed: its members as the texts that they will be, so that every text can be written that no serializer would.
+// A token before it is signed: its members as JSON texts, so that texts that no serializer writes are possible.
 import { constants, createHmac, sign } from 'node:crypto';
 import type { Random } from './random.ts';
 import type { Setup, Signer } from './setup.ts';
 
 export interface GeneratedToken {
   readonly text: string;
-  /** Names of what was changed; they say nothing of the text. */
+  /** The names of the changes, without any part of the token. */
   readonly changes: readonly string[];
-  /** Times at which it starts or stops being good. */
+  /** Times at which it becomes valid or invalid. */
   readonly edges: readonly number[];
-  /** Who it was made for, before any change. */
+  /** Its original identity, before any change. */
   readonly acc: string;
   readonly role: string;
 }
 
-/** What a change to a token may look at. */
+/** The context of a change to a token. */
 export interface TokenContext {
   readonly random: Random;
   readonly setup: Setup;
   readonly signer: Signer;
   readonly issuer: Setup['settings']['issuers'][number];
   readonly acc: string;
-  /** Times that become edges of the token when a change sets them. */
+  /** Times that become boundaries of the token when a change sets them. */
   readonly edges: number[];
 }
 
@@ -31,14 +31,14 @@ export type Member = [name: string, value: string];
 export interface TokenDraft {
   readonly header: Member[];
   readonly payload: Member[];
-  /** What stands for the JSON of the two. */
+  /** Replaces the JSON of header and payload. */
   headerText: (json: string) => string | Buffer;
   payloadText: (json: string) => string | Buffer;
-  /** What stands for the base64url of the two; it is signed over. */
+  /** Replaces the base64url of header and payload; signed. */
   headerSegment: (segment: string) => string;
   payloadSegment: (segment: string) => string;
   sign: (input: string) => Buffer;
-  /** What stands for the finished text. */
+  /** Replaces the finished text. */
   readonly finish: ((token: string) => string)[];
 }
 
@@ -75,7 +75,7 @@ export function signature(input: string, { alg, pair }: Signer): Buffer {
   return sign(hash, bytes, { key, padding, saltLength: constants.RSA_PSS_SALTLEN_DIGEST });
 }
 
-/** HS256 keyed with what everybody knows. */
+/** HS256 keyed with a public value. */
 export function hmacWithPublicKey(input: string, { pair }: Signer, format: 'pem' | 'der'): Buffer {
   const key =
     format === 'pem'
@@ -84,7 +84,7 @@ export function hmacWithPublicKey(input: string, { pair }: Signer, format: 'pem'
   return createHmac('sha256', key).update(input).digest();
 }
 
-/** The other signature of the same key over the same text: (r, n − s) on P-256 (security-cases.md J-026). */
+/** The second valid signature of the same key over the same text: (r, n − s) on P-256 (security-cases.md J-026). */
 export function twinSignature(bytes: Buffer): Buffer {
   const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
   const s = order - BigInt(`0x${bytes.toString('hex', 32, 64)}`);
@@ -99,7 +99,7 @@ export function base64url(text: string | Buffer): string {
   return Buffer.from(text).toString('base64url');
 }
 
-/** The first member of the name gets the value; without one it is added at the end. */
+/** Sets the first member with this name; without one, appends it. */
 export function set(members: Member[], name: string, value: unknown): void {
   const literal = JSON.stringify(name);
   const text = JSON.stringify(value);

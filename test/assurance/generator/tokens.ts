@@ -1,4 +1,4 @@
-// Generated tokens: a good one for an issuer of the setup, and then none, one or a few changes, most of them small.
+// Generated tokens: a valid one for an issuer of the setup, with none, one or a few changes, most of them small.
 import { setClaim } from './claim-places.ts';
 import { accounts, baseTime, tokenIds, uids } from './identities.ts';
 import type { Random } from './random.ts';
@@ -89,7 +89,7 @@ const strayRoles = [
   '__proto__',
 ];
 
-/** A token that was seen before, with its text changed a little: a cache must not take the one for the other. */
+/** A known token with a small change to its text: a cache must not confuse the two. */
 export function alterToken(random: Random, token: GeneratedToken, other: GeneratedToken): GeneratedToken {
   const [header = '', payload = '', signature = ''] = token.text.split('.');
   const [, otherPayload = '', otherSignature = ''] = other.text.split('.');
@@ -108,7 +108,7 @@ export function alterToken(random: Random, token: GeneratedToken, other: Generat
   return { ...token, text, changes: [...token.changes, 'a known token altered'] };
 }
 
-// Signatures with RSA and with the larger curves are slow to make and to verify, so there are fewer of them.
+// Signatures with RSA and with the larger curves are slow, so there are fewer of them.
 function pickSigner(random: Random, setup: Setup, issuer: string): Signer {
   const own = setup.signers.get(issuer);
   if (own === undefined) throw new Error('an issuer without signers');

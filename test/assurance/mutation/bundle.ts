@@ -1,4 +1,4 @@
-// A group's tests and the instrumented sources → one module, so that a mutant costs one import and no compilation.
+// Bundles a group's tests and the instrumented sources into one module, so that a mutant costs one import and no compilation.
 import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -8,11 +8,11 @@ import { type Group, project } from './scope.ts';
 
 export interface Bundle {
   readonly file: string;
-  /** Every file of the project that is in it. */
+  /** Every bundled file of the project. */
   readonly inputs: readonly string[];
 }
 
-// Key pairs are made once a process, not once a mutant: their module stays outside and is imported once.
+// Key pairs are generated once a process, not once a mutant: their module is external and imported once.
 const keptOutside = 'test/support/signing-key.ts';
 
 export async function bundle(group: Group, sources: InstrumentedSources, directory: string): Promise<Bundle> {
@@ -39,7 +39,7 @@ function replaced(sources: InstrumentedSources, outside: string): Plugin {
       building.onResolve({ filter: /\/signing-key\.ts$/ }, () => ({ path: outside, external: true }));
       building.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
         const text = sources.textOf.get(relative(project, path)) ?? (await readFile(path, 'utf8'));
-        // A module finds its fixtures beside itself, wherever the bundle lies.
+        // Modules resolve fixtures relative to their source, not to the bundle.
         const contents = text.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href));
         return { contents, loader: 'ts' };
       });

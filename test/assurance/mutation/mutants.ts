@@ -1,18 +1,18 @@
-// Source text → every mutant of it, and one text that holds them all and runs the one whose id is active (Stryker's instrumenter).
+// Generates all mutants of a source text, and one text with all of them, which runs the active one (Stryker's instrumenter).
 import { readFileSync } from 'node:fs';
 import { Instrumenter } from '@stryker-mutator/instrumenter';
 import { project } from './scope.ts';
 
 export interface Mutant {
-  /** Counts through the files that were instrumented together. */
+  /** Unique within one call of `instrument`. */
   readonly id: string;
   readonly file: string;
-  /** 1 is the first. */
+  /** 1-based. */
   readonly line: number;
   readonly operator: string;
   readonly original: string;
   readonly replacement: string;
-  /** Which of the mutants of this file that read alike it is, from 0: with the texts, its name from run to run. */
+  /** 0-based index among the equal mutants of this file: together with the texts, its identity from run to run. */
   readonly occurrence: number;
 }
 
@@ -60,7 +60,7 @@ export async function instrument(files: readonly string[]): Promise<Instrumented
   return { textOf: new Map(result.files.map(({ name, content }) => [name, content])), mutants };
 }
 
-/** The same for the same mutant as long as its own text and those that read like it stay. */
+/** A stable identity, as long as its own text and that of its equals do not change. */
 export function nameOf({ file, operator, original, replacement, occurrence }: Omit<Mutant, 'id' | 'line'>): string {
   return JSON.stringify([file, operator, original, replacement, occurrence]);
 }

@@ -1,6 +1,6 @@
-// `npm run mutate -- [--only PATH] [--minutes N] [--workers N] [--again survivors|all|none]`: asks of every mutant whether a test fails with it.
-// What was found is kept in .cache/mutation/ and counts as long as neither the source nor a test of its group changes, so that a
-// run can be cut into pieces. At its end docs/dev/mutation.md is written and the kept list of survivors is compared.
+// `npm run mutate -- [--only PATH] [--minutes N] [--workers N] [--again survivors|all|none]`: runs the tests against every mutant.
+// Results are cached in .cache/mutation/ and are valid until the source or a test of its group changes, so a
+// run can be split. At its end docs/dev/mutation.md is written and compared with the listed survivors.
 import { type ChildProcess, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -17,14 +17,14 @@ import type { Baseline, Order, Verdict } from './worker.ts';
 interface Kept {
   readonly status: Status;
   readonly by: string | undefined;
-  /** Of the source file and of all that the tests are made of. */
+  /** A digest of the source file and of everything that the tests include. */
   readonly source: string;
   readonly tests: string;
 }
 
 const directory = `${project}.cache/mutation/`;
 const keptFile = `${directory}found.json`;
-// For a loop that gives nobody a turn. Tests that live are within three times what they take without a mutant.
+// For a loop that never yields. Tests of a surviving mutant end within three times their normal duration.
 const verdictLimitMs = (baselineMs: number): number => Math.max(20_000, 3 * baselineMs);
 const baselineLimitMs = 200_000;
 const mutantsPerProcess = 80;
@@ -46,7 +46,7 @@ const left: Mutant[] = [];
 for (const group of groups) await ask(group);
 const survivors = readSurvivors();
 writeFileSync(`${project}docs/dev/mutation.md`, report(found, left, survivors));
-// The report is of all that is known; the verdict is of what this run was asked for.
+// The report covers all results; the exit code covers the mutants of this run.
 const asked = found.filter(({ mutant }) => isAsked(mutant));
 const toJudge = left.filter(isAsked).length;
 const wrong = disagreements(survivors, asked);
@@ -67,7 +67,7 @@ async function ask(group: Group): Promise<void> {
   const isKnown = (mutant: Mutant): boolean => {
     const known = kept.get(nameOf(mutant));
     if (known === undefined || known.source !== digests.get(mutant.file)) return false;
-    // What this run is not asked for keeps its verdict.
+    // Mutants outside this run keep their verdict.
     if (!isAsked(mutant) || values.again === 'none') return true;
     if (values.again === 'all') return false;
     if (known.status === 'killed' || known.status === 'timeout')
@@ -128,7 +128,7 @@ async function judgeAll(
       const verdict = await answerOf<Verdict>(child, order, limitMs);
       keep(mutant, verdict?.status ?? 'timeout', verdict?.by);
       if (verdict?.status === 'survived') process.stdout.write(`${place(mutant)}\n`);
-      // Whatever hangs on in there would take time from the next ones.
+      // Handles that it left open would take time from the next mutants.
       if (verdict === undefined || verdict.status === 'timeout' || verdict.hangs) {
         child.kill('SIGKILL');
         child = undefined;
@@ -142,15 +142,15 @@ async function judgeAll(
 function start(file: string): ChildProcess {
   const worker = fileURLToPath(new URL('worker.ts', import.meta.url));
   return fork(worker, [file], {
-    // The random sequences of the key set's machine are 10,000 otherwise, for each mutant that survives all before them.
+    // Fewer random sequences of the key set's state machine than the 10,000 of a normal run.
     env: { ...process.env, FAST_CHECK_RUNS: '500' },
-    // As .mocharc.yaml has it.
+    // As in .mocharc.yaml.
     execArgv: ['--import', 'tsx', '--min-semi-space-size=16'],
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
 }
 
-/** undefined where the process ends, or has no answer in time. */
+/** undefined if the process ends, or does not answer in time. */
 async function answerOf<Answer>(
   child: ChildProcess,
   order: Order | 'baseline',

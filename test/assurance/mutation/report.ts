@@ -1,8 +1,8 @@
-// What was found → docs/dev/mutation.md.
+// Formats the results as docs/dev/mutation.md.
 import { type Mutant, nameOf } from './mutants.ts';
 import type { Survivor } from './survivors.ts';
 
-/** `unreached`: no test comes to it. */
+/** `unreached`: no test covers it. */
 export type Status = 'killed' | 'timeout' | 'survived' | 'unreached';
 
 export interface Found {
@@ -37,8 +37,8 @@ export function report(found: readonly Found[], left: readonly Mutant[], survivo
 # Mutation testing
 
 Each mutant is one small change to the source: a condition turned round, a boundary moved, a text emptied, a block removed. A mutant
-is killed where a test fails with it. The operators are those of Stryker's instrumenter. Its own runner runs with neither mocha 12 nor
-TypeScript 7, so \`test/assurance/mutation/\` has a small one: all mutants are compiled once, and each run switches one of them on.
+is killed where a test fails with it. The operators are those of Stryker's instrumenter. The runner is our own: Stryker 10 needs Node 22, and
+the mocha runner of Stryker 9 needs mocha 11, while this project runs on Node 20 with mocha 12. In \`test/assurance/mutation/\`, all mutants are compiled once, and each run switches one of them on.
 
 - \`npm run mutate\` asks for every mutant; \`-- --only src/token --minutes 3\` takes a part, and the next run goes on from there.
 - A file is asked with the tests that mirror its folder, not with the whole suite: what only a test through Envoy would notice counts as alive here.

@@ -1,17 +1,17 @@
-// Which source files are mutated, and which tests are asked about each of them.
+// The mutated source files, and the tests that run against each of them.
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 export const project = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** Files that are asked by the same tests: they are built and run together. Paths are relative to the project. */
+/** Files with the same tests, which are bundled and run together. Paths are relative to the project. */
 export interface Group {
   readonly name: string;
   readonly sources: readonly string[];
   readonly tests: readonly string[];
 }
 
-// What opens ports and waits for clocks is asked by itself: its tests take seconds, and most of them reach most of it.
+// Tests that open ports and wait for clocks take seconds and cover most mutants: each such file is a group of its own.
 const serving: readonly Group[] = [
   {
     name: 'grpc-server',

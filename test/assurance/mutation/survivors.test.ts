@@ -17,7 +17,7 @@ const { id: _id, line: _line, ...named } = mutant;
 const survivor: Survivor = { ...named, kind: 'equivalent', reason: 'b is larger than any a' };
 
 describe('survivors of the mutation tests', () => {
-  it('are mutants of the sources as they stand, each listed once and with a reason', async () => {
+  it('are mutants of the current sources, each listed once and with a reason', async () => {
     const sources = await Promise.all(groups.map(group => instrument(group.sources)));
     const survivors = readSurvivors();
     expect(
@@ -32,29 +32,29 @@ describe('survivors of the mutation tests', () => {
     expect(survivors.filter(({ reason }) => reason.length < 10)).to.deep.equal([]);
   });
 
-  it('end the run where one is not listed', () => {
+  it('fail the run if one is not listed', () => {
     expect(disagreements([], [{ mutant, status: 'survived' }]).map(({ problem }) => problem)).to.deep.equal([
       'alive and not listed',
     ]);
   });
 
-  it('end the run where one that is listed is killed', () => {
+  it('fail the run if a listed one is killed', () => {
     expect(disagreements([survivor], [{ mutant, status: 'killed' }]).map(({ problem }) => problem)).to.deep.equal([
       'listed and killed',
     ]);
   });
 
-  it('are no reason to end it where they are listed, or were not asked', () => {
+  it('do not fail the run if they are listed, or were not run', () => {
     expect(disagreements([survivor], [{ mutant, status: 'survived' }])).to.deep.equal([]);
     expect(disagreements([survivor], [])).to.deep.equal([]);
   });
 
-  it('are stale where the source has no such mutant', () => {
+  it('are stale if the source has no such mutant', () => {
     expect(withoutMutant([survivor], [{ ...mutant, original: 'a <= b' }])).to.have.length(1);
     expect(withoutMutant([survivor], [mutant])).to.deep.equal([]);
   });
 
-  it('leave the score only as equivalents', () => {
+  it('are excluded from the score only as equivalents', () => {
     const killed = { mutant: { ...mutant, occurrence: 1 }, status: 'killed' } as const;
     const found = [killed, { mutant, status: 'survived' } as const];
     expect(report(found, [], [survivor])).to.include('| all | 2 | 0 | 1 | 0 | 1 | 1 | 100.0 % |');

@@ -1,10 +1,10 @@
-// survivors.json: the mutants that no test is expected to kill, each with its reason. Only what is listed as equivalent leaves the score.
+// survivors.json: the mutants that no test is expected to kill, each with its reason. Only equivalent ones are excluded from the score.
 import { readFileSync } from 'node:fs';
 import { type Mutant, nameOf } from './mutants.ts';
 import type { Found } from './report.ts';
 
 export interface Survivor extends Omit<Mutant, 'id' | 'line'> {
-  /** `equivalent`: no input tells it from the original. `accepted`: one could, and the reason says why no test does. */
+  /** `equivalent`: no input distinguishes it from the original. `accepted`: one could, and the reason says why no test does. */
   readonly kind: 'equivalent' | 'accepted';
   readonly reason: string;
 }
@@ -18,7 +18,7 @@ export function readSurvivors(): readonly Survivor[] {
   return JSON.parse(readFileSync(new URL('survivors.json', import.meta.url), 'utf8')) as readonly Survivor[];
 }
 
-/** Where the list and what was found differ. What was not judged is left alone. */
+/** The differences between the list and the results. Mutants without a verdict are ignored. */
 export function disagreements(survivors: readonly Survivor[], found: readonly Found[]): readonly Disagreement[] {
   const listed = new Set(survivors.map(nameOf));
   return found.flatMap(({ mutant, status }): Disagreement[] => {
@@ -29,7 +29,7 @@ export function disagreements(survivors: readonly Survivor[], found: readonly Fo
   });
 }
 
-/** Entries that name no mutant of today's sources. */
+/** Entries that match no mutant of the current sources. */
 export function withoutMutant(survivors: readonly Survivor[], mutants: readonly Mutant[]): readonly string[] {
   const names = new Set(mutants.map(nameOf));
   return survivors.map(nameOf).filter(name => !names.has(name));

@@ -1,15 +1,16 @@
-// A process of its own that runs a group's tests: once as they are, to learn what each reaches, then once for each mutant that it is
-// sent. The mutants share the process and nothing else: every run imports the bundle anew.
-import { pathToFileURL } from 'node:url';
+// A child process that runs a group's tests: first without a mutant, to measure the coverage of each test, then once for each mutant that
+// it receives. Mutants share only the process: every run imports a fresh copy of the bundle.
+import { linkSync, rmSync } from 'node:fs';
+import { INSTRUMENTER_CONSTANTS, type InstrumenterContext } from '@stryker-mutator/api/core';
 import fc from 'fast-check';
 import Mocha from 'mocha';
 
 export interface Baseline {
   readonly kind: 'baseline';
   readonly failures: readonly string[];
-  /** Milliseconds of each test, in the order of their declaration. */
+  /** Milliseconds of each test, in order of declaration. */
   readonly durations: readonly number[];
-  /** Mutant → how often it was reached, and by which tests; undefined: outside of any test, so that all of them are to be asked. */
+  /** Mutant → its number of hits, and the tests that hit it; undefined: hit outside of any test, so that all of them must run. */
   readonly reached: Readonly<Record<string, { readonly hits: number; readonly tests: readonly number[] | undefined }>>;
 }
 
@@ -19,7 +20,7 @@ export interface Verdict {
   readonly status: 'killed' | 'timeout' | 'survived';
   /** The test that failed. */
   readonly by: string | undefined;
-  /** Whether what clears up after the test still waits. */
+  /** Whether hooks of the failed test are still pending. */
   readonly hangs: boolean;
 }
 
@@ -30,34 +31,31 @@ export interface Order {
   readonly durations: readonly number[];
 }
 
-interface Switch {
-  activeMutant?: string | undefined;
-  currentTestId?: string | undefined;
-  mutantCoverage?: { readonly static: Counts; readonly perTest: Record<string, Counts> };
-  hitCount?: number | undefined;
-  hitLimit?: number | undefined;
-}
-
-type Counts = Readonly<Record<string, number>>;
-
 const [bundle = ''] = process.argv.slice(2);
-const mutants: Switch = {};
-Object.assign(globalThis, { __stryker__: mutants });
-// The same inputs for each mutant; a counterexample need not be made small.
+const mutants: InstrumenterContext = {};
+Object.assign(globalThis, { [INSTRUMENTER_CONSTANTS.NAMESPACE]: mutants });
+// The same inputs for each mutant, and no shrinking of counterexamples.
 fc.configureGlobal({ seed: 20_261_121, endOnFailure: true });
 const hangMs = 3000;
 let loads = 0;
 
 async function load(): Promise<{ readonly mocha: Mocha; readonly tests: readonly Mocha.Test[] }> {
-  // What an earlier mutant left behind fails in nobody's turn; mocha does not take its listeners away where it stops early.
+  // Errors of an earlier mutant's leftovers belong to no test; mocha does not remove its listeners when it stops early.
   for (const event of ['uncaughtException', 'unhandledRejection']) {
     process.removeAllListeners(event);
     process.on(event, () => undefined);
   }
   const mocha = new Mocha({ reporter: Mocha.reporters.Base, timeout: 20_000 });
-  mocha.suite.emit('pre-require', globalThis, bundle, mocha);
   loads += 1;
-  await import(`${pathToFileURL(bundle).href}?load=${loads}`);
+  // Node evaluates a module once per path, so each load links the bundle under a new name.
+  const copy = `${bundle}-${process.pid}-${loads}.mjs`;
+  linkSync(bundle, copy);
+  mocha.addFile(copy);
+  try {
+    await mocha.loadFilesAsync();
+  } finally {
+    rmSync(copy);
+  }
   const tests: Mocha.Test[] = [];
   mocha.suite.eachTest(test => tests.push(test));
   return { mocha, tests };
@@ -72,7 +70,7 @@ async function baseline(): Promise<Baseline> {
       mutants.currentTestId = String(tests.indexOf(test));
     });
     runner.on('test end', () => {
-      mutants.currentTestId = undefined;
+      delete mutants.currentTestId;
     });
     runner.on('fail', (test, error) => failures.push(`${test.fullTitle()}: ${error.message}`));
   });
@@ -92,11 +90,11 @@ async function baseline(): Promise<Baseline> {
   return { kind: 'baseline', failures, durations: tests.map(test => test.duration ?? 0), reached };
 }
 
-async function judge({ id, hits, tests: wanted, durations }: Order): Promise<Verdict> {
-  Object.assign(mutants, { activeMutant: id, currentTestId: undefined, hitCount: 0, hitLimit: hits * 100 + 1000 });
+async function judge({ id, hits, tests: covering, durations }: Order): Promise<Verdict> {
+  Object.assign(mutants, { activeMutant: id, hitCount: 0, hitLimit: hits * 100 + 1000 });
   try {
     const { mocha, tests } = await load();
-    const chosen = new Set(wanted === undefined ? tests : wanted.map(index => tests[index]));
+    const chosen = new Set(covering === undefined ? tests : covering.map(index => tests[index]));
     for (const [index, test] of tests.entries()) test.timeout(Math.max(hangMs, 10 * (durations[index] ?? 0)));
     eachSuite(mocha.suite, suite => {
       suite.tests = suite.tests.filter(test => chosen.has(test));
@@ -116,7 +114,7 @@ async function judge({ id, hits, tests: wanted, durations }: Order): Promise<Ver
   } catch {
     return { kind: 'verdict', id, status: 'killed', by: 'the import of the tests', hangs: false };
   } finally {
-    mutants.activeMutant = undefined;
+    delete mutants.activeMutant;
   }
 }
 

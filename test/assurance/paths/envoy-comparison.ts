@@ -1,4 +1,4 @@
-// The same targets through a real Envoy over raw sockets: what Envoy makes of a target, the product judges and Express 5 serves.
+// Sends targets through a real Envoy over raw sockets, with the product as authorizer and Express 5 as upstream.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -21,7 +21,7 @@ export interface EnvoyDifference {
   readonly tricks: readonly string[];
   readonly target: string;
   readonly account: string;
-  /** What the upstream saw, and whom its handler ran for. */
+  /** The target at the upstream, and the accounts of its handlers. */
   readonly served: Served;
 }
 
@@ -33,14 +33,14 @@ interface Served {
 }
 
 export interface EnvoyComparison {
-  /** Whose handler ran, with and without an account that it is for. */
+  /** Requests that reached a handler, with and without an account. */
   readonly served: number;
   readonly servedForAccount: number;
-  /** Served although something was done to the target; and those of them that Envoy had changed before it asked. */
+  /** Served although the target was manipulated; and those of them that Envoy had normalized first. */
   readonly servedThoughTricky: number;
   readonly normalized: number;
   readonly refusedByProduct: number;
-  /** By Envoy itself, with or without an answer. */
+  /** Refused by Envoy itself, with or without an answer. */
   readonly refusedByEnvoy: number;
   readonly differences: readonly EnvoyDifference[];
 }
@@ -50,7 +50,7 @@ export interface EnvoyComparisonOptions {
   readonly layout: Layout;
   /** Targets sent over HTTP/1.1. */
   readonly targets: number;
-  /** Targets sent over HTTP/2, each on a connection of its own. */
+  /** Targets sent over HTTP/2, each on a new connection. */
   readonly http2Targets: number;
   readonly version: string;
 }
@@ -143,7 +143,7 @@ async function send(
   return { ...tally, differences };
 }
 
-// Read anew by the oracle: what has reached the upstream is inside the grammar and names the account of the token alone.
+// The oracle judges again: a target that reached the upstream must be well-formed and name only the account of the token.
 function namesOnlyThisAccount({ templates }: Layout): (url: string, account: string) => boolean {
   const settings = settingsOf({
     issuers: [],

@@ -1,9 +1,9 @@
-// Sends generated targets through a reader, the product as a rule, and has each one that it allows served by every upstream.
+// Sends generated targets through a reader, by default the product, and passes each allowed one to every upstream.
 import { createRandom } from '../generator/random.ts';
 import { accounts, generateTarget } from './targets.ts';
 import { createUpstreams } from './upstreams.ts';
 
-/** Whether a request for this target is allowed with a token of this account. */
+/** Whether a request for this target is allowed with a valid token of this account. */
 export type Allows = (target: string, account: string) => Promise<boolean> | boolean;
 
 export interface PathDifference {
@@ -22,9 +22,9 @@ export interface PathComparison {
   readonly allowed: number;
   /** Allowed, and at least one upstream ran a handler for an account. */
   readonly served: number;
-  /** Allowed although something was done to the target. */
+  /** Allowed although the target was manipulated. */
   readonly allowedThoughTricky: number;
-  /** Refused, and an upstream would have run a handler for another account than the token's. */
+  /** Refused, although an upstream would have run a handler for another account than the token's. */
   readonly attacksRefused: number;
   readonly differences: readonly PathDifference[];
 }
@@ -81,5 +81,5 @@ export async function comparePaths(options: {
   return { ...tally, targets, differences };
 }
 
-/** The accounts that tokens are needed for. */
+/** The accounts that need tokens. */
 export const targetAccounts: readonly string[] = accounts;

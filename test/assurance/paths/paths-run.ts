@@ -1,4 +1,4 @@
-// `npm run paths -- --paths N --envoy N --seed S`: the comparison of targets, as long as wanted. Exits 1 on a difference.
+// `npm run paths -- --paths N --envoy N --seed S`: a comparison of targets of any length. Exits with 1 on a difference.
 import { parseArgs } from 'node:util';
 import { defaultEnvoyVersion } from '../../support/envoy.ts';
 import { comparePathsThroughEnvoy } from './envoy-comparison.ts';
@@ -8,7 +8,7 @@ import { startProductReader } from './product-reader.ts';
 const { values } = parseArgs({
   options: {
     paths: { type: 'string', default: '1000000' },
-    /** How many of them through Envoy. */
+    /** The number of targets through Envoy. */
     envoy: { type: 'string', default: '10000' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
   },

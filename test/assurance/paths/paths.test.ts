@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type Allows, comparePaths, type Layout, layouts, type PathComparison } from './path-comparison.ts';
 import { startProductReader } from './product-reader.ts';
 
-// Always the same targets, so that a red run is red again; `npm run paths` draws others.
+// A fixed seed, so that failures are reproducible; `npm run paths` uses others.
 const seed = Number(process.env.PATHS_SEED ?? 1);
 const targets = 8000;
 
@@ -22,27 +22,27 @@ describe(`generated targets of seed ${seed}`, function () {
         }
       });
 
-      it('are not allowed where an upstream serves another account than the token’s', () => {
+      it('are refused if an upstream serves another account than the token’s', () => {
         expect(comparison.differences).to.deep.equal([]);
         expect(comparison.targets).to.equal(targets);
       });
 
-      it('are allowed often enough, most of them with a trick in them', () => {
+      it('are allowed often enough, most of them manipulated', () => {
         expect(comparison.allowed / targets).to.be.above(0.15);
         expect(comparison.allowedThoughTricky / comparison.allowed).to.be.above(0.4);
       });
 
-      it('are served for an account where they are allowed', () => {
+      it('are served for an account if they are allowed', () => {
         expect(comparison.served / comparison.allowed).to.be.above(0.3);
       });
 
-      it('would reach the account of another in many a case, were they not refused', () => {
+      it('often reach another account if they are not refused', () => {
         expect(comparison.attacksRefused).to.be.above(500);
       });
     });
   }
 
-  // What the comparison is worth: readers with the mistakes that are made, in the product's place.
+  // Sensitivity of the comparison: readers with common mistakes replace the product.
   const [beside, first] = layouts as readonly [Layout, Layout, ...Layout[]];
   const mistaken: readonly { readonly name: string; readonly layout: Layout; readonly allows: Allows }[] = [
     { name: 'decodes the path', layout: first, allows: (target, account) => accountAt(2, decoded(target)) === account },
@@ -63,7 +63,7 @@ describe(`generated targets of seed ${seed}`, function () {
     },
   ];
   for (const { name, layout, allows } of mistaken) {
-    it(`finds out a reader that ${name}`, async () => {
+    it(`detects a reader that ${name}`, async () => {
       const { differences } = await comparePaths({ targets, seed, layout, allows });
       expect(differences).to.not.be.empty;
     });
@@ -87,7 +87,7 @@ function plain(target: string): boolean {
   return /^\/[A-Za-z0-9._~:@/-]+$/.test(path) && !/\/\.{0,2}(?:\/|$)/.test(path);
 }
 
-// Takes a route for another one where only the case of its letters differs.
+// Matches routes without case.
 function bySpelling(target: string, account: string): boolean {
   const path = target.split('?')[0] ?? '';
   if (!plain(target) || target.includes('?')) return false;

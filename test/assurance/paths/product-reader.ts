@@ -1,4 +1,4 @@
-// The product as a reader of targets: allowed or not, with a good token of the account, everything else about the request being good.
+// The product as a reader of targets: whether a request with a valid token of the account is allowed, everything else being valid.
 import { checkRequest } from '../../support/check-request.ts';
 import { baseTime } from '../generator/identities.ts';
 import { keyPairs, publishedKey } from '../generator/key-pairs.ts';

@@ -1,10 +1,10 @@
-// Generated request targets: the path of one account, and what attackers do to it so that two readers see two accounts.
+// Generated request targets: the path of one account, manipulated so that two parsers may see two accounts.
 import type { Random } from '../generator/random.ts';
 
 export interface Target {
-  /** As the request line has it. */
+  /** As in the request line. */
   readonly text: string;
-  /** The account of the token that comes with it. */
+  /** The account of the token. */
   readonly account: string;
   readonly tricks: readonly string[];
 }
@@ -27,7 +27,7 @@ export const accounts = [
   ],
 ] as const;
 
-/** Templates of routes, in which `:account_id` is the account and a trailing `/*` takes in all that is under it. */
+/** Route templates with `:account_id` and a trailing `/*`. */
 export function generateTarget(random: Random, templates: readonly string[]): Target {
   const account = random.pick(accounts);
   const state: Draft = {
@@ -54,7 +54,7 @@ export function generateTarget(random: Random, templates: readonly string[]): Ta
 interface Draft {
   readonly random: Random;
   readonly account: string;
-  /** The account that the attacker wants. */
+  /** The attacker's target account. */
   readonly other: string;
   path: string;
   query: string;
@@ -559,7 +559,7 @@ function thrice(code: number): string {
   return `%2525${encode(code).slice(1)}`;
 }
 
-// Two bytes where one would do, which a lax decoder takes for the character (CVE-2000-0884).
+// An overlong UTF-8 encoding, which a lax decoder accepts (CVE-2000-0884).
 function overlong(code: number): string {
   return encode(0xc0 | ((code >> 6) & 0x1f)) + encode(0x80 | (code & 0x3f));
 }

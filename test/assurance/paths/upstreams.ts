@@ -1,10 +1,10 @@
-// What stands behind Envoy, as it is usually written: Express 5 with its defaults, mounted in the usual ways, and a server that reads
-// its target with URL. Each says for which accounts its handler runs.
+// Typical upstreams: Express 5 with its defaults, mounted in the usual ways, and a server that parses
+// its target with URL. Each reports the accounts of its handlers.
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import express, { type Express, type Request, type RequestHandler } from 'express';
 
-/** The accounts for which the handler of a request runs, one or several from path and query; none where no handler names one. */
+/** The accounts of the handlers that run for a request, one or several from path and query; empty if no handler names one. */
 export type Upstream = (target: string) => readonly string[];
 
 export const accountParameter = 'account_id';
@@ -21,7 +21,7 @@ export function createUpstreams(templates: readonly string[]): ReadonlyMap<strin
   ]);
 }
 
-/** An application whose handlers call back with the accounts that they run for. */
+/** An application whose handlers report their accounts. */
 export function createApplication(templates: readonly string[], serve: RequestHandler): Express {
   const app = express();
   for (const template of mostSpecificFirst(templates)) app.all(expressPath(template), serve);
@@ -78,7 +78,7 @@ function createRun() {
         request.method = 'GET';
         request.url = target;
         request.headers = { host: 'api.test' };
-        // A refusal of Express itself ends in the last argument; every handler of ours runs before this returns.
+        // Express passes its own refusal to the last argument; every handler of ours runs before this returns.
         app(request as Request, new ServerResponse(request) as never, () => undefined);
         return accounts;
       },
@@ -96,7 +96,7 @@ function mostSpecificFirst(templates: readonly string[]): readonly string[] {
   return [...templates].sort((one, other) => other.split('/').length - one.split('/').length);
 }
 
-// As many a server does it by hand: URL, split, decode, compare without case.
+// Like many hand-written servers: URL, split, decode, compare without case.
 function createUrlReader(templates: readonly string[], withoutEmpty: boolean): Upstream {
   const split = (path: string): string[] =>
     path.split('/').filter((segment, i) => (withoutEmpty ? segment !== '' : i > 0));
@@ -125,7 +125,7 @@ function createUrlReader(templates: readonly string[], withoutEmpty: boolean): U
   };
 }
 
-/** The texts in what a query parser made, however deep. */
+/** The strings in the output of a query parser, at any depth. */
 function texts(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value !== 'object' || value === null) return [];

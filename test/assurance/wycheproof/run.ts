@@ -1,5 +1,5 @@
-// `npm run wycheproof`: the vectors of Project Wycheproof for JSON Web Signatures, through the reader of key sets and the verifier of
-// signatures. Needs Go, by whose module proxy they come. Exits 1 where an invalid one is accepted or a valid one of our algorithms is not.
+// `npm run wycheproof`: runs the JSON Web Signature vectors of Project Wycheproof through the key set reader and the signature
+// verifier. Needs Go, which downloads them through its module proxy. Exits with 1 if an invalid one is accepted or a valid one refused.
 import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
