@@ -48,7 +48,8 @@ function readFlowMapping(text: string): Map<string, string> | undefined {
 
 function addMember(item: Map<string, string>, found: RegExpExecArray | null): boolean {
   const [, name, quote, text] = found ?? [];
-  if (name === undefined || text === undefined || item.has(name) || (quote === '' && isOtherType(text))) return false;
+  if (name === undefined || text === undefined || isOtherType(name) || item.has(name)) return false;
+  if (quote === '' && isOtherType(text)) return false;
   item.set(name, text);
   return true;
 }

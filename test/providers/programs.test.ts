@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { secrets } from '../support/secrets.ts';
 
 const main = fileURLToPath(new URL('main.ts', import.meta.url));
 
@@ -19,9 +20,10 @@ describe('npm run providers', function () {
   const run = (args: readonly string[]): Promise<{ readonly code: number | null; readonly stderr: string }> =>
     new Promise(resolve => {
       const env = { ...process.env, PATH: directory };
-      const child = execFile(process.execPath, ['--import', 'tsx', main, ...args], { env }, (_, __, stderr) =>
-        resolve({ code: child.exitCode, stderr }),
-      );
+      const child = execFile(process.execPath, ['--import', 'tsx', main, ...args], { env }, (_, stdout, stderr) => {
+        secrets.show('command', stdout + stderr);
+        resolve({ code: child.exitCode, stderr });
+      });
     });
 
   it('says in one line which program is missing and what it is for', async () => {

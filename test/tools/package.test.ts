@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { secrets } from '../support/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -13,8 +14,11 @@ describe('the package', function () {
   const folder = mkdtempSync(join(tmpdir(), 'account-authz-package-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  const run = (command: string, args: readonly string[], cwd = folder): string =>
-    execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  const run = (command: string, args: readonly string[], cwd = folder): string => {
+    const output = execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+    secrets.show('command', output);
+    return output;
+  };
 
   before(() => {
     run(process.execPath, ['--import', 'tsx', join(project, 'tools', 'package.ts'), folder], project);
