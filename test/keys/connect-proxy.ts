@@ -37,7 +37,8 @@ export async function startConnectProxy(
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
-    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    // By its name: Node 26 refuses the server name that undici 7 sends to a proxy with TLS at an IP address (RFC 6066 section 3).
+    url: `${tls === undefined ? 'http://127.0.0.1' : 'https://localhost'}:${(server.address() as AddressInfo).port}`,
     asked,
     certificates: () => certificates,
     async stop() {

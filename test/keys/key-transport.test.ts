@@ -259,7 +259,7 @@ for (const [title, createTransport] of transports) {
 
       it('go through a proxy to the server, and not to the proxy', async () => {
         const issuer = await strictIssuer({ host });
-        const proxy = await startConnectProxy(issuer.port, testCertificate({ authority }));
+        const proxy = await startConnectProxy(issuer.port, testCertificate({ authority, dnsNames: ['localhost'] }));
         ends.push(() => proxy.stop());
         const read = await getWith(issuer.jwksUrl, await write(client), { httpsProxy: proxy.url });
         expect(read).to.have.property('kind', 'body');
