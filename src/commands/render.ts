@@ -30,7 +30,7 @@ Options:
   --trusted-hops N              proxies in front of Envoy that set x-forwarded-for, ${trustedHops} if not given
   --name NAME                   kubernetes: only this Deployment; istio: before the names of the objects; envoy-gateway: the HTTPRoute and the Gateway
   --namespace NAME              kubernetes, istio, envoy-gateway: namespace of the objects
-  --selector KEY=VALUE,…        labels: kubernetes of the Deployments, istio of the pods, envoy-gateway of the HTTPRoutes
+  --selector KEY=VALUE,…        labels: kubernetes of the Deployments, istio of the pods, envoy-gateway of the HTTPRoute
   --out DIR                     writes files into this folder; replaces only files that render made and nobody edited
 
 Example: account-authz render envoy --config config.yaml --upstream 127.0.0.1:3000 > envoy.yaml

@@ -20,16 +20,9 @@ const own = (kind: string, spec: Members, place: Members): Members =>
 const standard = (kind: string, spec: Members, place: Members): Members =>
   resource(`${gatewayApi}/v1`, kind, place, spec);
 
-/** The route by its name, or every route with the labels. */
-function targetOf({ name, selector }: Pick<RenderSettings, 'name' | 'selector'>): Members {
-  const route = { group: gatewayApi, kind: 'HTTPRoute' };
-  if (selector === undefined) return { targetRefs: [inline({ ...route, name })] };
-  return { targetSelectors: [inline({ ...route, matchLabels: selector })] };
-}
-
 /** `authz` is the Service of account-authz. */
 export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tree {
-  const { name, namespace, selector, accountHeaders, corsOrigins } = settings;
+  const { name, namespace, accountHeaders, corsOrigins } = settings;
   const { keepalive, maxConnections, maxRequests, maxRetries } = authzCall;
   const extAuth = {
     failOpen: beside(
@@ -103,7 +96,7 @@ export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tre
   return own(
     'SecurityPolicy',
     {
-      ...targetOf({ name, selector }),
+      targetRefs: [inline({ group: gatewayApi, kind: 'HTTPRoute', name })],
       cors: corsOrigins.length === 0 ? undefined : cors,
       extAuth,
     },

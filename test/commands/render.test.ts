@@ -380,15 +380,12 @@ describe('render envoy-gateway', () => {
     }
   });
 
-  it('puts the policy on every route with the labels', async () => {
-    const args = ['--config', config(service), '--selector', 'app=orders'];
-    const files = await filesOf('envoy-gateway', ...args);
-    const [policy] = files['security-policy.yaml'] ?? [];
-    expect(policy.spec.targetRefs).to.equal(undefined);
-    expect(policy.spec.targetSelectors).to.deep.equal([
-      { group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', matchLabels: { app: 'orders' } },
-    ]);
+  it('gives the route the labels, and names it in the policy, which a gateway must never leave without a target', async () => {
+    const files = await filesOf('envoy-gateway', '--config', config(service), '--selector', 'app=orders');
     expect(files['http-route.yaml']?.[0].metadata.labels).to.deep.equal({ app: 'orders' });
+    expect(files['security-policy.yaml']?.[0].spec.targetRefs).to.deep.equal([
+      { group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'subscriptions' },
+    ]);
   });
 
   it('names routes if they lead to more paths than a rule takes', async () => {
