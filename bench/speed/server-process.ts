@@ -20,6 +20,8 @@ export interface Probe {
 }
 
 const startLimitMs = 20_000;
+// A contender that is just starting may accept a connection and never answer on it: the next one is asked on a new connection.
+const answerLimitMs = 4000;
 
 export async function startServerProcess(
   command: ProgramCommand,
@@ -65,7 +67,7 @@ export async function ask({ target, shared, request }: Omit<Probe, 'expected'>):
     client.send(0, request, 0);
     return await Promise.race([
       answer,
-      delay(startLimitMs, undefined, { ref: false }).then(() => {
+      delay(answerLimitMs, undefined, { ref: false }).then(() => {
         throw new Error('no answer');
       }),
     ]);
