@@ -1,7 +1,8 @@
+// Which key URLs the configuration accepts, and the problem reported for each other one.
 import { expect } from 'chai';
 import { keyUrlProblem } from '../../src/address/key-url.ts';
 
-describe('key URLs of the configuration', () => {
+describe('keyUrlProblem', () => {
   const good = [
     'https://auth.example.com/.well-known/jwks.json',
     'https://auth.example.com',
@@ -94,13 +95,13 @@ describe('key URLs of the configuration', () => {
       'http://notlocalhost/jwks',
     ],
   };
-  const cases: Readonly<Record<string, string>> = {
+  const caseIds: Readonly<Record<string, string>> = {
     'must not have a link-local address: cloud metadata services use them': 'K-041 ',
     'must be https (http is allowed only for loopback addresses)': 'K-039 K-042 ',
   };
   for (const [problem, urls] of Object.entries(bad)) {
     for (const url of urls) {
-      it(`${cases[problem] ?? ''}says of ${JSON.stringify(url).slice(0, 80)} that it ${problem}`, () => {
+      it(`${caseIds[problem] ?? ''}reports that ${JSON.stringify(url).slice(0, 80)} ${problem}`, () => {
         expect(keyUrlProblem(url)).to.equal(problem);
       });
     }

@@ -1,7 +1,8 @@
+// Which listen addresses the configuration accepts, and the problem reported for each other one.
 import { expect } from 'chai';
 import { hostAndPort, type ListenAddress, parseListenAddress } from '../../src/address/listen-address.ts';
 
-describe('listen address', () => {
+describe('parseListenAddress', () => {
   const good: readonly (readonly [text: string, address: ListenAddress])[] = [
     ['127.0.0.1:9191', { kind: 'tcp', host: '127.0.0.1', port: 9191 }],
     ['[::1]:0', { kind: 'tcp', host: '::1', port: 0 }],
@@ -12,7 +13,7 @@ describe('listen address', () => {
     ['unix:///run/authz.sock', { kind: 'unix', path: '/run/authz.sock' }],
   ];
   for (const [text, address] of good) {
-    it(`reads ${text}`, () => {
+    it(`parses ${text}`, () => {
       expect(parseListenAddress(text)).to.deep.equal(address);
     });
   }
@@ -30,17 +31,19 @@ describe('listen address', () => {
     [`unix:/${'ä'.repeat(54)}`, 'must have a socket path of at most 107 bytes (this one has 109)'],
   ];
   for (const [text, problem] of bad) {
-    it(`says of ${text} that it ${problem}`, () => {
+    it(`reports that ${JSON.stringify(text.slice(0, 20))} ${problem}`, () => {
       expect(parseListenAddress(text)).to.deep.equal({ kind: 'problem', problem });
     });
   }
+});
 
+describe('hostAndPort', () => {
   for (const [host, text] of [
     ['localhost', 'localhost:1'],
     ['127.0.0.1', '127.0.0.1:1'],
     ['::1', '[::1]:1'],
   ] as const) {
-    it(`writes ${text} as it is read`, () => {
+    it(`writes ${text}, which parseListenAddress parses back`, () => {
       expect(hostAndPort(host, 1)).to.equal(text);
       expect(parseListenAddress(text)).to.deep.equal({ kind: 'tcp', host, port: 1 });
     });

@@ -1,10 +1,11 @@
+// The accounts that a query names, and the parameters that some server would take for one of them.
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { accountsInQuery, compileAccountParameters } from '../../src/authz/account-query.ts';
 
 const parameters = compileAccountParameters(['account_id']);
 
-describe('account in the query', () => {
+describe('accountsInQuery', () => {
   const found: readonly (readonly [query: string, accounts: string[]])[] = [
     ['', []],
     ['a=1', []],
@@ -32,62 +33,62 @@ describe('account in the query', () => {
   }
 
   const refused: readonly (readonly [name: string, query: string])[] = [
-    ['an empty value', 'account_id='],
-    ['no value', 'account_id'],
+    ['a parameter with an empty value', 'account_id='],
+    ['a parameter without a value', 'account_id'],
     ['a percent sign in the value', 'account_id=acct%31'],
     ['a plus in the value', 'account_id=acct+1'],
     ['a semicolon in the value', 'account_id=acct1;b=2'],
-    ['another case', 'Account_ID=acct2'],
+    ['a name in another case', 'Account_ID=acct2'],
     ['one letter encoded', '%61ccount_id=acct2'],
     ['one letter encoded twice', '%2561ccount_id=acct2'],
-    ['one letter encoded in the way of IIS', '%u0061ccount_id=acct2'],
+    ['one letter in the %u encoding of IIS', '%u0061ccount_id=acct2'],
     ['the underscore encoded', 'account%5fid=acct2'],
-    ['a plus in front', '+account_id=acct2'],
-    ['two pluses in front', '++account_id=acct2'],
-    ['a plus behind', 'account_id+=acct2'],
-    ['two pluses behind', 'account_id++=acct2'],
-    ['an encoded space in front', '%20account_id=acct2'],
-    ['an encoded tab behind', 'account_id%09=acct2'],
-    ['an encoded NUL behind', 'account_id%00=acct2'],
-    ['an encoded NUL and more behind', 'account_id%00x=acct2'],
+    ['a plus before the name', '+account_id=acct2'],
+    ['two pluses before the name', '++account_id=acct2'],
+    ['a plus after the name', 'account_id+=acct2'],
+    ['two pluses after the name', 'account_id++=acct2'],
+    ['an encoded space before the name', '%20account_id=acct2'],
+    ['an encoded tab after the name', 'account_id%09=acct2'],
+    ['an encoded NUL after the name', 'account_id%00=acct2'],
+    ['an encoded NUL and a letter after the name', 'account_id%00x=acct2'],
     ['a dot for the underscore', 'account.id=acct2'],
     ['a space for the underscore', 'account%20id=acct2'],
-    ['an array', 'account_id[]=acct2'],
-    ['an encoded array', 'account_id%5B%5D=acct2'],
-    ['a member', 'account_id[a]=acct2'],
-    ['brackets around it, which qs takes off', '[account_id]=acct2'],
-    ['encoded brackets around it', '%5Baccount_id%5D=acct2'],
-    ['brackets around it and a member', '[account_id][a]=acct2'],
-    ['brackets in front of it, which Rack 2 takes off', '[]account_id=acct2'],
-    ['a bracket behind it, which Rack 2 takes off', 'account_id]=acct2'],
-    ['a tab in it, which URL takes out', 'account\t_id=acct2'],
-    ['line ends in it, which URL takes out', 'acc\r\nount_id=acct2'],
+    ['an array parameter', 'account_id[]=acct2'],
+    ['an encoded array parameter', 'account_id%5B%5D=acct2'],
+    ['an object member', 'account_id[a]=acct2'],
+    ['brackets around the name, which qs removes', '[account_id]=acct2'],
+    ['encoded brackets around the name', '%5Baccount_id%5D=acct2'],
+    ['brackets around the name before a member', '[account_id][a]=acct2'],
+    ['brackets before the name, which Rack 2 removes', '[]account_id=acct2'],
+    ['a bracket after the name, which Rack 2 removes', 'account_id]=acct2'],
+    ['a tab in the name, which URL removes', 'account\t_id=acct2'],
+    ['a line break in the name, which URL removes', 'acc\r\nount_id=acct2'],
     ['an open bracket for the underscore', 'account[id=acct2'],
-    ['a semicolon in front', 'a=1;account_id=acct2'],
+    ['a parameter after a semicolon', 'a=1;account_id=acct2'],
     ['a name before a semicolon', 'account_id;a=acct2'],
-    ['a second question mark', '?account_id=acct2'],
-    ['an exclamation mark in front, which marks a default in Spring', '!account_id=acct2'],
-    ['an encoded exclamation mark in front', '%21account_id=acct2'],
-    ['a twice encoded exclamation mark in front', '%2521account_id=acct2'],
-    ['a full-width exclamation mark in front', '\uff01account_id=acct2'],
+    ['a second question mark before the name', '?account_id=acct2'],
+    ['an exclamation mark before the name, the default marker of Spring', '!account_id=acct2'],
+    ['an encoded exclamation mark before the name', '%21account_id=acct2'],
+    ['a twice encoded exclamation mark before the name', '%2521account_id=acct2'],
+    ['a full-width exclamation mark before the name', '\uff01account_id=acct2'],
     ['an exclamation mark before another case', '!Account.ID=acct2'],
     ['an exclamation mark before an array', '!account_id[]=acct2'],
     ['an exclamation mark after a semicolon', 'a=1;!account_id=acct2'],
     ['an exclamation mark after a space', '+!account_id=acct2'],
-    ['two exclamation marks', '!!account_id=acct2'],
+    ['two exclamation marks before the name', '!!account_id=acct2'],
     ['an exclamation mark before a name without a value', '!account_id'],
     ['an encoded ampersand in a value', 'x=1%26account_id=acct2'],
     ['an encoded ampersand and equals sign in a value', 'x=1%26account_id%3Dacct2'],
     ['a twice encoded ampersand in a value', 'x=1%2526account_id=acct2'],
     ['an encoded semicolon in a value', 'x=1%3Baccount_id=acct2'],
-    ['an encoded ampersand in the way of IIS', 'x=1%u0026account_id=acct2'],
+    ['an ampersand in the %u encoding of IIS', 'x=1%u0026account_id=acct2'],
     ['an encoded ampersand before a look-alike', 'x=1%26!ACCOUNT%2eid[]=acct2'],
-    ['a dotless i, which is I in capitals', 'account_\u0131d=acct2'],
-    ['full-width letters', '\uff41ccount_id=acct2'],
-    ['encoded full-width letters', '%EF%BD%81ccount_id=acct2'],
-    ['an encoded byte order mark in front', '%EF%BB%BFaccount_id=acct2'],
+    ['a dotless i, whose upper case is I', 'account_\u0131d=acct2'],
+    ['a full-width letter', '\uff41ccount_id=acct2'],
+    ['an encoded full-width letter', '%EF%BD%81ccount_id=acct2'],
+    ['an encoded byte order mark before the name', '%EF%BB%BFaccount_id=acct2'],
     ['an encoded equals sign', 'account_id%3Dacct2'],
-    ['a good one beside it', 'account_id=acct1&ACCOUNT_ID=acct2'],
+    ['a look-alike next to a valid parameter', 'account_id=acct1&ACCOUNT_ID=acct2'],
   ];
   for (const [name, query] of refused) {
     it(`refuses ${name}`, () => {
@@ -99,7 +100,7 @@ describe('account in the query', () => {
     expect(accountsInQuery(compileAccountParameters(['a']), 'a=acct1')).to.deep.equal(['acct1']);
   });
 
-  it('refuses a capital sharp s, which is ss in small letters and capitals', () => {
+  it('refuses a capital sharp s, which case folding turns into ss', () => {
     expect(accountsInQuery(compileAccountParameters(['class']), 'cla\u1e9e=acct2')).to.include({ kind: 'refusal' });
   });
 
@@ -109,16 +110,16 @@ describe('account in the query', () => {
     ['ACCOUNT_ID=acct1', 'a look-alike of an account parameter'],
   ];
   for (const [query, detail] of details) {
-    it(`tells the log of ${query} that there is ${detail}`, () => {
+    it(`refuses ${query} with the detail "${detail}"`, () => {
       expect(accountsInQuery(parameters, query)).to.include({ detail });
     });
   }
 
-  it('takes nothing for an account where none is configured', () => {
+  it('finds no account when no parameter is configured', () => {
     expect(accountsInQuery(compileAccountParameters([]), 'account_id=acct2&ACCOUNT_ID=')).to.deep.equal([]);
   });
 
-  it('reads a query in time that is linear in its length', () => {
+  it('takes time linear in the length of the query', () => {
     const patterns = [
       '+',
       '!',
@@ -141,15 +142,15 @@ describe('account in the query', () => {
         ['account_id', 'x'],
       ]) {
         const query = (length: number): string => `${before}${pattern.repeat(length / pattern.length)}${after}=1`;
-        const quickest = (length: number): number =>
-          Math.min(...Array.from({ length: 9 }, () => elapsedMs(() => accountsInQuery(parameters, query(length)))));
-        // Sixteen times the length; a quadratic step would make it 256 times as long.
-        expect(quickest(16 * 8192), JSON.stringify(pattern)).to.be.below(150 * Math.max(quickest(8192), 1));
+        const fastestMs = (length: number): number =>
+          Math.min(...Array.from({ length: 9 }, () => processorMs(() => accountsInQuery(parameters, query(length)))));
+        // The query is 16 times as long: quadratic work would take 256 times as long.
+        expect(fastestMs(16 * 8192), JSON.stringify(pattern)).to.be.below(150 * Math.max(fastestMs(8192), 1));
       }
     }
   });
 
-  it('leaves no parameter that URLSearchParams would take for the account', () => {
+  it('finds every account that URLSearchParams would, or refuses the query', () => {
     const piece = fc.constantFrom(
       'account_id',
       '%61ccount_id',
@@ -180,8 +181,8 @@ describe('account in the query', () => {
   });
 });
 
-/** Of the processor, not of the clock: other processes may hold the machine. */
-function elapsedMs(run: () => unknown): number {
+/** Processor time, because other processes make wall time unreliable. */
+function processorMs(run: () => unknown): number {
   const before = process.cpuUsage();
   run();
   return process.cpuUsage(before).user / 1000;

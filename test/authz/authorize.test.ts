@@ -1,3 +1,4 @@
+// The policy: which requests are allowed, which reason and detail a refusal has, and the order of the checks.
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { admit, authorize, type Policy } from '../../src/authz/authorize.ts';
@@ -15,12 +16,17 @@ function reasonOf(decision: Decision): string {
   return decision.kind === 'allow' ? 'allowed' : decision.reason;
 }
 
-describe('policy', () => {
-  it('allows a request for the account of the token', () => {
+/** The end of a title. */
+function expected(reason: string): string {
+  return reason === 'allowed' ? 'is allowed' : `is refused as ${reason}`;
+}
+
+describe('admit and authorize', () => {
+  it('allow a request for the account of the token', () => {
     expect(decide(policy(), facts())).to.deep.equal({ kind: 'allow', principal: principal() });
   });
 
-  describe('on the path', () => {
+  describe('path', () => {
     const paths: readonly (readonly [target: string, reason: string])[] = [
       ['/api/subscriptions/acct1', 'allowed'],
       ['/api/subscriptions/acct2', 'account_mismatch'],
@@ -45,19 +51,19 @@ describe('policy', () => {
       ['/pkg.Svc/M', 'route_unknown'],
     ];
     for (const [target, reason] of paths) {
-      it(`answers ${target} with ${reason}`, () => {
+      it(`${target} ${expected(reason)}`, () => {
         expect(reasonOf(decide(policy(), facts({ target })))).to.equal(reason);
       });
     }
 
-    it('P-055 does not take a longer or shorter account for the same', () => {
+    it('P-055 an account that begins like another one is another account', () => {
       expect(
         reasonOf(decide(policy(), facts({ target: '/api/subscriptions/acct1' }), principal({ acc: 'acct10' }))),
       ).to.equal('account_mismatch');
     });
   });
 
-  describe('with several matching routes', () => {
+  describe('several matching routes', () => {
     const several = policy({
       routes: [
         route('/api/subscriptions/*'),
@@ -66,26 +72,51 @@ describe('policy', () => {
       ],
     });
     const rows: readonly (readonly [name: string, target: string, who: Identity, reason: string])[] = [
-      ['no account in the path', '/api/subscriptions/plans', principal(), 'allowed'],
-      ['the account in one of two', '/api/subscriptions/accounts/acct1/items', principal(), 'allowed'],
-      ['another account in one of two', '/api/subscriptions/accounts/acct2/items', principal(), 'account_mismatch'],
+      ['a path without an account', '/api/subscriptions/plans', principal(), 'allowed'],
       [
-        'a role that one of them leaves out',
+        'the account of the token in one of two matching routes',
+        '/api/subscriptions/accounts/acct1/items',
+        principal(),
+        'allowed',
+      ],
+      [
+        'another account in one of two matching routes',
+        '/api/subscriptions/accounts/acct2/items',
+        principal(),
+        'account_mismatch',
+      ],
+      [
+        'a role that one matching route does not list',
         '/api/subscriptions/accounts/acct1',
         principal({ role: 'member' }),
         'role_forbidden',
       ],
-      ['a role that the only one allows', '/api/subscriptions/plans', principal({ role: 'member' }), 'allowed'],
-      ['the account in another template', '/api/subscriptions/teams/acct2/members', principal(), 'account_mismatch'],
-      ['a template that fits but for case', '/api/subscriptions/Accounts/acct2', principal(), 'request_invalid'],
+      [
+        'a role that the only matching route allows',
+        '/api/subscriptions/plans',
+        principal({ role: 'member' }),
+        'allowed',
+      ],
+      [
+        'another account in another template',
+        '/api/subscriptions/teams/acct2/members',
+        principal(),
+        'account_mismatch',
+      ],
+      [
+        'a path that matches a template only if case is ignored',
+        '/api/subscriptions/Accounts/acct2',
+        principal(),
+        'request_invalid',
+      ],
     ];
     for (const [name, target, who, reason] of rows) {
-      it(`answers ${name} with ${reason}`, () => {
+      it(`${name} ${expected(reason)}`, () => {
         expect(reasonOf(decide(several, facts({ target }), who))).to.equal(reason);
       });
     }
 
-    it('leaves only the roles that all of them name', () => {
+    it('allow only the roles that every one of them lists', () => {
       const narrowed = policy({
         routes: [route('/api/*', ['owner', 'member']), route('/api/subscriptions/*', ['owner'])],
       });
@@ -94,27 +125,27 @@ describe('policy', () => {
       expect(reasonOf(decide(narrowed, facts({ target }), principal()))).to.equal('allowed');
     });
 
-    it('does not stretch a template without /* over a longer path', () => {
+    it('do not include a template without /* for a longer path', () => {
       const exact = policy({ routes: [route('/api/subscriptions/:account_id'), route('/a/:any')] });
       expect(reasonOf(decide(exact, facts({ target: '/api/subscriptions/acct1/items' })))).to.equal('route_unknown');
       expect(reasonOf(decide(exact, facts({ target: '/api/subscriptions' })))).to.equal('route_unknown');
       expect(reasonOf(decide(exact, facts({ target: '/a/b/c' })))).to.equal('route_unknown');
     });
 
-    it('logs the most specific one', () => {
+    it('are logged as the most specific one', () => {
       expect(admit(several, facts({ target: '/api/subscriptions/accounts/acct1/x' })).route).to.equal(
         '/api/subscriptions/accounts/:account_id/*',
       );
     });
 
-    it('checks an account that a template names twice in both places', () => {
+    it('are checked at every :account_id of a template', () => {
       const twice = policy({ routes: [route('/a/:account_id/b/:account_id')] });
       expect(reasonOf(decide(twice, facts({ target: '/a/acct1/b/acct2' })))).to.equal('account_mismatch');
       expect(reasonOf(decide(twice, facts({ target: '/a/acct1/b/acct1' })))).to.equal('allowed');
     });
   });
 
-  describe('on the method', () => {
+  describe('method', () => {
     const methods: readonly (readonly [role: string, method: string, reason: string])[] = [
       ['owner', 'DELETE', 'allowed'],
       ['owner', 'OPTIONS', 'allowed'],
@@ -134,13 +165,13 @@ describe('policy', () => {
       ['owner', 'A'.repeat(10_000), 'request_invalid'],
     ];
     for (const [role, method, reason] of methods) {
-      it(`answers ${method.slice(0, 12)} by ${role} with ${reason}`, () => {
+      it(`${JSON.stringify(method.slice(0, 12))} by ${role} ${expected(reason)}`, () => {
         expect(reasonOf(decide(policy(), facts({ method }), principal({ role })))).to.equal(reason);
       });
     }
   });
 
-  describe('with a list of roles', () => {
+  describe('list of roles', () => {
     const under = policy({
       routes: [
         route('/api/subscriptions/:account_id/*'),
@@ -157,30 +188,40 @@ describe('policy', () => {
       role: string | undefined,
       detail?: string,
     ])[] = [
-      ['the first in the order of the configuration', ['writer', 'auditor', 'reader'], {}, 'reader'],
-      ['the only one that is configured', ['x', 'a b', 'auditor', ''], {}, 'auditor'],
-      ['a role that is there twice', ['writer', 'writer'], {}, 'writer'],
-      ['the first that may use the method', ['reader', 'writer'], { method: 'POST' }, 'writer'],
-      ['the first that the routes leave', ['reader', 'writer', 'auditor'], { target: audits }, 'auditor'],
-      ['the one that all routes leave', ['writer', 'auditor', 'reader'], { target: `${audits}/keys` }, 'auditor'],
-      ['none where none is configured', ['x', 'Reader'], {}, undefined, 'the role is not one of roles'],
-      ['none of an empty list', [], {}, undefined, 'the role is not one of roles'],
+      ['selects the first role in the order of the configuration', ['writer', 'auditor', 'reader'], {}, 'reader'],
+      ['selects the only configured role', ['x', 'a b', 'auditor', ''], {}, 'auditor'],
+      ['selects a role that is listed twice', ['writer', 'writer'], {}, 'writer'],
+      ['selects the first role that may use the method', ['reader', 'writer'], { method: 'POST' }, 'writer'],
       [
-        'the first where none may use the method',
+        'selects the first role that the matching routes permit',
+        ['reader', 'writer', 'auditor'],
+        { target: audits },
+        'auditor',
+      ],
+      [
+        'selects the one role that every matching route permits',
+        ['writer', 'auditor', 'reader'],
+        { target: `${audits}/keys` },
+        'auditor',
+      ],
+      ['selects no role if none is configured', ['x', 'Reader'], {}, undefined, 'the role is not one of roles'],
+      ['selects no role from an empty list', [], {}, undefined, 'the role is not one of roles'],
+      [
+        'is refused with the first role if none may use the method',
         ['auditor', 'reader'],
         { method: 'DELETE' },
         'reader',
         'the role may not use this method',
       ],
       [
-        'not one role for the method and another for the route',
+        'is refused if one role may use the method and another the route',
         ['writer', 'auditor'],
         { method: 'POST', target: `${audits}/keys` },
         'writer',
         'the route is narrowed to other roles',
       ],
       [
-        'not one role for one route and another for the other',
+        'is refused if each route permits another role',
         ['reader', 'writer'],
         { target: `${audits}/keys` },
         'reader',
@@ -188,7 +229,7 @@ describe('policy', () => {
       ],
     ];
     for (const [name, roles, request, role, detail] of rows) {
-      it(`C-044 takes ${name}`, () => {
+      it(`C-044 ${name}`, () => {
         const { outcome } = admit(under, facts(request));
         if (outcome.kind === 'refusal') throw new Error('not admitted');
         const { decision, principal: who } = authorize(under, outcome, { ...principal(), role: roles });
@@ -201,7 +242,7 @@ describe('policy', () => {
       });
     }
 
-    it('names the role also where another check refuses', () => {
+    it('selects a role even if another check refuses the request', () => {
       const { outcome } = admit(policy({ apps: ['cli'] }), facts());
       if (outcome.kind === 'refusal') throw new Error('not admitted');
       const asked = { ...principal({ acc: 'acct2' }), role: ['x', 'member'] };
@@ -210,7 +251,7 @@ describe('policy', () => {
       expect(inOrder.map(({ principal: who }) => who.role)).to.deep.equal(['member', 'member']);
     });
 
-    it('allows as the best of its roles alone would, and with that role', () => {
+    it('is allowed if any one of its roles alone is, with the first such role', () => {
       const role = fc.constantFrom('reader', 'auditor', 'writer', 'x');
       const target = fc.constantFrom('/api/subscriptions/acct1', audits, `${audits}/keys`);
       const method = fc.constantFrom('GET', 'HEAD', 'POST', 'DELETE');
@@ -219,100 +260,100 @@ describe('policy', () => {
           const { outcome } = admit(under, facts({ target: to, method: by }));
           if (outcome.kind === 'refusal') throw new Error('not admitted');
           const of = (claimed: Identity['role']) => authorize(under, outcome, { ...principal(), role: claimed });
-          const enough = (['reader', 'auditor', 'writer'] as const).filter(
+          const sufficient = (['reader', 'auditor', 'writer'] as const).filter(
             each => roles.includes(each) && of(each).decision.kind === 'allow',
           );
           const { decision, principal: who } = of(roles);
-          expect(decision.kind === 'allow').to.equal(enough.length > 0);
-          if (decision.kind === 'allow') expect(who.role).to.equal(enough[0]);
+          expect(decision.kind === 'allow').to.equal(sufficient.length > 0);
+          if (decision.kind === 'allow') expect(who.role).to.equal(sufficient[0]);
         }),
       );
     });
   });
 
-  describe('on the application', () => {
-    it('refuses one that is not listed', () => {
+  describe('application', () => {
+    it('is refused if apps does not list it', () => {
       expect(reasonOf(decide(policy({ apps: ['web'] }), facts(), principal({ app: 'cli' })))).to.equal('app_forbidden');
     });
-    it('allows one that is listed', () => {
+    it('is allowed if apps lists it', () => {
       expect(reasonOf(decide(policy({ apps: ['web'] }), facts()))).to.equal('allowed');
     });
   });
 
-  describe('on account headers and parameters', () => {
+  describe('account headers and query parameters', () => {
     const places = policy({ headers: ['x-account-id'], query: ['account_id'] });
     const rows: readonly (readonly [name: string, request: Parameters<typeof facts>[0], reason: string])[] = [
-      ['none', {}, 'allowed'],
-      ['a header with the account', { headers: { 'x-account-id': 'acct1' } }, 'allowed'],
-      ['a header with another', { headers: { 'x-account-id': 'acct2' } }, 'account_mismatch'],
+      ['a request with neither', {}, 'allowed'],
+      ['a header with the account of the token', { headers: { 'x-account-id': 'acct1' } }, 'allowed'],
+      ['a header with another account', { headers: { 'x-account-id': 'acct2' } }, 'account_mismatch'],
       ['an empty header', { headers: { 'x-account-id': '' } }, 'request_invalid'],
       ['a header of spaces', { headers: { 'x-account-id': ' \t' } }, 'request_invalid'],
-      ['a list', { headers: { 'x-account-id': 'acct1,acct1' } }, 'request_invalid'],
-      ['two lines', { headers: { 'x-account-id': ['acct1', 'acct1'] } }, 'request_invalid'],
-      ['an underscore look-alike', { headers: { x_account_id: 'acct1' } }, 'request_invalid'],
-      ['a mixed look-alike', { headers: { 'x-account_id': 'acct1' } }, 'request_invalid'],
+      ['a list in one header', { headers: { 'x-account-id': 'acct1,acct1' } }, 'request_invalid'],
+      ['a header with two values', { headers: { 'x-account-id': ['acct1', 'acct1'] } }, 'request_invalid'],
+      ['an underscore look-alike header', { headers: { x_account_id: 'acct1' } }, 'request_invalid'],
+      ['a look-alike header with one underscore', { headers: { 'x-account_id': 'acct1' } }, 'request_invalid'],
       ...Array.from("!#$%&'*+.^_`|~", (character): [string, Parameters<typeof facts>[0], string] => [
-        `a look-alike with ${character}`,
+        `a look-alike header with ${character}`,
         { headers: { 'x-account-id': 'acct1', [`x${character}account-id`]: 'acct1' } },
         'request_invalid',
       ]),
-      ['a look-alike with two characters', { headers: { 'x.account~id': 'acct1' } }, 'request_invalid'],
-      ['a longer name', { headers: { 'x.account.ids': 'acct2' } }, 'allowed'],
-      ['a name without a separator', { headers: { 'x.accountid': 'acct2' } }, 'allowed'],
-      ['a name with two characters for one', { headers: { 'x..account.id': 'acct2' } }, 'allowed'],
-      ['a parameter with the account', { target: '/api/subscriptions/acct1?account_id=acct1' }, 'allowed'],
-      ['a parameter with another', { target: '/api/subscriptions/acct1?account_id=acct2' }, 'account_mismatch'],
+      ['a look-alike header with two other separators', { headers: { 'x.account~id': 'acct1' } }, 'request_invalid'],
+      ['a header with a longer name', { headers: { 'x.account.ids': 'acct2' } }, 'allowed'],
+      ['a header name without one of the separators', { headers: { 'x.accountid': 'acct2' } }, 'allowed'],
+      ['a header name with a doubled separator', { headers: { 'x..account.id': 'acct2' } }, 'allowed'],
+      ['a parameter with the account of the token', { target: '/api/subscriptions/acct1?account_id=acct1' }, 'allowed'],
+      ['a parameter with another account', { target: '/api/subscriptions/acct1?account_id=acct2' }, 'account_mismatch'],
       [
-        'two parameters, one of another',
+        'a second parameter with another account',
         { target: '/api/subscriptions/acct1?account_id=acct1&account_id=acct2' },
         'account_mismatch',
       ],
       ['a look-alike parameter', { target: '/api/subscriptions/acct1?Account_Id=acct1' }, 'request_invalid'],
     ];
     for (const [name, request, reason] of rows) {
-      it(`answers ${name} with ${reason}`, () => {
+      it(`${name} ${expected(reason)}`, () => {
         expect(reasonOf(decide(places, facts(request)))).to.equal(reason);
       });
     }
   });
 
-  describe('on Authorization', () => {
+  describe('Authorization header', () => {
     const rows: readonly (readonly [name: string, authorization: string | string[], reason: string])[] = [
-      ['H-001 none', [], 'token_missing'],
-      ['H-002 empty', '', 'token_missing'],
-      ['white space only', ' \t ', 'token_missing'],
-      ['H-003 no token', 'Bearer', 'token_missing'],
-      ['H-003 a space for a token', 'Bearer ', 'token_missing'],
-      ['H-007 white space around', ' \tBearer h.p.s \t', 'allowed'],
-      ['another case of the scheme', 'bEARER h.p.s', 'allowed'],
-      ['H-006 a tab between', 'Bearer\th.p.s', 'token_missing'],
-      ['H-009 Basic', 'Basic aDpw', 'token_missing'],
-      ['H-009 no scheme', 'h.p.s', 'token_missing'],
-      ['a longer scheme', 'BearerX h.p.s', 'token_missing'],
-      ['H-010 two values in one', 'Bearer a,Bearer b', 'request_invalid'],
-      ['H-011 two values', ['Bearer a', 'Bearer b'], 'request_invalid'],
-      ['H-013 the same value twice', ['Bearer a', 'Bearer a'], 'request_invalid'],
-      ['one value and an empty one', ['', 'Bearer h.p.s'], 'allowed'],
-      ['a comma under another scheme', 'Digest a,b', 'request_invalid'],
+      ['H-001 an absent header', [], 'token_missing'],
+      ['H-002 an empty value', '', 'token_missing'],
+      ['a value of white space', ' \t ', 'token_missing'],
+      ['H-003 a scheme without a token', 'Bearer', 'token_missing'],
+      ['H-003 a scheme and a space without a token', 'Bearer ', 'token_missing'],
+      ['H-007 white space around the value', ' \tBearer h.p.s \t', 'allowed'],
+      ['a scheme in another case', 'bEARER h.p.s', 'allowed'],
+      ['H-006 a tab after the scheme', 'Bearer\th.p.s', 'token_missing'],
+      ['H-009 the Basic scheme', 'Basic aDpw', 'token_missing'],
+      ['H-009 a token without a scheme', 'h.p.s', 'token_missing'],
+      ['a scheme that begins with Bearer', 'BearerX h.p.s', 'token_missing'],
+      ['H-010 a comma-separated list', 'Bearer a,Bearer b', 'request_invalid'],
+      ['H-011 a pair of different values', ['Bearer a', 'Bearer b'], 'request_invalid'],
+      ['H-013 a repeated value', ['Bearer a', 'Bearer a'], 'request_invalid'],
+      ['an empty value before a token', ['', 'Bearer h.p.s'], 'allowed'],
+      ['a comma in a value of another scheme', 'Digest a,b', 'request_invalid'],
     ];
     for (const [name, authorization, reason] of rows) {
-      it(`answers ${name} with ${reason}`, () => {
+      it(`${name} ${expected(reason)}`, () => {
         expect(reasonOf(decide(policy(), facts({ headers: { authorization } })))).to.equal(reason);
       });
     }
-    it('H-005 keeps a second space in the token, where it is found to be no token', () => {
+    it('H-005 a second space becomes part of the token, which the verifier then refuses', () => {
       const { outcome } = admit(policy(), facts({ headers: { authorization: 'Bearer  h.p.s' } }));
       expect(outcome).to.include({ kind: 'admitted', token: ' h.p.s' });
     });
   });
 
-  it('refuses a message that contradicts itself, good as the rest may be', () => {
+  it('refuse a contradictory message even if the rest is valid', () => {
     expect(reasonOf(decide(policy(), facts({ contradiction: 'two values in one header' })))).to.equal(
       'request_invalid',
     );
   });
 
-  describe('in its order', () => {
+  describe('order of the checks', () => {
     const worst = { method: 'get', target: '/nothing/here', headers: { authorization: '' } };
     const rows: readonly (readonly [
       name: string,
@@ -321,14 +362,14 @@ describe('policy', () => {
       reason: string,
     ])[] = [
       [
-        'the message before all',
+        'a contradictory message before the method',
         { ...worst, contradiction: 'two values in one header' },
         principal(),
         'request_invalid',
       ],
       ['the grammar before the route', worst, principal(), 'request_invalid'],
       [
-        'an ambiguous Authorization before the route',
+        'an ambiguous Authorization header before the route',
         { target: '/x', headers: { authorization: 'a,b' } },
         principal(),
         'request_invalid',
@@ -336,16 +377,16 @@ describe('policy', () => {
       ['the route before the token', { ...worst, method: 'GET' }, principal(), 'route_unknown'],
       ['the application before the role', {}, principal({ app: 'no', role: 'no', acc: 'acct2' }), 'app_forbidden'],
       ['the role before the account', {}, principal({ role: 'no', acc: 'acct2' }), 'role_forbidden'],
-      ['the account last', {}, principal({ acc: 'acct2' }), 'account_mismatch'],
+      ['the account after everything else', {}, principal({ acc: 'acct2' }), 'account_mismatch'],
     ];
     for (const [name, request, who, reason] of rows) {
-      it(`answers ${name}`, () => {
+      it(`reports ${name}`, () => {
         expect(reasonOf(decide(policy({ apps: ['web'] }), facts(request), who))).to.equal(reason);
       });
     }
   });
 
-  describe('for the log', () => {
+  describe('detail for the log', () => {
     const strict = policy({
       routes: [route('/api/subscriptions/:account_id/*'), route('/owners', ['owner'])],
       apps: ['web'],
@@ -371,17 +412,17 @@ describe('policy', () => {
       ['the route is narrowed to other roles', { target: '/owners' }, principal({ role: 'member' })],
       ['the request names another account than the token', {}, principal({ acc: 'acct2' })],
     ];
-    it('says that there is no Authorization where no header is shown', () => {
+    it('is "no Authorization" if Envoy sends no headers', () => {
       expect(decide(strict, { ...facts(), headers: new Map() })).to.include({ detail: 'no Authorization' });
     });
     for (const [detail, request, who] of rows) {
-      it(`says: ${detail}`, () => {
+      it(`is "${detail}"`, () => {
         expect(decide(strict, facts(request), who)).to.include({ kind: 'refusal', detail });
       });
     }
   });
 
-  it('never allows where a matching template, header or parameter names another account', () => {
+  it('never allow a request whose path, header or query names another account', () => {
     const acc = fc.constantFrom('acct1', 'acct2', 'ACCT1', 'acct', '.', '');
     fc.assert(
       fc.property(acc, acc, acc, (inPath, inHeader, inQuery) => {

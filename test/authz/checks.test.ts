@@ -1,3 +1,4 @@
+// The checks that explain derives from a refusal: each reason and detail belongs to one check and has a remedy.
 import { expect } from 'chai';
 import { checkNames, checks, isAfter } from '../../src/authz/checks.ts';
 
@@ -5,7 +6,7 @@ type Definitions = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 describe('checks', () => {
   for (const [check, definitions] of Object.entries<Definitions>(checks)) {
-    it(`has a reason, a detail and a remedy for ${check}`, () => {
+    it(`${check}: every reason has a detail with a remedy`, () => {
       expect(Object.keys(definitions)).to.have.length.above(0);
       for (const remedies of Object.values(definitions)) {
         expect(Object.keys(remedies)).to.have.length.above(0);
@@ -14,11 +15,11 @@ describe('checks', () => {
     });
   }
 
-  it('names every check of a request, which an internal error is not', () => {
+  it('checkNames lists every check of a request in order, without "service", an internal error', () => {
     expect(['service', ...checkNames]).to.deep.equal(Object.keys(checks));
   });
 
-  it('has a detail in one place for a reason, so that it leads to one check', () => {
+  it('each pair of reason and detail belongs to one check', () => {
     const details = Object.values<Definitions>(checks).flatMap(definitions =>
       Object.entries(definitions).flatMap(([reason, remedies]) =>
         Object.keys(remedies).map(each => `${reason}: ${each}`),
@@ -27,7 +28,7 @@ describe('checks', () => {
     expect(new Set(details).size).to.equal(details.length);
   });
 
-  it('compares two checks by their order', () => {
+  it('isAfter compares two checks by their order', () => {
     expect(isAfter('audience', 'signature')).to.equal(true);
     expect(isAfter('signature', 'signature')).to.equal(false);
     expect(isAfter('key', 'signature')).to.equal(false);

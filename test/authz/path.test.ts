@@ -1,8 +1,9 @@
+// The strict grammar of request targets: what is accepted means the same to every server.
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { parseRequestTarget } from '../../src/authz/path.ts';
 
-describe('request target', () => {
+describe('parseRequestTarget', () => {
   const accepted: readonly (readonly [target: string, segments: string[], query: string])[] = [
     ['/api/subscriptions/acct1', ['api', 'subscriptions', 'acct1'], ''],
     ['/api/subscriptions/acct1/', ['api', 'subscriptions', 'acct1'], ''],
@@ -18,7 +19,7 @@ describe('request target', () => {
     [`/a?b=${';'.repeat(256)}`, ['a'], `b=${';'.repeat(256)}`],
   ];
   for (const [target, segments, query] of accepted) {
-    it(`reads ${shown(target)}`, () => {
+    it(`accepts ${shown(target)}`, () => {
       expect(parseRequestTarget(target)).to.deep.equal({ kind: 'target', segments, query });
     });
   }
@@ -86,12 +87,12 @@ describe('request target', () => {
     [`/a?${'&'.repeat(256)}`, 'more than 256 query parameters'],
   ];
   for (const [target, detail] of details) {
-    it(`tells the log of ${detail}`, () => {
+    it(`refuses ${shown(target)} with the detail "${detail}"`, () => {
       expect(parseRequestTarget(target)).to.include({ detail });
     });
   }
 
-  it('puts every target back together from what it read, so that nothing was decoded or lost', () => {
+  it('splits a target into segments and query without decoding or losing anything', () => {
     const segment = fc.stringMatching(/^[A-Za-z0-9_~:@-][A-Za-z0-9._~:@-]{0,12}$/);
     fc.assert(
       fc.property(
@@ -106,7 +107,7 @@ describe('request target', () => {
     );
   });
 
-  it('P-067 sees the segments that the URL of Node serves, wherever it accepts the path', () => {
+  it('P-067 splits every accepted path into the segments that URL gives', () => {
     const piece = fc.constantFrom(
       '/',
       'acct1',
@@ -137,7 +138,7 @@ describe('request target', () => {
     );
   });
 
-  it('answers any text with a value', () => {
+  it('accepts or refuses any text without throwing', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), text => {
         expect(parseRequestTarget(text).kind).to.be.oneOf(['target', 'refusal']);

@@ -1,7 +1,8 @@
+// The challenge that a refusal carries.
 import { expect } from 'chai';
 import { answerOf, type Reason } from '../../src/authz/refusal.ts';
 
-describe('the challenge of a refusal (RFC 6750 section 3)', () => {
+describe('WWW-Authenticate challenge (RFC 6750 section 3)', () => {
   const rows: readonly (readonly [reason: Reason, challenge: string | undefined])[] = [
     ['token_missing', 'Bearer realm="account-authz"'],
     ['token_invalid', 'Bearer realm="account-authz", error="invalid_token"'],

@@ -1,7 +1,8 @@
+// Which methods a role allows, and which roles of a token count.
 import { expect } from 'chai';
 import { compileRoles, configuredRoles, roleAllows } from '../../src/authz/role.ts';
 
-describe('role', () => {
+describe('roles', () => {
   const roles = compileRoles({ owner: ['*', 'PROPFIND'], member: ['GET'] });
   const rows: readonly (readonly [role: string, method: string, allowed: boolean])[] = [
     ['owner', 'OPTIONS', true],
@@ -14,12 +15,12 @@ describe('role', () => {
     ['constructor', 'GET', false],
   ];
   for (const [role, method, allowed] of rows) {
-    it(`${allowed ? 'lets' : 'does not let'} ${role} use ${method}`, () => {
+    it(`${allowed ? 'allow' : 'do not allow'} ${method} for ${role}`, () => {
       expect(roleAllows(roles, role, method)).to.equal(allowed);
     });
   }
 
-  it('counts of a list in the order of the configuration, if it is configured', () => {
+  it('configuredRoles keeps the configured roles of a token, in the order of the configuration', () => {
     const claimed = ['nobody', 'member', 'constructor', 'owner', 'OWNER', '__proto__'];
     expect(configuredRoles(roles, claimed)).to.deep.equal(['owner', 'member']);
     expect(configuredRoles(roles, ['nobody'])).to.deep.equal([]);

@@ -1,3 +1,4 @@
+// The grammar of route templates, and the problem reported for each invalid one.
 import { expect } from 'chai';
 import { parseRouteTemplate, type TemplateSegment } from '../../src/authz/route-template.ts';
 
@@ -5,7 +6,7 @@ const literal = (value: string): TemplateSegment => ({ kind: 'literal', value })
 const account: TemplateSegment = { kind: 'account' };
 const any = (name: string): TemplateSegment => ({ kind: 'any', name });
 
-describe('route template', () => {
+describe('parseRouteTemplate', () => {
   const good: readonly (readonly [text: string, segments: readonly TemplateSegment[], subtree: boolean])[] = [
     ['/a', [literal('a')], false],
     ['/a/*', [literal('a')], true],
@@ -21,18 +22,18 @@ describe('route template', () => {
     [`/${'a'.repeat(2047)}`, [literal('a'.repeat(2047))], false],
   ];
   for (const [text, segments, subtree] of good) {
-    it(`reads ${text.slice(0, 60)}`, () => {
+    it(`parses ${text.slice(0, 60)}`, () => {
       expect(parseRouteTemplate(text)).to.deep.equal({ kind: 'template', text, segments, subtree });
     });
   }
 
   const bad: Readonly<Record<string, readonly string[]>> = {
     'must start with "/"': ['', 'api', '*', ':account_id', 'https://a.test/b'],
-    'must have at least one segment': ['/', '/*', '//*'],
-    'must not have an empty segment': ['//', '//a', '/a//b', '/a/', '/a//*'],
+    'must have at least one segment: "/" and "/*" alone would match every path': ['/', '/*', '//*'],
+    'must not have an empty segment: remove "//", or "/" at the end': ['//', '//a', '/a//b', '/a/', '/a//*'],
     'must not have a "." or ".." segment: write the path without it': ['/.', '/a/..', '/a/./b', '/../*'],
     'must have "*" only as its whole last segment ("/*")': ['/a*', '/a/*/b', '/a/**', '/*/a', '/a/*x'],
-    'must have only': [
+    'must have only A-Z a-z 0-9 . _ ~ : @ - in a segment: paths are never decoded': [
       '/a b',
       '/a%20b',
       '/a;b',
@@ -47,21 +48,36 @@ describe('route template', () => {
       '/a$',
       '/{a}',
     ],
-    'must have a parameter name': ['/:', '/:9', '/:a-b', '/:a.b', '/:a:b', '/:é', '/:account_id?', '/:*'],
-    'must write the account parameter': ['/:accountId', '/:account_Id', '/:ACCOUNT_ID', '/:accountid', '/:_account_id'],
-    'must not be longer than 2048 bytes': [`/${'a'.repeat(2048)}`],
+    'must have a parameter name of letters, digits and _ that starts with a letter or _': [
+      '/:',
+      '/:9',
+      '/:a-b',
+      '/:a.b',
+      '/:a:b',
+      '/:é',
+      '/:account_id?',
+      '/:*',
+    ],
+    'must write the account parameter as :account_id': [
+      '/:accountId',
+      '/:account_Id',
+      '/:ACCOUNT_ID',
+      '/:accountid',
+      '/:_account_id',
+    ],
+    'must not be longer than 2048 bytes: longer request paths are refused': [`/${'a'.repeat(2048)}`],
   };
   for (const text of ['/(a+)+$', '/(a|a)*', '/[a-z]+', '/a.*', '/:account_id(.*)', '/**/x']) {
-    it(`P-054 takes no pattern, such as ${text}`, () => {
+    it(`P-054 refuses the pattern ${text}`, () => {
       expect(parseRouteTemplate(text).kind).to.equal('problem');
     });
   }
 
   for (const [problem, texts] of Object.entries(bad)) {
     for (const text of texts) {
-      it(`says of ${JSON.stringify(text.slice(0, 60))} that it ${problem}`, () => {
+      it(`reports that ${JSON.stringify(text.slice(0, 60))} ${problem}`, () => {
         const parsed = parseRouteTemplate(text);
-        expect(parsed.kind === 'problem' && parsed.problem).to.satisfy((found: string) => found.startsWith(problem));
+        expect(parsed).to.deep.equal({ kind: 'problem', problem });
       });
     }
   }

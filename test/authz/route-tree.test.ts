@@ -1,16 +1,16 @@
-// The tree of routes: what matches, what is refused, what is logged, and what a match costs.
+// The route tree: which routes match, which path is refused, which route is logged, and the cost of a match.
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Route } from '../../src/authz/route.ts';
 import { parseRouteTemplate } from '../../src/authz/route-template.ts';
 import { compileRoutes, matchRoutes } from '../../src/authz/route-tree.ts';
-import { walkRoutes } from './route-walk.ts';
+import { searchRoutes } from './route-search.ts';
 
 const match = (paths: readonly string[], segments: readonly string[]) =>
   matchRoutes(compileRoutes(paths.map(path => ({ path }))), segments);
 
 describe('route tree', () => {
-  it('finds every route that matches, in the order of the configuration', () => {
+  it('finds every matching route, in the order of the configuration', () => {
     const segments = ['a', 'x', 'y'];
     const found = match(['/:any/x/:account_id', '/a/*', '/b', '/a/:account_id/*', '/a/x'], segments);
     expect(found).to.include({ kind: 'match', route: '/:any/x/:account_id', segments });
@@ -21,27 +21,27 @@ describe('route tree', () => {
     ]);
   });
 
-  it('keeps the roles to which a route is narrowed', () => {
+  it('keeps the roles of a route', () => {
     const found = matchRoutes(compileRoutes([{ path: '/a', roles: ['owner', 'admin'] }]), ['a']);
     expect(found.kind === 'match' && found.routes.map(({ roles }) => [...(roles ?? [])])).to.deep.equal([
       ['owner', 'admin'],
     ]);
   });
 
-  it('is not made of an invalid template', () => {
+  it('throws on an invalid template', () => {
     expect(() => compileRoutes([{ path: '/a' }, { path: '/a/' }])).to.throw('invalid route: must not have an empty');
   });
 
   const logged: readonly (readonly [name: string, paths: readonly string[], route: string])[] = [
-    ['the longest, where it comes first', ['/a/b', '/a/*'], '/a/b'],
-    ['the longest, where it comes last', ['/a/*', '/a/b'], '/a/b'],
-    ['the first of two that are as long', ['/a/:one', '/a/:two'], '/a/:one'],
-    ['a parameter before a literal where it comes first', ['/a/:one', '/a/b'], '/a/:one'],
-    ['a literal before a parameter where it comes first', ['/a/b', '/a/:one'], '/a/b'],
-    ['a subtree before a path where it comes first', ['/a/b/*', '/a/b'], '/a/b/*'],
+    ['the longest template, configured first', ['/a/b', '/a/*'], '/a/b'],
+    ['the longest template, configured last', ['/a/*', '/a/b'], '/a/b'],
+    ['the first of two templates of equal length', ['/a/:one', '/a/:two'], '/a/:one'],
+    ['a parameter configured before a literal', ['/a/:one', '/a/b'], '/a/:one'],
+    ['a literal configured before a parameter', ['/a/b', '/a/:one'], '/a/b'],
+    ['a subtree configured before a path', ['/a/b/*', '/a/b'], '/a/b/*'],
   ];
   for (const [name, paths, route] of logged) {
-    it(`names ${name}`, () => {
+    it(`logs ${name}`, () => {
       expect(match(paths, ['a', 'b'])).to.include({ route });
     });
   }
@@ -67,20 +67,20 @@ describe('route tree', () => {
   }
 
   const otherCase: readonly (readonly [name: string, paths: readonly string[], segments: readonly string[]])[] = [
-    ['the only template', ['/a/b'], ['a', 'B']],
-    ['the literal above a subtree', ['/a/*'], ['A', 'b', 'c']],
-    ['a template of another case beside the one that matches', ['/a/b', '/a/B'], ['a', 'b']],
-    ['a subtree of another case above the one that matches', ['/A/*', '/a/b'], ['a', 'b']],
-    ['a literal behind a parameter that matches', ['/:any/b', '/a/:any'], ['a', 'B']],
+    ['in the only template', ['/a/b'], ['a', 'B']],
+    ['in the literal above a subtree', ['/a/*'], ['A', 'b', 'c']],
+    ['in a template next to the matching one', ['/a/b', '/a/B'], ['a', 'b']],
+    ['in a subtree above the matching template', ['/A/*', '/a/b'], ['a', 'b']],
+    ['in a literal after a matching parameter', ['/:any/b', '/a/:any'], ['a', 'B']],
   ];
   for (const [name, paths, segments] of otherCase) {
-    it(`refuses a path that matches but for case: ${name}`, () => {
+    it(`refuses a path that differs only by case ${name}`, () => {
       expect(match(paths, segments)).to.include({ kind: 'refusal', reason: 'request_invalid' });
     });
   }
 
   const seed = fc.readConfigureGlobal().seed ?? Date.now() % 2 ** 31;
-  it(`answers 20,000 random configurations and paths as a walk over all routes does (seed ${seed})`, () => {
+  it(`agrees with a linear search on 20,000 random configurations and paths (seed ${seed})`, () => {
     const literal = fc.constantFrom('a', 'A', 'b', 'B', 'aB', 'AB');
     const template = fc
       .record({
@@ -100,21 +100,21 @@ describe('route tree', () => {
         }),
         fc.array(fc.oneof(literal, fc.constant('c')), { maxLength: 6 }),
         (definitions, segments) => {
-          const walked = walkRoutes(definitions.map(toRoute), segments);
-          const outcome = walked.kind === 'match' ? walked.kind : walked.reason;
+          const found = searchRoutes(definitions.map(toRoute), segments);
+          const outcome = found.kind === 'match' ? found.kind : found.reason;
           outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-          expect(matchRoutes(compileRoutes(definitions), segments)).to.deep.equal(walked);
+          expect(matchRoutes(compileRoutes(definitions), segments)).to.deep.equal(found);
         },
       ),
       { numRuns: 20_000, seed },
     );
     expect([...outcomes.keys()]).to.have.members(['match', 'request_invalid', 'route_unknown']);
-    // None of the three is so rare that the comparison says nothing about it.
+    // Each outcome is frequent enough to be compared.
     for (const count of outcomes.values()) expect(count).to.be.above(1_000);
   });
 
-  // A walk over all routes takes a thousand times as long for ten thousand as for ten.
-  it('takes about as long with 10,000 routes as with 10', () => {
+  // A linear search would take a thousand times as long.
+  it('matches among 10,000 routes in about the time of 10', () => {
     const elapsed = (count: number): number => {
       const tree = compileRoutes(Array.from({ length: count }, (_, i) => ({ path: `/api/r${i}/:account_id/*` })));
       const paths = Array.from({ length: 10 }, (_, i) => ['api', `r${count - 1 - i}`, 'acct1', 'items']);
@@ -129,9 +129,9 @@ describe('route tree', () => {
     expect(elapsed(10_000)).to.be.below(30 * few);
   });
 
-  it('takes no longer than the number of its nodes, however many templates begin like a path', () => {
+  it('bounds a match by its number of nodes when thousands of templates share a prefix', () => {
     const prefixes = Array.from({ length: 12 }).reduce<string[]>(
-      so => so.flatMap(each => [`${each}/a`, `${each}/:any`]),
+      shorter => shorter.flatMap(each => [`${each}/a`, `${each}/:any`]),
       [''],
     );
     const tree = compileRoutes(prefixes.map(each => ({ path: `${each}/b` })));

@@ -1,3 +1,4 @@
+// The accounts that a matched path names, and the roles that its routes permit.
 import { expect } from 'chai';
 import { everyAccountSegmentIs, permitsRole, type RouteDefinition, type RouteMatch } from '../../src/authz/route.ts';
 import { compileRoutes, matchRoutes } from '../../src/authz/route-tree.ts';
@@ -20,13 +21,13 @@ describe('matching routes', () => {
     [['/a/:account_id'], ['a', 'X'], 'x', false],
   ];
   for (const [templates, path, account, only] of addressed) {
-    it(`by ${templates.join(' and ')}, /${path.join('/')} ${only ? 'addresses' : 'does not address'} ${account} alone`, () => {
+    it(`with ${templates.join(' and ')}, /${path.join('/')} ${only ? 'names no account except' : 'names an account other than'} ${account}`, () => {
       const routes = templates.map(each => route(each));
       expect(everyAccountSegmentIs(matched(routes, ...path), account)).to.equal(only);
     });
   }
 
-  it('leaves the roles that every route leaves which fits', () => {
+  it('permit only the roles that each of them permits', () => {
     const routes = [
       route('/a/*', ['owner', 'admin']),
       route('/a/b', ['owner', 'member']),

@@ -1,3 +1,4 @@
+// Reading a file up to a bound, and the reason given for one that cannot be read.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +14,7 @@ describe('loadBoundedFile', () => {
   });
   after(() => rm(folder, { recursive: true }));
 
-  it('reads a file up to the bound', async () => {
+  it('reads a file whose size equals the bound', async () => {
     const content = await loadBoundedFile(join(folder, 'ten'), 10);
     expect(content.kind === 'bytes' && Buffer.from(content.bytes).toString()).to.equal('0123456789');
   });
@@ -27,7 +28,7 @@ describe('loadBoundedFile', () => {
     ['x'.repeat(300), 'other'],
   ];
   for (const [name, reason, maxBytes] of refused) {
-    it(`gives the reason ${reason} for ${JSON.stringify(name.slice(0, 10))}`, async () => {
+    it(`gives the reason "${reason}" for ${JSON.stringify(name.slice(0, 10))}`, async () => {
       expect(await loadBoundedFile(join(folder, name), maxBytes)).to.include({ kind: 'problem', reason });
     });
   }

@@ -1,3 +1,4 @@
+// The signature by which a changed file is detected without reading it.
 import { mkdtemp, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,17 +16,17 @@ describe('fileSignature', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('is the same while nothing happens to the file', async () => {
+  it('is equal for an unchanged file', async () => {
     expect(await fileSignature(file)).to.equal(await fileSignature(file));
   });
 
-  it('differs once the file has another size', async () => {
+  it('differs after the size of the file changes', async () => {
     const before = await fileSignature(file);
     await writeFile(file, 'three');
     expect(await fileSignature(file)).not.to.equal(before);
   });
 
-  it('differs for another file of the same size and time', async () => {
+  it('differs for another file of the same size and modification time', async () => {
     const other = join(folder, 'other');
     await writeFile(other, 'two');
     await Promise.all([file, other].map(each => utimes(each, 1, 1)));
@@ -34,13 +35,13 @@ describe('fileSignature', () => {
     expect(await fileSignature(file)).not.to.equal(before);
   });
 
-  it('is the one of what a symbolic link leads to', async () => {
+  it('follows symbolic links', async () => {
     const link = join(folder, 'link');
     await symlink(file, link);
     expect(await fileSignature(link)).to.equal(await fileSignature(file));
   });
 
-  it('is a word for what is no regular file, and a code for what is not there', async () => {
+  it('is a constant for a directory and the error code for a missing file', async () => {
     expect(await fileSignature(folder)).to.equal(notARegularFile);
     expect(await fileSignature(join(folder, 'none'))).to.equal('ENOENT');
   });

@@ -1,11 +1,11 @@
-// Which JSON texts are too deep or too many to be parsed.
+// The limits on depth and number of values, checked before JSON is parsed.
 import { expect } from 'chai';
 import { jsonBoundsProblem } from '../../src/json/json-bounds.ts';
 
 const bounds = { maxDepth: 3, maxValues: 5 };
 const siblings = { maxDepth: 1, maxValues: 100 };
 
-describe('bounds of JSON', () => {
+describe('jsonBoundsProblem', () => {
   const rows: readonly (readonly [text: string, problem: string | undefined])[] = [
     ['', undefined],
     ['1', undefined],
@@ -25,13 +25,13 @@ describe('bounds of JSON', () => {
     ['"never ends \\', undefined],
   ];
   for (const [text, problem] of rows) {
-    it(`${text}: ${problem ?? 'within'}`, () => {
+    it(`'${text}' is ${problem === undefined ? 'accepted' : `refused: ${problem}`}`, () => {
       expect(jsonBoundsProblem(text, bounds)).to.equal(problem);
     });
   }
 
   for (const text of ['[],[],[]', '{},{},{}']) {
-    it(`${text}: the depth ends with its bracket`, () => {
+    it(`counts the depth of siblings once: ${text}`, () => {
       expect(jsonBoundsProblem(text, siblings)).to.equal(undefined);
     });
   }

@@ -1,7 +1,8 @@
+// JSON Pointers (RFC 6901) that name claims: which members they reach, and which they must not.
 import { expect } from 'chai';
 import { parsePath, valueAt } from '../../src/json/json-pointer.ts';
 
-/** The document of RFC 6901 section 5, and what a pointer must not reach. */
+/** The document of RFC 6901 section 5, extended by members that only look like array indices or prototype members. */
 const document: unknown = JSON.parse(`{
   "foo": ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "e^f": 3, "g|h": 4, "i\\\\j": 5, "k\\"l": 6, " ": 7, "m~n": 8,
   "o": { "p": [[10], { "q": 11 }], "": { "": 12 }, "0": 13 }, "text": "abc", "long": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, "tenth", "eleventh"], "nothing": null,
@@ -35,12 +36,12 @@ describe('JSON Pointer', () => {
     ['/own/length', 17],
   ];
   for (const [pointer, value] of found) {
-    it(`${JSON.stringify(pointer)} finds ${JSON.stringify(value)}`, () => {
+    it(`${JSON.stringify(pointer)} resolves to ${JSON.stringify(value)}`, () => {
       expect(valueAt(document, parsePath(pointer) ?? [])).to.deep.equal(value);
     });
   }
 
-  const astray = [
+  const unresolved = [
     '/bar',
     '/foo/2',
     '/foo/-',
@@ -71,20 +72,20 @@ describe('JSON Pointer', () => {
     '/a/b',
     '/ foo',
   ];
-  for (const pointer of astray) {
-    it(`${JSON.stringify(pointer.slice(0, 20))} finds nothing`, () => {
+  for (const pointer of unresolved) {
+    it(`${JSON.stringify(pointer.slice(0, 20))} resolves to nothing`, () => {
       expect(valueAt(document, parsePath(pointer) ?? [])).to.equal(undefined);
     });
   }
 
   for (const text of ['/~', '/a~', '/~2', '/~a', '/~~1', '/a/~/b']) {
-    it(`is not ${JSON.stringify(text)}`, () => {
+    it(`${JSON.stringify(text)} has an invalid escape and is refused`, () => {
       expect(parsePath(text)).to.equal(undefined);
     });
   }
 
   for (const name of ['', 'foo', '#/foo', 'a/b', ' /a', 'a.b', '~']) {
-    it(`is not ${JSON.stringify(name)}, which is the name of a member`, () => {
+    it(`${JSON.stringify(name)} is the name of one top-level member, not a pointer`, () => {
       expect(parsePath(name)).to.deep.equal([name]);
     });
   }
