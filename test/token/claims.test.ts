@@ -1,3 +1,4 @@
+// The claims of a verified token: the identity fields, the times, and the detail for each refusal.
 import { expect } from 'chai';
 import { checkTimes, parseClaims, toClaimPaths } from '../../src/token/claims.ts';
 import { audience, claims, issuer, now, uid } from '../support/token.ts';
@@ -10,8 +11,8 @@ const rules = {
   allowIntegerClaims: true,
 };
 
-describe('claims', () => {
-  it('are the identity fields and the times', () => {
+describe('parseClaims', () => {
+  it('returns the identity fields and the times', () => {
     expect(parseClaims(claims({ nbf: now }), rules)).to.deep.equal({
       kind: 'claims',
       identity: { uid, app: 'web', acc: 'acct1', role: 'owner', iss: issuer },
@@ -39,12 +40,12 @@ describe('claims', () => {
     ['acc is outside the grammar', { acc: 'a:b' }],
   ];
   for (const [detail, changes] of refused) {
-    it(`say to the log that ${detail} of ${JSON.stringify(changes)}`, () => {
+    it(`refuses ${JSON.stringify(changes)} with the detail "${detail}"`, () => {
       expect(parseClaims(claims(changes), rules)).to.deep.equal({ kind: 'refusal', reason: 'token_invalid', detail });
     });
   }
 
-  it('have jti only if it is text that a revocation list can name', () => {
+  it('keeps jti only if it is a string of at most 1024 characters, as in the revocation list', () => {
     const jtiOf = (jti: unknown): unknown => parseClaims(claims({ jti }), rules);
     expect(jtiOf('a b')).to.include({ jti: 'a b' });
     expect(jtiOf('a'.repeat(1024))).to.include({ jti: 'a'.repeat(1024) });
@@ -52,14 +53,14 @@ describe('claims', () => {
       expect(jtiOf(other)).to.include({ kind: 'claims', jti: undefined });
   });
 
-  it('are not numbers where integers are not allowed', () => {
+  it('refuses a number unless allowIntegerClaims is on', () => {
     expect(parseClaims(claims({ uid: 1 }), { ...rules, allowIntegerClaims: false })).to.include({
       detail: 'uid is a number and allowIntegerClaims is off',
     });
   });
 });
 
-describe('claims with a list of roles', () => {
+describe('parseClaims with a list of roles', () => {
   const roleOf = (role: unknown): unknown => {
     const parsed = parseClaims(claims({ role }), rules);
     return parsed.kind === 'claims' ? parsed.identity.role : parsed.detail;
@@ -79,12 +80,12 @@ describe('claims with a list of roles', () => {
     [Array.from({ length: 100 }, (_, i) => `r${i}`), Array.from({ length: 100 }, (_, i) => `r${i}`)],
   ];
   for (const [role, kept] of lists) {
-    it(`C-044 keep of ${JSON.stringify(role).slice(0, 40)} what is within the grammar`, () => {
+    it(`C-044 keeps the roles of ${JSON.stringify(role).slice(0, 40)} that are within the grammar`, () => {
       expect(roleOf(role)).to.deep.equal(kept);
     });
   }
 
-  const broken: readonly unknown[] = [
+  const invalid: readonly unknown[] = [
     [],
     [1],
     ['owner', 1],
@@ -93,13 +94,13 @@ describe('claims with a list of roles', () => {
     [{ role: 'owner' }],
     Array.from({ length: 101 }, () => 'owner'),
   ];
-  for (const role of broken) {
-    it(`C-044 are refused with ${JSON.stringify(role).slice(0, 40)}`, () => {
+  for (const role of invalid) {
+    it(`C-044 refuses the list ${JSON.stringify(role).slice(0, 40)}`, () => {
       expect(roleOf(role)).to.equal('role is not a list of 1 to 100 strings');
     });
   }
 
-  it('C-043 have a list in no other claim', () => {
+  it('C-043 refuses a list in any other claim', () => {
     const details = ['uid', 'app', 'acc'].map(field => parseClaims(claims({ [field]: ['acct1'] }), rules));
     expect(details.map(each => 'detail' in each && each.detail)).to.deep.equal([
       'uid is missing or not a string',
@@ -109,8 +110,8 @@ describe('claims with a list of roles', () => {
   });
 });
 
-describe('claims by a JSON Pointer', () => {
-  it('need one that the configuration accepts', () => {
+describe('claims named by a JSON Pointer', () => {
+  it('require a valid pointer', () => {
     expect(() => toClaimPaths({ ...names, acc: '/a~b' })).to.throw('the configuration has an invalid JSON Pointer');
   });
 
@@ -122,18 +123,18 @@ describe('claims by a JSON Pointer', () => {
   });
   const pointers = { uid: '/ext/user~1id', app: '/app', acc: '/ext/accounts/1', role: '/ext/m~0n/role' };
 
-  it('are found in objects and arrays', () => {
+  it('are read from nested objects and arrays', () => {
     expect(parseClaims(payload, { ...rules, claims: toClaimPaths(pointers) })).to.deep.include({
       identity: { uid: 'u-1', app: 'web', acc: 'acct2', role: 'owner', iss: issuer },
     });
   });
 
-  it('are top-level members, byte for byte, where the name does not start with /', () => {
+  it('are top-level members, byte for byte, if the name does not start with /', () => {
     const dotted = toClaimPaths({ ...pointers, role: 'realm_access.role' });
     expect(parseClaims(payload, { ...rules, claims: dotted })).to.have.nested.include({ 'identity.role': 'member' });
   });
 
-  const astray: readonly (readonly [field: keyof typeof names, pointer: string, detail: string])[] = [
+  const unresolved: readonly (readonly [field: keyof typeof names, pointer: string, detail: string])[] = [
     ['uid', '/ext/user', 'uid is missing or not a string'],
     ['uid', '/ext', 'uid is missing or not a string'],
     ['uid', '/ext/constructor/name', 'uid is missing or not a string'],
@@ -146,8 +147,8 @@ describe('claims by a JSON Pointer', () => {
     ['role', '/__proto__/role', 'role is missing or not a string'],
     ['role', '/ext/m~0n', 'role is missing or not a string'],
   ];
-  for (const [field, pointer, detail] of astray) {
-    it(`C-048 say to the log that ${detail} at ${pointer}`, () => {
+  for (const [field, pointer, detail] of unresolved) {
+    it(`C-048 are refused if ${pointer} names no value for ${field}`, () => {
       const paths = toClaimPaths({ ...pointers, [field]: pointer });
       const refusal = { kind: 'refusal', reason: 'token_invalid', detail };
       expect(parseClaims(payload, { ...rules, claims: paths })).to.deep.equal(refusal);
@@ -155,7 +156,7 @@ describe('claims by a JSON Pointer', () => {
   }
 });
 
-describe('times of a token', () => {
+describe('checkTimes', () => {
   const limits = { clockToleranceSeconds: 60, maxLifetimeSeconds: 3600 };
   const good = { exp: now + 600, nbf: undefined, iat: now };
   const rows: readonly (readonly [detail: string | undefined, times: Partial<Parameters<typeof checkTimes>[0]>])[] = [
@@ -174,10 +175,10 @@ describe('times of a token', () => {
     ['exp has passed', { iat: now - 100, exp: now - 60 }],
   ];
   for (const [detail, changes] of rows) {
-    const shown = Object.entries(changes).map(
-      ([name, value]) => `${name} ${value === undefined ? 'absent' : value - now}`,
+    const given = Object.entries(changes).map(([name, value]) =>
+      value === undefined ? `no ${name}` : `${name} = now ${value < now ? '-' : '+'} ${Math.abs(value - now)}`,
     );
-    it(`say ${detail ?? 'nothing'} with ${shown.join(', ') || 'good ones'}`, () => {
+    it(`${detail === undefined ? 'accepts' : `reports "${detail}" for`} ${given.join(', ') || 'valid times'}`, () => {
       expect(checkTimes({ ...good, ...changes }, limits, now)?.detail).to.equal(detail);
     });
   }

@@ -1,3 +1,4 @@
+// The strict reading of a compact JWS, before its signature is verified.
 import { expect } from 'chai';
 import { parseCompactJws } from '../../src/token/compact.ts';
 import { base64url } from '../support/token.ts';
@@ -5,37 +6,37 @@ import { base64url } from '../support/token.ts';
 const header = '{"alg":"ES256","kid":"k1"}';
 
 function detailOf(headerText: string, payloadText = '{}'): string | undefined {
-  const read = parseCompactJws(`${base64url(headerText)}.${base64url(payloadText)}.AA`);
-  return read.kind === 'refusal' ? read.detail : undefined;
+  const parsed = parseCompactJws(`${base64url(headerText)}.${base64url(payloadText)}.AA`);
+  return parsed.kind === 'refusal' ? parsed.detail : undefined;
 }
 
-describe('compact JWS', () => {
+describe('parseCompactJws', () => {
   const rows: readonly (readonly [name: string, header: string, payload: string, detail: string | undefined])[] = [
-    ['a good one', header, '{}', undefined],
-    ['a header that is no JSON', '{', '{}', 'header: not JSON'],
+    ['a valid header and payload', header, '{}', undefined],
+    ['a header that is not JSON', '{', '{}', 'header: not JSON'],
     ['a header that is null', 'null', '{}', 'header: not an object'],
-    ['no alg', '{"kid":"k1"}', '{}', 'header: alg is not a string'],
+    ['a header without alg', '{"kid":"k1"}', '{}', 'header: alg is not a string'],
     ['an alg that is a number', '{"alg":1,"kid":"k1"}', '{}', 'header: alg is not a string'],
-    ['no kid', '{"alg":"ES256"}', '{}', 'header: kid is not a non-empty string'],
+    ['a header without kid', '{"alg":"ES256"}', '{}', 'header: kid is not a non-empty string'],
     ['an empty kid', '{"alg":"ES256","kid":""}', '{}', 'header: kid is not a non-empty string'],
     ['a kid that is a number', '{"alg":"ES256","kid":1}', '{}', 'header: kid is not a non-empty string'],
     [
-      'a kid of __proto__ only',
+      'a kid that is only inherited from __proto__',
       '{"alg":"ES256","__proto__":{"kid":"k1"}}',
       '{}',
       'header: kid is not a non-empty string',
     ],
     ['a typ that is null', '{"alg":"ES256","kid":"k1","typ":null}', '{}', 'header: typ is not a string'],
-    ['a payload that is no JSON', header, 'x', 'payload: not JSON'],
+    ['a payload that is not JSON', header, 'x', 'payload: not JSON'],
     ['a payload that is an array', header, '[]', 'payload: not an object'],
   ];
   for (const [name, headerText, payloadText, detail] of rows) {
-    it(`says ${detail ?? 'nothing'} of ${name}`, () => {
+    it(`${detail === undefined ? 'accepts' : `reports "${detail}" for`} ${name}`, () => {
       expect(detailOf(headerText, payloadText)).to.equal(detail);
     });
   }
 
-  it('gives what the header and the payload hold', () => {
+  it('returns alg, kid, typ and the payload', () => {
     const header = base64url('{"alg":"ES256","kid":"k1","typ":"JWT"}');
     expect(parseCompactJws(`${header}.${base64url('{"a":1}')}.AQID`)).to.deep.equal({
       kind: 'compact',
@@ -58,19 +59,19 @@ describe('compact JWS', () => {
     ` ${good}`,
     `${good}\n`,
   ]) {
-    it(`J-058 refuses ${JSON.stringify(text.replace(good, 'h.p.s'))}, which is not three segments`, () => {
+    it(`J-058 refuses ${JSON.stringify(text.replace(good, 'h.p.s'))}, which is not three base64url segments`, () => {
       expect(parseCompactJws(text)).to.include({ reason: 'token_invalid', detail: 'not three base64url segments' });
     });
   }
 
   for (const member of ['crit', 'b64', 'zip', 'jwk', 'jku', 'x5u']) {
-    it(`tells the log that ${member} is not accepted`, () => {
+    it(`refuses the header member ${member}`, () => {
       expect(detailOf(`{"alg":"ES256","kid":"k1","${member}":null}`)).to.equal(`header: ${member} is not accepted`);
     });
   }
 
-  // One character holds six bits, which is no byte: the reader of Node drops it.
-  it('J-062 refuses a character that is over in a segment', () => {
+  // One character holds six bits, less than a byte: Node's decoder drops it silently.
+  it('J-062 refuses a segment with a surplus character', () => {
     for (const text of [
       `${base64url(header)}.e30.AAAAA`,
       `${base64url(header)}.e30gA.AA`,
@@ -80,12 +81,12 @@ describe('compact JWS', () => {
     }
   });
 
-  for (const [place, text] of [
+  for (const [part, text] of [
     ['header', `${base64url(header).slice(0, -1)}1.e30.AA`],
     ['payload', `${base64url(header)}.e31.AA`],
     ['signature', `${base64url(header)}.e30.AB`],
   ] as const) {
-    it(`J-062 J-063 refuses unused bits in the ${place}`, () => {
+    it(`J-062 J-063 refuses a ${part} whose unused bits are set`, () => {
       expect(parseCompactJws(text)).to.include({ detail: 'a segment is not canonical base64url' });
     });
   }

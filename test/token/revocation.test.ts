@@ -1,9 +1,10 @@
+// The revocation list: which tokens an entry matches, and the cost of a lookup.
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createRevocationList, joinSelectors, type RevocableToken, selectorNames } from '../../src/token/revocation.ts';
 import { account, principal } from '../support/facts.ts';
 
-/** An entry as the file has it. */
+/** An entry of the revocation file. */
 interface Entry {
   readonly iss?: string | undefined;
   readonly uid?: string | undefined;
@@ -41,13 +42,13 @@ function tokenOf({
 }
 
 describe('revocation list', () => {
-  it('matches no token without an entry', () => {
+  it('matches no token when it is empty', () => {
     expect(listOf().find(tokenOf({ jti: 'a', iat: now }), now)).to.equal(undefined);
     expect(listOf().entries).to.equal(0);
   });
 
   for (const name of selectorNames) {
-    it(`matches by ${name} alone, byte for byte, and names it`, () => {
+    it(`matches by ${name} alone, byte for byte, and reports ${name}`, () => {
       const token = tokenOf({ jti: 'Id-1' });
       const value = name === 'jti' ? 'Id-1' : token.identity[name];
       expect(listOf({ [name]: value }).find(token, now)).to.equal(name);
@@ -56,14 +57,14 @@ describe('revocation list', () => {
     });
   }
 
-  it('matches only if all members of an entry are equal', () => {
+  it('matches a token only if every member of the entry is equal', () => {
     const list = listOf({ uid: 'alice', acc: 'acct1' });
     expect(list.find(tokenOf({ uid: 'alice' }), now)).to.equal('uid, acc');
     expect(list.find(tokenOf({ uid: 'alice', acc: 'acct2' }), now)).to.equal(undefined);
     expect(list.find(tokenOf({ uid: 'bob' }), now)).to.equal(undefined);
   });
 
-  it('does not take two values for one that is joined of both', () => {
+  it('distinguishes two values from one value that contains the separator', () => {
     const list = listOf({ app: 'a', jti: 'b\0c' });
     expect(list.find({ ...tokenOf({ jti: 'b\0c' }), identity: { ...principal(), app: 'a' } }, now)).to.equal(
       'app, jti',
@@ -71,27 +72,27 @@ describe('revocation list', () => {
     expect(listOf({ acc: 'a', app: 'b', jti: 'c' }).find(tokenOf({ acc: 'a', jti: 'b\0c' }), now)).to.equal(undefined);
   });
 
-  it('matches a token without jti by no entry with one', () => {
+  it('never matches a token without jti by an entry with jti', () => {
     expect(listOf({ jti: 'undefined' }, { uid: 'alice', jti: '' }).find(tokenOf({ uid: 'alice' }), now)).to.equal(
       undefined,
     );
   });
 
-  it('matches tokens that were issued before issuedBefore, or at an unknown time', () => {
+  it('matches tokens with an iat before issuedBefore or without an iat', () => {
     const list = listOf({ uid: 'alice', issuedBefore: now });
     expect(list.find(tokenOf({ uid: 'alice', iat: now - 1 }), now)).to.equal('uid, issuedBefore');
     expect(list.find(tokenOf({ uid: 'alice' }), now)).to.equal('uid, issuedBefore');
     expect(list.find(tokenOf({ uid: 'alice', iat: now }), now)).to.equal(undefined);
   });
 
-  it('ignores an entry from expires on', () => {
+  it('ignores an entry once it has expired', () => {
     const list = listOf({ uid: 'alice', expires: now });
     expect(list.find(tokenOf({ uid: 'alice' }), now - 0.001)).to.equal('uid');
     expect(list.find(tokenOf({ uid: 'alice' }), now)).to.equal(undefined);
     expect(list.entries).to.equal(1);
   });
 
-  it('keeps an entry that reaches less far and expires later', () => {
+  it('keeps an entry with an earlier issuedBefore that expires later', () => {
     const list = listOf(
       { uid: 'alice', issuedBefore: now, expires: now + 10 },
       { uid: 'alice', issuedBefore: now - 100 },
@@ -102,7 +103,7 @@ describe('revocation list', () => {
     expect(list.find(tokenOf({ uid: 'alice', iat: now - 101 }), now + 10)).to.equal('uid, issuedBefore');
   });
 
-  it('decides as a walk over all entries does', () => {
+  it('agrees with a linear search over all entries', () => {
     const small = fc.option(fc.constantFrom('a', 'b'), { nil: undefined });
     const time = fc.option(fc.integer({ min: 0, max: 6 }), { nil: undefined });
     const entry = fc
@@ -132,7 +133,7 @@ describe('revocation list', () => {
     );
   });
 
-  it('keeps of the entries for one key only those that can decide, so that ten thousand are judged like one', () => {
+  it('decides correctly with ten thousand overlapping entries for one key', () => {
     const entries = Array.from({ length: 10_000 }, (_, i) => ({
       uid: 'alice',
       issuedBefore: now - i,
@@ -146,9 +147,9 @@ describe('revocation list', () => {
     expect(list.find(tokenOf({ uid: 'alice' }), now + 9999)).to.equal(undefined);
   });
 
-  it('costs the same whatever its length', () => {
-    // Linear work would take a hundred thousand times as long for the longer list; a bound of 100 is far from both.
-    const perLookUp = (length: number): number => {
+  it('takes constant time whatever its length', () => {
+    // Linear work would take 100,000 times as long: a bound of 100 is far from both.
+    const nanosecondsPerLookup = (length: number): number => {
       const list = listOf(...Array.from({ length }, (_, i) => ({ jti: `id-${i}` })));
       const token = tokenOf({ jti: 'other' });
       const rounds = 20_000;
@@ -157,6 +158,6 @@ describe('revocation list', () => {
       for (let i = 0; i < rounds; i += 1) list.find(token, now);
       return Number(process.hrtime.bigint() - start) / rounds;
     };
-    expect(perLookUp(100_000)).to.be.below(100 * perLookUp(1));
+    expect(nanosecondsPerLookup(100_000)).to.be.below(100 * nanosecondsPerLookup(1));
   });
 });

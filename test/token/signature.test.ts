@@ -1,3 +1,4 @@
+// The verification of a signature by one key and one algorithm, for every supported algorithm.
 import { constants, generateKeyPairSync, type KeyObject, sign as signBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { type CryptoKey, exportJWK, importJWK } from 'jose';
@@ -14,7 +15,7 @@ function keyPairOf(alg: string): { readonly publicKey: KeyObject; readonly priva
   return alg.startsWith('Ed') ? generateKeyPairSync('ed25519') : generateKeyPairSync('rsa', { modulusLength: 2048 });
 }
 
-/** A JWS made by OpenSSL alone: RFC 7518 sections 3.3 to 3.5, RFC 8037 section 3.1. */
+/** Signs with OpenSSL, independently of jose: RFC 7518 sections 3.3 to 3.5, RFC 8037 section 3.1. */
 function sign(
   alg: string,
   key: KeyObject,
@@ -35,42 +36,42 @@ async function cryptoKeyOf(publicKey: KeyObject, alg: string): Promise<CryptoKey
   return imported;
 }
 
-/** The text with one bit of its signature turned, its signature longer or shorter, or another one. */
+/** The JWS with a signature that is changed, longer, shorter or missing, and one with another payload. */
 function forgeries(text: string): readonly (readonly [name: string, text: string])[] {
   const dot = text.lastIndexOf('.');
   const signature = Buffer.from(text.slice(dot + 1), 'base64url');
   const withSignature = (bytes: Uint8Array): string =>
     `${text.slice(0, dot)}.${Buffer.from(bytes).toString('base64url')}`;
-  const turned = (at: number): Buffer => Buffer.from(signature.map((byte, i) => (i === at ? byte ^ 1 : byte)));
+  const withFlippedBit = (at: number): Buffer => Buffer.from(signature.map((byte, i) => (i === at ? byte ^ 1 : byte)));
   return [
-    ['its first bit turned', withSignature(turned(0))],
-    ['its last bit turned', withSignature(turned(signature.length - 1))],
-    ['a byte too many', withSignature(Buffer.concat([signature, Buffer.alloc(1)]))],
-    ['a byte before', withSignature(Buffer.concat([Buffer.alloc(1), signature]))],
-    ['a byte too few', withSignature(signature.subarray(0, -1))],
+    ['a flipped bit in its first byte', withSignature(withFlippedBit(0))],
+    ['a flipped bit in its last byte', withSignature(withFlippedBit(signature.length - 1))],
+    ['a zero byte after it', withSignature(Buffer.concat([signature, Buffer.alloc(1)]))],
+    ['a zero byte before it', withSignature(Buffer.concat([Buffer.alloc(1), signature]))],
+    ['its last byte missing', withSignature(signature.subarray(0, -1))],
     ['zeros', withSignature(Buffer.alloc(signature.length))],
     ['one byte', withSignature(Buffer.alloc(1))],
     ['no signature', `${text.slice(0, dot)}.`],
-    ['the signature of another text', `${text.slice(0, dot - 1)}A.${text.slice(dot + 1)}`],
+    ['another payload', `${text.slice(0, dot - 1)}A.${text.slice(dot + 1)}`],
   ];
 }
 
-describe('signature', () => {
+describe('isSignedBy', () => {
   const keyPairs = new Map(algorithms.map(alg => [alg, keyPairOf(alg)] as const));
   const pairOf = (alg: string) => keyPairs.get(alg) ?? keyPairOf(alg);
 
   for (const alg of algorithms) {
-    it(`is accepted where OpenSSL made it with ${alg}`, async () => {
+    it(`accepts an ${alg} signature by OpenSSL`, async () => {
       const { publicKey, privateKey } = pairOf(alg);
       expect(await isSignedBy(await cryptoKeyOf(publicKey, alg), alg, sign(alg, privateKey))).to.equal(true);
     });
-    it(`is refused where it is forged for ${alg}`, async () => {
+    it(`refuses forged ${alg} signatures`, async () => {
       const { publicKey, privateKey } = pairOf(alg);
       const key = await cryptoKeyOf(publicKey, alg);
       for (const [name, text] of forgeries(sign(alg, privateKey)))
         expect(await isSignedBy(key, alg, text), name).to.equal(false);
     });
-    it(`is refused where another key made it with ${alg}`, async () => {
+    it(`refuses an ${alg} signature by another key`, async () => {
       const key = await cryptoKeyOf(keyPairOf(alg).publicKey, alg);
       expect(await isSignedBy(key, alg, sign(alg, pairOf(alg).privateKey))).to.equal(false);
     });
@@ -78,7 +79,7 @@ describe('signature', () => {
 
   const { publicKey, privateKey } = pairOf('RS256');
   for (const alg of rsaAlgorithms) {
-    it(`J-013 is refused for ${alg} where the same key made it with another algorithm, whatever the header says`, async () => {
+    it(`J-013 refuses for ${alg} a signature by the same key with another algorithm, whatever the header says`, async () => {
       const key = await cryptoKeyOf(publicKey, alg);
       for (const signer of rsaAlgorithms.filter(name => name !== alg)) {
         expect(await isSignedBy(key, alg, sign(signer, privateKey, { alg })), signer).to.equal(false);
@@ -87,15 +88,15 @@ describe('signature', () => {
     });
   }
 
-  it('J-013 is refused where the salt of PSS is not as long as the hash', async () => {
+  it('J-013 refuses a PSS signature whose salt is not as long as the hash', async () => {
     const key = await cryptoKeyOf(publicKey, 'PS256');
-    const verdicts = [20, 32].map(saltLength =>
+    const results = [20, 32].map(saltLength =>
       isSignedBy(key, 'PS256', sign('PS256', privateKey, { alg: 'PS256' }, saltLength)),
     );
-    expect(await Promise.all(verdicts)).to.deep.equal([false, true]);
+    expect(await Promise.all(results)).to.deep.equal([false, true]);
   });
 
-  it('of ECDSA is refused in DER', async () => {
+  it('refuses an ECDSA signature in DER', async () => {
     const pair = pairOf('ES256');
     const [header = '', payload = ''] = sign('ES256', pair.privateKey).split('.');
     const der = signBytes('sha256', Buffer.from(`${header}.${payload}`), pair.privateKey).toString('base64url');

@@ -1,3 +1,4 @@
+// The cache of verified tokens: what it returns, what it evicts, and its bound.
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Claims } from '../../src/token/claims.ts';
@@ -12,39 +13,39 @@ const claims = (exp: number): Claims => ({
   nbf: undefined,
   iat: undefined,
 });
-// A number in both, so that the claims of one token beside the key of another are seen.
+// The same number as exp and as key, so that a mix-up of two tokens is detected.
 const verified = (key: number): VerifiedToken<number> => ({ claims: claims(key), key });
-const given = (tokens: VerifiedTokens<number>, token: string): VerifiedToken<number> | undefined => {
-  const known = tokens.get(token);
-  return known && { claims: known.claims, key: known.key };
+const cached = (tokens: VerifiedTokens<number>, token: string): VerifiedToken<number> | undefined => {
+  const entry = tokens.get(token);
+  return entry && { claims: entry.claims, key: entry.key };
 };
 
-describe('verified tokens', () => {
-  it('gives what was put, until it is removed', () => {
+describe('verified token cache', () => {
+  it('returns a token until it is removed', () => {
     const tokens = createVerifiedTokens<number>(2);
     tokens.put('a', verified(1));
-    expect(given(tokens, 'a')).to.deep.equal(verified(1));
+    expect(cached(tokens, 'a')).to.deep.equal(verified(1));
     expect(tokens.get('A')).to.equal(undefined);
     tokens.remove('a');
     expect(tokens.get('a')).to.equal(undefined);
     expect(tokens.size()).to.equal(0);
   });
 
-  it('takes the newer proof for a token that is put again', () => {
+  it('replaces the result of a token that is put again', () => {
     const tokens = createVerifiedTokens<number>(2);
     tokens.put('a', verified(1));
     tokens.put('a', verified(2));
-    expect(given(tokens, 'a')).to.deep.equal(verified(2));
+    expect(cached(tokens, 'a')).to.deep.equal(verified(2));
     expect(tokens.size()).to.equal(1);
   });
 
-  it('keeps none where none may be kept', () => {
+  it('keeps nothing if its size is 0', () => {
     const tokens = createVerifiedTokens<number>(0);
     tokens.put('a', verified(1));
     expect(tokens.get('a')).to.equal(undefined);
   });
 
-  it('keeps the tokens in use through a flood of forty times its size that come once', () => {
+  it('keeps the tokens in use during a flood of 4,000 tokens that come once', () => {
     const tokens = createVerifiedTokens<number>(100);
     const hot = Array.from({ length: 20 }, (_, i) => `hot ${i}`);
     for (const token of hot) {
@@ -61,7 +62,7 @@ describe('verified tokens', () => {
     expect(kept).to.equal(4000);
   });
 
-  it('keeps all of as many tokens as it may', () => {
+  it('keeps every token while it is not over its size', () => {
     const tokens = createVerifiedTokens<number>(50);
     const all = Array.from({ length: 50 }, (_, i) => `${i}`);
     for (const token of all) tokens.put(token, verified(1));
@@ -70,7 +71,7 @@ describe('verified tokens', () => {
     }
   });
 
-  it('lets unused ones go, the oldest first', () => {
+  it('evicts the oldest unused token first', () => {
     const tokens = createVerifiedTokens<number>(2);
     for (const token of ['a', 'b', 'c']) tokens.put(token, verified(1));
     expect(tokens.get('a')).to.equal(undefined);
@@ -78,7 +79,7 @@ describe('verified tokens', () => {
     expect(tokens.get('c')).to.not.equal(undefined);
   });
 
-  it('makes room also where all are in use', () => {
+  it('evicts a token even if all are in use', () => {
     const tokens = createVerifiedTokens<number>(3);
     for (const token of ['a', 'b', 'c']) tokens.put(token, verified(1));
     for (const token of ['a', 'b', 'c']) tokens.get(token);
@@ -87,7 +88,7 @@ describe('verified tokens', () => {
     expect(tokens.get('d')).to.not.equal(undefined);
   });
 
-  it('lets go what SIEVE lets go, whatever was put, found and removed before', () => {
+  it('evicts exactly what a plain model of SIEVE evicts', () => {
     const step = fc.record({ act: fc.constantFrom('get', 'put', 'put', 'remove'), token: fc.nat(8), key: fc.nat() });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 120 }), (maxTokens, steps) => {
@@ -107,7 +108,7 @@ describe('verified tokens', () => {
     );
   });
 
-  it('never holds more than it may, and never gives the proof of another token', () => {
+  it('never exceeds its size and never returns the result of another token', () => {
     const step = fc.record({ act: fc.constantFrom('get', 'put', 'remove'), token: fc.nat(12) });
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 6 }), fc.array(step, { maxLength: 80 }), (maxTokens, steps) => {
@@ -122,21 +123,21 @@ describe('verified tokens', () => {
           } else if (act === 'put') {
             tokens.put(text, verified(token));
             put.add(token);
-            expect(given(tokens, text)).to.deep.equal(verified(token));
+            expect(cached(tokens, text)).to.deep.equal(verified(token));
           } else {
             expect(tokens.get(text)?.key).to.be.oneOf(put.has(token) ? [token, undefined] : [undefined]);
           }
           expect(tokens.size()).to.be.at.most(Math.min(maxTokens, put.size));
         }
-        const held = Array.from({ length: 13 }, (_, token) => tokens.get(`token ${token}`)).filter(Boolean);
-        expect(held.length).to.equal(tokens.size());
+        const found = Array.from({ length: 13 }, (_, token) => tokens.get(`token ${token}`)).filter(Boolean);
+        expect(found.length).to.equal(tokens.size());
       }),
       { numRuns: 500 },
     );
   });
 });
 
-/** SIEVE over an array, the oldest first, as its authors describe it. */
+/** SIEVE (Zhang et al., NSDI 2024) over an array, the oldest first. */
 function createModel(maxTokens: number): VerifiedTokens<number> {
   interface Entry {
     readonly token: string;
@@ -166,14 +167,14 @@ function createModel(maxTokens: number): VerifiedTokens<number> {
       if (entry !== undefined) entry.used = true;
       return entry?.verified;
     },
-    put(token, proof) {
+    put(token, result) {
       const known = find(token);
       if (known !== undefined) {
-        known.verified = proof;
+        known.verified = result;
         return;
       }
       if (entries.length >= maxTokens) evict();
-      entries.push({ token, verified: proof, used: false });
+      entries.push({ token, verified: result, used: false });
     },
     remove(token) {
       const entry = find(token);
