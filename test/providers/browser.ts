@@ -1,4 +1,4 @@
-// The browser of a user who logs in: follows redirects, keeps cookies, fills in the login form, and stops at the redirect URI.
+// A browser that logs a user in: follows redirects, keeps cookies, submits the login form, and stops at the redirect URI.
 
 const redirectLimit = 20;
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 export const keycloakVersion = '26.7.3';
-/** As hydra/go.mod says. */
+/** The version in hydra/go.mod. */
 export const hydraVersion = '2.3.0';
 
 const run = promisify(execFile);
@@ -14,7 +14,7 @@ const cacheDirectory = fileURLToPath(new URL('../../.cache/providers/', import.m
 const hydraModule = fileURLToPath(new URL('hydra/', import.meta.url));
 const timeout = 30 * 60_000;
 
-/** A program without which `npm run providers` cannot work. */
+/** A program that `npm run providers` needs is missing. */
 export class MissingProgram extends Error {}
 
 const programs = {
@@ -74,7 +74,7 @@ export async function hydraBinary(say: (text: string) => void): Promise<string> 
   return join(folder, 'hydra');
 }
 
-// Complete or absent: filled beside its place and then renamed to it.
+// Atomic: filled in a temporary folder and then renamed.
 async function completeFolder(name: string, fill: (unfinished: string) => Promise<void>): Promise<string> {
   const folder = join(cacheDirectory, name);
   const isThere = await access(folder).then(

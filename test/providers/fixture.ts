@@ -1,11 +1,11 @@
-// The tokens of a provider as its page and the tests have them: header and claims of real ones, without their signatures.
+// The fixtures of a provider: header and claims of real tokens, without their signatures.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type DecodedToken, decodeToken } from './oauth.ts';
 
 export interface ProviderFixture {
-  /** Of a user, by the authorization code grant. */
+  /** The token of a user, from the authorization code grant. */
   readonly user: DecodedToken;
-  /** Of a service, by the client credentials grant. */
+  /** The token of a service, from the client credentials grant. */
   readonly service: DecodedToken;
 }
 
@@ -15,7 +15,7 @@ export function readFixture(name: string): ProviderFixture {
   return JSON.parse(readFileSync(placeOf(name), 'utf8'));
 }
 
-/** `addresses` leads from the page to the run; the fixture has the addresses of the page. */
+/** The fixture has the addresses of the page; `addresses` maps them to those of the run. */
 export function writeFixture(
   name: string,
   tokens: Readonly<Record<keyof ProviderFixture, string>>,
@@ -29,7 +29,7 @@ export function writeFixture(
   writeFileSync(placeOf(name), `${text}\n`);
 }
 
-/** Where the shape of a token is another one: members that only one has, or that hold another type. */
+/** The differences in shape: members that only one of the tokens has, or that differ in type. */
 export function shapeDifferences(token: DecodedToken, fixture: DecodedToken): readonly string[] {
   const [now, then] = [shape(token), shape(fixture)];
   return [...[...now].filter(each => !then.has(each)), ...[...then].filter(each => !now.has(each))];

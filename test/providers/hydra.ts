@@ -8,9 +8,8 @@ import { freePorts } from '../support/envoy.ts';
 import { hydraBinary, hydraVersion } from './distributions.ts';
 import { startLoginApp } from './login-app.ts';
 import { authorizationCode, clientCredentials, type Endpoints, type Tokens } from './oauth.ts';
-import { providerPage, replaceAll, startPageShell } from './page.ts';
-import { headings, type Provider, refusals } from './provider.ts';
-import { type ServerProcess, startServer } from './server-process.ts';
+import { providerPage, replaceAll } from './page.ts';
+import { createProvider, type Provider, refusals } from './provider.ts';
 
 const audience = 'https://api.example.com/subscriptions';
 const redirectUri = 'https://app.example.com/callback';
@@ -51,23 +50,7 @@ export async function createHydra(say: (text: string) => void): Promise<Provider
     SQA_OPT_OUT: 'true',
     LOG_LEVEL: 'error',
   };
-  const shell = await startPageShell(page, addresses, {});
   const endpoints: Endpoints = { authorization: `${url}/oauth2/auth`, token: `${url}/oauth2/token` };
-  let server: ServerProcess | undefined;
-
-  const start = async (): Promise<void> => {
-    server = await startServer({
-      name: 'Hydra',
-      command: binary,
-      args: ['serve', 'all', '--dev', '--config', configFile],
-      env,
-      healthUrl: `${url}/health/ready`,
-    });
-  };
-  const stop = async (): Promise<void> => {
-    await server?.stop();
-    server = undefined;
-  };
   const logIn = (username: string, parameters: Readonly<Record<string, string>> = { audience }): Promise<Tokens> => {
     const scope = 'openid offline_access';
     return authorizationCode(endpoints, { clientId: 'web', redirectUri, scope, fields: { username }, parameters });
@@ -75,57 +58,36 @@ export async function createHydra(say: (text: string) => void): Promise<Provider
   const serve = (id: string, parameters: Readonly<Record<string, string>> = { audience }): Promise<Tokens> =>
     clientCredentials(endpoints, { id, secret: `${id}-secret` }, parameters);
 
-  return {
+  return createProvider({
     id: 'hydra',
     name: `Hydra ${hydraVersion}`,
     page,
     addresses,
-    start,
-    stop,
-    async setUp() {
-      await promisify(execFile)(binary, ['migrate', 'sql', '-e', '--yes'], { env: { ...process.env, ...env } });
-      await start();
-      for (const heading of page.sections.slice(0, page.sections.indexOf(headings.publish))) await shell.run(heading);
-      await shell.runScript('the clients of the trial', others);
+    server: {
+      name: 'Hydra',
+      command: binary,
+      args: ['serve', 'all', '--dev', '--config', configFile],
+      env,
+      healthUrl: `${url}/health/ready`,
     },
-    async close() {
-      await stop();
-      await shell.stop();
+    trialClients,
+    prepare: () => promisify(execFile)(binary, ['migrate', 'sql', '-e', '--yes'], { env: { ...process.env, ...env } }),
+    async cleanUp() {
       await app.stop();
       await rm(directory, { recursive: true, force: true });
     },
-    userToken: async () => (await logIn('alice')).access_token,
-    serviceToken: async () => (await serve('billing')).access_token,
-    shortToken: async () => (await serve('short')).access_token,
-    runSection: heading => shell.run(heading),
+    userTokens: logIn,
+    serviceTokens: serve,
     async cases() {
       const alice = await logIn('alice');
-      const both = await logIn('both');
       return [
         ...[
-          { name: 'roles member and admin', token: both.access_token, expected: '200 admin of acme, app web' },
-          {
-            name: 'roles member and admin, DELETE',
-            token: both.access_token,
-            method: 'DELETE',
-            expected: '200 admin of acme, app web',
-          },
           { name: 'the ID token', token: alice.id_token, expected: refusals.audience },
           { name: 'the refresh token', token: alice.refresh_token, expected: refusals.opaque },
           {
             name: 'no audience requested',
             token: (await logIn('alice', {})).access_token,
             expected: refusals.audience,
-          },
-          {
-            name: 'a user without an account',
-            token: (await logIn('homeless')).access_token,
-            expected: refusals.account,
-          },
-          {
-            name: 'a user without a role',
-            token: (await logIn('roleless')).access_token,
-            expected: '403 role_forbidden',
           },
         ].map(each => ({ grant: 'authorization code', ...each })),
         ...[
@@ -143,11 +105,10 @@ export async function createHydra(say: (text: string) => void): Promise<Provider
         ].map(each => ({ grant: 'client credentials', ...each })),
       ];
     },
-  };
+  });
 }
 
-// What the trial wants beside the clients of the page.
-const others = `
+const trialClients = `
 service() {   # service NAME MEMBERS
   hydra POST /clients "$(jq '. + {client_id: "'"$1"'", client_secret: "'"$1"'-secret", grant_types: ["client_credentials"],
     audience: ["https://api.example.com/subscriptions"]}' <<< "$2")"

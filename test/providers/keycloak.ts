@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { freePorts } from '../support/envoy.ts';
 import { keycloakHome, keycloakVersion } from './distributions.ts';
 import { authorizationCode, clientCredentials, type Endpoints, type Tokens } from './oauth.ts';
-import { providerPage, startPageShell } from './page.ts';
-import { headings, type Provider, refusals } from './provider.ts';
-import { type ServerProcess, startServer } from './server-process.ts';
+import { providerPage } from './page.ts';
+import { createProvider, type Provider, refusals } from './provider.ts';
 
 const adminPassword = 'admin-password';
 const redirectUri = 'https://app.example.com/callback';
@@ -18,16 +17,25 @@ export async function createKeycloak(say: (text: string) => void): Promise<Provi
   const url = `http://127.0.0.1:${port}`;
   const directory = await mkdtemp(join(tmpdir(), 'account-authz-keycloak-'));
   const page = providerPage('keycloak');
-  const addresses = new Map([['https://id.example.com', url]]);
-  const shell = await startPageShell(page, addresses, { KEYCLOAK_ADMIN_PASSWORD: adminPassword });
   const endpoints: Endpoints = {
     authorization: `${url}/realms/shop/protocol/openid-connect/auth`,
     token: `${url}/realms/shop/protocol/openid-connect/token`,
   };
-  let server: ServerProcess | undefined;
+  const logIn = (username: string, clientId = 'web'): Promise<Tokens> =>
+    authorizationCode(endpoints, {
+      clientId,
+      redirectUri,
+      scope: 'openid',
+      fields: { username, password: `${username}-password` },
+    });
+  const serve = (id: string): Promise<Tokens> => clientCredentials(endpoints, { id, secret: `${id}-secret` });
 
-  const start = async (): Promise<void> => {
-    server = await startServer({
+  return createProvider({
+    id: 'keycloak',
+    name: `Keycloak ${keycloakVersion}`,
+    page,
+    addresses: new Map([['https://id.example.com', url]]),
+    server: {
       name: 'Keycloak',
       command: 'bash',
       args: [join(home, 'bin', 'kc.sh'), 'start-dev'],
@@ -40,71 +48,22 @@ export async function createKeycloak(say: (text: string) => void): Promise<Provi
         KC_HTTP_PORT: String(port),
       },
       healthUrl: `${url}/realms/master`,
-    });
-  };
-  const stop = async (): Promise<void> => {
-    await server?.stop();
-    server = undefined;
-  };
-
-  const logIn = (username: string, clientId = 'web'): Promise<Tokens> =>
-    authorizationCode(endpoints, {
-      clientId,
-      redirectUri,
-      scope: 'openid',
-      fields: { username, password: `${username}-password` },
-    });
-  const serve = (id: string): Promise<Tokens> => clientCredentials(endpoints, { id, secret: `${id}-secret` });
-
-  return {
-    id: 'keycloak',
-    name: `Keycloak ${keycloakVersion}`,
-    page,
-    addresses,
-    start,
-    stop,
-    async setUp() {
-      await start();
-      for (const heading of page.sections.slice(0, page.sections.indexOf(headings.publish))) await shell.run(heading);
-      await shell.runScript('the clients and users of the trial', others);
     },
-    async close() {
-      await stop();
-      await shell.stop();
-      await rm(directory, { recursive: true, force: true });
-    },
-    userToken: async () => (await logIn('alice')).access_token,
-    serviceToken: async () => (await serve('billing')).access_token,
-    shortToken: async () => (await serve('short')).access_token,
-    runSection: heading => shell.run(heading),
+    shellEnv: { KEYCLOAK_ADMIN_PASSWORD: adminPassword },
+    trialClients,
+    cleanUp: () => rm(directory, { recursive: true, force: true }),
+    userTokens: logIn,
+    serviceTokens: serve,
     async cases() {
       const alice = await logIn('alice');
-      const both = await logIn('both');
       return [
         ...[
-          { name: 'roles member and admin', token: both.access_token, expected: '200 admin of acme, app web' },
-          {
-            name: 'roles member and admin, DELETE',
-            token: both.access_token,
-            method: 'DELETE',
-            expected: '200 admin of acme, app web',
-          },
           { name: 'the ID token', token: alice.id_token, expected: refusals.audience },
           { name: 'the refresh token', token: alice.refresh_token, expected: refusals.algorithm },
-          {
-            name: 'a user without an account',
-            token: (await logIn('homeless')).access_token,
-            expected: refusals.account,
-          },
           {
             name: 'an attribute that the user profile lacks',
             token: (await logIn('homeless', 'undeclared')).access_token,
             expected: refusals.account,
-          },
-          {
-            name: 'a user without a role',
-            token: (await logIn('roleless')).access_token,
-            expected: '403 role_forbidden',
           },
         ].map(each => ({ grant: 'authorization code', ...each })),
         ...[
@@ -117,11 +76,11 @@ export async function createKeycloak(say: (text: string) => void): Promise<Provi
         ].map(each => ({ grant: 'client credentials', ...each })),
       ];
     },
-  };
+  });
 }
 
-// A service client of account acme with the role owner, and what the trial wants beside those of the page.
-const others = `
+// `service` adds a client of account acme with the role owner.
+const trialClients = `
 service() {   # service NAME ATTRIBUTES [SCOPE]
   keycloak POST "/$REALM/clients" '{"clientId": "'"$1"'", "publicClient": false, "standardFlowEnabled": false, "serviceAccountsEnabled": true,
     "secret": "'"$1"'-secret", "attributes": '"$2"'}'

@@ -1,4 +1,4 @@
-// What a provider's tokens go through: a real Envoy with the shipped envoy.yaml, the built product with the configuration of a page.
+// The request path for a provider's tokens: a real Envoy with the shipped envoy.yaml, and the built product with the configuration of a page.
 import { parse } from 'yaml';
 import { startEnvoy } from '../support/envoy.ts';
 import { type HttpAnswer, headerValues } from '../support/raw-http.ts';
@@ -20,12 +20,12 @@ export interface Lab {
   /** The answer to a request with the token, in short: `200 member of acme, app web`, `403 account_mismatch`, or with the
    * detail of the log `401 token_invalid: aud does not name us`. */
   ask(token: string, request?: Request): Promise<string>;
-  /** What the service has of the provider's keys. */
+  /** The provider's keys that the service has. */
   keySet(): Promise<KeySet>;
   stop(): Promise<void>;
 }
 
-// The upstream answers with the request that it got, the service with a problem (RFC 9457).
+// The upstream echoes the request; the service answers with a problem document (RFC 9457).
 interface Body extends Pick<HttpAnswer, 'headers'> {
   readonly reason?: string;
   readonly request_id?: string;

@@ -1,17 +1,17 @@
-// The app beside Hydra that every installation brings: logs users in, consents for them, and answers the token hook for services.
-// It sends the documents of docs/providers/hydra.md, with the account and the roles of its records.
+// The login and consent app that every installation of Hydra has, with the token hook for services. It sends the JSON documents of
+// docs/providers/hydra.md, with the account and the roles of its records.
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** What `session.access_token` holds; undefined: the user or client has no record. */
+/** The value of `session.access_token` by user or client. */
 export type Records = ReadonlyMap<string, Readonly<Record<string, unknown>>>;
 
 export interface LoginAppOptions {
   readonly adminUrl: string;
   readonly users: Records;
   readonly services: Records;
-  /** As on the page. */
+  /** The documents of the page. */
   readonly consent: Document;
   readonly hook: Document;
 }

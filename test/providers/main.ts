@@ -1,6 +1,6 @@
 // `npm run providers`: a real Keycloak and a real Hydra on loopback, their tokens through a real Envoy and the built product. Prints a
-// table; exits with 1 where a row is not as expected. Downloads once, into .cache/providers; takes some minutes. `--only keycloak` or
-// `--only hydra` tries one of them; `--capture` writes the fixtures anew.
+// table; exits with 1 if a row is not as expected. Downloads once, into .cache/providers; takes some minutes. `--only keycloak` or
+// `--only hydra` tries one of them; `--capture` rewrites the fixtures.
 import { parseArgs } from 'node:util';
 import { MissingProgram, requirePrograms } from './distributions.ts';
 import { createHydra } from './hydra.ts';
@@ -21,7 +21,7 @@ const startedAt = performance.now();
 const say = (text: string): void => {
   process.stdout.write(`${((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)} s  ${text}\n`);
 };
-// What was started is killed by the listeners of `exit`.
+// Listeners of `exit` kill the processes that were started.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
 
 const table = (rows: readonly Row[]): string =>

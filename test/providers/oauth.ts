@@ -17,9 +17,9 @@ export interface CodeGrant {
   readonly clientId: string;
   readonly redirectUri: string;
   readonly scope: string;
-  /** What the user types into the login form. */
+  /** The fields of the login form. */
   readonly fields: Readonly<Record<string, string>>;
-  /** More parameters of the authorization request. */
+  /** Additional parameters of the authorization request. */
   readonly parameters?: Readonly<Record<string, string>>;
 }
 

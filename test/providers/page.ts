@@ -1,5 +1,5 @@
-// A page of docs/providers as `npm run providers` reads it: the commands under a heading are run as they stand, and the
-// configuration, the decoded token and the JSON documents on it are what the run uses.
+// Reads a page of docs/providers for `npm run providers`, which runs its commands unchanged and uses its configuration, its decoded token
+// and its JSON documents.
 import { execFile } from 'node:child_process';
 import { appendFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -47,14 +47,14 @@ function placeBlocks(text: string, blocks: readonly Block[]): readonly (Block & 
 }
 
 export interface PageShell {
-  /** Runs the commands under a heading; what they set and define is there for the next ones. */
+  /** Runs the commands under a heading. Their variables and functions stay for the next ones. */
   run(heading: string): Promise<void>;
-  /** Runs commands that are not on the page, with what the page has set and defined. */
+  /** Runs commands that are not on the page, with the variables and functions of the page. */
   runScript(name: string, commands: string): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** `addresses` says what stands in place of the addresses on the page. */
+/** `addresses` maps the addresses on the page to those of the run. */
 export async function startPageShell(
   page: ProviderPage,
   addresses: ReadonlyMap<string, string>,

@@ -26,14 +26,14 @@ describe('npm run providers', function () {
       });
     });
 
-  it('says in one line which program is missing and what it is for', async () => {
+  it('names the missing program and its purpose in one line', async () => {
     expect(await run([])).to.deep.equal({
       code: 1,
       stderr: 'npm run providers: curl is not on the PATH; the commands of the provider pages call it\n',
     });
   });
 
-  it('says which providers there are', async () => {
+  it('names the providers if --only names another one', async () => {
     expect(await run(['--only', 'auth0'])).to.deep.equal({
       code: 1,
       stderr: 'npm run providers: --only takes keycloak or hydra, not auth0\n',

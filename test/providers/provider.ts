@@ -1,5 +1,7 @@
-// What a provider can do in `npm run providers`: run, issue tokens, rotate its keys, stop and start again with what it had.
-import type { ProviderPage } from './page.ts';
+// A provider of `npm run providers`: it starts, issues tokens, rotates its keys, stops, and starts again with the same data.
+import type { Tokens } from './oauth.ts';
+import { type ProviderPage, startPageShell } from './page.ts';
+import { type ServerCommand, type ServerProcess, startServer } from './server-process.ts';
 
 export interface Request {
   readonly method?: string;
@@ -17,29 +19,81 @@ export interface Case {
 }
 
 export interface Provider {
-  /** Of its page and its fixture. */
+  /** The name of its page and its fixture. */
   readonly id: string;
   readonly name: string;
   readonly page: ProviderPage;
-  /** What stands in place of the addresses on the page. */
+  /** Maps the addresses on the page to those of the run. */
   readonly addresses: ReadonlyMap<string, string>;
   /** Starts the server, then runs the commands of the page up to the configuration. */
   setUp(): Promise<void>;
   stop(): Promise<void>;
-  /** Again, with the data and on the address that it had. */
+  /** Starts the server again, with the same data and on the same address. */
   start(): Promise<void>;
-  /** Ends everything, and removes what it wrote. */
+  /** Stops everything and removes the files. */
   close(): Promise<void>;
-  /** The access token of a user of account acme with the role member. */
-  userToken(): Promise<string>;
+  /** The access token of a user; by default of one of account acme with the role member. */
+  userToken(username?: string): Promise<string>;
   /** The access token of a service of account acme with the role owner. */
   serviceToken(): Promise<string>;
   /** One that expires within seconds. */
   shortToken(): Promise<string>;
-  /** What only this provider can get wrong. */
+  /** Cases that only this provider has. */
   cases(): Promise<readonly Case[]>;
   /** Runs the commands under a heading of the page. */
   runSection(heading: string): Promise<void>;
+}
+
+/** Where one provider differs from another. */
+export interface ProviderParts extends Pick<Provider, 'id' | 'name' | 'page' | 'addresses' | 'cases'> {
+  readonly server: ServerCommand;
+  /** Environment variables of the commands on the page. */
+  readonly shellEnv?: Readonly<Record<string, string>>;
+  /** Commands that add the clients and users that the trial needs and the page lacks. */
+  readonly trialClients: string;
+  /** Before the first start. */
+  prepare?(): Promise<unknown>;
+  cleanUp(): Promise<void>;
+  userTokens(username: string): Promise<Tokens>;
+  serviceTokens(clientId: string): Promise<Tokens>;
+}
+
+export async function createProvider(parts: ProviderParts): Promise<Provider> {
+  const { id, name, page, addresses } = parts;
+  const shell = await startPageShell(page, addresses, parts.shellEnv ?? {});
+  let server: ServerProcess | undefined;
+  const start = async (): Promise<void> => {
+    server = await startServer(parts.server);
+  };
+  const stop = async (): Promise<void> => {
+    await server?.stop();
+    server = undefined;
+  };
+  const serviceToken = async (clientId: string): Promise<string> => (await parts.serviceTokens(clientId)).access_token;
+  return {
+    id,
+    name,
+    page,
+    addresses,
+    start,
+    stop,
+    async setUp() {
+      await parts.prepare?.();
+      await start();
+      for (const heading of page.sections.slice(0, page.sections.indexOf(headings.publish))) await shell.run(heading);
+      await shell.runScript('the clients and users of the trial', parts.trialClients);
+    },
+    async close() {
+      await stop();
+      await shell.stop();
+      await parts.cleanUp();
+    },
+    userToken: async (username = 'alice') => (await parts.userTokens(username)).access_token,
+    serviceToken: () => serviceToken('billing'),
+    shortToken: () => serviceToken('short'),
+    cases: () => parts.cases(),
+    runSection: heading => shell.run(heading),
+  };
 }
 
 /** Headings that the pages have in common. */
@@ -52,7 +106,7 @@ export const headings = {
   configuration: 'The configuration of account-authz',
 } as const;
 
-/** What the log says of tokens that are no access tokens for us. */
+/** The answers to tokens that are not access tokens for account-authz, with the detail of the log. */
 export const refusals = {
   audience: '401 token_invalid: aud does not name us',
   account: '401 token_invalid: acc is missing or not a string',

@@ -1,4 +1,4 @@
-// A server of others as a process group of its own: started, waited for, stopped, and killed at the latest when this process ends.
+// Runs a third-party server in its own process group, and kills it at the latest when this process exits.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -7,14 +7,14 @@ export interface ServerCommand {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Over the environment of this process. */
+  /** Added to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
   /** Answers with 200 as soon as the server is up. */
   readonly healthUrl: string;
 }
 
 export interface ServerProcess {
-  /** SIGTERM to the group; SIGKILL to what is left of it after twenty seconds. */
+  /** Sends SIGTERM to the group, and SIGKILL after twenty seconds. */
   stop(): Promise<void>;
 }
 
@@ -23,7 +23,7 @@ const stopLimitMs = 20_000;
 
 export async function startServer({ name, command, args, env, healthUrl }: ServerCommand): Promise<ServerProcess> {
   const child = spawn(command, args, {
-    // Its own group: Keycloak's script is the parent of its Java.
+    // Its own group, because Keycloak's script is the parent of its Java process.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
@@ -38,7 +38,7 @@ export async function startServer({ name, command, args, env, healthUrl }: Serve
     try {
       if (child.pid !== undefined) process.kill(-child.pid, kind);
     } catch {
-      // Nobody is left in the group.
+      // The group has no process.
     }
   };
   const kill = (): void => signal('SIGKILL');
@@ -51,7 +51,7 @@ export async function startServer({ name, command, args, env, healthUrl }: Serve
     const ended = child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
     if (ended || performance.now() > deadline) {
       kill();
-      throw new Error(`${name} ${ended ? 'has ended' : `is not up after ${startLimitMs / 1000} s`}:\n${output}`);
+      throw new Error(`${name} ${ended ? 'exited' : `is not up after ${startLimitMs / 1000} s`}:\n${output}`);
     }
     await delay(100);
   }

@@ -1,4 +1,4 @@
-// The trial of one provider: its tokens, a rotation of its keys in good order and at once, an outage. Each answer is a row.
+// Tries one provider: its tokens, a key rotation with and without overlap, and an outage. Each answer becomes a row of the table.
 import { setTimeout as delay } from 'node:timers/promises';
 import { readFixture, shapeDifferences, writeFixture } from './fixture.ts';
 import { keyTimes, type Lab, startLab } from './lab.ts';
@@ -88,6 +88,17 @@ async function tokens({ provider, lab, add }: Trial): Promise<void> {
   for (const [name, request, expected] of requests) add(user, name, expected, await lab.ask(userToken, request));
   add(user, 'one character of the signature changed', refusals.signature, await lab.ask(forged(userToken)));
 
+  const admin = '200 admin of acme, app web';
+  const users: readonly (readonly [name: string, username: string, method: string, expected: string])[] = [
+    ['roles member and admin', 'both', 'GET', admin],
+    ['roles member and admin, DELETE', 'both', 'DELETE', admin],
+    ['a user without an account', 'homeless', 'GET', refusals.account],
+    ['a user without a role', 'roleless', 'GET', '403 role_forbidden'],
+  ];
+  for (const [name, username, method, expected] of users) {
+    add(user, name, expected, await lab.ask(await provider.userToken(username), { ...own, method }));
+  }
+
   const serviceToken = await provider.serviceToken();
   add(service, 'own account in the path', allowedService, await lab.ask(serviceToken));
   add(
@@ -104,7 +115,7 @@ async function tokens({ provider, lab, add }: Trial): Promise<void> {
   }
 }
 
-// In the middle: the last character of a base64url text may carry bits that nobody reads.
+// In the middle, because the last character of base64url may contain unused bits (RFC 4648 section 3.5).
 function forged(token: string): string {
   const at = token.lastIndexOf('.') + 100;
   return `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`;
@@ -157,7 +168,7 @@ async function removal({ provider, lab, add, say }: Trial, old: string): Promise
   add(service, 'old key removed: a token of the old key', refusals.key, await lab.ask(old));
 }
 
-// A key that signs at once. The token is minted before the service asks for the keys again.
+// The new key signs at once. The token is minted before the service fetches the keys again.
 async function replaceKey({ provider, lab }: Trial): Promise<{ readonly token: string; readonly isUnknown: boolean }> {
   await provider.runSection(headings.replace);
   const token = await provider.serviceToken();
@@ -173,7 +184,7 @@ async function hardRotation(trial: Trial): Promise<void> {
   add(service, 'a key that signs at once, no fetch of late', allowedService, await lab.ask(first.token));
 
   let second = first;
-  // A slow machine may need longer than the cooldown for a key: then the token leads to a fetch, and the next one is within its cooldown.
+  // On a slow machine a key may take longer than the cooldown: then the token starts a fetch, and the next token is within its cooldown.
   for (let i = 0; i < 5; i++) {
     second = await replaceKey(trial);
     if (second.isUnknown && (await lab.keySet()).ageSeconds < cooldownSeconds - 1) break;
@@ -226,7 +237,7 @@ async function outage(trial: Trial): Promise<void> {
   }
   add(
     service,
-    'outage: how long a token seen before goes on',
+    'outage: how long a token seen before is allowed',
     `200 until keys of ${keyTimes.maxAgeSeconds} s, then 503`,
     `200 until keys of ${age.toFixed(1)} s, then ${answer.slice(0, 3)}`,
     answer === unavailable && Math.abs(age - keyTimes.maxAgeSeconds) <= 1,
