@@ -2,19 +2,15 @@
 
 import { expect } from 'chai';
 import type { Explanation } from '../../src/explain/explanation.ts';
-import { createLogger } from '../../src/operations/log.ts';
-import { startService } from '../../src/service.ts';
 import { writeFixture } from '../config/config-file.ts';
 import { checkRequest } from '../support/check-request.ts';
 import { type CommandOptions, type Outcome, runCommand } from '../support/command.ts';
 import { freePorts } from '../support/envoy.ts';
-import { keyThreadEntry } from '../support/key-thread.ts';
-import { revocationThreadEntry } from '../support/revocation-thread.ts';
 import { secrets } from '../support/secrets.ts';
-import { connect, type LogLine, serviceConfig, until } from '../support/service.ts';
+import { connect, currentToken, type LogLine, serviceConfig, startTestService, until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
-import { audience, type TokenParts, token } from '../support/token.ts';
+import { audience, type TokenParts } from '../support/token.ts';
 
 export function runExplain(args: readonly string[], options: CommandOptions = {}): Promise<Outcome> {
   return runCommand('explain', args, options);
@@ -90,15 +86,7 @@ export async function startExplainLab(): Promise<ExplainLab> {
     secrets.show('log', line);
     log.push(JSON.parse(line) as LogLine);
   };
-  const logger = createLogger(config.log, { write });
-  const service = await startService({
-    config,
-    version: '0.0.0-test',
-    logger,
-    proxy: {},
-    keyThreadEntry,
-    revocationThreadEntry,
-  });
+  const service = await startTestService(config, write);
   const client = connect(`127.0.0.1:${service.ports.listen}`);
   const readiness = `http://127.0.0.1:${service.ports.admin}/readyz`;
   await until(async () => (await fetch(readiness)).ok);
@@ -107,10 +95,7 @@ export async function startExplainLab(): Promise<ExplainLab> {
     issuer,
     deafIssuer,
     configFile,
-    token(parts = {}) {
-      const seconds = Math.floor(Date.now() / 1000);
-      return token({ ...parts, claims: { iss: issuer.url, iat: seconds - 10, exp: seconds + 3600, ...parts.claims } });
-    },
+    token: (parts = {}) => currentToken(issuer.url, parts),
     async ask(request) {
       asked += 1;
       const requestId = `case-${asked}`;

@@ -67,6 +67,18 @@ export function serviceConfig(
   return configSchema.parse(input);
 }
 
+/** Starts the service in this process; `write` gets each line of its log. */
+export function startTestService(config: Config, write: (line: string) => void): Promise<Service> {
+  const logger = createLogger(config.log, { write });
+  return startService({ config, version: '0.0.0-test', logger, proxy: {}, keyThreadEntry, revocationThreadEntry });
+}
+
+/** A token of this issuer that is valid now by the wall clock. */
+export function currentToken(issuer: string, parts: TokenParts): Promise<string> {
+  const seconds = Math.floor(Date.now() / 1000);
+  return token({ ...parts, claims: { iss: issuer, iat: seconds - 10, exp: seconds + 3600, ...parts.claims } });
+}
+
 export async function startServiceLab(
   options: {
     config?: Readonly<Record<string, unknown>>;
@@ -90,15 +102,7 @@ export async function startServiceLab(
     }
     log.push(parsed);
   };
-  const logger = createLogger(config.log, { write });
-  const service = await startService({
-    config,
-    version: '0.0.0-test',
-    logger,
-    proxy: {},
-    keyThreadEntry,
-    revocationThreadEntry,
-  });
+  const service = await startTestService(config, write);
   const client = connect(config.listen.startsWith('unix:') ? config.listen : `127.0.0.1:${service.ports.listen}`);
   const tokenParts = new Set<string>();
   let lastAllowed: CheckRequestMessage | undefined;
@@ -114,10 +118,7 @@ export async function startServiceLab(
     failLog(isMeant) {
       failsAt = isMeant;
     },
-    token(parts = {}) {
-      const seconds = Math.floor(Date.now() / 1000);
-      return token({ ...parts, claims: { iss: issuer.url, iat: seconds - 10, exp: seconds + 3600, ...parts.claims } });
-    },
+    token: (parts = {}) => currentToken(issuer.url, parts),
     async check(authorization, parts = {}) {
       const headers = { cookie: `session=${cookie}`, ...(authorization === undefined ? {} : { authorization }) };
       const message = checkRequest({
