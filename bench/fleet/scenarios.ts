@@ -1,5 +1,5 @@
-// The scenarios of `npm run fleet`: what happens to the fleet and to the authentication service, and the bars that hold for each.
-// Time 0 is when it happens.
+// The scenarios of `npm run fleet`: what happens to the fleet and to the authentication service at time 0, and the bars
+// that the outcome must meet.
 import { fixedLimits } from '../../src/keys/key-set-state.ts';
 import type { Surroundings } from './instance.ts';
 import type { Random } from './random.ts';
@@ -10,9 +10,9 @@ export interface Scenario extends Surroundings {
   readonly what: string;
   /** When instance number `index` of this many starts. */
   startMs(index: number, instances: number, random: Random): number;
-  /** From then on good keys are to be had: the time to usable counts from here, or from the start of the instance. Infinite: always. */
+  /** Usable keys are published from then on. The time to usable counts from here or from the start of the instance; infinite: always. */
   readonly usableFromMs: number;
-  /** Good tokens count that come from 0 to here. */
+  /** Good tokens that arrive from 0 to here count. */
   readonly goodUntilMs: number;
   readonly bars: readonly Bar[];
 }
@@ -50,6 +50,17 @@ const longBefore = (_: number, __: number, random: Random): number => -15 * minu
 const noneRefused: Bar = {
   text: 'no good token refused',
   isMet: ({ good }) => good.invalid + good.unavailable === 0,
+};
+
+/** The only key is replaced at time 0. */
+const hardRotation: Omit<Scenario, 'name' | 'what'> = {
+  ...calm,
+  startMs: longBefore,
+  publishedAt: ms => (ms < 0 ? 'k1' : 'k2'),
+  signingAt: ms => (ms < 0 ? 'k1' : 'k2'),
+  endMs: 5 * minute,
+  usableFromMs: 0,
+  goodUntilMs: minute,
 };
 
 export const scenarios: readonly Scenario[] = [
@@ -112,16 +123,10 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    ...calm,
+    ...hardRotation,
     name: 'hard rotation under load',
     what: 'The only key is replaced at one moment, and from then on every good token is signed with the new one. Good tokens of one minute.',
-    startMs: longBefore,
-    publishedAt: ms => (ms < 0 ? 'k1' : 'k2'),
-    signingAt: ms => (ms < 0 ? 'k1' : 'k2'),
     goodPerSecond: 5,
-    endMs: 5 * minute,
-    usableFromMs: 0,
-    goodUntilMs: minute,
     bars: [
       {
         text: '401 for at most 0.1 % of the good tokens of the first minute',
@@ -130,17 +135,11 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
-    ...calm,
+    ...hardRotation,
     name: 'hard rotation during an attack',
     what: 'The same, five minutes after unknown kids began to come everywhere. Good tokens of one minute.',
-    startMs: longBefore,
-    publishedAt: ms => (ms < 0 ? 'k1' : 'k2'),
-    signingAt: ms => (ms < 0 ? 'k1' : 'k2'),
     strangersPerSecond: 1,
     strangersFromMs: -5 * minute,
-    endMs: 5 * minute,
-    usableFromMs: 0,
-    goodUntilMs: minute,
     bars: [usableWithin(60.2, 1)],
   },
 ];
