@@ -59,13 +59,13 @@ describe('a load over the wire', () => {
   });
 
   describe('in a closed loop', () => {
-    it('sends each request of a set once, and ends when there are no more', async () => {
+    it('sends each request of a one-time set once, and ends after the last', async () => {
       const { lanes } = await runClosedLoop(run(0, 60_000), { set: set(100, true), next: 2 }, 8);
       expect(paths.toSorted()).to.deep.equal(Array.from({ length: 98 }, (_, index) => `/${index + 2}`).toSorted());
       expect(lanes[0]).to.deep.include({ wrong: 0, failed: 0 });
     });
 
-    it('goes round a set until its time is up, and counts wrong answers', async () => {
+    it('repeats a set until the time is over, and counts wrong answers', async () => {
       const figures = await runClosedLoop(run(0, 150), { set: set(2, false), next: 0 }, 4);
       const [lane] = figures.lanes;
       expect(lane?.answered).to.be.above(0);
@@ -77,7 +77,7 @@ describe('a load over the wire', () => {
       expect(figures.cpuMicroseconds).to.have.length(1);
     });
 
-    it('fails where a connection ends', async () => {
+    it('fails if a connection closes', async () => {
       server.once('session', session => setTimeout(() => session.destroy(), 50));
       const outcome = await runClosedLoop(run(0, 60_000), { set: set(1, false), next: 0 }, 8).catch(String);
       expect(outcome).to.match(/GOAWAY|closed|ECONNRESET/);
@@ -85,7 +85,7 @@ describe('a load over the wire', () => {
   });
 
   describe('in an open loop', () => {
-    it('sends as many as are due, whatever the answers', async () => {
+    it('sends requests at their rate, whatever the answers are', async () => {
       const lanes = [
         { source: { set: set(1, false), next: 0 }, perSecond: 400 },
         { source: { set: set(2, false, 'another status'), next: 1 }, perSecond: 100 },
@@ -95,13 +95,13 @@ describe('a load over the wire', () => {
       expect(figures.lanes.map(({ wrong }) => wrong)).to.deep.equal([0, 10]);
     });
 
-    it('counts what was due after the warm-up only', async () => {
+    it('counts only requests that were due after the warm-up', async () => {
       const figures = await runOpenLoop(run(100, 100), [{ source: { set: set(1, false), next: 0 }, perSecond: 500 }]);
       expect(paths).to.have.length(100);
       expect(figures.lanes.map(({ answered }) => answered)).to.deep.equal([50]);
     });
 
-    it('fails where a set that is sent once runs out', async () => {
+    it('fails if a one-time set is used up', async () => {
       const outcome = await runOpenLoop(run(0, 1000), [
         { source: { set: set(3, true), next: 0 }, perSecond: 100 },
       ]).catch(String);
@@ -123,7 +123,7 @@ describe('an answer', () => {
     ['a stream that was reset', 'another status', { ...complete, statusByte: 0, isComplete: false }, false],
   ];
   for (const [name, expected, answer, isRight] of rows) {
-    it(`is ${isRight ? 'right' : 'wrong'}: ${name}`, () => {
+    it(`is ${isRight ? 'right' : 'wrong'} if it is ${name}`, () => {
       expect(isExpected(expected, answer)).to.equal(isRight);
     });
   }

@@ -37,30 +37,30 @@ describe('the check of a contender before it is timed', () => {
   const rows = [
     ['an allow for the account', peer, allow, 200, undefined],
     ['an allow for another account', peer, allowFor('acct-2'), 200, 'x-auth-acc is acct-2'],
-    ['an allow where a refusal is due', peer, allow, 403, '200 instead of 403'],
-    ['the refusal that is due', peer, deny(403), 403, undefined],
-    ['another refusal than is due', peer, deny(403), 401, '403 instead of 401'],
+    ['an allow in place of a refusal', peer, allow, 403, '200 instead of 403'],
+    ['the expected refusal', peer, deny(403), 403, undefined],
+    ['a refusal with another status', peer, deny(403), 401, '403 instead of 401'],
     ['an empty answer', peer, Buffer.alloc(0), 200, '0 instead of 200'],
-    ['a 403 for a 404, of one that is coarse', coarse, deny(403), 404, undefined],
-    ['an allow for a 404, of one that is coarse', coarse, allow, 404, '200 instead of 404'],
-    ['a refusal for an allow, of one that is coarse', coarse, deny(403), 200, '403 instead of 200'],
-    ['the very message, of one that does nothing', floor, allow, 200, undefined],
-    ['another message, of one that does nothing', floor, allowFor('acct-2'), 200, 'not the message of the product'],
+    ['a 403 in place of a 404, from a coarse contender', coarse, deny(403), 404, undefined],
+    ['an allow in place of a 404, from a coarse contender', coarse, allow, 404, '200 instead of 404'],
+    ['a refusal in place of an allow, from a coarse contender', coarse, deny(403), 200, '403 instead of 200'],
+    ['the message of the product, from a do-nothing contender', floor, allow, 200, undefined],
+    ['another message, from a do-nothing contender', floor, allowFor('acct-2'), 200, 'not the message of the product'],
   ] as const;
   for (const [name, contender, answer, status, problem] of rows) {
-    it(`${problem === undefined ? 'takes' : 'refuses'} ${name}`, () => {
+    it(`${problem === undefined ? 'accepts' : 'rejects'} ${name}`, () => {
       expect(problemOf(contender, answer, { status }, allow, 'acct-1')).to.equal(problem);
     });
   }
 
-  it('takes the removal of what the product removes and of what is due besides, in any order', () => {
+  it('accepts the removal of the headers that the product removes and of those of the case, in any order', () => {
     const answer = (...removed: readonly string[]): string | undefined =>
       problemOf(peer, allowFor('acct-1', ...removed), { status: 200, alsoRemoved: ['x-auth-more'] }, allow, 'acct-1');
     expect(answer('x-auth-more', 'authorization')).to.equal(undefined);
     expect(answer('authorization')).to.equal('removes authorization');
   });
 
-  it('asks for every status that a refusal of a request has, each case by a name of its own', async () => {
+  it('has a case for every status of a refused request, each with a unique name', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'bench-preflight-'));
     const cases = await preflightCases(await createTokens('ES256', directory)).finally(() =>
       rm(directory, { recursive: true }),
@@ -70,8 +70,8 @@ describe('the check of a contender before it is timed', () => {
   });
 });
 
-describe('the runtime of the contenders in JavaScript', () => {
-  it('is that of the image', async () => {
+describe('the runtime of the JavaScript contenders', () => {
+  it('is the one of the image', async () => {
     const { major, flags, environment } = parseDockerfile(await readFile(join(projectDirectory, 'Dockerfile'), 'utf8'));
     expect(Number(major)).to.be.at.least(26);
     expect(flags.filter(flag => !flag.startsWith('--'))).to.deep.equal([]);
