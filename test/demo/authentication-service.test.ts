@@ -1,4 +1,4 @@
-// The five endpoints of the authentication service over real HTTP, and the keys behind them.
+// The authentication service of the demo: its five endpoints over real HTTP, and its key rotation.
 import { expect } from 'chai';
 import { createRemoteJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose';
 import { type AuthenticationService, startAuthenticationService } from '../../demo/authentication-service.ts';
@@ -26,7 +26,7 @@ describe('the authentication service', () => {
   after(() => service.stop());
 
   describe('POST /auth/sign-in', () => {
-    it('answers a session and the accounts of the user', async () => {
+    it('returns a session and the accounts of the user', async () => {
       const response = await signIn(service.issuer, alice.name, alice.password);
       expect(response.status).to.equal(200);
       expect(response.headers['cache-control']).to.equal('no-store');
@@ -41,7 +41,7 @@ describe('the authentication service', () => {
       expect(jsonOf(response).session_token).to.match(/^[\w-]{43}$/);
     });
 
-    it('keeps the session out of reach of scripts in a browser', async () => {
+    it('sets the session as an HttpOnly cookie', async () => {
       const response = await signIn(service.issuer, alice.name, alice.password);
       expect(response.headers['set-cookie']?.[0]).to.match(/^session=[\w-]{43};.* HttpOnly; SameSite=Lax$/);
     });
@@ -60,20 +60,20 @@ describe('the authentication service', () => {
     }
 
     for (const [name, body] of [
-      ['no JSON', 'user=alice'],
-      ['no object', '"alice"'],
-      ['no password', '{"user":"alice"}'],
-      ['too much', JSON.stringify({ user: 'alice', password: 'x'.repeat(5000) })],
+      ['a body that is not JSON', 'user=alice'],
+      ['a body that is not an object', '"alice"'],
+      ['a body without a password', '{"user":"alice"}'],
+      ['a body that is too large', JSON.stringify({ user: 'alice', password: 'x'.repeat(5000) })],
     ] as const) {
-      it(`does not take a body that holds ${name}`, async () => {
+      it(`refuses ${name}`, async () => {
         const response = await send({ origin: service.issuer, method: 'POST', target: '/auth/sign-in', body });
         expect(response.status).to.equal(400);
       });
     }
   });
 
-  describe('POST /oauth2/token by authorization code', () => {
-    it('answers an access token of the home account, a refresh token and an ID token', async () => {
+  describe('POST /oauth2/token with an authorization code', () => {
+    it('returns an access token of the home account, a refresh token and an ID token', async () => {
       const { code, verifier } = await newCode();
       const response = await exchangeCode(service.issuer, webApp, code, verifier);
       expect(response.status).to.equal(200);
@@ -95,13 +95,13 @@ describe('the authentication service', () => {
       expect(jsonOf(response).error).to.equal('invalid_grant');
     });
 
-    it('refuses a code for the second time', async () => {
+    it('refuses a code that was used', async () => {
       const { code, verifier } = await newCode();
       expect((await exchangeCode(service.issuer, webApp, code, verifier)).status).to.equal(200);
       expect((await exchangeCode(service.issuer, webApp, code, verifier)).status).to.equal(400);
     });
 
-    it('does not give a code without a proof key', async () => {
+    it('refuses an authorization request without PKCE', async () => {
       const query = new URLSearchParams({
         client_id: webApp.clientId,
         response_type: 'code',
@@ -112,13 +112,13 @@ describe('the authentication service', () => {
       expect(new URL(response.headers.location ?? '').searchParams.get('error')).to.equal('invalid_request');
     });
 
-    it('does not give a code to whoever has not signed in', async () => {
+    it('refuses an authorization request without a session', async () => {
       const response = await authorize(service.issuer, webApp, 'no-session', newProofKey().challenge);
       expect(response.status).to.equal(401);
       expect(jsonOf(response).error).to.equal('login_required');
     });
 
-    it('does not redirect to a place that is not registered', async () => {
+    it('does not redirect to an unregistered redirect URI', async () => {
       const elsewhere = { ...webApp, redirectUri: 'https://elsewhere.example/callback' };
       const response = await authorize(service.issuer, elsewhere, await sessionOf(alice), newProofKey().challenge);
       expect(response.status).to.equal(400);
@@ -126,8 +126,8 @@ describe('the authentication service', () => {
     });
   });
 
-  describe('POST /oauth2/token by refresh token', () => {
-    it('answers a new access token and a new refresh token', async () => {
+  describe('POST /oauth2/token with a refresh token', () => {
+    it('returns a new access token and a new refresh token', async () => {
       const first = await newTokens();
       const response = await refresh(service.issuer, webApp, String(first.refresh_token));
       expect(response.status).to.equal(200);
@@ -136,7 +136,7 @@ describe('the authentication service', () => {
       expect(await claimsOf(response)).to.deep.include({ uid: alice.uid, acc: 'acme', role: 'owner' });
     });
 
-    it('refuses a used one, and from then on its successors too', async () => {
+    it('refuses a used refresh token, and then also the ones that replaced it', async () => {
       const first = await newTokens();
       const second = jsonOf(await refresh(service.issuer, webApp, String(first.refresh_token)));
       expect((await refresh(service.issuer, webApp, String(first.refresh_token))).status).to.equal(400);
@@ -144,8 +144,8 @@ describe('the authentication service', () => {
     });
   });
 
-  describe('POST /oauth2/token by client credentials', () => {
-    it('answers an access token of the backend itself', async () => {
+  describe('POST /oauth2/token with client credentials', () => {
+    it('returns an access token of the client itself', async () => {
       const response = await requestBackendToken(service.issuer, billingJob);
       expect(response.status).to.equal(200);
       expect(await claimsOf(response)).to.deep.include({
@@ -167,7 +167,7 @@ describe('the authentication service', () => {
       ['acme', 'owner'],
       ['globex', 'member'],
     ] as const) {
-      it(`answers a token of ${account} with the role that the user has there`, async () => {
+      it(`returns a token of ${account} with the role of the user in this account`, async () => {
         const response = await deriveAccountToken(service.issuer, await sessionOf(alice), account);
         expect(response.status).to.equal(200);
         expect(jsonOf(response)).to.deep.include({ account_id: account, role, token_type: 'Bearer' });
@@ -176,18 +176,18 @@ describe('the authentication service', () => {
     }
 
     for (const account of ['initech', 'unknown']) {
-      it(`refuses ${account}, of which the user is no member`, async () => {
+      it(`refuses ${account}, of which the user is not a member`, async () => {
         const response = await deriveAccountToken(service.issuer, await sessionOf(alice), account);
         expect(response.status).to.equal(403);
         expect(jsonOf(response)).to.deep.equal({ error: 'not_a_member' });
       });
     }
 
-    it('refuses whoever has not signed in', async () => {
+    it('refuses a request without a session', async () => {
       expect((await deriveAccountToken(service.issuer, 'no-session', 'acme')).status).to.equal(401);
     });
 
-    it('refuses an access token in the place of a session', async () => {
+    it('refuses an access token in place of a session', async () => {
       const { access_token } = await newTokens();
       expect((await deriveAccountToken(service.issuer, String(access_token), 'globex')).status).to.equal(401);
     });
@@ -208,14 +208,14 @@ describe('the authentication service', () => {
   });
 
   describe('GET /.well-known/jwks.json', () => {
-    it('shows public members only', async () => {
+    it('has only public members', async () => {
       const keys = await publishedKeys();
       expect(keys).to.have.length(1);
       expect(keys[0]).to.have.all.keys('kty', 'crv', 'x', 'y', 'kid', 'alg', 'use');
     });
   });
 
-  describe('its keys', () => {
+  describe('signing keys', () => {
     let own: AuthenticationService;
 
     beforeEach(async () => {
@@ -224,20 +224,20 @@ describe('the authentication service', () => {
 
     afterEach(() => own.stop());
 
-    it('overlap when they are rotated', async () => {
+    it('overlap in a rotation', async () => {
       const before = own.signingKid;
       await own.rotateKeys();
       expect(own.signingKid).to.not.equal(before);
       expect((await publishedKeys(own)).map(key => key.kid)).to.deep.equal([own.signingKid, before]);
     });
 
-    it('are gone at once after a hard rotation', async () => {
+    it('are removed at once in a hard rotation', async () => {
       await own.rotateKeys();
       await own.rotateKeys({ hard: true });
       expect((await publishedKeys(own)).map(key => key.kid)).to.deep.equal([own.signingKid]);
     });
 
-    it('sign what is issued after the rotation', async () => {
+    it('sign the tokens that are issued after the rotation', async () => {
       await own.rotateKeys();
       const { access_token } = jsonOf(await requestBackendToken(own.issuer, billingJob));
       expect(decodeProtectedHeader(String(access_token))).to.deep.equal({
@@ -247,7 +247,7 @@ describe('the authentication service', () => {
       });
     });
 
-    it('leave sessions and refresh tokens alone when they are rotated', async () => {
+    it('are rotated without an effect on sessions and refresh tokens', async () => {
       const session = await sessionOf(alice, own);
       const { refresh_token } = await newTokens(own);
       await own.rotateKeys({ hard: true });
@@ -255,7 +255,7 @@ describe('the authentication service', () => {
       expect((await deriveAccountToken(own.issuer, session, 'acme')).status).to.equal(200);
     });
 
-    it('sign any claims that are asked for, under any header', async () => {
+    it('sign any claims with any header', async () => {
       const token = await own.signToken({ uid: 'anybody' }, { typ: 'JWT' });
       const { payload, protectedHeader } = await jwtVerify(token, createRemoteJWKSet(new URL(own.jwksUrl)));
       expect(payload).to.deep.equal({ uid: 'anybody' });
@@ -263,7 +263,7 @@ describe('the authentication service', () => {
     });
   });
 
-  it('stops, and comes back at the same place with the same keys and sessions', async () => {
+  it('restarts at the same address with the same keys and sessions', async () => {
     const own = await startAuthenticationService({ audience });
     const session = await sessionOf(alice, own);
     const keys = await publishedKeys(own);
@@ -276,7 +276,7 @@ describe('the authentication service', () => {
     await own.stop();
   });
 
-  it('does not start on a port that is taken', async () => {
+  it('fails to start on a port that is in use', async () => {
     const taken = await startAuthenticationService({ audience, port: service.port }).catch(
       (error: NodeJS.ErrnoException) => error.code,
     );
@@ -303,7 +303,7 @@ describe('the authentication service', () => {
     return jsonOf(response).keys as readonly Readonly<Record<string, unknown>>[];
   }
 
-  /** The claims of the access token in an answer, verified as a resource server would. */
+  /** The claims of the access token in a response, verified as a resource server does. */
   async function claimsOf(response: HttpResponse): Promise<JWTPayload> {
     const keys = createRemoteJWKSet(new URL(service.jwksUrl));
     const options = { issuer: service.issuer, audience, typ: 'at+jwt', algorithms: ['ES256'] };

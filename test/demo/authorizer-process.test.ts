@@ -1,4 +1,4 @@
-// The client of compose.yaml finds account-authz by the command line that the image and compose.yaml give it, whatever flags are in it.
+// The client of compose.yaml finds the process of account-authz by the command line of the image and compose.yaml, with any flags.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -24,7 +24,7 @@ const script = entrypoint.at(-1) ?? '';
 const [, searched = ''] =
   /authorizer: \{ type: 'string', default: '(.+?)' \}/.exec(await read('demo/compose-client.ts')) ?? [];
 
-describe('the process of account-authz, to the client of compose.yaml', () => {
+describe('the process of account-authz, for the client of compose.yaml', () => {
   for (const { name, command } of [
     { name: 'the ENTRYPOINT and CMD of the image', command: [...entrypoint, ...wordsOf('CMD')] },
     {

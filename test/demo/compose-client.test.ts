@@ -1,5 +1,5 @@
-// The client of compose.yaml without containers: it tells its story to the same parts, started with the flags of the image, and its
-// exit code says whether every step went as expected.
+// The client of compose.yaml without containers: it runs its steps against the same parts, started with the flags of the image, and its
+// exit code says whether every step was as expected.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -89,14 +89,14 @@ describe('the client of compose.yaml', function () {
     return { code, output };
   }
 
-  it('ends with 1 where account-authz is not found, and says which steps failed', async () => {
+  it('exits with 1 and names the failed steps if the process of account-authz is not found', async () => {
     const { code, output } = await runClient(...places, '--authorizer', '/nowhere/main.js');
     expect(output).to.match(/^53 of 56 steps as expected\n(?: {2}FAIL .*\n){3}$/m);
     expect(output).to.include('no process that runs /nowhere/main.js serve is visible');
     expect(code).to.equal(1);
   });
 
-  it('ends with 0 after every step that docs/deploy/compose.md promises', async () => {
+  it('exits with 0 after every step that docs/deploy/compose.md promises', async () => {
     const { code, output } = await runClient(...places, '--authorizer', main);
     expect(output).to.not.match(/^ *FAIL/m);
     const [promised = ''] = /\d+ of \d+ steps as expected/.exec(await read('docs/deploy/compose.md')) ?? [];
@@ -104,7 +104,7 @@ describe('the client of compose.yaml', function () {
     expect(code).to.equal(0);
   });
 
-  it('ends with 1 where nothing answers', async () => {
+  it('exits with 1 if nothing listens', async () => {
     const [port] = await freePorts(1);
     const { code, output } = await runClient('--authentication', `http://127.0.0.1:${port}`);
     expect(output).to.include('ECONNREFUSED');

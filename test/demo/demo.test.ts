@@ -1,4 +1,4 @@
-// The demo as a user runs it: a process that starts everything, tells its story and leaves nothing behind.
+// The demo as a user runs it: a process that starts all parts, runs every step and leaves no process behind.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access } from 'node:fs/promises';
@@ -19,7 +19,7 @@ describe('the demo', function () {
     await envoyBinary();
   });
 
-  describe('from beginning to end', () => {
+  describe('a complete run', () => {
     let run: Run;
     let exitCode: number;
 
@@ -28,7 +28,7 @@ describe('the demo', function () {
       exitCode = await run.exited;
     });
 
-    it('ends with 0 and every step as expected', () => {
+    it('exits with 0 and every step as expected', () => {
       expect(run.output()).to.match(/^(\d+) of \1 steps as expected$/m);
       expect(run.output()).to.not.match(/^ *FAIL/m);
       expect(exitCode).to.equal(0);
@@ -58,39 +58,39 @@ describe('the demo', function () {
       /authentication back: recovers by itself +200 +200/,
       /account-authz stopped +503 from Envoy +503 from Envoy/,
     ]) {
-      it(`tells: ${row.source.split(' +')[0]}`, () => {
+      it(`prints the step: ${row.source.split(' +')[0]}`, () => {
         expect(run.output()).to.match(row);
       });
     }
 
-    it('prints no token and no colour into a pipe', () => {
+    it('prints no token, and no colour to a pipe', () => {
       expect(run.output()).to.not.match(/eyJ[\w-]+\.[\w-]+\./);
       expect(run.output()).to.not.include('\x1b');
     });
 
-    it('leaves nothing running', async () => {
+    it('leaves no process running', async () => {
       await expectNothingAt(run.origins());
     });
   });
 
-  describe('told to stay', () => {
-    it('ends with everything that it has started when it is told to end', async () => {
+  describe('with --stay', () => {
+    it('stops all parts on SIGTERM', async () => {
       const run = startDemo('--stay');
       await run.shows('Everything stays up until Ctrl-C');
       const origins = run.origins();
       const answers = await Promise.all(origins.map(origin => send({ origin, target: '/' })));
       expect(answers.length).to.be.greaterThan(3);
-      run.end();
+      run.terminate();
       expect(await run.exited).to.equal(0);
       await expectNothingAt(origins);
     });
   });
 
-  describe('interrupted', () => {
-    it('ends with everything that it has started', async () => {
+  describe('interrupted by SIGTERM', () => {
+    it('stops all parts', async () => {
       const run = startDemo();
       await run.shows('alice lists subscriptions');
-      run.end();
+      run.terminate();
       expect(await run.exited).to.equal(143);
       expect(run.output()).to.not.include('steps as expected');
       await expectNothingAt(run.origins());
@@ -101,12 +101,11 @@ describe('the demo', function () {
 interface Run {
   readonly exited: Promise<number>;
   output(): string;
-  /** Every http origin that the output names as the place of a part. */
+  /** The http origins of the parts, as the output has them. */
   origins(): readonly string[];
-  /** Resolves once the output contains the text; rejects where the run ends without it. */
+  /** Resolves once the output contains the text; rejects if the run ends without it. */
   shows(text: string): Promise<void>;
-  /** SIGTERM. */
-  end(): void;
+  terminate(): void;
 }
 
 function startDemo(...args: readonly string[]): Run {
@@ -114,11 +113,11 @@ function startDemo(...args: readonly string[]): Run {
     cwd: project,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const killed = (): boolean => child.kill('SIGTERM');
-  process.once('exit', killed);
+  const terminate = (): void => void child.kill('SIGTERM');
+  process.once('exit', terminate);
   let output = '';
   const exited = once(child, 'close').then(([code]) => {
-    process.off('exit', killed);
+    process.off('exit', terminate);
     secrets.show('demo', output);
     return Number(code);
   });
@@ -133,11 +132,11 @@ function startDemo(...args: readonly string[]): Run {
     origins: () => [...new Set(output.match(/http:\/\/127\.0\.0\.1:\d+/g))],
     async shows(text) {
       const over = exited.then(code => {
-        throw new Error(`the demo has ended with ${code}:\n${output}`);
+        throw new Error(`the demo exited with ${code}:\n${output}`);
       });
       while (!output.includes(text)) await Promise.race([once(child.stdout, 'data'), over]);
     },
-    end: killed,
+    terminate,
   };
 }
 

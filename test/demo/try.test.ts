@@ -1,4 +1,4 @@
-// `npm run try` as the README gives it, before a service of the user's own.
+// `npm run try` as in the README, in front of a user's own service.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,12 +26,12 @@ function runTry(out: string, ...args: readonly string[]): Promise<Outcome> {
   });
 }
 
-describe('try', function () {
+describe('npm run try', function () {
   this.timeout(120_000);
   const out = mkdtempSync(join(tmpdir(), 'account-authz-try-'));
   after(() => rmSync(out, { recursive: true, force: true }));
 
-  it('ends with a 200 and a 403 from the service that it protects, and leaves what it made', async () => {
+  it('shows a 200 and a 403 for the protected service, and keeps the files that it wrote', async () => {
     const upstream = await startUpstream();
     try {
       const { code, stdout } = await runTry(

@@ -1,11 +1,11 @@
-// The upstream of the demo: says what it was given, whichever HTTP it is spoken to in.
+// The upstream of the demo: echoes each request, over HTTP/1.1 and HTTP/2.
 import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { expect } from 'chai';
 import { jsonOf, send } from '../../demo/http-client.ts';
 import { startUpstream, type Upstream } from '../../demo/upstream.ts';
 
-describe('the upstream', () => {
+describe('the upstream of the demo', () => {
   let upstream: Upstream;
 
   beforeEach(async () => {
@@ -14,7 +14,7 @@ describe('the upstream', () => {
 
   afterEach(() => upstream.stop());
 
-  it('answers an HTTP/1.1 request with its method, path and header lines', async () => {
+  it('echoes the method, path and header lines of an HTTP/1.1 request', async () => {
     const response = await send({
       origin: `http://127.0.0.1:${upstream.port}`,
       method: 'POST',
@@ -34,7 +34,7 @@ describe('the upstream', () => {
     ]);
   });
 
-  it('answers an HTTP/2 request without TLS', async () => {
+  it('echoes an HTTP/2 request without TLS', async () => {
     const session = connect(`http://127.0.0.1:${upstream.port}`);
     const stream = session.request({ ':path': '/api/subscriptions', 'x-line': 'one' });
     const chunks: Buffer[] = [];
@@ -46,7 +46,7 @@ describe('the upstream', () => {
     expect(seen.headers).to.deep.include(['x-line', 'one']);
   });
 
-  it('remembers every request', async () => {
+  it('records every request', async () => {
     const origin = `http://127.0.0.1:${upstream.port}`;
     await send({ origin, target: '/first' });
     await send({ origin, target: '/second' });
