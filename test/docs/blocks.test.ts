@@ -1,4 +1,4 @@
-// What stands in the fenced blocks of README and docs/: test/e2e/documented-commands.test.ts runs the commands among it.
+// The fenced blocks of README and docs/. test/e2e/documented-commands.test.ts runs their commands.
 import { expect } from 'chai';
 import { judgeExpressions, unknownMetrics } from '../monitoring/expressions.ts';
 import { envoyVersions } from '../support/envoy.ts';
@@ -10,7 +10,7 @@ const pages = allPages();
 describe('blocks in the documents', () => {
   const blocks = pages.flatMap(({ path, blocks: own }) => own.map(block => ({ path, ...block })));
 
-  it('are read with their language and place', () => {
+  it('are parsed with their language and line', () => {
     const text = 'a\n\n```sh\nb\n```\n\n1. c\n\n   ```console\n   $ d\n   e\n   ```\n\n```\n$ f\n```\n';
     expect(blocksOf(text).map(({ line, language }) => [line, language])).to.deep.equal([
       [3, 'sh'],
@@ -20,21 +20,21 @@ describe('blocks in the documents', () => {
     expect(blocksOf(text).map(commandsOf)).to.deep.equal(['b\n', 'd\n', 'f\n']);
   });
 
-  it('have a language that somebody looks after', () => {
+  it('have a language that a test handles', () => {
     const known = ['', 'sh', 'bash', 'console', 'yaml', 'json', 'js', 'text', 'promql', 'mermaid'];
     expect(blocks.filter(({ language }) => !known.includes(language))).to.deep.equal([]);
   });
 
-  it('hide no command where none is run', () => {
+  it('contain no command that no test runs', () => {
     const programs = [...Object.keys(standIns), 'promtool', 'git', 'npx'].join('|');
-    // Those in bash are run by `npm run providers`, as test/docs/provider-pages.test.ts holds.
+    // `npm run providers` runs the blocks in bash (test/docs/provider-pages.test.ts).
     const others = blocks.filter(block => commandsOf(block) === undefined && block.language !== 'bash');
     const hidden = others.filter(block => new RegExp(`^(?:${programs}) `, 'm').test(block.text));
     expect(hidden.map(({ path, line }) => `${path}:${line}`)).to.deep.equal([]);
   });
 
-  // `logs deployment/…` reads one replica, and with a selector kubectl prints the last ten lines unless it is told otherwise.
-  it('read the logs of every replica, and all of each', () => {
+  // `logs deployment/…` reads one replica; with a selector kubectl prints only the last ten lines without --tail.
+  it('read the whole log of every replica', () => {
     const found = pages.flatMap(({ path, text }) =>
       Array.from(text.matchAll(/kubectl [^|\n`]*\blogs [^|\n`]*/g), ([command]) => `${path}: ${command}`),
     );
@@ -43,7 +43,7 @@ describe('blocks in the documents', () => {
     expect(pages.filter(({ text }) => /exec deployment\//.test(text)).map(({ path }) => path)).to.deep.equal([]);
   });
 
-  it('wait for no port-forward: it is the last command of its block, or runs in the background and is ended', () => {
+  it('never block on a port-forward: it is the last command, or runs in the background and is stopped', () => {
     const blocking = blocks.filter(({ text }) => {
       const lines = text.trimEnd().split('\n');
       const last = lines.findLastIndex(line => /kubectl .*port-forward/.test(line));
@@ -53,7 +53,7 @@ describe('blocks in the documents', () => {
     expect(blocking.map(({ path, line }) => `${path}:${line}`)).to.deep.equal([]);
   });
 
-  it('name the versions of Envoy that the tests run, and no others', () => {
+  it('name exactly the versions of Envoy that the tests run', () => {
     const lists = pages
       .filter(({ path }) => path !== 'CHANGELOG.md')
       .flatMap(({ path, text }) =>
@@ -70,7 +70,7 @@ describe('blocks in the documents', () => {
     expect(unused).to.deep.equal([]);
   });
 
-  it('have PromQL that Prometheus takes and metrics that there are', async function () {
+  it('contain valid PromQL with existing metrics', async function () {
     this.timeout(120_000);
     const expressions = blocks.filter(({ language }) => language === 'promql').map(({ text }) => text);
     expect(expressions).to.have.length.of.at.least(20);

@@ -1,4 +1,4 @@
-// What `npm run derive` makes from the code is in the repository as it would be made now.
+// The files that `npm run derive` makes from the code are up to date.
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import { refusalAnswers } from '../../src/authz/refusal.ts';
@@ -8,7 +8,7 @@ import { productFamilies } from '../../tools/derive/metrics-page.ts';
 
 const read = (path: string): Promise<string> => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-describe('what is made from the code', () => {
+describe('derived files', () => {
   for (const { path, make } of derivedFiles) {
     it(`${path} is up to date: npm run derive`, async () => {
       expect(await read(path)).to.equal(await make());
@@ -45,7 +45,7 @@ describe('docs/configuration.md', () => {
     expect(new Set(rows)).to.have.property('size', rows.length);
   });
 
-  it('says which keys need a restart, and no others do', async () => {
+  it('marks exactly the keys that need a restart', async () => {
     const page = await read('docs/configuration.md');
     const marked = Array.from(page.matchAll(/^\| `([^`]+)` .*\*\*restart\*\* \|$/gm), ([, key]) => key);
     expect(marked).to.deep.equal([

@@ -1,13 +1,13 @@
-// Markdown as the tests read it: fenced blocks with their language and place.
+// Reads Markdown for the tests: fenced blocks with their language and line.
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const project = new URL('../../', import.meta.url);
 
 export interface Block {
-  /** Of the opening fence; counted from 1. */
+  /** The line of the opening fence, 1-based. */
   readonly line: number;
-  /** '' where none is said. */
+  /** Empty if the fence names none. */
   readonly language: string;
   readonly text: string;
 }
@@ -18,7 +18,7 @@ export interface Page {
   readonly blocks: readonly Block[];
 }
 
-/** Every page for people: those at the top, and all under docs/. */
+/** Every page: those at the top of the repository, and all under docs/. */
 export function allPages(): readonly Page[] {
   const markdown = (folder: string, recursive: boolean): string[] =>
     readdirSync(fileURLToPath(new URL(folder, project)), { recursive, encoding: 'utf8' })
@@ -49,7 +49,7 @@ export function blocksOf(text: string): readonly Block[] {
   return blocks;
 }
 
-/** The commands of a block as a shell takes them; undefined where it has none. In a console they stand behind `$ `. */
+/** The commands of a block as a shell script; undefined if it has none. In a `console` block they follow `$ `. */
 export function commandsOf({ language, text }: Block): string | undefined {
   if (language === 'sh') return text;
   if (language !== 'console' && !text.startsWith('$ ')) return undefined;

@@ -1,4 +1,4 @@
-// docs/failure-modes.md: every row names a test that there is, metrics that there are and reasons of the code.
+// docs/failure-modes.md: every row names an existing test, existing metrics and reasons of the code.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { refusalAnswers } from '../../src/authz/refusal.ts';
@@ -17,8 +17,8 @@ describe('docs/failure-modes.md', () => {
     expect(rows.filter(cells => cells.length !== 4)).to.deep.equal([]);
   });
 
-  for (const [what = '', seen = '', , proof = ''] of rows) {
-    it(`${what}: is proven by a test`, () => {
+  for (const [what = '', answer = '', , proof = ''] of rows) {
+    it(`names an existing test: ${what}`, () => {
       const [, file = '', title = ''] = /^`(test\/\S+\.test\.ts)`: (.+)$/.exec(proof) ?? [];
       const titles = Array.from(
         read(file).matchAll(/\b(?:it|describe)\(\s*(['"`])(.*?)\1,/g),
@@ -27,13 +27,13 @@ describe('docs/failure-modes.md', () => {
       expect(titles.some(each => each.includes(title) && title !== '')).to.equal(true);
     });
 
-    it(`${what}: has the status of its reason`, () => {
-      for (const [, status, reason] of seen.matchAll(/(\d{3}) `(\w+)`/g))
+    it(`has the status of the reason: ${what}`, () => {
+      for (const [, status, reason] of answer.matchAll(/(\d{3}) `(\w+)`/g))
         expect(refusalAnswers).to.have.nested.property(`${reason}.httpStatus`, Number(status));
     });
   }
 
-  it('names metrics that there are', async () => {
+  it('names only existing metrics', async () => {
     const names = rows.flatMap(([, , sign = '']) => sign.match(/\b(?:account_authz|envoy|process|nodejs)_\w+/g) ?? []);
     expect(await unknownMetrics(names)).to.deep.equal([]);
   });

@@ -1,4 +1,4 @@
-// The pages of docs/providers: their configuration accepts their token, and what `npm run providers` runs is all that is on them.
+// The pages of docs/providers: the configuration accepts the token on the page, and `npm run providers` runs every command on it.
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { acceptedTokens } from '../fixtures/provider-tokens.ts';
@@ -17,7 +17,7 @@ function tokenOf(name: string): Decoded {
 }
 
 describe('provider pages', () => {
-  it('are those that the index names', () => {
+  it('are exactly those in the index', () => {
     const index = allPages().find(({ path }) => path === 'docs/providers/README.md');
     const linked = Array.from(index?.text.matchAll(/^\| \[[^\]]+\]\(([a-z0-9-]+)\.md\)/gm) ?? [], match => match[1]);
     expect(linked).to.have.members(names);
@@ -31,7 +31,7 @@ describe('provider pages', () => {
       const decoded = tokenOf(name);
       const now = Number(decoded.claims.iat) + 1;
 
-      it('has a configuration that accepts its token, for its account and its role alone', async () => {
+      it('has a configuration that accepts its token, only for its account and its role', async () => {
         const [{ issuer, claims = {} }] = configuration.issuers;
         const account = claims.acc === 'tid' ? String(decoded.claims.tid) : 'acme';
         const read = await decideToken(decoded, configuration, now, { account });
@@ -45,12 +45,12 @@ describe('provider pages', () => {
         expect(write.decision).to.include({ reason: 'role_forbidden' });
       });
 
-      it('has the settings that are tested with all tokens of the provider', () => {
+      it('has issuer settings that test/provider-tokens.test.ts tests', () => {
         const [{ jwksUrl: _, ...issuer }] = configuration.issuers;
         expect(acceptedTokens.map(each => each.issuer)).to.deep.include(issuer);
       });
 
-      it('names two mistakes and the rotation of keys', () => {
+      it('describes two mistakes and the key rotation', () => {
         const page = allPages().find(({ path }) => path === providerPage(name).path);
         expect(page?.text).to.match(/^## Two mistakes that everybody makes\n\n1\. [\s\S]*\n2\. /m);
         expect(page?.text).to.match(/^## Rotate the keys$/m);
@@ -59,18 +59,18 @@ describe('provider pages', () => {
   }
 
   for (const name of live) {
-    it(`${name}: shows the token that the fixture has of a real one`, () => {
+    it(`${name}: shows the token of the fixture, captured from the provider`, () => {
       expect(tokenOf(name)).to.deep.equal(readFixture(name).user);
     });
 
-    it(`${name}: has the commands of a rotation behind those of the setting up, and no others`, () => {
+    it(`${name}: has the commands of the setup, then those of the rotation, and no others`, () => {
       const { sections } = providerPage(name);
       const rotation = [headings.publish, headings.sign, headings.remove, headings.replace];
       expect(sections.slice(sections.indexOf(headings.publish))).to.deep.equal(rotation);
     });
   }
 
-  it('have commands that are not run with the documents on the pages of the live providers alone', () => {
+  it('have bash blocks, which only npm run providers runs, only for the live providers', () => {
     const withBash = allPages().filter(({ blocks }) => blocks.some(({ language }) => language === 'bash'));
     expect(withBash.map(({ path }) => path)).to.have.members(live.map(name => `docs/providers/${name}.md`));
   });

@@ -1,5 +1,5 @@
-// Programs that stand in for those which the documents call and a test cannot: each does the part of the work that it can and fails
-// at what it does not know. They are the exceptions from "every command in the documents is run", with their reasons.
+// Stand-ins for programs that the documents call and a test cannot run. Each does what it can and fails on an unknown argument.
+// They are the exceptions from "every command in the documents runs", each with its reason.
 
 export interface StandIn {
   readonly reason: string;

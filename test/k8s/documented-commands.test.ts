@@ -10,7 +10,7 @@ const pages = overlays.filter(name => name !== 'envoy-sidecar-socket');
 const textOf = (page: Overlay): string => readFileSync(new URL(`docs/deploy/${page}.md`, project), 'utf8');
 const command =
   /kubectl -n (\S+) (?:rollout \w+|port-forward|logs|get|delete) (\w+)[/ ](\w[\w-]*)((?: +(?:-c +)?[\w:]+)*)/g;
-/** Objects of others, which our overlays do not contain. */
+/** Objects that the overlays do not contain. */
 const foreign = ['istio-system', 'ask'];
 
 function commandProblems(text: string, manifests: readonly Manifest[]): string[] {
@@ -84,7 +84,7 @@ describe('docs/deploy/: the commands', function () {
   });
 });
 
-describe('the commands for who is on call', function () {
+describe('the commands for on-call engineers', function () {
   this.timeout(60_000);
   const text = allPages()
     .filter(({ path }) => path === 'docs/operations.md' || path.startsWith('docs/runbooks/'))

@@ -102,7 +102,7 @@ describe('k8s/: generated mistakes', function () {
     expect(unseen(mistakesInDocument('mesh-config.yaml', surroundings.meshConfig), manifests)).to.deep.equal([]);
   });
 
-  it('are many, and each excuse matches one of them', () => {
+  it('are many, and each exception matches one of them', () => {
     expect(made.size).to.be.greaterThan(2000);
     expect(harmless.filter(([pattern]) => !excused.has(pattern))).to.deep.equal([]);
   });

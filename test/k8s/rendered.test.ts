@@ -1,5 +1,5 @@
-// What `render` makes for Kubernetes, for a workload that is not the sample: kustomize takes the component, and every object has the
-// form that an API server with the custom kinds publishes.
+// The output of `render` for Kubernetes, for a workload that is not the sample: kustomize accepts the component, and every object matches
+// the schema that an API server with the custom kinds publishes.
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -37,13 +37,13 @@ const workload = [
   },
 ];
 
-describe('what render makes for Kubernetes', function () {
+describe('the output of render for Kubernetes', function () {
   this.timeout(60_000);
   let folder: string;
   let schemaProblems: (manifests: readonly Manifest[]) => readonly string[];
 
   before(async function () {
-    this.timeout(600_000); // kustomize is built the first time
+    this.timeout(600_000); // the first run builds kustomize
     await kustomizeBinary();
     schemaProblems = await createSchemaCheck();
   });
@@ -110,7 +110,7 @@ describe('what render makes for Kubernetes', function () {
     ],
   ];
   for (const [target, settings, args] of others) {
-    it(`has the form of its kinds: ${target} ${args.join(' ')}`, async () => {
+    it(`matches the schemas of its kinds: ${target} ${args.join(' ')}`, async () => {
       await mkdir(join(folder, 'out'));
       await into(join(folder, 'out'), target, settings, ...args);
       const names = (await readdir(join(folder, 'out'))).filter(name => name !== 'mesh-config.yaml');

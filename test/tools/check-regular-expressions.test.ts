@@ -33,7 +33,7 @@ describe('tools/check-regular-expressions.ts', function () {
     ['one in a type assertion', 'const any = (/^(?:.*,)+$/ satisfies RegExp) as RegExp;', 'exponential'],
   ];
   for (const [name, source, complexity] of superlinear) {
-    it(`fails on ${name}, and says where it is`, async () => {
+    it(`fails on ${name}, and prints its place`, async () => {
       const { code, stderr } = await run(`const fine = /^a$/;\n${source}\n`);
       expect(code).to.equal(1);
       expect(stderr)
@@ -42,13 +42,13 @@ describe('tools/check-regular-expressions.ts', function () {
     });
   }
 
-  it('fails on an expression that is made of what is known at run time only', async () => {
+  it('fails on an expression that is only known at run time', async () => {
     const { code, stderr } = await run('const of = (text: string) => [new RegExp(text), RegExp("a", text)];');
     expect(code).to.equal(1);
     expect(stderr).to.match(/^planted\.ts:1 is not known before it runs.*\nplanted\.ts:1 is not known/);
   });
 
-  it('fails where it finds nothing to check, as after a move of the sources', async () => {
+  it('fails if it finds no expression, as after a move of the sources', async () => {
     expect(await run('const slashes = "/a+a+$/"; // /b+b+$/')).to.include({ code: 1 });
   });
 

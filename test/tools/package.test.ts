@@ -1,4 +1,4 @@
-// The package of the command line: installed without a network, it runs.
+// The npm package of the command line installs and runs without a network.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,13 +26,13 @@ describe('the package', function () {
     run('npm', ['install', '--silent', '--offline', '--prefix', folder, join(folder, archive)]);
   });
 
-  it('needs no other package', () => {
+  it('has no dependencies', () => {
     expect(readdirSync(join(folder, 'node_modules')).filter(name => !name.startsWith('.'))).to.deep.equal([
       'account-authz',
     ]);
   });
 
-  it('runs by npx without a network', () => {
+  it('runs with npx without a network', () => {
     const from = join('node_modules', 'account-authz');
     const args = ['test', '--config', join(from, 'config.example.yaml'), join(from, 'cases.example.yaml')];
     expect(run('npx', ['--offline', 'account-authz', ...args])).to.match(/# 15 passed, 0 failed\n$/);
