@@ -11,7 +11,7 @@ import { signingKey } from '../support/signing-key.ts';
 
 interface Visit {
   readonly page: Page;
-  /** Complaints of the browser: errors, blocked styles and scripts, and everything on its console. */
+  /** Messages of the browser: errors, blocked styles and scripts, and everything on its console. */
   readonly complaints: readonly string[];
   readonly requested: readonly string[];
 }
@@ -143,7 +143,7 @@ describe('admin page in a browser', () => {
       }
     });
 
-    it('reloads by itself while the reader has chosen it', async () => {
+    it('reloads by itself while auto-reload is on', async () => {
       const { page, complaints } = await visit(lab.service.ports.admin);
       await page.getByRole('link', { name: 'Reload every 10 seconds' }).click();
       const refresh = page.locator('meta[http-equiv=refresh]');
@@ -163,7 +163,7 @@ describe('admin page in a browser', () => {
       after(() => server.stop());
 
       for (const colorScheme of ['light', 'dark'] as const) {
-        it(`renders in ${colorScheme} without a complaint, and loads nothing else`, async () => {
+        it(`renders in ${colorScheme} without a message of the browser, and loads nothing else`, async () => {
           const { page, complaints, requested } = await visit(server.port, { colorScheme });
           expect((await picture(page)).length, 'bytes of a picture with something in it').to.be.above(20_000);
           expect(complaints).to.deep.equal([]);

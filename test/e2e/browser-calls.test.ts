@@ -1,4 +1,5 @@
-// A page on another origin calls through Envoy in a real Chromium: with --cors-origin it may, and reads refusals; without it, it may not.
+// A page on another origin calls through Envoy in a real Chromium: CORS allows it with --cors-origin, and the page can read refusals;
+// without the option, CORS blocks it.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
@@ -100,24 +101,24 @@ describe('calls of a page on another origin', function () {
         expect(lab.upstream.requests).to.deep.equal([]);
       });
 
-      it('cannot read the 404 of Envoy for a path that no route leads to', async () => {
+      it('cannot read the 404 of Envoy for an unknown route', async () => {
         expect((await call(page, url('/elsewhere'), { authorization: owner })).error).to.match(/Failed to fetch/);
       });
 
-      it('fail with a header that nobody allowed', async () => {
+      it('fail with a request header that CORS does not allow', async () => {
         const seen = await call(page, url(), { authorization: owner, 'x-mine': '1' });
         expect(seen.error).to.match(/Failed to fetch/);
         expect(lab.upstream.requests).to.deep.equal([]);
       });
 
-      it('fail from an origin that is not named, and nothing reaches the service', async () => {
+      it('fail from an origin that is not allowed, and nothing reaches the service', async () => {
         const other = await open(origin.replace('127.0.0.1', 'localhost'));
         expect((await call(other, url(), { authorization: owner })).error).to.match(/Failed to fetch/);
         expect(lab.upstream.requests).to.deep.equal([]);
         await other.close();
       });
 
-      it('tell caches that the answer depends on the origin', async () => {
+      it('get answers with Vary: Origin, for caches', async () => {
         const lines = [`Authorization: ${owner}`, `Origin: ${origin}`];
         const answer = await exchange(permitting.port, requestBytes('GET', path, lines));
         expect(headerValues(answer, 'access-control-allow-origin')).to.deep.equal([origin]);

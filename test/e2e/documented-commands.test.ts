@@ -29,7 +29,7 @@ const copied = [
   ...['envoy.yaml', 'config.example.yaml', 'cases.example.yaml', 'config.schema.json'],
 ];
 
-/** The request id in the documents. The lab's logs have it instead of the id of a refused request. */
+/** The request id in the documents. In the lab's logs it replaces the id of a refused request. */
 const exampleId = '6f1c2d6e-8d1f-4a55-9a1e-0d6a54a1c0de';
 
 describe('commands in the documents', function () {
@@ -50,7 +50,7 @@ describe('commands in the documents', function () {
     const [audience] = example.issuers[0].audiences;
     authentication = await startAuthenticationService({ audience });
     upstream = await startUpstream();
-    // In the folder of the commands, which append to it.
+    // The commands append to it.
     const revoked = join(directory, 'work', 'revoked.yaml');
     await mkdir(join(directory, 'work'));
     await writeFile(revoked, '- { jti: nobody }\n');
@@ -58,7 +58,7 @@ describe('commands in the documents', function () {
       ...example,
       ...{ listen: '127.0.0.1:0', admin: '127.0.0.1:0' },
       issuers: [{ issuer: authentication.issuer, audiences: [audience], jwksUrl: authentication.jwksUrl }],
-      // Of README.md, which protects a service of the reader's own.
+      // README.md protects the reader's own service.
       routes: [...example.routes, { path: '/api/orders/:account_id/*' }],
       revocation: { file: revoked },
     };
@@ -91,7 +91,7 @@ describe('commands in the documents', function () {
     await mkdir(join(directory, 'bin'));
     await mkdir(join(directory, 'lab'));
     for (const name of copied) await cp(join(project, name), join(directory, 'work', name), { recursive: true });
-    // As it runs: `render` wants an address that Envoy can ask.
+    // `render` needs an address that Envoy can connect to.
     await writeFile(join(directory, 'work', 'config.yaml'), stringify({ ...config, listen: service.address }));
     await writeFile(join(directory, 'work', 'token.txt'), token);
     for (const [name, { script }] of Object.entries(standIns)) {
@@ -148,14 +148,14 @@ describe('commands in the documents', function () {
   };
 
   for (const { path, blocks } of withCommands) {
-    it(`${path}: all of them`, async () => {
+    it(`of ${path} all succeed`, async () => {
       const script = blocks.map(block => withAssertions(commandsOf(block) ?? '')).join('\n');
       const { code, output } = await runPage(`${header}\n${script.replaceAll(/\bPID\b/g, String(service.pid))}`);
       expect(code, output).to.equal(0);
     });
   }
 
-  it('are reported when they fail', async () => {
+  it('are reported if they fail', async () => {
     for (const wrong of [
       'node dist/main.js check-config --config missing.yaml',
       'kubectl apply -k k8s/overlays/missing',

@@ -59,7 +59,7 @@ describe('failures of the authorizer', function () {
     expect(upstream.requests).to.deep.equal([]);
   };
 
-  describe('the process of the product, seen from every Envoy', () => {
+  describe('the process of account-authz, with every Envoy', () => {
     let authentication: TestIssuer;
     let config: Record<string, unknown>;
     let envoys: readonly RunningEnvoy[];
@@ -143,7 +143,7 @@ describe('failures of the authorizer', function () {
   });
 
   describe('signing keys are unavailable', () => {
-    it('is the product’s own 503, with Retry-After', async () => {
+    it('gives the product’s own 503, with Retry-After', async () => {
       const [nobody] = await freePorts(1);
       const config = configuration(`http://127.0.0.1:${nobody}/jwks.json`);
       const service = await startServiceProcess(config, { ready: false });

@@ -1,5 +1,5 @@
-// A real gRPC service behind Envoy with the bootstraps of `render --upstream-protocol`: calls reach it with the identity, and a client
-// gets the status of gRPC for each kind of refusal.
+// A real gRPC service behind Envoy with the bootstraps of `render --upstream-protocol`: calls reach it with the identity headers, and a
+// client gets the gRPC status of each kind of refusal.
 import { Client, credentials, Metadata, Server, ServerCredentials, type ServiceError, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { writeFixture } from '../config/config-file.ts';
@@ -164,14 +164,14 @@ describe('a gRPC service behind Envoy', function () {
           });
         }
 
-        it('answers a call to a service that no route leads to with UNIMPLEMENTED', async () => {
+        it('answers a call to a service without a route with UNIMPLEMENTED', async () => {
           const { code } = await call(envoy.port, '/other.v1.Other/Get', { authorization: owner });
           expect(code).to.equal(status.UNIMPLEMENTED);
         });
       });
     }
 
-    it(`answers UNAVAILABLE while there are no keys, and while account-authz is away, Envoy ${version}`, async () => {
+    it(`answers UNAVAILABLE without signing keys, and while account-authz is down, Envoy ${version}`, async () => {
       const envoy = await start(version, 'http2', withoutKeys.address);
       const away = await start(version, 'http2', '127.0.0.1:9');
       const fields = { authorization: owner };

@@ -5,7 +5,7 @@ import { kustomizeBinary } from '../k8s/kustomize.ts';
 import { verifyStandalone } from '../k8s/real/standalone.ts';
 import { installEnvoys } from './lab.ts';
 
-describe('k8s/: behind the Envoy of', function () {
+describe('k8s/: the Envoy and the product of an overlay', function () {
   this.timeout(60_000);
 
   before(async function () {
@@ -15,7 +15,7 @@ describe('k8s/: behind the Envoy of', function () {
   });
 
   for (const overlay of ['envoy-sidecar', 'envoy-sidecar-socket', 'service', 'demo'] as const) {
-    it(`${overlay}, the promises hold`, async () => {
+    it(`answer every request as promised: ${overlay}`, async () => {
       const rows = await verifyStandalone(overlay);
       expect(rows.filter(({ good }) => !good)).to.deep.equal([]);
       expect(rows).to.have.length.of.at.least(20);

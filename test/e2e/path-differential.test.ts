@@ -30,12 +30,12 @@ describe(`generated targets of seed ${seed} through Envoy ${defaultEnvoyVersion}
         expect(comparison.differences).to.deep.equal([]);
       });
 
-      it('are all counted', () => {
+      it('are all in the counts', () => {
         const { served, refusedByProduct, refusedByEnvoy } = comparison;
         expect(served + refusedByProduct + refusedByEnvoy).to.equal(targets + http2Targets);
       });
 
-      it('reach the handler often, also with tricks that Envoy has normalized', () => {
+      it('reach the handler often, also after normalization by Envoy', () => {
         expect(comparison.served).to.be.above(250);
         expect(comparison.servedForAccount).to.be.above(150);
         expect(comparison.servedThoughTricky).to.be.above(100);

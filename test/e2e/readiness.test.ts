@@ -1,4 +1,4 @@
-// What a kubelet sees of Envoy, and that nothing else of it is reachable from outside.
+// The readiness listener of Envoy, as a kubelet uses it, is all that is reachable from outside.
 import { expect } from 'chai';
 import { envoyVersions, freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
@@ -34,12 +34,12 @@ describe('the readiness of Envoy', function () {
         ['GET', '/'],
         ['POST', '/quitquitquit'],
       ] as const) {
-        it(`is nothing else: ${method} ${target} is 404`, async () => {
+        it(`has no other path: ${method} ${target} is 404`, async () => {
           expect(await statusOf(envoy.readyPort, method, target)).to.equal(404);
         });
       }
 
-      it('and the admin interface are not on the public port', async () => {
+      it('is not on the public port, and neither is the admin interface', async () => {
         const targets = ['/ready', '/stats', '/config_dump', '/server_info'];
         const statuses = await Promise.all(targets.map(target => statusOf(envoy.port, 'GET', target)));
         expect(statuses).to.deep.equal(targets.map(() => 404));

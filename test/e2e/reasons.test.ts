@@ -1,5 +1,5 @@
-// Every reason through a real Envoy: the same word in the answer, the log, the metrics, Envoy's access log, and the output of
-// `explain` for the request and for the log line.
+// Every reason through a real Envoy is the same in the answer, the log, the metrics, Envoy's access log, and the output of `explain` for
+// the request and for the log line.
 import { expect } from 'chai';
 import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
 import { writeFixture } from '../config/config-file.ts';
@@ -132,14 +132,14 @@ describe('reasons', function () {
     return Number(line.exec(page)?.[1] ?? 0);
   };
 
-  it('are all here', () => {
+  it('each have a case here', () => {
     expect(rows.map(({ reason }) => reason)).to.have.members(['allowed', ...Object.keys(refusalAnswers)]);
   });
 
   for (const row of rows) {
     const { reason, decision, exitCode, method = 'GET' } = row;
     const target = `${row.target ?? path}?${query}`;
-    it(`${reason} is the same word everywhere`, async () => {
+    it(`${reason} is the same in the answer, the logs, the metrics and explain`, async () => {
       const before = await counted(row);
       const authorization = await row.authorization();
       const answer = await exchange(

@@ -1,5 +1,5 @@
 // The bootstrap and the files beside it that `render` makes for a configuration with `tls`: a real Envoy reads its certificate and the
-// authority of account-authz from them, shows the one and believes the other.
+// CA of account-authz from them, presents the one and trusts the other.
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ describe('rendered TLS', function () {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  /** As a container has it, with its folders here. */
+  /** The bootstrap as in the container, with folders of this machine. */
   async function start(version: string, authority: string): Promise<RunningEnvoy> {
     const client = testCertificate({ name: 'envoy', authority: clientCa });
     for (const [name, text] of Object.entries({ 'tls.crt': client.cert, 'tls.key': client.key, 'ca.crt': authority }))
@@ -62,7 +62,7 @@ describe('rendered TLS', function () {
   }
 
   for (const version of envoyVersions) {
-    it(`is believed on both sides, Envoy ${version}`, async () => {
+    it(`is trusted by both sides, Envoy ${version}`, async () => {
       const envoy = await start(version, serverCa.cert);
       const send = (lines: readonly string[]) => exchange(envoy.port, requestBytes('GET', path, lines));
       expect((await send([`Authorization: ${owner}`])).status).to.equal(200);
@@ -71,7 +71,7 @@ describe('rendered TLS', function () {
     });
   }
 
-  it('is not believed with a certificate of another authority: every request is refused', async () => {
+  it('is not trusted with a certificate of another CA: every request is refused', async () => {
     const envoy = await start(envoyVersions[0], otherCa.cert);
     const answer = await exchange(envoy.port, requestBytes('GET', path, [`Authorization: ${owner}`]));
     expect({ status: answer.status, reason: reasonOf(answer) }).to.deep.equal({ status: 503, reason: undefined });

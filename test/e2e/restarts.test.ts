@@ -57,7 +57,7 @@ describe('restarts', function () {
       expect(failuresOf(result.answers)).to.deep.equal([]);
     });
 
-    it('all take place, and Envoy notices them', () => {
+    it('all happen, and Envoy sees them', () => {
       expect(result.restarts.map(({ signal }) => signal)).to.deep.equal(signals);
       expect(result.retries).to.be.greaterThan(signals.length);
       expect(result.answers.length).to.be.greaterThan(200);

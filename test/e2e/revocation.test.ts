@@ -1,4 +1,4 @@
-// The built product with a revocation list: at the start, as Kubernetes swaps it, on SIGHUP, and a long list while calls are answered.
+// The built product with a revocation list: at start, after a swap by Kubernetes, on SIGHUP, and with a long list under load.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -60,7 +60,7 @@ describe('revocation list of the built product', function () {
     }
   });
 
-  it('reads it again on SIGHUP', async () => {
+  it('is read again on SIGHUP', async () => {
     const file = join(folder, 'revoked.yaml');
     await writeFile(file, '[]');
     const running = await start(file);
@@ -69,7 +69,7 @@ describe('revocation list of the built product', function () {
       await until(() => lines(message).length === 1);
   });
 
-  it('ends at the start with 1 and every problem if the list is bad', async () => {
+  it('exits at start with 1 and prints every problem if the list is invalid', async () => {
     const file = join(folder, 'revoked.yaml');
     const config = join(folder, 'config.yaml');
     await writeFile(file, '- uid: 1\n- { jti: a, until: now }\n');
@@ -83,7 +83,7 @@ describe('revocation list of the built product', function () {
     });
   });
 
-  it('takes a list of 100,000 entries while calls are answered, and refuses one that is more than it can bear', async () => {
+  it('loads 100,000 entries while it answers calls, and refuses a list that exceeds its limits', async () => {
     const file = join(folder, 'revoked.yaml');
     await writeFile(file, '[]');
     const running = await start(file);

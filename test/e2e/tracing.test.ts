@@ -97,11 +97,11 @@ describe('tracing', function () {
       return { answer, traceId, spanId, span: await collector.span(checkOf(traceId)) };
     };
 
-    it('logs it at start', () => {
+    it('logs the SDK at start', () => {
       expect(service.log().filter(({ msg }) => /spans are made/.test(String(msg)))).to.have.lengthOf(1);
     });
 
-    it('creates a span for each check, a child of the client’s', async () => {
+    it('creates a span for each check, a child of the client’s span', async () => {
       const { answer, span, spanId } = await askTraced([authorization]);
       expect(answer.status).to.equal(200);
       expect(span).to.include({
@@ -122,7 +122,7 @@ describe('tracing', function () {
       expect(span.attributes['account_authz.token_cache']).to.equal('hit');
     });
 
-    it('has the reason of a denial, which is no error', async () => {
+    it('records the reason of a denial, which is not an error', async () => {
       const { answer, span } = await askTraced([authorization], '/api/subscriptions/accounts/acct2');
       expect(answer.status).to.equal(403);
       expect(span.attributes).to.include({
@@ -132,14 +132,14 @@ describe('tracing', function () {
       expect(span.statusCode).to.equal(0);
     });
 
-    it('keeps no span of a trace that is not sampled', async () => {
+    it('exports no span of a trace that is not sampled', async () => {
       const { traceId, spanId } = newTrace();
       await ask(envoy, [authorization, `traceparent: 00-${traceId}-${spanId}-00`]);
       await askTraced([authorization]);
       expect(collector.spans.filter(checkOf(traceId))).to.deep.equal([]);
     });
 
-    it('contains no identity, no token, no path', async () => {
+    it('exports no identity, no token and no path', async () => {
       const query = '?q=swordfish';
       await askTraced([authorization, 'cookie: swordfish'], path + query);
       const token = authorization.split(' ').at(-1) ?? '';
@@ -237,7 +237,7 @@ describe('tracing', function () {
         });
         after(() => envoy.stop());
 
-        it('is one trace of the client, the request, the ext_authz call and the check', async () => {
+        it('has one trace of the client, the request, the ext_authz call and the check', async () => {
           const { traceId, spanId } = newTrace();
           const answer = await ask(envoy, [authorization, `traceparent: 00-${traceId}-${spanId}-01`]);
           const check = await collector.span(checkOf(traceId));
@@ -249,7 +249,7 @@ describe('tracing', function () {
           expect(line.traceId).to.equal(traceId);
         });
 
-        it('is a trace of Envoy if the client has none, without the path and the query', async () => {
+        it('has a trace of Envoy if the client sends none, without the path and the query', async () => {
           const answer = await ask(envoy, [authorization], `${path}?q=swordfish`);
           const line = await withSdk.logLine(headerValues(answer, 'x-request-id')[0] ?? '');
           const check = await collector.span(checkOf(String(line.traceId)));
