@@ -60,7 +60,12 @@ export function requireKnownRoles(config: unknown, context: z.RefinementCtx): vo
     if (!isJsonObject(route) || !Array.isArray(route.roles)) continue;
     for (const [j, role] of route.roles.entries()) {
       if (typeof role !== 'string' || !isIdentityField(role) || Object.hasOwn(config.roles, role)) continue;
-      report(context, 'must be a role that roles defines', ['routes', i, 'roles', j]);
+      report(context, 'must be a role that roles defines: add it to roles, or remove it here', [
+        'routes',
+        i,
+        'roles',
+        j,
+      ]);
     }
   }
 }

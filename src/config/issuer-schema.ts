@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { parsePath } from '../json/json-pointer.ts';
 import { keySources, requireOneKeySource, requireWholeClientCertificate } from './cross-field-rules.ts';
-import { evenIfInvalid, fileName, keyUrl, list, patternedText, text } from './value-schemas.ts';
+import { evenIfInvalid, fileName, keyUrl, list, mapping, patternedText, text } from './value-schemas.ts';
 
 // Asymmetric algorithms only: no HS*, no none.
 const algorithms = [
@@ -24,7 +24,7 @@ export const defaultAlgorithms: readonly (typeof algorithms)[number][] = ['RS256
 export const issuerGrammar = /^[!-~]{1,1024}$/;
 export const issuerRule = 'must be 1 to 1024 visible ASCII characters';
 
-const claims = z.strictObject({
+const claims = mapping({
   uid: claimName().default('uid').meta({ description: 'Claim that holds the user.' }),
   app: claimName().default('app').meta({ description: 'Claim that holds the application.' }),
   acc: claimName().default('acc').meta({ description: 'Claim that holds the account.' }),
@@ -33,59 +33,57 @@ const claims = z.strictObject({
   }),
 });
 
-export const issuer = z
-  .strictObject({
-    issuer: patternedText(issuerGrammar, issuerRule).meta({
-      description: 'The issuer as it stands in the claim iss, compared byte for byte.',
-    }),
-    audiences: list(text(audienceProblem).meta({ minLength: 1, maxLength: 1024 }), { noun: 'audience' }).meta({
-      description: 'Accepted audiences: the claim aud must contain at least one of them.',
-    }),
-    jwksUrl: keyUrl().exactOptional().meta({
-      description: 'URL of the key set: https, or http to loopback. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
-    }),
-    discoveryUrl: keyUrl().exactOptional().meta({
+export const issuer = mapping({
+  issuer: patternedText(issuerGrammar, issuerRule).meta({
+    description: 'The issuer as it stands in the claim iss, compared byte for byte.',
+  }),
+  audiences: list(text(audienceProblem).meta({ minLength: 1, maxLength: 1024 }), { noun: 'audience' }).meta({
+    description: 'Accepted audiences: the claim aud must contain at least one of them.',
+  }),
+  jwksUrl: keyUrl().exactOptional().meta({
+    description: 'URL of the key set: https, or http to loopback. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
+  }),
+  discoveryUrl: keyUrl().exactOptional().meta({
+    description:
+      'URL of the metadata document that names the key set (OpenID Connect Discovery, RFC 8414): https, or http to loopback. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
+  }),
+  jwksFile: fileName().exactOptional().meta({
+    description: 'File that holds the key set. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
+  }),
+  algorithms: list(z.enum(algorithms), { noun: 'algorithm' })
+    .default([...defaultAlgorithms])
+    .meta({ description: 'Accepted signature algorithms.' }),
+  tokenTypes: list(
+    patternedText(
+      /^(?:[\w!#$%&'*+.^`|~-]{1,127}(?:\/[\w!#$%&'*+.^`|~-]{1,127})?)?$/,
+      'must be a media type such as JWT or at+jwt, or "" for an absent typ',
+    ),
+    { noun: 'token type', sameBy: toMediaType },
+  )
+    .default(['JWT', 'at+jwt'])
+    .meta({
       description:
-        'URL of the metadata document that names the key set (OpenID Connect Discovery, RFC 8414): https, or http to loopback. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
+        'Accepted values of the header member typ, compared as RFC 7515 section 4.1.9 says. "" accepts a token without typ.',
     }),
-    jwksFile: fileName().exactOptional().meta({
-      description: 'File that holds the key set. Exactly one of jwksUrl, discoveryUrl and jwksFile.',
-    }),
-    algorithms: list(z.enum(algorithms), { noun: 'algorithm' })
-      .default([...defaultAlgorithms])
-      .meta({ description: 'Accepted signature algorithms.' }),
-    tokenTypes: list(
-      patternedText(
-        /^(?:[\w!#$%&'*+.^`|~-]{1,127}(?:\/[\w!#$%&'*+.^`|~-]{1,127})?)?$/,
-        'must be a media type such as JWT or at+jwt, or "" for an absent typ',
-      ),
-      { noun: 'token type', sameBy: toMediaType },
-    )
-      .default(['JWT', 'at+jwt'])
-      .meta({
-        description:
-          'Accepted values of the header member typ, compared as RFC 7515 section 4.1.9 says. "" accepts a token without typ.',
-      }),
-    claims: claims.prefault({}).meta({
-      description:
-        'Where each identity field is read from. A name that starts with / is a JSON Pointer (RFC 6901) into the payload, such as /realm_access/roles; any other is the name of a top-level claim, byte for byte.',
-    }),
-    allowIntegerClaims: z.boolean().default(false).meta({
-      description:
-        'Whether uid, app, acc and role may also be safe integers of at least 0, read as their decimal digits. Members of a list of roles may not.',
-    }),
-    caFile: fileName().exactOptional().meta({
-      description:
-        'CA certificates: a PEM file. They are trusted in addition when the keys of this issuer are fetched.',
-    }),
-    clientCertFile: fileName().exactOptional().meta({
-      description:
-        'Client certificate, then its intermediate certificates if it has any: a PEM file. It is shown to https servers that ask for one when the keys of this issuer are fetched. Needs clientKeyFile. Changed files are picked up.',
-    }),
-    clientKeyFile: fileName().exactOptional().meta({
-      description: 'Private key of clientCertFile, not encrypted: a PEM file. Needs clientCertFile.',
-    }),
-  })
+  claims: claims.prefault({}).meta({
+    description:
+      'Where each identity field is read from. A name that starts with / is a JSON Pointer (RFC 6901) into the payload, such as /realm_access/roles; any other is the name of a top-level claim, byte for byte.',
+  }),
+  allowIntegerClaims: z.boolean().default(false).meta({
+    description:
+      'Whether uid, app, acc and role may also be safe integers of at least 0, read as their decimal digits. Members of a list of roles may not.',
+  }),
+  caFile: fileName().exactOptional().meta({
+    description: 'CA certificates: a PEM file. They are trusted in addition when the keys of this issuer are fetched.',
+  }),
+  clientCertFile: fileName().exactOptional().meta({
+    description:
+      'Client certificate, then its intermediate certificates if it has any: a PEM file. It is shown to https servers that ask for one when the keys of this issuer are fetched. Needs clientKeyFile. Changed files are picked up.',
+  }),
+  clientKeyFile: fileName().exactOptional().meta({
+    description: 'Private key of clientCertFile, not encrypted: a PEM file. Needs clientCertFile.',
+  }),
+})
   .superRefine(requireOneKeySource, evenIfInvalid)
   .superRefine(requireWholeClientCertificate, evenIfInvalid)
   .meta({

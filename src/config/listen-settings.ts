@@ -22,7 +22,7 @@ export async function loadListenSettings(file: string): Promise<ListenSettings |
   if (content.kind === 'problem') return unreadable(content.problem);
   const document = parseYamlDocument(content.bytes);
   if (document.kind === 'problems') return misconfiguration(document.problems.map(toProblem));
-  if (!isJsonObject(document.value)) return unreadable('the file is not a mapping');
+  if (!isJsonObject(document.value)) return unreadable('the file must be a mapping');
   const parsed = settings.safeParse(document.value, { reportInput: true });
   if (!parsed.success) return misconfiguration(toProblems(parsed.error.issues, document));
   const { tls: files, ...addresses } = parsed.data;

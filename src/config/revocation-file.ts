@@ -8,6 +8,7 @@ import { joinSelectors, type Revocation, selectorNames } from '../token/revocati
 import { issuerGrammar, issuerRule } from './issuer-schema.ts';
 import { readPlainList } from './plain-list.ts';
 import { type Problem, toProblem } from './problems.ts';
+import { unknownKeyProblem } from './value-schemas.ts';
 import { composePiece, type ListPiece, splitList } from './yaml-list.ts';
 
 const maxEntries = 100_000;
@@ -74,7 +75,7 @@ function readMembers(item: unknown, report: Report): ReadonlyMap<string, string>
     if (seen.has(name)) report([name], key, 'is set twice: remove one');
     seen.add(name);
     const problemOf = rules.get(name);
-    if (problemOf === undefined) report([name], key, 'is not a known key');
+    if (problemOf === undefined) report([name], key, unknownKey);
     else if (typeof text !== 'string') report([name], isScalar(value) ? value : key, 'must be text: put it in quotes');
     else {
       const problem = problemOf(text);
@@ -116,6 +117,8 @@ const rules = new Map<string, (text: string) => string | undefined>([
   ['issuedBefore', isTime],
   ['expires', isTime],
 ]);
+const unknownKey = unknownKeyProblem([...rules.keys()]);
+
 function startOf(node: unknown, item: unknown): number {
   const [start] = [node, item]
     .map(each => (isNode(each) ? each.range?.[0] : undefined))

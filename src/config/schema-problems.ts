@@ -26,7 +26,7 @@ function toSchemaProblems(issue: z.core.$ZodIssue): SchemaProblem[] {
     case 'invalid_value':
       return [{ path, part: 'value', message: `must be one of ${issue.values.map(String).join(', ')}` }];
     case 'unrecognized_keys':
-      return issue.keys.map(key => ({ path: [...path, key], part: 'key', message: 'is not a known key' }));
+      return issue.keys.map(key => ({ path: [...path, key], part: 'key', message: issue.message }));
     case 'invalid_key':
       return issue.issues.map(({ message }) => ({ path, part: 'key', message }));
     case 'custom':
@@ -52,7 +52,7 @@ const typeNames: Readonly<Record<string, string>> = {
 function typeProblem(expected: string, value: unknown): string {
   const rule = `must be ${typeNames[expected] ?? expected}`;
   if (value === undefined) return 'is required';
-  if (value === null) return `${rule}, it has no value`;
+  if (value === null) return `${rule}, but has no value`;
   if (typeof value === 'string') return `${rule}, not text`;
   if (Array.isArray(value)) return `${rule}, not a list`;
   if (isJsonObject(value)) return `${rule}, not a mapping`;

@@ -20,6 +20,7 @@ import {
   fileName,
   identityField,
   list,
+  mapping,
   patternedText,
   report,
   text,
@@ -31,7 +32,7 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 // A timer of Node fires at once above 2,147,483 s; the rest is room for jitter.
 const maxTimerSeconds = 2_000_000;
 
-const tls = z.strictObject({
+const tls = mapping({
   certFile: fileName().meta({
     description: 'Certificate of the service, then its intermediate certificates if it has any: a PEM file.',
   }),
@@ -42,7 +43,7 @@ const tls = z.strictObject({
   }),
 });
 
-const token = z.strictObject({
+const token = mapping({
   clockToleranceSeconds: wholeNumber(0, 300).default(30).meta({
     description: 'How far the clocks may differ where exp, nbf and iat are judged, in seconds.',
   }),
@@ -55,43 +56,38 @@ const token = z.strictObject({
   }),
 });
 
-const keys = z
-  .strictObject({
-    refreshSeconds: wholeNumber(1, maxTimerSeconds).default(300).meta({
-      description: 'Time between two background refreshes, in seconds, with jitter. At least cooldownSeconds.',
-    }),
-    maxAgeSeconds: wholeNumber(1).default(3600).meta({
-      description:
-        'Keys that were not confirmed for this long are not used (503), in seconds. At least refreshSeconds.',
-    }),
-    cooldownSeconds: wholeNumber(1, maxTimerSeconds).default(5).meta({
-      description: 'Shortest time between two fetches for one issuer, whatever their result, in seconds.',
-    }),
-    timeoutSeconds: wholeNumber(1, maxTimerSeconds).default(3).meta({
-      description: 'Time limit of a fetch, its whole body included, in seconds.',
-    }),
-    cacheDirectory: text(cacheDirectoryProblem).exactOptional().meta({
-      description:
-        'Folder for the last good key sets, for a start while an issuer is down: an absolute path. They are not used beyond maxAgeSeconds. Name a folder below the mount of a volume: it is created with mode 0700. A folder or file that others can write is not used; group-writable is accepted for a group of the process (fsGroup).',
-    }),
-  })
-  .superRefine(requireOrderOfTimes, evenIfInvalid);
+const keys = mapping({
+  refreshSeconds: wholeNumber(1, maxTimerSeconds).default(300).meta({
+    description: 'Time between two background refreshes, in seconds, with jitter. At least cooldownSeconds.',
+  }),
+  maxAgeSeconds: wholeNumber(1).default(3600).meta({
+    description: 'Keys that were not confirmed for this long are not used (503), in seconds. At least refreshSeconds.',
+  }),
+  cooldownSeconds: wholeNumber(1, maxTimerSeconds).default(5).meta({
+    description: 'Shortest time between two fetches for one issuer, whatever their result, in seconds.',
+  }),
+  timeoutSeconds: wholeNumber(1, maxTimerSeconds).default(3).meta({
+    description: 'Time limit of a fetch, its whole body included, in seconds.',
+  }),
+  cacheDirectory: text(cacheDirectoryProblem).exactOptional().meta({
+    description:
+      'Folder for the last good key sets, for a start while an issuer is down: an absolute path. They are not used beyond maxAgeSeconds. Name a folder below the mount of a volume: it is created with mode 0700. A folder or file that others can write is not used; group-writable is accepted for a group of the process (fsGroup).',
+  }),
+}).superRefine(requireOrderOfTimes, evenIfInvalid);
 
-const route = z
-  .strictObject({
-    path: text(path => problemOf(parseRouteTemplate(path))).meta({
-      description:
-        'Path template: literal segments, :account_id, :other for any one segment, and /* at the end for the path itself and everything under it.',
-      examples: ['/api/subscriptions/*', '/api/subscriptions/accounts/:account_id/*'],
-      pattern: '^/[A-Za-z0-9._~:@-][A-Za-z0-9._~:@/-]*(/\\*)?$',
-    }),
-    roles: list(identityField('a role'), { noun: 'role' }).exactOptional().meta({
-      description: 'The roles that may use this route. It narrows what roles allows and never widens it.',
-    }),
-  })
-  .meta({ description: 'A protected route.' });
+const route = mapping({
+  path: text(path => problemOf(parseRouteTemplate(path))).meta({
+    description:
+      'Path template: literal segments, :account_id, :other for any one segment, and /* at the end for the path itself and everything under it.',
+    examples: ['/api/subscriptions/*', '/api/subscriptions/accounts/:account_id/*'],
+    pattern: '^/[A-Za-z0-9._~:@-][A-Za-z0-9._~:@/-]*(/\\*)?$',
+  }),
+  roles: list(identityField('a role'), { noun: 'role' }).exactOptional().meta({
+    description: 'The roles that may use this route. It narrows what roles allows and never widens it.',
+  }),
+}).meta({ description: 'A protected route.' });
 
-const account = z.strictObject({
+const account = mapping({
   headers: list(accountHeader(), { noun: 'header' }).default([]).meta({
     description: 'Request headers that name an account: where present, they must equal acc.',
   }),
@@ -114,85 +110,84 @@ const roles = z
     if (isJsonObject(value) && Object.keys(value).length === 0) report(context, 'must name at least one role');
   });
 
-const revocation = z.strictObject({
+const revocation = mapping({
   file: fileName().meta({
     description:
       'The revocation list: a YAML list of at most 100,000 entries and 16 MiB. A changed file takes effect within 5 seconds.',
   }),
 });
 
-const cache = z.strictObject({
+const cache = mapping({
   maxTokens: wholeNumber(0, 1_000_000).default(10_000).meta({
     description: 'How many verified tokens are remembered. 0 turns the cache off.',
   }),
 });
 
-const log = z.strictObject({
+const log = mapping({
   level: z.enum(logLevels).default('info').meta({ description: 'The least severe lines that are written.' }),
   allowed: z.boolean().default(true).meta({ description: 'Whether an allowed request gets its line too.' }),
 });
 
-const shutdown = z.strictObject({
+const shutdown = mapping({
   graceSeconds: wholeNumber(0, 300).default(10).meta({
     description: 'Longest time that a stop waits for calls and connections, in seconds.',
   }),
 });
 
-export const configSchema = z
-  .strictObject({
-    listen: text(address => problemOf(parseListenAddress(address)))
-      .default('127.0.0.1:9191')
-      .meta({
-        description:
-          'Where the gRPC service listens: host:port, [v6]:port or unix:/absolute/path (107 bytes at most). Port 0 is any free port. A change needs a restart.',
-        examples: ['127.0.0.1:9191', 'unix:/run/account-authz/authz.sock'],
-      }),
-    listenInsecure: z.boolean().default(false).meta({
-      description: 'Whether listen may be neither loopback nor a Unix socket although there is no tls.',
-    }),
-    tls: tls.exactOptional().meta({
+export const configSchema = mapping({
+  listen: text(address => problemOf(parseListenAddress(address)))
+    .default('127.0.0.1:9191')
+    .meta({
       description:
-        'TLS 1.2 or newer for listen, on a port and on a Unix socket alike. Changed files are picked up, a change of their names needs a restart.',
+        'Where the gRPC service listens: host:port, [v6]:port or unix:/absolute/path (107 bytes at most). Port 0 is any free port. A change needs a restart.',
+      examples: ['127.0.0.1:9191', 'unix:/run/account-authz/authz.sock'],
     }),
-    admin: text(adminAddressProblem).default('0.0.0.0:9192').meta({
-      description:
-        'Where /livez, /readyz, /metrics and, for people, the page / are served over HTTP: host:port or [v6]:port. Port 0 is any free port. A change needs a restart.',
-    }),
-    issuers: list(issuer, { noun: 'issuer', sameBy: item => memberOf(item, 'issuer'), repeatedAt: 'issuer' }).meta({
-      description: 'Whose tokens are accepted. Issuers never share keys.',
-    }),
-    token: token.prefault({}).meta({ description: 'Bounds of a token, the same for all issuers.' }),
-    keys: keys.prefault({}).meta({ description: 'How the keys of each issuer are kept up to date.' }),
-    routes: list(route, { noun: 'route', sameBy: toRouteShape, repeatedAt: 'path' }).meta({
-      description:
-        'The protected routes. A request must match at least one of them; every :account_id of every match must equal acc.',
-    }),
-    account: account
-      .prefault({})
-      .meta({ description: 'Places other than the path where a request may name an account.' }),
-    roles: roles.meta({
-      description:
-        'The methods that each role may use, the same on all routes. "*" stands for GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS. A role that is not named here is refused. Of a list of roles in a token, the first in this order that is enough counts (names that are whole numbers come first here).',
-      minProperties: 1,
-    }),
-    apps: list(identityField('an app id'), { noun: 'app' })
-      .superRefine(refuseWildcardAmongOthers, evenIfInvalid)
-      .default(['*'])
-      .meta({ description: 'The applications that may call, or "*" alone for all of them.' }),
-    revocation: revocation.exactOptional().meta({
-      description: 'Tokens, users, accounts and applications that are refused although their tokens are valid.',
-    }),
-    identityHeaders: text(identityPrefixProblem).default('x-auth-').meta({
-      description:
-        'Prefix of the identity headers uid, app, acc, role and iss for the upstream; nothing that a client sends under it survives. 4 to 64 characters, at most 5 hyphens, one of them at the end.',
-      pattern: '^[a-z0-9][a-z0-9-]*-$',
-      minLength: 4,
-      maxLength: 64,
-    }),
-    cache: cache.prefault({}).meta({ description: 'The cache of verified tokens.' }),
-    log: log.prefault({}).meta({ description: 'The log on standard output.' }),
-    shutdown: shutdown.prefault({}).meta({ description: 'How the service stops.' }),
-  })
+  listenInsecure: z.boolean().default(false).meta({
+    description: 'Whether listen may be neither loopback nor a Unix socket although there is no tls.',
+  }),
+  tls: tls.exactOptional().meta({
+    description:
+      'TLS 1.2 or newer for listen, on a port and on a Unix socket alike. Changed files are picked up, a change of their names needs a restart.',
+  }),
+  admin: text(adminAddressProblem).default('0.0.0.0:9192').meta({
+    description:
+      'Where /livez, /readyz, /metrics and, for people, the page / are served over HTTP: host:port or [v6]:port. Port 0 is any free port. A change needs a restart.',
+  }),
+  issuers: list(issuer, { noun: 'issuer', sameBy: item => memberOf(item, 'issuer'), repeatedAt: 'issuer' }).meta({
+    description: 'Whose tokens are accepted. Issuers never share keys.',
+  }),
+  token: token.prefault({}).meta({ description: 'Bounds of a token, the same for all issuers.' }),
+  keys: keys.prefault({}).meta({ description: 'How the keys of each issuer are kept up to date.' }),
+  routes: list(route, { noun: 'route', sameBy: toRouteShape, repeatedAt: 'path' }).meta({
+    description:
+      'The protected routes. A request must match at least one of them; every :account_id of every match must equal acc.',
+  }),
+  account: account
+    .prefault({})
+    .meta({ description: 'Places other than the path where a request may name an account.' }),
+  roles: roles.meta({
+    description:
+      'The methods that each role may use, the same on all routes. "*" stands for GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS. A role that is not named here is refused. Of a list of roles in a token, the first in this order that is enough counts (names that are whole numbers come first here).',
+    minProperties: 1,
+  }),
+  apps: list(identityField('an app id'), { noun: 'app' })
+    .superRefine(refuseWildcardAmongOthers, evenIfInvalid)
+    .default(['*'])
+    .meta({ description: 'The applications that may call, or "*" alone for all of them.' }),
+  revocation: revocation.exactOptional().meta({
+    description: 'Tokens, users, accounts and applications that are refused although their tokens are valid.',
+  }),
+  identityHeaders: text(identityPrefixProblem).default('x-auth-').meta({
+    description:
+      'Prefix of the identity headers uid, app, acc, role and iss for the upstream; nothing that a client sends under it survives. 4 to 64 characters, at most 5 hyphens, one of them at the end.',
+    pattern: '^[a-z0-9][a-z0-9-]*-$',
+    minLength: 4,
+    maxLength: 64,
+  }),
+  cache: cache.prefault({}).meta({ description: 'The cache of verified tokens.' }),
+  log: log.prefault({}).meta({ description: 'The log on standard output.' }),
+  shutdown: shutdown.prefault({}).meta({ description: 'How the service stops.' }),
+})
   .superRefine(requireSafeListeners, evenIfInvalid)
   .superRefine(requireKnownRoles, evenIfInvalid)
   .superRefine(requireAccountHeadersOutsidePrefix, evenIfInvalid)

@@ -34,6 +34,16 @@ export function wholeNumber(minimum: number, maximum = Number.MAX_SAFE_INTEGER) 
     .meta({ type: 'integer', minimum, ...(isBounded ? { maximum } : {}) });
 }
 
+/** A mapping with these keys and no others. */
+export function mapping<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
+  const problem = unknownKeyProblem(Object.keys(shape));
+  return z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? problem : undefined) });
+}
+
+export function unknownKeyProblem(known: readonly string[]): string {
+  return `is not a known key: the keys here are ${known.join(', ')}`;
+}
+
 interface ListRules {
   /** The name of one item, for "must name at least one …". */
   readonly noun: string;

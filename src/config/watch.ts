@@ -99,7 +99,7 @@ export async function startFileWatch(options: FileWatchOptions): Promise<FileWat
   }
 
   if ((await fileSignature(file)) === notARegularFile) {
-    onProblem('not a regular file: its changes are not seen');
+    onProblem('not a regular file: a change needs a restart');
     return { reportNow: () => undefined, stop: () => undefined };
   }
   try {

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { type Reason, refusalAnswers } from '../authz/refusal.ts';
 import { type Misconfiguration, misconfiguration, toProblem, unreadable } from '../config/problems.ts';
 import { toProblems } from '../config/schema-problems.ts';
-import { list, report, text } from '../config/value-schemas.ts';
+import { list, mapping, report, text } from '../config/value-schemas.ts';
 import { parseYamlDocument } from '../config/yaml-document.ts';
 import type { FileContent } from '../files/bounded-file.ts';
 import { parseInstant } from '../instant.ts';
@@ -22,7 +22,7 @@ const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const headerValue = /^[\t -~\u0080-\uffff]*$/;
 
 function headerProblem(name: string, value: unknown): string | undefined {
-  if (!headerName.test(name)) return 'must be a header name';
+  if (!headerName.test(name)) return 'must be a header name such as x-account-id';
   if (name.toLowerCase() === 'authorization') return 'must not be authorization: use claims or token';
   const lines: readonly unknown[] = Array.isArray(value) ? value : [value];
   const isValid = lines.length > 0 && lines.every(line => typeof line === 'string' && headerValue.test(line));
@@ -47,29 +47,27 @@ const instant = z.unknown().transform((value, context) => {
   return z.NEVER;
 });
 
-const policyCase = z
-  .strictObject({
-    name: text(name => (name.trim() === '' ? 'must not be empty' : undefined)),
-    claims: z.record(z.string(), z.unknown()).optional(),
-    token: z.string().optional(),
-    request: z.strictObject({
-      method: z.string().default('GET'),
-      path: z.string(),
-      headers: headers.default([]),
-    }),
-    expect: z.string().transform((word, context) => {
-      if (isExpectation(word)) return word;
-      context.addIssue({ code: 'custom', message: `must be one of ${expectations.join(', ')}` });
-      return z.NEVER;
-    }),
-    at: instant.optional(),
-  })
-  .superRefine(({ claims, token }, context) => {
-    if (claims !== undefined && token !== undefined)
-      report(context, 'must not be set together with claims: remove one', ['token']);
-  });
+const policyCase = mapping({
+  name: text(name => (name.trim() === '' ? 'must not be empty' : undefined)),
+  claims: z.record(z.string(), z.unknown()).optional(),
+  token: z.string().optional(),
+  request: mapping({
+    method: z.string().default('GET'),
+    path: z.string(),
+    headers: headers.default([]),
+  }),
+  expect: z.string().transform((word, context) => {
+    if (isExpectation(word)) return word;
+    context.addIssue({ code: 'custom', message: `must be one of ${expectations.join(', ')}` });
+    return z.NEVER;
+  }),
+  at: instant.optional(),
+}).superRefine(({ claims, token }, context) => {
+  if (claims !== undefined && token !== undefined)
+    report(context, 'must not be set together with claims: remove one', ['token']);
+});
 
-const casesSchema = z.strictObject({
+const casesSchema = mapping({
   cases: list(policyCase, {
     noun: 'case',
     sameBy: each => (typeof each === 'object' && each !== null && 'name' in each ? each.name : undefined),

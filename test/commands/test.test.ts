@@ -196,11 +196,15 @@ describe('test', () => {
       ['no case', [], ':1:2: cases: must name at least one case'],
       ['a case without expect', [withoutExpect], 'cases[0].expect: is required'],
       ['a case without a name', [{ ...good, name: ' ' }], 'cases[0].name: must not be empty'],
-      ['an unknown member', [{ ...good, expected: 'allowed' }], 'cases[0].expected: is not a known key'],
+      [
+        'an unknown member',
+        [{ ...good, expected: 'allowed' }],
+        'cases[0].expected: is not a known key: the keys here are name, claims, token, request, expect, at',
+      ],
       [
         'an unknown member of the request',
         [{ ...good, request: { ...own, body: '' } }],
-        'request.body: is not a known key',
+        'request.body: is not a known key: the keys here are method, path, headers',
       ],
       ['two cases with one name', [good, good], 'cases[1].name: must not name the same case twice'],
       [

@@ -122,6 +122,7 @@ describe('revocation file', () => {
   }
 
   const time = 'must be an RFC 3339 time such as 2026-11-23T04:00:00Z';
+  const unknownKey = 'is not a known key: the keys here are iss, uid, acc, app, jti, issuedBefore, expires';
   const identity = 'must be 1 to 128 visible ASCII characters without space , ; and "';
   const bad: readonly (readonly [entry: string, problem: string])[] = [
     ['-', '1:2 [0]: must be a mapping'],
@@ -129,11 +130,11 @@ describe('revocation file', () => {
     ['- [alice]', '1:3 [0]: must be a mapping'],
     ['- {}', '1:3 [0]: must have at least one of iss, uid, acc, app, jti'],
     ['- expires: 2026-11-23T04:00:00Z', '1:3 [0]: must have at least one of iss, uid, acc, app, jti'],
-    ['- { uid: a, role: b }', '1:13 [0].role: is not a known key'],
-    ['- { uid: a, UID: b }', '1:13 [0].UID: is not a known key'],
-    ['- { uid: a, constructor: b }', '1:13 [0].constructor: is not a known key'],
-    ['- { uid: a, __proto__: b }', '1:13 [0].__proto__: is not a known key'],
-    ['- { uid: a, <<: { acc: b } }', '1:13 [0]["<<"]: is not a known key'],
+    ['- { uid: a, role: b }', `1:13 [0].role: ${unknownKey}`],
+    ['- { uid: a, UID: b }', `1:13 [0].UID: ${unknownKey}`],
+    ['- { uid: a, constructor: b }', `1:13 [0].constructor: ${unknownKey}`],
+    ['- { uid: a, __proto__: b }', `1:13 [0].__proto__: ${unknownKey}`],
+    ['- { uid: a, <<: { acc: b } }', `1:13 [0]["<<"]: ${unknownKey}`],
     ['- { uid: a, uid: b }', '1:13 [0].uid: is set twice: remove one'],
     ['- { uid: }', '1:10 [0].uid: must be text: put it in quotes'],
     ['- { uid: 12 }', '1:10 [0].uid: must be text: put it in quotes'],
@@ -169,7 +170,7 @@ describe('revocation file', () => {
     expect(problems).to.deep.equal([
       `2:8 [1].uid: ${identity}`,
       '3:8 [1].acc: must be text: put it in quotes',
-      '4:3 [2].jit: is not a known key',
+      `4:3 [2].jit: ${unknownKey}`,
       '4:3 [2]: must have at least one of iss, uid, acc, app, jti',
       `5:22 [3].expires: ${time}`,
     ]);

@@ -341,13 +341,16 @@ describe('rules of the configuration', () => {
 
   const types: readonly (readonly [problem: string, changes: Changes])[] = [
     ['issuers: is required', { issuers: undefined }],
-    ['routes: must be a list, it has no value', { routes: null }],
+    ['routes: must be a list, but has no value', { routes: null }],
     ['roles: must be a mapping, not a list', { roles: [] }],
     ['token: must be a mapping, not text', { token: 'x' }],
     ['apps: must be a list, not a mapping', { apps: {} }],
     ['apps[0]: must be text: put it in quotes', { apps: [7] }],
     ['listenInsecure: must be true or false', { listenInsecure: 1 }],
-    ['nope: is not a known key', { nope: 1 }],
+    [
+      'issuers[0].claims.sub: is not a known key: the keys here are uid, app, acc, role',
+      { 'issuers.0.claims.sub': 'uid' },
+    ],
     [
       'issuers[0].claims.role: must be a valid JSON Pointer (RFC 6901) because it starts with /: write ~0 for ~ and ~1 for / within a name',
       { 'issuers.0.claims.role': '/a~b' },

@@ -204,7 +204,7 @@ describe('configuration watch', () => {
     expect(spawnSync('mkfifo', [pipe]).status).to.equal(0);
     const { watch, problems, told } = await rig(pipe, { known: { kind: 'bytes', bytes: Buffer.from('first') } });
     watch.reportNow();
-    expect(problems).to.deep.equal(['not a regular file: its changes are not seen']);
+    expect(problems).to.deep.equal(['not a regular file: a change needs a restart']);
     expect(told).to.deep.equal([]);
   });
 

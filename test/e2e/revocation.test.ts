@@ -74,7 +74,7 @@ describe('revocation list of the built product', function () {
     const config = join(folder, 'config.yaml');
     await writeFile(file, '- uid: 1\n- { jti: a, until: now }\n');
     await writeFile(config, stringify({ ...configuration(issuer.jwksUrl), revocation: { file: 'revoked.yaml' } }));
-    const problems = `${file}:1:8: [0].uid: must be text: put it in quotes\n${file}:2:13: [1].until: is not a known key\n`;
+    const problems = `${file}:1:8: [0].uid: must be text: put it in quotes\n${file}:2:13: [1].until: is not a known key: the keys here are iss, uid, acc, app, jti, issuedBefore, expires\n`;
     expect(await runProduct(['serve', '--config', config])).to.deep.equal({ code: 1, stdout: '', stderr: problems });
     expect(await runProduct(['check-config', '--config', config])).to.deep.equal({
       code: 1,
