@@ -22,18 +22,18 @@ const jwtAuthn = 'envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication';
 
 export const laterFilterRules = {
   'filter-after-check': {
-    what: 'Behind ext_authz, a filter that can change the path, the route, the headers or the metadata of the request',
-    why: 'the service gets another request than the one that was checked',
-    fix: 'put it before ext_authz; behind it belong only filters that refuse, limit or count, such as rbac and local_ratelimit',
+    what: 'A filter after ext_authz can change the path, the route, the headers or the metadata of the request',
+    why: 'the service can get a request other than the checked one',
+    fix: 'move it before ext_authz; after ext_authz, keep only filters that refuse, limit or count, such as rbac and local_ratelimit',
     find: ({ later, manager }) => [
       ...harmful(later),
       ...later.flatMap(filter => routeMutations(filter, manager.protectedTargets)),
     ],
   },
   'upstream-filter': {
-    what: 'A filter in the chain towards the service (`http_filters` of its cluster, `upstream_http_filters` of the router) that can change the request',
-    why: 'it runs behind the check, and the service gets another request than the one that was checked',
-    fix: 'leave it out, or do the same in a filter before ext_authz',
+    what: 'A filter in `upstream_http_filters` of the router can change the request',
+    why: 'it runs after the check, so the service can get a request other than the checked one',
+    fix: 'remove it, or do the same in a filter before ext_authz',
     find: ({ later }) =>
       later
         .filter(({ type }) => type === filterTypes.router)
@@ -43,9 +43,9 @@ export const laterFilterRules = {
 
 export const routeRules = {
   'headers-after-check': {
-    what: '`request_headers_to_add` or `request_headers_to_remove` of a route, or of what is around it, touches an identity header, an account header, the token, or a header that overrides path or method',
-    why: 'it takes place behind the check: the service would act on what nobody has verified, or miss who calls',
-    fix: 'take the header out of the list',
+    what: '`request_headers_to_add` or `request_headers_to_remove` of a route, its virtual host, its cluster weight or the route configuration changes an identity header, an account header, the token, or a header that overrides path or method',
+    why: 'Envoy applies it after the check: the service would trust a value that nobody verified, or not learn who calls',
+    fix: 'remove the header from the list',
     find: ({ scopes, names }) =>
       (['add', 'remove'] as const).flatMap(change =>
         scopes
@@ -57,8 +57,8 @@ export const routeRules = {
   },
   'path-rewrite': {
     what: 'A protected route rewrites the path (`prefix_rewrite`, `regex_rewrite`, `path_rewrite`, `path_rewrite_policy`)',
-    why: 'the service gets another path than the one that was checked, in which another segment may be the account',
-    fix: 'let the service serve the path as it is, or put the rewrite before the check, in an Envoy in front',
+    why: 'the service gets a path other than the checked one, in which another segment may be the account',
+    fix: 'serve the path unchanged, or rewrite it before the check, in an Envoy in front',
     find: ({ action }) =>
       ['prefix_rewrite', 'regex_rewrite', 'path_rewrite', 'path_rewrite_policy'].flatMap(name =>
         ifPresent(action.field(name), 'rewrites the checked path'),
@@ -66,7 +66,7 @@ export const routeRules = {
   },
   'host-rewrite': {
     what: 'A protected route takes the host from the request (`host_rewrite_header`, `host_rewrite_path_regex`, `host_rewrite`)',
-    why: 'the client chooses the site that the service acts as, past the domains of the virtual host',
+    why: 'the client chooses the host that the service sees, whatever the domains of the virtual host are',
     fix: 'use `host_rewrite_literal` or `auto_host_rewrite`',
     find: ({ action }) =>
       ['host_rewrite_header', 'host_rewrite_path_regex', 'host_rewrite'].flatMap(name =>
@@ -74,9 +74,9 @@ export const routeRules = {
       ),
   },
   'internal-redirect': {
-    what: 'A protected route follows redirects of the service itself (`internal_redirect_policy`)',
-    why: 'the second request has a path that the client did not send and identity headers of the first one, also on routes that are not checked',
-    fix: 'leave it out: the client follows the redirect, and is checked again',
+    what: 'Envoy itself follows redirects of the service on a protected route (`internal_redirect_policy`)',
+    why: 'Envoy sends a second request to a path that the client did not request, with the identity headers of the first one, even on an unchecked route',
+    fix: 'remove it: the client follows the redirect, and Envoy checks the new request',
     find: ({ action }) => {
       const old = action.field('internal_redirect_action');
       const follows = old.choice({ HANDLE_INTERNAL_REDIRECT: 1 }) === 1;
@@ -85,8 +85,8 @@ export const routeRules = {
   },
   'cluster-filter': {
     what: 'The cluster behind a protected route has `http_filters` that can change the request',
-    why: 'they run behind the check, and the service gets another request than the one that was checked',
-    fix: 'leave them out, or do the same in a filter before ext_authz',
+    why: 'they run after the check, so the service can get a request other than the checked one',
+    fix: 'remove them, or do the same in a filter before ext_authz',
     find: ({ upstream }) =>
       readProtocolOptions(upstream).flatMap(options => harmfulUpstream(options.field('http_filters'))),
   },
@@ -95,7 +95,7 @@ export const routeRules = {
 function harmful(filters: readonly HttpFilter[]): readonly Finding[] {
   return filters
     .filter(filter => !isHarmless(filter))
-    .map(({ value, type }) => ({ at: value, says: `(${nameOf(type)}) can change a request that was checked` }));
+    .map(({ value, type }) => ({ at: value, says: `(${nameOf(type)}) can change the request after the check` }));
 }
 
 function isHarmless({ type, config }: HttpFilter): boolean {
@@ -119,7 +119,7 @@ function routeMutations(filter: HttpFilter, targets: readonly RouteTarget[]): re
   return targets
     .flatMap(({ scopes }) => routeSettingsOf(filter, scopes))
     .flatMap(changesOf)
-    .map(at => ({ at, says: 'changes a request that was checked' }));
+    .map(at => ({ at, says: 'changes the request after the check' }));
 }
 
 /** The lists of a header_mutation, or of its settings for a route, that change the headers or the query of a request. */

@@ -14,14 +14,14 @@ const dangerousNames = [...requestLine, 'content-length', 'transfer-encoding', '
 
 export const reachRules = {
   'unreachable-route': {
-    what: 'A route of the configuration that no Envoy route leads to the service',
+    what: 'No Envoy route leads to the service for a route of the configuration',
     why: 'Envoy answers 404 there, often because the two files spell the path differently',
-    fix: 'write a route with the literal start of its path as `path_separated_prefix`, before the route that refuses the rest',
+    fix: 'add an Envoy route with the literal start of its path as `path_separated_prefix`, before the route that refuses the other paths',
     find: ({ unreachable, guarded: [first] }) =>
       ifAny(
         unreachable.map(({ text }) => quoted(text)),
         first?.manager.routes.field('virtual_hosts'),
-        'lead no request to the service for',
+        'have no route to the service for',
       ),
   },
 } as const satisfies Rules<LintModel>;
@@ -29,26 +29,26 @@ export const reachRules = {
 export const agreementRules = {
   'account-header-hidden': {
     what: 'A header of `account.headers`, or another spelling of it (x.account.id), is not among `allowed_headers`',
-    why: 'account-authz does not see which account it names, and the service acts on it unchecked',
-    fix: 'name it in `allowed_headers`, and its other spellings with a `safe_regex` that has [^a-z0-9] in place of each hyphen',
+    why: 'account-authz does not get it and cannot check the account in it, and the service may act on that account',
+    fix: 'add it to `allowed_headers`, and its other spellings with a `safe_regex` that has [^a-z0-9] in place of each hyphen',
     find: check => hiddenBy(check, 'allowed_headers', check.names.account, true),
   },
   'authorization-hidden': {
     what: '`authorization` is not among `allowed_headers`',
-    why: 'account-authz sees no token and refuses every request',
+    why: 'account-authz gets no token and refuses every request',
     fix: 'add `- exact: authorization` to `allowed_headers`',
     find: check => hiddenBy(check, 'allowed_headers', ['authorization']),
   },
   'request-id-hidden': {
     what: '`x-request-id` is not among `allowed_headers`',
-    why: 'a refusal carries an id that stands in no log of Envoy, so that an attack cannot be followed',
+    why: 'account-authz generates an id for each refusal, and the log of Envoy has another one: nobody can match their log lines',
     fix: 'add `- exact: x-request-id` to `allowed_headers`',
     find: check => hiddenBy(check, 'allowed_headers', ['x-request-id']),
   },
   'disallowed-headers': {
     what: '`disallowed_headers` hides an account header, `authorization` or `x-request-id`',
-    why: 'it wins over `allowed_headers`, and what account-authz is not shown it does not check',
-    fix: 'take it out of `disallowed_headers`',
+    why: 'it takes precedence over `allowed_headers`, and account-authz cannot check a header that it does not get',
+    fix: 'remove it from `disallowed_headers`',
     find: check =>
       hiddenBy(check, 'disallowed_headers', [...check.names.account, 'authorization', 'x-request-id'], true),
   },
@@ -60,7 +60,7 @@ export const agreementRules = {
   },
   'mutation-rules-too-narrow': {
     what: '`decoder_header_mutation_rules` does not allow a header that account-authz sets or removes',
-    why: 'Envoy then answers every allow with 500, or keeps what the client sent without a word',
+    why: 'Envoy then answers 500 to every allowed request, or silently keeps the value that the client sent',
     fix: 'cover the identity headers, their spellings with _ and authorization in `allow_expression`; it must match whole names',
     find: withMutationRules((rules, { names }) =>
       ifAny(byMutability(rules, false, names.mutated), rules, 'does not allow'),
@@ -74,7 +74,7 @@ export const agreementRules = {
   },
   'mutation-not-error': {
     what: '`disallow_is_error` of `decoder_header_mutation_rules` is missing or false',
-    why: 'what the rules do not allow is left out in silence: the service would get a request without its identity headers, or with forged ones',
+    why: 'Envoy silently skips a change that the rules do not allow: the service gets a request without identity headers, or with forged ones',
     fix: 'write `disallow_is_error: true`',
     find: withMutationRules(rules => unlessTrue(rules.field('disallow_is_error'))),
   },

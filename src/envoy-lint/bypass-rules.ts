@@ -8,35 +8,35 @@ import { type Finding, quoted, type Rules, when } from './rule.ts';
 
 export const bypassRules = {
   'unchecked-listener': {
-    what: 'A listener that reaches a protected path, or the service behind it, without the check',
-    why: 'whoever can connect there reads and writes every account without a token',
-    fix: 'give it the ext_authz filter and the settings of the checked listener, or no route to the service',
+    what: 'A listener forwards requests for a protected path, or connections to the protected service, without the check',
+    why: 'anybody who can connect to the listener can read and write every account without a token',
+    fix: 'add the ext_authz filter and the settings of the checked listener, or remove the route to the service',
     find: model => [...uncheckedManagers(model), ...uncheckedTcpProxies(model)],
   },
   'unchecked-upgrade': {
-    what: 'An upgrade with a chain of filters of its own that does not ask account-authz',
-    why: 'a client chooses the upgrade, and with it the way around the check',
-    fix: 'leave out `filters` of the upgrade: the check of the main chain runs before it',
+    what: 'The `filters` of an upgrade do not ask account-authz',
+    why: 'a client that requests this upgrade bypasses the check',
+    fix: 'remove `filters` from the upgrade: Envoy then applies the filters of the main chain, with the check',
     find: ({ guarded }) =>
       guarded.flatMap(({ manager: { chains }, checks, targets }) =>
         chains.flatMap(({ upgrade, value }) => {
           const isOpen =
             upgrade !== undefined && targets.length > 0 && checks.every(({ chain }) => chain.value !== value);
-          return when(isOpen, value, `have no check for the upgrade ${quoted(upgrade ?? '')}`);
+          return when(isOpen, value, `do not check requests for the upgrade ${quoted(upgrade ?? '')}`);
         }),
       ),
   },
   'unchecked-route': {
-    what: 'The check is off for a route that a protected path reaches: `disabled` on the filter, the route or what is around it',
-    why: 'these requests reach the service without a token',
-    fix: 'leave out `disabled`, or match only paths that no route of the configuration protects',
+    what: 'The check is off for a route that a protected path reaches: `disabled` on the filter, the route, its virtual host or the route configuration',
+    why: 'requests reach the service without a token',
+    fix: 'remove `disabled`, or match only paths that no route of the configuration protects',
     find: ({ guarded }) =>
       guarded.flatMap(each => each.targets.flatMap(target => turnedOff(each, target, target.protectedPath))),
   },
   'unchecked-look-alike': {
     what: 'The check is off for a route to the protected service that another spelling of a protected path reaches',
     why: 'an upstream that ignores case, as many do, serves it as the protected path, without a token',
-    fix: 'send unchecked routes to named paths only, or set `case_sensitive: false` on the checked route: account-authz refuses the other spelling',
+    fix: 'match only named paths in unchecked routes, or set `case_sensitive: false` on the checked route: account-authz refuses the other spelling',
     find: model =>
       model.guarded.flatMap(each =>
         each.manager.targets
@@ -46,8 +46,8 @@ export const bypassRules = {
   },
   'conditional-check': {
     what: 'A matcher decides by request whether the check runs',
-    why: 'what the matcher looks at comes from the client, and a request that it lets out is not checked',
-    fix: 'use the ext_authz filter itself, without ExtensionWithMatcher around it',
+    why: 'the matcher can read values that the client chooses, and Envoy does not check a request that it excludes',
+    fix: 'configure the ext_authz filter without ExtensionWithMatcher',
     find: ({ guarded }) =>
       guarded
         .flatMap(({ checks }) => checks)
@@ -55,13 +55,13 @@ export const bypassRules = {
   },
   'connect-upgrade': {
     what: 'CONNECT is accepted as an upgrade',
-    why: 'after one request the client has a tunnel in which no further request is checked',
-    fix: 'leave the upgrade out',
+    why: 'after one request the client has a tunnel, and Envoy checks no request inside it',
+    fix: 'remove the upgrade',
     find: ({ guarded }) => guarded.flatMap(connectUpgrades),
   },
   'admin-exposed': {
     what: 'The admin interface listens on more than loopback or a Unix socket',
-    why: 'whoever reaches it changes runtime settings, reads the configuration and stops Envoy',
+    why: 'anybody who reaches it can change runtime settings, read the configuration and stop Envoy',
     fix: 'bind `admin.address` to 127.0.0.1',
     find: ({ root }) => {
       const address = root.field('admin', 'address');
@@ -75,24 +75,24 @@ export const bypassRules = {
     find: model => {
       const others = [...model.guarded, ...dynamicSettings(model), ...uncheckedManagers(model)];
       const listeners = model.root.field('static_resources', 'listeners');
-      return when(others.length === 0, listeners, 'has nothing that asks account-authz');
+      return when(others.length === 0, listeners, 'have no filter that asks account-authz');
     },
   },
   'unjudged-route': {
-    what: 'A route to a cluster matches paths by a regular expression, or in another way that is not read here',
-    why: 'it is unknown which protected paths it matches, so it counts as matching all of them',
+    what: 'A route to a cluster matches paths by a regular expression, or in another way that the lint cannot read',
+    why: 'the lint does not know which protected paths it matches, and counts it as matching all of them',
     fix: 'write `prefix`, `path`, `path_separated_prefix`, or a URI template of whole segments in `path_match_policy`',
     find: model =>
       model.managers
         .filter(manager => manager.isPublic || model.guarded.some(each => each.manager === manager))
         .flatMap(({ targets }) => targets)
-        .flatMap(({ unjudged }) => when(true, unjudged, 'cannot be checked: use a prefix or a template')),
+        .flatMap(({ unjudged }) => when(true, unjudged, 'matches paths in a way that the lint cannot read')),
   },
   'dynamic-settings': {
     what: 'Listeners, routes or filters come from a control plane (LDS, RDS, VHDS, ECDS) or from a tree of matchers',
-    why: 'cannot be checked: dynamic, not in this file',
-    fix: 'lint a static copy, as the admin interface gives it in /config_dump',
-    find: model => dynamicSettings(model).map(at => ({ at, says: 'takes settings from elsewhere' })),
+    why: 'the lint cannot check settings that are not in the file',
+    fix: 'lint a static copy, which the admin interface of Envoy has at /config_dump',
+    find: model => dynamicSettings(model).map(at => ({ at, says: 'takes settings from outside this file' })),
   },
 } as const satisfies Rules<LintModel>;
 

@@ -13,19 +13,19 @@ const wholes = [100, 10_000, 1_000_000];
 export const checkRules = {
   'failure-mode-allow': {
     what: '`failure_mode_allow` is true',
-    why: 'whatever cannot be checked reaches the service, with the identity headers that the client made up',
+    why: 'Envoy forwards each request that it cannot check, with identity headers that the client can forge',
     fix: 'write `failure_mode_allow: false`',
     find: ({ settings }) => ifTrue(settings.field('failure_mode_allow')),
   },
   'failure-mode-header': {
     what: '`failure_mode_allow_header_add` is true',
-    why: 'it marks requests that went on unchecked, of which there must be none, and a client can send the mark itself',
-    fix: 'leave it out',
+    why: 'it adds a header to requests that Envoy forwarded unchecked: there must be none, and a client can send that header itself',
+    fix: 'remove it',
     find: ({ settings }) => ifTrue(settings.field('failure_mode_allow_header_add')),
   },
   'status-on-error': {
     what: '`status_on_error` is missing or not 503',
-    why: 'an outage of the check looks like a refusal (403 by default): clients do not retry and no alert fires',
+    why: 'an outage of account-authz looks like a refusal (403 by default): clients do not retry and no alert fires',
     fix: 'write `status_on_error: { code: ServiceUnavailable }`',
     find: ({ settings }) => {
       const status = settings.field('status_on_error');
@@ -34,22 +34,22 @@ export const checkRules = {
   },
   'check-timeout': {
     what: '`grpc_service.timeout` is missing, zero or above 2 s',
-    why: 'the default of 0.2 s is too short for a cold connection; without a limit, requests pile up behind a check that hangs',
+    why: 'the default of 0.2 s is too short for a new connection; without a limit, requests queue behind a check that hangs',
     fix: `write \`timeout: ${seconds(authzCall.timeoutMs)}\``,
     find: ({ service }) => {
       const timeout = service.field('timeout');
       const seconds = timeout.seconds();
       return [
         ...when(service.isPresent && !timeout.isPresent, timeout, 'is missing'),
-        ...when(seconds === 0, timeout, 'is zero, which is no limit or an error at once'),
+        ...when(seconds === 0, timeout, 'is zero, which means no limit or an immediate error'),
         ...when((seconds ?? 0) > maxTimeoutSeconds, timeout, `is longer than ${maxTimeoutSeconds} s`),
       ];
     },
   },
   'filter-enabled': {
     what: '`filter_enabled` is below 100 % or can be changed at run time',
-    why: 'the rest of the requests is not checked',
-    fix: 'leave it out',
+    why: 'Envoy does not check the other requests',
+    fix: 'remove it',
     find: ({ settings }) => {
       const enabled = settings.field('filter_enabled');
       const hasKey = enabled.field('runtime_key').isPresent;
@@ -58,14 +58,14 @@ export const checkRules = {
   },
   'filter-enabled-metadata': {
     what: '`filter_enabled_metadata` is set',
-    why: 'a request without the metadata is not checked',
-    fix: 'leave it out',
+    why: 'Envoy does not check a request without the metadata',
+    fix: 'remove it',
     find: ({ settings }) => ifPresent(settings.field('filter_enabled_metadata')),
   },
   'deny-at-disable': {
     what: '`filter_enabled` or `filter_enabled_metadata` is used without `deny_at_disable`',
-    why: 'a request for which the filter is not enabled passes, instead of being refused',
-    fix: 'leave those settings out, or write `deny_at_disable: { default_value: true }` beside them',
+    why: 'Envoy forwards a request for which the filter is not enabled, instead of refusing it',
+    fix: 'remove these settings, or add `deny_at_disable: { default_value: true }`',
     find: ({ settings }) => {
       const skipsSome =
         settings.field('filter_enabled_metadata').isPresent || isPartial(settings.field('filter_enabled'));
@@ -75,13 +75,13 @@ export const checkRules = {
   },
   'shadow-mode': {
     what: '`shadow_mode` is true',
-    why: 'nothing is refused',
-    fix: 'leave it out as soon as the trial is over',
+    why: 'Envoy refuses no request',
+    fix: 'remove it when the trial run is over',
     find: ({ settings }) => ifTrue(settings.field('shadow_mode')),
   },
   'clear-route-cache': {
     what: '`clear_route_cache` is true',
-    why: 'after the check a request can move to another route than the one that was checked',
+    why: 'after the check, a request can move to a route other than the checked one',
     fix: 'write `clear_route_cache: false`',
     find: ({ settings }) => ifTrue(settings.field('clear_route_cache')),
   },
@@ -95,8 +95,8 @@ export const checkRules = {
     },
   },
   'grpc-service': {
-    what: 'The check is not asked over gRPC: `http_service`, or no service at all',
-    why: 'account-authz answers gRPC only, and over HTTP a status is all that decides: any server that says 200 allows',
+    what: 'The filter has `http_service`, or no service, in place of `grpc_service`',
+    why: 'account-authz speaks gRPC only; over HTTP the status alone decides, so any server that answers 200 allows the request',
     fix: `write \`grpc_service: { timeout: ${seconds(authzCall.timeoutMs)}, envoy_grpc: { cluster_name: … } }\``,
     find: ({ settings, service }) => {
       const http = settings.field('http_service');
@@ -105,29 +105,29 @@ export const checkRules = {
   },
   'google-grpc': {
     what: '`google_grpc` is used',
-    why: 'it knows no retry policy, no circuit breaker and no `max_receive_message_length`, so that each restart fails requests',
+    why: 'it has no retry policy, circuit breaker or `max_receive_message_length`, so each restart of account-authz fails requests',
     fix: 'use `envoy_grpc` with a cluster',
     find: ({ service }) => ifPresent(service.field('google_grpc')),
   },
   'request-body': {
     what: '`with_request_body` is set, on the filter or on a route',
-    why: 'bodies of requests that are not verified yet are buffered, and account-authz does not read them',
-    fix: 'leave it out',
+    why: 'Envoy buffers the body of each request before the check, and account-authz does not read it',
+    fix: 'remove it',
     find: check =>
       [check.settings, ...checkSettings(check)].flatMap(each => ifPresent(each.field('with_request_body'))),
   },
   'check-service-override': {
-    what: 'A route asks another service (`check_settings.grpc_service` or `http_service`)',
-    why: 'what is set for the check does not hold there, and Envoys before August 2026 use freed memory (CVE-2026-47205)',
-    fix: 'leave it out',
+    what: 'A route sends the check to another service (`check_settings.grpc_service` or `http_service`)',
+    why: 'that service decides in place of account-authz, and Envoy releases before August 2026 use freed memory there (CVE-2026-47205)',
+    fix: 'remove it',
     find: check =>
       checkSettings(check).flatMap(each =>
         ['grpc_service', 'http_service'].flatMap(name => ifPresent(each.field(name))),
       ),
   },
   'metadata-ingestion': {
-    what: '`enable_dynamic_metadata_ingestion` is false and an rbac filter behind the check reads its metadata',
-    why: 'the filter decides on metadata that is never there, or that another filter wrote',
+    what: '`enable_dynamic_metadata_ingestion` is false and an rbac filter after the check reads its metadata',
+    why: 'the rbac filter decides on metadata that is missing, or that another filter wrote',
     fix: 'write `enable_dynamic_metadata_ingestion: true`',
     find: ({ settings, later, filter }) => {
       const ingestion = settings.field('enable_dynamic_metadata_ingestion');
@@ -140,7 +140,7 @@ export const checkRules = {
   },
   'validate-mutations': {
     what: '`validate_mutations` is missing or false',
-    why: 'a line break in a header of an answer reaches the client or the service: response splitting',
+    why: 'Envoy passes on a line break in a header of an answer to the client or the service: response splitting',
     fix: 'write `validate_mutations: true`',
     find: ({ settings }) => unlessTrue(settings.field('validate_mutations')),
   },

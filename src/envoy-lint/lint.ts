@@ -20,9 +20,9 @@ export interface LintProblem {
 
 /** Reported when a rule cannot read a value. */
 const unreadable = {
-  what: 'A value that the lint needs and cannot read: a wrong type, two spellings of one field, a pattern that RE2 does not know',
-  why: 'it cannot be checked',
-  fix: 'write it as the documentation of Envoy does, a pattern without look-around and back references',
+  what: 'A value that the lint needs and cannot read: a wrong type, two spellings of one field, a pattern that RE2 does not support',
+  why: 'the lint cannot check it',
+  fix: 'write it as the documentation of Envoy does; a pattern must have no look-around and no back references',
 } as const;
 
 const filterRules = { ...checkRules, ...agreementRules, ...transportRules, ...laterFilterRules };
@@ -37,9 +37,9 @@ export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why'
   'unreadable-value': unreadable,
   // Reported by the reader of the file.
   'unreadable-file': {
-    what: 'A file that is missing, empty, no YAML or JSON, nested deeper than 64, or that gives a key twice',
-    why: 'it cannot be checked what Envoy makes of it',
-    fix: 'write each key once, and see the message for the rest',
+    what: 'A file that is missing, empty, neither YAML nor JSON, nested deeper than 64 levels, or that sets a key twice',
+    why: 'the lint cannot tell how Envoy reads it',
+    fix: 'correct what the message names, and write each key once',
   },
 };
 

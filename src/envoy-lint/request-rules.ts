@@ -12,13 +12,13 @@ const refusalStatuses = [400, 401, 403, 404, 503] as const;
 export const requestRules = {
   'normalize-path': {
     what: '`normalize_path` is missing or false',
-    why: 'the service may resolve /../ that the route and the check took as it is',
+    why: 'the service may resolve /../ in a path that the route and the check used unchanged',
     fix: 'write `normalize_path: true`',
     find: ({ manager }) => unlessTrue(manager.value.field('normalize_path')),
   },
   'merge-slashes': {
     what: '`merge_slashes` is missing or false',
-    why: 'the service may read // as / and serve another path than the one that was routed',
+    why: 'the service may read // as / and serve a path other than the routed one',
     fix: 'write `merge_slashes: true`',
     find: ({ manager }) => unlessTrue(manager.value.field('merge_slashes')),
   },
@@ -39,13 +39,13 @@ export const requestRules = {
   },
   'path-parameters': {
     what: '`ignore_path_parameters_in_path_matching` is true',
-    why: 'a route is chosen by another path than the one that is checked and served',
-    fix: 'leave it out',
+    why: 'Envoy chooses the route by a path other than the one that is checked and served',
+    fix: 'remove it',
     find: ({ manager }) => ifTrue(manager.routes.field('ignore_path_parameters_in_path_matching')),
   },
   'owned-headers-kept': {
-    what: 'Header names under `identityHeaders` are not removed before the check',
-    why: 'a client can claim any identity on unchecked routes, and add names other than our five on checked ones',
+    what: 'Envoy does not remove headers under the prefix `identityHeaders` before the check',
+    why: 'a client can claim any identity on unchecked routes, and send other headers under the prefix on checked ones',
     fix: 'remove the whole prefix in `early_header_mutation_extensions`, with `remove_on_match`',
     find: each => {
       const { identity, strays, lookAlikes } = each.names;
@@ -54,14 +54,14 @@ export const requestRules = {
   },
   'override-headers-kept': {
     what: 'Headers that override path or method (x-original-url, x-rewrite-url, x-http-method-override, x-http-method, x-method-override), or other spellings of them (x.http.method), are not removed before the check',
-    why: 'frameworks act on them instead of the path and the method that were checked, and CGI and its heirs read a dot and other signs as a hyphen',
+    why: 'frameworks use them in place of the checked path and method, and interfaces such as CGI and WSGI read a dot and other signs as a hyphen',
     fix: 'remove each of them in `early_header_mutation_extensions`, with `remove_on_match` and [^a-z0-9] in place of each hyphen',
     find: each => kept(each, withSpellings(overrides, each.manager)),
   },
   'trailers-kept': {
     what: 'Identity headers, headers of `account.headers` or headers that override path or method are not removed from request trailers',
-    why: 'a service that is spoken to in HTTP/2, and any with `enable_trailers`, gets them unchecked, and some servers merge them into the headers',
-    fix: 'put a header_mutation filter before ext_authz, with a `remove_on_match` for each of them in `request_trailers_mutations`',
+    why: 'a service that Envoy calls over HTTP/2, or with `enable_trailers`, gets the trailers unchecked, and some servers merge them into the headers',
+    fix: 'add a header_mutation filter before ext_authz, with a `remove_on_match` for each of them in `request_trailers_mutations`',
     find: ({ names, manager, checks }) =>
       checks.flatMap(check => {
         const removes = readTrailerRemovals(check);
@@ -72,8 +72,8 @@ export const requestRules = {
   },
   'local-reply': {
     what: '`local_reply_config` rewrites the status or the body of refusals',
-    why: 'clients and caches no longer see what was refused, a refusal can even look like a success',
-    fix: 'leave it out, or limit its mappers to response flags other than UAEX',
+    why: 'clients and caches no longer see that a request was refused; a refusal can even look like a success',
+    fix: 'remove it, or limit its mappers to response flags other than UAEX',
     find: ({ manager }) => {
       const replies = manager.value.field('local_reply_config');
       return [

@@ -16,7 +16,7 @@ const minAttemptSeconds = 0.02;
 export const transportRules = {
   'authz-cluster-unknown': {
     what: 'The cluster of the check is not in the file',
-    why: 'cannot be checked: its protocol, address, timeouts and circuit breakers are not known',
+    why: 'the lint cannot check its protocol, address, timeouts and circuit breakers',
     fix: 'name a cluster of static_resources',
     find: ({ service, cluster }) => {
       const grpc = service.field('envoy_grpc');
@@ -32,25 +32,25 @@ export const transportRules = {
   },
   'connect-timeout': {
     what: '`connect_timeout` of the cluster of the check is not shorter than the timeout of the check',
-    why: 'one dead host uses up the time of the whole check, and no other is tried',
+    why: 'one dead host uses up the time of the whole check, and Envoy tries no other host',
     fix: `write \`connect_timeout: ${seconds(authzCall.connectMs)}\``,
     find: ({ cluster, timeoutSeconds }) => {
       const timeout = cluster?.value.field('connect_timeout');
       if (timeout === undefined || timeoutSeconds === undefined) return [];
       const isShorter = (timeout.seconds() ?? defaultConnectSeconds) < timeoutSeconds;
-      return unless(isShorter, timeout, 'is as long as the whole check', 'is missing, it is 5 s then');
+      return unless(isShorter, timeout, 'is not shorter than the timeout of the check', 'is missing (default 5 s)');
     },
   },
   'authz-address': {
     what: 'The cluster of the check leads to another local address than `listen` of the configuration',
-    why: 'nothing, or another process, answers the check there',
+    why: 'no process answers the check there, or another one does',
     fix: 'give both the same address',
     find: ({ cluster, config: { listen } }) =>
       when(isAt(cluster, listen) === false, cluster?.place, `is not where the configuration listens (${listen})`),
   },
   'authz-tls': {
     what: 'The cluster of the check speaks TLS and `listen` of the configuration does not, or the reverse',
-    why: 'the connection fails, and every request is refused',
+    why: 'the connection fails, and Envoy refuses every request',
     fix: 'write a `transport_socket` with UpstreamTlsContext on the cluster if the configuration has `tls`, and none otherwise',
     find: ({ cluster, config: { listen, tls } }) => {
       const socket = cluster?.value.field('transport_socket');
@@ -64,15 +64,15 @@ export const transportRules = {
     },
   },
   'authz-client-certificate': {
-    what: 'The cluster of the check shows no certificate, and `tls.clientCaFile` of the configuration asks for one',
-    why: 'account-authz ends the connection, and every request is refused',
+    what: 'The cluster of the check presents no certificate, and `tls.clientCaFile` of the configuration asks for one',
+    why: 'account-authz closes the connection, and Envoy refuses every request',
     fix: 'name a certificate in `tls_certificate_sds_secret_configs` of the UpstreamTlsContext',
     find: ({ cluster, config: { tls } }) => {
       const { type, message } = cluster?.value.field('transport_socket', 'typed_config').any() ?? {};
       if (message === undefined || type !== upstreamTls || tls?.clientCaFile === undefined) return [];
       const context = message.field('common_tls_context');
       const isShown = context.names().some(name => name.startsWith('tls_certificate'));
-      return when(!isShown, context, 'shows no certificate');
+      return when(!isShown, context, 'presents no certificate');
     },
   },
   'retry-nothing': {
@@ -80,7 +80,7 @@ export const transportRules = {
     why: 'each restart of account-authz fails the requests in flight',
     fix: `write \`retry_on: ${authzCall.retryOn.join(',')}\` and \`num_retries: ${authzCall.retries}\``,
     find: withRetry(retry => [
-      ...when((retry.field('retry_on').text() ?? '').trim() === '', retry.field('retry_on'), 'names nothing'),
+      ...when((retry.field('retry_on').text() ?? '').trim() === '', retry.field('retry_on'), 'names no condition'),
       ...when(retry.field('num_retries').number() === 0, retry.field('num_retries'), 'is 0'),
     ]),
   },
@@ -96,14 +96,14 @@ export const transportRules = {
   },
   'retry-interval': {
     what: '`max_interval` of the retry policy is not below the timeout of the check, or below 20 ms; or `base_interval` is not below the timeout',
-    why: 'it is the limit of each attempt as well: too long leaves no time for a second one, too short ends good ones',
+    why: 'it is also the time limit of each attempt: if too long, no time remains for a second attempt; if too short, attempts end that would succeed',
     fix: writeBackOff,
     find: withRetry((retry, { timeoutSeconds = Number.POSITIVE_INFINITY }) => {
       const backOff = retry.field('retry_back_off');
       const max = backOff.field('max_interval');
       return [
         ...[max, backOff.field('base_interval')].flatMap(each =>
-          when((each.seconds() ?? 0) >= timeoutSeconds, each, 'is as long as the whole check'),
+          when((each.seconds() ?? 0) >= timeoutSeconds, each, 'is not shorter than the timeout of the check'),
         ),
         ...when((max.seconds() ?? minAttemptSeconds) < minAttemptSeconds, max, 'is below 20 ms'),
       ];
@@ -117,7 +117,7 @@ export const transportRules = {
   },
   'retry-same-host': {
     what: 'Several hosts, and a retry policy without `previous_hosts`',
-    why: 'the retry may go to the same dead host again',
+    why: 'Envoy may send the retry to the same dead host',
     fix: 'add envoy.retry_host_predicates.previous_hosts to `retry_host_predicate`, and `host_selection_retry_max_attempts: 5`',
     find: withRetry((retry, { cluster }) => {
       const predicates = retry.field('retry_host_predicate');
@@ -143,7 +143,7 @@ function retryBudgetFindings(cluster: ProtoValue): readonly Finding[] {
   if (threshold?.field('retry_budget').isPresent) return [];
   const retries = (threshold ?? breakers).field('max_retries');
   const isEnough = (retries.number() ?? defaultMaxRetries) > defaultMaxRetries;
-  return unless(isEnough, retries, 'is small', 'is missing, it is 3 then');
+  return unless(isEnough, retries, `is not above ${defaultMaxRetries}`, `is missing (default ${defaultMaxRetries})`);
 }
 
 function speaksHttp2(cluster: Cluster): boolean {

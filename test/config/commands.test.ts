@@ -177,9 +177,8 @@ describe('check-config', () => {
       );
       expect(code).to.equal(1);
       const [, line] =
-        /less\.yaml:(\d+):\d+: \S+virtual_hosts: lead no request to the service for "\/v2\/billing\/\*": /.exec(
-          stderr,
-        ) ?? [];
+        /less\.yaml:(\d+):\d+: \S+virtual_hosts: have no route to the service for "\/v2\/billing\/\*": /.exec(stderr) ??
+        [];
       expect(envoy.split('\n')[Number(line) - 1]).to.match(/virtual_hosts:/);
     });
 

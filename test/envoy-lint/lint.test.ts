@@ -23,7 +23,7 @@ describe('a problem of the lint', () => {
   it('says what is wrong, why it matters and what to write, and ends with its rule', () => {
     const [problem] = problemsAfter(p => Object.assign(p.check, { failure_mode_allow: true }));
     expect(problem?.message).to.equal(
-      'is true: whatever cannot be checked reaches the service, with the identity headers that the client made up; write `failure_mode_allow: false` [failure-mode-allow]',
+      'is true: Envoy forwards each request that it cannot check, with identity headers that the client can forge; write `failure_mode_allow: false` [failure-mode-allow]',
     );
   });
 
