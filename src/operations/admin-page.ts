@@ -59,10 +59,10 @@ ${styleElement}
 <p>${reloads ? html`Reloads every ${reloadSeconds} seconds <a href="./">Stop</a>` : html`<a href="./">Reload</a> <a href="?${reloadingQuery}">Reload every ${reloadSeconds} seconds</a>`}</p>
 </header>
 <main>
-${section('wide', points.length === 0 ? 'Nothing needs a look.' : 'Needs a look', html`<ul>${points.map(point => html`<li>${point}</li>`)}</ul>`)}
+${section('wide', points.length === 0 ? 'Nothing needs attention.' : 'Needs attention', html`<ul>${points.map(point => html`<li>${point}</li>`)}</ul>`)}
 ${section('wide', 'Issuers and their keys', renderIssuers(facts))}
 ${section('', 'Decisions since start', renderDecisions(metrics.checks))}
-${section('', 'How long checks took since start', renderLatency(metrics.latency))}
+${section('', 'Check duration since start', renderLatency(metrics.latency))}
 ${section('', 'Cache of verified tokens', renderTokenCache(facts))}
 ${section('', 'Configuration', renderReload(facts))}
 ${section('', 'Revocation list', renderRevocations(facts))}
@@ -75,8 +75,8 @@ ${section('', 'Revocation list', renderRevocations(facts))}
 
 // With a thousand issuers the page shows some of them.
 function attentionFirst(facts: AdminPageFacts): readonly KeyRingStatus[] {
-  const needsLook = (status: KeyRingStatus): boolean => issuerState(status, facts).point !== '';
-  return [...facts.issuers.filter(needsLook), ...facts.issuers.filter(status => !needsLook(status))];
+  const needsAttention = (status: KeyRingStatus): boolean => issuerState(status, facts).point !== '';
+  return [...facts.issuers.filter(needsAttention), ...facts.issuers.filter(status => !needsAttention(status))];
 }
 
 /** What an operator on call should see first; empty if all is well. */
@@ -85,13 +85,13 @@ function attentionPoints(facts: AdminPageFacts): readonly string[] {
   const faults = countOf(facts.metrics.checks, 'internal');
   const others = issuers.slice(maxIssuers).filter(issuer => issuerState(issuer, facts).point !== '').length;
   return [
-    draining ? 'Draining: calls are answered while they come; no new ones are wanted.' : '',
+    draining ? 'Draining: this instance is stopping. It answers calls until their connections close.' : '',
     ready || draining ? '' : 'Not ready: no issuer has had usable keys since start.',
     ...issuers.slice(0, maxIssuers).map(issuer => issuerState(issuer, facts).point),
-    others > 0 ? `${spellCount(others)} more issuers need a look: /readyz has them all.` : '',
-    reload?.lastResult === 'failure' ? 'The last reload was refused. The configuration before it stays in effect.' : '',
+    others > 0 ? `${spellCount(others)} more issuers need attention: /readyz lists all of them.` : '',
+    reload?.lastResult === 'failure' ? 'The last reload was refused. The previous configuration stays in effect.' : '',
     revocations !== undefined && revocations.problems > 0
-      ? 'The last change of the revocation list was refused. The list before it stays in force.'
+      ? 'The last change of the revocation list was refused. The previous list stays in force.'
       : '',
     faults > 0 ? `Internal errors since start: ${spellCount(faults)}. The log has a line “fault” for each.` : '',
   ].filter(point => point !== '');
@@ -101,10 +101,14 @@ function issuerState(status: KeyRingStatus, facts: AdminPageFacts): { word: stri
   const issuer = foreignText(status.issuer, maxTextLength);
   switch (status.state) {
     case 'loading':
-      return { word: 'no keys yet', look: 'bad', point: `No keys of ${issuer} yet: its tokens are answered 503.` };
+      return { word: 'no keys yet', look: 'bad', point: `No keys of ${issuer} yet: requests with its tokens get 503.` };
     case 'stale': {
       const old = `were not confirmed for more than ${spellDuration(facts.maxAgeSeconds)} and are not used`;
-      return { word: 'keys too old', look: 'bad', point: `The keys of ${issuer} ${old}: its tokens are answered 503.` };
+      return {
+        word: 'keys too old',
+        look: 'bad',
+        point: `The keys of ${issuer} ${old}: requests with its tokens get 503.`,
+      };
     }
     case 'usable': {
       const failed = `The last refresh for ${issuer} failed. Its keys stay in use for another ${spellRest(status, facts)}.`;
@@ -120,14 +124,14 @@ function spellRest({ ageSeconds = 0 }: KeyRingStatus, { maxAgeSeconds }: AdminPa
 function renderIssuers(facts: AdminPageFacts): Html {
   const left = facts.issuers.length - maxIssuers;
   return html`<div class="issuers">${facts.issuers.slice(0, maxIssuers).map(issuer => renderIssuer(issuer, facts))}</div>
-${left > 0 ? html`<p class="muted">${spellCount(left)} more: <a href="readyz">/readyz</a> has them all.</p>` : ''}`;
+${left > 0 ? html`<p class="muted">${spellCount(left)} more: <a href="readyz">/readyz</a> lists all of them.</p>` : ''}`;
 }
 
 function renderIssuer(status: KeyRingStatus, facts: AdminPageFacts): Html {
   const { word, look } = issuerState(status, facts);
   const { success, failure } = facts.metrics.refreshes.get(status.issuer) ?? { success: 0, failure: 0 };
   const ago = status.ageSeconds === undefined ? 'not yet' : `${spellDuration(status.ageSeconds)} ago`;
-  const rest = status.state === 'usable' ? `; good for another ${spellRest(status, facts)}` : '';
+  const rest = status.state === 'usable' ? `; usable for another ${spellRest(status, facts)}` : '';
   const failed = `failed: ${foreignText(status.lastProblem ?? 'not named', maxTextLength)}`;
   return html`<article><h3>${foreignText(status.issuer, maxTextLength)}</h3>
 ${pairs({
@@ -190,7 +194,7 @@ function renderTokenCache({ metrics: { tokenCache }, maxTokens }: AdminPageFacts
 function renderReload({ reload, nowMs }: AdminPageFacts): Html {
   if (reload?.lastResult === undefined) return pairs({ 'Last reload': 'not reloaded since start' });
   const { lastAtSeconds = 0, problems, needsRestart } = reload;
-  const refused = `refused, problems: ${spellCount(problems)}, named in the log; the one before stays in effect`;
+  const refused = `refused, with ${spellProblems(problems)} in the log; the previous one stays in effect`;
   return pairs({
     'Last reload': reload.lastResult === 'success' ? 'in effect' : refused,
     When: `${spellDuration(nowMs / 1000 - lastAtSeconds)} ago, ${spellInstant(lastAtSeconds * 1000)}`,
@@ -199,14 +203,18 @@ function renderReload({ reload, nowMs }: AdminPageFacts): Html {
 }
 
 function renderRevocations({ revocations, nowMs }: AdminPageFacts): Html {
-  if (revocations === undefined) return html`<p>None is configured.</p>`;
+  if (revocations === undefined) return html`<p>No list is configured.</p>`;
   const { entries, loadedAtSeconds, problems } = revocations;
-  const refused = `refused, problems: ${spellCount(problems)}, named in the log; the one before stays in force`;
+  const refused = `refused, with ${spellProblems(problems)} in the log; the previous one stays in force`;
   return pairs({
     Entries: spellCount(entries),
     'In force': `for ${spellDuration(nowMs / 1000 - loadedAtSeconds)}, since ${spellInstant(loadedAtSeconds * 1000)}`,
     'Last change': problems === 0 ? 'in force' : refused,
   });
+}
+
+function spellProblems(count: number): string {
+  return count === 1 ? '1 problem' : `${spellCount(count)} problems`;
 }
 
 function section(look: string, heading: string, content: Html): Html {

@@ -100,11 +100,11 @@ describe('admin page in a browser', () => {
         each => Number(each[1]),
       );
       const { page } = await visit(lab.service.ports.admin);
-      const rows = await page.getByRole('region', { name: 'How long' }).locator('tbody tr').evaluateAll(texts);
+      const rows = await page.getByRole('region', { name: 'Check duration' }).locator('tbody tr').evaluateAll(texts);
       const counts = rows.map(([, count]) => Number(count));
       expect(counts).to.deep.equal(cumulative.map((count, index) => count - (cumulative[index - 1] ?? 0)));
       expect(counts.reduce((sum, count) => sum + count, 0)).to.equal(6);
-      expect(await page.getByRole('region', { name: 'How long' }).getByRole('img').count()).to.equal(
+      expect(await page.getByRole('region', { name: 'Check duration' }).getByRole('img').count()).to.equal(
         counts.filter(count => count > 0).length,
       );
     });
@@ -125,9 +125,9 @@ describe('admin page in a browser', () => {
       const { page } = await visit(lab.service.ports.admin);
       const configuration = await page.getByRole('region', { name: 'Configuration' }).innerText();
       expect(configuration).to.match(
-        /Last reload\s+refused, problems: 2, named in the log; the one before stays in effect/,
+        /Last reload\s+refused, with 2 problems in the log; the previous one stays in effect/,
       );
-      expect(await page.getByRole('region', { name: 'Needs a look' }).innerText()).to.contain(
+      expect(await page.getByRole('region', { name: 'Needs attention' }).innerText()).to.contain(
         'The last reload was refused.',
       );
     });

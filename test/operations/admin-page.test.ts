@@ -21,19 +21,19 @@ function textOf(page: string): string {
 
 describe('admin page', () => {
   it('says that nothing needs attention when there is no problem', () => {
-    expect(textOf(render())).to.contain('Nothing needs a look.').and.not.contain('Needs a look');
+    expect(textOf(render())).to.contain('Nothing needs attention.').and.not.contain('Needs attention');
   });
 
   const stale: KeyRingStatus = { ...usable, state: 'stale', keys: 0, ageSeconds: 4000 };
   const loading: KeyRingStatus = { ...usable, state: 'loading', keys: 0, ageSeconds: undefined, kids: [] };
   const failing: KeyRingStatus = { ...usable, lastResult: 'failure', lastProblem: 'status 500', ageSeconds: 600 };
   const attention: readonly { name: string; changes: Partial<AdminPageFacts>; says: string }[] = [
-    { name: 'draining', changes: { ready: false, draining: true }, says: 'Draining: calls are answered' },
+    { name: 'draining', changes: { ready: false, draining: true }, says: 'Draining: this instance is stopping.' },
     { name: 'not being ready', changes: { ready: false }, says: 'Not ready: no issuer has had usable keys' },
     {
       name: 'an issuer without keys',
       changes: { issuers: [usable, loading] },
-      says: 'No keys of https://auth.example.com yet: its tokens are answered 503.',
+      says: 'No keys of https://auth.example.com yet: requests with its tokens get 503.',
     },
     {
       name: 'keys that are too old',
@@ -48,7 +48,7 @@ describe('admin page', () => {
     {
       name: 'a refused reload',
       changes: { reload: { lastResult: 'failure', lastAtSeconds: 1, problems: 1, needsRestart: [] } },
-      says: 'The last reload was refused. The configuration before it stays in effect.',
+      says: 'The last reload was refused. The previous configuration stays in effect.',
     },
     {
       name: 'internal errors',
@@ -59,7 +59,7 @@ describe('admin page', () => {
   for (const { name, changes, says } of attention) {
     it(`reports ${name}`, () => {
       const text = textOf(render(changes));
-      expect(text).to.contain(says).and.contain('Needs a look').and.not.contain('Nothing needs a look');
+      expect(text).to.contain(says).and.contain('Needs attention').and.not.contain('Nothing needs attention');
     });
   }
 
@@ -76,14 +76,14 @@ describe('admin page', () => {
     });
   }
 
-  it('shows the issuers that need a look first, and counts those that it does not show', () => {
+  it('shows the issuers that need attention first, and counts those that it does not show', () => {
     const named = (status: KeyRingStatus, i: number): KeyRingStatus => ({ ...status, issuer: `https://${i}.test` });
     const good = Array.from({ length: 900 }, (_, i) => named(usable, i));
     const text = textOf(render({ issuers: [...good, named(loading, 900)] }));
     expect(text).to.contain('No keys of https://900.test yet').and.contain('851 more: /readyz');
     expect(text.lastIndexOf('https://900.test')).to.be.below(text.indexOf('https://0.test'));
     const bad = Array.from({ length: 60 }, (_, i) => named(loading, i));
-    expect(textOf(render({ issuers: [...good, ...bad] }))).to.contain('10 more issuers need a look');
+    expect(textOf(render({ issuers: [...good, ...bad] }))).to.contain('10 more issuers need attention');
   });
 
   it('names the problem of a failed refresh', () => {
@@ -106,13 +106,13 @@ describe('admin page', () => {
     expect(textOf(render())).to.contain(
       'Revocation list Entries 1,284 In force for 40 min 0 s, since 2026-11-21 11:20:03 UTC Last change in force',
     );
-    expect(textOf(render({ revocations: undefined }))).to.contain('Revocation list None is configured.');
+    expect(textOf(render({ revocations: undefined }))).to.contain('Revocation list No list is configured.');
   });
 
   it('says that a revocation list was refused, and that the old one stays in force', () => {
     const text = textOf(render({ revocations: unhealthy.revocations }));
-    expect(text).to.contain('The last change of the revocation list was refused. The list before it stays in force.');
-    expect(text).to.contain('Last change refused, problems: 101, named in the log; the one before stays in force');
+    expect(text).to.contain('The last change of the revocation list was refused. The previous list stays in force.');
+    expect(text).to.contain('Last change refused, with 101 problems in the log; the previous one stays in force');
   });
 
   it('shows the time of the last reload', () => {
@@ -122,7 +122,7 @@ describe('admin page', () => {
   });
   it('shows a refused reload with the number of its problems', () => {
     expect(textOf(render({ reload: unhealthy.reload }))).to.contain(
-      'Last reload refused, problems: 1,234, named in the log; the one before stays in effect When 1 min 13 s ago',
+      'Last reload refused, with 1,234 problems in the log; the previous one stays in effect When 1 min 13 s ago',
     );
   });
   it('names the settings that need a restart', () => {
