@@ -42,7 +42,7 @@ interface Call {
 }
 
 const faultResult: CheckResult = {
-  decision: refusal('internal', 'a fault, see the log line before this one'),
+  decision: refusal('internal', 'internal error: see the log line before this one'),
   route: undefined,
   principal: undefined,
   kid: undefined,

@@ -138,7 +138,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       if (error instanceof RevocationFileError) return reloads.refused(error.refused);
       // Nothing has changed yet. After the switch, an internal error ends the process.
       if (!isKeyFileError(error)) logger.error({ fault: describeFault(error) }, 'fault');
-      const problem = isKeyFileError(error) ? error.message : 'a fault, see the log line before this one';
+      const problem = isKeyFileError(error) ? error.message : 'internal error: see the log line before this one';
       reloads.refused(refusedConfig([problem]));
     });
     if (next !== undefined) {
@@ -161,7 +161,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   const tracer = registeredTracer(version);
   const spans = tracer === undefined ? undefined : createCheckSpans(tracer);
-  if (spans !== undefined) logger.info('spans are made, for the OpenTelemetry SDK of this process');
+  if (spans !== undefined) logger.info('tracing enabled: an OpenTelemetry SDK is registered in this process');
   const check = createCheck({
     current: () => active,
     record(record) {
@@ -271,7 +271,7 @@ function tlsSource(tls: NonNullable<Config['tls']>, logger: Logger): TlsSource {
       };
     },
     onReload: ({ notAfter }) => logger.info({ notAfter }, 'tls files reloaded'),
-    onRefused: problem => logger.warn({ problem }, 'tls files refused, the old ones stay in use'),
+    onRefused: problem => logger.warn({ problem }, 'tls files refused, the old certificate stays in use'),
   };
 }
 

@@ -18,7 +18,8 @@ export const checks = {
   // No check of the request: account-authz itself failed.
   service: {
     internal: {
-      'a fault, see the log line before this one': 'account-authz failed, not the request: report the log line',
+      'internal error: see the log line before this one':
+        'the cause is in account-authz, not in the request: report that log line',
     },
   },
   message: {
@@ -114,7 +115,9 @@ export const checks = {
         'add replicas, or limit the rate of clients that send many different tokens',
     },
   },
-  audience: { token_invalid: { 'aud does not name us': 'the client must request a token for one of audiences' } },
+  audience: {
+    token_invalid: { 'aud names none of audiences': 'the client must request a token for one of audiences' },
+  },
   binding: {
     token_invalid: {
       'cnf: bound to a key, not a plain bearer token': 'the issuer must issue plain bearer tokens, without cnf',

@@ -38,7 +38,9 @@ export async function drain(args: readonly string[], io: CommandIo): Promise<num
   const failed = await request('POST', '/healthcheck/fail');
   const drained = await request('POST', '/drain_listeners?graceful');
   if (failed === undefined || drained === undefined) {
-    io.stderr.write('account-authz drain: Envoy did not answer at --envoy-admin: nothing is drained\n');
+    io.stderr.write(
+      'account-authz drain: Envoy did not answer, so nothing is drained: check that --envoy-admin is its admin interface\n',
+    );
     return 0;
   }
   let open = await openConnections(request);

@@ -24,14 +24,14 @@ Options:
   --config FILE                 the configuration, ${defaultConfigFile} if not given
   --listen HOST:PORT            where Envoy listens, ${hostAndPort(listen.host, listen.port)} if not given
   --upstream HOST:PORT          the service behind Envoy, ${hostAndPort(upstream.host, upstream.port)} if not given
-  --upstream-protocol PROTOCOL  ${upstreamProtocol} if not given; http2; auto: HTTP/2 for gRPC calls only
-  --authz-host HOST             where account-authz is if its listen names no host, ${authzHost} if not given
-  --cors-origin ORIGIN          allows pages of this origin to call, such as https://app.example.com; repeatable
+  --upstream-protocol PROTOCOL  http1, http2 or auto (HTTP/2 for gRPC calls only), ${upstreamProtocol} if not given
+  --authz-host HOST             host of account-authz if listen of the configuration names none, ${authzHost} if not given
+  --cors-origin ORIGIN          allows calls from pages of this origin, such as https://app.example.com; repeatable
   --trusted-hops N              proxies in front of Envoy that set x-forwarded-for, ${trustedHops} if not given
-  --name NAME                   kubernetes: only this Deployment; istio: before the names of the objects; envoy-gateway: the HTTPRoute and the Gateway
+  --name NAME                   kubernetes: only this Deployment; istio: prefix of the object names; envoy-gateway: the HTTPRoute and the Gateway
   --namespace NAME              kubernetes, istio, envoy-gateway: namespace of the objects
   --selector KEY=VALUE,…        labels: kubernetes of the Deployments, istio of the pods, envoy-gateway of the HTTPRoute
-  --out DIR                     writes files into this folder; replaces only files that render made and nobody edited
+  --out DIR                     writes files into this folder; replaces only unedited files of render
 
 Example: account-authz render envoy --config config.yaml --upstream 127.0.0.1:3000 > envoy.yaml
 

@@ -69,7 +69,7 @@ const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>>
   authorization: 'no more than one value',
   'account-places': 'unambiguous',
   route: ({ route }) => route ?? 'one of routes',
-  'token-present': 'there is one',
+  'token-present': 'the request has a bearer token',
   'token-length': ({ live }) =>
     live === undefined ? 'within token.maxBytes' : `${live.tokenLength} of ${live.config.token.maxBytes} bytes`,
   'token-format': 'a signed JWT in its compact form',
@@ -77,11 +77,11 @@ const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>>
   algorithm: 'one of algorithms',
   'token-type': 'one of tokenTypes',
   key: ({ live }) => (live?.keys ? `a key of the issuer, ${keyAge(live.keys)}` : 'a key of the issuer'),
-  signature: 'made with that key',
+  signature: 'verifies with that key',
   audience: 'names one of audiences',
   binding: 'a plain bearer token',
-  claims: 'all there and inside their grammar',
-  times: 'has begun, and does not live too long',
+  claims: 'complete and inside their grammar',
+  times: 'already valid, lifetime within token.maxLifetimeSeconds',
   expiry: ({ live }) => remaining(live),
   revocation: ({ live }) =>
     live !== undefined && live.config.revocation === undefined ? 'no list is configured' : 'no entry matches',

@@ -92,7 +92,10 @@ function problemOfPair(
     return undefined;
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code';
-    return { key: 'certFile', message: `OpenSSL refuses the certificate (${code})` };
+    return {
+      key: 'certFile',
+      message: `OpenSSL refuses the certificate (${code}): its key may be too short or its signature too weak`,
+    };
   }
 }
 

@@ -71,7 +71,7 @@ export async function startAdminServer(
       if (hasBody(request)) response.setHeader('connection', 'close');
       inTurn(request.socket, response, () => {
         answer(shared, request, response).catch(() => {
-          if (!response.headersSent) send(response, 500, 'text/plain', 'a fault\n');
+          if (!response.headersSent) send(response, 500, 'text/plain', 'internal error\n');
           response.end();
         });
       });
@@ -94,7 +94,7 @@ export async function startAdminServer(
 async function answer(pages: AdminPages, request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     response.setHeader('allow', 'GET, HEAD');
-    send(response, 405, 'text/plain', 'GET and HEAD only\n');
+    send(response, 405, 'text/plain', 'use GET or HEAD\n');
     return;
   }
   const [path, query = ''] = (request.url ?? '').split('?', 2);

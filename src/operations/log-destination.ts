@@ -117,7 +117,12 @@ export function openLogDestination({ fd = 1, maxPendingBytes = defaultMaxPending
 }
 
 function lostLine(lines: number): string {
-  const line = { level: 'error', time: new Date().toISOString(), lines, msg: 'log lines lost: nobody read them' };
+  const line = {
+    level: 'error',
+    time: new Date().toISOString(),
+    lines,
+    msg: 'log lines dropped: the log was not read fast enough',
+  };
   return `${JSON.stringify(line)}\n`;
 }
 

@@ -117,7 +117,7 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
   });
   new Gauge({
     name: 'account_authz_revocation_entries',
-    help: 'Entries of the revocation list in force, with those that have expired.',
+    help: 'Entries of the revocation list in force, including expired ones.',
     registers,
     collect() {
       this.set(sources.revocations()?.entries ?? 0);
@@ -140,7 +140,7 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
   for (const result of results) revocationReloads.inc({ result }, 0);
   new Gauge({
     name: 'account_authz_build_info',
-    help: 'Always 1; the labels tell the version and the runtime.',
+    help: 'Always 1. The labels are the version and the runtime.',
     labelNames: ['version', 'node'],
     registers,
   }).set({ version, node: process.version }, 1);

@@ -53,7 +53,7 @@ function toClaimPath(name: string): JsonPath {
 /** Checks issuer, audience, key binding, identity fields and the types of the times. `checkTimes` compares the times with now. */
 export function parseClaims(payload: Payload, rules: ClaimRules): Claims | Refusal {
   if (memberOf(payload, 'iss') !== rules.issuer) return invalid('iss is not the issuer');
-  if (!namesAudience(memberOf(payload, 'aud'), rules.audiences)) return invalid('aud does not name us');
+  if (!namesAudience(memberOf(payload, 'aud'), rules.audiences)) return invalid('aud names none of audiences');
   // RFC 7800: the sender of such a token must also prove possession of a key, which a plain bearer request does not.
   if (Object.hasOwn(payload, 'cnf')) return invalid('cnf: bound to a key, not a plain bearer token');
 

@@ -545,7 +545,7 @@ describe('explain', () => {
         ...(await lineOf({})),
         decision: 'unavailable',
         reason: 'internal',
-        detail: 'a fault, see the log',
+        detail: 'internal error: see the log',
       };
       const outcome = await fromLog(JSON.stringify(line), '--json');
       expect(outcome.code).to.equal(4);

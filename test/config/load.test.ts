@@ -507,7 +507,7 @@ listen: 0.0.0.0:9191
     it('refuses a certificate that OpenSSL does not take', async () => {
       const weak = testCertificate({ namedCurve: 'secp112r1' });
       expect(await problemsOf(withFiles({ 'own.crt': weak.cert, 'own.key': weak.key }))).to.deep.equal([
-        'tls.certFile: OpenSSL refuses the certificate (ERR_SSL_EE_KEY_TOO_SMALL)',
+        'tls.certFile: OpenSSL refuses the certificate (ERR_SSL_EE_KEY_TOO_SMALL): its key may be too short or its signature too weak',
       ]);
     });
 

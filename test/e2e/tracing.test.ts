@@ -98,7 +98,7 @@ describe('tracing', function () {
     };
 
     it('logs the SDK at start', () => {
-      expect(service.log().filter(({ msg }) => /spans are made/.test(String(msg)))).to.have.lengthOf(1);
+      expect(service.log().filter(({ msg }) => /^tracing enabled/.test(String(msg)))).to.have.lengthOf(1);
     });
 
     it('creates a span for each check, a child of the client’s span', async () => {
@@ -268,7 +268,7 @@ describe('tracing', function () {
         const { traceId } = await without.logLine(headerValues(answer, 'x-request-id')[0] ?? '');
         const request = await collector.span(span => span.traceId === traceId && span.kind === serverKind);
         expect(request.service).to.equal('envoy');
-        expect(without.log().filter(({ msg }) => /spans are made/.test(String(msg)))).to.deep.equal([]);
+        expect(without.log().filter(({ msg }) => /^tracing enabled/.test(String(msg)))).to.deep.equal([]);
       } finally {
         await envoy.stop();
       }

@@ -18,7 +18,7 @@ export interface KeySet {
 
 export interface Lab {
   /** The answer to a request with the token, in short: `200 member of acme, app web`, `403 account_mismatch`, or with the
-   * detail of the log `401 token_invalid: aud does not name us`. */
+   * detail of the log `401 token_invalid: aud names none of audiences`. */
   ask(token: string, request?: Request): Promise<string>;
   /** The provider's keys that the service has. */
   keySet(): Promise<KeySet>;

@@ -108,7 +108,7 @@ export const headings = {
 
 /** The answers to tokens that are not access tokens for account-authz, with the detail of the log. */
 export const refusals = {
-  audience: '401 token_invalid: aud does not name us',
+  audience: '401 token_invalid: aud names none of audiences',
   account: '401 token_invalid: acc is missing or not a string',
   algorithm: '401 token_invalid: alg is not one of algorithms',
   opaque: '401 token_invalid: not three base64url segments',

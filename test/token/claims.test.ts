@@ -25,7 +25,7 @@ describe('parseClaims', () => {
 
   const refused: readonly (readonly [detail: string, changes: Readonly<Record<string, unknown>>])[] = [
     ['iss is not the issuer', { iss: 'https://other.test' }],
-    ['aud does not name us', { aud: 'other' }],
+    ['aud names none of audiences', { aud: 'other' }],
     ['cnf: bound to a key, not a plain bearer token', { cnf: {} }],
     ['exp is not a time', { exp: '1' }],
     ['exp is not a time', { exp: Number.POSITIVE_INFINITY }],
