@@ -1,5 +1,5 @@
-// The authentication service of the demo and of the end-to-end tests: OAuth 2.0 and OpenID Connect by oidc-provider, plus sign-in
-// and the derivation of account tokens. account-authz knows nothing of it but its issuer, its audience and its public keys.
+// The authentication service of the demo and of the end-to-end tests: OAuth 2.0 and OpenID Connect with oidc-provider, plus sign-in
+// and account tokens. account-authz knows only its issuer, its audience and its public keys.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -13,7 +13,7 @@ import {
   SignJWT,
 } from 'jose';
 import * as errors from 'oidc-provider/lib/helpers/errors.js';
-// Not by the package's front door, which only adds a warning that Node 22 is wanted.
+// Not from the package's main module, which only adds a warning that asks for Node 22.
 import {
   type Adapter,
   type IssuedToken,
@@ -29,11 +29,11 @@ export interface AuthenticationService {
   readonly audience: string;
   readonly jwksUrl: string;
   readonly discoveryUrl: string;
-  /** The `kid` of the key that signs now. */
+  /** The `kid` of the current signing key. */
   readonly signingKid: string;
-  /** A new key signs from now on. The one before stays published, unless the rotation is hard. */
+  /** Replaces the signing key. The previous one stays published, unless the rotation is hard. */
   rotateKeys(options?: { readonly hard?: boolean }): Promise<void>;
-  /** Signs any claims with the key that signs now: tokens that no honest flow issues. */
+  /** Signs any claims with the current key, for tokens that no OAuth flow issues. */
   signToken(claims: JWTPayload, header?: Partial<JWTHeaderParameters>): Promise<string>;
   /** Closes the port; sessions, refresh tokens and keys are kept for `startAgain`. */
   stop(): Promise<void>;
@@ -41,11 +41,11 @@ export interface AuthenticationService {
 }
 
 export interface AuthenticationServiceOptions {
-  /** 127.0.0.1 if not given. */
+  /** Default: 127.0.0.1. */
   readonly host?: string;
-  /** 0, the default, takes a free one. */
+  /** Default: a free one. */
   readonly port?: number;
-  /** Its own name, where it is called by another one than 127.0.0.1 and its port. */
+  /** Default: `http://127.0.0.1:PORT`. */
   readonly issuer?: string;
   /** The `aud` of every access token. */
   readonly audience: string;
@@ -58,7 +58,7 @@ interface SignInSession {
   readonly expiresAt: number;
 }
 
-/** What every handler of one service shares. `provider` changes with the keys; the records outlive it. */
+/** The state that all handlers share. A rotation replaces `provider` and keeps the records. */
 interface State {
   readonly issuer: string;
   readonly directory: Directory;
@@ -79,16 +79,16 @@ const sessionSeconds = 3600;
 const sessionCookie = 'session';
 const maxBodyBytes = 4096;
 
-/** Rejects when the port is taken. */
+/** Rejects if the port is in use. */
 export async function startAuthenticationService(
   options: AuthenticationServiceOptions,
 ): Promise<AuthenticationService> {
   const { host = '127.0.0.1', audience, directory = demoDirectory, accessTokenSeconds = 600 } = options;
-  // The port decides the issuer, and the issuer the rest: so listen first, and answer once the rest is there.
-  let answer: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => {
+  // The issuer contains the port, so listen first and answer 503 until the provider exists.
+  let handler: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => {
     response.writeHead(503).end();
   };
-  let server = await listen(host, options.port ?? 0, (request, response) => answer(request, response));
+  let server = await listen(host, options.port ?? 0, (request, response) => handler(request, response));
   const { port } = server.address() as AddressInfo;
   const issuer = options.issuer ?? `http://127.0.0.1:${port}`;
   const resourceServer: ResourceServerInfo = {
@@ -103,7 +103,7 @@ export async function startAuthenticationService(
   const keys: State['keys'] = [await newKey()];
   const settings = { issuer, directory, resourceServer, cookieKey, records, keys };
   const state: State = { ...settings, sessions: new Map(), provider: createProvider(settings) };
-  answer = (request, response) => void handle(state, request, response);
+  handler = (request, response) => void handle(state, request, response);
 
   return {
     issuer,
@@ -115,9 +115,9 @@ export async function startAuthenticationService(
       return state.keys[0].kid;
     },
     async rotateKeys({ hard = false } = {}) {
-      const [before] = state.keys;
+      const [previous] = state.keys;
       const key = await newKey();
-      state.keys = hard ? [key] : [key, before];
+      state.keys = hard ? [key] : [key, previous];
       state.provider = createProvider(state);
     },
     async signToken(claims, header = {}) {
@@ -131,7 +131,7 @@ export async function startAuthenticationService(
       await new Promise<void>(resolve => server.close(() => resolve()));
     },
     async startAgain() {
-      server = await listen(host, port, (request, response) => answer(request, response));
+      server = await listen(host, port, (request, response) => handler(request, response));
     },
   };
 }
@@ -153,7 +153,7 @@ async function newKey(): Promise<SigningJwk> {
   return { ...(await exportJWK(privateKey)), kid: randomUUID(), alg: algorithm, use: 'sig' };
 }
 
-// oidc-provider fixes its keys at construction: a rotation is a new one over the same records.
+// oidc-provider reads its keys only at construction, so a rotation creates a new provider with the same records.
 function createProvider(state: Omit<State, 'provider' | 'sessions'>): Provider {
   const { issuer, directory, resourceServer } = state;
   return new Provider(issuer, {
@@ -228,7 +228,7 @@ function clientMetadata(client: Client): Readonly<Record<string, unknown>> {
   }
 }
 
-/** uid, app, acc and role of an access token: of the user in the chosen or else the home account, or of the backend itself. */
+/** uid, app, acc and role for an access token: of the user in the derived or home account, or of the backend client. */
 function identityClaims(directory: Directory, token: IssuedToken): Readonly<Record<string, unknown>> {
   const { clientId: app } = token;
   const user = directory.users.find(each => each.uid === token.accountId);
@@ -243,8 +243,6 @@ function userClaims(directory: Directory, user: User, account: string, app: stri
   return membership && { uid: user.uid, app, acc: account, role: membership.role };
 }
 
-// Requests
-
 async function handle(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
     const { pathname } = new URL(request.url ?? '/', state.issuer);
@@ -254,13 +252,14 @@ async function handle(state: State, request: IncomingMessage, response: ServerRe
     else if (request.method === 'GET' && pathname.startsWith('/interaction/')) await logIn(state, request, response);
     else await state.provider.callback()(request, response);
   } catch (error) {
-    const isTheirs = error instanceof BadRequest || (error instanceof errors.OIDCProviderError && error.status < 500);
+    const isClientError =
+      error instanceof BadRequest || (error instanceof errors.OIDCProviderError && error.status < 500);
     if (response.headersSent) response.destroy();
-    else send(response, isTheirs ? 400 : 500, { error: isTheirs ? 'invalid_request' : 'server_error' });
+    else send(response, isClientError ? 400 : 500, { error: isClientError ? 'invalid_request' : 'server_error' });
   }
 }
 
-/** POST /auth/sign-in: the session token is good for deriving account tokens, the cookie for logging in to OAuth clients. */
+/** POST /auth/sign-in: returns the session token for account tokens, and sets the cookie for the authorization code flow. */
 async function signIn(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { user: name, password } = await readJson(request);
   if (typeof name !== 'string' || typeof password !== 'string') throw new BadRequest();
@@ -287,7 +286,7 @@ async function signIn(state: State, request: IncomingMessage, response: ServerRe
   });
 }
 
-/** POST /api/accounts/:account_id/token: an access token for one of the user's own accounts, with the user's role there. */
+/** POST /api/accounts/:account_id/token: an access token for an account of the user, with the user's role in it. */
 async function deriveToken(
   state: State,
   account: string,
@@ -321,7 +320,7 @@ async function deriveToken(
   });
 }
 
-/** The login page of the authorization-code flow: whoever has signed in passes, and consent to our own clients is given. */
+/** The login page of the authorization code flow: accepts a session cookie and grants consent. */
 async function logIn(state: State, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { provider, resourceServer } = state;
   const user = userOf(state, cookieOf(request, sessionCookie));
@@ -361,7 +360,7 @@ async function readJson(request: IncomingMessage): Promise<Readonly<Record<strin
     const value: unknown = JSON.parse(Buffer.concat(chunks).toString());
     if (typeof value === 'object' && value !== null) return value as Readonly<Record<string, unknown>>;
   } catch {
-    // Said the same way as any other body that is not a JSON object.
+    // Handled below, as a body that is not a JSON object.
   }
   throw new BadRequest();
 }
@@ -371,7 +370,7 @@ function send(response: ServerResponse, status: number, body: object): void {
   response.end(JSON.stringify(body));
 }
 
-// What oidc-provider remembers: codes, grants, sessions, refresh tokens. It checks their expiry itself when it reads them.
+// The storage of oidc-provider for codes, grants, sessions and refresh tokens. oidc-provider checks their expiry itself.
 function recordsOf(records: Map<string, StoredPayload>, model: string): Adapter {
   const key = (id: string) => `${model} ${id}`;
   const findWhere = (matches: (payload: StoredPayload) => boolean) =>
@@ -402,7 +401,7 @@ function recordsOf(records: Map<string, StoredPayload>, model: string): Adapter 
   };
 }
 
-// The one thing of Node 22 that oidc-provider 9 cannot do without.
+// oidc-provider 9 needs URL.parse, which Node 20 does not have.
 if (!('parse' in URL)) {
   Object.assign(URL, {
     parse: (input: string, base?: string) => (URL.canParse(input, base) ? new URL(input, base) : null),

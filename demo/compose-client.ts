@@ -1,15 +1,15 @@
-// The test client of compose.yaml: tells the demo's story against the running containers, and exits with 0 only if every step went
-// as expected. It shares the network of the pod, and the processes of account-authz, which it can so halt and let go on.
+// The test client of compose.yaml: runs the steps of the story against the running containers, and exits with 0 only if every step is
+// as expected. It shares the network of the pod, and the process namespace of account-authz, to which it sends SIGSTOP and SIGCONT.
 import { parseArgs } from 'node:util';
 import { authorizerPids } from './authorizer-process.ts';
 import { jsonOf, send } from './http-client.ts';
-import type { AuthenticationState, TokenOrder } from './serve.ts';
-import type { Reached, Setting } from './stage.ts';
+import type { Demo, UpstreamState } from './local-demo.ts';
+import { messageOf, runStory } from './run-story.ts';
+import type { AuthenticationState, TokenRequest } from './serve.ts';
 import { story } from './story.ts';
-import { lineOf, messageOf, terminalFor } from './telling.ts';
-import type { StepLine } from './terminal.ts';
+import { createTerminal } from './terminal.ts';
 
-const { values: places } = parseArgs({
+const { values: addresses } = parseArgs({
   options: {
     gateway: { type: 'string', default: 'http://127.0.0.1:8080' },
     authentication: { type: 'string', default: 'http://127.0.0.1:8091' },
@@ -18,38 +18,24 @@ const { values: places } = parseArgs({
   },
 });
 
-process.exitCode = await tell().catch(error => {
+process.exitCode = await run().catch(error => {
   process.stderr.write(`${messageOf(error)}\n`);
   return 1;
 });
 
-async function tell(): Promise<number> {
-  const chapters = story(await runningSetting(), { session: '', refresh: '', owner: '', member: '', backend: '' });
-  const terminal = terminalFor(chapters);
-  terminal.title('account-authz beside Envoy, in containers');
-  terminal.heads();
-  const lines: StepLine[] = [];
-  for (const [index, { title, steps }] of chapters.entries()) {
-    terminal.title(`${index + 1}  ${title}`);
-    for (const step of steps) {
-      const line = await lineOf(step);
-      lines.push(line);
-      terminal.step(line);
-    }
-  }
-  const failed = lines.filter(line => !line.ok);
-  terminal.verdict(`${lines.length - failed.length} of ${lines.length} steps as expected`, failed.length === 0);
-  for (const line of failed) terminal.step(line);
-  return failed.length === 0 ? 0 : 1;
+async function run(): Promise<number> {
+  const chapters = story(await connectDemo(), { session: '', refresh: '', owner: '', member: '', backend: '' });
+  createTerminal().title('account-authz beside Envoy, in containers');
+  return runStory(chapters);
 }
 
-async function runningSetting(): Promise<Setting> {
-  let state = await ask<AuthenticationState>(places.authentication, 'GET', '/state');
-  const tell = async (target: string): Promise<void> => {
-    state = await ask(places.authentication, 'POST', target);
+async function connectDemo(): Promise<Demo> {
+  let state = await ask<AuthenticationState>(addresses.authentication, 'GET', '/state');
+  const control = async (target: string): Promise<void> => {
+    state = await ask(addresses.authentication, 'POST', target);
   };
   return {
-    gateway: places.gateway,
+    gateway: addresses.gateway,
     authentication: {
       issuer: state.issuer,
       audience: state.audience,
@@ -57,15 +43,15 @@ async function runningSetting(): Promise<Setting> {
       get signingKid() {
         return state.signingKid;
       },
-      rotateKeys: ({ hard = false } = {}) => tell(hard ? '/rotation/hard' : '/rotation'),
+      rotateKeys: ({ hard = false } = {}) => control(hard ? '/rotation/hard' : '/rotation'),
       async signToken(claims, header = {}) {
-        const order: TokenOrder = { claims, header };
-        return (await ask<{ token: string }>(places.authentication, 'POST', '/tokens', order)).token;
+        const request: TokenRequest = { claims, header };
+        return (await ask<{ token: string }>(addresses.authentication, 'POST', '/tokens', request)).token;
       },
-      stop: () => tell('/stop'),
-      startAgain: () => tell('/start'),
+      stop: () => control('/stop'),
+      startAgain: () => control('/start'),
     },
-    reached: () => ask<Reached>(places.upstream, 'GET', '/requests'),
+    upstreamState: () => ask<UpstreamState>(addresses.upstream, 'GET', '/requests'),
     stopAuthorizer: () => signalAuthorizer('SIGSTOP'),
     startAuthorizer: () => signalAuthorizer('SIGCONT'),
   };
@@ -82,9 +68,9 @@ async function ask<T>(origin: string, method: string, target: string, body?: obj
   return jsonOf(response) as T;
 }
 
-/** Halted, it holds its port and answers nothing: to Envoy the same as gone. */
+/** A stopped process keeps its port and does not answer: for Envoy it is down. */
 async function signalAuthorizer(signal: 'SIGSTOP' | 'SIGCONT'): Promise<void> {
-  const pids = await authorizerPids(places.authorizer);
-  if (pids.length === 0) throw new Error(`no process that runs ${places.authorizer} serve is visible`);
+  const pids = await authorizerPids(addresses.authorizer);
+  if (pids.length === 0) throw new Error(`no process that runs ${addresses.authorizer} serve is visible`);
   for (const pid of pids) process.kill(pid, signal);
 }

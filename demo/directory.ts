@@ -1,9 +1,9 @@
-// Who exists in the demo: users, the accounts that they are members of, and the client applications. All of it is made up.
+// The users of the demo, their account memberships, and the client applications. All of them are invented.
 import { createHash, timingSafeEqual } from 'node:crypto';
 
 export interface User {
   readonly uid: string;
-  /** What is typed at sign-in. */
+  /** The name at sign-in. */
   readonly name: string;
   readonly password: string;
   /** The account that the tokens of the authorization-code flow are for. */
@@ -16,14 +16,14 @@ export interface Membership {
   readonly role: string;
 }
 
-/** An application in the user's hands: it can keep no secret, so it proves itself by PKCE. */
+/** A public client cannot keep a secret, so it uses PKCE (RFC 7636). */
 export interface PublicClient {
   readonly kind: 'public';
   readonly clientId: string;
   readonly redirectUri: string;
 }
 
-/** A service that calls on its own behalf, with a fixed role in one account. */
+/** A service that acts on its own behalf, with a fixed role in one account. */
 export interface BackendClient {
   readonly kind: 'backend';
   readonly clientId: string;
@@ -39,7 +39,7 @@ export interface Directory {
   readonly users: readonly User[];
   readonly memberships: readonly Membership[];
   readonly clients: readonly Client[];
-  /** The client whose own form sign-in is: account tokens derived from a sign-in are issued to it. */
+  /** The client of the sign-in form: account tokens derived from a sign-in are issued to it. */
   readonly signInClient: string;
 }
 
@@ -56,7 +56,7 @@ export const billingJob: BackendClient = {
   role: 'admin',
 };
 
-/** Alice owns acme and may look at globex, which Bob owns; initech is none of her business. */
+/** Alice owns acme and is a member of globex, which Bob owns; she is not a member of initech. */
 export const demoDirectory: Directory = {
   users: [alice, bob],
   memberships: [
@@ -69,11 +69,11 @@ export const demoDirectory: Directory = {
   signInClient: webApp.clientId,
 };
 
-/** The user whom name and password are right for; both ways of being wrong take the same work. */
+/** The user with this name and password. An unknown name takes as long as a wrong password, so that timing reveals no names. */
 export function authenticate(directory: Directory, name: string, password: string): User | undefined {
   const user = directory.users.find(each => each.name === name);
-  const right = timingSafeEqual(digest(password), digest(user?.password ?? ''));
-  return user !== undefined && right ? user : undefined;
+  const isRight = timingSafeEqual(digest(password), digest(user?.password ?? ''));
+  return user !== undefined && isRight ? user : undefined;
 }
 
 export function membershipOf(directory: Directory, uid: string, account: string): Membership | undefined {

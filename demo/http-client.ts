@@ -1,4 +1,4 @@
-// Plain HTTP/1.1 requests: the target goes out as it is written, redirects are not followed, and no connection is kept.
+// Sends HTTP/1.1 requests with the target byte for byte, without following redirects, each on a new connection.
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 
 export interface HttpRequest {
@@ -18,7 +18,7 @@ export interface HttpResponse {
   readonly body: string;
 }
 
-/** Rejects where there is no complete answer in time. */
+/** Rejects without a complete response within the timeout. */
 export function send(request: HttpRequest): Promise<HttpResponse> {
   const { origin, method = 'GET', target, headers = {}, body, timeoutMilliseconds = 10_000 } = request;
   const { hostname, port } = new URL(origin);
@@ -42,7 +42,7 @@ export function send(request: HttpRequest): Promise<HttpResponse> {
   });
 }
 
-/** A JSON object, as the loose record that it is; throws on anything else. */
+/** The body as a JSON object; throws if it is anything else. */
 export function jsonOf(response: HttpResponse): Readonly<Record<string, unknown>> {
   const value: unknown = JSON.parse(response.body);
   if (typeof value !== 'object' || value === null) throw new Error(`not a JSON object: ${response.body.slice(0, 100)}`);

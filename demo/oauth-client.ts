@@ -1,9 +1,9 @@
-// The client's side of the authentication service: what a browser application and a backend do to come by tokens.
+// The client's side of the authentication service: how a browser application and a backend get tokens.
 import { createHash, randomBytes } from 'node:crypto';
 import type { BackendClient, PublicClient } from './directory.ts';
 import { type HttpResponse, send } from './http-client.ts';
 
-/** The proof key of one authorization request (RFC 7636). */
+/** The PKCE verifier and challenge of one authorization request (RFC 7636). */
 export interface ProofKey {
   readonly verifier: string;
   readonly challenge: string;
@@ -25,7 +25,7 @@ export function signIn(issuer: string, user: string, password: string): Promise<
   });
 }
 
-/** The browser's way from the authorization request back to the application: the answer that redirects there with the code. */
+/** Follows the redirects of an authorization request as a browser does; resolves with the response that redirects to the application. */
 export async function authorize(
   issuer: string,
   client: PublicClient,
@@ -55,7 +55,7 @@ export async function authorize(
     if (location.origin !== issuer) return response;
     target = location.pathname + location.search;
   }
-  throw new Error('the authorization request goes round in circles');
+  throw new Error('too many redirects of the authorization request');
 }
 
 export function exchangeCode(

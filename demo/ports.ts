@@ -1,8 +1,8 @@
-// Chooses the ports of the demo: the documented ones where these are free.
+// Chooses the ports of the demo: the documented ones if they are free.
 import { createServer } from 'node:net';
 import { freePorts } from '../test/support/envoy.ts';
 
-/** The wanted ports, a free one in the place of each that is taken. */
+/** The wanted ports, with a free one in place of each that is in use. */
 export async function choosePorts<Name extends string>(
   wanted: Readonly<Record<Name, number>>,
 ): Promise<Record<Name, number>> {

@@ -1,25 +1,24 @@
-// The parts of the demo as processes of their own, for compose and Kubernetes: `node demo/serve.ts PART --listen HOST:PORT …`.
-//   upstream                 answers every request with what it was given
-//   authentication-service   signs in, issues tokens, publishes keys; --issuer, --audience
-// --health HOST:PORT answers GET /healthz. --control HOST:PORT lets a test client rotate keys, mint tokens and ask what has
-// arrived: only for an address that nobody else can reach.
+// Runs one part of the demo as a process, for compose and Kubernetes: `node demo/serve.ts PART --listen HOST:PORT …`.
+//   upstream                 echoes every request
+//   authentication-service   signs users in, issues tokens, publishes keys; --issuer, --audience
+// --health HOST:PORT answers GET /healthz. --control HOST:PORT lets a test client rotate keys, mint tokens and read the requests of the
+// upstream: bind it to an address that only the test client can reach.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { type AuthenticationService, startAuthenticationService } from './authentication-service.ts';
-import type { Reached } from './stage.ts';
+import type { UpstreamState } from './local-demo.ts';
 import { startUpstream } from './upstream.ts';
 
-/** What the control of an authentication service tells of it. */
 export type AuthenticationState = Pick<AuthenticationService, 'issuer' | 'audience' | 'jwksUrl' | 'signingKid'>;
 
 /** The body of `POST /tokens`. */
-export interface TokenOrder {
+export interface TokenRequest {
   readonly claims: Parameters<AuthenticationService['signToken']>[0];
   readonly header?: Parameters<AuthenticationService['signToken']>[1];
 }
 
-/** `METHOD /path` → what is answered, as JSON. */
+/** `METHOD /path` → the answer, as JSON. */
 type Routes = Readonly<Record<string, (body: string) => unknown>>;
 
 interface Part {
@@ -27,12 +26,12 @@ interface Part {
   stop(): Promise<void>;
 }
 
-interface Place {
+interface Address {
   readonly host: string;
   readonly port: number;
 }
 
-const remembered = 10;
+const keptRequests = 10;
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -47,22 +46,22 @@ const { values: options, positionals } = parseArgs({
 
 const part = await startPart(positionals[0]);
 const servers = [
-  ...(options.health === undefined ? [] : [await serve(placeOf(options.health), {})]),
-  ...(options.control === undefined ? [] : [await serve(placeOf(options.control), part.routes)]),
+  ...(options.health === undefined ? [] : [await serve(parseAddress(options.health), {})]),
+  ...(options.control === undefined ? [] : [await serve(parseAddress(options.control), part.routes)]),
 ];
 process.stdout.write(`${JSON.stringify({ msg: 'serving', part: positionals[0], listen: options.listen })}\n`);
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void end());
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop());
 
 async function startPart(name: string | undefined): Promise<Part> {
   switch (name) {
     case 'upstream': {
-      const upstream = await startUpstream({ ...placeOf(options.listen ?? '127.0.0.1:8000'), remembered });
-      const reached = (): Reached => ({ count: upstream.count, last: upstream.requests.at(-1) });
-      return { routes: { 'GET /requests': reached }, stop: () => upstream.stop() };
+      const upstream = await startUpstream({ ...parseAddress(options.listen ?? '127.0.0.1:8000'), keptRequests });
+      const state = (): UpstreamState => ({ count: upstream.count, last: upstream.requests.at(-1) });
+      return { routes: { 'GET /requests': state }, stop: () => upstream.stop() };
     }
     case 'authentication-service': {
       const service = await startAuthenticationService({
-        ...placeOf(options.listen ?? '127.0.0.1:8090'),
+        ...parseAddress(options.listen ?? '127.0.0.1:8090'),
         ...(options.issuer === undefined ? {} : { issuer: options.issuer }),
         audience: options.audience,
         accessTokenSeconds: 3600,
@@ -79,29 +78,29 @@ function controlOf(service: AuthenticationService): Routes {
     const { issuer, audience, jwksUrl, signingKid } = service;
     return { issuer, audience, jwksUrl, signingKid };
   };
-  const afterwards = async (done: Promise<void>): Promise<AuthenticationState> => {
-    await done;
+  const stateAfter = async (change: Promise<void>): Promise<AuthenticationState> => {
+    await change;
     return state();
   };
   return {
     'GET /state': state,
-    'POST /rotation': () => afterwards(service.rotateKeys()),
-    'POST /rotation/hard': () => afterwards(service.rotateKeys({ hard: true })),
+    'POST /rotation': () => stateAfter(service.rotateKeys()),
+    'POST /rotation/hard': () => stateAfter(service.rotateKeys({ hard: true })),
     async 'POST /tokens'(body) {
-      const { claims, header }: TokenOrder = JSON.parse(body);
+      const { claims, header }: TokenRequest = JSON.parse(body);
       return { token: await service.signToken(claims, header) };
     },
-    'POST /stop': () => afterwards(service.stop()),
-    'POST /start': () => afterwards(service.startAgain()),
+    'POST /stop': () => stateAfter(service.stop()),
+    'POST /start': () => stateAfter(service.startAgain()),
   };
 }
 
-async function serve(place: Place, routes: Routes): Promise<Server> {
+async function serve(address: Address, routes: Routes): Promise<Server> {
   const all: Routes = { 'GET /healthz': () => ({ status: 'ok' }), ...routes };
   const server = createServer((request, response) => void answer(all, request, response));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(place.port, place.host, resolve);
+    server.listen(address.port, address.host, resolve);
   });
   return server;
 }
@@ -118,8 +117,8 @@ async function answer(routes: Routes, request: IncomingMessage, response: Server
   }
 }
 
-/** Lets what is under way end, then the process, which nothing keeps alive any more. */
-async function end(): Promise<void> {
+/** Closes all servers; then nothing keeps the process alive. */
+async function stop(): Promise<void> {
   for (const server of servers) {
     server.close();
     server.closeAllConnections();
@@ -127,7 +126,7 @@ async function end(): Promise<void> {
   await part.stop();
 }
 
-function placeOf(address: string): Place {
+function parseAddress(address: string): Address {
   const colon = address.lastIndexOf(':');
   return { host: address.slice(0, colon), port: Number(address.slice(colon + 1)) };
 }

@@ -1,8 +1,9 @@
-// What the demo tells: chapters of steps, each with what must come of it. A step acts on the running stage and says what came.
+// The story of the demo: chapters of steps, each with its expected outcome. A step acts on the running demo and returns the actual outcome.
 import { createHmac } from 'node:crypto';
 import { generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { alice, billingJob, webApp } from './directory.ts';
 import { type HttpResponse, jsonOf, send } from './http-client.ts';
+import type { Demo } from './local-demo.ts';
 import {
   authorize,
   deriveAccountToken,
@@ -12,7 +13,6 @@ import {
   requestBackendToken,
   signIn,
 } from './oauth-client.ts';
-import type { Setting } from './stage.ts';
 import type { SeenRequest } from './upstream.ts';
 
 export interface Chapter {
@@ -27,13 +27,13 @@ export interface Step {
 }
 
 export interface Outcome {
-  /** As expected where it is equal to `expected`. */
+  /** The step succeeds if it equals `expected`. */
   readonly actual: string;
   /** Lines to show under the step. */
   readonly notes?: readonly string[];
 }
 
-/** The tokens that the steps have come by, for what is shown after them. */
+/** The tokens that the steps got, for later steps and for the requests that the demo prints. */
 export interface Tokens {
   session: string;
   refresh: string;
@@ -48,15 +48,15 @@ const globex = `${subscriptions}/accounts/globex`;
 const identityHeaders = /^x[-_]auth[-_]/;
 const recoverySeconds = 15;
 
-export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
-  const { authentication } = stage;
+export function story(demo: Demo, tokens: Tokens): readonly Chapter[] {
+  const { authentication } = demo;
   const { issuer, audience } = authentication;
   let lastAnswer: HttpResponse | undefined;
   let lastSeen: SeenRequest = { method: '', path: '', httpVersion: '', headers: [] };
 
   return [
     {
-      title: 'Alice signs in, and applications come by tokens',
+      title: 'Alice signs in, and applications get tokens',
       steps: [
         {
           name: 'sign in with a wrong password',
@@ -131,7 +131,7 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
       ],
     },
     {
-      title: 'Allowed: the upstream gets the request, and the identity with it',
+      title: 'Allowed: the upstream gets the request with the identity headers',
       steps: [
         {
           name: 'alice lists subscriptions',
@@ -151,7 +151,7 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
           act: () => call({ token: tokens.backend, target: acme, shows: identityHeaders }),
         },
         {
-          name: 'the bearer token itself stays behind',
+          name: 'the bearer token is removed',
           expected: '200, none upstream',
           async act() {
             const { actual } = await call({ token: tokens.owner });
@@ -178,7 +178,7 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
       ],
     },
     {
-      title: 'Refused: another account, a role too weak',
+      title: 'Refused: another account, or a role without the permission',
       steps: [
         refused('alice of acme asks for globex', '403 account_mismatch', () => ({
           token: tokens.owner,
@@ -205,7 +205,7 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
           token: tokens.member,
           target: globex,
         })),
-        refused('a role that nobody has heard of', '403 role_forbidden', async () => ({
+        refused('an unknown role', '403 role_forbidden', async () => ({
           token: await minted({ role: 'emperor' }),
         })),
         refused('a path that is neither protected nor served', '404 from Envoy', () => ({
@@ -215,7 +215,7 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
       ],
     },
     {
-      title: 'Refused: tokens that are none',
+      title: 'Refused: missing and invalid tokens',
       steps: [
         refused('no token', '401 token_missing', () => ({})),
         refused('a password instead', '401 token_missing', () => ({
@@ -242,7 +242,7 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
       ],
     },
     {
-      title: 'Refused: paths and headers that two readers would read in two ways',
+      title: 'Refused: ambiguous paths and headers',
       steps: [
         refused('dot segments out of acme into globex', '403 account_mismatch', () => ({
           token: tokens.owner,
@@ -273,7 +273,7 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
       ],
     },
     {
-      title: 'Keys: rotated, withdrawn, out of reach',
+      title: 'Keys: rotated, removed, unavailable',
       steps: [
         {
           name: 'keys rotated: a token of the new key',
@@ -284,9 +284,9 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
             return eventually('200', () => call({ token }));
           },
         },
-        { name: 'a token of the key before', expected: '200', act: () => call({ token: tokens.owner }) },
+        { name: 'a token of the previous key', expected: '200', act: () => call({ token: tokens.owner }) },
         {
-          name: 'older keys withdrawn: a token of the new key',
+          name: 'older keys removed: a token of the new key',
           expected: '200',
           async act() {
             await authentication.rotateKeys({ hard: true });
@@ -294,7 +294,7 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
             return eventually('200', () => call({ token: tokens.owner }));
           },
         },
-        refused('a token of a withdrawn key', '401 token_invalid', () => ({ token: tokens.member })),
+        refused('a token of a removed key', '401 token_invalid', () => ({ token: tokens.member })),
         {
           name: 'authentication down: a token of a known key',
           expected: '200',
@@ -304,7 +304,7 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
           },
         },
         {
-          name: 'a token of a key that cannot be looked up',
+          name: 'a token of a key that cannot be fetched',
           expected: '503 keys_unavailable',
           async act() {
             await authentication.rotateKeys();
@@ -313,7 +313,7 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
           },
         },
         {
-          name: 'and the answer says when to try again',
+          name: 'the 503 has Retry-After',
           expected: 'Retry-After',
           async act() {
             const seconds = lastAnswer?.headers['retry-after'] ?? '';
@@ -321,7 +321,7 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
           },
         },
         {
-          name: 'and still the known one',
+          name: 'a token of a known key, still',
           expected: '200',
           act: () => call({ token: tokens.owner }),
         },
@@ -336,22 +336,22 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
       ],
     },
     {
-      title: 'The authorizer itself is gone: nothing passes',
+      title: 'account-authz is down: Envoy refuses everything',
       steps: [
         {
           name: 'account-authz stopped',
           expected: '503 from Envoy',
           async act() {
-            await stage.stopAuthorizer();
+            await demo.stopAuthorizer();
             return call({ token: tokens.owner });
           },
         },
-        refused('still nothing, without a token either', '503 from Envoy', () => ({})),
+        refused('a request without a token', '503 from Envoy', () => ({})),
         {
           name: 'account-authz started again',
           expected: '200',
           async act() {
-            await stage.startAuthorizer();
+            await demo.startAuthorizer();
             return eventually('200', () => call({ token: tokens.owner }));
           },
         },
@@ -365,11 +365,11 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
     readonly target?: string;
     readonly headers?: Readonly<Record<string, string | string[]>>;
     readonly body?: string;
-    /** Which headers of the request, as the upstream got it, to show. */
+    /** The headers to show of the request that the upstream got. */
     readonly shows?: RegExp;
   }
 
-  /** One request through Envoy. What came back, and whether that is what the upstream has seen of it. */
+  /** Sends one request through Envoy, and compares the answer with what the upstream got. */
   async function call({
     token,
     method = 'GET',
@@ -378,16 +378,16 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
     body,
     shows,
   }: Call): Promise<Outcome> {
-    const before = await stage.reached();
+    const before = await demo.upstreamState();
     const response = await send({
-      origin: stage.gateway,
+      origin: demo.gateway,
       method,
       target,
       headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
       ...(body === undefined ? {} : { body }),
     });
     lastAnswer = response;
-    const { count, last = lastSeen } = await stage.reached();
+    const { count, last = lastSeen } = await demo.upstreamState();
     const passed = count > before.count;
     lastSeen = last;
     const notes = passed && shows ? lastSeen.headers.filter(([name]) => shows.test(name)) : [];
@@ -411,19 +411,18 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
     return String(jsonOf(await deriveAccountToken(issuer, tokens.session, account)).access_token);
   }
 
-  // What an honest flow would issue to alice, but for the claims that a step is about.
-
+  /** The claims of a valid token of alice, with changes. */
   function claims(changes: Readonly<Record<string, unknown>>): JWTPayload {
     const identity = { uid: alice.uid, app: webApp.clientId, acc: 'acme', role: 'owner' };
     return { ...identity, iss: issuer, aud: audience, iat: now(), exp: now() + 3600, ...changes };
   }
 
-  /** Signed by the authentication service's own key. */
+  /** Signed with the current key of the authentication service. */
   function minted(changes: Readonly<Record<string, unknown>>): Promise<string> {
     return authentication.signToken(claims(changes));
   }
 
-  /** Signed by a key of the forger's own, under the name of the true one. */
+  /** Signed with another key under the `kid` of the current one. */
   async function forged(): Promise<string> {
     const { privateKey } = await generateKeyPair('ES256');
     const header = { alg: 'ES256', typ: 'at+jwt', kid: authentication.signingKid };
@@ -434,7 +433,7 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
     return `${base64url({ alg: 'none', typ: 'at+jwt', kid: authentication.signingKid })}.${base64url(claims({}))}.`;
   }
 
-  /** Signed with the published text of the public key as if that were a shared secret. */
+  /** Algorithm confusion (RFC 8725 section 2.1): an HMAC with the published public key as the secret. */
   async function confused(): Promise<string> {
     const { body } = await send({ origin: issuer, target: new URL(authentication.jwksUrl).pathname });
     const text = `${base64url({ alg: 'HS256', typ: 'at+jwt', kid: authentication.signingKid })}.${base64url(claims({}))}`;
@@ -442,7 +441,7 @@ export function story(stage: Setting, tokens: Tokens): readonly Chapter[] {
   }
 }
 
-/** A good token whose holder has made itself the owner of acme. */
+/** A valid token with a payload that was changed to owner of acme. */
 function changed(token: string): string {
   const [header = '', payload = '', signature = ''] = token.split('.');
   const claims: JWTPayload = JSON.parse(Buffer.from(payload, 'base64url').toString());
@@ -454,7 +453,7 @@ function ownerIdentity(issuer: string): readonly (readonly [string, string])[] {
   return Object.entries(identity).map(([name, value]) => [`x-auth-${name}`, value]);
 }
 
-/** Again until it is as expected: what the keys do next, they do within their cooldown. */
+/** Repeats until the outcome is as expected: a key refresh takes up to the cooldown. */
 async function eventually(expected: string, act: () => Promise<Outcome>): Promise<Outcome> {
   const deadline = performance.now() + recoverySeconds * 1000;
   for (;;) {
@@ -480,7 +479,7 @@ function memberships(accounts: unknown): string {
   return list.map(({ account_id, role }) => `${account_id} (${role})`).join(', ');
 }
 
-/** What is in the access token of an answer, without the token. */
+/** The identity claims of the access token in a response, without the token. */
 function claimsShown(response: HttpResponse): string {
   const [, payload = ''] = String(jsonOf(response).access_token).split('.');
   const { uid, app, acc, role } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as JWTPayload;

@@ -1,9 +1,4 @@
-// How the demo looks: a title a chapter, a line a step in aligned columns; in colour on a terminal, plain text elsewhere.
-
-/** The part of a stream that is written to. */
-export interface Output {
-  write(text: string): unknown;
-}
+// Prints the demo: a title per chapter and a line per step in aligned columns; in colour on a terminal, as plain text elsewhere.
 
 export interface Columns {
   readonly step: number;
@@ -21,9 +16,9 @@ export interface StepLine {
 export interface Terminal {
   title(text: string): void;
   text(text: string): void;
-  /** Shown where it can be replaced, or once it takes a while. */
+  /** On a terminal the line is replaced by that of `started`; elsewhere it is printed only if the start takes long. */
   starting(part: string): void;
-  started(part: string, place: string): void;
+  started(part: string, address: string): void;
   heads(): void;
   step(line: StepLine): void;
   verdict(text: string, ok: boolean): void;
@@ -40,19 +35,18 @@ const codes: Readonly<Record<Style, readonly [on: number, off: number]>> = {
 };
 
 const partColumn = 24;
-const whileMilliseconds = 2000;
+const slowStartMilliseconds = 2000;
 
-/** `live` is for a terminal: colours, and a line that says what is being waited for. */
-export function createTerminal(
-  output: Output,
-  columns: Columns,
-  live: { colour: boolean; overwrite: boolean },
-): Terminal {
+/** Writes to standard output. `NO_COLOR` turns colours off (no-color.org). */
+export function createTerminal(columns: Columns = { step: 0, expected: 0 }): Terminal {
+  const output = process.stdout;
+  const isTerminal = output.isTTY === true;
+  const isColoured = isTerminal && (process.env.NO_COLOR ?? '') === '';
   const styled = (text: string, style: Style): string =>
-    live.colour ? `\x1b[${codes[style][0]}m${text}\x1b[${codes[style][1]}m` : text;
+    isColoured ? `\x1b[${codes[style][0]}m${text}\x1b[${codes[style][1]}m` : text;
   const line = (text: string): void => void output.write(`${text.trimEnd()}\n`);
   const mark = (ok: boolean): string => (ok ? styled('ok  ', 'green') : styled('FAIL', 'red'));
-  let waiting: NodeJS.Timeout | undefined;
+  let slowStart: NodeJS.Timeout | undefined;
   return {
     title(text) {
       line('');
@@ -61,13 +55,13 @@ export function createTerminal(
     text: line,
     starting(part) {
       const text = `  ${styled('...', 'dim')}   ${part}`;
-      if (live.overwrite) output.write(text);
-      else waiting = setTimeout(() => line(text), whileMilliseconds).unref();
+      if (isTerminal) output.write(text);
+      else slowStart = setTimeout(() => line(text), slowStartMilliseconds).unref();
     },
-    started(part, place) {
-      clearTimeout(waiting);
-      if (live.overwrite) output.write('\r\x1b[2K');
-      line(`  ${mark(true)}  ${part.padEnd(partColumn)}  ${styled(place, 'cyan')}`);
+    started(part, address) {
+      clearTimeout(slowStart);
+      if (isTerminal) output.write('\r\x1b[2K');
+      line(`  ${mark(true)}  ${part.padEnd(partColumn)}  ${styled(address, 'cyan')}`);
     },
     heads() {
       const { step, expected } = columns;

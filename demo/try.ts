@@ -1,6 +1,6 @@
-// `npm run try`: protects a service of yours on this machine. Writes a configuration for it, renders the Envoy side, starts account-authz,
-// Envoy and an authentication service for trying, and sends one request that is allowed and one that is not. Ends with Ctrl-C, or
-// with --once after the two requests.
+// `npm run try`: protects a user's own service on this machine. Writes its configuration, renders the bootstrap of Envoy, starts
+// account-authz, Envoy and the authentication service of the demo, and sends an allowed and a refused request. Stops on Ctrl-C, or with
+// --once after the two requests.
 import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,8 @@ import { startServiceProcess } from '../test/support/service-process.ts';
 import { startAuthenticationService } from './authentication-service.ts';
 import { send } from './http-client.ts';
 import { choosePorts } from './ports.ts';
-import { messageOf, terminalFor } from './telling.ts';
+import { messageOf } from './run-story.ts';
+import { createTerminal, type Terminal } from './terminal.ts';
 
 const usage = `npm run try -- --upstream HOST:PORT --route PATH [--route PATH ...] [--out DIR] [--once]
 
@@ -37,7 +38,7 @@ if (values.help) process.stdout.write(usage);
 else await tryIt();
 
 async function tryIt(): Promise<void> {
-  const terminal = terminalFor([]);
+  const terminal = createTerminal();
   const stops: (() => Promise<unknown>)[] = [];
   const interrupted = new Promise<void>(resolve => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
@@ -55,7 +56,7 @@ async function tryIt(): Promise<void> {
   process.exit();
 }
 
-async function protect(terminal: ReturnType<typeof terminalFor>, stops: (() => Promise<unknown>)[]): Promise<boolean> {
+async function protect(terminal: Terminal, stops: (() => Promise<unknown>)[]): Promise<boolean> {
   const { upstream, route: routes, out } = values;
   const ports = await choosePorts({
     authentication: 8090,
@@ -82,7 +83,7 @@ async function protect(terminal: ReturnType<typeof terminalFor>, stops: (() => P
   terminal.title('The configuration: one file is the whole policy');
   terminal.text(written.trimEnd());
 
-  terminal.title('The Envoy side, made from it');
+  terminal.title('The bootstrap of Envoy, rendered from it');
   const render = [
     'render',
     'envoy',
@@ -141,7 +142,7 @@ async function protect(terminal: ReturnType<typeof terminalFor>, stops: (() => P
   return isReached && isRefused;
 }
 
-/** What the command prints. Rejects with its problem. */
+/** The output of a command of the product; rejects with its error. */
 async function runProduct(args: readonly string[]): Promise<string> {
   const run = promisify(execFile)(process.execPath, [main, ...args]);
   const { stdout } = await run.catch(({ stderr }) => {

@@ -1,4 +1,4 @@
-// The protected service of the demo: answers every request with what it was given, in HTTP/1.1 and in HTTP/2 without TLS.
+// The protected service of the demo: echoes every request as JSON, over HTTP/1.1 and over HTTP/2 without TLS.
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -7,40 +7,40 @@ export interface SeenRequest {
   readonly method: string;
   readonly path: string;
   readonly httpVersion: string;
-  /** Every line by itself: one name may stand here more than once. */
+  /** One entry per header line: a name may occur more than once. */
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
 export interface Upstream {
   readonly port: number;
-  /** What has come so far, in the order of arrival; the last ones, where only those are remembered. */
+  /** The requests so far, in the order of arrival; with `keptRequests` only the last ones. */
   readonly requests: readonly SeenRequest[];
-  /** How many have come so far. */
+  /** The number of requests so far. */
   readonly count: number;
   stop(): Promise<void>;
 }
 
 export interface UpstreamOptions {
-  /** 127.0.0.1 if not given. */
+  /** Default: 127.0.0.1. */
   readonly host?: string;
-  /** 0, the default, takes a free one. */
+  /** Default: a free one. */
   readonly port?: number;
-  /** How many requests are remembered; all if not given. */
-  readonly remembered?: number;
+  /** Default: all. */
+  readonly keptRequests?: number;
 }
 
-/** Rejects when the port is taken. */
+/** Rejects if the port is in use. */
 export async function startUpstream(options: UpstreamOptions = {}): Promise<Upstream> {
-  const { host = '127.0.0.1', remembered = Number.POSITIVE_INFINITY } = options;
+  const { host = '127.0.0.1', keptRequests = Number.POSITIVE_INFINITY } = options;
   const requests: SeenRequest[] = [];
   let count = 0;
-  const see = (seen: SeenRequest): void => {
+  const record = (seen: SeenRequest): void => {
     count += 1;
     requests.push(seen);
-    if (requests.length > remembered) requests.shift();
+    if (requests.length > keptRequests) requests.shift();
   };
-  const http1 = createHttpServer((request, response) => answer(see, request, response));
-  const http2 = createHttp2Server((request, response) => answer(see, request, response));
+  const http1 = createHttpServer((request, response) => echo(record, request, response));
+  const http2 = createHttp2Server((request, response) => echo(record, request, response));
   const sockets = new Set<Socket>();
   const server = createServer(socket => {
     sockets.add(socket);
@@ -49,7 +49,7 @@ export async function startUpstream(options: UpstreamOptions = {}): Promise<Upst
     socket.once('data', chunk => {
       // The preface of HTTP/2 (RFC 9113 section 3.4) begins with a method that HTTP/1.1 does not have.
       const chosen = chunk.toString('latin1', 0, 4) === 'PRI ' ? http2 : http1;
-      // Back into the socket for the chosen one, which takes over before anything flows again.
+      // The chosen server reads the bytes again; the socket is paused until it does.
       socket.pause();
       socket.unshift(chunk);
       chosen.emit('connection', socket);
@@ -74,8 +74,8 @@ export async function startUpstream(options: UpstreamOptions = {}): Promise<Upst
   };
 }
 
-function answer(
-  see: (seen: SeenRequest) => void,
+function echo(
+  record: (seen: SeenRequest) => void,
   request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse,
 ): void {
@@ -88,7 +88,7 @@ function answer(
       index % 2 === 0 ? [[name.toLowerCase(), rawHeaders[index + 1] ?? '']] : [],
     ),
   };
-  see(seen);
+  record(seen);
   request.resume();
   response.statusCode = 200;
   response.setHeader('content-type', 'application/json');

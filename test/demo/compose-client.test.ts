@@ -24,7 +24,7 @@ describe('the client of compose.yaml', function () {
   let parts: readonly Part[] = [];
   let authorizer: ChildProcess | undefined;
   let envoy: RunningEnvoy | undefined;
-  let places: readonly string[];
+  let addresses: readonly string[];
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'compose-client-'));
@@ -49,7 +49,7 @@ describe('the client of compose.yaml', function () {
     while ((await send({ origin: gateway, target: '/api/subscriptions' })).status !== 401)
       if (performance.now() > deadline) throw new Error('Envoy does not reach account-authz');
     const { control } = authentication.at;
-    places = ['--gateway', gateway, '--authentication', control, '--upstream', upstream.at.control];
+    addresses = ['--gateway', gateway, '--authentication', control, '--upstream', upstream.at.control];
   });
   after(async () => {
     authorizer?.kill('SIGKILL');
@@ -90,14 +90,14 @@ describe('the client of compose.yaml', function () {
   }
 
   it('exits with 1 and names the failed steps if the process of account-authz is not found', async () => {
-    const { code, output } = await runClient(...places, '--authorizer', '/nowhere/main.js');
+    const { code, output } = await runClient(...addresses, '--authorizer', '/nowhere/main.js');
     expect(output).to.match(/^53 of 56 steps as expected\n(?: {2}FAIL .*\n){3}$/m);
     expect(output).to.include('no process that runs /nowhere/main.js serve is visible');
     expect(code).to.equal(1);
   });
 
   it('exits with 0 after every step that docs/deploy/compose.md promises', async () => {
-    const { code, output } = await runClient(...places, '--authorizer', main);
+    const { code, output } = await runClient(...addresses, '--authorizer', main);
     expect(output).to.not.match(/^ *FAIL/m);
     const [promised = ''] = /\d+ of \d+ steps as expected/.exec(await read('docs/deploy/compose.md')) ?? [];
     expect(output.trimEnd().split('\n').at(-1)).to.equal(promised);

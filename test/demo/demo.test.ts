@@ -54,7 +54,7 @@ describe('the demo', function () {
       /expired +401 token_expired +401 token_expired/,
       /keys rotated: a token of the new key +200 +200/,
       /authentication down: a token of a known key +200 +200/,
-      /a token of a key that cannot be looked up +503 keys_unavailable +503 keys_unavailable/,
+      /a token of a key that cannot be fetched +503 keys_unavailable +503 keys_unavailable/,
       /authentication back: recovers by itself +200 +200/,
       /account-authz stopped +503 from Envoy +503 from Envoy/,
     ]) {

@@ -57,7 +57,7 @@ export async function rehearseRestarts(options: RestartsOptions): Promise<Restar
     const key = await signingKey('k1');
     const issuer = await startTestIssuer({ keys: [key.publicJwk] });
     cleanUps.push(() => issuer.stop());
-    const upstream = await startUpstream({ remembered: 0 });
+    const upstream = await startUpstream({ keptRequests: 0 });
     cleanUps.push(() => upstream.stop());
     const ports = await freePorts(options.authorizers);
     const start = (port: number): Promise<ServiceProcess> =>

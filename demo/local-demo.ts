@@ -1,5 +1,5 @@
-// Everything that the story needs, running: the authentication service and the upstream in this process, account-authz as it is
-// built and a real Envoy as processes of their own. All of it on 127.0.0.1, on the documented ports where these are free.
+// Runs all parts of the demo on 127.0.0.1, on the documented ports if these are free: the authentication service and the upstream in this
+// process, the built account-authz and a real Envoy as child processes.
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Document, parseDocument } from 'yaml';
@@ -8,34 +8,29 @@ import { type ServiceProcess, startServiceProcess } from '../test/support/servic
 import { type AuthenticationService, startAuthenticationService } from './authentication-service.ts';
 import { jsonOf, send } from './http-client.ts';
 import { choosePorts } from './ports.ts';
+import type { Terminal } from './terminal.ts';
 import { type SeenRequest, startUpstream } from './upstream.ts';
 
-/** What a story is told on, wherever it runs. */
-export interface Setting {
+/** What the steps of the story use, on this machine or in containers. */
+export interface Demo {
   readonly authentication: Omit<AuthenticationService, 'port' | 'discoveryUrl'>;
-  /** How many requests have reached the upstream so far, and the last of them. */
-  reached(): Promise<Reached>;
-  /** Where clients call: Envoy. */
+  upstreamState(): Promise<UpstreamState>;
+  /** The origin of Envoy. */
   readonly gateway: string;
-  /** As it is until `stopAuthorizer`, and again from `startAuthorizer` on. */
   stopAuthorizer(): Promise<void>;
   startAuthorizer(): Promise<void>;
 }
 
-export interface Reached {
+export interface UpstreamState {
+  /** The number of requests so far. */
   readonly count: number;
+  /** The last request. */
   readonly last?: SeenRequest | undefined;
 }
 
-export interface Stage extends Setting {
-  /** Ends every process and closes every port. */
+export interface LocalDemo extends Demo {
+  /** Stops every process and closes every port. */
   stop(): Promise<void>;
-}
-
-/** Who is told about the parts as they start. */
-export interface Progress {
-  starting(part: string): void;
-  started(part: string, place: string): void;
 }
 
 const exampleConfig = new URL('../config.example.yaml', import.meta.url);
@@ -43,8 +38,8 @@ const accessTokenSeconds = 3600;
 const startSeconds = 30;
 const stopSeconds = 10;
 
-/** Rejects where a part cannot start; nothing is left running then. */
-export async function startStage(progress: Progress): Promise<Stage> {
+/** Rejects if a part cannot start, after it has stopped the others. */
+export async function startLocalDemo(progress: Pick<Terminal, 'starting' | 'started'>): Promise<LocalDemo> {
   const stops: (() => Promise<unknown>)[] = [];
   const stop = async (): Promise<void> => {
     for (const each of stops.splice(0).reverse()) await each();
@@ -76,7 +71,7 @@ export async function startStage(progress: Progress): Promise<Stage> {
     stops.push(() => upstream.stop());
     progress.started('upstream', `http://127.0.0.1:${upstream.port}`);
 
-    // The example as it is shipped, but for the places and for keys that move at the pace of a story.
+    // The shipped example with other addresses, and with shorter times for keys, so that the story takes seconds.
     config.set('listen', `127.0.0.1:${ports.listen}`);
     config.set('admin', `127.0.0.1:${ports.admin}`);
     config.setIn(['issuers', 0, 'issuer'], authentication.issuer);
@@ -101,14 +96,14 @@ export async function startStage(progress: Progress): Promise<Stage> {
     });
     stops.push(() => envoy.stop());
     const gateway = `http://127.0.0.1:${envoy.port}`;
-    await untilAsked(gateway);
+    await waitUntilChecked(gateway);
     const version = await envoyVersion(envoy.adminPort);
     progress.started(`Envoy ${version}`, `${gateway}, http://127.0.0.1:${envoy.readyPort}/ready`);
 
     return {
       authentication,
       gateway,
-      reached: async () => ({ count: upstream.count, last: upstream.requests.at(-1) }),
+      upstreamState: async () => ({ count: upstream.count, last: upstream.requests.at(-1) }),
       async stopAuthorizer() {
         await stopAuthorizer(authorizer);
         authorizer = undefined;
@@ -124,22 +119,20 @@ export async function startStage(progress: Progress): Promise<Stage> {
   }
 }
 
-// A product that starts without ever being ready, or that does not stop when told, is an end of the demo and not its standstill.
-
 async function startAuthorizer(config: Document): Promise<ServiceProcess> {
-  const tooLate = delay(startSeconds * 1000, undefined, { ref: false }).then(() => {
+  const timedOut = delay(startSeconds * 1000, undefined, { ref: false }).then(() => {
     throw new Error(`account-authz is not ready after ${startSeconds} s`);
   });
-  return Promise.race([startServiceProcess(config.toJS()), tooLate]);
+  return Promise.race([startServiceProcess(config.toJS()), timedOut]);
 }
 
 async function stopAuthorizer(authorizer: ServiceProcess | undefined): Promise<void> {
-  const tooLate = delay(stopSeconds * 1000, 'too late', { ref: false });
-  if ((await Promise.race([authorizer?.stop(), tooLate])) === 'too late') await authorizer?.kill();
+  const timedOut = delay(stopSeconds * 1000, 'timed out', { ref: false });
+  if ((await Promise.race([authorizer?.stop(), timedOut])) === 'timed out') await authorizer?.kill();
 }
 
-/** Until a request is refused for its missing token: then the whole way is there, Envoy's first connection to us included. */
-async function untilAsked(gateway: string): Promise<void> {
+/** Waits until a request without a token gets 401: then Envoy is connected to account-authz. */
+async function waitUntilChecked(gateway: string): Promise<void> {
   const deadline = performance.now() + startSeconds * 1000;
   while ((await send({ origin: gateway, target: '/api/subscriptions' })).status !== 401) {
     if (performance.now() > deadline) throw new Error('Envoy does not reach account-authz');

@@ -1,0 +1,38 @@
+// Runs the story of the demo: executes each step, prints its line, and counts the steps that are as expected.
+import type { Chapter, Outcome, Step } from './story.ts';
+import { createTerminal, type StepLine } from './terminal.ts';
+
+/** Resolves with the exit code: 0 if every step is as expected, else 1; or that of `interrupted`, if this resolves first. */
+export async function runStory(
+  chapters: readonly Chapter[],
+  interrupted: Promise<number> = new Promise(() => undefined),
+): Promise<number> {
+  const steps = chapters.flatMap(chapter => chapter.steps);
+  const terminal = createTerminal({
+    step: Math.max(...steps.map(step => step.name.length)),
+    expected: Math.max(...steps.map(step => step.expected.length)),
+  });
+  terminal.heads();
+  const failed: StepLine[] = [];
+  for (const [index, chapter] of chapters.entries()) {
+    terminal.title(`${index + 1}  ${chapter.title}`);
+    for (const step of chapter.steps) {
+      const line = await Promise.race([runStep(step), interrupted]);
+      if (typeof line === 'number') return line;
+      if (!line.ok) failed.push(line);
+      terminal.step(line);
+    }
+  }
+  terminal.verdict(`${steps.length - failed.length} of ${steps.length} steps as expected`, failed.length === 0);
+  for (const line of failed) terminal.step(line);
+  return failed.length === 0 ? 0 : 1;
+}
+
+async function runStep({ name, expected, act }: Step): Promise<StepLine> {
+  const { actual, notes = [] } = await act().catch((error): Outcome => ({ actual: messageOf(error) }));
+  return { name, expected, actual, ok: actual === expected, notes };
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
