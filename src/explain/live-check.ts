@@ -1,24 +1,19 @@
 // Makes one check as the server does, with keys fetched now and a given time. Serves, logs and writes nothing.
 import { isAfter } from '../authz/checks.ts';
-import { createCheck } from '../check.ts';
 import type { Config } from '../config/schema.ts';
-import { createEngine } from '../engine.ts';
-import { createAnswers } from '../envoy/answers.ts';
-import { createIdentityHeaders } from '../envoy/identity-headers.ts';
 import { authorizationService } from '../envoy/proto-files.ts';
 import type { CheckResponseMessage } from '../envoy/protocol.ts';
-import { readRequestFacts } from '../envoy/request.ts';
 import { parsePath, valueAt } from '../json/json-pointer.ts';
 import { memberOf } from '../json/strict-json.ts';
 import type { IssuerRing, KeyRingStatus } from '../keys/key-ring.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
-import { describeFault } from '../operations/fault.ts';
 import { parseCompactJws } from '../token/compact.ts';
 import type { RevocationList } from '../token/revocation.ts';
 import { type SentRequest, toCheckRequest } from './check-request.ts';
 import { type FetchSettings, fetchKeys } from './current-keys.ts';
 import { type Answer, type Explanation, explainAnswer } from './explanation.ts';
 import type { LiveFacts } from './known.ts';
+import { createRecordedCheck } from './recorded-check.ts';
 import { findRefusedCheck } from './refused-checks.ts';
 
 export interface LiveCheck extends FetchSettings, SentRequest {
@@ -41,38 +36,19 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
   const keyRings = await fetchKeys(options);
   try {
     const rings = keyRings.active();
-    const observed: { asked?: IssuerRing; record?: CheckRecord; fault?: string } = {};
+    let asked: IssuerRing | undefined;
     // The engine identifies the issuer of a token by asking its key ring.
     const watched = rings.map(ring => {
       const find: IssuerRing['find'] = kid => {
-        observed.asked = ring;
+        asked = ring;
         return ring.find(kid);
       };
       return [ring.issuer, { ...ring, find }] as const;
     });
-    const engine = createEngine({
-      config,
-      keyRings: new Map(watched),
-      revocations: () => options.revocations,
-      now: () => now,
-    });
-    const identityHeaders = createIdentityHeaders(config.identityHeaders);
-    const answers = createAnswers({ identityHeaders, forward: config.token.forward });
-    const check = createCheck({
-      current: () => ({ engine, answers }),
-      record: made => {
-        observed.record = made;
-      },
-      onFault: error => {
-        const { name, code, at } = describeFault(error);
-        observed.fault = [name, code, at].filter(part => part !== undefined).join(' ');
-      },
-      monotonicNow: () => performance.now(),
-    });
-    const message = Check.responseDeserialize(await check(readRequestFacts(toCheckRequest(options))));
-    const { record, fault } = observed;
-    const keys = observed.asked?.status();
-    if (record === undefined) throw new Error('a check without a record');
+    const check = createRecordedCheck({ config, keyRings: new Map(watched), revocations: options.revocations });
+    const { response, record, fault } = await check(toCheckRequest(options), now);
+    const message = Check.responseDeserialize(response);
+    const keys = asked?.status();
     const { method, route, principal, reason, detail } = record;
     const { answer, removed } = readAnswer(message, record);
     const token = options.authorization?.replace(/^bearer /i, '') ?? '';

@@ -1,14 +1,8 @@
 // Decides the cases of a user's table as the server would, one after the other.
-import { createCheck } from '../check.ts';
-import type { Config } from '../config/schema.ts';
-import { createEngine, type Engine } from '../engine.ts';
-import { createAnswers } from '../envoy/answers.ts';
-import { createIdentityHeaders } from '../envoy/identity-headers.ts';
-import { readRequestFacts } from '../envoy/request.ts';
 import { toCheckRequest } from '../explain/check-request.ts';
 import { type FetchSettings, fetchKeys } from '../explain/current-keys.ts';
+import { createRecordedCheck } from '../explain/recorded-check.ts';
 import type { KeyRings } from '../keys/key-rings.ts';
-import type { CheckRecord } from '../operations/check-record.ts';
 import type { RevocationList } from '../token/revocation.ts';
 import type { IssuerKeys } from '../token/verifier.ts';
 import type { Expectation, PolicyCase } from './cases.ts';
@@ -35,9 +29,9 @@ export async function runCases(
   const standIns = await createStandInIssuers(config);
   const rings = cases.some(({ token }) => token !== undefined) ? await fetchKeys(settings) : undefined;
   try {
-    const decideByStandIns = createDecider(config, revocations, standIns.keys);
-    const decideByIssuers =
-      rings === undefined ? decideByStandIns : createDecider(config, revocations, byIssuer(rings));
+    const checkByStandIns = createRecordedCheck({ config, revocations, keyRings: standIns.keys });
+    const checkByIssuers =
+      rings === undefined ? checkByStandIns : createRecordedCheck({ config, revocations, keyRings: byIssuer(rings) });
     const results: CaseResult[] = [];
     for (const { name, claims, token, request, expect: expected, at } of cases) {
       const now = at ?? Date.now() / 1000;
@@ -46,8 +40,8 @@ export async function runCases(
         request: { method: request.method, target: request.path, headers: request.headers },
         authorization: bearer === undefined ? undefined : `Bearer ${bearer}`,
       });
-      const decide = token === undefined ? decideByStandIns : decideByIssuers;
-      const { reason: received, detail } = await decide(message, now);
+      const check = token === undefined ? checkByStandIns : checkByIssuers;
+      const { reason: received, detail } = (await check(message, now)).record;
       const result = { name, expected, received, detail };
       results.push(result);
       onResult(result);
@@ -60,31 +54,4 @@ export async function runCases(
 
 function byIssuer(rings: KeyRings): ReadonlyMap<string, IssuerKeys> {
   return new Map(rings.active().map(ring => [ring.issuer, ring]));
-}
-
-function createDecider(
-  config: Config,
-  revocations: RevocationList | undefined,
-  keyRings: ReadonlyMap<string, IssuerKeys>,
-) {
-  let time = 0;
-  let last: CheckRecord | undefined;
-  const engine: Engine = createEngine({ config, keyRings, revocations: () => revocations, now: () => time });
-  const identityHeaders = createIdentityHeaders(config.identityHeaders);
-  const answers = createAnswers({ identityHeaders, forward: config.token.forward });
-  const check = createCheck({
-    current: () => ({ engine, answers }),
-    record: record => {
-      last = record;
-    },
-    // The record says `internal`, which fails a case that expects anything else.
-    onFault: () => undefined,
-    monotonicNow: () => performance.now(),
-  });
-  return async (message: Buffer, now: number): Promise<CheckRecord> => {
-    time = now;
-    await check(readRequestFacts(message));
-    if (last === undefined) throw new Error('a check without a record');
-    return last;
-  };
 }

@@ -1,0 +1,56 @@
+// Makes checks as the server does, and returns each answer with its log record. Serves, logs and writes nothing.
+import { createCheck } from '../check.ts';
+import type { Config } from '../config/schema.ts';
+import { createEngine } from '../engine.ts';
+import { createAnswers } from '../envoy/answers.ts';
+import { createIdentityHeaders } from '../envoy/identity-headers.ts';
+import { readRequestFacts } from '../envoy/request.ts';
+import type { CheckRecord } from '../operations/check-record.ts';
+import { describeFault } from '../operations/fault.ts';
+import type { RevocationList } from '../token/revocation.ts';
+import type { IssuerKeys } from '../token/verifier.ts';
+
+export interface RecordedCheck {
+  /** The serialized CheckResponse. */
+  readonly response: Buffer;
+  readonly record: CheckRecord;
+  /** Of an internal error, which the answer does not tell. */
+  readonly fault: string | undefined;
+}
+
+/** Checks one serialized CheckRequest at a time, at a wall time in seconds since the epoch. */
+export type MakeRecordedCheck = (request: Buffer, now: number) => Promise<RecordedCheck>;
+
+export function createRecordedCheck(options: {
+  readonly config: Config;
+  /** By `iss`. */
+  readonly keyRings: ReadonlyMap<string, IssuerKeys>;
+  readonly revocations: RevocationList | undefined;
+}): MakeRecordedCheck {
+  const { config, keyRings, revocations } = options;
+  let time = 0;
+  let record: CheckRecord | undefined;
+  let fault: string | undefined;
+  const engine = createEngine({ config, keyRings, revocations: () => revocations, now: () => time });
+  const identityHeaders = createIdentityHeaders(config.identityHeaders);
+  const answers = createAnswers({ identityHeaders, forward: config.token.forward });
+  const check = createCheck({
+    current: () => ({ engine, answers }),
+    record: made => {
+      record = made;
+    },
+    onFault: error => {
+      const { name, code, at } = describeFault(error);
+      fault = [name, code, at].filter(part => part !== undefined).join(' ');
+    },
+    monotonicNow: () => performance.now(),
+  });
+  return async (request, now) => {
+    time = now;
+    record = undefined;
+    fault = undefined;
+    const response = await check(readRequestFacts(request));
+    if (record === undefined) throw new Error('a check without a record');
+    return { response, record, fault };
+  };
+}
