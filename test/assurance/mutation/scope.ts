@@ -40,9 +40,15 @@ export const groups: readonly Group[] = [
     tests: ['test/keys/jwks.test.ts', 'test/keys/key-material.test.ts'],
   },
   {
+    name: 'key-selection',
+    sources: ['src/keys/key-selection.ts', 'src/keys/issuer-ring.ts'],
+    tests: ['test/keys/shared-source.test.ts', 'test/keys/key-ring.test.ts'],
+  },
+  { name: 'fetch-slots', sources: ['src/keys/fetch-slots.ts'], tests: ['test/keys/fetch-slots.test.ts'] },
+  {
     name: 'revocation',
-    sources: ['src/config/revocation-file.ts', 'src/config/yaml-list.ts', 'src/instant.ts'],
-    tests: ['test/config/revocation-file.test.ts', 'test/instant.test.ts'],
+    sources: ['src/config/revocation-file.ts', 'src/config/plain-list.ts', 'src/config/yaml-list.ts', 'src/instant.ts'],
+    tests: ['test/config/revocation-file.test.ts', 'test/config/plain-list.test.ts', 'test/instant.test.ts'],
   },
   { name: 'json', sources: within('src/json', '.ts'), tests: within('test/json', '.test.ts') },
   {
@@ -51,6 +57,16 @@ export const groups: readonly Group[] = [
     tests: [
       ...within('test/envoy', '.test.ts').filter(file => !serving.some(({ tests }) => tests.includes(file))),
       'test/check.test.ts',
+    ],
+  },
+  {
+    name: 'check',
+    sources: ['src/check.ts', 'src/engine.ts'],
+    tests: [
+      'test/check.test.ts',
+      'test/service-requests.test.ts',
+      'test/service-revocation.test.ts',
+      'test/service-reload.test.ts',
     ],
   },
   ...serving,
