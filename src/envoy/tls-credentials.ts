@@ -2,7 +2,7 @@
 import { constants } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';
 import { ServerCredentials } from '@grpc/grpc-js';
-import { fileSignature } from '../files/file-signature.ts';
+import { createFileWatch, type WatchFiles } from '../files/file-watch.ts';
 import type { TlsMaterial } from '../files/tls-files.ts';
 
 export interface TlsSource {
@@ -19,58 +19,57 @@ export interface TlsCredentials {
   stop(): void;
 }
 
-// Polling sees every kind of change: Kubernetes swaps a symbolic link above the files, others rename or write them. Debounced by one
-// interval, because a certificate is written before its key.
-const pollIntervalMs = 1000;
-
 /** A client that does not finish its handshake holds a socket; Node's own limit is two minutes. */
 const handshakeTimeoutMs = 10_000;
 
-/** Rejects if the files are unusable. New connections get the certificate that was loaded last, existing ones live on. */
-export async function startTlsCredentials(source: TlsSource): Promise<TlsCredentials> {
-  let seen = await signatureOf(source.files);
-  const first = await source.load();
-  if (first.kind === 'problem') throw new Error(first.problem);
-  const credentials = new ReplaceableCredentials(first);
-  let isCurrent = true;
-  let refused: string | undefined;
-  let isStopped = false;
+// A refused pair is loaded again: the problem may be temporary, such as too many open files.
+const defaultRetryMs = 1000;
 
-  async function poll(): Promise<void> {
-    const signature = await signatureOf(source.files);
-    if (signature !== seen) {
-      seen = signature;
-      isCurrent = false;
-      refused = undefined;
-    } else if (!isCurrent) {
-      const loaded = await source.load();
-      if (isStopped) return;
-      if (loaded.kind === 'problem') {
-        // The next poll loads again: the problem may be temporary, such as too many open files.
-        if (loaded.problem !== refused) source.onRefused(loaded.problem);
-        refused = loaded.problem;
-        return;
-      }
-      isCurrent = true;
+/** Rejects if the files are unusable. New connections get the certificate that was loaded last, existing ones live on. */
+export async function startTlsCredentials(
+  source: TlsSource,
+  { watchFiles = createFileWatch(), retryMs = defaultRetryMs }: { watchFiles?: WatchFiles; retryMs?: number } = {},
+): Promise<TlsCredentials> {
+  let refused: string | undefined;
+  let retry: NodeJS.Timeout | undefined;
+  let isStopped = false;
+  let reloads = Promise.resolve();
+  const unwatch = watchFiles(source.files, () => {
+    refused = undefined;
+    requestReload();
+  });
+  function stop(): void {
+    isStopped = true;
+    clearTimeout(retry);
+    unwatch();
+  }
+
+  function requestReload(): void {
+    clearTimeout(retry);
+    reloads = reloads.then(reload);
+  }
+
+  async function reload(): Promise<void> {
+    const loaded = await source.load();
+    if (isStopped) return;
+    if (loaded.kind !== 'problem') {
       credentials.replace(loaded);
       source.onReload(loaded);
+      return;
     }
+    if (loaded.problem !== refused) source.onRefused(loaded.problem);
+    refused = loaded.problem;
+    retry = setTimeout(requestReload, retryMs).unref();
   }
-  function schedulePoll(): NodeJS.Timeout {
-    return setTimeout(async () => {
-      await poll();
-      if (!isStopped) timer = schedulePoll();
-    }, pollIntervalMs).unref();
-  }
-  let timer = schedulePoll();
 
-  return {
-    credentials,
-    stop() {
-      isStopped = true;
-      clearTimeout(timer);
-    },
-  };
+  // A change from now on is reported, so none is missed while the files are loaded.
+  const first = await source.load();
+  if (first.kind === 'problem') {
+    stop();
+    throw new Error(first.problem);
+  }
+  const credentials = new ReplaceableCredentials(first);
+  return { credentials, stop };
 }
 
 // A subclass, because neither createSsl nor experimental.createCertificateProviderServerCredentials (grpc-js 1.14) can set the handshake
@@ -100,8 +99,4 @@ function toContext({ cert, key, clientCa }: TlsMaterial): SecureContextOptions {
     // A resumed session skips the client certificate, which may have expired since.
     secureOptions: constants.SSL_OP_NO_TICKET,
   };
-}
-
-async function signatureOf(files: readonly string[]): Promise<string> {
-  return (await Promise.all(files.map(fileSignature))).join('\n');
 }

@@ -7,15 +7,15 @@ import { fileSignature } from './file-signature.ts';
  */
 export type WatchFiles = (files: readonly string[], onChange: () => void) => () => void;
 
-const pollIntervalMs = 1000;
+const defaultPollMs = 1000;
 
 /** Watches of the same files share one timer. */
-export function createFileWatch(): WatchFiles {
+export function createFileWatch(pollMs = defaultPollMs): WatchFiles {
   const watched = new Map<string, { readonly listeners: Set<() => void>; readonly stop: () => void }>();
   return (files, onChange) => {
     if (files.length === 0) return () => undefined;
     const id = files.join('\0');
-    const { listeners, stop } = watched.get(id) ?? startPolling(files);
+    const { listeners, stop } = watched.get(id) ?? startPolling(files, pollMs);
     watched.set(id, { listeners, stop });
     listeners.add(onChange);
     return () => {
@@ -27,7 +27,7 @@ export function createFileWatch(): WatchFiles {
   };
 }
 
-function startPolling(files: readonly string[]) {
+function startPolling(files: readonly string[], pollMs: number) {
   const listeners = new Set<() => void>();
   let reported: string | undefined;
   let seen: string | undefined;
@@ -41,6 +41,6 @@ function startPolling(files: readonly string[]) {
     for (const onChange of listeners) onChange();
   };
   void look();
-  const polling = setInterval(() => void look(), pollIntervalMs).unref();
+  const polling = setInterval(() => void look(), pollMs).unref();
   return { listeners, stop: () => clearInterval(polling) };
 }

@@ -97,7 +97,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   const issuers = options.issuers.map(({ issuer }) => issuer);
   const source = createKeySource({ place, issuers, timeoutMs, proxy, createTransport, slots });
   const trust = createKeyTrust(isFile ? undefined : place.caFile);
-  const tlsFiles = isFile ? [] : namedConnectionFiles(place);
+  const files = place.jwksFile === undefined ? namedConnectionFiles(place) : [place.jwksFile];
   const selections = toKeySelections(options.issuers).map(selection => {
     const events = createSafeObserver(selection.issuers, options.observer);
     const seed = createRingSeed({
@@ -122,7 +122,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     ...fixedLimits,
   };
   const { state, step, ask, fetchEnded } = createKeySetDriver(limits, monotonicNow, runFetch);
-  let unwatchers: readonly (() => void)[] = [];
+  let unwatch = (): void => undefined;
   /** The authorities that vouch for the keys. */
   let anchors: Anchors = [];
   /** The last document with keys, and why it has none for a selection. */
@@ -201,7 +201,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     events.withdrawn();
   }
 
-  function onTlsFileChange(): void {
+  function onFileChange(): void {
     // Refreshes, so that the new authorities vouch for the keys and the old ones can be removed, and a new client certificate is used.
     void checkTrust().then(areKept => areKept && step({ kind: 'changed' }));
   }
@@ -228,7 +228,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
 
   async function stop(): Promise<void> {
     step({ kind: 'stopped' });
-    for (const unwatch of unwatchers) unwatch();
+    unwatch();
     await fetchEnded();
     await Promise.all(selections.map(({ seed }) => seed.written()));
   }
@@ -258,13 +258,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       await takeFirstKeys();
       // No effect: stopped while the seed was read.
       if (step({ kind: 'started' }).length === 0) return;
-      const onWatchProblem = (problem: string): void => {
-        for (const { events } of selections) events.watch(problem);
-      };
-      unwatchers = [
-        source.watch(() => step({ kind: 'changed' }), onWatchProblem),
-        watchFiles(tlsFiles, onTlsFileChange),
-      ];
+      unwatch = watchFiles(files, onFileChange);
       if (!isFile) return;
       await fetchEnded();
       const failed = selections.find(({ selected }) => selected.lastResult === 'failure');

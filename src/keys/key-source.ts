@@ -1,7 +1,5 @@
 // Reads a key set from its source: a JWKS URL, the JWKS URL of a discovery document, or a file.
 // Returns bytes or a problem within one total timeout. jwks.ts parses the bytes.
-import { type FSWatcher, watch } from 'node:fs';
-import { dirname } from 'node:path';
 import { isLoopbackUrl, keyUrlProblem } from '../address/key-url.ts';
 import { createDeferred } from '../deferred.ts';
 import { loadBoundedFile, type UnreadableFile } from '../files/bounded-file.ts';
@@ -51,11 +49,7 @@ export interface KeySource {
   readonly place: string;
   /** Never rejects. Settles as soon as the signal aborts. */
   read(signal: AbortSignal, validator: Validator | undefined): Promise<SourceResult>;
-  /** Calls `onChange` when the source may have changed. Returns the function that ends the watch. */
-  watch(onChange: () => void, onProblem: (problem: string) => void): () => void;
 }
-
-const settleMs = 50;
 
 export interface KeySourceOptions {
   readonly place: KeyPlace & KeyConnectionFiles;
@@ -95,7 +89,6 @@ export function createKeySource({ place, issuers, timeoutMs, proxy, ...io }: Key
       isRetry = result.kind === 'problem';
       return result;
     },
-    watch: () => () => undefined,
   };
 }
 
@@ -167,7 +160,6 @@ function createFileSource(path: string, timeoutMs: number): KeySource {
     kind: 'jwksFile',
     place: path,
     read: signal => withinTime(timeoutMs, signal, () => readKeyFile(path).catch(() => problem(fileProblems.other))),
-    watch: (onChange, onProblem) => watchFile(path, onChange, onProblem),
   };
 }
 
@@ -186,34 +178,6 @@ const fileProblems: Readonly<Record<UnreadableFile['reason'], string>> = {
   'too large': 'body too large',
   other: 'file error',
 };
-
-// Watches the directory: Kubernetes replaces a symbolic link in it, and editors replace the file. On a mount without change
-// events the background refresh reads the file.
-function watchFile(path: string, onChange: () => void, onProblem: (problem: string) => void): () => void {
-  let settling: NodeJS.Timeout | undefined;
-  let watcher: FSWatcher | undefined;
-  let seen: string | undefined;
-  const compare = async (): Promise<void> => {
-    const signature = await fileSignature(path);
-    if (watcher === undefined || signature === seen) return;
-    seen = signature;
-    onChange();
-  };
-  try {
-    watcher = watch(dirname(path), { persistent: false }, () => {
-      clearTimeout(settling);
-      settling = setTimeout(compare, settleMs).unref();
-    });
-    watcher.on('error', () => onProblem('file watch ended'));
-  } catch {
-    onProblem('file watch not available');
-  }
-  return () => {
-    clearTimeout(settling);
-    watcher?.close();
-    watcher = undefined;
-  };
-}
 
 /** One timeout for all of `work`. Does not wait for work that ignores its signal. */
 async function withinTime(

@@ -1,12 +1,12 @@
 import { X509Certificate } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rename, writeFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import * as tls from 'node:tls';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { startTlsCredentials, type TlsCredentials, type TlsSource } from '../../src/envoy/tls-credentials.ts';
+import type { WatchFiles } from '../../src/files/file-watch.ts';
 import type { TlsMaterial } from '../../src/files/tls-files.ts';
 import { createLogger } from '../../src/operations/log.ts';
 import { startService } from '../../src/service.ts';
@@ -94,155 +94,112 @@ async function serialOf(lab: ServiceLab): Promise<string> {
 
 const askHealth = (...args: readonly string[]): Promise<Outcome> => runCommand('health', args);
 
-interface HeldTimer {
-  isSet(): boolean;
-  /** What the timer is set for happens now. */
-  expire(): Promise<void>;
-  letGo(): void;
-}
-
-/** Holds back the timer for the next look, so that nothing waits for a second to pass; others run. */
-function holdTimer(): HeldTimer {
-  const { setTimeout, clearTimeout } = globalThis;
-  const lookEveryMs = 1000;
-  const timer = { unref: () => timer };
-  let due: (() => Promise<void>) | undefined;
-  const set = (callback: () => Promise<void>, ms: number): unknown => {
-    if (ms !== lookEveryMs) return setTimeout(callback, ms);
-    due = callback;
-    return timer;
-  };
-  const clear = (each: unknown): void => {
-    if (each === timer) due = undefined;
-    else clearTimeout(each as NodeJS.Timeout);
-  };
-  Object.assign(globalThis, { setTimeout: set, clearTimeout: clear });
-  return {
-    isSet: () => due !== undefined,
-    async expire() {
-      const callback = due;
-      due = undefined;
-      await callback?.();
-    },
-    letGo() {
-      Object.assign(globalThis, { setTimeout, clearTimeout });
-    },
-  };
-}
-
 describe('TLS credentials', () => {
   type Loaded = Awaited<ReturnType<TlsSource['load']>>;
   const own = testCertificate();
   const material = (): TlsMaterial => ({ ...own, kind: 'tls material', clientCa: undefined, notAfter: new Date() });
   const problem = (text: string): Loaded => ({ kind: 'problem', problem: text });
+  // Short, and long beside what a load takes here.
+  const retryMs = 20;
 
-  let folder: string;
-  let timer: HeldTimer;
   let loads: number;
   let load: () => Loaded | Promise<Loaded>;
   let reloaded: TlsMaterial[];
   let refusals: string[];
-  let inUse: TlsCredentials;
-  const look = () => timer.expire();
-  const pathOf = (name: string) => join(folder, 'mounted', name);
-  const write = (name: string, text: string) => writeFile(pathOf(name), text);
+  let active: TlsCredentials;
+  let changeFiles: () => void;
+  let isWatched: boolean;
 
   beforeEach(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'account-authz-tls-'));
-    await mkdir(join(folder, 'mounted'));
-    await write('crt', 'first');
-    await write('key', 'first');
     [loads, reloaded, refusals, load] = [0, [], [], material];
-    timer = holdTimer();
-    inUse = await startTlsCredentials({
-      files: [pathOf('crt'), pathOf('key')],
+    const source: TlsSource = {
+      files: ['crt', 'key'],
       async load() {
         loads += 1;
         return load();
       },
       onReload: each => reloaded.push(each),
       onRefused: each => refusals.push(each),
-    });
-    await look();
+    };
+    const watchFiles: WatchFiles = (files, onChange) => {
+      expect(files).to.deep.equal(source.files);
+      [changeFiles, isWatched] = [onChange, true];
+      return () => {
+        isWatched = false;
+      };
+    };
+    active = await startTlsCredentials(source, { watchFiles, retryMs });
     expect(loads).to.equal(1);
   });
-  afterEach(async () => {
-    timer.letGo();
-    inUse.stop();
-    await rm(folder, { recursive: true });
-  });
+  afterEach(() => active.stop());
 
-  it('are loaded again once where the files have changed and then stand still', async () => {
+  it('loads the files again when they have changed', async () => {
     const next = material();
     load = () => next;
-    await write('crt', 'second version');
-    await look();
-    await write('key', 'second version');
-    await look();
-    expect(loads).to.equal(1);
-    await look();
+    changeFiles();
+    await until(() => reloaded.length > 0);
     expect(reloaded).to.deep.equal([next]);
-    await look();
-    await look();
+    await delay(3 * retryMs);
     expect(loads).to.equal(2);
   });
 
-  it('are tried at each look while there is a problem, which is told once for each version of the files', async () => {
+  it('retries refused files, and reports each problem once per version of the files', async () => {
     load = () => problem('one');
-    await write('crt', 'second version');
-    await look();
-    await look();
+    changeFiles();
+    await until(() => loads > 3);
     expect(refusals).to.deep.equal(['one']);
-    await look();
-    expect([loads, ...refusals]).to.deep.equal([3, 'one']);
     load = () => problem('other');
-    await look();
-    await look();
-    expect(refusals).to.deep.equal(['one', 'other']);
-    await write('crt', 'the third version');
-    await look();
-    await look();
+    await until(() => refusals.length > 1);
+    changeFiles();
+    await until(() => refusals.length > 2);
     expect(refusals).to.deep.equal(['one', 'other', 'other']);
     load = material;
-    await look();
-    expect(reloaded).to.have.length(1);
+    await until(() => reloaded.length > 0);
+    const accepted = loads;
+    await delay(3 * retryMs);
+    expect([loads, reloaded.length]).to.deep.equal([accepted, 1]);
   });
 
-  it('are another version where they cannot be read for another reason', async () => {
-    load = () => problem('one');
-    await rm(join(folder, 'mounted'), { recursive: true });
-    await look();
-    await look();
-    expect(refusals).to.deep.equal(['one']);
-    await writeFile(join(folder, 'mounted'), 'no folder');
-    await look();
-    await look();
-    expect(refusals).to.deep.equal(['one', 'one']);
+  it('loads one version at a time', async () => {
+    const loading = new EventEmitter();
+    const [older, newer] = [material(), material()];
+    load = async () => {
+      await once(loading, 'end');
+      return older;
+    };
+    changeFiles();
+    await until(() => loads > 1);
+    load = () => newer;
+    changeFiles();
+    await delay(retryMs);
+    expect(loads).to.equal(2);
+    loading.emit('end');
+    await until(() => reloaded.length > 1);
+    expect(reloaded).to.deep.equal([older, newer]);
   });
 
-  it('are looked at no more when they are stopped, and what is being loaded then is left aside', async () => {
+  it('discards what is being loaded when it stops, and ends its watch', async () => {
     const loading = new EventEmitter();
     load = async () => {
-      loading.emit('begun');
-      await once(loading, 'allowed');
+      await once(loading, 'end');
       return material();
     };
-    await write('crt', 'second version');
-    await look();
-    const begun = once(loading, 'begun');
-    const last = look();
-    await begun;
-    inUse.stop();
-    loading.emit('allowed');
-    await last;
-    expect(reloaded).to.deep.equal([]);
-    expect(timer.isSet()).to.equal(false);
+    changeFiles();
+    await until(() => loads > 1);
+    active.stop();
+    loading.emit('end');
+    await delay(3 * retryMs);
+    expect([loads, reloaded.length, isWatched]).to.deep.equal([2, 0, false]);
   });
 
-  it('wait for nothing when they are stopped between two looks', () => {
-    expect(timer.isSet()).to.equal(true);
-    inUse.stop();
-    expect(timer.isSet()).to.equal(false);
+  it('ends its retries when it stops', async () => {
+    load = () => problem('one');
+    changeFiles();
+    await until(() => refusals.length > 0);
+    active.stop();
+    const stopped = loads;
+    await delay(3 * retryMs);
+    expect(loads).to.equal(stopped);
   });
 });
 

@@ -1,7 +1,6 @@
 // The three sources of a key set against a real server that is slow, wrong or down, and against files.
 
-import { symlinkSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { brotliCompressSync, deflateSync } from 'node:zlib';
@@ -350,67 +349,5 @@ describe('key source', () => {
       await writeFile(path, ' '.repeat(512 * 1024 + 1));
       expect(await read(fileSource(path))).to.deep.equal({ kind: 'problem', problem: 'body too large' });
     });
-
-    it('tells when it is replaced by a rename', async () => {
-      const path = join(directory, 'replaced.json');
-      await writeFile(path, jwksText);
-      const changed = watched(path);
-      await writeFile(`${path}.new`, jwksText);
-      await rename(`${path}.new`, path);
-      await changed;
-    });
-
-    it('tells when Kubernetes swaps the symbolic link beside it', async () => {
-      const mount = join(directory, 'mount');
-      for (const version of ['..1', '..2']) {
-        await mkdir(join(mount, version), { recursive: true });
-        await writeFile(join(mount, version, 'jwks.json'), jwksText);
-      }
-      symlinkSync('..1', join(mount, '..data'));
-      symlinkSync('..data/jwks.json', join(mount, 'jwks.json'));
-      const changed = watched(join(mount, 'jwks.json'));
-      await symlink('..2', join(mount, '..data_tmp'));
-      await rename(join(mount, '..data_tmp'), join(mount, '..data'));
-      await changed;
-    });
-
-    it('does not tell of other files beside it', async () => {
-      const path = join(directory, 'quiet.json');
-      await writeFile(path, jwksText);
-      let changes = 0;
-      const first = new Promise<void>(resolve => {
-        const unwatch = fileSource(path).watch(
-          () => {
-            changes += 1;
-            resolve();
-          },
-          () => undefined,
-        );
-        ends.push(async () => unwatch());
-      });
-      await writeFile(path, '{}');
-      await first;
-      await writeFile(join(directory, 'neighbour.json'), '{}');
-      // Longer than the watcher waits for the end of a burst of events.
-      await new Promise(resolve => setTimeout(resolve, 150));
-      expect(changes).to.equal(1);
-    });
-
-    it('in a directory that cannot be watched says so', () => {
-      const problems: string[] = [];
-      const unwatch = fileSource(join(directory, 'no', 'such', 'place')).watch(
-        () => undefined,
-        problem => problems.push(problem),
-      );
-      unwatch();
-      expect(problems).to.deep.equal(['file watch not available']);
-    });
-
-    function watched(path: string): Promise<void> {
-      return new Promise((resolve, reject) => {
-        const unwatch = fileSource(path).watch(resolve, problem => reject(new Error(problem)));
-        ends.push(async () => unwatch());
-      });
-    }
   });
 });
