@@ -1,3 +1,4 @@
+// The architecture rules of src/: import direction, public APIs only, and what exactly one module may do.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -5,7 +6,7 @@ import { expect } from 'chai';
 
 const source = fileURLToPath(new URL('../src/', import.meta.url));
 
-/** What each part of src/ may import of the others, beside itself. A folder name with a file means that file only. */
+/** What each part of src/ may import from the other parts. A folder name with a file means that file only. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['commands', 'operations/fault.ts', 'operations/log-destination.ts', 'version.ts', 'foreign-text.ts'],
   commands: [
@@ -140,52 +141,52 @@ function isAllowed({ from, to }: Import): boolean {
 describe('src/', () => {
   const imports = sourceFiles().flatMap(importsOf);
 
-  it('imports in the direction of the architecture only', () => {
+  it('imports only in the allowed directions', () => {
     expect(imports.filter(each => !isAllowed(each))).to.deep.equal([]);
   });
 
-  it('has a rule for each of its parts', () => {
+  it('has an import rule for each part', () => {
     expect(Object.keys(mayImport)).to.include.members([...new Set(sourceFiles().map(partOf))]);
   });
 
-  it('has authz/ import nothing from outside', () => {
+  it('imports nothing into authz/ from other parts or packages', () => {
     const outside = imports.filter(({ from, to }) => partOf(from) === 'authz' && partOf(to) !== 'authz');
     expect(outside).to.deep.equal([]);
   });
 
-  it('reads the environment and ends the process in main.ts alone', () => {
+  it('reads the environment and ends the process only in main.ts', () => {
     const found = sourceFiles().filter(file => /process\.(env|exit)/.test(readFileSync(join(source, file), 'utf8')));
     expect(found).to.deep.equal(['main.ts']);
   });
 
-  it('L-005 writes no dump and shows no object by inspection, where a token could be in it', () => {
+  it('L-005 uses no heap snapshot, report, console or inspect, which could print a token', () => {
     const dump = /\binspect\b|heapSnapshot|heapsnapshot|process\.report|console\.|v8\.write/;
     const found = sourceFiles().filter(file => dump.test(readFileSync(join(source, file), 'utf8')));
     expect(found).to.deep.equal([]);
   });
 
-  it('builds a CheckResponse in envoy/response.ts alone', () => {
+  it('builds CheckResponse messages only in envoy/response.ts', () => {
     const found = sourceFiles().filter(file =>
       /(?:denied|ok)_response: ?\{/.test(readFileSync(join(source, file), 'utf8')),
     );
     expect(found).to.deep.equal(['envoy/response.ts']);
   });
 
-  it('escapes the text of others in foreign-text.ts alone', () => {
+  it('escapes foreign text only in foreign-text.ts', () => {
     const escapes = /\\p\{C\}|\\x20-\\x7e|padStart\(4, '0'\)\}`\)/;
     const found = sourceFiles().filter(file => escapes.test(readFileSync(join(source, file), 'utf8')));
     expect(found).to.deep.equal(['foreign-text.ts']);
   });
 
-  it('uses packages and Node by their public API only', () => {
-    // A file below the entry points of a package, a symbol or flag that is private, a method that is replaced.
+  it('uses only the public APIs of packages and of Node', () => {
+    // Matches deep imports into a package, private symbols, V8 flags and patched prototypes.
     const isPrivate =
       /from '(?:@[\w-]+\/)?[\w-]+\/(?:build|lib|src|dist|internal)\/|getOwnPropertySymbols|setFlagsFromString|process\.binding|\.prototype\.\w+ = |\bhttp2Servers\b/;
     const found = sourceFiles().filter(file => isPrivate.test(readFileSync(join(source, file), 'utf8')));
     expect(found).to.deep.equal([]);
   });
 
-  it('opens each file with a comment that says its job', () => {
+  it('has a first comment in each file that names its job', () => {
     const silent = sourceFiles().filter(file => !/^(?:#!.*\n)?\/\/ \S/.test(readFileSync(join(source, file), 'utf8')));
     expect(silent).to.deep.equal([]);
   });

@@ -1,3 +1,4 @@
+// The Check call around the engine: internal errors, the request id, the trace context and the record of each check.
 import { expect } from 'chai';
 import type { RequestFacts } from '../src/authz/request-facts.ts';
 import { type CallMetadata, createCheck } from '../src/check.ts';
@@ -54,16 +55,16 @@ function reasonOf({ answer }: Lab): string | undefined {
 describe('check', () => {
   const fault = new Error('a fault');
   const faults: readonly (readonly [name: string, decide: Engine['decide']])[] = [
-    ['a rejection', () => Promise.reject(fault)],
+    ['a rejected promise', () => Promise.reject(fault)],
     [
-      'a throw',
+      'an exception',
       () => {
         throw fault;
       },
     ],
-    ['F-001 a result that is none', () => Promise.resolve(undefined as unknown as CheckResult)],
+    ['F-001 a missing result', () => Promise.resolve(undefined as unknown as CheckResult)],
     [
-      'F-013 a decision of no known kind',
+      'F-013 an unknown kind of decision',
       () => Promise.resolve({ ...allowed, decision: { kind: 'perhaps' } } as unknown as CheckResult),
     ],
     [
@@ -72,7 +73,7 @@ describe('check', () => {
     ],
   ];
   for (const [name, decide] of faults) {
-    it(`G-023 F-014 turns ${name} into a refusal with 503`, async () => {
+    it(`G-023 F-014 answers 503 internal after ${name}`, async () => {
       const lab = await check(decide, facts());
       expect(lab.answer.status.code).to.equal(14);
       expect(lab.answer.denied_response?.status.code).to.equal(503);
@@ -82,7 +83,7 @@ describe('check', () => {
     });
   }
 
-  it('turns headers that cannot be read into a refusal with 503', async () => {
+  it('answers 503 internal when reading the headers throws', async () => {
     const unreadable: RequestFacts = {
       ...facts(),
       headers: {
@@ -97,66 +98,86 @@ describe('check', () => {
     expect(reasonOf(lab)).to.equal('internal');
   });
 
-  it('answers the same where the log is broken', async () => {
+  it('answers as usual when writing the record throws', async () => {
     const lab = await check(() => Promise.resolve(allowed), facts(), { failingRecord: true });
     expect(reasonOf(lab)).to.equal('allowed');
     expect(lab.faults).to.have.lengthOf(1);
   });
 
-  it('keeps the request id of the client in a fault, too', async () => {
+  it("keeps the client's request id in an internal error", async () => {
     const { answer } = await check(() => Promise.reject(fault), facts({ headers: { 'x-request-id': 'r-7' } }));
     expect(JSON.parse(answer.denied_response?.body ?? '{}')).to.include({ request_id: 'r-7' });
   });
 
-  it('records how long it took', async () => {
+  it('records the duration of the check', async () => {
     const { records } = await check(() => Promise.resolve(allowed), facts());
     expect(records[0]?.durationMs).to.equal(5);
   });
 
   for (const sent of [undefined, 'a b', 'a'.repeat(129), '', 'é'] as const) {
-    it(`makes an id where the client sends ${sent === undefined ? 'none' : JSON.stringify(sent.slice(0, 5))}`, async () => {
+    it(`generates a request id when the client sends ${sent === undefined ? 'none' : JSON.stringify(sent.slice(0, 5))}`, async () => {
       const headers = sent === undefined ? {} : { 'x-request-id': sent };
       const { records } = await check(() => Promise.resolve(allowed), facts({ headers }));
       expect(records[0]?.requestId).to.match(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
     });
   }
 
-  const [clients, envoys] = ['0af7651916cd43dd8448eb211c80319c', '4bf92f3577b34da6a3ce929d0e0e4736'];
-  const sent = `00-${clients}-b7ad6b7169203331-01`;
+  const [clientTrace, envoyTrace] = ['0af7651916cd43dd8448eb211c80319c', '4bf92f3577b34da6a3ce929d0e0e4736'];
+  const sent = `00-${clientTrace}-b7ad6b7169203331-01`;
   const traces: readonly (readonly [
     name: string,
     headers: Readonly<Record<string, string>>,
     metadata: Readonly<Record<string, string | Buffer | string[]>>,
     read: Pick<CheckRecord, 'traceId' | 'tracestate'>,
   ])[] = [
-    ['nothing', {}, {}, { traceId: undefined, tracestate: undefined }],
-    ['the headers', { traceparent: sent, tracestate: 'a=1' }, {}, { traceId: clients, tracestate: 'a=1' }],
+    ['records no trace context when none is sent', {}, {}, { traceId: undefined, tracestate: undefined }],
     [
-      'the metadata of the call before the headers',
+      'reads the trace context from the request headers',
       { traceparent: sent, tracestate: 'a=1' },
-      { traceparent: `00-${envoys}-b7ad6b7169203331-01`, tracestate: 'b=2' },
-      { traceId: envoys, tracestate: 'b=2' },
+      {},
+      { traceId: clientTrace, tracestate: 'a=1' },
     ],
     [
-      'no tracestate of the headers beside a call of its own',
-      { tracestate: 'a=1' },
-      { traceparent: `00-${envoys}-b7ad6b7169203331-01` },
-      { traceId: envoys, tracestate: undefined },
+      'prefers the call metadata to the request headers',
+      { traceparent: sent, tracestate: 'a=1' },
+      { traceparent: `00-${envoyTrace}-b7ad6b7169203331-01`, tracestate: 'b=2' },
+      { traceId: envoyTrace, tracestate: 'b=2' },
     ],
-    ['nothing of a tracestate alone', { tracestate: 'a=1' }, {}, { traceId: undefined, tracestate: undefined }],
-    ['nothing of what is no traceparent', { traceparent: 'evil' }, {}, { traceId: undefined, tracestate: undefined }],
-    ['nothing of two', {}, { traceparent: [sent, sent] }, { traceId: undefined, tracestate: undefined }],
-    ['nothing of bytes', {}, { traceparent: Buffer.from(sent) }, { traceId: undefined, tracestate: undefined }],
+    [
+      'ignores the tracestate header beside a traceparent in the call metadata',
+      { tracestate: 'a=1' },
+      { traceparent: `00-${envoyTrace}-b7ad6b7169203331-01` },
+      { traceId: envoyTrace, tracestate: undefined },
+    ],
+    [
+      'ignores a tracestate without a traceparent',
+      { tracestate: 'a=1' },
+      {},
+      { traceId: undefined, tracestate: undefined },
+    ],
+    ['ignores a malformed traceparent', { traceparent: 'evil' }, {}, { traceId: undefined, tracestate: undefined }],
+    [
+      'ignores two traceparent values',
+      {},
+      { traceparent: [sent, sent] },
+      { traceId: undefined, tracestate: undefined },
+    ],
+    [
+      'ignores a binary traceparent',
+      {},
+      { traceparent: Buffer.from(sent) },
+      { traceId: undefined, tracestate: undefined },
+    ],
   ];
   for (const [name, headers, metadata, read] of traces) {
-    it(`reads from the trace context ${name}`, async () => {
+    it(name, async () => {
       const get = (key: string): (string | Buffer)[] => [metadata[key] ?? []].flat();
       const { records } = await check(() => Promise.resolve(allowed), facts({ headers }), { metadata: { get } });
       expect(records.map(({ traceId, tracestate }) => ({ traceId, tracestate }))).to.deep.equal([read]);
     });
   }
 
-  it('answers the same where the metadata cannot be read', async () => {
+  it('answers as usual when reading the call metadata throws', async () => {
     const metadata = {
       get(): never {
         throw fault;

@@ -1,4 +1,4 @@
-// The shipped envoy.yaml: every Envoy that is supported takes it without a word, and it says what docs/ and the code say.
+// The shipped envoy.yaml: valid on every supported Envoy without a warning, and consistent with docs/ and the code.
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -34,13 +34,13 @@ const routes: Path = [...manager, 'route_config', 'virtual_hosts', 0, 'routes'];
 const extAuthz = filter('ext_authz');
 const retryPolicy: Path = [...extAuthz, 'grpc_service', 'retry_policy'];
 
-interface Verdict {
+interface Validation {
   readonly valid: boolean;
   readonly output: string;
 }
 
-/** What `envoy --mode validate` says of a configuration; the log of a good one has nothing above `info`. */
-async function validated(version: string, configuration: readonly string[]): Promise<Verdict> {
+/** Runs `envoy --mode validate`. A valid configuration logs nothing above `info`. */
+async function validate(version: string, configuration: readonly string[]): Promise<Validation> {
   const binary = await envoyBinary(version);
   const args = ['--mode', 'validate', '--disable-hot-restart', '--log-level', 'warning', ...configuration];
   return new Promise(resolve => {
@@ -52,8 +52,8 @@ describe('envoy.yaml', function () {
   this.timeout(120_000);
 
   for (const version of envoyVersions) {
-    it(`is valid on Envoy ${version}, without a warning`, async () => {
-      const { valid, output } = await validated(version, ['--config-path', file]);
+    it(`is valid on Envoy ${version} without a warning`, async () => {
+      const { valid, output } = await validate(version, ['--config-path', file]);
       expect({ valid, output: output.trim() }).to.deep.equal({ valid: true, output: `configuration '${file}' OK` });
     });
   }
@@ -69,15 +69,15 @@ describe('envoy.yaml', function () {
   );
   const minorOf = (version: string): number => Number(version.split('.')[1]);
 
-  it('has settings in comments for newer Envoys', () => {
+  it('has comments with optional settings for newer Envoy versions', () => {
     expect(optional.map(({ setting }) => setting.trim().split(':')[0])).to.deep.equal(['allow_paths', 'shadow_mode']);
   });
 
   for (const { line, setting, needs } of optional) {
     for (const version of envoyVersions) {
       const known = minorOf(version) >= needs;
-      it(`takes ${setting.trim()} out of its comment ${known ? 'on' : 'not on'} Envoy ${version}`, async () => {
-        const { valid, output } = await validated(version, ['--config-yaml', text.replace(line, setting)]);
+      it(`has the optional ${setting.trim()}, which Envoy ${version} ${known ? 'accepts' : 'rejects'}`, async () => {
+        const { valid, output } = await validate(version, ['--config-yaml', text.replace(line, setting)]);
         expect({ valid, unknownField: /no\s+such\s+field/.test(output) }).to.deep.equal({
           valid: known,
           unknownField: !known,
@@ -112,43 +112,51 @@ describe('envoy.yaml', function () {
       });
     }
 
-    it('asks account-authz where the example configuration has it listen', async () => {
+    it('connects to account-authz at the listen address of the example configuration', async () => {
       expect(at(['listen'], parse(await readFile(exampleFile, 'utf8')))).to.equal('127.0.0.1:9191');
     });
   });
 
-  describe('the check', () => {
+  describe('ext_authz filter', () => {
     const settings: readonly (readonly [name: string, path: Path, value: unknown])[] = [
-      ['speaks the third version of the protocol', [...extAuthz, 'transport_api_version'], 'V3'],
+      ['uses version 3 of the protocol', [...extAuthz, 'transport_api_version'], 'V3'],
       ['never fails open', [...extAuthz, 'failure_mode_allow'], false],
       ['answers a failure with 503', [...extAuthz, 'status_on_error'], { code: 'ServiceUnavailable' }],
-      ['keeps the route that was checked', [...extAuthz, 'clear_route_cache'], false],
-      ['validates what account-authz changes', [...extAuthz, 'validate_mutations'], true],
-      ['shows headers as they came', [...extAuthz, 'encode_raw_headers'], true],
-      ['takes at most half a second', [...extAuthz, 'grpc_service', 'timeout'], '0.5s'],
-      ['asks the cluster account-authz', [...extAuthz, 'grpc_service', 'envoy_grpc', 'cluster_name'], 'account-authz'],
-      ['reads at most 64 KiB', [...extAuthz, 'grpc_service', 'envoy_grpc', 'max_receive_message_length'], 65536],
-      ['keeps refusals out of the statistics of the upstream', [...extAuthz, 'charge_cluster_response_stats'], false],
-      ['measures its time', [...extAuthz, 'emit_filter_state_stats'], true],
-      ['is asked for again', [...retryPolicy, 'retry_on'], 'connect-failure,refused-stream,reset,unavailable'],
-      ['is asked for twice again', [...retryPolicy, 'num_retries'], 2],
+      ['does not clear the route cache', [...extAuthz, 'clear_route_cache'], false],
+      ['validates the header mutations of account-authz', [...extAuthz, 'validate_mutations'], true],
+      ['sends raw header bytes', [...extAuthz, 'encode_raw_headers'], true],
+      ['times out after 0.5 s', [...extAuthz, 'grpc_service', 'timeout'], '0.5s'],
+      ['calls the cluster account-authz', [...extAuthz, 'grpc_service', 'envoy_grpc', 'cluster_name'], 'account-authz'],
       [
-        'is asked for again soon enough to matter',
+        'accepts responses of at most 64 KiB',
+        [...extAuthz, 'grpc_service', 'envoy_grpc', 'max_receive_message_length'],
+        65536,
+      ],
+      ['does not charge refusals to the upstream statistics', [...extAuthz, 'charge_cluster_response_stats'], false],
+      ['records its latency in the filter state', [...extAuthz, 'emit_filter_state_stats'], true],
+      [
+        'retries when the connection or the stream fails',
+        [...retryPolicy, 'retry_on'],
+        'connect-failure,refused-stream,reset,unavailable',
+      ],
+      ['retries at most twice', [...retryPolicy, 'num_retries'], 2],
+      [
+        'backs off between 10 ms and 250 ms before a retry',
         [...retryPolicy, 'retry_back_off'],
         { base_interval: '0.01s', max_interval: '0.25s' },
       ],
       [
-        'is asked for at another host',
+        'retries on another host',
         [...retryPolicy, 'retry_host_predicate', 0, 'name'],
         'envoy.retry_host_predicates.previous_hosts',
       ],
-      ['looks for another host often enough', [...retryPolicy, 'host_selection_retry_max_attempts'], 5],
+      ['tries up to 5 times to select another host', [...retryPolicy, 'host_selection_retry_max_attempts'], 5],
       [
-        'may be asked for again under load',
+        'allows 1024 concurrent retries',
         [...cluster('account-authz'), 'circuit_breakers', 'thresholds', 0, 'max_retries'],
         1024,
       ],
-      ['finds a dead host out in time for another', [...cluster('account-authz'), 'connect_timeout'], '0.1s'],
+      ['times out a connection attempt after 0.1 s', [...cluster('account-authz'), 'connect_timeout'], '0.1s'],
     ];
     for (const [name, path, value] of settings) {
       it(name, () => {
@@ -156,13 +164,13 @@ describe('envoy.yaml', function () {
       });
     }
 
-    it('speaks HTTP/2 to account-authz', () => {
+    it('uses HTTP/2 to account-authz', () => {
       const options = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
       const path = [...cluster('account-authz'), 'typed_extension_protocol_options', options, 'explicit_http_config'];
       expect(at(path)).to.have.property('http2_protocol_options');
     });
 
-    it('stands before everything but what cannot change the request after it', () => {
+    it('runs after header_mutation and before rbac and router', () => {
       const names = (at([...manager, 'http_filters']) as { name: string }[]).map(({ name }) => name);
       expect(names).to.deep.equal([
         'envoy.filters.http.header_mutation',
@@ -172,7 +180,7 @@ describe('envoy.yaml', function () {
       ]);
     });
 
-    it('shows account-authz every header of its example configuration that may name an account', async () => {
+    it('sends account-authz every account header of the example configuration', async () => {
       const accountHeaders = at(['account', 'headers'], parse(await readFile(exampleFile, 'utf8'))) as string[];
       const shown = at([...extAuthz, 'allowed_headers', 'patterns']) as { exact?: string }[];
       const names = shown.flatMap(({ exact }) => exact ?? []);
@@ -186,29 +194,29 @@ describe('envoy.yaml', function () {
     });
   });
 
-  describe('the connection manager', () => {
+  describe('connection manager', () => {
     const settings: readonly (readonly [name: string, path: Path, value: unknown])[] = [
       ['resolves dot segments', ['normalize_path'], true],
       ['merges slashes', ['merge_slashes'], true],
-      ['refuses escaped slashes', ['path_with_escaped_slashes_action'], 'REJECT_REQUEST'],
+      ['rejects escaped slashes', ['path_with_escaped_slashes_action'], 'REJECT_REQUEST'],
       [
-        'refuses underscores in names',
+        'rejects header names with underscores',
         ['common_http_protocol_options', 'headers_with_underscores_action'],
         'REJECT_REQUEST',
       ],
-      ['takes at most 100 headers', ['common_http_protocol_options', 'max_headers_count'], 100],
-      ['takes at most 32 KiB of headers', ['max_request_headers_kb'], 32],
-      ['believes no client about itself', ['use_remote_address'], true],
-      // An empty one would trust loopback and RFC 1918.
-      ['calls no address internal', ['internal_address_config'], undefined],
-      ['chooses the request id itself', ['preserve_external_request_id'], false],
-      ['tells the request id', ['always_set_request_id_in_response'], true],
-      ['bounds the time for headers', ['request_headers_timeout'], '10s'],
-      ['bounds the time for a request', ['request_timeout'], '60s'],
-      ['bounds the time for silence', ['stream_idle_timeout'], '60s'],
-      ['bounds the streams of a connection', ['http2_protocol_options', 'max_concurrent_streams'], 100],
-      ['upgrades nothing', ['upgrade_configs'], undefined],
-      ['rewrites no refusal', ['local_reply_config'], undefined],
+      ['accepts at most 100 headers', ['common_http_protocol_options', 'max_headers_count'], 100],
+      ['accepts at most 32 KiB of headers', ['max_request_headers_kb'], 32],
+      ['uses the remote address instead of forwarded headers', ['use_remote_address'], true],
+      // The empty default would trust loopback and RFC 1918 addresses.
+      ['has no empty internal_address_config', ['internal_address_config'], undefined],
+      ["replaces the client's request id", ['preserve_external_request_id'], false],
+      ['returns the request id in the response', ['always_set_request_id_in_response'], true],
+      ['limits the time for request headers to 10 s', ['request_headers_timeout'], '10s'],
+      ['limits the time for a request to 60 s', ['request_timeout'], '60s'],
+      ['closes a stream that is idle for 60 s', ['stream_idle_timeout'], '60s'],
+      ['limits a connection to 100 concurrent streams', ['http2_protocol_options', 'max_concurrent_streams'], 100],
+      ['allows no upgrades', ['upgrade_configs'], undefined],
+      ['does not rewrite refusals', ['local_reply_config'], undefined],
     ];
     for (const [name, path, value] of settings) {
       it(name, () => {
@@ -216,19 +224,19 @@ describe('envoy.yaml', function () {
       });
     }
 
-    it('protects whole segments, and refuses the rest last', () => {
+    it('matches whole path segments, and answers all other paths with 404', () => {
       const matches = (at(routes) as { match: unknown }[]).map(({ match }) => match);
       expect(matches).to.deep.equal([{ path_separated_prefix: '/api/subscriptions' }, { prefix: '/' }]);
       expect(at([...routes, 'nothing-else', 'direct_response'])).to.deep.equal({ status: 404 });
     });
 
-    it('leads to a service that is spoken to in HTTP/1.1, whatever a client sends', () => {
+    it('forwards to the upstream over HTTP/1.1, whatever protocol the client uses', () => {
       const route = at([...routes, '/api/subscriptions', 'route']);
       expect(route).to.deep.equal({ cluster: 'upstream', timeout: '15s' });
       expect(at([...upstreamOptions('upstream'), 'explicit_http_config'])).to.deep.equal({ http_protocol_options: {} });
     });
 
-    it('rendered with --upstream-protocol auto, leads gRPC calls to the same service in HTTP/2', async () => {
+    it('forwards gRPC over HTTP/2 when rendered with --upstream-protocol auto', async () => {
       const rendered: unknown = parse(await renderedEnvoy('--upstream-protocol', 'auto'));
       const [first, ...rest] = at(routes, rendered) as unknown[];
       expect(rest).to.deep.equal(at(routes));
@@ -245,7 +253,7 @@ describe('envoy.yaml', function () {
       expect(options).to.deep.equal({ http2_protocol_options: {} });
     });
 
-    it('checks every route that leads to a cluster', () => {
+    it('turns the check off on no route to a cluster', () => {
       const unchecked = (at(routes) as { name: string; route?: unknown; typed_per_filter_config?: unknown }[]).filter(
         ({ route, typed_per_filter_config }) => route !== undefined && typed_per_filter_config !== undefined,
       );
@@ -253,7 +261,7 @@ describe('envoy.yaml', function () {
     });
   });
 
-  describe('owned names', () => {
+  describe('header mutations', () => {
     const { names, lookAlikes } = createIdentityHeaders('x-auth-');
     const ours = [...names.values()];
     const foreign = [
@@ -286,7 +294,7 @@ describe('envoy.yaml', function () {
     const trailers: Path = [...filter('header_mutation'), 'mutations', 'request_trailers_mutations'];
     const early: Path = [...manager, 'early_header_mutation_extensions', 0, 'typed_config', 'mutations'];
 
-    it('account-authz may set and remove what it sets and removes, and nothing else', () => {
+    it('allow account-authz to change only the identity headers, their look-alikes and authorization', () => {
       const rules = [...extAuthz, 'decoder_header_mutation_rules'];
       expect(at(rules)).to.include({ disallow_all: true, disallow_system: true, disallow_is_error: true });
       const expression = wholly(at([...rules, 'allow_expression', 'regex']));
@@ -296,7 +304,7 @@ describe('envoy.yaml', function () {
       for (const name of foreign) expect(name).not.to.match(expression);
     });
 
-    it('are removed from what a client sends, headers and trailers, with whatever between their words', () => {
+    it('remove identity names from client headers and trailers, whatever separates their words', () => {
       const expression = mutations(early);
       expect(mutations(trailers)).to.equal(expression);
       for (const name of [...ours, ...lookAlikes, 'x-auth-email', 'x_auth_email', 'x.auth.uid', 'x-auth-']) {
@@ -305,7 +313,7 @@ describe('envoy.yaml', function () {
       for (const name of [...foreign, 'authorization']) expect(name).not.to.match(wholly(expression));
     });
 
-    it('are removed together with every spelling of what overrides path or method, headers and trailers', () => {
+    it('remove every spelling of path and method override names from headers and trailers', () => {
       const names = ['x-original-url', 'x-rewrite-url', 'x-http-method-override', 'x-http-method', 'x-method-override'];
       const kept = ['x-method', 'x-http-methods', 'x-original-host', 'x-http', ...foreign];
       for (const path of [early, trailers]) {
@@ -320,7 +328,7 @@ describe('envoy.yaml', function () {
       }
     });
 
-    it('are removed from trailers together with the account headers of the example and the token', async () => {
+    it('remove the account headers of the example and authorization from trailers', async () => {
       const names = at(['account', 'headers'], parse(await readFile(exampleFile, 'utf8'))) as string[];
       const shown = at([...extAuthz, 'allowed_headers', 'patterns']) as { safe_regex?: { regex: string } }[];
       const isShown = (name: string) => shown.some(each => wholly(each.safe_regex?.regex).test(name));
@@ -334,13 +342,13 @@ describe('envoy.yaml', function () {
       expect(at(trailers)).to.deep.include({ remove: 'authorization' });
     });
 
-    it('are removed together with what ext_authz sets', () => {
+    it('remove the headers that ext_authz itself sets', () => {
       const removed = (at(early) as { remove?: string }[]).flatMap(({ remove }) => remove ?? []);
       expect(removed).to.include.members(['x-envoy-auth-partial-body', 'x-envoy-auth-failure-mode-allowed']);
     });
   });
 
-  it('logs neither query nor headers but the request id, to standard output', () => {
+  it('logs no query and no header except the request id', () => {
     const log = at([
       ...manager,
       'access_log',

@@ -1,7 +1,8 @@
+// RFC 3339 date-times, as revocation lists and policy tests write them.
 import { expect } from 'chai';
 import { parseDateTime } from '../src/instant.ts';
 
-describe('instant', () => {
+describe('parseDateTime', () => {
   const good: readonly (readonly [text: string, seconds: number])[] = [
     ['1970-01-01T00:00:00Z', 0],
     ['1970-01-01t00:00:01z', 1],
@@ -14,7 +15,7 @@ describe('instant', () => {
     ['0001-01-01T00:00:00Z', -62_135_596_800],
   ];
   for (const [text, seconds] of good) {
-    it(`is read from ${text}`, () => {
+    it(`reads ${text}`, () => {
       expect(parseDateTime(text)).to.equal(seconds);
     });
   }
@@ -26,7 +27,7 @@ describe('instant', () => {
     ...[' 1970-01-01T00:00:00Z', '1970-01-01T00:00:00Z\n', '1970-01-01T00:00:00ZZ', '１970-01-01T00:00:00Z'],
   ];
   for (const text of bad) {
-    it(`is not read from ${JSON.stringify(text)}`, () => {
+    it(`rejects ${JSON.stringify(text)}`, () => {
       expect(parseDateTime(text)).to.equal(undefined);
     });
   }

@@ -1,4 +1,4 @@
-// A configuration that changes while the service runs: what takes effect, what is kept, what is refused, and that no call is lost.
+// Configuration reload in a running service: what takes effect, what is kept, what is refused, and that no call is lost.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { audience } from './support/token.ts';
 
 type Changes = Readonly<Record<string, unknown>>;
 
-// The stop is not what these tests are about.
+// These tests do not depend on the grace period.
 const quick = { shutdown: { graceSeconds: 0 } };
 
 function reasonOf(response: CheckResponseMessage): string {
@@ -25,7 +25,7 @@ function headersOf(response: CheckResponseMessage): Readonly<Record<string, stri
   return Object.fromEntries(headers.map(({ header }) => [header.key, header.value]));
 }
 
-describe('service with a changed configuration', () => {
+describe('configuration reload', () => {
   const ends: (() => Promise<unknown>)[] = [];
   let lab: ServiceLab;
 
@@ -72,7 +72,7 @@ describe('service with a changed configuration', () => {
   const successes = (): Promise<string | undefined> => metric('account_authz_config_reloads_total{result="success"}');
   const failures = (): Promise<string | undefined> => metric('account_authz_config_reloads_total{result="failure"}');
 
-  /** A token that the service has verified before, and how a request with it is answered. */
+  /** Sends checks with a token that the service has verified before. */
   async function knownToken(claims: Changes = {}): Promise<(parts?: CheckRequestParts) => Promise<string>> {
     const authorization = `Bearer ${await lab.token({ claims })}`;
     expect(reasonOf(await lab.check(authorization))).to.equal('allowed');
@@ -81,7 +81,7 @@ describe('service with a changed configuration', () => {
     return async parts => reasonOf(await lab.check(authorization, parts));
   }
 
-  describe('takes effect for a token that was verified before:', () => {
+  describe('reload that affects a cached token', () => {
     const now = (): number => Math.floor(Date.now() / 1000);
     const effects: readonly (readonly [
       name: string,
@@ -91,19 +91,19 @@ describe('service with a changed configuration', () => {
     ])[] = [
       ['audiences', () => ({ issuers: [issuerConfig({ audiences: ['other'] })] }), 'token_invalid'],
       [
-        'a claim that is not there',
+        'a claims mapping to a missing claim',
         () => ({ issuers: [issuerConfig({ claims: { acc: 'account' } })] }),
         'token_invalid',
       ],
       [
-        'a claim with another value',
+        'a claims mapping to a claim with another value',
         () => ({ issuers: [issuerConfig({ claims: { acc: 'uid' } })] }),
         'account_mismatch',
       ],
       ['tokenTypes', () => ({ issuers: [issuerConfig({ tokenTypes: ['at+jwt'] })] }), 'token_invalid'],
       ['algorithms', () => ({ issuers: [issuerConfig({ algorithms: ['RS256'] })] }), 'token_invalid'],
       [
-        'the removal of its issuer',
+        'an issuers list without its issuer',
         () => ({ issuers: [issuerConfig({ issuer: 'https://other.test' })] }),
         'token_invalid',
       ],
@@ -121,14 +121,14 @@ describe('service with a changed configuration', () => {
       ['apps', () => ({ apps: ['other'] }), 'app_forbidden'],
     ];
     for (const [name, changes, reason, claims] of effects) {
-      it(name, async () => {
+      it(`applies ${name}: ${reason}`, async () => {
         const check = await knownToken(claims?.());
         await reload(changes());
         expect(await check()).to.equal(reason);
       });
     }
 
-    it('the order and the names of roles, of which it has several', async () => {
+    it('applies the order and names of roles to a token with several roles', async () => {
       const authorization = `Bearer ${await lab.token({ claims: { role: ['member', 'auditor', 'owner'] } })}`;
       const roleUnder = async (roles: Changes): Promise<string | undefined> => {
         await reload({ roles });
@@ -142,7 +142,7 @@ describe('service with a changed configuration', () => {
       expect(lines('check').at(-1)).to.not.have.property('role');
     });
 
-    it('account.headers', async () => {
+    it('applies account.headers', async () => {
       const check = await knownToken();
       const headers = { 'x-account-id': 'acct2' };
       expect(await check({ headers })).to.equal('allowed');
@@ -150,7 +150,7 @@ describe('service with a changed configuration', () => {
       expect(await check({ headers })).to.equal('account_mismatch');
     });
 
-    it('and the change back', async () => {
+    it('allows the token again after the change is reverted', async () => {
       const check = await knownToken();
       await reloadIssuer({ audiences: ['other'] });
       expect(await check()).to.equal('token_invalid');
@@ -158,7 +158,7 @@ describe('service with a changed configuration', () => {
       expect(await check()).to.equal('allowed');
     });
 
-    it('an issuer that leaves and comes back with another audience', async () => {
+    it('applies the new audience of an issuer that was removed and added again', async () => {
       const check = await knownToken();
       await reloadIssuer({ issuer: 'https://other.test' });
       await reloadIssuer({ audiences: ['other'] });
@@ -167,19 +167,19 @@ describe('service with a changed configuration', () => {
     });
   });
 
-  describe('applies at once', () => {
-    it('identityHeaders', async () => {
+  describe('reload that affects the next check', () => {
+    it('applies identityHeaders', async () => {
       await reload({ identityHeaders: 'x-id-' });
       const answer = headersOf(await lab.check(`Bearer ${await lab.token()}`));
       expect(answer).to.include({ 'x-id-acc': 'acct1' }).and.not.have.property('x-auth-acc');
     });
-    it('O-021 token.forward', async () => {
+    it('O-021 applies token.forward', async () => {
       const removed = async () => (await lab.check(`Bearer ${await lab.token()}`)).ok_response?.headers_to_remove;
       expect(await removed()).to.include('authorization');
       await reload({ token: { forward: true } });
       expect(await removed()).to.not.include('authorization');
     });
-    it('cache.maxTokens', async () => {
+    it('applies cache.maxTokens', async () => {
       const check = await knownToken();
       await reload({ cache: { maxTokens: 0 } });
       await check();
@@ -187,7 +187,7 @@ describe('service with a changed configuration', () => {
       expect(lines('check').at(-1)).to.include({ reason: 'allowed', cache: 'miss' });
       expect(await metric('account_authz_token_cache_entries')).to.equal('0');
     });
-    it('log.allowed', async () => {
+    it('applies log.allowed', async () => {
       const check = await knownToken();
       await reload({ log: { allowed: false } });
       const before = lines('check').length;
@@ -195,31 +195,31 @@ describe('service with a changed configuration', () => {
       await lab.check(undefined);
       expect(lines('check').slice(before)).to.have.lengthOf(1);
     });
-    it('log.level', async () => {
+    it('applies log.level', async () => {
       await reload({ log: { level: 'error' } });
       const before = lab.log.length;
       await lab.check(undefined);
       await reload({ log: { level: 'info' } });
       expect(lab.log.slice(before).map(({ msg }) => msg)).to.deep.equal(['configuration reloaded']);
     });
-    it('shutdown.graceSeconds', async () => {
+    it('applies shutdown.graceSeconds', async () => {
       await reload({ shutdown: { graceSeconds: 7 } });
       expect(lab.service.config().shutdown.graceSeconds).to.equal(7);
     });
   });
 
-  describe('keeps', () => {
-    it('the keys and the known tokens of an issuer that is unchanged, without asking it', async () => {
+  describe('reload that keeps the keys', () => {
+    it('keeps keys and cached tokens of an unchanged issuer without a fetch', async () => {
       const check = await knownToken();
-      const asked = lab.issuer.requests().length;
+      const fetches = lab.issuer.requests().length;
       await lab.issuer.stop();
       await reload({ roles: { owner: ['GET'] }, apps: ['web'], identityHeaders: 'x-id-' });
       expect(await check()).to.equal('allowed');
       expect(lines('check').at(-1)).to.include({ cache: 'hit' });
-      expect(lab.issuer.requests()).to.have.lengthOf(asked);
+      expect(lab.issuer.requests()).to.have.lengthOf(fetches);
     });
 
-    it('them beside an issuer that is new, and readiness with them', async () => {
+    it('keeps keys, cached tokens and readiness when another issuer is added', async () => {
       const check = await knownToken();
       const other = await otherIssuer();
       other.fault({ kind: 'hang' });
@@ -232,7 +232,7 @@ describe('service with a changed configuration', () => {
       expect((await lab.admin('/readyz')).status).to.equal(200);
     });
 
-    it('the keys, with their age, where only times of keys change, also while the issuer is down', async () => {
+    it('keeps keys and their age when only key intervals change and the issuer is down', async () => {
       const check = await knownToken();
       await lab.issuer.stop();
       await reload({ keys: { refreshSeconds: 200, timeoutSeconds: 1 } });
@@ -242,7 +242,7 @@ describe('service with a changed configuration', () => {
       expect(issuers[0]?.ageSeconds).to.be.above(0);
     });
 
-    it('no keys that the new keys.maxAgeSeconds makes too old', async () => {
+    it('drops keys that are older than the new keys.maxAgeSeconds', async () => {
       const check = await knownToken();
       await lab.issuer.stop();
       await until(
@@ -253,8 +253,8 @@ describe('service with a changed configuration', () => {
     });
   });
 
-  describe('with another source for the keys of an issuer', () => {
-    it('takes the keys from there without a refused call between', async () => {
+  describe('reload that changes the key source of an issuer', () => {
+    it('uses the keys of the new source without refusing a call in between', async () => {
       const check = await knownToken();
       const other = await otherIssuer();
       await reloadIssuer({ jwksUrl: other.jwksUrl });
@@ -262,14 +262,14 @@ describe('service with a changed configuration', () => {
       expect(lines('check').at(-1)).to.include({ cache: 'miss' });
     });
 
-    it('takes no key from the source before', async () => {
+    it('refuses tokens signed with a key of the previous source', async () => {
       const check = await knownToken();
       const other = await otherIssuer('k2');
       await reloadIssuer({ jwksUrl: other.jwksUrl });
       expect(await check()).to.equal('token_invalid');
     });
 
-    it('answers 503 while it cannot be reached', async () => {
+    it('answers keys_unavailable while the new source is unreachable', async () => {
       const check = await knownToken();
       const other = await otherIssuer();
       await other.stop();
@@ -277,7 +277,7 @@ describe('service with a changed configuration', () => {
       expect(await check()).to.equal('keys_unavailable');
     });
 
-    it('does not wait for one that hangs', async () => {
+    it('does not wait for a new source that hangs', async () => {
       const check = await knownToken();
       const other = await otherIssuer();
       other.fault({ kind: 'hang' });
@@ -286,17 +286,17 @@ describe('service with a changed configuration', () => {
     });
   });
 
-  it('answers all who ask for an unknown key of an issuer that leaves', async () => {
+  it('answers every check that waits for an unknown key of a removed issuer', async () => {
     lab.issuer.fault({ kind: 'hang' });
     await reload({ keys: { timeoutSeconds: 1000 } });
     const unknown = await lab.token({ key: await signingKey('unknown') });
-    const asking = Array.from({ length: 20 }, () => lab.check(`Bearer ${unknown}`));
+    const waiting = Array.from({ length: 20 }, () => lab.check(`Bearer ${unknown}`));
     await reloadIssuer({ issuer: 'https://other.test' });
-    for (const response of await Promise.all(asking))
+    for (const response of await Promise.all(waiting))
       expect(reasonOf(response)).to.be.oneOf(['keys_unavailable', 'token_invalid']);
   });
 
-  it('ends the series of an issuer that leaves', async () => {
+  it('removes the metric series of a removed issuer', async () => {
     const page = async () => (await lab.admin('/metrics')).text();
     expect(await page()).to.contain(`{issuer="${lab.issuer.url}"`);
     await reloadIssuer({ issuer: 'https://other.test' });
@@ -304,13 +304,13 @@ describe('service with a changed configuration', () => {
     expect(await page()).to.contain('{issuer="https://other.test"');
   });
 
-  describe('that it refuses', () => {
+  describe('refused reload', () => {
     const problems = [
       'config.yaml:1:2: apps: must name at least one app',
       'config.yaml:3:4: colour: is not a known key',
     ];
 
-    it('L-019 changes nothing, and says all problems in one line', async () => {
+    it('L-019 changes nothing, and logs all problems in one line', async () => {
       const check = await knownToken();
       await lab.service.reload({ kind: 'refused', problems, count: 2 });
       expect(await check()).to.equal('allowed');
@@ -320,7 +320,7 @@ describe('service with a changed configuration', () => {
       expect(refused[0]).to.deep.include({ level: 'error', problems, count: 2 });
     });
 
-    it('L-019 counts it, and leaves the time of the last load', async () => {
+    it('L-019 counts as a failure and leaves the last-reload timestamp unchanged', async () => {
       const loaded = await metric('account_authz_config_last_reload_timestamp_seconds');
       await lab.service.reload({ kind: 'refused', problems, count: 2 });
       expect([await successes(), await failures()]).to.deep.equal(['0', '1']);
@@ -329,11 +329,11 @@ describe('service with a changed configuration', () => {
     });
 
     const rows: readonly (readonly [name: string, file: () => Promise<string>, problem: string])[] = [
-      ['is not there', async () => '/nowhere/jwks.json', 'no such file'],
-      ['has no key that can be used', () => keyFile({ keys: [] }), 'no usable key'],
+      ['does not exist', async () => '/nowhere/jwks.json', 'no such file'],
+      ['has no usable key', () => keyFile({ keys: [] }), 'no usable key'],
     ];
     for (const [name, file, problem] of rows) {
-      it(`changes nothing where the jwksFile of one issuer ${name}, whatever else it would change`, async () => {
+      it(`changes nothing at all when the jwksFile of one issuer ${name}`, async () => {
         const check = await knownToken();
         const other = await otherIssuer();
         const jwksFile = await file();
@@ -360,7 +360,7 @@ describe('service with a changed configuration', () => {
       });
     }
 
-    it('over a fault of ours changes nothing either', async () => {
+    it('changes nothing after an internal error', async () => {
       const check = await knownToken();
       await lab.service.reload({ kind: 'config', config: { ...config(), routes: [{ path: 'no path' }] } });
       expect(await check()).to.equal('allowed');
@@ -371,7 +371,7 @@ describe('service with a changed configuration', () => {
     });
   });
 
-  it('goes on with the next one after a fault outside of its preparation, which its caller gets to see', async () => {
+  it('reports an error while applying a reload to the caller, and applies the next reload', async () => {
     const check = await knownToken();
     lab.failLog(({ msg }) => msg === 'configuration reloaded');
     const faulty = reload({ apps: ['web', 'none'] }).then(
@@ -384,7 +384,7 @@ describe('service with a changed configuration', () => {
     expect(await check()).to.equal('app_forbidden');
   });
 
-  it('counts a success and when it was', async () => {
+  it('counts a successful reload and records its time', async () => {
     const started = Number(await metric('account_authz_config_last_reload_timestamp_seconds'));
     expect(started).to.be.within(Date.now() / 1000 - 60, Date.now() / 1000);
     expect(lab.service.reloadStatus()).to.include({ lastResult: undefined, lastAtSeconds: undefined, problems: 0 });
@@ -396,7 +396,7 @@ describe('service with a changed configuration', () => {
     expect(lab.service.reloadStatus()).to.include({ lastResult: 'success', problems: 0 });
   });
 
-  it('says which changed settings need a restart, and applies the rest', async () => {
+  it('names the changed settings that need a restart, and applies the others', async () => {
     const check = await knownToken();
     const tls = { certFile: '/tls.crt', keyFile: '/tls.key' };
     await reload({ listen: '127.0.0.1:1', admin: '127.0.0.1:2', tls, apps: ['none'] });
@@ -410,7 +410,7 @@ describe('service with a changed configuration', () => {
     expect(lines('changed settings need a restart')).to.have.lengthOf(1);
   });
 
-  it('ends with the last of several changes that come at once', async () => {
+  it('applies the last of several concurrent reloads', async () => {
     const check = await knownToken();
     const other = await otherIssuer();
     other.fault({ kind: 'hang' });
@@ -420,7 +420,7 @@ describe('service with a changed configuration', () => {
     await until(async () => (await check()) === 'allowed');
   });
 
-  it('becomes ready through it', async () => {
+  it('becomes ready when a reload names a working issuer', async () => {
     const other = await otherIssuer();
     const waiting = await startServiceLab({ ready: false, keys: [], config: quick, changes: true });
     ends.push(() => waiting.stop());
@@ -430,7 +430,7 @@ describe('service with a changed configuration', () => {
     await until(async () => (await waiting.admin('/readyz')).ok);
   });
 
-  it('ignores it once it stops', async () => {
+  it('ignores a reload during shutdown', async () => {
     const stopping = await startServiceLab();
     ends.push(() => stopping.issuer.stop());
     const ended = stopping.service.stop();
@@ -442,11 +442,11 @@ describe('service with a changed configuration', () => {
   });
 });
 
-describe('service with a configuration that changes under load', () => {
-  it('answers each call by one configuration, never by an older one than was in effect when it came, and loses none', async () => {
+describe('configuration reload under load', () => {
+  it('answers each check with one configuration, at least as new as when it arrived', async () => {
     const generations = 20;
     const lab = await startServiceLab({ config: quick, changes: true });
-    // Each configuration shows in two places: the prefix, which the answer is built with, and the claim that uid is read from.
+    // Each configuration is visible twice: in the header prefix of the answer, and in the claim that uid is read from.
     const names = Array.from({ length: generations + 1 }, (_, n) => [`uid${n - (n % 2)}`, `user-${n - (n % 2)}`]);
     const authorization = `Bearer ${await lab.token({ claims: Object.fromEntries(names) })}`;
     const reloadTo = (n: number): Promise<void> => {

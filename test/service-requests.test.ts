@@ -1,4 +1,4 @@
-// Requests as Envoy may send them, and as it never would, through a real gRPC client: what is asked, from where, with which token where.
+// Requests through a real gRPC client, both as Envoy sends them and as it never would: paths, methods, headers and tokens.
 import { expect } from 'chai';
 import type { CheckRequestMessage, CheckResponseMessage, HttpRequestMessage } from '../src/envoy/protocol.ts';
 import { type CheckRequestParts, checkRequest, rawHeader } from './support/check-request.ts';
@@ -22,10 +22,10 @@ const mismatch = '403 account_mismatch';
 const roleForbidden = '403 role_forbidden';
 const unknown = '404 route_unknown';
 
-/** Fields that Envoy sends and that we have no use for. */
+/** Fields that Envoy sends and account-authz does not read. */
 const unread = (fields: object): Partial<HttpRequestMessage> => fields;
 
-describe('service, asked with a good token', () => {
+describe('service with a valid token', () => {
   let lab: ServiceLab;
   let token: string;
   before(async () => {
@@ -131,10 +131,10 @@ describe('service, asked with a good token', () => {
   const requests: readonly (readonly [name: string, parts: CheckRequestParts, answer: string])[] = [
     ['P-061 another host', { http: { host: 'other.test' } }, allowed],
     ['P-061 no host', { http: { host: '' } }, allowed],
-    ['P-061 a host in capitals with a port', { http: { host: 'OTHER.test:8443' } }, allowed],
+    ['P-061 an upper-case host with a port', { http: { host: 'OTHER.test:8443' } }, allowed],
     ['P-061 another host, for another account', { path: other, http: { host: 'other.test' } }, mismatch],
-    ['P-062 a scheme in odd case', { http: { scheme: 'hTTps' } }, allowed],
-    ['P-062 a scheme in odd case, for another account', { path: other, http: { scheme: 'hTTps' } }, mismatch],
+    ['P-062 a mixed-case scheme', { http: { scheme: 'hTTps' } }, allowed],
+    ['P-062 a mixed-case scheme, for another account', { path: other, http: { scheme: 'hTTps' } }, mismatch],
     ['R-001 the method get', { method: 'get' }, invalid],
     ['R-001 the method Get', { method: 'Get' }, invalid],
     ['R-002 the method FOO', { method: 'FOO' }, roleForbidden],
@@ -155,18 +155,18 @@ describe('service, asked with a good token', () => {
     ['R-009 a websocket upgrade', { headers: { connection: 'upgrade', upgrade: 'websocket' } }, allowed],
     ['R-010 expect: 100-continue', { headers: { expect: '100-continue' } }, allowed],
     ['R-010 expect: 100-continue for another account', { path: other, headers: { expect: '100-continue' } }, mismatch],
-    ['R-013 :path among the headers, the same', { path: mine, headers: { ':path': mine } }, allowed],
-    ['R-013 :path among the headers, another', { headers: { ':path': other } }, invalid],
+    ['R-013 an equal :path header', { path: mine, headers: { ':path': mine } }, allowed],
+    ['R-013 a different :path header', { headers: { ':path': other } }, invalid],
     ['R-014 a body', { http: unread({ body: '{"account":"acct2"}' }) }, allowed],
     ['R-014 a raw body', { http: unread({ raw_body: Buffer.from('{"account":"acct2"}') }) }, allowed],
     ['R-015 a size of -1', { http: unread({ size: '-1' }) }, allowed],
     ['R-015 the largest size', { http: unread({ size: '9223372036854775807' }) }, allowed],
     ['R-018 HTTP/1.0', { http: { protocol: 'HTTP/1.0' } }, allowed],
     ['R-018 HTTP/3', { http: { protocol: 'HTTP/3' } }, allowed],
-    ['R-018 a protocol that nobody knows', { http: { protocol: 'x' } }, allowed],
+    ['R-018 an unknown protocol', { http: { protocol: 'x' } }, allowed],
     ['O-012 x-envoy-original-path', { headers: { 'x-envoy-original-path': other } }, allowed],
     [
-      'O-012 x-envoy-original-path with the account on a path of another',
+      "O-012 x-envoy-original-path with the caller's account, on the path of another",
       { path: other, headers: { 'x-envoy-original-path': mine, 'x-envoy-internal': 'true' } },
       mismatch,
     ],
@@ -192,13 +192,13 @@ describe('service, asked with a good token', () => {
     });
   }
 
-  it('P-059 looks at no context_extensions', async () => {
+  it('P-059 ignores context_extensions', async () => {
     const message = checkRequest({ headers: { authorization: `Bearer ${token}` }, path: other });
     const attributes = { ...message.attributes, context_extensions: { path: mine, account: 'acct2', allow: 'true' } };
     expect(answerOf(await lab.client.check({ attributes } as CheckRequestMessage))).to.equal(mismatch);
   });
 
-  it('R-017 needs no source and no destination, and looks at neither', async () => {
+  it('R-017 ignores source and destination, and does not need them', async () => {
     const message = checkRequest({ headers: { authorization: `Bearer ${token}` } });
     const peer = { address: { socket_address: { address: '127.0.0.1', port_value: 1 } }, principal: 'spiffe://x' };
     const attributes = { ...message.attributes, source: peer, destination: peer };
@@ -206,9 +206,9 @@ describe('service, asked with a good token', () => {
     expect(answerOf(await lab.client.check({ attributes } as unknown as CheckRequestMessage))).to.equal(allowed);
   });
 
-  describe('in another place', () => {
+  describe('token outside Authorization', () => {
     const places: readonly (readonly [name: string, parts: (token: string) => CheckRequestParts])[] = [
-      ['H-001 nowhere', () => ({})],
+      ['H-001 absent', () => ({})],
       ['H-002 after an empty Authorization', () => ({ headers: { authorization: '' } })],
       ['H-021 in the query', text => ({ path: `${mine}?access_token=${text}` })],
       ['H-023 in a cookie', text => ({ headers: { cookie: `access_token=${text}` } })],
@@ -220,20 +220,20 @@ describe('service, asked with a good token', () => {
       ['H-031 in no headers at all', () => ({ http: { headers: {}, header_map: null } })],
     ];
     for (const [name, parts] of places) {
-      it(`${name}: answers that there is none`, async () => {
+      it(`${name} is answered with ${missing}`, async () => {
         for (const raw of [false, true]) {
           expect(answerOf(await lab.check(undefined, { raw, ...parts(token) })), `raw: ${raw}`).to.equal(missing);
         }
       });
     }
 
-    it('H-022 takes the one of the header where the query has another', async () => {
+    it('H-022 is ignored in the query when Authorization has a token', async () => {
       const stranger = await lab.token({ claims: { acc: 'acct2' } });
       const path = `${mine}?access_token=${stranger}`;
       expect(answerOf(await lab.check(`Bearer ${token}`, { path }))).to.equal(allowed);
     });
 
-    it('L-002 writes none that stands in the query or in a cookie anywhere', async () => {
+    it('L-002 is never written to log, response or metrics from the query or a cookie', async () => {
       const elsewhere = await lab.token({ claims: { uid: 'elsewhere' } });
       const parts = { path: `${mine}?access_token=${elsewhere}`, headers: { cookie: `t=${elsewhere}` } };
       const response = await lab.check(undefined, parts);
@@ -244,7 +244,7 @@ describe('service, asked with a good token', () => {
     });
   });
 
-  describe('in a bad form', () => {
+  describe('malformed Authorization', () => {
     const forms: readonly (readonly [name: string, authorization: (token: string) => string, answer: string])[] = [
       ['H-003 Bearer alone', () => 'Bearer', missing],
       ['H-003 Bearer and a space', () => 'Bearer ', missing],
@@ -254,27 +254,31 @@ describe('service, asked with a good token', () => {
       ['H-006 an em space', text => `Bearer\u2003${text}`, missing],
       ['H-006 a vertical tab', text => `Bearer\v${text}`, missing],
       ['H-006 a form feed', text => `Bearer\f${text}`, missing],
-      ['H-007 white space around', text => ` \tBearer ${text} \t`, allowed],
+      ['H-007 surrounding white space', text => ` \tBearer ${text} \t`, allowed],
       ['H-009 Basic', () => 'Basic dTpw', missing],
       ['H-009 DPoP', text => `DPoP ${text}`, missing],
       ['H-009 Digest', () => 'Digest username="u"', missing],
       ['H-009 Token', text => `Token ${text}`, missing],
       ['H-009 no scheme', text => text, missing],
-      ['H-014 two tokens in a line', text => `Bearer ${text}, Bearer ${text}`, invalid],
+      ['H-014 two tokens in one line', text => `Bearer ${text}, Bearer ${text}`, invalid],
       ['H-015 a second word', text => `Bearer ${text} b`, badToken],
       ['H-015 a parameter', text => `Bearer ${text};x=1`, badToken],
       ['H-015 quotes', text => `Bearer "${text}"`, badToken],
       ['H-015 a parameter after a comma', text => `Bearer ${text},x=1`, invalid],
       ['H-029 a folded line', text => `Bearer\r\n ${text}`, missing],
       ['H-029 a line feed in the token', text => `Bearer ${text.slice(0, 9)}\n${text.slice(9)}`, badToken],
-      ['H-030 the mark of Envoy for a bad byte', text => `Bearer ${text.slice(0, 9)}!${text.slice(10)}`, badToken],
+      [
+        "H-030 Envoy's substitute for an invalid byte",
+        text => `Bearer ${text.slice(0, 9)}!${text.slice(10)}`,
+        badToken,
+      ],
       ['J-035 PBES2 with a count of 2^31 - 1', () => `Bearer ${pbes2()}`, badToken],
       ['J-038 the flattened JSON serialization', text => `Bearer ${flattened(text)}`, invalid],
       ['J-067 a dot', () => 'Bearer .', badToken],
       ['J-067 two dots', () => 'Bearer ..', badToken],
       ['J-067 a hundred thousand dots', () => `Bearer ${'.'.repeat(100_000)}`, badToken],
-      ['J-078 a byte too many', () => `Bearer ${'a'.repeat(8193)}`, badToken],
-      ['J-079 200 KB', text => `Bearer ${text}${'A'.repeat(200_000)}`, badToken],
+      ['J-078 a token one byte above the limit', () => `Bearer ${'a'.repeat(8193)}`, badToken],
+      ['J-079 a token of 200 KB', text => `Bearer ${text}${'A'.repeat(200_000)}`, badToken],
     ];
     for (const [name, authorization, answer] of forms) {
       it(`answers ${name} with ${answer}`, async () => {
@@ -284,7 +288,7 @@ describe('service, asked with a good token', () => {
       });
     }
 
-    it('H-010 H-013 refuses two lines, the same or not', async () => {
+    it('H-010 H-013 refuses two Authorization lines, equal or different', async () => {
       const second = await lab.token({ claims: { uid: 'u-2' } });
       for (const line of [token, second]) {
         const authorization = [`Bearer ${token}`, `Bearer ${line}`];
@@ -294,13 +298,13 @@ describe('service, asked with a good token', () => {
       }
     });
 
-    it('H-017 refuses a header map and a header list that differ', async () => {
+    it('H-017 refuses a header map and a header list with different values', async () => {
       const header_map = { headers: [rawHeader('authorization', `Bearer ${await lab.token()}x`)] };
       const parts = { raw: false, http: { header_map } };
       expect(answerOf(await lab.check(`Bearer ${token}`, parts))).to.equal(invalid);
     });
 
-    for (const [name, bytes] of Object.entries({ 'bytes that are no UTF-8': 'ff', 'a NUL': '00', 'CR LF': '0d0a' })) {
+    for (const [name, bytes] of Object.entries({ 'invalid UTF-8': 'ff', 'a NUL': '00', 'CR LF': '0d0a' })) {
       it(`H-019 refuses ${name} in the token`, async () => {
         const value = Buffer.concat([Buffer.from(`Bearer ${token}`), Buffer.from(bytes, 'hex'), Buffer.from('A')]);
         const header_map = { headers: [rawHeader('authorization', value)] };
@@ -309,7 +313,7 @@ describe('service, asked with a good token', () => {
     }
   });
 
-  it('C-073 allows the same token a thousand times', async () => {
+  it('C-073 allows one token 1,000 times', async () => {
     const answers = await Promise.all(Array.from({ length: 1000 }, () => lab.check(`Bearer ${token}`)));
     expect(new Set(answers.map(answerOf))).to.deep.equal(new Set([allowed]));
   });
@@ -320,7 +324,7 @@ describe('service, asked with a good token', () => {
     );
   });
 
-  it('L-010 answers for an account that exists nowhere as for one of somebody else', async () => {
+  it("L-010 answers identically for an unknown account and for someone else's", async () => {
     const headers = { 'x-request-id': 'the-same' };
     const [somebody, nobody] = await Promise.all(
       ['acct2', 'no-such-account'].map(account =>
@@ -331,7 +335,7 @@ describe('service, asked with a good token', () => {
     expect(nobody).to.deep.equal(somebody);
   });
 
-  it('L-006 has labels from closed sets only, whatever is asked', async () => {
+  it('L-006 uses only metric labels from closed sets, whatever the request contains', async () => {
     const stranger = { ...(await signingKey('other')), kid: 'planted-kid' };
     await lab.check(`Bearer ${await lab.token({ key: stranger, claims: { iss: 'https://planted.test' } })}`);
     await lab.check(`Bearer ${await lab.token({ claims: { uid: 'planted-uid', acc: 'planted-acc' } })}`);

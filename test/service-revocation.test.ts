@@ -1,4 +1,4 @@
-// A revocation list that changes while the service runs: what takes effect, what is refused, and that known tokens obey at once.
+// Revocation list in a running service: reloads, refused lists, and that cached tokens are refused at once.
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ describe('service with a revocation list', () => {
     await metric('reloads_total{result="failure"}'),
   ];
 
-  /** A token that the service has verified before, and the answer to a request with it. */
+  /** Sends checks with a token that the service has verified before. */
   async function knownToken(claims: Readonly<Record<string, unknown>> = {}) {
     const authorization = `Bearer ${await lab.token({ claims })}`;
     for (const cache of ['miss', 'hit']) {
@@ -61,7 +61,7 @@ describe('service with a revocation list', () => {
   const reasonOf = (response: CheckResponseMessage): string | undefined =>
     response.dynamic_metadata?.fields.reason?.stringValue;
 
-  it('refuses a revoked token that it has verified before, and says by what, without a value', async () => {
+  it('refuses a revoked cached token, and names the matching fields without their values', async () => {
     await start('[]');
     const check = await knownToken({ jti: 'id-0001' });
     await replace('- { jti: id-0001, acc: acct1 }\n');
@@ -89,7 +89,7 @@ describe('service with a revocation list', () => {
     await until(async () => reasonOf(await check()) === 'allowed');
   });
 
-  it('judges it after expiry and before app, role and account', async () => {
+  it('checks revocation after expiry and before app, role and account', async () => {
     await start('- acc: acct1\n');
     const seconds = Math.floor(Date.now() / 1000);
     const reason = async (claims: Readonly<Record<string, unknown>>, path?: string) =>
@@ -100,7 +100,7 @@ describe('service with a revocation list', () => {
     expect(await reason({}, '/api/other')).to.equal('route_unknown');
   });
 
-  it('stops to refuse when the entry expires, without a change of the file', async () => {
+  it('allows the token again when the entry expires, without a file change', async () => {
     const expires = new Date(Date.now() + 4000).toISOString();
     await start(`- { acc: acct1, expires: ${expires} }\n`);
     const authorization = `Bearer ${await lab.token()}`;
@@ -109,7 +109,7 @@ describe('service with a revocation list', () => {
     expect(await reloads()).to.deep.equal([0, 0]);
   });
 
-  it('takes a list that Kubernetes swaps, tells how many entries it has, and counts it', async () => {
+  it('reloads a list that Kubernetes swaps, and reports the number of entries', async () => {
     const mount = await mountSecret({ 'revoked.yaml': '- uid: nobody\n' });
     file = mount.path('revoked.yaml');
     lab = await startServiceLab({ config: config(), changes: true });
@@ -125,12 +125,12 @@ describe('service with a revocation list', () => {
   });
 
   const broken: readonly (readonly [name: string, content: string | undefined, problem: (file: string) => string])[] = [
-    ['that is bad', '- uid: a\n- uid: 4711\n', of => `${of}:2:8: [1].uid: must be text: put it in quotes`],
+    ['with an invalid entry', '- uid: a\n- uid: 4711\n', of => `${of}:2:8: [1].uid: must be text: put it in quotes`],
     ['that is empty', '', of => `${of}:1:1: the file must not be empty: write [] for an empty list`],
     ['that is gone', undefined, of => `${of}:1:1: the file does not exist`],
   ];
   for (const [name, content, problem] of broken) {
-    it(`refuses a list ${name}, says so in the log and in a metric, and keeps the old one in force`, async () => {
+    it(`refuses a list ${name}, logs and counts it, and keeps the old list`, async () => {
       await start('- acc: acct1\n');
       await (content === undefined ? rm(file) : replace(content));
       await until(() => lines(refusedLine).length > 0);
@@ -148,18 +148,18 @@ describe('service with a revocation list', () => {
     });
   }
 
-  it('reads it again when it is told to, although nothing has changed', async () => {
+  it('reloads an unchanged list on request', async () => {
     await start('- uid: nobody\n');
     lab.service.reloadRevocations();
     await until(() => lines(reloadedLine).length === 1);
     expect(await reloads()).to.deep.equal([1, 0]);
   });
 
-  describe('and a changed configuration', () => {
+  describe('and a configuration reload', () => {
     const reload = (changes: Readonly<Record<string, unknown>>): Promise<void> =>
       lab.service.reload({ kind: 'config', config: serviceConfig(lab.issuer, config(changes)) });
 
-    it('takes the list of another file together with the other settings, and watches that file from then on', async () => {
+    it('loads the list of a new file with the other settings, and watches that file', async () => {
       await start('[]');
       const check = await knownToken();
       const other = join(folder, 'other.yaml');
@@ -173,7 +173,7 @@ describe('service with a revocation list', () => {
       expect(lines(reloadedLine)).to.have.lengthOf(1);
     });
 
-    it('is refused as a whole if the list that it names is bad', async () => {
+    it('refuses the whole reload when the list that it names is invalid', async () => {
       await start('- acc: acct1\n');
       const other = join(folder, 'other.yaml');
       await writeFile(other, '- acc: 1\n');
@@ -188,7 +188,7 @@ describe('service with a revocation list', () => {
       await until(async () => reasonOf(await lab.check(`Bearer ${await lab.token()}`)) === 'allowed');
     });
 
-    it('keeps the list in force if it names the same file, which may be bad now', async () => {
+    it('keeps the active list when the file name is unchanged, even if the file is gone', async () => {
       await start('- acc: acct1\n');
       await rm(file);
       await reload({ apps: ['none'] });
@@ -196,7 +196,7 @@ describe('service with a revocation list', () => {
       expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`))).to.equal('token_revoked');
     });
 
-    it('ends all revocations if it names no list', async () => {
+    it('ends all revocations when the configuration names no list', async () => {
       await start('- acc: acct1\n');
       const withoutList = serviceConfig(lab.issuer, { shutdown: { graceSeconds: 0 } });
       await lab.service.reload({ kind: 'config', config: withoutList });
@@ -206,16 +206,15 @@ describe('service with a revocation list', () => {
   });
 });
 
-describe('service whose revocation list cannot be used at the start', () => {
-  for (const [name, file] of [['is missing', '/nowhere/revoked.yaml']] as const) {
-    it(`does not start if it ${name}`, async () => {
-      const error: unknown = await startServiceLab({ config: { revocation: { file } } }).catch(
-        (thrown: unknown) => thrown,
-      );
-      expect(error).to.be.instanceOf(RevocationFileError);
-      expect(error)
-        .to.have.nested.property('refused.problems')
-        .that.deep.equals([`${file}:1:1: the file does not exist`]);
-    });
-  }
+describe('service with an unusable revocation list', () => {
+  it('does not start when the file is missing', async () => {
+    const file = '/nowhere/revoked.yaml';
+    const error: unknown = await startServiceLab({ config: { revocation: { file } } }).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).to.be.instanceOf(RevocationFileError);
+    expect(error)
+      .to.have.nested.property('refused.problems')
+      .that.deep.equals([`${file}:1:1: the file does not exist`]);
+  });
 });

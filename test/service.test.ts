@@ -1,3 +1,4 @@
+// The service as a whole, in process: checks, gRPC limits, log, admin, health, start and stop, Unix socket.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -32,10 +33,10 @@ describe('service', () => {
   });
   after(() => lab.stop());
 
-  it('allows a good token', async () => {
+  it('allows a valid token', async () => {
     expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`))).to.equal('allowed');
   });
-  it('allows a good token from a header map', async () => {
+  it('allows a valid token from a header map', async () => {
     expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`, { raw: false }))).to.equal('allowed');
   });
   it('refuses a request without a token', async () => {
@@ -53,7 +54,7 @@ describe('service', () => {
   it('G-005 refuses an empty message', async () => {
     expect(reasonOf(await lab.client.check({ attributes: null }))).to.equal('request_invalid');
   });
-  it('G-001 does not know another method', async () => {
+  it('G-001 answers UNIMPLEMENTED to other gRPC methods', async () => {
     const outcome = await new Promise(resolve => {
       lab.client.channel.makeUnaryRequest(
         '/envoy.service.auth.v2.Authorization/Check',
@@ -65,7 +66,7 @@ describe('service', () => {
     });
     expect(outcome).to.equal(status.UNIMPLEMENTED);
   });
-  it('G-034 offers no reflection and no channelz', async () => {
+  it('G-034 offers neither reflection nor channelz', async () => {
     for (const path of [
       '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
       '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo',
@@ -77,7 +78,7 @@ describe('service', () => {
       expect(outcome, path).to.equal(status.UNIMPLEMENTED);
     }
   });
-  it('G-008 refuses a compressed message that is above its limit once it is unpacked', async () => {
+  it('G-008 refuses a compressed message that exceeds the limit when decompressed', async () => {
     const gzip = 2;
     const channel = new Client(`127.0.0.1:${lab.service.ports.listen}`, credentials.createInsecure(), {
       'grpc.default_compression_algorithm': gzip,
@@ -97,12 +98,12 @@ describe('service', () => {
     expect(code).to.equal(status.RESOURCE_EXHAUSTED);
   });
   for (const [name, bytes] of Object.entries({
-    'bytes that are no HTTP/2': 'GET / HTTP/1.1\r\n\r\n',
-    'a preface and no settings': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff',
-    'headers of a stream that the server would open':
+    'bytes other than HTTP/2': 'GET / HTTP/1.1\r\n\r\n',
+    'a preface but no SETTINGS frame': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff',
+    'HEADERS on a server-initiated stream id':
       'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\0\x01\x04\0\0\0\x02',
   })) {
-    it(`G-012 closes a connection with ${name}, and the others go on`, async () => {
+    it(`G-012 closes a connection with ${name}, and serves the others`, async () => {
       const socket = connectSocket(lab.service.ports.listen, '127.0.0.1');
       socket.on('error', () => undefined);
       socket.resume();
@@ -112,20 +113,20 @@ describe('service', () => {
       expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`))).to.equal('allowed');
     });
   }
-  it('G-039 goes on after its event loop stood still', async () => {
-    const asked = lab.check(`Bearer ${await lab.token()}`);
+  it('G-039 answers after its event loop was blocked', async () => {
+    const pending = lab.check(`Bearer ${await lab.token()}`);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
-    expect(reasonOf(await asked)).to.equal('allowed');
+    expect(reasonOf(await pending)).to.equal('allowed');
     expect((await lab.client.health('')).status).to.equal(servingStatus.serving);
   });
-  it('G-009 refuses a message above its limit', async () => {
+  it('G-009 refuses a message above the size limit', async () => {
     const message = checkRequest({ headers: { 'x-big': 'a'.repeat(300_000) } });
     const code = await lab.client.check(message).catch((error: { code: number }) => error.code);
     expect(code).to.equal(status.RESOURCE_EXHAUSTED);
   });
 
   describe('log', () => {
-    it('has one line a check, with what was decided and who it was', async () => {
+    it('has one line per check with the decision and the identity', async () => {
       const headers = {
         'x-request-id': 'log-1',
         traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
@@ -149,7 +150,7 @@ describe('service', () => {
       });
       expect(lines[0]?.durationMs).to.be.a('number');
     });
-    it('L-001 has no identity of a token that is not verified, and no part of it', async () => {
+    it('L-001 contains no claim and no part of an unverified token', async () => {
       const key = { ...(await signingKey('other')), kid: 'k1' };
       const claims = { uid: secrets.fresh('claim'), app: secrets.fresh('claim'), role: secrets.fresh('claim') };
       const forged = await lab.token({ key, claims });
@@ -161,14 +162,14 @@ describe('service', () => {
       expect(text).to.contain('"reason":"token_invalid"').and.contain('"kid":"k1"');
       for (const part of [...Object.values(claims), 'secret', ...forged.split('.')]) expect(text).to.not.contain(part);
     });
-    it('L-003 has foreign text bounded and escaped', async () => {
+    it('L-003 escapes and truncates foreign text', async () => {
       const key = { ...(await signingKey('k1')), kid: `\u001b[2K\u2028${'k'.repeat(500)}` };
       await lab.check(`Bearer ${await lab.token({ key })}`, { headers: { 'x-request-id': 'log-3' } });
       const [line] = lab.log.filter(each => each.requestId === 'log-3');
       expect(line?.kid).to.match(/^\\u\{1b\}\[2K\\u\{2028\}k+…$/);
       expect(String(line?.kid)).to.have.length.below(100);
     });
-    it('L-007 has an id of ours for a request whose id is outside the grammar, the same as the answer', async () => {
+    it('L-007 replaces a malformed request id with a generated one, in log and answer', async () => {
       const response = await lab.check(undefined, { headers: { 'x-request-id': 'a b\r\nc' } });
       const body = JSON.parse(response.denied_response?.body ?? '{}') as { request_id: string };
       expect(body.request_id).to.match(/^[0-9a-f-]{36}$/);
@@ -177,7 +178,7 @@ describe('service', () => {
   });
 
   describe('admin', () => {
-    it('answers livez and readyz', async () => {
+    it('answers /livez and /readyz with 200', async () => {
       expect((await lab.admin('/livez')).status).to.equal(200);
       const ready = await lab.admin('/readyz');
       expect(ready.status).to.equal(200);
@@ -190,7 +191,7 @@ describe('service', () => {
       expect(text).to.match(/^account_authz_check_duration_seconds_count [1-9]/m);
       expect(text).to.match(/^account_authz_key_set_keys\{issuer="[^"]+"\} 1$/m);
     });
-    it('L-021 reads only and knows no other page', async () => {
+    it('L-021 is read-only and answers 404 to unknown paths', async () => {
       expect((await lab.admin('/readyz', { method: 'POST' })).status).to.equal(405);
       for (const path of ['/config', '/../etc/passwd', '/metricsx'])
         expect((await lab.admin(path)).status).to.equal(404);
@@ -211,7 +212,7 @@ describe('service', () => {
 });
 
 describe('service without its issuer', () => {
-  it('K-002 starts, is not ready, answers 503, and recovers by itself', async () => {
+  it('K-002 starts unready, answers 503, and recovers without a restart', async () => {
     const lab = await startServiceLab({
       ready: false,
       config: { keys: { cooldownSeconds: 1, refreshSeconds: 1, maxAgeSeconds: 60 } },
@@ -234,14 +235,14 @@ describe('service without its issuer', () => {
   });
 });
 
-describe('service whose keys are there before listen is bound', () => {
-  it('is ready only when it is bound', async () => {
+describe('service with keys before listen is bound', () => {
+  it('becomes ready only when listen is bound', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'account-authz-'));
     const [jwksFile, certFile, keyFile] = ['jwks.json', 'tls.crt', 'tls.key'].map(name => join(folder, name));
     const { cert, key } = testCertificate({ dnsNames: ['localhost'] });
     writeFileSync(jwksFile ?? '', JSON.stringify({ keys: [(await signingKey('k1')).publicJwk] }));
     writeFileSync(keyFile ?? '', key);
-    // The start waits in the reading of the certificate until somebody writes it.
+    // Reading the FIFO blocks the start until the test writes the certificate.
     execFileSync('mkfifo', [certFile ?? '']);
     const [listen, admin] = await freePorts(2);
     const config = serviceConfig(
@@ -271,7 +272,7 @@ describe('service whose keys are there before listen is bound', () => {
         .and.have.nested.property('issuers[0].state', 'usable');
     } finally {
       await writeFile(certFile ?? '', cert);
-      // A later look at the files must find one that ends.
+      // The next poll of the files must not block on the FIFO.
       writeFileSync(`${certFile}.new`, cert);
       renameSync(`${certFile}.new`, certFile ?? '');
     }
@@ -282,8 +283,8 @@ describe('service whose keys are there before listen is bound', () => {
   });
 });
 
-describe('service that stops', () => {
-  it('G-037 is not ready at once, answers calls meanwhile, and closes', async () => {
+describe('service shutdown', () => {
+  it('G-037 makes the service unready, answers calls during the grace period, then closes', async () => {
     const lab = await startServiceLab();
     const authorization = `Bearer ${await lab.token()}`;
     const statuses: number[] = [];
@@ -318,7 +319,7 @@ describe('service on a Unix socket', () => {
   });
   afterEach(() => rm(directory, { recursive: true }));
 
-  it('serves there with mode 0660 and removes the file when it stops', async () => {
+  it('creates the socket with mode 0660 and removes it on shutdown', async () => {
     const lab = await startServiceLab({ config: { listen: `unix:${socket}` } });
     expect(statSync(socket).mode & 0o777).to.equal(0o660);
     expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`))).to.equal('allowed');
@@ -326,14 +327,14 @@ describe('service on a Unix socket', () => {
     expect(existsSync(socket)).to.equal(false);
   });
 
-  it('G-038 replaces a socket that nobody serves', async () => {
+  it('G-038 replaces a stale socket', async () => {
     leaveStaleSocket(socket);
     const lab = await startServiceLab({ config: { listen: `unix:${socket}` } });
     expect(reasonOf(await lab.check(undefined))).to.equal('token_missing');
     await lab.stop();
   });
 
-  it('G-038 does not take a socket from a living server, nor a file that is no socket', async () => {
+  it('G-038 refuses to start on a socket in use or on a regular file', async () => {
     const living = createServer().listen(socket);
     expect(await startFailure(`unix:${socket}`)).to.contain('another process serves');
     living.close();
@@ -343,12 +344,12 @@ describe('service on a Unix socket', () => {
     expect(existsSync(file)).to.equal(true);
   });
 
-  it('fails to start on a port that is taken', async () => {
-    const taken = createServer();
-    await new Promise<void>(resolve => taken.listen(0, '127.0.0.1', resolve));
-    const address = taken.address();
+  it('refuses to start on a port that is in use', async () => {
+    const other = createServer();
+    await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve));
+    const address = other.address();
     expect(await startFailure(`127.0.0.1:${typeof address === 'object' ? address?.port : 0}`)).to.contain('in use');
-    taken.close();
+    other.close();
   });
 });
 
@@ -362,7 +363,7 @@ async function startFailure(listen: string): Promise<string> {
   return typeof outcome === 'string' ? outcome : 'it started';
 }
 
-// What a killed server leaves: the file of a socket with nobody behind it.
+// A server that is killed leaves its socket file behind.
 function leaveStaleSocket(path: string): void {
   const script = `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`;
   spawnSync(process.execPath, ['-e', script]);

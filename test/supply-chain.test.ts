@@ -1,4 +1,4 @@
-// What we build on: where it comes from, that it is at least as new as the fixes we rely on, and that all of it is listed.
+// Dependencies: pinned by hash, at least as new as the security fixes they need, and all listed in the SBOM.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -24,7 +24,7 @@ interface Lockfile {
 interface Minimum {
   readonly name: string;
   readonly version: string;
-  /** What is not fixed before. */
+  /** The vulnerability that older versions have. */
   readonly reason: string;
 }
 
@@ -42,7 +42,7 @@ const minima: readonly Minimum[] = [
   { name: 'undici', version: '7.18.2', reason: 'CVE-2026-22036: a chain of content codings without an end' },
 ];
 
-/** Of each line of Node with long support; the others have had these fixes from their start. */
+/** By LTS line of Node; the other supported lines have had these fixes from their first release. */
 const nodeMinima: Readonly<Record<string, Minimum>> = {
   20: { name: 'Node 20', version: '20.20.2', reason: 'CVE-2026-21714: HTTP/2 sessions leak' },
   22: { name: 'Node 22', version: '22.22.2', reason: 'CVE-2026-21714: HTTP/2 sessions leak' },
@@ -65,20 +65,20 @@ describe('supply chain', function () {
     sbom = await makeSbom();
   });
 
-  describe('the lockfile', () => {
-    it('L-022 has the hash of every package', () => {
+  describe('lockfile', () => {
+    it('L-022 has a SHA-512 hash for every package', () => {
       expect(lockfile.lockfileVersion).to.equal(3);
       expect(packages).to.have.length.above(100);
       const unhashed = packages.filter(([, { integrity = '' }]) => !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity));
       expect(unhashed.map(([path]) => path)).to.deep.equal([]);
     });
 
-    it('has no address of a registry and no link', () => {
+    it('contains no registry URL and no link', () => {
       expect(packages.filter(([, each]) => each.resolved !== undefined || each.link === true)).to.deep.equal([]);
     });
 
     for (const { name, version, reason } of minima) {
-      it(`L-022 has ${name} of at least ${version}: ${reason}`, () => {
+      it(`L-022 has ${name} ${version} or later: ${reason}`, () => {
         const versions = packages
           .filter(([path]) => path.endsWith(`node_modules/${name}`))
           .map(([, each]) => each.version);
@@ -88,36 +88,36 @@ describe('supply chain', function () {
     }
   });
 
-  it('L-022 compares versions by their numbers', () => {
+  it('L-022 compares versions numerically', () => {
     expect(isAtLeast('1.14.10', '1.14.4')).to.equal(true);
     expect(isAtLeast('1.14.4', '1.14.4')).to.equal(true);
     expect(isAtLeast('1.9.99', '1.14.4')).to.equal(false);
     expect(isAtLeast('0.99.0', '1.14.4')).to.equal(false);
   });
 
-  it('L-022 G-019 runs on a Node with the fixes of its line', () => {
+  it('L-022 G-019 runs on a Node release with the security fixes of its line', () => {
     const [major = ''] = process.versions.node.split('.');
     const minimum = nodeMinima[major] ?? { version: '25.0.0', reason: 'a line without long support' };
     expect(isAtLeast(process.versions.node, minimum.version), minimum.reason).to.equal(true);
   });
 
-  it('runs no script of a package when it is installed', async () => {
+  it('runs no install scripts of packages', async () => {
     expect((await read('.npmrc')).split('\n')).to.include('ignore-scripts=true');
   });
 
-  it('writes no address of a registry into the lockfile', async () => {
+  it('keeps registry URLs out of the lockfile by .npmrc', async () => {
     expect((await read('.npmrc')).split('\n')).to.include('omit-lockfile-registry-resolved=true');
   });
 
-  it('L-022 is audited by the workflow, and a finding fails it', async () => {
+  it('L-022 has an audit job in CI that fails on any finding', async () => {
     const text = await read('.github/workflows/ci.yaml');
     expect(text).to.match(/^ +run: npm audit --omit=dev --audit-level=low$/m);
     expect(text).to.match(/^ +- run: npm audit signatures$/m);
     expect(text.slice(text.indexOf('  audit:'), text.indexOf('  lint:'))).to.not.match(/continue-on-error|\|\| true/);
   });
 
-  describe('the SBOM', () => {
-    // CycloneDX 1.5, as far as npm writes it; the bom-ref of each must be the only one of its name.
+  describe('SBOM', () => {
+    // The part of CycloneDX 1.5 that npm writes.
     const reference = z.string().min(1);
     const component = z.looseObject({
       type: z.enum(['application', 'library']),
@@ -146,7 +146,7 @@ describe('supply chain', function () {
       dependencies: z.array(z.object({ ref: reference, dependsOn: z.array(reference) })),
     });
 
-    it('is a CycloneDX document of this product', async () => {
+    it('is a CycloneDX 1.5 document for this product', async () => {
       const { name, version } = JSON.parse(await read('package.json')) as {
         readonly name: string;
         readonly version: string;
@@ -155,7 +155,7 @@ describe('supply chain', function () {
       expect(sbom.metadata.component).to.include({ type: 'application', name, version });
     });
 
-    it('refers to its own components only, each by one reference', () => {
+    it('has unique references and no dangling ones', () => {
       const { components, dependencies, metadata } = cycloneDx.parse(sbom);
       const references = [metadata.component, ...components].map(each => each['bom-ref']);
       expect(new Set(references)).to.have.property('size', references.length);
@@ -163,7 +163,7 @@ describe('supply chain', function () {
       expect(used.filter(each => !references.includes(each))).to.deep.equal([]);
     });
 
-    it('has every package of production in the lockfile, with its hash, and no other', () => {
+    it('lists exactly the production packages of the lockfile, each with its hash', () => {
       const { components } = cycloneDx.parse(sbom);
       const locked = packages
         .filter(([, { dev = false }]) => !dev)
@@ -172,7 +172,7 @@ describe('supply chain', function () {
       expect(components.filter(({ hashes = [] }) => hashes.length === 0)).to.deep.equal([]);
     });
 
-    it('has every package of which something is in dist/', async () => {
+    it('lists every package that dist/ bundles code from', async () => {
       const licences = await read('dist/third-party-licenses.txt');
       const bundled = Array.from(
         licences.matchAll(/^(\S+) (\d+\.\d+\.\S+) \(.+\)$/gm),

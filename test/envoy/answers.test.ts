@@ -1,3 +1,4 @@
+// Pre-serialized answers: byte for byte equal to the response that the gRPC library serializes.
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Decision } from '../../src/authz/decision.ts';
@@ -25,18 +26,18 @@ describe('answers', () => {
   const cases: readonly (readonly [name: string, decision: Decision, context: ResponseContext])[] = [
     ['an allow', allow(alice), { ...usual, principal: alice }],
     ['the same allow again', allow(alice), { ...usual, principal: alice, requestId: 'r-2' }],
-    ['an allow whose context names nobody', allow(alice), usual],
-    ['an allow of somebody else', allow(bob), { ...usual, principal: bob }],
+    ['an allow without a principal in its context', allow(alice), usual],
+    ['an allow of another principal', allow(bob), { ...usual, principal: bob }],
     ['an allow with a forged header', allow(alice), { ...usual, principal: alice, shownHeaders: ['x-auth-admin'] }],
     ['an allow after one with a forged header', allow(alice), { ...usual, principal: alice }],
     ['a refusal of a verified token', refusalOf('account_mismatch', 'why'), { ...usual, principal: alice }],
-    ['a refusal without a role', refusalOf('role_forbidden', 'why'), { ...usual, principal: roleless }],
-    ['a refusal with a role again', refusalOf('role_forbidden', 'why'), { ...usual, principal: alice }],
+    ['a refusal of a principal without a role', refusalOf('role_forbidden', 'why'), { ...usual, principal: roleless }],
+    ['a refusal of a principal with a role again', refusalOf('role_forbidden', 'why'), { ...usual, principal: alice }],
     ...Object.keys(refusalAnswers).flatMap(reason =>
       ['', 'a', 'r-1', 'r-2', '6f1c1a0e-3b5a-4b0e-9a57-000000000001', 'i'.repeat(128)].map(
         requestId =>
           [
-            `${reason} with an id of ${requestId.length} from ${requestId.slice(0, 3)}`,
+            `${reason} with a request id of length ${requestId.length} (${requestId.slice(0, 3)}…)`,
             refusalOf(reason as Reason, 'why'),
             { ...usual, requestId },
           ] as const,
@@ -45,15 +46,15 @@ describe('answers', () => {
   ];
   const answers = createAnswers(settings);
   for (const [name, decision, context] of cases) {
-    it(`has the bytes of the whole response for ${name}`, () => {
+    it(`equal the serialized response for ${name}`, () => {
       const bytes = answers.encode(decision, context);
       expect(bytes.equals(serialized(decision, context))).to.equal(true);
       invariants.hold(authorizationService.Check.responseDeserialize(bytes));
     });
   }
 
-  // Few lengths, so that answers share a template often; all letters that the templates are filled with.
-  it('I1 has the bytes of the whole response for whatever texts, whichever answers came before', () => {
+  // Few lengths, so that answers often share a template; all letters that placeholders use.
+  it('I1 equal the serialized response for any texts and any earlier answers', () => {
     const text = fc.string({ unit: fc.constantFrom(...'ABCDEabcdez'), minLength: 1, maxLength: 4 });
     const who = fc
       .record({ uid: text, app: text, acc: text, role: text, iss: fc.constantFrom('A', 'a', 'https://é.test') })
@@ -77,7 +78,7 @@ describe('answers', () => {
     );
   });
 
-  it('goes on where the lengths of names are more than it keeps', () => {
+  it('equal the serialized response beyond the limit of cached templates', () => {
     const many = createAnswers(settings);
     for (let length = 0; length < 1100; length += 1) {
       const one = principal({ uid: 'u'.repeat(1 + (length % 128)), role: 'r'.repeat(1 + Math.floor(length / 128)) });
@@ -86,7 +87,7 @@ describe('answers', () => {
     }
   });
 
-  it('keeps no answer that was made for forged headers', () => {
+  it('are not cached for requests with forged headers', () => {
     const fresh = createAnswers(settings);
     const carol = principal({ uid: 'carol' });
     const shown = [['x-auth-admin'], ['x-auth-other'], [], ['x-auth-admin'], [], ['x-auth-admin', 'x-auth-other']];
@@ -96,12 +97,12 @@ describe('answers', () => {
     }
   });
 
-  it('G-025 throws for what is neither an allow nor a refusal', () => {
+  it('G-025 throw for a decision that is neither an allow nor a refusal', () => {
     expect(() => answers.encode({ kind: 'perhaps' } as unknown as Decision, usual)).to.throw();
     expect(() => answers.encode({ kind: 'allow' } as unknown as Decision, usual)).to.throw();
   });
 
-  it('gives bytes that no later answer changes', () => {
+  it('do not change when a later answer is encoded', () => {
     const first = answers.encode(refusalOf('token_invalid', 'why'), { ...usual, requestId: 'r-1' });
     const before = Buffer.from(first);
     answers.encode(refusalOf('token_invalid', 'why'), { ...usual, requestId: 'r-2' });

@@ -1,3 +1,4 @@
+// The gRPC server: TLS, failures to listen, and graceful shutdown on a fake clock.
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import http2 from 'node:http2';
@@ -17,7 +18,7 @@ import { testCertificate } from '../keys/test-certificate.ts';
 const anyPort = { kind: 'tcp', host: '127.0.0.1', port: 0 } as const;
 const answerBytes = Buffer.from('an answer');
 
-/** One call: the bytes of its answer, or the error that it ends with. */
+/** Makes one call. Resolves with the bytes of the answer, or with the error. */
 function ask(client: Client): Promise<Buffer | ServiceError> {
   const asBytes = (bytes: Buffer): Buffer => bytes;
   const { path } = authorizationService.Check;
@@ -36,11 +37,11 @@ function tlsOf(loaded: Awaited<ReturnType<TlsSource['load']>>): TlsSource {
 
 const goodTls = tlsOf({ ...own, kind: 'tls material', clientCa: undefined, notAfter: new Date(0) });
 
-describe('gRPC server that is given TLS', () => {
+describe('gRPC server with TLS', () => {
   const start = (tls: TlsSource): Promise<GrpcServer> =>
     startGrpcServer({ address: anyPort, tls, check: () => answerBytes, health: {} });
 
-  it('answers over TLS and nothing else', async () => {
+  it('answers over TLS and refuses plaintext', async () => {
     const server = await start(goodTls);
     const askOver = async (security: ChannelCredentials): Promise<Buffer | ServiceError> => {
       const client = new Client(`localhost:${server.port}`, security);
@@ -56,20 +57,20 @@ describe('gRPC server that is given TLS', () => {
     }
   });
 
-  it('does not start where its files are not usable', async () => {
+  it('does not start when its TLS files are unusable', async () => {
     const failure = await start(tlsOf({ kind: 'problem', problem: 'the key is gone' })).catch((error: Error) => error);
     expect(failure).to.include({ message: 'the key is gone' });
   });
 });
 
-describe('gRPC server that cannot listen', () => {
-  // An address for documentation only (RFC 3849), and a folder that no machine has.
+describe('gRPC server on an unusable address', () => {
+  // An address for documentation only (RFC 3849), and a folder that does not exist.
   const rows = [
     [{ kind: 'tcp', host: '2001:db8::1', port: 9001 }, 'cannot listen on [2001:db8::1]:9001'],
     [{ kind: 'unix', path: '/no such folder/authz.sock' }, 'cannot listen on unix:/no such folder/authz.sock'],
   ] as const;
   for (const [address, message] of rows) {
-    it(`names the ${address.kind} address and keeps the cause`, async () => {
+    it(`fails to start, names the ${address.kind} address and keeps the cause`, async () => {
       const failure = await startGrpcServer({ address, check: () => answerBytes, health: {} }).catch(
         (error: unknown) => error,
       );
@@ -79,30 +80,30 @@ describe('gRPC server that cannot listen', () => {
   }
 });
 
-describe('gRPC server that stops', () => {
+describe('gRPC server shutdown', () => {
   const minuteMs = 60_000;
-  const quietMs = 1000;
-  let time: StandingTime;
+  const idleMs = 1000;
+  let clock: FakeClock;
   let server: GrpcServer;
   let client: Client;
   let stopped: Promise<void>;
-  /** A check that is held back says when it is `asked`, and goes on when it is `open`. */
+  /** A blocked check emits `asked` and waits for `open`. */
   let gate: EventEmitter;
   beforeEach(() => {
     gate = new EventEmitter();
-    time = standStill();
+    clock = startFakeClock();
   });
-  // A stop that a failed test leaves behind ends here.
+  // Ends the shutdown that a failed test leaves in flight.
   afterEach(async () => {
     gate.emit('open');
-    time.skip(10 * minuteMs);
-    await Promise.race([stopped, time.looked()]);
+    clock.advance(10 * minuteMs);
+    await Promise.race([stopped, clock.polled()]);
     client.close();
-    time.goOn();
+    clock.restore();
   });
 
   const answered = (): Buffer => answerBytes;
-  const heldBack = async (): Promise<Buffer> => {
+  const blocked = async (): Promise<Buffer> => {
     gate.emit('asked');
     await once(gate, 'open');
     return answerBytes;
@@ -118,9 +119,9 @@ describe('gRPC server that stops', () => {
     client = new Client(target, security);
   }
 
-  /** Serves, and has one call that is not answered before the gate is open. */
+  /** Serves with one call in flight, which is answered when the gate opens. */
   async function serveOneCall(
-    check = heldBack,
+    check = blocked,
     address?: ListenAddress,
   ): Promise<{ readonly outcome: Promise<Buffer | ServiceError> }> {
     await serve(check, address && { address });
@@ -130,13 +131,13 @@ describe('gRPC server that stops', () => {
     return { outcome };
   }
 
-  /** `left`: it refuses new connections from now on. */
+  /** `closed` resolves when the server refuses new connections. */
   function stop(graceMs: number) {
-    const leaving = new EventEmitter();
-    const left = once(leaving, 'left');
-    stopped = server.stop(graceMs, () => leaving.emit('left'));
-    const isLeft = (): Promise<boolean> => Promise.race([left.then(() => true), time.looked().then(() => false)]);
-    return { left, isLeft };
+    const events = new EventEmitter();
+    const closed = once(events, 'closed');
+    stopped = server.stop(graceMs, () => events.emit('closed'));
+    const isClosed = (): Promise<boolean> => Promise.race([closed.then(() => true), clock.polled().then(() => false)]);
+    return { closed, isClosed };
   }
 
   const connectionOutcome = async (): Promise<unknown> => {
@@ -146,69 +147,69 @@ describe('gRPC server that stops', () => {
     return outcome;
   };
 
-  it('goes on until nobody has called for a while', async () => {
+  it('accepts connections until no call has arrived for 1 s', async () => {
     await serve(answered);
-    time.skip(minuteMs);
-    const { left, isLeft } = stop(minuteMs);
-    expect(await isLeft()).to.equal(false);
-    time.skip(quietMs - 1);
-    expect(await isLeft()).to.equal(false);
-    time.skip(1);
-    await left;
+    clock.advance(minuteMs);
+    const { closed, isClosed } = stop(minuteMs);
+    expect(await isClosed()).to.equal(false);
+    clock.advance(idleMs - 1);
+    expect(await isClosed()).to.equal(false);
+    clock.advance(1);
+    await closed;
     await stopped;
     expect(await connectionOutcome()).to.equal('ECONNREFUSED');
   });
 
   for (const [name, check] of [
-    ['at once', answered],
-    ['later', async () => answerBytes],
+    ['synchronously', answered],
+    ['asynchronously', async () => answerBytes],
   ] as const) {
-    it(`answers a call meanwhile, whose check answers ${name}, and waits anew`, async () => {
+    it(`answers a call whose check completes ${name}, and restarts the idle time`, async () => {
       await serve(check);
-      const { left, isLeft } = stop(minuteMs);
-      time.skip(quietMs - 1);
+      const { closed, isClosed } = stop(minuteMs);
+      clock.advance(idleMs - 1);
       expect(await ask(client)).to.deep.equal(answerBytes);
-      time.skip(quietMs - 1);
-      expect(await isLeft()).to.equal(false);
-      time.skip(1);
-      await left;
+      clock.advance(idleMs - 1);
+      expect(await isClosed()).to.equal(false);
+      clock.advance(1);
+      await closed;
       await stopped;
     });
   }
 
-  it('goes on while a call is under way, and no longer', async () => {
+  it('waits for a call in flight and stops when it ends', async () => {
     const { outcome } = await serveOneCall();
-    const { left, isLeft } = stop(minuteMs);
-    time.skip(2 * quietMs);
-    expect(await isLeft()).to.equal(false);
+    const { closed, isClosed } = stop(minuteMs);
+    clock.advance(2 * idleMs);
+    expect(await isClosed()).to.equal(false);
     gate.emit('open');
     expect(await outcome).to.deep.equal(answerBytes);
-    await left;
+    await closed;
     await stopped;
   });
 
-  it('takes a call whose check fails as ended', async () => {
+  it('does not wait for a call whose check has failed', async () => {
     const { outcome } = await serveOneCall(async () => {
-      await heldBack();
-      throw new Error('against its promise');
+      await blocked();
+      throw new Error('a fault');
     });
-    const { left } = stop(minuteMs);
-    time.skip(2 * quietMs);
+    const { closed } = stop(minuteMs);
+    clock.advance(2 * idleMs);
     gate.emit('open');
     expect(await outcome).to.include({ code: status.UNAVAILABLE, details: 'internal' });
-    await left;
+    await closed;
     await stopped;
   });
 
-  it('refuses new connections when half of the grace is over, and lets the calls under way end', async () => {
+  it('refuses new connections after half the grace period, and completes calls in flight', async () => {
     const { outcome } = await serveOneCall();
-    const { left, isLeft } = stop(minuteMs);
-    time.skip(minuteMs / 2 - 1);
-    expect(await isLeft()).to.equal(false);
-    time.skip(1);
-    await left;
+    const { closed, isClosed } = stop(minuteMs);
+    clock.advance(minuteMs / 2 - 1);
+    expect(await isClosed()).to.equal(false);
+    clock.advance(1);
+    await closed;
     expect(await connectionOutcome()).to.equal('ECONNREFUSED');
-    // What ends the calls by force too early is due before this.
+    // A premature forced close would happen within this time.
     await sleep(5);
     gate.emit('open');
     expect(await outcome).to.deep.equal(answerBytes);
@@ -219,62 +220,62 @@ describe('gRPC server that stops', () => {
     ['over TCP', anyPort],
     ['over a Unix socket', { kind: 'unix', path: join(tmpdir(), `account-authz-${randomUUID()}.sock`) }],
   ] as const) {
-    it(`ends the calls ${name} that are left when the grace is over`, async () => {
-      const { outcome } = await serveOneCall(heldBack, address);
+    it(`closes calls in flight ${name} when the grace period ends`, async () => {
+      const { outcome } = await serveOneCall(blocked, address);
       stop(minuteMs);
-      time.skip(minuteMs);
+      clock.advance(minuteMs);
       expect(await outcome).to.be.instanceOf(Error);
       await stopped;
     });
   }
 
-  it('ends a connection too that was in its handshake when new ones were refused', async () => {
+  it('closes a connection that was in its handshake when new ones were refused', async () => {
     await serve(answered, { tls: goodTls });
     const socket = connect(server.port, '127.0.0.1');
     await once(socket, 'connect');
-    // Connections are accepted in their order: the server knows the one before this.
+    // The server accepts connections in order, so it has accepted the one before this call.
     expect(await ask(client)).to.deep.equal(answerBytes);
-    const { left } = stop(minuteMs);
-    time.skip(minuteMs / 2);
-    await left;
+    const { closed } = stop(minuteMs);
+    clock.advance(minuteMs / 2);
+    await closed;
     const secured = connectTls({ socket, ca: own.cert, servername: 'localhost', ALPNProtocols: ['h2'] });
     const session = http2.connect('https://localhost', { createConnection: () => secured });
     await once(session, 'connect');
-    // What ends it too early is due before this.
+    // A premature close would happen within this time.
     await sleep(60);
     expect(session.closed).to.equal(false);
-    const closed = once(session, 'close');
-    time.skip(minuteMs / 2);
-    await closed;
+    const sessionClosed = once(session, 'close');
+    clock.advance(minuteMs / 2);
+    await sessionClosed;
     await stopped;
   });
 });
 
-interface StandingTime {
-  skip(ms: number): void;
-  /** Resolves when the time was read a few times more: whoever polls it has come to a conclusion about what it is now. */
-  looked(): Promise<void>;
-  goOn(): void;
+interface FakeClock {
+  advance(ms: number): void;
+  /** Resolves after three more reads of the clock: every poller has seen the current time by then. */
+  polled(): Promise<void>;
+  restore(): void;
 }
 
-/** Halts `performance.now`, so that what waits for a time ends with a step of the test. */
-function standStill(): StandingTime {
+/** Replaces `performance.now`, so that time passes only when the test advances it. */
+function startFakeClock(): FakeClock {
   const { now } = performance;
   const reads = new EventEmitter();
-  // A whole number, so that sums of the skips are exact.
+  // A whole number, so that sums of the steps are exact.
   let nowMs = Math.ceil(now.call(performance));
   performance.now = () => {
     reads.emit('read');
     return nowMs;
   };
   return {
-    skip(ms) {
+    advance(ms) {
       nowMs += ms;
     },
-    async looked() {
+    async polled() {
       for (let read = 0; read < 3; read += 1) await once(reads, 'read');
     },
-    goOn() {
+    restore() {
       performance.now = now;
     },
   };

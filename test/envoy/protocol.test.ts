@@ -1,4 +1,4 @@
-// proto/ against the protos that Envoy publishes, and the loaded services against bytes of real Envoys and of known meaning.
+// proto/ compared with the protos that Envoy publishes, and the loaded services with captured and golden bytes.
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -24,8 +24,8 @@ const publishedDirectories = ['envoy-api', 'googleapis', 'xds', 'protoc-gen-vali
 const ours = loadProtos([ourDirectory], [entryFile, 'grpc/health/v1/health.proto']);
 const published = loadProtos(publishedDirectories, [entryFile]);
 
-// The published protos of the installed package are of an Envoy before 1.37. What is newer is held against the figures that
-// were read in Envoy's own API and seen on real Envoys.
+// The published protos of the installed package are from before Envoy 1.37. Newer fields are compared with these values,
+// taken from Envoy's own API and confirmed with real Envoys.
 const newerThanPublished: Readonly<Record<string, Readonly<Record<string, FieldFacts>>>> = {
   'envoy.service.auth.v3.CheckResponse': {
     error_response: {
@@ -37,7 +37,7 @@ const newerThanPublished: Readonly<Record<string, Readonly<Record<string, FieldF
   },
 };
 
-// No npm package of ours ships grpc/health/v1/health.proto: these are the figures of grpc/grpc-proto.
+// No dependency ships grpc/health/v1/health.proto: these values are from the repository grpc/grpc-proto.
 const healthMessages: Readonly<Record<string, Readonly<Record<string, FieldFacts>>>> = {
   'grpc.health.v1.HealthCheckRequest': {
     service: { number: 1, type: 'string', cardinality: 'single', oneof: undefined },
@@ -61,10 +61,10 @@ interface FieldFacts {
 }
 
 describe('proto/', () => {
-  describe('has the published fields', () => {
+  describe('messages', () => {
     for (const message of messagesOf(ours, 'envoy', 'google.rpc')) {
       const name = fullName(message);
-      it(`in ${name}`, () => {
+      it(`have the published fields of ${name}`, () => {
         expect(fieldsOf(message)).to.deep.equal({
           ...fieldsOf(published.lookupType(name)),
           ...newerThanPublished[name],
@@ -73,16 +73,16 @@ describe('proto/', () => {
     }
   });
 
-  describe('has the published values', () => {
+  describe('enums', () => {
     for (const enumeration of enumsOf(ours, 'envoy')) {
       const name = fullName(enumeration);
-      it(`in ${name}`, () => {
+      it(`have the published values of ${name}`, () => {
         expect(valuesOf(enumeration)).to.deep.equal(valuesOf(published.lookupEnum(name)));
       });
     }
   });
 
-  it('has the messages that a check is made of', () => {
+  it('has exactly the messages of a check', () => {
     expect(messagesOf(ours, 'envoy', 'google.rpc').map(fullName)).to.have.members([
       'envoy.service.auth.v3.CheckRequest',
       'envoy.service.auth.v3.CheckResponse',
@@ -107,7 +107,7 @@ describe('proto/', () => {
     ]);
   });
 
-  it('needs its own figures for error_response, which the published protos of the installed package do not have yet', () => {
+  it('needs its own values only for error_response, which the published protos lack', () => {
     expect(Object.keys(newerThanPublished)).to.deep.equal(['envoy.service.auth.v3.CheckResponse']);
     expect(fieldsOf(published.lookupType('envoy.service.auth.v3.CheckResponse'))).to.not.have.property(
       'error_response',
@@ -120,7 +120,7 @@ describe('proto/', () => {
     );
   });
 
-  it('has the health protocol of gRPC', () => {
+  it('has the gRPC health checking protocol', () => {
     const messages = messagesOf(ours, 'grpc');
     expect(Object.fromEntries(messages.map(each => [fullName(each), fieldsOf(each)]))).to.deep.equal(healthMessages);
     expect(valuesOf(ours.lookupEnum('grpc.health.v1.HealthCheckResponse.ServingStatus'))).to.deep.equal({
@@ -135,7 +135,7 @@ describe('proto/', () => {
     });
   });
 
-  it('imports nothing that validates or annotates', () => {
+  it('imports no validation or annotation protos', () => {
     const imports = protoFiles(ourDirectory).flatMap(file =>
       [...readFileSync(file, 'utf8').matchAll(/^import "([^"]+)"/gm)].map(match => match[1] ?? ''),
     );
@@ -145,21 +145,21 @@ describe('proto/', () => {
 });
 
 describe('authorizationService', () => {
-  it('is called by the path that Envoy uses', () => {
+  it('has the unary path that Envoy calls', () => {
     expect(authorizationService.Check.path).to.equal('/envoy.service.auth.v3.Authorization/Check');
     expect(authorizationService.Check.requestStream).to.equal(false);
     expect(authorizationService.Check.responseStream).to.equal(false);
   });
 
-  describe('reads what Envoy sends', () => {
+  describe('requestDeserialize of captured requests', () => {
     for (const { name, bytes, content } of captures()) {
-      it(`${name}: every field, and none that is not known`, () => {
+      it(`finds only known fields in ${name}`, () => {
         const type = ours.lookupType('envoy.service.auth.v3.CheckRequest');
         const message = type.toObject(type.decode(bytes), { longs: String, enums: String, bytes: String });
         expect(message).to.deep.equal(content);
       });
 
-      it(`${name}: with the settings that the service is loaded with`, () => {
+      it(`reads ${name} with the loader settings of the service`, () => {
         const { attributes } = content;
         const message = authorizationService.Check.requestDeserialize(bytes);
         expect(message.attributes?.context_extensions).to.deep.equal(attributes.context_extensions ?? {});
@@ -169,7 +169,7 @@ describe('authorizationService', () => {
     }
   });
 
-  it('reads the lines of encode_raw_headers as bytes, each on its own', () => {
+  it('reads header lines separately and as bytes with encode_raw_headers', () => {
     const { bytes } = capture('1.40.0/duplicate-headers-raw');
     const http = authorizationService.Check.requestDeserialize(bytes).attributes?.request?.http;
     const lines = http?.header_map?.headers.filter(each => each.key === 'x-auth-uid') ?? [];
@@ -177,14 +177,14 @@ describe('authorizationService', () => {
     expect(http?.headers).to.deep.equal({});
   });
 
-  it('reads the joined values of the map where encode_raw_headers is off', () => {
+  it('reads the header map without encode_raw_headers', () => {
     const { bytes } = capture('1.40.0/get-bearer');
     const http = authorizationService.Check.requestDeserialize(bytes).attributes?.request?.http;
     expect(http?.headers.authorization).to.match(/^Bearer /);
     expect(http?.header_map).to.equal(null);
   });
 
-  it('reads an empty message as one without attributes', () => {
+  it('reads an empty message as a message without attributes', () => {
     expect(authorizationService.Check.requestDeserialize(Buffer.alloc(0))).to.deep.equal({ attributes: null });
   });
 
@@ -194,7 +194,7 @@ describe('authorizationService', () => {
     expect(Object.entries(headers)).to.deep.equal([['__proto__', 'x']]);
   });
 
-  describe('F-015 has the golden bytes', () => {
+  describe('F-015 golden bytes', () => {
     const set = {
       header: { key: 'x-auth-acc', value: 'acct1' },
       append: { value: false },
@@ -234,16 +234,16 @@ describe('authorizationService', () => {
       },
     ];
     for (const { name, hex, message, read = message } of responses) {
-      it(`${name}`, () => {
+      it(`are written for ${name}`, () => {
         expect(serialized(message)).to.equal(hex);
       });
 
-      it(`${name}, read back`, () => {
+      it(`are read as ${name}`, () => {
         expect(authorizationService.Check.responseDeserialize(Buffer.from(hex, 'hex'))).to.containSubset(read);
       });
     }
 
-    it('Q1 a request with the map', () => {
+    it('are read as Q1 a request with a header map', () => {
       const hex = '0a282226122412034745541a190a0d617574686f72697a6174696f6e1208426561726572207822022f61';
       expect(
         authorizationService.Check.requestDeserialize(Buffer.from(hex, 'hex')).attributes?.request?.http,
@@ -255,7 +255,7 @@ describe('authorizationService', () => {
       });
     });
 
-    it('Q2 a request with raw lines', () => {
+    it('are read as Q2 a request with raw header lines', () => {
       const hex = '0a2a22281226120347455422022f616a1b0a190a0d617574686f72697a6174696f6e1a084265617265722078';
       expect(
         authorizationService.Check.requestDeserialize(Buffer.from(hex, 'hex')).attributes?.request?.http,
@@ -268,49 +268,50 @@ describe('authorizationService', () => {
     });
   });
 
-  describe('has traps, which is why only response.ts builds an answer', () => {
-    it('F-002 encodes a word for a code as 0, which allows', () => {
+  // These pitfalls are the reason why only response.ts builds an answer.
+  describe('pitfalls of untyped messages', () => {
+    it('F-002 encode a status code given as a word as 0, which allows', () => {
       expect(serialized({ status: { code: 'UNAUTHENTICATED' } })).to.equal(serialized({ status: { code: 0 } }));
     });
 
-    it('F-007 drops a member in camelCase', () => {
+    it('F-007 drop a member in camelCase', () => {
       expect(serialized({ status: { code: 16 }, deniedResponse: { status: { code: 401 } } })).to.equal(
         serialized({ status: { code: 16 } }),
       );
     });
 
-    it('drops a misspelt header action', () => {
+    it('drop a header action given as a word', () => {
       const header = { key: 'a', value: 'b' };
       expect(serialized({ ok_response: { headers: [{ header, append_action: 'OVERWRITE' }] } })).to.equal(
         serialized({ ok_response: { headers: [{ header }] } }),
       );
     });
 
-    it('keeps a text of the dynamic metadata in camelCase', () => {
+    it('keep a dynamic metadata string in camelCase', () => {
       expect(readBack({ dynamic_metadata: { fields: { reason: { stringValue: 'allowed' } } } })).to.containSubset({
         dynamic_metadata: { fields: { reason: { stringValue: 'allowed' } } },
       });
     });
 
-    it('drops a text of the dynamic metadata in snake_case', () => {
+    it('drop a dynamic metadata string in snake_case', () => {
       const read = readBack({ dynamic_metadata: { fields: { reason: { string_value: 'allowed' } } } });
       expect(read.dynamic_metadata?.fields.reason).to.deep.equal({});
     });
 
-    it('reads an enum as the number that is written', () => {
+    it('read an enum as the number that was written', () => {
       const written = { header: { key: 'a', value: 'b' }, append_action: headerAppendAction.overwriteIfExists };
       expect(readBack({ ok_response: { headers: [written] } }).ok_response?.headers[0]?.append_action).to.equal(3);
     });
   });
 
-  it('names the header actions as proto/ does', () => {
+  it('names the header actions as in proto/', () => {
     const values = valuesOf(ours.lookupEnum('envoy.config.core.v3.HeaderValueOption.HeaderAppendAction'));
     expect(inCamelCase(values)).to.deep.equal(headerAppendAction);
   });
 });
 
 describe('healthService', () => {
-  it('is called by the paths that probes use', () => {
+  it('has the paths that probes call', () => {
     expect(healthService.Check.path).to.equal('/grpc.health.v1.Health/Check');
     expect(healthService.Watch.path).to.equal('/grpc.health.v1.Health/Watch');
     expect(healthService.Watch.responseStream).to.equal(true);
@@ -322,11 +323,11 @@ describe('healthService', () => {
     expect(healthService.Check.responseDeserialize(bytes)).to.deep.equal({ status: servingStatus.notServing });
   });
 
-  it('reads the empty name of the whole server', () => {
+  it('reads an empty message as the empty service name, which means the whole server', () => {
     expect(healthService.Check.requestDeserialize(Buffer.alloc(0))).to.deep.equal({ service: '' });
   });
 
-  it('names the states as proto/ does', () => {
+  it('names the serving states as in proto/', () => {
     const values = valuesOf(ours.lookupEnum('grpc.health.v1.HealthCheckResponse.ServingStatus'));
     expect(inCamelCase(values)).to.deep.equal(servingStatus);
   });
@@ -466,7 +467,7 @@ function requestWithHeaders(headers: Readonly<Record<string, string>>): Buffer {
   return authorizationService.Check.requestSerialize(message);
 }
 
-// The types of protocol.ts refuse what the traps and some golden vectors are about, so these messages come in untyped.
+// The types of protocol.ts exclude the messages of the pitfalls and of some golden vectors, so they are untyped here.
 function serialized(message: object): string {
   return authorizationService.Check.responseSerialize(message as CheckResponseMessage).toString('hex');
 }

@@ -1,3 +1,4 @@
+// The CheckRequest decoder: what it reads, which contradictions it reports, and that it agrees with proto-loader.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
@@ -9,7 +10,7 @@ import { type CheckRequestParts, checkRequest, rawHeader } from '../support/chec
 
 const { requestSerialize, requestDeserialize } = authorizationService.Check;
 
-/** Through the bytes that a client of gRPC would send. */
+/** Reads a message from the bytes that a gRPC client would send. */
 function toRequestFacts(message: CheckRequestMessage): RequestFacts {
   return readRequestFacts(Buffer.from(requestSerialize(message)));
 }
@@ -17,17 +18,17 @@ function toRequestFacts(message: CheckRequestMessage): RequestFacts {
 describe('CheckRequest', () => {
   for (const raw of [false, true]) {
     describe(raw ? 'with a header list' : 'with a header map', () => {
-      it('gives method, target and headers', () => {
+      it('has method, target and headers', () => {
         const facts = toRequestFacts(checkRequest({ raw, method: 'POST', path: '/a?b=%20', headers: { 'x-a': '1' } }));
         expect(facts).to.include({ method: 'POST', target: '/a?b=%20', contradiction: undefined });
         expect(facts.headers.get('x-a')).to.deep.equal(['1']);
       });
-      it('gives names in lower case', () => {
+      it('has header names in lower case', () => {
         expect(
           toRequestFacts(checkRequest({ raw, headers: { Authorization: 'x' } })).headers.get('authorization'),
         ).to.deep.equal(['x']);
       });
-      it('G-029 takes names of prototype members for headers', () => {
+      it('G-029 reads headers named like prototype members', () => {
         const headers = JSON.parse('{"__proto__":"a","constructor":"b"}') as Record<string, string>;
         const facts = toRequestFacts(checkRequest({ raw, headers }));
         expect(facts.headers.get('__proto__')).to.deep.equal(['a']);
@@ -37,19 +38,19 @@ describe('CheckRequest', () => {
     });
   }
 
-  it('keeps the lines of a header apart in the list', () => {
+  it('keeps the lines of a header separate in the list', () => {
     const facts = toRequestFacts(checkRequest({ raw: true, headers: { 'x-a': ['1', '2'] } }));
     expect(facts.headers.get('x-a')).to.deep.equal(['1', '2']);
   });
 
-  it('H-019 keeps bytes that are not UTF-8 as they are, one character each', () => {
+  it('H-019 reads bytes that are not UTF-8 as one character each', () => {
     const header_map = { headers: [rawHeader('authorization', Buffer.from('Bearer \xff\x00', 'latin1'))] };
     expect(
       toRequestFacts(checkRequest({ raw: true, http: { header_map } })).headers.get('authorization'),
     ).to.deep.equal(['Bearer \xff\x00']);
   });
 
-  it('H-018 reads the text of a header that has no bytes', () => {
+  it('H-018 reads the text value of a header without raw bytes', () => {
     const header_map = { headers: [{ key: 'x-a', value: 'text', raw_value: Buffer.alloc(0) }] };
     expect(toRequestFacts(checkRequest({ raw: true, http: { header_map } })).headers.get('x-a')).to.deep.equal([
       'text',
@@ -111,7 +112,7 @@ describe('CheckRequest', () => {
     ],
   ];
   for (const [name, message, detail] of contradictions) {
-    it(`says that it contradicts: ${name}`, () => {
+    it(`contradicts itself with ${name}`, () => {
       expect(toRequestFacts(message).contradiction).to.equal(detail);
     });
   }
@@ -129,7 +130,7 @@ describe('CheckRequest', () => {
     ];
     for (const [title, parts, isTooLong] of cases) {
       for (const raw of [false, true]) {
-        it(`${isTooLong ? 'refuses' : 'takes'} ${title} in the ${raw ? 'list' : 'map'}`, () => {
+        it(`${isTooLong ? 'refuses' : 'accepts'} ${title} in the ${raw ? 'list' : 'map'}`, () => {
           const facts = toRequestFacts(checkRequest({ raw, path: '/a', ...parts }));
           expect(facts.contradiction).to.equal(isTooLong ? 'more than 200 headers' : undefined);
         });
@@ -141,7 +142,7 @@ describe('CheckRequest', () => {
       expect(toRequestFacts(checkRequest({ raw: true, headers })).contradiction).to.equal('more than 200 headers');
     });
 
-    it('counts the map and the list apart, since Envoy fills only one of them', () => {
+    it('counts map and list separately, since Envoy fills only one of them', () => {
       const headers = named(200);
       const header_map = { headers: Object.entries(headers).map(([name, value]) => rawHeader(name, value)) };
       expect(toRequestFacts(checkRequest({ headers, http: { header_map } })).contradiction).to.equal(undefined);
@@ -163,7 +164,7 @@ describe('CheckRequest', () => {
     ['no pseudo headers', { http: { headers: {} } }],
   ];
   for (const [name, parts] of consistent) {
-    it(`finds nothing wrong with ${name}`, () => {
+    it(`has no contradiction with ${name}`, () => {
       expect(toRequestFacts(checkRequest(parts)).contradiction).to.equal(undefined);
     });
   }
@@ -171,12 +172,12 @@ describe('CheckRequest', () => {
   const captures = new URL('../fixtures/captures/', import.meta.url);
   for (const version of readdirSync(captures)) {
     for (const file of readdirSync(new URL(`${version}/`, captures)).filter(name => name.endsWith('.bin'))) {
-      it(`reads ${file} of Envoy ${version} as the loader does, without a contradiction`, () => {
+      it(`equals the proto-loader result for ${file} of Envoy ${version}, without a contradiction`, () => {
         const bytes = readFileSync(new URL(`${version}/${file}`, captures));
         const facts = readRequestFacts(bytes);
         expect(facts.contradiction).to.equal(undefined);
         expect(facts.method).to.match(/^[A-Z]+$/);
-        expect(read(facts)).to.deep.equal(plainlyRead(requestDeserialize(bytes)));
+        expect(read(facts)).to.deep.equal(readWithLoader(requestDeserialize(bytes)));
       });
     }
   }
@@ -224,17 +225,17 @@ describe('CheckRequest', () => {
     ),
   });
 
-  it('G-030 G-031 reads every message as the loader does', () => {
+  it('G-030 G-031 equals the proto-loader result for every message', () => {
     fc.assert(
       fc.property(message, each => {
         const bytes = Buffer.from(requestSerialize(each as unknown as CheckRequestMessage));
-        expect(read(readRequestFacts(bytes))).to.deep.equal(plainlyRead(requestDeserialize(bytes)));
+        expect(read(readRequestFacts(bytes))).to.deep.equal(readWithLoader(requestDeserialize(bytes)));
       }),
       { numRuns: 2000 },
     );
   });
 
-  it('takes unknown fields for absent and merges the pieces of a message', () => {
+  it('ignores unknown fields and merges repeated parts of a message', () => {
     const unknown = Buffer.from([0xfa, 0x3f, 3, 1, 2, 3, 0xf8, 0x3f, 7]);
     const part = (http: object): Buffer =>
       requestSerialize({ attributes: { request: { http } } } as unknown as CheckRequestMessage);
@@ -243,7 +244,7 @@ describe('CheckRequest', () => {
     expect(facts).to.include({ method: 'GET', target: '/a', contradiction: undefined });
   });
 
-  it('G-028 takes what is nested in an unknown field for absent, and groups without an end for a fault', () => {
+  it('G-028 ignores nesting in unknown fields, and throws for unterminated groups', () => {
     let nested = Buffer.alloc(0);
     for (let depth = 0; depth < 500; depth += 1) nested = Buffer.concat([fieldHead(1, nested.length), nested]);
     expect(readRequestFacts(Buffer.concat([fieldHead(99, nested.length), nested])).method).to.equal('');
@@ -253,16 +254,16 @@ describe('CheckRequest', () => {
       .that.is.not.a('TypeError');
   });
 
-  it('skips unknown fields of the header list, and takes a header without a name for that', () => {
+  it('ignores unknown fields of the header list, and keeps a header without a name', () => {
     // attributes { request { http { header_map { 2: 0x0a00, headers { raw_value: "1" } } } } }
     const bytes = [0x0a, 15, 0x22, 13, 0x12, 11, 0x6a, 9, 0x12, 2, 0x0a, 0, 0x0a, 3, 0x1a, 1, 0x31];
     const { headers } = readRequestFacts(Buffer.from(bytes));
     expect(Array.from(headers.keys(), name => [name, headers.get(name)])).to.deep.equal([['', ['1']]]);
   });
 
-  it('says of a field that reaches beyond its message that it does', () => {
+  it('throws a RangeError for a field that exceeds its message', () => {
     const tooLong = 'a field reaches beyond its message';
-    // attributes { request { http { … } } }, where a part is longer than the whole around it.
+    // attributes { request { http { … } } }, where an inner field is longer than its parent.
     const inHttp = [0x0a, 6, 0x22, 4, 0x12, 2, 0x12, 2, 0x41, 0x42];
     const inHeader = [0x0a, 9, 0x22, 7, 0x12, 5, 0x1a, 3, 0x0a, 2, 0x41, 0x42];
     const inHeaderOnly = [0x0a, 12, 0x22, 10, 0x12, 8, 0x1a, 3, 0x0a, 4, 0x41, 0x42, 0x43, 0x44];
@@ -271,14 +272,14 @@ describe('CheckRequest', () => {
     expect(() => readRequestFacts(Buffer.from(inHeader))).to.throw(RangeError, tooLong);
   });
 
-  it('throws for a message that is cut anywhere inside a field', () => {
+  it('throws for a message truncated at any byte', () => {
     const bytes = Buffer.from(requestSerialize(checkRequest({ raw: true, headers: { 'x-a': '1' } })));
     for (let end = 1; end < bytes.length; end += 1) {
       expect(() => readRequestFacts(bytes.subarray(0, end)), String(end)).to.throw();
     }
   });
 
-  it('gives facts for any bytes, or throws what the library answers with INTERNAL', () => {
+  it('yields facts or throws an error other than TypeError for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), bytes => {
         try {
@@ -292,7 +293,7 @@ describe('CheckRequest', () => {
   });
 });
 
-/** Tag and length of a field with bytes. */
+/** Tag and length of a length-delimited field. */
 function fieldHead(number: number, length: number): Buffer {
   const varint = (value: number): number[] => (value < 128 ? [value] : [(value & 127) | 128, ...varint(value >> 7)]);
   return Buffer.from([...varint((number << 3) | 2), ...varint(length)]);
@@ -311,8 +312,8 @@ function read({ method, target, contradiction, headers }: RequestFacts): Seen {
   return { method, target, contradicts: contradiction !== undefined, headers: lines };
 }
 
-/** The same from the loader's message, whole and without haste. */
-function plainlyRead(message: CheckRequestMessage): Seen {
+/** Derives the same from the message that proto-loader decodes, with plain code. */
+function readWithLoader(message: CheckRequestMessage): Seen {
   const http = message.attributes?.request?.http ?? undefined;
   if (http === undefined) return { method: '', target: '', contradicts: true, headers: new Map() };
   const group = (lines: readonly (readonly [string, string])[]): Map<string, string[]> => {

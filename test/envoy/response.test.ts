@@ -1,3 +1,4 @@
+// CheckResponse messages: allow, refusal, and properties of any decision, as Envoy decodes them.
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Decision } from '../../src/authz/decision.ts';
@@ -15,7 +16,7 @@ const identityHeaders = createIdentityHeaders('x-auth-');
 const context: ResponseContext = { requestId: 'r-1', shownHeaders: [], principal: undefined };
 const reasons = Object.keys(refusalAnswers) as Reason[];
 
-/** What Envoy decodes from what we send. */
+/** The response as Envoy decodes it from the wire. */
 function onTheWire(decision: Decision, changes: Partial<ResponseContext> = {}, forward = false): CheckResponseMessage {
   const response = toCheckResponse({ identityHeaders, forward }, decision, { ...context, ...changes });
   const { responseSerialize, responseDeserialize } = authorizationService.Check;
@@ -36,7 +37,7 @@ function metadataOf(response: CheckResponseMessage): Record<string, string | und
 }
 
 describe('CheckResponse', () => {
-  describe('of an allow', () => {
+  describe('for an allow', () => {
     const allow: Decision = { kind: 'allow', principal: principal() };
 
     it('has code 0 and the identity headers', () => {
@@ -52,7 +53,7 @@ describe('CheckResponse', () => {
       expect(response).to.not.have.property('denied_response');
     });
 
-    it('O-009 overwrites by both fields that say so', () => {
+    it('O-009 overwrites headers by append and by append_action', () => {
       for (const option of onTheWire(allow).ok_response?.headers ?? []) {
         expect(option.append).to.deep.equal({ value: false });
         expect(option.append_action).to.equal(2);
@@ -64,7 +65,7 @@ describe('CheckResponse', () => {
       expect(onTheWire(allow, {}, true).ok_response?.headers_to_remove).to.deep.equal(identityHeaders.lookAlikes);
     });
 
-    it('removes every underscore spelling of the five, shown or not', () => {
+    it('always removes every underscore spelling of the identity headers', () => {
       const removed = onTheWire(allow).ok_response?.headers_to_remove ?? [];
       for (const field of ['uid', 'app', 'acc', 'role', 'iss']) {
         expect(removed).to.include.members([`x_auth_${field}`, `x-auth_${field}`, `x_auth-${field}`]);
@@ -72,7 +73,7 @@ describe('CheckResponse', () => {
       expect(removed).to.have.lengthOf(1 + 15);
     });
 
-    it('O-007 removes whatever else is shown under the prefix, in any spelling', () => {
+    it('O-007 removes other request headers under the prefix, in any spelling', () => {
       const shownHeaders = [
         'x-auth-email',
         'x_auth-email',
@@ -86,7 +87,7 @@ describe('CheckResponse', () => {
       expect(removed.slice(16)).to.deep.equal(['x-auth-email', 'x_auth-email', 'x-auth-']);
     });
 
-    it('O-005 does not name what is no header name', () => {
+    it('O-005 does not remove invalid header names', () => {
       const shownHeaders = ['x-auth-uid ', 'x-auth-a\r\nb', 'x-auth-\0', `x-auth-${'a'.repeat(300)}`];
       expect(onTheWire(allow, { shownHeaders }).ok_response?.headers_to_remove).to.have.lengthOf(16);
     });
@@ -106,7 +107,7 @@ describe('CheckResponse', () => {
       );
     });
 
-    it('F-010 carries every value that the grammar of identity fields lets pass, unchanged', () => {
+    it('F-010 carries every valid identity value unchanged', () => {
       fc.assert(
         fc.property(fc.string({ minLength: 1, maxLength: 128 }).filter(isIdentityField), uid => {
           expect(headersOf(onTheWire({ kind: 'allow', principal: principal({ uid }) }))['x-auth-uid']).to.equal(uid);
@@ -114,16 +115,16 @@ describe('CheckResponse', () => {
       );
     });
 
-    it('tells Envoy the decision and who it is', () => {
+    it('has the decision and the identity in the dynamic metadata', () => {
       expect(metadataOf(onTheWire(allow))).to.deep.equal({ decision: 'allow', reason: 'allowed', ...principal() });
     });
   });
 
-  describe('of a refusal', () => {
+  describe('for a refusal', () => {
     for (const reason of reasons) {
       const { httpStatus, rpcCode, decision } = refusalAnswers[reason];
 
-      it(`F-018 L-011 ${reason}: has code ${rpcCode}, status ${httpStatus} and a problem body without a description`, () => {
+      it(`F-018 L-011 ${reason} has code ${rpcCode}, status ${httpStatus} and a problem body without the detail`, () => {
         const response = onTheWire(refusalOf(reason, 'a detail'));
         expect(response.status.code).to.equal(rpcCode);
         expect(response.denied_response?.status.code).to.equal(httpStatus);
@@ -144,18 +145,18 @@ describe('CheckResponse', () => {
         expect(Buffer.byteLength(response.denied_response?.body ?? '')).to.be.below(1024);
       });
 
-      it(`${reason}: says when to come back only where we cannot decide`, () => {
+      it(`${reason} has ${decision === 'unavailable' ? 'a' : 'no'} retry-after header`, () => {
         const seconds = decision === 'unavailable' ? '5' : undefined;
         expect(headersOf(onTheWire(refusalOf(reason, '')))['retry-after']).to.equal(seconds);
       });
 
-      it(`${reason}: overwrites its headers by both fields that say so`, () => {
+      it(`${reason} overwrites headers by append and by append_action`, () => {
         for (const option of onTheWire(refusalOf(reason, '')).denied_response?.headers ?? []) {
           expect(option).to.deep.include({ append: { value: false }, append_action: 2 });
         }
       });
 
-      it(`${reason}: tells Envoy the decision, and who it is only where that is verified`, () => {
+      it(`${reason} has the identity in the dynamic metadata only when it is verified`, () => {
         expect(metadataOf(onTheWire(refusalOf(reason, '')))).to.deep.equal({ decision, reason });
         const { role, ...roleless } = principal();
         const who = { ...roleless, role: undefined };
@@ -188,19 +189,19 @@ describe('CheckResponse', () => {
       internal: undefined,
     };
     for (const reason of reasons) {
-      it(`F-017 ${reason}: challenges with ${challenges[reason] ?? 'nothing'}`, () => {
+      it(`F-017 ${reason} has ${challenges[reason] === undefined ? 'no challenge' : `the challenge ${challenges[reason]}`}`, () => {
         expect(headersOf(onTheWire(refusalOf(reason, '')))['www-authenticate']).to.equal(challenges[reason]);
       });
     }
 
-    it('O-011 carries no identity header', () => {
+    it('O-011 sets no identity header', () => {
       const response = onTheWire(refusalOf('account_mismatch', ''), { principal: principal() });
       expect(Object.keys(headersOf(response)).filter(name => name.startsWith('x-'))).to.deep.equal([]);
     });
   });
 });
 
-describe('CheckResponse of any decision', () => {
+describe('CheckResponse for any decision', () => {
   const text = fc.string({ minLength: 1, maxLength: 128 }).filter(isIdentityField);
   const who = fc.record({ uid: text, app: text, role: text, iss: text }).map(each => principal(each));
   const decision: fc.Arbitrary<Decision> = fc.oneof(
@@ -210,7 +211,7 @@ describe('CheckResponse of any decision', () => {
   const shown = fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^x[-_]auth[-_][a-z]{0,6}$/)));
   const requestId = fc.stringMatching(/^[A-Za-z0-9._-]{1,128}$/);
 
-  it('F-002 F-003 F-005 F-006 F-011 F-020 has a whole code and one of both members, ok_response with code 0 alone', () => {
+  it('F-002 F-003 F-005 F-006 F-011 F-020 has an integer code, and ok_response only with code 0', () => {
     fc.assert(
       fc.property(decision, shown, requestId, fc.boolean(), (each, shownHeaders, id, forward) => {
         const read = onTheWire(each, { shownHeaders, requestId: id }, forward);
@@ -229,7 +230,7 @@ describe('CheckResponse of any decision', () => {
     );
   });
 
-  it('F-007 loses no member between what is built and what Envoy reads', () => {
+  it('F-007 keeps every member from the built message to what Envoy decodes', () => {
     fc.assert(
       fc.property(decision, shown, requestId, (each, shownHeaders, id) => {
         const built = toCheckResponse({ identityHeaders, forward: false }, each, {
@@ -240,14 +241,5 @@ describe('CheckResponse of any decision', () => {
         expect(onTheWire(each, { shownHeaders, requestId: id })).to.containSubset(built);
       }),
     );
-  });
-});
-
-describe('identity headers', () => {
-  it('have look-alikes for every hyphen of a longer prefix', () => {
-    const { lookAlikes } = createIdentityHeaders('x-a-b-');
-    expect(lookAlikes).to.have.lengthOf(5 * 7);
-    expect(lookAlikes).to.include.members(['x_a-b-uid', 'x-a_b_uid', 'x_a_b_uid']);
-    expect(lookAlikes).to.not.include('x-a-b-uid');
   });
 });

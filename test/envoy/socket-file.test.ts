@@ -1,3 +1,4 @@
+// The Unix socket file of listen: its mode, and which existing files are removed or kept.
 import { once } from 'node:events';
 import { lstat, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
@@ -27,7 +28,7 @@ describe('socket file', () => {
       () => false,
     );
 
-  it('shares a socket with owner and group, whatever the umask, and leaves the umask alone', async () => {
+  it('gets mode 0660 whatever the umask, which stays unchanged', async () => {
     for (const umask of [0o000, 0o077]) {
       const before = process.umask(umask);
       try {
@@ -45,13 +46,13 @@ describe('socket file', () => {
     }
   });
 
-  it('takes a path that is not there as free, and no other fault', async () => {
+  it('may be absent, and other errors of the path are thrown', async () => {
     await freeSocketPath(path);
     await writeFile(path, '');
     expect(await failureOf(freeSocketPath(join(path, 'below')))).to.include({ code: 'ENOTDIR' });
   });
 
-  it('keeps what is no socket', async () => {
+  it('is kept when it is a regular file', async () => {
     await writeFile(path, 'kept');
     expect(await failureOf(freeSocketPath(path))).to.include({
       message: 'the path of listen exists and is not a socket: remove the file or change listen',
@@ -59,10 +60,10 @@ describe('socket file', () => {
     expect(await isThere()).to.equal(true);
   });
 
-  it('removes a socket that nobody listens on', async () => {
+  it('is removed when nobody listens on the socket', async () => {
     const server = createServer().listen(`${path}.bound`);
     await once(server, 'listening');
-    // A server that closes removes the name that it was bound to.
+    // A closing server unlinks the name that it was bound to, so the socket gets another name.
     await rename(`${path}.bound`, path);
     server.close();
     await once(server, 'close');
@@ -71,25 +72,25 @@ describe('socket file', () => {
     expect(await isThere()).to.equal(false);
   });
 
-  const servers: readonly (readonly [name: string, take: (connection: Socket) => void])[] = [
-    ['waits for its callers to speak', connection => connection.resume()],
-    ['hangs up on them', connection => connection.destroy()],
+  const servers: readonly (readonly [name: string, onConnection: (connection: Socket) => void])[] = [
+    ['keeps its connections open', connection => connection.resume()],
+    ['closes its connections', connection => connection.destroy()],
   ];
-  for (const [name, take] of servers) {
-    it(`keeps a socket whose server ${name}, and leaves no connection to it`, async () => {
-      const server = createServer(take).listen(path);
+  for (const [name, onConnection] of servers) {
+    it(`is kept when a server ${name}, and no connection is left open`, async () => {
+      const server = createServer(onConnection).listen(path);
       await once(server, 'listening');
       expect(await failureOf(freeSocketPath(path))).to.include({
         message: 'another process serves the socket of listen: stop it or change listen',
       });
       expect(await isThere()).to.equal(true);
       server.close();
-      // Comes when no connection is left.
+      // Emitted only when no connection is left.
       await once(server, 'close');
     });
   }
 
-  it('keeps a socket whose server is alive and has no room for a further connection', async () => {
+  it('is kept when the backlog of its server is full', async () => {
     const stuck = new Worker(
       `const { parentPort, workerData } = require('node:worker_threads');
       require('node:net').createServer().listen({ path: workerData, backlog: 1 }, () => {

@@ -1,3 +1,4 @@
+// TLS on listen: client certificates, protocol versions, unusable files, and certificate rotation without a restart.
 import { X509Certificate } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { rename, writeFile } from 'node:fs/promises';
@@ -50,7 +51,7 @@ function tlsConfig(mount: SecretMount, withClientCa = true) {
   };
 }
 
-// By name: the library asks for an IP address in the handshake too, which Node warns of.
+// By name: grpc-js sends the target as SNI, and Node warns about an IP address there.
 function targetOf(lab: ServiceLab): string {
   return `localhost:${lab.service.ports.listen}`;
 }
@@ -59,7 +60,7 @@ function addressOf(lab: ServiceLab): string {
   return `127.0.0.1:${lab.service.ports.listen}`;
 }
 
-/** How one check over a new connection ends, and whether anything but the handshake came to see it. */
+/** Makes one check over a new connection. Returns its outcome and how many checks the service logged. */
 async function attempt(lab: ServiceLab, channel: ChannelCredentials | undefined, target = targetOf(lab)) {
   const checks = (): number => lab.log.filter(line => line.msg === 'check').length;
   const before = checks();
@@ -221,19 +222,22 @@ describe('TLS on listen', () => {
       await mount.remove();
     });
 
-    it('serves a caller with a certificate of that authority', async () => {
+    it('serves a caller with a certificate of that CA', async () => {
       expect(await attempt(lab, security(serverCa, envoy))).to.deep.equal(served);
     });
 
     const callers: readonly (readonly [name: string, security: ChannelCredentials | undefined])[] = [
       ['a caller without TLS', undefined],
-      ['a caller that trusts another authority', security(clientCa, envoy)],
+      ['a caller that trusts another CA', security(clientCa, envoy)],
       ['a caller without a certificate', security(serverCa)],
       [
-        'a certificate of another authority with the same name',
+        'a certificate of another CA with the same name',
         security(serverCa, testCertificate({ name: 'envoy', authority: otherClientCa })),
       ],
-      ["a certificate of the service's own authority", security(serverCa, testCertificate({ authority: serverCa }))],
+      [
+        "a certificate of the CA of the service's own certificate",
+        security(serverCa, testCertificate({ authority: serverCa })),
+      ],
       ['a self-signed certificate', security(serverCa, testCertificate({ name: 'envoy' }))],
       [
         'an expired certificate',
@@ -245,7 +249,7 @@ describe('TLS on listen', () => {
       ],
     ];
     for (const [name, channel] of callers) {
-      it(`refuses ${name} before any handler`, async () => {
+      it(`refuses ${name} in the handshake`, async () => {
         expect(await attempt(lab, channel)).to.deep.equal(refused);
       });
     }
@@ -254,12 +258,12 @@ describe('TLS on listen', () => {
       ['TLSv1.3', {}],
       ['TLSv1.2', { maxVersion: 'TLSv1.2' }],
     ] as const) {
-      it(`speaks ${version} and resumes no session`, async () => {
+      it(`supports ${version} without session resumption`, async () => {
         const first = await openTls(lab, options);
         const sessions: Buffer[] = [];
         first.on('session', session => sessions.push(session));
         expect(first.getProtocol()).to.equal(version);
-        // The settings of HTTP/2: TLS 1.3 sends its tickets before them.
+        // Wait for the HTTP/2 SETTINGS frame: TLS 1.3 sends session tickets before it.
         await once(first, 'data');
         const session = sessions.at(-1) ?? first.getSession();
         first.destroy();
@@ -275,7 +279,7 @@ describe('TLS on listen', () => {
       expect(outcome).to.equal('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION');
     });
 
-    it('is asked by the health command with --ca, --cert and --key', async () => {
+    it('is checked by the health command with --ca, --cert and --key', async () => {
       const own = ['--cert', mount.path('envoy.crt'), '--key', mount.path('envoy.key')];
       const trust = ['--ca', mount.path('server-ca.crt')];
       const ask = (...args: readonly string[]) => askHealth('--address', addressOf(lab), ...args);
@@ -288,7 +292,7 @@ describe('TLS on listen', () => {
     });
   });
 
-  it('asks for no certificate where there is no client CA', async () => {
+  it('requests no client certificate without a client CA', async () => {
     const mount = await mountSecret(secret());
     const lab = await startServiceLab({ config: { tls: tlsConfig(mount, false) } });
     expect(await attempt(lab, security(serverCa))).to.deep.equal(served);
@@ -297,7 +301,7 @@ describe('TLS on listen', () => {
     await mount.remove();
   });
 
-  it('does not pass for another address in the eyes of the health command', async () => {
+  it('fails the health command when the certificate is for another address', async () => {
     const mount = await mountSecret({ ...secret({ addresses: ['127.0.0.2'] }), 'server-ca.crt': serverCa.cert });
     const lab = await startServiceLab({ config: { tls: tlsConfig(mount, false) } });
     const { code, stdout } = await askHealth('--address', addressOf(lab), '--ca', mount.path('server-ca.crt'));
@@ -307,7 +311,7 @@ describe('TLS on listen', () => {
     await mount.remove();
   });
 
-  it('is there on a Unix socket too', async () => {
+  it('applies to a Unix socket too', async () => {
     const ca = { 'server-ca.crt': serverCa.cert, 'envoy.crt': envoy.cert, 'envoy.key': envoy.key };
     const mount = await mountSecret({ ...secret(), ...ca });
     const listen = `unix:${mount.path('authz.sock')}`;
@@ -322,7 +326,7 @@ describe('TLS on listen', () => {
     await mount.remove();
   });
 
-  it('keeps the service from starting where a file is not usable', async () => {
+  it('prevents the start when a file is unusable', async () => {
     const mount = await mountSecret({ ...secret(), 'tls.key': envoy.key, 'ca.crt': '' });
     const config = serviceConfig(
       { url: 'http://127.0.0.1:9', jwksUrl: 'http://127.0.0.1:9/jwks' },
@@ -339,7 +343,7 @@ describe('TLS on listen', () => {
     await mount.remove();
   });
 
-  describe('with files that change', () => {
+  describe('certificate rotation', () => {
     let mount: SecretMount;
     let lab: ServiceLab;
     beforeEach(async () => {
@@ -352,7 +356,7 @@ describe('TLS on listen', () => {
     });
     const tlsLines = () => lab.log.filter(({ msg }) => String(msg).startsWith('tls files'));
 
-    it('shows the new certificate to new connections within 5 seconds, and old connections live on', async () => {
+    it('uses the new certificate for new connections, and keeps old connections', async () => {
       const old = connect(targetOf(lab), security(serverCa, envoy));
       await old.check(checkRequest({}));
       // The old client does not trust it: a new connection would fail.
@@ -372,7 +376,7 @@ describe('TLS on listen', () => {
       expect(others).to.deep.equal([]);
     });
 
-    it('goes over to the new client CA', async () => {
+    it('uses the new client CA for new connections', async () => {
       await mount.update(secret({ clientAuthority: otherClientCa }));
       await until(() => tlsLines().length === 1);
       expect(await attempt(lab, security(serverCa, envoy))).to.deep.equal(refused);
@@ -380,7 +384,7 @@ describe('TLS on listen', () => {
       expect(await attempt(lab, security(serverCa, next))).to.deep.equal(served);
     });
 
-    it('keeps the old ones where the new ones are broken, says so once, and takes the next good ones', async () => {
+    it('keeps the old files when the new ones are broken, logs it once, and loads the next valid ones', async () => {
       const serial = await serialOf(lab);
       const broken = { ...secret(), 'tls.key': 'hunter2secret', 'ca.crt': 'hunter2secret' };
       await mount.update(broken);
@@ -398,7 +402,7 @@ describe('TLS on listen', () => {
       expect(tlsLines().map(({ level }) => level)).to.deep.equal(['warn', 'info']);
     });
 
-    it('keeps the old ones where the new ones are gone', async () => {
+    it('keeps the old files when the new ones are missing', async () => {
       await rename(mount.path('..data'), mount.path('..gone'));
       await until(() => tlsLines().length === 1);
       expect(tlsLines()[0]).to.have.property('problem').that.contains('tls.certFile: the file does not exist');
@@ -406,7 +410,7 @@ describe('TLS on listen', () => {
       expect(await attempt(lab, security(serverCa))).to.deep.equal(refused);
     });
 
-    it('takes files that are written in place, one after the other', async () => {
+    it('loads files that are written in place, one after the other', async () => {
       const next = secret();
       await writeFile(mount.path('tls.crt'), next['tls.crt']);
       await writeFile(mount.path('tls.key'), next['tls.key']);
