@@ -1,4 +1,4 @@
-// Each planted mistake is named by its rule and by no other; each harmless change by none.
+// The lint reports each planted mistake under exactly its rules, and accepts each harmless change.
 import { expect } from 'chai';
 import { lintRules } from '../../src/envoy-lint/lint.ts';
 import { filter, type Part, rulesAfter, type Shipped, typed } from './shipped.ts';
@@ -43,40 +43,40 @@ const upstreamTls = (fields: Part = {}) => ({
 });
 
 const mistakes: readonly Mistake[] = [
-  // Paths of the configuration that Envoy has not.
+  // Configured paths that Envoy does not route.
   [
     'a route that is only in the configuration',
     'unreachable-route',
     p => set(p.config, { routes: [...p.config.routes, { path: '/v2/billing/:account_id/*' }] }),
   ],
   [
-    'a route that starts with a parameter, where Envoy knows some paths only',
+    'a route that starts with a parameter, when Envoy routes only some paths',
     'unreachable-route',
     p => set(p.config, { routes: [...p.config.routes, { path: '/:account_id' }] }),
   ],
   [
-    'a path that is spelt in another way in Envoy',
+    'a path that differs in Envoy',
     'unreachable-route',
     p => set(p.routes[0], { match: { path_separated_prefix: '/api/subscription' } }),
   ],
   [
-    'an exact path where the configuration has everything under it',
+    'an exact path for a configured subtree',
     'unreachable-route',
     p => set(p.routes[0], { match: { path: '/api/subscriptions' } }),
   ],
-  ['a protected route behind the refusal of everything', 'unreachable-route', p => p.routes.reverse()],
+  ['a protected route after the route that refuses everything', 'unreachable-route', p => p.routes.reverse()],
   [
-    'nothing but the control plane, for a path that only it may lead',
+    'a path that only a control plane can route, without a second finding',
     'dynamic-settings',
     p => {
       set(p.root, { dynamic_resources: { lds_config: { ads: {} } } });
       set(p.config, { routes: [...p.config.routes, { path: '/v2/billing/*' }] });
     },
   ],
-  // Ways around the check.
+  // Bypasses of the check.
   ['a second listener without ext_authz', 'unchecked-listener', p => secondListener(p, (_, m) => dropCheck(m))],
   [
-    'a second listener without ext_authz that takes any path to the service',
+    'a second listener without ext_authz that forwards any path to the upstream',
     'unchecked-listener',
     p =>
       secondListener(p, (_, m) => [
@@ -85,7 +85,7 @@ const mistakes: readonly Mistake[] = [
       ]),
   ],
   [
-    'a listener on loopback that takes any path to the hosts of the service under another name',
+    'a loopback listener that forwards any path to the upstream hosts under another cluster name',
     'unchecked-listener',
     p => {
       p.root.static_resources.clusters.push({ ...copyOf(p.upstream), name: 'alias' });
@@ -114,7 +114,7 @@ const mistakes: readonly Mistake[] = [
   ],
   ['the only listener without ext_authz', 'unchecked-listener', p => dropCheck(p.manager)],
   [
-    'a listener that forwards bytes to the service',
+    'a listener with tcp_proxy to the upstream',
     'unchecked-listener',
     p =>
       secondListener(p, listener => {
@@ -127,7 +127,7 @@ const mistakes: readonly Mistake[] = [
       }),
   ],
   [
-    'an upgrade with a chain without ext_authz',
+    'an upgrade whose filter chain lacks ext_authz',
     'unchecked-upgrade',
     p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'websocket', filters: [p.filters.at(-1)] }] }),
   ],
@@ -150,7 +150,7 @@ const mistakes: readonly Mistake[] = [
       }),
   ],
   [
-    'a route on which the filter is turned off by FilterConfig',
+    'a route that disables the filter by FilterConfig',
     'unchecked-route',
     p =>
       set(p.routes[0], {
@@ -171,15 +171,15 @@ const mistakes: readonly Mistake[] = [
         },
       }),
   ],
-  ['a filter that is off in its chain', 'unchecked-route', p => set(p.filters[1], { disabled: true })],
+  ['a filter that is disabled in its chain', 'unchecked-route', p => set(p.filters[1], { disabled: true })],
   [
-    'a disabled route for one path under the protected ones',
+    'a disabled route for one protected path',
     'unchecked-route',
     p =>
       p.routes.unshift({ match: { path: '/api/subscriptions/health' }, route: { cluster: 'upstream' }, ...disabled }),
   ],
   [
-    'a disabled route whose regex reaches a protected path',
+    'a disabled route whose regex matches a protected path',
     ['unchecked-route', 'unjudged-route'],
     p =>
       p.routes.unshift({
@@ -189,7 +189,7 @@ const mistakes: readonly Mistake[] = [
       }),
   ],
   [
-    'a disabled route whose template reaches a protected path',
+    'a disabled route whose template matches a protected path',
     'unchecked-route',
     p => p.routes.unshift({ match: byTemplate('/api/*/{id}/status'), route: { cluster: 'upstream' }, ...disabled }),
   ],
@@ -199,17 +199,17 @@ const mistakes: readonly Mistake[] = [
     p => p.routes.unshift({ match: byTemplate('/api/{rest=**}'), route: { cluster: 'upstream' }, ...disabled }),
   ],
   [
-    'the protected paths by a regex',
+    'a regex route for the protected paths',
     'unjudged-route',
     p => set(p.routes[0], { match: { safe_regex: { regex: '/api/subscriptions(/.*)?' } } }),
   ],
   [
-    'a route by a template that is more than whole segments',
+    'a route template with a partial segment',
     'unjudged-route',
     p => p.routes.unshift({ match: byTemplate('/healthz-{id}'), route: { cluster: 'upstream' } }),
   ],
   [
-    'a disabled route of another case that takes the protected path too',
+    'a disabled case-insensitive route that also matches a protected path',
     'unchecked-route',
     p =>
       p.routes.unshift({
@@ -219,7 +219,7 @@ const mistakes: readonly Mistake[] = [
       }),
   ],
   [
-    'a disabled route under a condition that the client fulfils',
+    'a disabled route with a condition that the client can meet',
     'unchecked-route',
     p =>
       p.routes.unshift({
@@ -229,7 +229,7 @@ const mistakes: readonly Mistake[] = [
       }),
   ],
   [
-    'a checked route that leaves the protected path itself to a disabled one',
+    'a checked prefix whose bare path falls to a disabled route',
     'unchecked-route',
     p => {
       p.routes.splice(0, 2, { match: { prefix: '/api/subscriptions/' }, route: { cluster: 'upstream' } });
@@ -247,7 +247,7 @@ const mistakes: readonly Mistake[] = [
       }),
   ],
   [
-    'everything else unchecked to the same service',
+    'an unchecked catch-all route to the same upstream',
     'unchecked-look-alike',
     p => {
       remove(p.routes[1], 'direct_response');
@@ -265,9 +265,9 @@ const mistakes: readonly Mistake[] = [
         }),
       }),
   ],
-  ['CONNECT', 'connect-upgrade', p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'CONNECT' }] })],
+  ['a CONNECT upgrade', 'connect-upgrade', p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'CONNECT' }] })],
   [
-    'CONNECT on a route',
+    'a CONNECT upgrade on a route',
     'connect-upgrade',
     p =>
       p.routes.unshift({
@@ -276,13 +276,13 @@ const mistakes: readonly Mistake[] = [
       }),
   ],
   [
-    'the admin interface for everybody',
+    'the admin interface on 0.0.0.0',
     'admin-exposed',
     p => set(p.root.admin.address.socket_address, { address: '0.0.0.0' }),
   ],
   ['the admin interface on ::', 'admin-exposed', p => set(p.root.admin.address.socket_address, { address: '::' })],
   [
-    'a bootstrap that has nothing to do with the service',
+    'a bootstrap unrelated to the service',
     'nothing-checked',
     p => [dropCheck(p.manager), onlyRoutes(p.manager, pathsTo('website', '/index.html'))],
   ],
@@ -300,29 +300,37 @@ const mistakes: readonly Mistake[] = [
   ['a filter from a control plane', 'dynamic-settings', p => p.filters.unshift({ name: 'x', config_discovery: {} })],
 
   // The connection manager.
-  ['no normalize_path', 'normalize-path', p => remove(p.manager, 'normalize_path')],
+  ['a missing normalize_path', 'normalize-path', p => remove(p.manager, 'normalize_path')],
   ['normalize_path: false', 'normalize-path', p => set(p.manager, { normalize_path: false })],
-  ['no merge_slashes', 'merge-slashes', p => remove(p.manager, 'merge_slashes')],
-  ['no action for escaped slashes', 'escaped-slashes', p => remove(p.manager, 'path_with_escaped_slashes_action')],
+  ['a missing merge_slashes', 'merge-slashes', p => remove(p.manager, 'merge_slashes')],
   [
-    'escaped slashes forwarded',
+    'a missing action for escaped slashes',
+    'escaped-slashes',
+    p => remove(p.manager, 'path_with_escaped_slashes_action'),
+  ],
+  [
+    'unescaping of escaped slashes',
     'escaped-slashes',
     p => set(p.manager, { path_with_escaped_slashes_action: 'UNESCAPE_AND_FORWARD' }),
   ],
-  ['escaped slashes kept, by number', 'escaped-slashes', p => set(p.manager, { path_with_escaped_slashes_action: 1 })],
   [
-    'underscores let in',
+    'escaped slashes kept by an enum number',
+    'escaped-slashes',
+    p => set(p.manager, { path_with_escaped_slashes_action: 1 }),
+  ],
+  [
+    'allowed underscores in header names',
     'header-underscores',
     p => set(p.manager.common_http_protocol_options, { headers_with_underscores_action: 'ALLOW' }),
   ],
-  ['no protocol options', 'header-underscores', p => remove(p.manager, 'common_http_protocol_options')],
+  ['missing protocol options', 'header-underscores', p => remove(p.manager, 'common_http_protocol_options')],
   [
-    'path parameters ignored in matching',
+    'route matching that ignores path parameters',
     'path-parameters',
     p => set(p.manager.route_config, { ignore_path_parameters_in_path_matching: true }),
   ],
   [
-    'no early header mutation',
+    'a missing early header mutation',
     ['override-headers-kept', 'owned-headers-kept'],
     p => remove(p.manager, 'early_header_mutation_extensions'),
   ],
@@ -332,17 +340,17 @@ const mistakes: readonly Mistake[] = [
     p => set(p.early[0], { remove_on_match: null, remove: 'x-auth-uid' }),
   ],
   [
-    'an early mutation by a regex that leaves one header',
+    'an early mutation by a regex that misses one header',
     'owned-headers-kept',
     p => set(p.early[0].remove_on_match.key_matcher.safe_regex, { regex: 'x-auth-(uid|app|acc|iss)' }),
   ],
   [
-    'an early mutation by a prefix in capital letters',
+    'an early mutation by an upper-case prefix',
     'owned-headers-kept',
     p => set(p.early[0].remove_on_match, { key_matcher: { prefix: 'X-Auth-' } }),
   ],
   [
-    'an early mutation by a prefix where underscores are let in',
+    'an early mutation by a prefix while underscores are allowed',
     ['header-underscores', 'owned-headers-kept'],
     p => {
       set(p.early[0].remove_on_match, { key_matcher: { prefix: 'x-auth-' } });
@@ -350,34 +358,34 @@ const mistakes: readonly Mistake[] = [
     },
   ],
   [
-    'another prefix in the configuration',
+    'an identity prefix that differs from the bootstrap',
     ['mutation-rules-too-narrow', 'owned-headers-kept', 'trailers-kept'],
     p => set(p.config, { identityHeaders: 'x-acme-' }),
   ],
-  ['an override of the method kept', 'override-headers-kept', p => p.early.pop()],
+  ['a kept method override header', 'override-headers-kept', p => p.early.pop()],
   [
-    'O-015 other spellings of an override kept',
+    'O-015 kept spellings of a method override header',
     'override-headers-kept',
     p => p.early.splice(-1, 1, ...['x-http-method-override', 'x-http-method', 'x-method-override'].map(toRemoval)),
   ],
   [
-    'a spelling of an override with one other sign kept',
+    'a kept spelling of a path override header with another separator',
     'override-headers-kept',
     p => set(p.early.at(-2).remove_on_match.key_matcher.safe_regex, { regex: 'x[-.](original|rewrite)[-.]url' }),
   ],
-  ['O-027 no removal from trailers', 'trailers-kept', p => p.filters.shift()],
-  ['a removal from trailers that is off', 'trailers-kept', p => set(p.filters[0], { disabled: true })],
-  ['identity headers in trailers', 'trailers-kept', p => p.trailers.shift()],
-  ['O-015 overrides of the path in trailers', 'trailers-kept', p => p.trailers.splice(1, 1)],
-  ['O-015 overrides of the method in trailers', 'trailers-kept', p => p.trailers.splice(2, 1)],
-  ['O-028 account headers in trailers', 'trailers-kept', p => p.trailers.splice(3, 1)],
+  ['O-027 a missing removal from trailers', 'trailers-kept', p => p.filters.shift()],
+  ['a disabled removal from trailers', 'trailers-kept', p => set(p.filters[0], { disabled: true })],
+  ['kept identity headers in trailers', 'trailers-kept', p => p.trailers.shift()],
+  ['O-015 kept path overrides in trailers', 'trailers-kept', p => p.trailers.splice(1, 1)],
+  ['O-015 kept method overrides in trailers', 'trailers-kept', p => p.trailers.splice(2, 1)],
+  ['O-028 kept account headers in trailers', 'trailers-kept', p => p.trailers.splice(3, 1)],
   [
-    'O-028 other spellings of an account header in trailers',
+    'O-028 kept spellings of an account header in trailers',
     'trailers-kept',
     p => p.trailers.splice(3, 1, toRemoval('x-account-id')),
   ],
   [
-    'a removal from the trailers of the response only',
+    'a removal only from response trailers',
     'trailers-kept',
     p =>
       set(p.filters[0].typed_config, {
@@ -385,7 +393,7 @@ const mistakes: readonly Mistake[] = [
       }),
   ],
   [
-    'a mapper for UAEX',
+    'a local reply mapper for UAEX',
     'local-reply',
     p =>
       set(p.manager, {
@@ -395,7 +403,7 @@ const mistakes: readonly Mistake[] = [
       }),
   ],
   [
-    'a mapper for every answer from 400 on',
+    'a local reply mapper for every status from 400',
     'local-reply',
     p =>
       set(p.manager, {
@@ -411,26 +419,30 @@ const mistakes: readonly Mistake[] = [
         },
       }),
   ],
-  ['a body for every refusal', 'local-reply', p => set(p.manager, { local_reply_config: { body_format: {} } })],
+  [
+    'a local reply body for every refusal',
+    'local-reply',
+    p => set(p.manager, { local_reply_config: { body_format: {} } }),
+  ],
 
   // The check.
   ['fail-open', 'failure-mode-allow', p => set(p.check, { failure_mode_allow: true })],
-  ['fail-open in the YAML of Envoy', 'failure-mode-allow', p => set(p.check, { failure_mode_allow: 'yes' })],
-  ['a mark of fail-open', 'failure-mode-header', p => set(p.check, { failure_mode_allow_header_add: true })],
-  ['no status_on_error', 'status-on-error', p => remove(p.check, 'status_on_error')],
+  ["fail-open spelled as Envoy's YAML allows", 'failure-mode-allow', p => set(p.check, { failure_mode_allow: 'yes' })],
+  ['a fail-open marker header', 'failure-mode-header', p => set(p.check, { failure_mode_allow_header_add: true })],
+  ['a missing status_on_error', 'status-on-error', p => remove(p.check, 'status_on_error')],
   ['status_on_error 403', 'status-on-error', p => set(p.check, { status_on_error: { code: 'Forbidden' } })],
   ['status_on_error 200 by number', 'status-on-error', p => set(p.check, { status_on_error: { code: 200 } })],
-  ['no timeout', 'check-timeout', p => remove(p.service, 'timeout')],
+  ['a missing timeout', 'check-timeout', p => remove(p.service, 'timeout')],
   ['a timeout of zero', 'check-timeout', p => set(p.service, { timeout: '0s' })],
   ['a timeout of ten seconds', 'check-timeout', p => set(p.service, { timeout: '10s' })],
   ['a timeout of ten seconds as a message', 'check-timeout', p => set(p.service, { timeout: { seconds: 10 } })],
   [
-    'half of the requests',
+    'a check of half of the requests',
     ['deny-at-disable', 'filter-enabled'],
     p => set(p.check, { filter_enabled: { default_value: { numerator: 50, denominator: 'HUNDRED' } } }),
   ],
   [
-    'a hundred of a million requests, the others refused',
+    'a check of 100 in a million requests, with the others refused',
     'filter-enabled',
     p =>
       set(p.check, {
@@ -439,82 +451,86 @@ const mistakes: readonly Mistake[] = [
       }),
   ],
   [
-    'all requests as long as nobody changes it at run time',
+    'a check of all requests that a runtime key can change',
     ['deny-at-disable', 'filter-enabled'],
     p => set(p.check, { filter_enabled: { default_value: { numerator: 100 }, runtime_key: 'authz.enabled' } }),
   ],
   [
-    'a condition on metadata',
+    'a metadata condition on the check',
     ['deny-at-disable', 'filter-enabled-metadata'],
     p => set(p.check, { filter_enabled_metadata: {} }),
   ],
   ['shadow mode', 'shadow-mode', p => set(p.check, { shadow_mode: true })],
   ['a cleared route cache', 'clear-route-cache', p => set(p.check, { clear_route_cache: true })],
-  ['no version of the protocol', 'transport-api-version', p => remove(p.check, 'transport_api_version')],
-  ['version 2 of the protocol', 'transport-api-version', p => set(p.check, { transport_api_version: 'V2' })],
+  ['a missing protocol version', 'transport-api-version', p => remove(p.check, 'transport_api_version')],
+  ['protocol version 2', 'transport-api-version', p => set(p.check, { transport_api_version: 'V2' })],
   [
     'HTTP instead of gRPC',
     'grpc-service',
     p => [remove(p.check, 'grpc_service'), set(p.check, { http_service: { server_uri: {} } })],
   ],
   [
-    'the library of Google',
+    'google_grpc',
     'google-grpc',
     p => [remove(p.service, 'envoy_grpc'), set(p.service, { google_grpc: { target_uri: 'x' } })],
   ],
   ['the body in the check', 'request-body', p => set(p.check, { with_request_body: { max_request_bytes: 1024 } })],
   ['the body in the check of a route', 'request-body', p => set(p.routes[0], checkSettings({ with_request_body: {} }))],
-  ['another service for a route', 'check-service-override', p => set(p.routes[0], checkSettings({ grpc_service: {} }))],
-  ['metadata thrown away', 'metadata-ingestion', p => set(p.check, { enable_dynamic_metadata_ingestion: false })],
-  ['mutations not validated', 'validate-mutations', p => remove(p.check, 'validate_mutations')],
-
-  // What account-authz is shown and may change.
-  ['an account header not shown', 'account-header-hidden', p => p.check.allowed_headers.patterns.splice(4, 2)],
   [
-    'a second account header not shown',
+    'another check service for a route',
+    'check-service-override',
+    p => set(p.routes[0], checkSettings({ grpc_service: {} })),
+  ],
+  ['discarded dynamic metadata', 'metadata-ingestion', p => set(p.check, { enable_dynamic_metadata_ingestion: false })],
+  ['mutations without validation', 'validate-mutations', p => remove(p.check, 'validate_mutations')],
+
+  // The headers that account-authz receives and may change.
+  ['a hidden account header', 'account-header-hidden', p => p.check.allowed_headers.patterns.splice(4, 2)],
+  [
+    'a hidden second account header',
     ['account-header-hidden', 'trailers-kept'],
     p => set(p.config, { account: { headers: ['x-account-id', 'x-tenant'], query: [] } }),
   ],
   [
-    'an account header shown in capital letters',
+    'an account header allowed only in upper case',
     'account-header-hidden',
     p => p.check.allowed_headers.patterns.splice(4, 2, { exact: 'X-Account-Id' }),
   ],
   [
-    'O-028 other spellings of an account header not shown',
+    'O-028 hidden spellings of an account header',
     'account-header-hidden',
     p => p.check.allowed_headers.patterns.splice(5, 1),
   ],
   [
-    'other spellings of an account header with underscores only shown',
+    'an account header allowed only with hyphens and underscores',
     'account-header-hidden',
     p => set(p.check.allowed_headers.patterns[5].safe_regex, { regex: 'x[-_]account[-_]id' }),
   ],
   [
-    'a spelling of an account header with one other sign hidden',
+    'an account header whose spelling with one other separator is hidden',
     'account-header-hidden',
     p => set(p.check.allowed_headers.patterns[5].safe_regex, { regex: 'x[^a-z0-9~]account[^a-z0-9]id' }),
   ],
   [
-    'a spelling of an account header hidden by name',
+    'an account header spelling in disallowed_headers',
     'disallowed-headers',
     p => set(p.check, { disallowed_headers: { patterns: [{ exact: 'x.account.id' }] } }),
   ],
-  ['H-033 authorization not shown', 'authorization-hidden', p => p.check.allowed_headers.patterns.shift()],
-  ['x-request-id not shown', 'request-id-hidden', p => p.check.allowed_headers.patterns.splice(1, 1)],
+  ['H-033 a hidden authorization header', 'authorization-hidden', p => p.check.allowed_headers.patterns.shift()],
+  ['a hidden x-request-id header', 'request-id-hidden', p => p.check.allowed_headers.patterns.splice(1, 1)],
   [
-    'an account header hidden by a prefix',
+    'an account header under a prefix in disallowed_headers',
     'disallowed-headers',
     p => set(p.check, { disallowed_headers: { patterns: [{ prefix: 'X-ACC', ignore_case: true }] } }),
   ],
-  ['no mutation rules', 'mutation-rules-missing', p => remove(p.check, 'decoder_header_mutation_rules')],
+  ['missing mutation rules', 'mutation-rules-missing', p => remove(p.check, 'decoder_header_mutation_rules')],
   [
     'mutation rules without the look-alikes',
     'mutation-rules-too-narrow',
     p => set(p.check.decoder_header_mutation_rules, { allow_expression: { regex: '^(x-auth-.*|authorization)$' } }),
   ],
   [
-    'mutation rules without the token',
+    'mutation rules without authorization',
     'mutation-rules-too-narrow',
     p =>
       set(p.check.decoder_header_mutation_rules, {
@@ -522,17 +538,17 @@ const mistakes: readonly Mistake[] = [
       }),
   ],
   [
-    'mutation rules that match a part of the name',
+    'mutation rules that match only a part of the name',
     'mutation-rules-too-narrow',
     p => set(p.check.decoder_header_mutation_rules, { allow_expression: { regex: '^x[-_]auth[-_]|^authorization' } }),
   ],
   [
-    'mutation rules that disallow one',
+    'mutation rules that disallow an identity header',
     'mutation-rules-too-narrow',
     p => set(p.check.decoder_header_mutation_rules, { disallow_expression: { regex: '.*-role' } }),
   ],
   [
-    'mutation rules for everything',
+    'mutation rules that allow every header',
     'mutation-rules-too-wide',
     p => set(p.check.decoder_header_mutation_rules, { allow_expression: { regex: '.*' } }),
   ],
@@ -542,17 +558,13 @@ const mistakes: readonly Mistake[] = [
     p => remove(p.check.decoder_header_mutation_rules, 'disallow_all'),
   ],
   [
-    'mutation rules without an error',
+    'mutation rules that do not turn a violation into an error',
     'mutation-not-error',
     p => remove(p.check.decoder_header_mutation_rules, 'disallow_is_error'),
   ],
 
-  // The way to account-authz.
-  [
-    'a cluster that is not there',
-    'authz-cluster-unknown',
-    p => set(p.service.envoy_grpc, { cluster_name: 'elsewhere' }),
-  ],
+  // The connection to account-authz.
+  ['a missing cluster', 'authz-cluster-unknown', p => set(p.service.envoy_grpc, { cluster_name: 'elsewhere' })],
   ['a cluster without HTTP/2', 'authz-cluster-http2', p => remove(p.authz, 'typed_extension_protocol_options')],
   [
     'a cluster with HTTP/1.1',
@@ -563,7 +575,7 @@ const mistakes: readonly Mistake[] = [
       }),
   ],
   [
-    'a cluster that asks for the protocol without TLS',
+    'a cluster with ALPN but without TLS',
     'authz-cluster-http2',
     p =>
       set(Object.values<Part>(p.authz.typed_extension_protocol_options)[0], {
@@ -571,27 +583,31 @@ const mistakes: readonly Mistake[] = [
         auto_config: {},
       }),
   ],
-  ['a slow connect timeout', 'connect-timeout', p => set(p.authz, { connect_timeout: '0.5s' })],
-  ['no connect timeout', 'connect-timeout', p => remove(p.authz, 'connect_timeout')],
+  ['a long connect timeout', 'connect-timeout', p => set(p.authz, { connect_timeout: '0.5s' })],
+  ['a missing connect timeout', 'connect-timeout', p => remove(p.authz, 'connect_timeout')],
   [
-    'another port than the configuration',
+    'a port that differs from the configuration',
     'authz-address',
     p =>
       set(p.authz.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address, { port_value: 9193 }),
   ],
   [
-    'a socket where the configuration has a port',
+    'a port where the configuration has a Unix socket',
     'authz-address',
     p => set(p.config, { listen: 'unix:/run/authz.sock' }),
   ],
-  ['no retries', 'retry-nothing', p => set(p.retry, { num_retries: 0 })],
-  ['retries of nothing', 'retry-nothing', p => remove(p.retry, 'retry_on')],
-  ['no back-off', 'retry-back-off', p => remove(p.retry, 'retry_back_off')],
-  ['half a back-off', 'retry-back-off', p => remove(p.retry.retry_back_off, 'max_interval')],
-  ['an attempt as long as the check', 'retry-interval', p => set(p.retry.retry_back_off, { max_interval: '0.5s' })],
-  ['an attempt of 10 ms', 'retry-interval', p => set(p.retry.retry_back_off, { max_interval: '0.010s' })],
-  ['no budget for retries', 'retry-budget', p => remove(p.authz.circuit_breakers.thresholds[0], 'max_retries')],
-  ['no circuit breakers', 'retry-budget', p => remove(p.authz, 'circuit_breakers')],
+  ['zero retries', 'retry-nothing', p => set(p.retry, { num_retries: 0 })],
+  ['a missing retry_on', 'retry-nothing', p => remove(p.retry, 'retry_on')],
+  ['a missing back-off', 'retry-back-off', p => remove(p.retry, 'retry_back_off')],
+  ['a back-off without max_interval', 'retry-back-off', p => remove(p.retry.retry_back_off, 'max_interval')],
+  [
+    'a back-off as long as the check timeout',
+    'retry-interval',
+    p => set(p.retry.retry_back_off, { max_interval: '0.5s' }),
+  ],
+  ['a back-off of at most 10 ms', 'retry-interval', p => set(p.retry.retry_back_off, { max_interval: '0.010s' })],
+  ['a missing retry budget', 'retry-budget', p => remove(p.authz.circuit_breakers.thresholds[0], 'max_retries')],
+  ['missing circuit breakers', 'retry-budget', p => remove(p.authz, 'circuit_breakers')],
   [
     'two hosts without previous_hosts',
     'retry-same-host',
@@ -605,14 +621,14 @@ const mistakes: readonly Mistake[] = [
   ],
 
   [
-    'an account-authz on another machine, asked on this one',
+    'a loopback cluster for an account-authz on another machine',
     'authz-address',
     p => set(p.config, { listen: '192.0.2.7:9191' }),
   ],
-  ['TLS that only account-authz speaks', 'authz-tls', p => set(p.config, { tls })],
-  ['TLS that only Envoy speaks', 'authz-tls', p => set(p.authz, { transport_socket: upstreamTls() })],
+  ['TLS only in account-authz', 'authz-tls', p => set(p.config, { tls })],
+  ['TLS only in Envoy', 'authz-tls', p => set(p.authz, { transport_socket: upstreamTls() })],
   [
-    'no certificate for an account-authz that asks for one',
+    'a missing client certificate that account-authz requires',
     'authz-client-certificate',
     p => [
       set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),
@@ -620,22 +636,30 @@ const mistakes: readonly Mistake[] = [
     ],
   ],
 
-  // Behind the check.
-  ['lua behind it', 'filter-after-check', p => p.filters.splice(2, 0, filter('lua.v3.Lua'))],
+  // After the check.
+  ['a lua filter after the check', 'filter-after-check', p => p.filters.splice(2, 0, filter('lua.v3.Lua'))],
   [
-    'lua behind it that a protected route turns on',
+    'a disabled lua filter after the check that a protected route enables',
     'filter-after-check',
     p => {
       p.filters.splice(2, 0, { ...filter('lua.v3.Lua'), disabled: true });
       set(p.routes[0], { typed_per_filter_config: { 'my.lua.v3.Lua': typed('lua.v3.LuaPerRoute') } });
     },
   ],
-  ['wasm behind it', 'filter-after-check', p => p.filters.splice(3, 0, filter('wasm.v3.Wasm'))],
-  ['ext_proc behind it', 'filter-after-check', p => p.filters.splice(2, 0, filter('ext_proc.v3.ExternalProcessor'))],
-  ['a filter nobody knows behind it', 'filter-after-check', p => p.filters.splice(2, 0, { name: 'x' })],
-  ['metadata set behind it', 'filter-after-check', p => p.filters.splice(2, 0, filter('set_metadata.v3.Config'))],
+  ['a wasm filter after the check', 'filter-after-check', p => p.filters.splice(3, 0, filter('wasm.v3.Wasm'))],
   [
-    'a header mutation behind it',
+    'an ext_proc filter after the check',
+    'filter-after-check',
+    p => p.filters.splice(2, 0, filter('ext_proc.v3.ExternalProcessor')),
+  ],
+  ['an unknown filter after the check', 'filter-after-check', p => p.filters.splice(2, 0, { name: 'x' })],
+  [
+    'a set_metadata filter after the check',
+    'filter-after-check',
+    p => p.filters.splice(2, 0, filter('set_metadata.v3.Config')),
+  ],
+  [
+    'a header mutation after the check',
     'filter-after-check',
     p =>
       p.filters.splice(
@@ -645,7 +669,7 @@ const mistakes: readonly Mistake[] = [
       ),
   ],
   [
-    'a header mutation of a route behind it',
+    'a per-route header mutation after the check',
     'filter-after-check',
     p => {
       p.filters.splice(2, 0, filter('header_mutation.v3.HeaderMutation'));
@@ -659,7 +683,7 @@ const mistakes: readonly Mistake[] = [
     },
   ],
   [
-    'jwt_authn that chooses another route behind it',
+    'a jwt_authn filter after the check that clears the route cache',
     'filter-after-check',
     p =>
       p.filters.splice(
@@ -669,7 +693,7 @@ const mistakes: readonly Mistake[] = [
       ),
   ],
   [
-    'a removal of owned headers behind the check',
+    'a removal of identity headers after the check',
     ['filter-after-check', 'owned-headers-kept'],
     p => {
       p.early.shift();
@@ -677,7 +701,7 @@ const mistakes: readonly Mistake[] = [
     },
   ],
   [
-    'a filter of the router towards the service',
+    'an upstream HTTP filter of the router',
     'upstream-filter',
     p =>
       set(p.filters[3].typed_config, {
@@ -685,7 +709,7 @@ const mistakes: readonly Mistake[] = [
       }),
   ],
   [
-    'a filter of the cluster of the service',
+    'an HTTP filter of the upstream cluster',
     'cluster-filter',
     p =>
       set(p.upstream, {
@@ -728,55 +752,55 @@ const mistakes: readonly Mistake[] = [
     ],
   ],
   [
-    'another path in a header',
+    'a path override header added by a route',
     'headers-after-check',
     p => set(p.routes[0], { request_headers_to_add: [{ header: { key: 'x-rewrite-url', value: '/admin' } }] }),
   ],
-  ['a prefix rewritten', 'path-rewrite', p => set(p.routes[0].route, { prefix_rewrite: '/' })],
+  ['a prefix rewrite', 'path-rewrite', p => set(p.routes[0].route, { prefix_rewrite: '/' })],
   [
-    'a path rewritten by a regex',
+    'a regex rewrite of the path',
     'path-rewrite',
     p => set(p.routes[0].route, { regex_rewrite: { substitution: '/x' } }),
   ],
-  ['a path rewritten by a policy', 'path-rewrite', p => set(p.routes[0].route, { path_rewrite_policy: { name: 'x' } })],
-  ['a host from a header', 'host-rewrite', p => set(p.routes[0].route, { host_rewrite_header: 'x-host' })],
+  ['a policy rewrite of the path', 'path-rewrite', p => set(p.routes[0].route, { path_rewrite_policy: { name: 'x' } })],
+  ['a host rewrite from a header', 'host-rewrite', p => set(p.routes[0].route, { host_rewrite_header: 'x-host' })],
   ['L-025 internal redirects', 'internal-redirect', p => set(p.routes[0].route, { internal_redirect_policy: {} })],
 
-  // What cannot be read.
+  // Unreadable values.
   ['a number for a boolean', 'unreadable-value', p => set(p.check, { failure_mode_allow: 2 })],
   ['a duration without its unit', 'unreadable-value', p => set(p.service, { timeout: 0.5 })],
-  ['two spellings of a field', 'unreadable-value', p => set(p.check, { failureModeAllow: true })],
+  ['one field in two spellings', 'unreadable-value', p => set(p.check, { failureModeAllow: true })],
   [
-    'a regex beyond RE2',
+    'a regex that RE2 does not support',
     'unreadable-value',
     p => set(p.check.decoder_header_mutation_rules, { allow_expression: { regex: '(?!:path).*' } }),
   ],
   [
-    'a text for a list of filters',
+    'a string for a list of filters',
     ['unchecked-listener', 'unreadable-value'],
     p => set(p.manager, { http_filters: 'none' }),
   ],
 ];
 
 const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unknown])[] = [
-  ['nothing changed', () => undefined],
-  ['headers shown as a map', p => remove(p.check, 'encode_raw_headers')],
-  ['all headers shown', p => remove(p.check, 'allowed_headers')],
-  ['no retry policy', p => remove(p.service, 'retry_policy')],
+  ['the shipped bootstrap unchanged', () => undefined],
+  ['headers sent as a map', p => remove(p.check, 'encode_raw_headers')],
+  ['all headers sent to account-authz', p => remove(p.check, 'allowed_headers')],
+  ['a missing retry policy', p => remove(p.service, 'retry_policy')],
   [
-    'underscores dropped',
+    'dropped headers with underscores',
     p => set(p.manager.common_http_protocol_options, { headers_with_underscores_action: 'DROP_HEADER' }),
   ],
-  ['the early mutation by a prefix', p => set(p.early[0].remove_on_match, { key_matcher: { prefix: 'x-auth-' } })],
+  ['an early mutation by a prefix', p => set(p.early[0].remove_on_match, { key_matcher: { prefix: 'x-auth-' } })],
   [
-    'the removal of owned headers in a filter before the check',
+    'a removal of identity headers in a filter before the check',
     p => {
       p.early.shift();
       p.filters.unshift(filter('header_mutation.v3.HeaderMutation', removal));
     },
   ],
   [
-    'other spellings of an account header removed instead of shown',
+    'other spellings of an account header removed instead of sent',
     p => {
       p.check.allowed_headers.patterns.splice(5, 1);
       p.early.push({
@@ -787,44 +811,44 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
     },
   ],
   [
-    'an account header without a hyphen, shown and removed from trailers',
+    'an account header without a hyphen, sent and removed from trailers',
     p => {
       set(p.config, { account: { headers: ['tenant'], query: [] } });
       p.check.allowed_headers.patterns.push({ exact: 'tenant' });
       p.trailers.push({ remove: 'Tenant' });
     },
   ],
-  ['the removal from trailers behind the check', p => p.filters.splice(1, 0, ...p.filters.splice(0, 1))],
+  ['a removal from trailers after the check', p => p.filters.splice(1, 0, ...p.filters.splice(0, 1))],
   [
     'all trailers removed',
     p => p.trailers.splice(0, 9, { remove_on_match: { key_matcher: { safe_regex: { regex: '.*' } } } }),
   ],
   [
-    'the route for gRPC switched on',
+    'the gRPC route enabled',
     p =>
       p.routes.unshift({
         match: { path_separated_prefix: '/api/subscriptions', grpc: {} },
         route: { cluster: 'upstream-grpc' },
       }),
   ],
-  ['the sibling paths checked too', p => set(p.routes[0], { match: { prefix: '/api/subscriptions' } })],
-  ['another case checked too', p => set(p.routes[0].match, { case_sensitive: false })],
+  ['checked sibling paths', p => set(p.routes[0], { match: { prefix: '/api/subscriptions' } })],
+  ['a case-insensitive checked route', p => set(p.routes[0].match, { case_sensitive: false })],
   [
-    'everything else checked too',
+    'a checked catch-all route',
     p => {
       p.routes.pop();
       p.routes.push({ match: { prefix: '/' }, route: { cluster: 'upstream' } });
     },
   ],
   [
-    'everything else unchecked to another service',
+    'an unchecked catch-all route to another service',
     p => {
       remove(p.routes[1], 'direct_response');
       set(p.routes[1], { route: { cluster: 'website' } });
     },
   ],
   [
-    'everything else unchecked to the same service, other cases checked',
+    'an unchecked catch-all route to the upstream beside a case-insensitive checked route',
     p => {
       remove(p.routes[1], 'direct_response');
       set(p.routes[1], { route: { cluster: 'upstream' } });
@@ -832,14 +856,14 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
     },
   ],
   [
-    'unchecked routes for named paths of the same service',
+    'unchecked routes for unprotected paths of the upstream',
     p =>
       p.routes.unshift(
         ...pathsTo('upstream', '/healthz', '/api/subscriptionsX').map(route => ({ ...route, ...disabled })),
       ),
   ],
   [
-    'unchecked routes by templates of other paths',
+    'unchecked template routes for unprotected paths',
     p => {
       for (const template of ['/healthz/*', '/api/other/**', '/public/{file=**}'])
         p.routes.unshift({ match: byTemplate(template), route: { cluster: 'upstream' }, ...disabled });
@@ -850,28 +874,28 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
     p => p.routes.unshift({ match: { prefix: '/api' }, redirect: { https_redirect: true }, ...disabled }),
   ],
   [
-    'a filter that is off in its chain and turned on by the route configuration',
+    'a filter disabled in its chain and enabled by the route configuration',
     p => {
       set(p.filters[1], { disabled: true });
       set(p.manager.route_config, checkSettings({ context_extensions: { a: 'b' } }));
     },
   ],
   [
-    'a disabled virtual host whose routes ask again',
+    'a disabled virtual host whose routes enable the check',
     p => {
       set(p.host, disabled);
       for (const route of p.routes) set(route, checkSettings({ context_extensions: { a: 'b' } }));
     },
   ],
   [
-    'settings for a filter that is not there',
+    'per-route settings for an absent filter',
     p =>
       set(p.routes[0], {
         typed_per_filter_config: { other: typed('ext_authz.v3.ExtAuthzPerRoute', { disabled: true }) },
       }),
   ],
   [
-    'a way out of the pod that takes any path to others',
+    'a loopback listener that forwards any path to another service',
     p =>
       secondListener(p, (listener, m) => {
         listener.address.socket_address.address = '127.0.0.1';
@@ -880,7 +904,7 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
       }),
   ],
   [
-    'a listener for outbound traffic that takes any path to others',
+    'an outbound listener that forwards any path to another service',
     p =>
       secondListener(p, (listener, m) => {
         listener.traffic_direction = 'OUTBOUND';
@@ -889,15 +913,15 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
       }),
   ],
   [
-    'filters towards the service that are off',
+    'disabled upstream filters',
     p => set(p.filters[3].typed_config, { upstream_http_filters: [{ ...filter('lua.v3.Lua'), disabled: true }] }),
   ],
   [
-    'a listener for a named path of the service',
+    'an unchecked listener for one unprotected path of the upstream',
     p => secondListener(p, (_, m) => [dropCheck(m), onlyRoutes(m, pathsTo('upstream', '/metrics'))]),
   ],
   [
-    'another service that another ext_authz asks',
+    'another ext_authz filter for another service',
     p => {
       const other = copyOf(p.authz);
       other.name = 'other-authz';
@@ -909,10 +933,16 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
       );
     },
   ],
-  ['a websocket through the main chain', p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'websocket' }] })],
-  ['CONNECT turned off', p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'CONNECT', enabled: false }] })],
   [
-    'a socket on both sides',
+    'a websocket upgrade through the main filter chain',
+    p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'websocket' }] }),
+  ],
+  [
+    'a disabled CONNECT upgrade',
+    p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'CONNECT', enabled: false }] }),
+  ],
+  [
+    'a Unix socket on both sides',
     p => {
       set(p.config, { listen: 'unix:/run/account-authz/authz.sock' });
       p.authz.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address = {
@@ -920,23 +950,23 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
       };
     },
   ],
-  ['account-authz on a name that may be of this machine', p => set(p.config, { listen: 'authz.internal:9191' })],
+  ['account-authz on a host name', p => set(p.config, { listen: 'authz.internal:9191' })],
   ['account-authz on every address', p => set(p.config, { listen: '0.0.0.0:9191' })],
   [
-    'account-authz elsewhere',
+    'a cluster address that is a host name',
     p =>
       set(p.authz.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address, {
         address: 'authz.internal',
       }),
   ],
-  ['an admin interface on a socket', p => set(p.root.admin, { address: { pipe: { path: '/run/admin.sock' } } })],
-  ['no admin interface', p => remove(p.root, 'admin')],
+  ['an admin interface on a Unix socket', p => set(p.root.admin, { address: { pipe: { path: '/run/admin.sock' } } })],
+  ['a missing admin interface', p => remove(p.root, 'admin')],
   [
-    'limits behind the check',
+    'rate limit and fault filters after the check',
     p => p.filters.splice(2, 0, filter('local_ratelimit.v3.LocalRateLimit'), filter('fault.v3.HTTPFault')),
   ],
   [
-    'response headers changed behind the check',
+    'response header mutations after the check',
     p =>
       p.filters.splice(
         2,
@@ -944,20 +974,20 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
         filter('header_mutation.v3.HeaderMutation', { mutations: { response_mutations: [{ remove: 'server' }] } }),
       ),
   ],
-  ['lua before the check', p => p.filters.unshift(filter('lua.v3.Lua'))],
-  ['lua behind the check, off', p => p.filters.splice(2, 0, { ...filter('lua.v3.Lua'), disabled: true })],
+  ['a lua filter before the check', p => p.filters.unshift(filter('lua.v3.Lua'))],
+  ['a disabled lua filter after the check', p => p.filters.splice(2, 0, { ...filter('lua.v3.Lua'), disabled: true })],
   [
-    'jwt_authn that only reads',
+    'a jwt_authn filter that only reads',
     p => p.filters.splice(2, 0, filter('jwt_authn.v3.JwtAuthentication', { providers: { a: {} } })),
   ],
   [
     'other headers added by a route',
     p => set(p.routes[0], { request_headers_to_add: [{ header: { key: 'x-team', value: 'blue' } }] }),
   ],
-  ['the token removed once more', p => set(p.routes[0], { request_headers_to_remove: ['authorization'] })],
-  ['a literal host', p => set(p.routes[0].route, { host_rewrite_literal: 'service.internal' })],
+  ['a second removal of the token', p => set(p.routes[0], { request_headers_to_remove: ['authorization'] })],
+  ['a literal host rewrite', p => set(p.routes[0].route, { host_rewrite_literal: 'service.internal' })],
   [
-    'a mapper for other flags',
+    'a local reply mapper for other flags',
     p =>
       set(p.manager, {
         local_reply_config: {
@@ -966,15 +996,15 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
       }),
   ],
   [
-    'all requests, for good',
+    'a check of all requests without a runtime key',
     p => set(p.check, { filter_enabled: { default_value: { numerator: 100, denominator: 'HUNDRED' } } }),
   ],
   [
-    'metadata that nobody reads thrown away',
+    'discarded dynamic metadata without a reader',
     p => [set(p.check, { enable_dynamic_metadata_ingestion: false }), p.filters.splice(2, 1)],
   ],
   [
-    'the protocol by ALPN',
+    'ALPN with TLS on both sides',
     p => {
       set(Object.values<Part>(p.authz.typed_extension_protocol_options)[0], {
         explicit_http_config: null,
@@ -985,21 +1015,21 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
     },
   ],
   [
-    'TLS on both sides, with a certificate of the client',
+    'TLS on both sides with a client certificate',
     p => [
       set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),
       set(p.authz, { transport_socket: upstreamTls({ tls_certificate_sds_secret_configs: [{ name: 'own' }] }) }),
     ],
   ],
   [
-    'two Envoy routes for the paths of one route',
+    'two Envoy routes for one configured route',
     p => {
       set(p.routes[0], { match: { path: '/api/subscriptions' } });
       p.routes.splice(1, 0, { match: { prefix: '/api/subscriptions/' }, route: { cluster: 'upstream' } });
     },
   ],
   [
-    'a path of the configuration that another listener has',
+    'a configured path on another listener',
     p => {
       set(p.config, { routes: [...p.config.routes, { path: '/v2/billing/*' }] });
       secondListener(p, (_, m) =>
@@ -1008,7 +1038,7 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
     },
   ],
   [
-    'narrow mutation rules that cover all',
+    'narrow mutation rules that cover all identity headers',
     p =>
       set(p.check.decoder_header_mutation_rules, {
         allow_expression: { google_re2: {}, regex: '(?i)x[_-]AUTH[_-](?:uid|app|acc|role|iss)|\\Qauthorization\\E' },
@@ -1021,21 +1051,22 @@ function byTemplate(path_template: string): object {
   return { path_match_policy: { name: 'template', typed_config: { '@type': type, path_template } } };
 }
 
-describe('lint of a bootstrap', () => {
+describe('lintBootstrap', () => {
   for (const [name, rule, edit] of mistakes) {
-    it(`names ${name} [${rule}]`, () => {
+    it(`reports ${name} [${rule}]`, () => {
       expect(rulesAfter(edit)).to.deep.equal([rule].flat());
     });
   }
 
   for (const [name, edit] of harmless) {
-    it(`has nothing against: ${name}`, () => {
+    it(`accepts ${name}`, () => {
       expect(rulesAfter(edit)).to.deep.equal([]);
     });
   }
 
-  it('is shown to find what each of its rules is about', () => {
+  it('has a planted mistake for every rule', () => {
     const planted = new Set(mistakes.flatMap(([, rule]) => rule));
+    // Tested in test/config/commands.test.ts, since lintBootstrap takes parsed values.
     const ofFiles = ['unreadable-file'];
     expect([...planted, ...ofFiles].sort()).to.deep.equal(Object.keys(lintRules).sort());
   });

@@ -10,7 +10,7 @@ export const shippedFile = new URL('envoy.yaml', root).pathname;
 export const exampleFile = new URL('config.example.yaml', root).pathname;
 export const shippedText = readFileSync(shippedFile, 'utf8');
 
-/** A part of a bootstrap: whatever a test makes of it. */
+/** A part of a bootstrap, of any type. */
 // biome-ignore lint/suspicious/noExplicitAny: the tests plant values of every type, wrong ones too
 export type Part = any;
 
@@ -58,19 +58,19 @@ export function shipped(): Shipped {
   };
 }
 
-/** What the lint says of the shipped files after a change of them. */
+/** The problems that the lint finds in the shipped files after an edit. */
 export function problemsAfter(edit: (parts: Shipped) => unknown): readonly LintProblem[] {
   const parts = shipped();
   edit(parts);
   return lintBootstrap(parts.root, parts.config as CheckedConfig);
 }
 
-/** The ids of the rules that the shipped files break after a change of them, in alphabetical order. */
+/** The ids of the rules that the shipped files break after an edit, in alphabetical order. */
 export function rulesAfter(edit: (parts: Shipped) => unknown): readonly string[] {
   return [...new Set(problemsAfter(edit).map(({ rule }) => rule))].sort();
 }
 
-/** A typed configuration; without a package, of an HTTP filter. */
+/** A typed configuration. A type without a package is an HTTP filter. */
 export function typed(type: string, fields: Readonly<Record<string, unknown>> = {}): Part {
   const name = type.startsWith('envoy.') ? type : `envoy.extensions.filters.http.${type}`;
   return { '@type': `type.googleapis.com/${name}`, ...fields };

@@ -1,4 +1,4 @@
-// What Envoy reads as the same, the lint reads as the same: each spelling was tried with a real Envoy 1.40.0.
+// Equivalent spellings of a bootstrap, each confirmed with a real Envoy 1.40.0: the lint treats them as equal.
 import { expect } from 'chai';
 import { type LintProblem, lintBootstrap } from '../../src/envoy-lint/lint.ts';
 import { createProtoValue, type ProtoValue } from '../../src/envoy-lint/proto-value.ts';
@@ -32,12 +32,12 @@ const readOf = (value: unknown): { value: ProtoValue; unreadable: string[] } => 
   return { value: createProtoValue(value, (_, message) => unreadable.push(message)), unreadable };
 };
 
-describe('spellings of a bootstrap', () => {
-  it('has nothing against the shipped one in camelCase', () => {
+describe('lint of equivalent spellings', () => {
+  it('accepts the shipped bootstrap in camelCase', () => {
     expect(problemsInCamelCase(() => undefined)).to.deep.equal([]);
   });
 
-  it('names a mistake in camelCase, at the field as it is spelled', () => {
+  it('reports a mistake in camelCase at the field name of the file', () => {
     const [problem, ...more] = problemsInCamelCase(p => {
       p.check.failure_mode_allow = true;
     });
@@ -46,7 +46,7 @@ describe('spellings of a bootstrap', () => {
     expect(problem?.path.at(-1)).to.equal('failureModeAllow');
   });
 
-  it('names what is missing in camelCase', () => {
+  it('reports missing fields in camelCase', () => {
     const problems = problemsInCamelCase(p => {
       delete p.check.status_on_error;
       delete p.manager.early_header_mutation_extensions;
@@ -61,20 +61,20 @@ describe('spellings of a bootstrap', () => {
   });
 
   const wrapped: readonly (readonly [name: string, edit: (parts: Shipped) => unknown])[] = [
-    ['xds TypedStruct', p => Object.assign(p.filters[1], { typed_config: toTypedStruct(p.check) })],
+    ['an xds TypedStruct', p => Object.assign(p.filters[1], { typed_config: toTypedStruct(p.check) })],
     [
-      'udpa TypedStruct',
+      'a udpa TypedStruct',
       p => Object.assign(p.filters[1], { typed_config: toTypedStruct(p.check, 'udpa.type.v1.TypedStruct') }),
     ],
-    ['a type without its host', p => Object.assign(p.check, { '@type': p.check['@type'].split('/')[1] })],
-    ['another name of the filter', p => Object.assign(p.filters[1], { name: 'guard' })],
+    ['a type URL without a host', p => Object.assign(p.check, { '@type': p.check['@type'].split('/')[1] })],
+    ['a filter with another name', p => Object.assign(p.filters[1], { name: 'guard' })],
     [
       'a listener in a TypedStruct',
       p => Object.assign(p.listener.filter_chains[0].filters[0], { typed_config: toTypedStruct(p.manager) }),
     ],
   ];
   for (const [name, edit] of wrapped) {
-    it(`reads the filter in ${name}`, () => {
+    it(`reads the settings in ${name}`, () => {
       expect(rulesAfter(edit)).to.deep.equal([]);
       const withMistake = (p: Shipped) => {
         p.check.failure_mode_allow = true;
@@ -84,7 +84,7 @@ describe('spellings of a bootstrap', () => {
     });
   }
 
-  it('knows the settings of a route by the name of the filter', () => {
+  it('finds the per-route settings by the name of the filter', () => {
     const rules = rulesAfter(p => {
       p.filters[1].name = 'guard';
       p.routes[0].typed_per_filter_config = {
@@ -94,7 +94,7 @@ describe('spellings of a bootstrap', () => {
     expect(rules).to.deep.equal(['unchecked-route']);
   });
 
-  it('takes one part for a list of one', () => {
+  it('reads a single value as a list of one', () => {
     expect(
       rulesAfter(p => {
         p.root.static_resources.listeners = p.listener;
@@ -103,7 +103,7 @@ describe('spellings of a bootstrap', () => {
     ).to.deep.equal([]);
   });
 
-  it('takes numbers for enums', () => {
+  it('reads numbers as enum values', () => {
     expect(
       rulesAfter(p => {
         p.check.transport_api_version = 2;
@@ -114,7 +114,7 @@ describe('spellings of a bootstrap', () => {
     ).to.deep.equal([]);
   });
 
-  it('takes null for absent', () => {
+  it('reads null as absent', () => {
     expect(rulesAfter(p => Object.assign(p.check, { status_on_error: null, failure_mode_allow: null }))).to.deep.equal([
       'status-on-error',
     ]);
@@ -143,14 +143,19 @@ describe('spellings of a bootstrap', () => {
     [1, undefined],
   ];
   for (const [value, seconds] of durations) {
-    it(`reads ${JSON.stringify(value)} as ${seconds ?? 'no duration'}`, () => {
-      const { value: duration, unreadable } = readOf(value);
-      expect(duration.seconds()).to.equal(seconds);
-      expect(unreadable).to.have.length(seconds === undefined ? 1 : 0);
-    });
+    it(
+      seconds === undefined
+        ? `rejects ${JSON.stringify(value)} as a duration`
+        : `reads ${JSON.stringify(value)} as ${seconds} s`,
+      () => {
+        const { value: duration, unreadable } = readOf(value);
+        expect(duration.seconds()).to.equal(seconds);
+        expect(unreadable).to.have.length(seconds === undefined ? 1 : 0);
+      },
+    );
   }
 
-  it('says where something is and where it would be', () => {
+  it('reports the place of a present field and of a missing one', () => {
     const places = problemsAfter(p => {
       p.check.clear_route_cache = true;
       delete p.check.status_on_error;
