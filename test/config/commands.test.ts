@@ -1,3 +1,4 @@
+// The commands check-config and schema, the JSON Schema, and config.example.yaml.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { parse } from 'yaml';
@@ -14,20 +15,20 @@ const example = readFileSync(exampleFile, 'utf8');
 const run = (command: CommandName, ...args: readonly string[]): Promise<Outcome> => runCommand(command, args);
 
 describe('check-config', () => {
-  it('prints the effective settings of a good file', async () => {
+  it('prints the effective settings of a valid file', async () => {
     const { code, stdout, stderr } = await run('check-config', '--config', writeFixture('good.yaml', smallestConfig()));
     expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
     expect(parse(stdout)).to.deep.include({ listen: '127.0.0.1:9191', identityHeaders: 'x-auth-' });
   });
 
-  it('prints settings that are themselves a configuration with the same effect', async () => {
+  it('prints settings that load as the same configuration', async () => {
     for (const content of [smallestConfig(), changed({ 'account.query': ['a'] }), example]) {
       const { stdout } = await run('check-config', '--config', writeFixture('first.yaml', content));
       expect(await configOf(stdout)).to.deep.equal(await configOf(content));
     }
   });
 
-  it('L-003 prints text that a terminal could obey as escapes of YAML, with the same effect', async () => {
+  it('L-003 prints control characters as YAML escapes with the same value', async () => {
     const strange = 'a\u2067m\u202e\u2028\u{e0041}"\\ü';
     const content = changed({
       'issuers.0.audiences': [strange, 'b\u200b'],
@@ -40,12 +41,12 @@ describe('check-config', () => {
     expect(await configOf(stdout)).to.deep.equal(await configOf(content));
   });
 
-  it('L-003 escapes and bounds the name of a file', async () => {
+  it('L-003 escapes and truncates a file name', async () => {
     const { stderr } = await run('check-config', '--config', `\u009b31m\u202e${'/x'.repeat(1500)}`);
     expect(stderr).to.match(/^\\u\{9b\}31m\\u\{202e\}[/x]{100,2100}…:1:1: the file does not exist\n$/);
   });
 
-  it('prints each problem on a line of its own and exits 1', async () => {
+  it('prints one line per problem and exits 1', async () => {
     const file = writeFixture('bad.yaml', 'issuers: []\nroutes: []\nroles: {}\n');
     expect(await run('check-config', '--config', file)).to.deep.equal({
       code: 1,
@@ -57,7 +58,7 @@ describe('check-config', () => {
     });
   });
 
-  it('with --without-files leaves out the files that the configuration names, and nothing else', async () => {
+  it('skips only the files that the configuration names with --without-files', async () => {
     const files = { tls: { certFile: '/nowhere.crt', keyFile: '/nowhere.key' }, revocation: { file: '/nowhere.yaml' } };
     const file = writeFixture('elsewhere.yaml', { ...smallestConfig(), ...files });
     expect((await run('check-config', '--config', file)).code).to.equal(1);
@@ -70,7 +71,7 @@ describe('check-config', () => {
     );
   });
 
-  it('prints the problems of the revocation list after its own, each with its place in its file', async () => {
+  it('prints the problems of the revocation list last, with their place in the list', async () => {
     const list = writeFixture('bad-list.yaml', '- jti: a\n- uid: 1\n  acc: a/b\n');
     const file = writeFixture('bad-with-list.yaml', `apps: []\nrevocation: { file: bad-list.yaml }\n`);
     const { code, stderr } = await run('check-config', '--config', file);
@@ -83,7 +84,7 @@ describe('check-config', () => {
     ]);
   });
 
-  it('names the place of a revocation list that cannot be read, and prints its absolute name if it can', async () => {
+  it('reports a missing revocation list, and prints the absolute name of an existing one', async () => {
     const config = (name: string): unknown => changed({ 'revocation.file': name });
     const { stderr } = await run('check-config', '--config', writeFixture('no-list.yaml', config('nowhere.yaml')));
     expect(stderr).to.match(/^\S+no-list\.yaml:1:\d+: revocation\.file: the file does not exist\n$/);
@@ -101,7 +102,7 @@ describe('check-config', () => {
     });
   });
 
-  it('reads /etc/account-authz/config.yaml where no file is named', async () => {
+  it('reads /etc/account-authz/config.yaml by default', async () => {
     expect((await run('check-config')).stderr).to.match(/^\/etc\/account-authz\/config\.yaml:1:1: /);
   });
 
@@ -110,21 +111,21 @@ describe('check-config', () => {
     const lint = (name: string, content: unknown) =>
       run('check-config', '--config', exampleFile, '--envoy', writeFixture(name, content));
 
-    it('finds no dangerous setting in the shipped envoy.yaml, and says so in one line', async () => {
+    it('prints one line for the shipped envoy.yaml, which has no dangerous setting', async () => {
       const { code, stdout, stderr } = await lint('envoy.yaml', envoy);
       expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
       expect(stdout.split('\n').at(-2)).to.match(/^# .*envoy\.yaml: no dangerous setting found$/);
       expect(await configOf(stdout)).to.deep.equal(await configOf(example));
     });
 
-    it('reads the same as JSON, indented with tabs', async () => {
+    it('accepts the bootstrap as JSON indented with tabs', async () => {
       expect(await lint('envoy.json', JSON.stringify(parse(envoy), undefined, '\t'))).to.include({
         code: 0,
         stderr: '',
       });
     });
 
-    it('names each dangerous setting with its place, line and column, and exits 1', async () => {
+    it('reports each dangerous setting with line, column and place, and exits 1', async () => {
       const broken = envoy
         .replace('failure_mode_allow: false', 'failure_mode_allow: on')
         .replace(/^ *status_on_error: .*\n/m, '')
@@ -154,16 +155,16 @@ describe('check-config', () => {
       ]);
     });
 
-    it('ends with the command that prints what to write: the one that made the file, or the parts for one of somebody else', async () => {
+    it('suggests the render command that made the file, or envoy-parts for another file', async () => {
       const broken = envoy.replace('failure_mode_allow: false', 'failure_mode_allow: true');
-      const said = 'account-authz check-config: to print the settings to use, run: account-authz render';
+      const hint = 'account-authz check-config: to print the settings to use, run: account-authz render';
       const made = await lint('made.yaml', broken.replace('config.example.yaml\n', 'other.yaml --trusted-hops 1\n'));
-      expect(made.stderr.split('\n').at(-2)).to.equal(`${said} envoy --trusted-hops 1 --config ${exampleFile}`);
+      expect(made.stderr.split('\n').at(-2)).to.equal(`${hint} envoy --trusted-hops 1 --config ${exampleFile}`);
       const own = await lint('own.yaml', broken.slice(broken.indexOf('\n') + 1));
-      expect(own.stderr.split('\n').at(-2)).to.equal(`${said} envoy-parts --config ${exampleFile}`);
+      expect(own.stderr.split('\n').at(-2)).to.equal(`${hint} envoy-parts --config ${exampleFile}`);
     });
 
-    it('names the line of a bootstrap in which a route of the configuration is missing', async () => {
+    it('reports a missing route at the virtual hosts of the bootstrap', async () => {
       const config = writeFixture(
         'more.yaml',
         `${example.replace(/^routes:\n/m, 'routes:\n  - path: /v2/billing/*\n')}`,
@@ -182,7 +183,7 @@ describe('check-config', () => {
       expect(envoy.split('\n')[Number(line) - 1]).to.match(/virtual_hosts:/);
     });
 
-    it('names a mistake behind an anchor where the anchor is, and takes a key that Envoy ignores', async () => {
+    it('reports a mistake at its YAML anchor, and accepts keys that Envoy ignores', async () => {
       const { stderr } = await lint(
         'anchored.yaml',
         `!ignore settings: &open { failure_mode_allow: true }\n${envoy.replace('failure_mode_allow: false', 'filter_metadata: *open')}`,
@@ -199,8 +200,8 @@ describe('check-config', () => {
 
     const unreadable: readonly (readonly [name: string, content: unknown, rule: string])[] = [
       ['an empty file', '', 'unreadable-file'],
-      ['no YAML', 'a: [', 'unreadable-file'],
-      ['bytes that are no text', new Uint8Array([0xff]), 'unreadable-file'],
+      ['broken YAML', 'a: [', 'unreadable-file'],
+      ['bytes that are not UTF-8', new Uint8Array([0xff]), 'unreadable-file'],
       ['a list', '[]', 'unreadable-value'],
       ['a number', '1', 'unreadable-value'],
       ['deep nesting', `a: ${'['.repeat(5000)}${']'.repeat(5000)}`, 'unreadable-file'],
@@ -232,7 +233,7 @@ describe('check-config', () => {
       });
     });
 
-    it('tells the problems of the configuration before it looks at the bootstrap', async () => {
+    it('reports problems of the configuration before it reads the bootstrap', async () => {
       const file = writeFixture('bad.yaml', 'issuers: []\nroutes: []\nroles: {}\n');
       const { code, stderr } = await run('check-config', '--config', file, '--envoy', '/nowhere.yaml');
       expect({ code, lines: stderr.split('\n').length }).to.deep.equal({ code: 1, lines: 4 });
@@ -248,7 +249,7 @@ describe('check-config', () => {
     [['--help=1'], '--help must have no value'],
   ];
   for (const [args, problem] of usage) {
-    it(`exits 1 and says "${problem}" for ${args.join(' ')}`, async () => {
+    it(`exits 1 with "${problem}" for ${args.join(' ')}`, async () => {
       expect(await run('check-config', ...args)).to.deep.equal({
         code: 1,
         stdout: '',
@@ -283,13 +284,13 @@ const jsonSchema = toJsonSchema();
 const describedKeys = keysOf(jsonSchema as JsonSchema);
 
 describe('JSON Schema of the configuration', () => {
-  it('is what the schema command prints', async () => {
+  it('equals the output of the schema command', async () => {
     const { code, stdout, stderr } = await run('schema');
     expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
     expect(JSON.parse(stdout)).to.deep.equal(JSON.parse(JSON.stringify(jsonSchema)));
   });
 
-  it('is the file config.schema.json', async () => {
+  it('equals the file config.schema.json', async () => {
     expect(readFileSync(new URL('config.schema.json', root), 'utf8')).to.equal((await run('schema')).stdout);
   });
 
@@ -297,7 +298,7 @@ describe('JSON Schema of the configuration', () => {
     expect((await run('schema', 'x')).code).to.equal(1);
   });
 
-  it('is of draft 2020-12 and requires what has no default', () => {
+  it('uses draft 2020-12 and requires every key without a default', () => {
     expect(jsonSchema).to.deep.include({
       $schema: 'https://json-schema.org/draft/2020-12/schema',
       required: ['issuers', 'routes', 'roles'],
@@ -305,13 +306,13 @@ describe('JSON Schema of the configuration', () => {
     });
   });
 
-  it('asks for exactly one source of keys', () => {
+  it('requires exactly one key source per issuer', () => {
     expect(jsonSchema.properties?.issuers)
       .to.have.nested.property('items.oneOf')
       .that.deep.equals([{ required: ['jwksUrl'] }, { required: ['discoveryUrl'] }, { required: ['jwksFile'] }]);
   });
 
-  it('knows every key of the example, tls among them', () => {
+  it('includes tls, clientCaFile, cacheDirectory and graceSeconds', () => {
     expect(describedKeys.map(([key]) => key)).to.include.members([
       'tls',
       'clientCaFile',
@@ -343,7 +344,7 @@ describe('JSON Schema of the configuration', () => {
     expect(characters.filter(each => pattern.test(each))).to.deep.equal(characters.filter(isIdentityField));
   });
 
-  it('accepts the example and refuses an unknown key', () => {
+  it('accepts the example and rejects an unknown key', () => {
     const reader = z.fromJSONSchema(
       JSON.parse(JSON.stringify(jsonSchema, (key, value) => (key === 'oneOf' ? undefined : value))),
     );
@@ -353,7 +354,7 @@ describe('JSON Schema of the configuration', () => {
 });
 
 describe('config.example.yaml', () => {
-  it('is a good configuration as it stands', async () => {
+  it('is a valid configuration', async () => {
     expect(await run('check-config', '--config', exampleFile)).to.deep.include({ code: 0, stderr: '' });
   });
 

@@ -1,4 +1,4 @@
-// Configuration files for tests: a good one, changed in one place, in a folder that is gone after the suite.
+// Configuration files for tests: a valid one with changes, in a folder that is removed when the process exits.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { secrets } from '../support/secrets.ts';
 const folder = mkdtempSync(join(tmpdir(), 'account-authz-config-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 
-/** Writes the file and gives its absolute name. A value is written as JSON, which is YAML. */
+/** Writes the file and returns its absolute name. A value is written as JSON, which is YAML. */
 export function writeFixture(name: string, content: unknown): string {
   const file = join(folder, name);
   writeFileSync(file, typeof content === 'string' || content instanceof Uint8Array ? content : JSON.stringify(content));
@@ -19,7 +19,7 @@ export function fixtureFolder(): string {
   return folder;
 }
 
-/** What nothing can be left out of. */
+/** A configuration with the required keys only. */
 export function smallestConfig() {
   return {
     issuers: [
@@ -34,7 +34,7 @@ export function smallestConfig() {
   };
 }
 
-/** The smallest configuration with one value set, at a path such as `issuers.0.caFile`; undefined takes it away. */
+/** The smallest configuration with values set at paths such as `issuers.0.caFile`; undefined removes a key. */
 export function changed(changes: Readonly<Record<string, unknown>>): unknown {
   const config: Record<string, unknown> = smallestConfig();
   for (const [path, value] of Object.entries(changes)) {
@@ -51,7 +51,7 @@ export function changed(changes: Readonly<Record<string, unknown>>): unknown {
   return config;
 }
 
-/** `place: message` of each problem of a file with this content; empty for a good one. */
+/** `place: message` of each problem of a file with this content; empty for a valid one. */
 export async function problemsOf(content: unknown): Promise<readonly string[]> {
   const loaded = await loadConfig(writeFixture('config.yaml', content));
   const problems = loaded.kind === 'config' ? [] : loaded.problems;
@@ -65,9 +65,9 @@ export async function placesOf(content: unknown): Promise<readonly string[]> {
   return loaded.kind === 'config' ? [] : loaded.problems.map(({ place }) => place);
 }
 
-/** The effective settings of a good file. */
+/** The effective settings of a valid file. */
 export async function configOf(content: unknown) {
   const loaded = await loadConfig(writeFixture('config.yaml', content));
-  if (loaded.kind === 'misconfiguration') throw new Error(`not good: ${JSON.stringify(loaded.problems)}`);
+  if (loaded.kind === 'misconfiguration') throw new Error(`invalid: ${JSON.stringify(loaded.problems)}`);
   return loaded.config;
 }

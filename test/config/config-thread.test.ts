@@ -1,4 +1,4 @@
-// A changed configuration judged beside the running service: the same verdict as in line, and no text that blocks or kills it.
+// The worker thread that validates a configuration: same result as loadConfig, with bounded memory and time.
 import { access, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -10,7 +10,7 @@ import { fixtureFolder, smallestConfig, writeFixture } from './config-file.ts';
 
 const entry = new URL('../../dist/config-thread-entry.js', import.meta.url);
 
-function judge(content: string, file = join(fixtureFolder(), 'config.yaml')) {
+function validate(content: string, file = join(fixtureFolder(), 'config.yaml')) {
   return validateInThread({ kind: 'bytes', bytes: Buffer.from(content) }, file, { entry });
 }
 
@@ -24,7 +24,7 @@ describe('configuration thread', () => {
     }),
   );
 
-  it('gives the settings that loadConfig gives, files named relative to the file included', async () => {
+  it('returns the same settings as loadConfig, also for relative file names', async () => {
     const { publicJwk } = await signingKey('k1');
     await writeFile(join(fixtureFolder(), 'keys.json'), JSON.stringify({ keys: [publicJwk] }));
     const [issuer] = smallestConfig().issuers;
@@ -33,23 +33,23 @@ describe('configuration thread', () => {
       issuers: [{ issuer: issuer?.issuer, audiences: issuer?.audiences, jwksFile: 'keys.json' }],
     });
     const file = writeFixture('thread.yaml', content);
-    expect(await judge(content, file)).to.deep.equal(await loadConfig(file));
+    expect(await validate(content, file)).to.deep.equal(await loadConfig(file));
   });
 
-  it('judges the bytes that it is given, not the file', async () => {
+  it('validates the given bytes, not the file', async () => {
     const file = writeFixture('thread-other.yaml', 'broken: [');
-    expect(await judge(JSON.stringify(smallestConfig()), file)).to.have.property('kind', 'config');
+    expect(await validate(JSON.stringify(smallestConfig()), file)).to.have.property('kind', 'config');
   });
 
-  it('gives the problems as check-config prints them', async () => {
+  it('returns problems as check-config prints them', async () => {
     const file = writeFixture('thread-bad.yaml', { ...smallestConfig(), apps: [], colour: 'red' });
     const loaded = await loadConfig(file);
     const printed = loaded.kind === 'config' ? '' : formatProblems(file, loaded.problems);
-    const verdict = await judge(JSON.stringify({ ...smallestConfig(), apps: [], colour: 'red' }), file);
+    const verdict = await validate(JSON.stringify({ ...smallestConfig(), apps: [], colour: 'red' }), file);
     expect(verdict).to.deep.equal({ kind: 'refused', problems: printed.trimEnd().split('\n'), count: 2 });
   });
 
-  it('says why a file that was not read is refused', async () => {
+  it('returns the read error of an unreadable file as its problem', async () => {
     const missing = { kind: 'problem', reason: 'missing', problem: 'the file does not exist' } as const;
     const verdict = await validateInThread(missing, '/x/config.yaml');
     expect(verdict).to.deep.equal({
@@ -59,22 +59,22 @@ describe('configuration thread', () => {
     });
   });
 
-  it('gives twenty problems at most, of three hundred characters at most, and how many there are', async () => {
+  it('returns at most 20 problems of at most 301 characters, and the total count', async () => {
     const keys = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`${i} ${'k'.repeat(100)}`, 1]));
-    const verdict = await judge(JSON.stringify({ ...smallestConfig(), ...keys }), join('/', 'd'.repeat(400)));
+    const verdict = await validate(JSON.stringify({ ...smallestConfig(), ...keys }), join('/', 'd'.repeat(400)));
     expect(verdict).to.include({ kind: 'refused', count: 50 });
     const problems = 'problems' in verdict ? verdict.problems : [];
     expect(problems).to.have.lengthOf(20);
     for (const problem of problems) expect(problem.length).to.be.at.most(301);
   });
 
-  // As many as docs/reload.md promises.
+  // docs/reload.md promises these sizes.
   const large: readonly (readonly [name: string, count: number, roles: readonly string[] | undefined])[] = [
     ['10,000 routes', 10_000, undefined],
-    ['5,000 routes that are narrowed to two roles each', 5_000, ['owner', 'admin']],
+    ['5,000 routes with two roles each', 5_000, ['owner', 'admin']],
   ];
   for (const [name, count, roles] of large) {
-    it(`takes ${name} within its memory and time`, async () => {
+    it(`accepts ${name} within its memory and time limits`, async () => {
       const routes = Array.from({ length: count }, (_, i) =>
         [
           `  - path: /api/resource-${i}/accounts/:account_id/*`,
@@ -82,7 +82,7 @@ describe('configuration thread', () => {
         ].join('\n'),
       );
       const { issuers } = smallestConfig();
-      const verdict = await judge(
+      const verdict = await validate(
         [`issuers: ${JSON.stringify(issuers)}`, 'roles: { owner: ["*"], admin: [GET] }', 'routes:', ...routes, ''].join(
           '\n',
         ),
@@ -93,18 +93,18 @@ describe('configuration thread', () => {
 
   const hostile: readonly (readonly [name: string, content: string])[] = [
     ['commas without items', fill(',', '[')],
-    ['issuers with nothing in them', fill('- {}\n', 'issuers:\n')],
+    ['empty issuers', fill('- {}\n', 'issuers:\n')],
   ];
   for (const [name, content] of hostile) {
-    it(`refuses a megabyte of ${name} within its memory and time, and the event loop goes on meanwhile`, async () => {
+    it(`refuses 1 MiB of ${name} at a limit, without blocking the event loop`, async () => {
       let turns = 0;
       const turning = setInterval(() => {
         turns += 1;
       }, 1);
-      const verdict = await judge(content);
+      const verdict = await validate(content);
       clearInterval(turning);
       expect(verdict).to.deep.include({ kind: 'refused', count: 1 });
-      // Which of the two bounds it meets first is for the machine to say.
+      // Which limit is reached first depends on the machine.
       expect(JSON.stringify(verdict)).to.match(
         /must not take more than 48 MB of memory|must not take longer than 10 s/,
       );

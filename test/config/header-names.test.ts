@@ -1,9 +1,10 @@
+// Which header names the configuration allows for accounts and as the prefix of identity headers.
 import { expect } from 'chai';
 import { accountHeaderProblem, identityPrefixProblem } from '../../src/config/header-names.ts';
 
-describe('header names of the configuration', () => {
+describe('header names in the configuration', () => {
   for (const name of ['x-account-id', 'account', 'x-tenant', 'x-auth-account', 'x1', 'a', 'x-customer-number-2']) {
-    it(`lets ${name} name an account`, () => {
+    it(`allow ${name} as an account header`, () => {
       expect(accountHeaderProblem(name)).to.equal(undefined);
     });
   }
@@ -50,7 +51,7 @@ describe('header names of the configuration', () => {
     'grpc-timeout',
   ];
   for (const name of reserved) {
-    it(`does not let ${name} name an account`, () => {
+    it(`refuse ${name} as an account header`, () => {
       expect(accountHeaderProblem(name)).to.equal(
         'must not be a header that HTTP, Envoy or account-authz uses: use a name of your own such as x-account-id',
       );
@@ -70,30 +71,30 @@ describe('header names of the configuration', () => {
     '-a',
     'a-',
   ]) {
-    it(`finds a problem in the account header ${JSON.stringify(name)}`, () => {
+    it(`refuse ${JSON.stringify(name)} as an account header`, () => {
       expect(accountHeaderProblem(name)).to.be.a('string');
     });
   }
 
-  it('says that an underscore cannot work', () => {
+  it('explain why an account header must not have an underscore', () => {
     expect(accountHeaderProblem('x_account_id')).to.equal(
       'must have hyphens in place of underscores: a request with an underscore in this name is refused',
     );
   });
 
   for (const prefix of ['x-auth-', 'x-id-', 'abc-', 'identity-', 'x-my-company-auth-', 'a-b-c-d-e-', 'x-authz-']) {
-    it(`lets ${prefix} be the prefix`, () => {
+    it(`allow ${prefix} as the identity prefix`, () => {
       expect(identityPrefixProblem(prefix)).to.equal(undefined);
     });
   }
 
   const refused = {
-    'of another grammar': ['', 'X-Auth-', 'x-Auth-', 'x_auth-', 'x auth-', 'x-auth:-', ':path-', '-auth-', 'x-äuth-'],
+    'outside the grammar': ['', 'X-Auth-', 'x-Auth-', 'x_auth-', 'x auth-', 'x-auth:-', ':path-', '-auth-', 'x-äuth-'],
     'without a hyphen at the end': ['x-auth', 'authorization', 'host', ':path', 'x-auth_'],
     'shorter than four characters': ['x-', 'ab-', 'a--'],
     'longer than 64 characters': [`${'a'.repeat(64)}-`],
     'with more than five hyphens': ['a-b-c-d-e-f-', 'x------'],
-    'that belongs to a family': [
+    'inside a reserved family': [
       'content-',
       'content-x-',
       'x-envoy-',
@@ -102,8 +103,8 @@ describe('header names of the configuration', () => {
       'sec-fetch-',
       'grpc-',
     ],
-    'that takes in a family': ['access-', 'cross-'],
-    'that takes in a known header': [
+    'that covers a reserved family': ['access-', 'cross-'],
+    'that covers a known header': [
       'x-request-',
       'user-',
       'last-',
@@ -116,7 +117,7 @@ describe('header names of the configuration', () => {
   };
   for (const [why, prefixes] of Object.entries(refused)) {
     for (const prefix of prefixes) {
-      it(`O-019 finds a problem in a prefix ${why}: ${JSON.stringify(prefix)}`, () => {
+      it(`O-019 refuse an identity prefix ${why}: ${JSON.stringify(prefix)}`, () => {
         expect(identityPrefixProblem(prefix)).to.be.a('string');
       });
     }

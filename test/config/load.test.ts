@@ -1,3 +1,4 @@
+// Loading a configuration file: YAML forms, places of problems, unreadable files, and the files that it names.
 import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -51,7 +52,7 @@ roles:
 `;
 
 describe('configuration file', () => {
-  it('is read into the effective settings', async () => {
+  it('is loaded into the effective settings', async () => {
     const config = await configOf(good);
     expect(config.issuers[0]?.audiences).to.deep.equal(['https://api.example.com']);
     expect(config.roles).to.deep.equal({ owner: ['*'] });
@@ -59,7 +60,7 @@ describe('configuration file', () => {
 
   const sameAsGood: Readonly<Record<string, string | Uint8Array>> = {
     'with a byte order mark': `\ufeff${good}`,
-    'with the line ends of Windows': good.replaceAll('\n', '\r\n'),
+    'with CRLF line ends': good.replaceAll('\n', '\r\n'),
     'with a document start and end': `%YAML 1.2\n---\n${good}...\n# end\n`,
     'with an anchor and an alias': good
       .replace('[https://api.example.com]', '&a [&b https://api.example.com]')
@@ -67,17 +68,17 @@ describe('configuration file', () => {
     'as JSON': JSON.stringify(smallestConfig()),
   };
   for (const [name, text] of Object.entries(sameAsGood)) {
-    it(`is read ${name}`, async () => {
+    it(`is loaded ${name}`, async () => {
       expect(await problemsOf(text)).to.deep.equal([]);
     });
   }
 
-  it('has YAML 1.2 values whatever version it claims', async () => {
+  it('has YAML 1.2 values even if it declares another version', async () => {
     const text = `%YAML 1.1\n---\n${good}listenInsecure: yes\n`;
     expect(await problemsOf(text)).to.deep.equal(['listenInsecure: must be true or false, not text']);
   });
 
-  it('shows every problem at once, in the order of the file', async () => {
+  it('reports all problems at once, in file order', async () => {
     const text = `listen: 0.0.0.0:9191
 admin: localhost
 issuers:
@@ -124,45 +125,41 @@ listen: 0.0.0.0:9191
   });
 
   const positions: readonly (readonly [name: string, text: string, position: string])[] = [
-    ['a scalar where it stands', `${good}listen:   nowhere\n`, '9:11 listen'],
-    ['a scalar on the line after its key', `${good}listen:\n  nowhere\n`, '10:3 listen'],
-    ['an empty value where its key stands', `${good}cache:\n`, '9:1 cache'],
-    ['a key without a colon where it stands', `${good}log: { level }\n`, '9:8 log.level'],
-    ['a list where its key stands', `${good}apps:\n  []\n`, '9:1 apps'],
-    ['an item where it stands', `${good}apps:\n  - web\n  - web\n`, '11:5 apps[1]'],
-    [
-      'a missing key where the mapping around it stands',
-      good.replace('  - path: /api/*', '  - {}'),
-      '6:5 routes[0].path',
-    ],
-    ['an unknown key where it stands', `${good}token: { maxByte: 1 }\n`, '9:10 token.maxByte'],
+    ['a scalar at the scalar', `${good}listen:   nowhere\n`, '9:11 listen'],
+    ['a scalar below its key at the scalar', `${good}listen:\n  nowhere\n`, '10:3 listen'],
+    ['an empty value at its key', `${good}cache:\n`, '9:1 cache'],
+    ['a key without a colon at the key', `${good}log: { level }\n`, '9:8 log.level'],
+    ['a list at its key', `${good}apps:\n  []\n`, '9:1 apps'],
+    ['a list item at the item', `${good}apps:\n  - web\n  - web\n`, '11:5 apps[1]'],
+    ['a missing key at the enclosing mapping', good.replace('  - path: /api/*', '  - {}'), '6:5 routes[0].path'],
+    ['an unknown key at the key', `${good}token: { maxByte: 1 }\n`, '9:10 token.maxByte'],
     ['a quoted key', `${good}"to ken": 1\n`, '9:1 ["to ken"]'],
     ['a key with a control character', `${good}"a\\nb\\e[1m": 1\n`, '9:1 ["a\\u{a}b\\u{1b}[1m"]'],
-    ['a key with a mark of direction', `${good}"\\u202Ea": 1\n`, '9:1 ["\\u{202e}a"]'],
-    ['the name of a role', `${good}  a,b: [GET]\n`, '9:3 roles["a,b"]'],
-    ['a key given twice, at the second', `${good}roles: { owner: [GET] }\n`, '9:1 roles'],
-    ['a key given twice inside a mapping', `${good}  owner: [GET]\n`, '9:3 roles.owner'],
-    ['an alias where it stands', `${good}apps: &a [web]\nlog: { level: *a }\n`, '10:15 log.level'],
+    ['a key with a directional mark', `${good}"\\u202Ea": 1\n`, '9:1 ["\\u{202e}a"]'],
+    ['a role name', `${good}  a,b: [GET]\n`, '9:3 roles["a,b"]'],
+    ['a duplicate key at the second one', `${good}roles: { owner: [GET] }\n`, '9:1 roles'],
+    ['a duplicate key inside a mapping', `${good}  owner: [GET]\n`, '9:3 roles.owner'],
+    ['an alias at the alias', `${good}apps: &a [web]\nlog: { level: *a }\n`, '10:15 log.level'],
+    ['a value inside an alias at its anchor', `${good}token: &t { maxBytes: 1 }\ncache: *t\n`, '9:13 cache.maxBytes'],
     [
-      'something inside an alias where its anchor has it',
-      `${good}token: &t { maxBytes: 1 }\ncache: *t\n`,
-      '9:13 cache.maxBytes',
+      'a merge key, which is an ordinary key',
+      `${good}log: &l { level: info }\ntoken: { <<: *l }\n`,
+      '10:10 token["<<"]',
     ],
-    ['a merge key, a key like any other', `${good}log: &l { level: info }\ntoken: { <<: *l }\n`, '10:10 token["<<"]'],
     ['a tag', `${good}listen: !secret x\n`, '9:9 '],
-    ['a tag of YAML 1.1', `${good}apps: !!set { web }\n`, '9:7 '],
-    ['an impossible key', `${good}__proto__: { listen: x }\n`, '9:1 __proto__'],
-    ['an impossible role', `${good}  __proto__: [GET]\n`, '9:3 roles.__proto__'],
-    ['the document as a whole', '- a\n', '1:1 '],
-    ['a scalar in place of the document', '\n\n  x\n', '3:3 '],
+    ['a YAML 1.1 tag', `${good}apps: !!set { web }\n`, '9:7 '],
+    ['the key __proto__', `${good}__proto__: { listen: x }\n`, '9:1 __proto__'],
+    ['the role __proto__', `${good}  __proto__: [GET]\n`, '9:3 roles.__proto__'],
+    ['a document of the wrong type', '- a\n', '1:1 '],
+    ['a scalar document', '\n\n  x\n', '3:3 '],
   ];
   for (const [name, text, position] of positions) {
-    it(`gives the position of ${name}`, async () => {
+    it(`locates ${name}`, async () => {
       expect(await positionsOf(text)).to.include(position);
     });
   }
 
-  it('gives the place of a missing section at the start of the mapping', async () => {
+  it('locates missing sections at the start of the mapping', async () => {
     expect(await positionsOf('# nothing\n\nlisten: 127.0.0.1:1\n')).to.deep.equal([
       '3:1 issuers',
       '3:1 routes',
@@ -174,19 +171,19 @@ listen: 0.0.0.0:9191
     ['two mistakes', 'a: [1\nb: "x\n', ['2:1 ', '3:1 ']],
     ['an unquoted *', 'roles:\n  owner: [*]\n', ['2:11 ']],
     ['an alias without an anchor', `${good}apps: *web\n`, ['9:7 apps']],
-    ['an alias of what it stands in', `${good}apps: &a [*a]\n`, ['9:11 apps[0]']],
+    ['an alias inside its own anchor', `${good}apps: &a [*a]\n`, ['9:11 apps[0]']],
     ['a tab', 'roles:\n\towner: 1\n', ['2:1 ']],
     ['a second document', `${good}---\n${good}`, ['9:1 ']],
     ['a key that is a list', '? [a]\n: b\n', ['1:3 ']],
     ['an unclosed bracket', 'apps: [a, b\n', ['2:1 ']],
   ];
   for (const [name, text, expected] of broken) {
-    it(`shows where YAML is broken by ${name}`, async () => {
+    it(`locates YAML errors caused by ${name}`, async () => {
       expect(await positionsOf(text)).to.deep.equal(expected);
     });
   }
 
-  it('refuses aliases that multiply', async () => {
+  it('is refused when its aliases expand to too many values (billion laughs)', async () => {
     const levels = Array.from(
       { length: 8 },
       (_, i) => `a${i + 1}: &a${i + 1} [${Array(10).fill(`*a${i}`).join(', ')}]`,
@@ -198,20 +195,20 @@ listen: 0.0.0.0:9191
   });
 
   for (const [name, text] of Object.entries({ brackets: '[', braces: '{', keys: '? ', items: '- ' })) {
-    it(`refuses 64 KiB of nested ${name}`, async () => {
+    it(`is refused with 64 KiB of nested ${name}`, async () => {
       const file = writeFixture('deep.yaml', text.repeat(64 * 1024).slice(0, 64 * 1024));
       expect(await messageOf(file)).to.equal('the file must not be nested deeper than 32 levels');
     });
   }
 
-  it('reads 1 MiB of different keys within seconds', async function () {
+  it('is validated within 10 s with 90,000 unknown keys', async function () {
     this.timeout(10_000);
     const keys = Array.from({ length: 90_000 }, (_, i) => `k${i}: 1\n`).join('');
     const loaded = await loadConfig(writeFixture('wide.yaml', keys));
     expect(loaded).to.have.property('kind', 'misconfiguration');
   });
 
-  describe('that cannot be read', () => {
+  describe('that is unreadable', () => {
     const files: Readonly<Record<string, readonly [content: string | Uint8Array, message: string]>> = {
       'an empty file': ['', 'the file is empty'],
       'a file of comments': ['# nothing\n', 'the file is empty'],
@@ -223,31 +220,31 @@ listen: 0.0.0.0:9191
       '1 MiB': ['#'.repeat(1024 * 1024), 'the file is empty'],
     };
     for (const [name, [content, message]] of Object.entries(files)) {
-      it(`is ${name}: ${message}`, async () => {
+      it(`is refused as ${name}: ${message}`, async () => {
         expect(await messageOf(writeFixture('unreadable.yaml', content))).to.equal(message);
       });
     }
 
-    it('does not exist', async () => {
+    it('is refused when it does not exist', async () => {
       expect(await messageOf(join(fixtureFolder(), 'nowhere', 'config.yaml'))).to.equal('the file does not exist');
     });
 
-    it('is a directory', async () => {
+    it('is refused when it is a directory', async () => {
       expect(await messageOf(fixtureFolder())).to.equal('the file is a directory');
     });
 
-    it('has a name with a NUL in it', async () => {
+    it('is refused when its name contains NUL', async () => {
       expect(await messageOf('a\0b')).to.equal('the file does not exist');
     });
 
-    it('is a loop of symbolic links', async () => {
+    it('is refused when it is a loop of symbolic links', async () => {
       const loop = join(fixtureFolder(), 'loop.yaml');
       symlinkSync(loop, loop);
       expect(await messageOf(loop)).to.equal('the file cannot be read (ELOOP)');
     });
   });
 
-  describe('naming other files', () => {
+  describe('with key set and CA files', () => {
     let keySet = '';
     let key: JWK;
     before(async () => {
@@ -257,7 +254,7 @@ listen: 0.0.0.0:9191
     const withFile = (key: string, name: string) =>
       changed({ [`issuers.0.${key}`]: name, ...(key === 'jwksFile' ? { 'issuers.0.jwksUrl': undefined } : {}) });
 
-    it('resolves their names against its own folder', async () => {
+    it('resolves relative names against its own folder', async () => {
       writeFixture('ca.pem', certificate);
       writeFixture('jwks.json', keySet);
       const config = await configOf(
@@ -267,7 +264,7 @@ listen: 0.0.0.0:9191
       expect(config.issuers[0]?.caFile).to.equal(join(fixtureFolder(), 'ca.pem'));
     });
 
-    it('takes an absolute name as it is', async () => {
+    it('keeps an absolute name', async () => {
       const file = writeFixture('jwks.json', keySet);
       const config = await configOf(withFile('jwksFile', file));
       expect(config.issuers[0]?.jwksFile).to.equal(file);
@@ -277,23 +274,23 @@ listen: 0.0.0.0:9191
     const contents: readonly (readonly [key: string, name: string, content: string, message: string | undefined])[] = [
       ['caFile', 'one certificate', certificate, undefined],
       ['caFile', 'two certificates with text around them', `# CA\n${certificate}\nold\n${certificate}`, undefined],
-      ['caFile', 'nothing', '', 'the file must contain a PEM certificate'],
+      ['caFile', 'no content', '', 'the file must contain a PEM certificate'],
       ['caFile', 'a key set', '{"keys":[]}', 'the file must contain a PEM certificate'],
       ['caFile', 'a broken certificate', brokenCertificate, 'the file must not contain a broken certificate'],
       [
         'caFile',
-        'a good and a broken certificate',
+        'a valid and a broken certificate',
         certificate + brokenCertificate,
         'the file must not contain a broken certificate',
       ],
       [
         'caFile',
-        'a certificate cut short',
+        'a truncated certificate',
         certificate + certificate.slice(0, 200),
         'the file must not contain a broken certificate',
       ],
-      ['jwksFile', 'nothing', '', 'the file is not a key set: not JSON'],
-      ['jwksFile', 'a member twice', '{"keys":[],"keys":[]}', 'the file is not a key set: a member twice'],
+      ['jwksFile', 'no content', '', 'the file is not a key set: not JSON'],
+      ['jwksFile', 'a duplicate member', '{"keys":[],"keys":[]}', 'the file is not a key set: a member twice'],
       ['jwksFile', 'a list', '[]', 'the file is not a key set: it must be a JSON object with an array "keys"'],
       [
         'jwksFile',
@@ -309,23 +306,26 @@ listen: 0.0.0.0:9191
       ],
     ];
     for (const [key, name, content, message] of contents) {
-      it(`says ${message ?? 'nothing'} of a ${key} with ${name}`, async () => {
-        writeFixture('named', content);
-        const expected = message === undefined ? [] : [`issuers[0].${key}: ${message}`];
-        expect(await problemsOf(withFile(key, 'named'))).to.deep.equal(expected);
-      });
+      it(
+        message === undefined ? `accepts a ${key} with ${name}` : `refuses a ${key} with ${name}: ${message}`,
+        async () => {
+          writeFixture('named', content);
+          const expected = message === undefined ? [] : [`issuers[0].${key}: ${message}`];
+          expect(await problemsOf(withFile(key, 'named'))).to.deep.equal(expected);
+        },
+      );
     }
 
     const sets: readonly (readonly [name: string, keys: () => unknown, algorithms: unknown, message?: string])[] = [
       ['one key', () => [key], undefined],
-      ['one key, for algorithms that are no list', () => [key], 'ES256'],
+      ['one key while algorithms is not a list', () => [key], 'ES256'],
       ['one key among others', () => [{ kty: 'oct', k: 'AA' }, key, 1], undefined],
       ['no key', () => [], undefined, '"keys" is empty'],
       ['a key for other algorithms', () => [key], ['RS256'], 'algorithm not allowed'],
       ['a key for encryption', () => [{ ...key, use: 'enc' }], undefined, 'for another use'],
       ['a key without a kid', () => [{ ...key, kid: '' }], undefined, 'no kid'],
       [
-        'two that are not used',
+        'only unusable keys',
         () => [
           { kty: 'oct', k: 'AA' },
           { ...key, crv: 'P-257' },
@@ -336,17 +336,20 @@ listen: 0.0.0.0:9191
       ],
     ];
     for (const [name, keys, algorithms, message] of sets) {
-      it(`says ${message ?? 'nothing'} of a jwksFile with ${name}`, async () => {
-        writeFixture('named', { keys: keys() });
-        const config = changed({
-          'issuers.0.jwksUrl': undefined,
-          'issuers.0.jwksFile': 'named',
-          'issuers.0.algorithms': algorithms,
-        });
-        const found = (await problemsOf(config)).filter(problem => problem.includes('jwksFile'));
-        const expected = message === undefined ? [] : [`issuers[0].jwksFile: the file has no usable key: ${message}`];
-        expect(found).to.deep.equal(expected);
-      });
+      it(
+        message === undefined ? `accepts a jwksFile with ${name}` : `refuses a jwksFile with ${name}: ${message}`,
+        async () => {
+          writeFixture('named', { keys: keys() });
+          const config = changed({
+            'issuers.0.jwksUrl': undefined,
+            'issuers.0.jwksFile': 'named',
+            'issuers.0.algorithms': algorithms,
+          });
+          const found = (await problemsOf(config)).filter(problem => problem.includes('jwksFile'));
+          const expected = message === undefined ? [] : [`issuers[0].jwksFile: the file has no usable key: ${message}`];
+          expect(found).to.deep.equal(expected);
+        },
+      );
     }
 
     for (const key of ['caFile', 'jwksFile']) {
@@ -363,7 +366,7 @@ listen: 0.0.0.0:9191
     }
   });
 
-  describe('naming a client certificate of an issuer', () => {
+  describe('with a client certificate for an issuer', () => {
     const pair = testCertificate({ name: 'client' });
     const other = testCertificate({ name: 'other' });
     type Contents = Readonly<Partial<Record<'client.crt' | 'client.key', string>>>;
@@ -377,7 +380,7 @@ listen: 0.0.0.0:9191
       });
     };
 
-    it('resolves the names against its own folder', async () => {
+    it('resolves relative names against its own folder', async () => {
       expect((await configOf(withFiles({}))).issuers[0]).to.include({
         clientCertFile: join(fixtureFolder(), 'client.crt'),
         clientKeyFile: join(fixtureFolder(), 'client.key'),
@@ -385,7 +388,7 @@ listen: 0.0.0.0:9191
     });
 
     const rows: readonly (readonly [string, Contents, Readonly<Record<string, unknown>>, readonly string[]])[] = [
-      ['an http URL of this machine', {}, { 'issuers.0.jwksUrl': 'http://127.0.0.1:1/' }, []],
+      ['an http URL on loopback', {}, { 'issuers.0.jwksUrl': 'http://127.0.0.1:1/' }, []],
       [
         'a key of another certificate',
         { 'client.key': other.key },
@@ -421,12 +424,12 @@ listen: 0.0.0.0:9191
       ],
     ];
     for (const [name, contents, changes, problems] of rows) {
-      it(`says what is wrong with ${name}`, async () => {
+      it(`${problems.length === 0 ? 'accepts' : 'refuses'} ${name}`, async () => {
         expect(await problemsOf(withFiles(contents, changes))).to.have.members(problems);
       });
     }
 
-    it('refuses it beside a jwksFile', async () => {
+    it('refuses the certificate together with a jwksFile', async () => {
       writeFixture('jwks.json', { keys: [(await signingKey('k1')).publicJwk] });
       const changes = { 'issuers.0.jwksUrl': undefined, 'issuers.0.jwksFile': 'jwks.json' };
       const rule = 'must not be set together with jwksFile: a file is read without a connection';
@@ -437,7 +440,7 @@ listen: 0.0.0.0:9191
     });
   });
 
-  describe('naming the files of tls', () => {
+  describe('with TLS files', () => {
     const pem = testCertificate({ name: 'a' });
     const otherPem = testCertificate({ name: 'b' });
     const files = { 'own.crt': pem.cert, 'own.key': pem.key, 'ca.crt': otherPem.cert };
@@ -447,7 +450,7 @@ listen: 0.0.0.0:9191
       return changed({ tls: { certFile: 'own.crt', keyFile: './own.key', clientCaFile: 'ca.crt' } });
     };
 
-    it('resolves their names against its own folder', async () => {
+    it('resolves relative names against its own folder', async () => {
       expect((await configOf(withFiles({}))).tls).to.deep.equal({
         certFile: join(fixtureFolder(), 'own.crt'),
         keyFile: join(fixtureFolder(), 'own.key'),
@@ -459,9 +462,9 @@ listen: 0.0.0.0:9191
     secrets.mint('private key', rsa.export({ type: 'pkcs8', format: 'pem' }).toString());
     const ec = createPrivateKey(pem.key);
     const usable: readonly (readonly [name: string, contents: Contents])[] = [
-      ['a chain', { 'own.crt': `${pem.cert}# the authority\n${otherPem.cert}` }],
-      ['several client authorities', { 'ca.crt': pem.cert + otherPem.cert }],
-      ['a key in the form of SEC 1', { 'own.key': ec.export({ type: 'sec1', format: 'pem' }) }],
+      ['a certificate chain', { 'own.crt': `${pem.cert}# the authority\n${otherPem.cert}` }],
+      ['several client CAs', { 'ca.crt': pem.cert + otherPem.cert }],
+      ['a SEC 1 key', { 'own.key': ec.export({ type: 'sec1', format: 'pem' }) }],
       ['certificate and key in one file', { 'own.crt': pem.key + pem.cert, 'own.key': pem.cert + pem.key }],
     ];
     for (const [name, contents] of usable) {
@@ -477,21 +480,21 @@ listen: 0.0.0.0:9191
     const unusable: readonly (readonly [name: string, contents: Contents, ...problems: string[]])[] = [
       ['no certificate', { 'own.crt': pem.key }, 'tls.certFile: the file must contain a PEM certificate'],
       [
-        'a chain cut short',
+        'a truncated chain',
         { 'own.crt': pem.cert + otherPem.cert.slice(0, 99) },
         'tls.certFile: the file must not contain a broken certificate',
       ],
       ['no key', { 'own.key': pem.cert }, noKey],
-      ['half a key', { 'own.key': pem.key.slice(0, 99) }, noKey],
+      ['a truncated key', { 'own.key': pem.key.slice(0, 99) }, noKey],
       ['a public key', { 'own.key': createPublicKey(ec).export({ type: 'spki', format: 'pem' }) }, noKey],
       ['an encrypted key', { 'own.key': ec.export({ type: 'pkcs8', ...encrypted }) }, locked],
-      ['a SEC 1 key, encrypted', { 'own.key': ec.export({ type: 'sec1', ...encrypted }) }, locked],
+      ['an encrypted SEC 1 key', { 'own.key': ec.export({ type: 'sec1', ...encrypted }) }, locked],
       ['a key of another certificate', { 'own.key': otherPem.key }, foreign],
-      ['a key of another kind', { 'own.key': rsa.export({ type: 'pkcs8', format: 'pem' }) }, foreign],
-      ['the authority before the certificate', { 'own.crt': otherPem.cert + pem.cert }, foreign],
-      ['no client authority', { 'ca.crt': '' }, 'tls.clientCaFile: the file must contain a PEM certificate'],
+      ['a key of another type', { 'own.key': rsa.export({ type: 'pkcs8', format: 'pem' }) }, foreign],
+      ['a chain with the CA first', { 'own.crt': otherPem.cert + pem.cert }, foreign],
+      ['no client CA', { 'ca.crt': '' }, 'tls.clientCaFile: the file must contain a PEM certificate'],
       [
-        'nothing good',
+        'three unusable files',
         { 'own.crt': '', 'own.key': '', 'ca.crt': 'x' },
         'tls.certFile: the file must contain a PEM certificate',
         noKey,
@@ -504,20 +507,20 @@ listen: 0.0.0.0:9191
       });
     }
 
-    it('refuses a certificate that OpenSSL does not take', async () => {
+    it('refuses a certificate that OpenSSL rejects', async () => {
       const weak = testCertificate({ namedCurve: 'secp112r1' });
       expect(await problemsOf(withFiles({ 'own.crt': weak.cert, 'own.key': weak.key }))).to.deep.equal([
         'tls.certFile: OpenSSL refuses the certificate (ERR_SSL_EE_KEY_TOO_SMALL): its key may be too short or its signature too weak',
       ]);
     });
 
-    it('says where each name stands, and judges each file though another has no name', async () => {
+    it('locates each problem, and checks every file even if another name is missing', async () => {
       writeFixture('own.crt', 'x');
       const text = `tls:\n  certFile: own.crt\n  clientCaFile: nowhere\n${good}`;
       expect(await positionsOf(text)).to.deep.equal(['1:1 tls.keyFile', '2:13 tls.certFile', '3:17 tls.clientCaFile']);
     });
 
-    it('is loaded or refused, and never throws, whatever they hold', async () => {
+    it('is loaded or refused, and never throws, for any file contents', async () => {
       const texts = fc
         .tuple(
           fc.constantFrom(pem.cert, pem.key),
@@ -539,7 +542,7 @@ listen: 0.0.0.0:9191
     });
   });
 
-  it('is checked without a word to the network', async () => {
+  it('is loaded without network access', async () => {
     let connections = 0;
     const server = createServer((_, response) => response.end('{"keys":[]}')).on('connection', () => {
       connections += 1;
@@ -552,7 +555,7 @@ listen: 0.0.0.0:9191
     expect(connections).to.equal(1);
   });
 
-  it('is never repeated in a problem', async () => {
+  it('has no value repeated in a problem', async () => {
     const secret = 'hunter2secret';
     const text = JSON.stringify(
       changed({
@@ -572,7 +575,7 @@ listen: 0.0.0.0:9191
     expect(problems.join('\n')).not.to.include(secret);
   });
 
-  it('is loaded or refused, and never throws, whatever it holds', async () => {
+  it('is loaded or refused, and never throws, for any text', async () => {
     const texts = fc.oneof(
       fc.uint8Array({ maxLength: 200 }),
       fc.string({ unit: fc.constantFrom(...'{}[],:-?&*!|>\'"%@`#\n\t ab0~.<=\u{1F600}'), maxLength: 80 }),
@@ -598,7 +601,7 @@ listen: 0.0.0.0:9191
     );
   });
 
-  it('survives one value of any type at any key', async () => {
+  it('is loaded or refused, and never throws, for any value of a key', async () => {
     const keys = [
       'listen',
       'tls',
@@ -623,8 +626,8 @@ listen: 0.0.0.0:9191
   });
 });
 
-describe('problems of a configuration', () => {
-  it('are printed one a line, with file, line, column and place', () => {
+describe('formatProblems', () => {
+  it('prints one line per problem with file, line, column and place', () => {
     const problems: readonly Problem[] = [
       { place: '', line: 1, column: 1, message: 'the file is empty' },
       { place: 'issuers[0].audiences', line: 12, column: 5, message: 'must name at least one audience' },
@@ -634,7 +637,7 @@ describe('problems of a configuration', () => {
     );
   });
 
-  it('keep a file name on one line', () => {
+  it('escapes control characters in a file name', () => {
     const problem = { place: '', line: 1, column: 1, message: 'the file does not exist' };
     expect(formatProblems('a\nb\u001b', [problem])).to.equal('a\\u{a}b\\u{1b}:1:1: the file does not exist\n');
   });

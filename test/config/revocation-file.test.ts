@@ -1,4 +1,4 @@
-// The file of a revocation list: what it may say, and every problem with its place.
+// The revocation list file: accepted YAML and JSON forms, and every problem with its place.
 import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { parseRevocations } from '../../src/config/revocation-file.ts';
@@ -30,7 +30,7 @@ const entry = (selectors: string, key: string, times: Partial<Revocation> = {}):
 });
 
 describe('revocation file', () => {
-  it('is read into entries', () => {
+  it('is parsed into entries', () => {
     const { entries, problems } = parse(`# who is out
 - jti: 7f3c
 - { uid: alice, acc: acme }   # left on Monday
@@ -60,16 +60,16 @@ describe('revocation file', () => {
     'as JSON on one line': JSON.stringify(some),
     'as JSON on many lines': JSON.stringify(some, null, 2),
     'as lines of JSON': some.map(each => `- ${JSON.stringify(each)}\n`).join(''),
-    'with the line ends of Windows': stringify(some).replaceAll('\n', '\r\n'),
+    'with CRLF line ends': stringify(some).replaceAll('\n', '\r\n'),
     'with a byte order mark': `\ufeff${stringify(some)}`,
     'with a document start and end': `%YAML 1.2\n# list\n---\n\n${stringify(some)}...\n`,
-    'with the list on the line of the document start': `--- ${JSON.stringify(some)}`,
-    'with values on a line of their own':
+    'with the list on the document start line': `--- ${JSON.stringify(some)}`,
+    'with values on separate lines':
       '- jti:\n    a\n-\n  uid: b\n  expires:\n   2026-11-23T04:00:00Z\n- acc: "c"\n  app: \'d\'\n',
-    'with a tag of YAML': '- jti: !!str a\n- { uid: b, expires: 2026-11-23T04:00:00Z }\n- { acc: c, app: d }\n',
+    'with a YAML tag': '- jti: !!str a\n- { uid: b, expires: 2026-11-23T04:00:00Z }\n- { acc: c, app: d }\n',
   };
   for (const [name, text] of Object.entries(forms)) {
-    it(`is read ${name}`, () => {
+    it(`is parsed ${name}`, () => {
       expect(parse(text)).to.deep.equal({
         problems: [],
         entries: [
@@ -81,7 +81,8 @@ describe('revocation file', () => {
     });
   }
 
-  it('may be an empty list, and must not be an empty file, which is what a broken write leaves', () => {
+  // A write that fails midway can leave an empty file.
+  it('may be an empty list, and must not be an empty file', () => {
     for (const text of ['[]', '[]\n', '# nobody\n[ ]\n'])
       expect(parse(text)).to.deep.equal({ entries: [], problems: [] });
     for (const text of ['', '\n', '# nobody\n', '---\n'])
@@ -115,7 +116,7 @@ describe('revocation file', () => {
     ],
   ];
   for (const [name, content, problem] of unreadable) {
-    it(`is refused as ${name}`, () => {
+    it(`is refused with ${name} as its content`, () => {
       expect(parse(content).problems).to.include(problem);
       expect(parse(content).entries).to.deep.equal([]);
     });
@@ -163,7 +164,7 @@ describe('revocation file', () => {
     });
   }
 
-  it('has every problem at once, each with its place and none with a value', () => {
+  it('reports all problems at once, with their places and without values', () => {
     const { problems, entries } = parse(
       '- uid: a\n- uid: secret value\n  acc: 1\n- jit: x\n- { jti: b, expires: soon }\n',
     );
@@ -183,7 +184,7 @@ describe('revocation file', () => {
     indented: (lines: readonly string[]) => lines.map(line => `    - ${line}\n`).join(''),
     flow: (lines: readonly string[]) => `[\n${lines.join(',\n')}\n]`,
   })) {
-    it(`has the place of a problem far down a long ${form} list`, () => {
+    it(`reports the exact place of a problem in a long ${form} list`, () => {
       const lines = Array.from({ length: 1000 }, (_, i) => `{ jti: "it's [${i}], {-" }`);
       expect(parse(text(lines)).entries.map(({ key }) => key)).to.deep.equal(lines.map((_, i) => `it's [${i}], {-`));
       const column = text(['']).split('\n')[form === 'flow' ? 1 : 0]?.length ?? 0;
@@ -195,20 +196,20 @@ describe('revocation file', () => {
     });
   }
 
-  it('is not split in the middle of a text that looks like entries', () => {
+  it('is not split inside a string that looks like entries', () => {
     const long = Array.from({ length: 600 }, (_, i) => `    - uid: u${i}`).join('\n');
     expect(
       parse(`- jti: "\n${long}"\n- jti: |\n${long}\n`).problems.map(each => each.replace(/ .*?:/, ':')),
     ).to.deep.equal(['1:8: must have 1 to 1024 characters', '602:8: must have 1 to 1024 characters']);
   });
 
-  it('lists a hundred problems, and says that there are more', () => {
+  it('reports 100 problems, and that more are not listed', () => {
     const { problems } = parse('- jti: 1\n'.repeat(5000));
     expect(problems).to.have.lengthOf(101);
     expect(problems.at(-1)).to.equal('101:8 : more problems are not listed');
   });
 
-  it('has at most 100,000 entries', function () {
+  it('may have at most 100,000 entries', function () {
     this.timeout(60_000);
     const { entries, problems } = parse(Array.from({ length: 100_000 }, (_, i) => `- jti: id-${i}\n`).join(''));
     expect(problems).to.deep.equal([]);

@@ -1,3 +1,4 @@
+// The rules of the configuration: accepted and refused values of each key, defaults, and the texts of problems.
 import { expect } from 'chai';
 import { testCertificate } from '../keys/test-certificate.ts';
 import { changed, configOf, placesOf, problemsOf, smallestConfig, writeFixture } from './config-file.ts';
@@ -10,7 +11,7 @@ type Changes = Readonly<Record<string, unknown>>;
 const own = testCertificate();
 const tls = { certFile: writeFixture('tls.crt', own.cert), keyFile: writeFixture('tls.key', own.key) };
 
-describe('rules of the configuration', () => {
+describe('configuration schema', () => {
   const good: readonly Changes[] = [
     {},
     { listen: '127.0.0.1:0' },
@@ -285,7 +286,7 @@ describe('rules of the configuration', () => {
     ['C-037 an empty issuer', 'issuers[0].issuer', { 'issuers.0.issuer': '' }],
     ['C-037 no audiences', 'issuers[0].audiences', { 'issuers.0.audiences': undefined }],
     ['C-037 an empty audience', 'issuers[0].audiences[0]', { 'issuers.0.audiences': [''] }],
-    ['G-033 plain calls from other machines', 'listen', { listen: '0.0.0.0:9191' }],
+    ['G-033 plaintext calls from other machines', 'listen', { listen: '0.0.0.0:9191' }],
     ['K-039 keys over plain http', 'issuers[0].jwksUrl', { 'issuers.0.jwksUrl': 'http://auth.example.com/jwks' }],
     ['L-017 the algorithm none', 'issuers[0].algorithms[0]', { 'issuers.0.algorithms': ['none'] }],
     ['L-017 an HMAC algorithm', 'issuers[0].algorithms[1]', { 'issuers.0.algorithms': ['RS256', 'HS256'] }],
@@ -294,21 +295,21 @@ describe('rules of the configuration', () => {
     ['L-018 a tolerance above 300 s', 'token.clockToleranceSeconds', { 'token.clockToleranceSeconds': 301 }],
     ['L-018 a tolerance below 0', 'token.clockToleranceSeconds', { 'token.clockToleranceSeconds': -1 }],
     ['L-018 a tolerance with a fraction', 'token.clockToleranceSeconds', { 'token.clockToleranceSeconds': 0.5 }],
-    ['L-018 keys too old before their refresh', 'keys.maxAgeSeconds', { 'keys.maxAgeSeconds': 299 }],
-    ['L-018 a cooldown above the refresh', 'keys.refreshSeconds', { 'keys.refreshSeconds': 4 }],
-    ['L-018 a time limit of 0', 'keys.timeoutSeconds', { 'keys.timeoutSeconds': 0 }],
-    ['O-019 an identity prefix in capitals', 'identityHeaders', { identityHeaders: 'X-Auth-' }],
-    ['O-019 an identity prefix of Envoy', 'identityHeaders', { identityHeaders: 'x-envoy-' }],
+    ['L-018 a maximum key age below the refresh interval', 'keys.maxAgeSeconds', { 'keys.maxAgeSeconds': 299 }],
+    ['L-018 a cooldown above the refresh interval', 'keys.refreshSeconds', { 'keys.refreshSeconds': 4 }],
+    ['L-018 a timeout of 0', 'keys.timeoutSeconds', { 'keys.timeoutSeconds': 0 }],
+    ['O-019 an upper-case identity prefix', 'identityHeaders', { identityHeaders: 'X-Auth-' }],
+    ["O-019 an identity prefix in Envoy's namespace", 'identityHeaders', { identityHeaders: 'x-envoy-' }],
     ['O-019 an account header under the prefix', 'account.headers[0]', { 'account.headers': ['x-auth-acc'] }],
-    ['P-054 a pattern for a route', 'routes[0].path', { 'routes.0.path': '/(a+)+$' }],
+    ['P-054 a regex as a route', 'routes[0].path', { 'routes.0.path': '/(a+)+$' }],
   ];
   for (const [name, place, changes] of weakening) {
-    it(`does not start with ${name}`, async () => {
+    it(`refuses ${name}`, async () => {
       expect(await placesOf(changed(changes))).to.include(place);
     });
   }
 
-  const wrongInOneWay: readonly Changes[] = [
+  const withOneProblem: readonly Changes[] = [
     { 'token.maxBytes': 1.5 },
     { listen: '0.0.0.0:1' },
     { apps: [''] },
@@ -318,13 +319,13 @@ describe('rules of the configuration', () => {
     { 'routes.0.path': '' },
     { issuers: undefined },
   ];
-  for (const changes of wrongInOneWay) {
-    it(`says one thing about ${JSON.stringify(changes)}`, async () => {
+  for (const changes of withOneProblem) {
+    it(`reports one problem for ${JSON.stringify(changes)}`, async () => {
       expect(await problemsOf(changed(changes))).to.have.lengthOf(1);
     });
   }
 
-  const wrongInSeveralWays: readonly (readonly [places: readonly string[], changes: Changes])[] = [
+  const withSeveralProblems: readonly (readonly [places: readonly string[], changes: Changes])[] = [
     [['keys.timeoutSeconds', 'keys.maxAgeSeconds'], { keys: { timeoutSeconds: 'x', refreshSeconds: 7200 } }],
     [['tls.certFile', 'tls.keyFile', 'tls.x'], { tls: { x: 1 } }],
     [['listen', 'token.maxBytes'], { listen: '0.0.0.0:1', 'token.maxBytes': 'x' }],
@@ -333,8 +334,8 @@ describe('rules of the configuration', () => {
     [['roles["a b"]', 'routes[0].roles[0]'], { 'roles.a b': ['GET'], 'routes.0.roles': ['boss'] }],
     [['account.headers[0]', 'account.headers[1]'], { 'account.headers': ['x-auth-a', 1] }],
   ];
-  for (const [places, changes] of wrongInSeveralWays) {
-    it(`finds ${places.join(' and ')} in ${JSON.stringify(changes)}`, async () => {
+  for (const [places, changes] of withSeveralProblems) {
+    it(`reports problems at ${places.join(' and ')} for ${JSON.stringify(changes)}`, async () => {
       expect(await placesOf(changed(changes))).to.have.members(places);
     });
   }
@@ -358,12 +359,12 @@ describe('rules of the configuration', () => {
     ['log.level: must be one of trace, debug, info, warn, error, fatal, silent', { 'log.level': 1 }],
   ];
   for (const [problem, changes] of types) {
-    it(`says "${problem}"`, async () => {
+    it(`reports "${problem}"`, async () => {
       expect(await problemsOf(changed(changes))).to.deep.equal([problem]);
     });
   }
 
-  it('says how to listen elsewhere than on loopback', async () => {
+  it('names the ways to listen on other addresses than loopback', async () => {
     expect(await problemsOf(changed({ listen: '0.0.0.0:9191' }))).to.deep.equal([
       'listen: must not accept calls from other machines without TLS: set tls, listen on loopback or a Unix socket, or set listenInsecure: true',
     ]);
@@ -398,7 +399,7 @@ describe('rules of the configuration', () => {
     });
   });
 
-  it('keeps the defaults beside what a section sets', async () => {
+  it('keeps the other defaults of a section that sets one key', async () => {
     const config = await configOf(changed({ 'keys.refreshSeconds': 60, 'issuers.0.claims.uid': 'sub' }));
     expect(config.keys).to.deep.equal({
       refreshSeconds: 60,
