@@ -1,4 +1,4 @@
-// How `explain` is called and what it prints; that it answers as the service does is test/explain/same-answer.test.ts.
+// The explain command: arguments, input and output. test/explain/same-answer.test.ts compares it with the service.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,13 +42,21 @@ describe('explain', () => {
     return checks.find(({ name }) => name === check)?.detail ?? '';
   };
 
-  describe('is called wrongly with', () => {
+  describe('with wrong arguments', () => {
     const rows: readonly (readonly [name: string, args: readonly string[], problem: string])[] = [
       ['no path', ['--config', 'x'], '--path is required: the path and query of the request'],
-      ['a word', ['--path', '/', 'eyJ'], 'unexpected argument'],
+      ['a positional argument', ['--path', '/', 'eyJ'], 'unexpected argument'],
       ['an unknown option', ['--token', 'eyJ'], 'unknown option --token'],
-      ['authorization', ['--path', '/', '--header', 'authorization: Bearer eyJ'], 'must not be authorization'],
-      ['Authorization', ['--path', '/', '--header', 'AuthoriZation:eyJ'], 'must not be authorization'],
+      [
+        'an authorization header',
+        ['--path', '/', '--header', 'authorization: Bearer eyJ'],
+        'must not be authorization',
+      ],
+      [
+        'a mixed-case Authorization header',
+        ['--path', '/', '--header', 'AuthoriZation:eyJ'],
+        'must not be authorization',
+      ],
       ['a header without a colon', ['--path', '/', '--header', 'eyJ'], "--header must be 'NAME: VALUE'"],
       ['a header without a name', ['--path', '/', '--header', ': eyJ'], "--header must be 'NAME: VALUE'"],
       ['a pseudo header', ['--path', '/', '--header', ':path: /eyJ'], "--header must be 'NAME: VALUE'"],
@@ -60,9 +68,9 @@ describe('explain', () => {
       ['a line end after a header', ['--path', '/', '--header', 'a: eyJ\n'], "--header must be 'NAME: VALUE'"],
       ['NUL in a header', ['--path', '/', '--header', 'a: eyJ\0'], "--header must be 'NAME: VALUE'"],
       ['a space before the colon', ['--path', '/', '--header', 'a : eyJ'], "--header must be 'NAME: VALUE'"],
-      ['a word for a time', ['--path', '/', '--at', 'eyJ'], '--at must be an RFC 3339 time'],
-      ['a time without its zone', ['--path', '/', '--at', '2026-11-21T12:00:00'], '--at must be an RFC 3339 time'],
-      ['a day that is none', ['--path', '/', '--at', '2026-02-30T12:00:00Z'], '--at must be an RFC 3339 time'],
+      ['a word as a time', ['--path', '/', '--at', 'eyJ'], '--at must be an RFC 3339 time'],
+      ['a time without a zone', ['--path', '/', '--at', '2026-11-21T12:00:00'], '--at must be an RFC 3339 time'],
+      ['an impossible date', ['--path', '/', '--at', '2026-02-30T12:00:00Z'], '--at must be an RFC 3339 time'],
       ['a negative time', ['--path', '/', '--at=-5'], '--at must be an RFC 3339 time'],
       ['an empty time', ['--path', '/', '--at', ''], '--at must be an RFC 3339 time'],
       ['a path beside --from-log', ['--from-log', '--path', '/'], '--from-log must be used alone or with --json'],
@@ -74,7 +82,7 @@ describe('explain', () => {
       ['a value for --from-log', ['--from-log=eyJ'], '--from-log must have no value'],
     ];
     for (const [name, args, problem] of rows) {
-      it(`${name}: one line that does not repeat it, exit 1`, async () => {
+      it(`exits 1 for ${name}, with one line that does not repeat the value`, async () => {
         const { code, stdout, stderr } = await runExplain(args, { input: token });
         expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
         expect(stderr)
@@ -84,7 +92,7 @@ describe('explain', () => {
       });
     }
 
-    it('a bad configuration: every problem as check-config prints it, exit 1', async () => {
+    it('exits 1 for an invalid configuration, with the problems as check-config prints them', async () => {
       const file = writeFixture('explain-bad.yaml', 'issuers: []\nroutes: []\nroles: {}\n');
       expect(await runExplain(['--config', file, '--path', path], { input: token })).to.deep.equal({
         code: 1,
@@ -96,7 +104,7 @@ describe('explain', () => {
       });
     });
 
-    it('a jwksFile without a usable key: one line, exit 1', async () => {
+    it('exits 1 with one line for a jwksFile without a usable key', async () => {
       const jwksFile = writeFixture('empty-keys.json', '{"keys":[]}');
       const issuers = [{ issuer: lab.issuer.url, audiences: [audience], jwksFile }];
       const file = writeFixture('explain-keys.json', serviceConfig(lab.issuer, fullConfig({ issuers })));
@@ -105,7 +113,7 @@ describe('explain', () => {
       expect(stderr).to.match(/^\S+:1:\d+: issuers\[0\]\.jwksFile: the file has no usable key: "keys" is empty\n$/);
     });
 
-    it('certificate checks turned off: one line, exit 1', async () => {
+    it('exits 1 when NODE_TLS_REJECT_UNAUTHORIZED turns certificate checks off', async () => {
       const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
       const { code, stderr } = await runExplain(['--config', lab.configFile, '--path', path], { env });
       expect(code).to.equal(1);
@@ -113,7 +121,7 @@ describe('explain', () => {
     });
   });
 
-  it('tells its options with --help', async () => {
+  it('lists its options with --help', async () => {
     const { code, stdout } = await runExplain(['--help']);
     expect(code).to.equal(0);
     for (const option of ['--config', '--path', '--method', '--header', '--at', '--from-log', '--json'])
@@ -123,20 +131,20 @@ describe('explain', () => {
   describe('standard input', () => {
     const accepted: readonly (readonly [name: string, input: (token: string) => string])[] = [
       ['a token', text => text],
-      ['a line end after it', text => `${text}\n`],
-      ['the line end of Windows', text => `${text}\r\n`],
-      ['white space around it', text => ` \t${text} \n\n`],
-      ['Bearer before it', text => `Bearer ${text}\n`],
-      ['bearer in small letters before it', text => `bearer ${text}`],
+      ['a token with a line feed', text => `${text}\n`],
+      ['a token with CRLF', text => `${text}\r\n`],
+      ['a token with surrounding white space', text => ` \t${text} \n\n`],
+      ['a token after Bearer', text => `Bearer ${text}\n`],
+      ['a token after lower-case bearer', text => `bearer ${text}`],
     ];
     for (const [name, input] of accepted) {
-      it(`takes ${name}`, async () => {
+      it(`accepts ${name}`, async () => {
         expect((await run(['--json'], input(token))).code).to.equal(0);
       });
     }
 
     for (const input of ['', '\n', ' \t\r\n']) {
-      it(`takes ${JSON.stringify(input)} for a request without a token`, async () => {
+      it(`reads ${JSON.stringify(input)} as a request without a token`, async () => {
         const outcome = await run(['--json'], input);
         expect(outcome.code).to.equal(3);
         expect(explanationOf(outcome).reason).to.equal('token_missing');
@@ -146,12 +154,12 @@ describe('explain', () => {
     const refused: readonly (readonly [name: string, input: (token: string) => string | Buffer])[] = [
       ['two lines', text => `${text}\n${text}`],
       ['a wrapped token', text => `${text.slice(0, 76)}\n${text.slice(76)}`],
-      ['NUL', text => `${text}\0`],
-      ['the bytes of UTF-16', text => Buffer.from(text, 'utf16le')],
-      ['more than any token has', () => 'a'.repeat(128 * 1024 + 1)],
+      ['a NUL byte', text => `${text}\0`],
+      ['UTF-16', text => Buffer.from(text, 'utf16le')],
+      ['input above the size limit', () => 'a'.repeat(128 * 1024 + 1)],
     ];
     for (const [name, input] of refused) {
-      it(`refuses ${name} with one line, exit 1`, async () => {
+      it(`exits 1 with one line for ${name}`, async () => {
         const { code, stdout, stderr } = await run([], input(token));
         expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
         expect(stderr).to.match(/^account-authz explain: standard input must be [^\n]+\n$/);
@@ -159,7 +167,7 @@ describe('explain', () => {
       });
     }
 
-    it('that is a terminal is told what is awaited, on standard error', async () => {
+    it('prompts for the token on standard error when it is a terminal', async () => {
       const { code, stderr } = await runExplain(['--config', lab.configFile, '--path', path], {
         input: token,
         isTTY: true,
@@ -170,7 +178,7 @@ describe('explain', () => {
   });
 
   describe('--json', () => {
-    it('prints the members of the contract and no others', async () => {
+    it('prints exactly the documented members', async () => {
       for (const args of [['--json'], ['--json', '--method', 'POST', '--header', 'x-account-id: acct2']]) {
         const explanation = explanationOf(await run(args));
         expect(Object.keys(explanation)).to.deep.equal(['decision', 'reason', 'status', 'headers', 'checks']);
@@ -178,7 +186,7 @@ describe('explain', () => {
       }
     });
 
-    it('has the identity headers of an allow, with 200', async () => {
+    it('prints the identity headers of an allow, with status 200', async () => {
       const { headers, ...rest } = explanationOf(await run(['--json']));
       expect(rest).to.include({ decision: 'allow', reason: 'allowed', status: 200 });
       expect(headers).to.deep.equal({
@@ -190,15 +198,15 @@ describe('explain', () => {
       });
     });
 
-    it('is never coloured', async () => {
+    it('never prints colours', async () => {
       const options = { input: token, env: { FORCE_COLOR: '1' }, isTTY: true };
       const args = ['--config', lab.configFile, '--path', path, '--json'];
       expect((await runExplain(args, options)).stdout).to.not.contain(controlSequence);
     });
   });
 
-  describe('for people', () => {
-    it('has a line for each check, the keys and the answer', async () => {
+  describe('text output', () => {
+    it('has a line for each check, for the keys and for the answer', async () => {
       const { stdout } = await run(['--header', 'X-Account-Id: \tacct2\t ']);
       expect(stdout).to.match(/^pass {9}route {11}\/api\/subscriptions\/accounts\/:account_id\/\*$/m);
       expect(stdout).to.match(/^fail {9}account {9}.*acc in the token is acct1.*the header x-account-id\)$/m);
@@ -208,14 +216,14 @@ describe('explain', () => {
       expect(stdout).to.match(/^ {2}the client gets {2}cache-control: no-store$/m);
     });
 
-    it('says what the upstream gets and does not get', async () => {
+    it('lists the headers that the upstream gets and does not get', async () => {
       const { stdout } = await run([]);
       expect(stdout).to.match(/^allow: 200 allowed$/m);
       expect(stdout).to.match(/^ {2}the upstream gets {2}x-auth-acc: acct1$/m);
       expect(stdout).to.match(/^ {2}it does not get {2}authorization$/m);
     });
 
-    it('says that what comes after the refusal was not reached', async () => {
+    it('marks checks after the refusal as not reached', async () => {
       const { stdout } = await run(['--method', 'get']);
       expect(stdout).to.match(/^not reached {2}account$/m);
     });
@@ -236,7 +244,7 @@ describe('explain', () => {
       ['FORCE_COLOR over NO_COLOR', { FORCE_COLOR: '1', NO_COLOR: '1' }, false, true],
     ];
     for (const [name, env, isTTY, coloured] of colours) {
-      it(`is ${coloured ? '' : 'not '}coloured with ${name}, and says the same`, async () => {
+      it(`is ${coloured ? '' : 'not '}coloured with ${name}, and has the same text`, async () => {
         const args = ['--config', lab.configFile, '--path', path, '--method', 'get'];
         const { stdout } = await runExplain(args, { env, isTTY });
         expect(stdout.includes(controlSequence)).to.equal(coloured);
@@ -259,21 +267,21 @@ describe('explain', () => {
       ['0', 'token_invalid'],
     ];
     for (const [at, reason] of times) {
-      it(`${at} judges a token of 12:00 to 13:00 to be ${reason}`, async () => {
+      it(`answers ${reason} at ${at} for a token valid from 12:00 to 13:00`, async () => {
         const iat = Date.parse('2026-11-21T12:00:00Z') / 1000;
         const timely = await lab.token({ claims: { iat, exp: iat + 3600 } });
         expect(explanationOf(await run(['--json', '--at', at], timely)).reason).to.equal(reason);
       });
     }
 
-    it('is the time that an expiry is counted from', async () => {
+    it('is the reference time of the expiry detail', async () => {
       const claims = { iat: 1_795_262_400, exp: 1_795_266_000 };
       const detail = await detailOf({ claims }, 'expiry', '--at', '1795266312');
       expect(detail).to.contain('expired 312 s before 2026-11-21T13:05:12.000Z, at 2026-11-21T13:00:00.000Z');
     });
   });
 
-  describe('says what would have to be different:', () => {
+  describe('detail of a failed check', () => {
     const seconds = Math.floor(Date.now() / 1000);
     const rows: readonly (readonly [
       name: string,
@@ -282,18 +290,24 @@ describe('explain', () => {
       args: readonly string[],
       why: string,
     ])[] = [
-      ['the audiences', 'audience', { claims: { aud: 'x' } }, [], `audiences: ${audience}, https://other.test`],
-      ['the application', 'app', { claims: { app: 'cli' } }, [], 'app is cli; apps: web'],
-      ['the role', 'role', { claims: { role: 'guest' } }, [], 'role is guest; roles: owner, member'],
       [
-        'the method',
+        'the accepted audiences',
+        'audience',
+        { claims: { aud: 'x' } },
+        [],
+        `audiences: ${audience}, https://other.test`,
+      ],
+      ['the allowed applications', 'app', { claims: { app: 'cli' } }, [], 'app is cli; apps: web'],
+      ['the known roles', 'role', { claims: { role: 'guest' } }, [], 'role is guest; roles: owner, member'],
+      [
+        'the methods of the role',
         'role',
         { claims: { role: 'member' } },
         ['--method', 'POST'],
         'role is member, the method is POST; roles.member: GET, HEAD',
       ],
       [
-        'the list of roles',
+        'all roles of the token',
         'role',
         { claims: { role: ['guest', 'a b'] } },
         [],
@@ -307,14 +321,14 @@ describe('explain', () => {
         'roles are "guest", "member", the method is POST; roles.member: GET, HEAD',
       ],
       [
-        'the pointer for a name with dots',
+        'the JSON Pointer for a claim name with dots',
         'claims',
         { claims: { iss: dottedIssuer, 'https://acct.test/acc': 'acct1', realm_access: { roles: ['owner'] } } },
         [],
         'the token has no claim "realm_access.roles": for a member of an object write the JSON Pointer "/realm_access/roles")',
       ],
       [
-        'no pointer for a name that is a URL',
+        'no JSON Pointer for a claim name that is a URL',
         'claims',
         { claims: { iss: dottedIssuer, 'realm_access.roles': 'owner' } },
         [],
@@ -328,36 +342,36 @@ describe('explain', () => {
         '/api/subscriptions/:kind/:account_id/members is for owner',
       ],
       [
-        'the segment of the path',
+        'the path segment of the other account',
         'account',
         { claims: { acc: 'acct9' } },
         [],
         'acc in the token is acct9, another account is in segment 4 of the path)',
       ],
       [
-        'every place of an account',
+        'every place of another account',
         'account',
         {},
         ['--path', '/api/subscriptions/accounts/acct1?account_id=acct2', '--header', 'x-account-id: acct3'],
         'another account is in the header x-account-id, the parameter account_id)',
       ],
-      ['the segment that is empty', 'path', {}, ['--path', '/api//x'], 'segment 2 is empty'],
-      ['the character', 'path', {}, ['--path', '/api/x%41?%'], 'segment 2 has "%"'],
-      ['the start of a path', 'path', {}, ['--path', 'https://api.test/'], 'it does not start with /'],
+      ['the empty segment', 'path', {}, ['--path', '/api//x'], 'segment 2 is empty'],
+      ['the invalid character', 'path', {}, ['--path', '/api/x%41?%'], 'segment 2 has "%"'],
+      ['the required start of a path', 'path', {}, ['--path', 'https://api.test/'], 'it does not start with /'],
       ['the routes', 'route', {}, ['--path', '/x'], 'routes: /api/subscriptions/accounts/:account_id/*, '],
       ['the issuers', 'issuer', { claims: { iss: 'x' } }, [], 'https://deaf.test)'],
-      ['the kids', 'key', { header: { kid: 'nobody' } }, [], ' ago, kids: "k1", "r1")'],
-      ['the claim', 'claims', { claims: { acc: undefined } }, [], 'acc from "acc"'],
-      ['the life', 'times', { claims: { exp: seconds + 1e6 } }, [], 'token.maxLifetimeSeconds is 86400'],
-      ['the start', 'times', { claims: { nbf: seconds + 999 } }, [], 'token.clockToleranceSeconds is 30'],
+      ['the known kids', 'key', { header: { kid: 'nobody' } }, [], ' ago, kids: "k1", "r1")'],
+      ['the missing claim', 'claims', { claims: { acc: undefined } }, [], 'acc from "acc"'],
+      ['the maximum lifetime', 'times', { claims: { exp: seconds + 1e6 } }, [], 'token.maxLifetimeSeconds is 86400'],
+      ['the clock tolerance', 'times', { claims: { nbf: seconds + 999 } }, [], 'token.clockToleranceSeconds is 30'],
     ];
     for (const [name, check, parts, args, why] of rows) {
-      it(name, async () => {
+      it(`names ${name}`, async () => {
         expect(await detailOf(parts, check, ...args)).to.contain(why);
       });
     }
 
-    it('the length, and nothing else, of a token that is too long', async () => {
+    it('names only the length of a token that is too long', async () => {
       const { checks } = explanationOf(await run(['--json'], 'a'.repeat(5000)));
       expect(checks.find(({ name }) => name === 'token-length')?.detail).to.contain(
         'it has 5000 bytes, token.maxBytes is 4096',
@@ -366,7 +380,7 @@ describe('explain', () => {
   });
 
   describe('revocation', () => {
-    it('names the members that match and the file, and never a value', async () => {
+    it('names the matching fields and the file, and no value', async () => {
       const detail = await detailOf({ claims: { jti: 'stolen' } }, 'revocation');
       expect(detail).to.match(
         /^the revocation list has an entry for app, jti: .*\(revocation\.file: "\S+explain-revoked\.yaml"\)$/,
@@ -374,7 +388,7 @@ describe('explain', () => {
       expect(detail).to.not.contain('stolen');
     });
 
-    it('passes if no entry matches, and says so if there is no list', async () => {
+    it('passes without a matching entry, and states when no list is configured', async () => {
       const passed = ({ stdout }: Outcome): string | undefined => /^pass {9}revocation {6}(.*)$/m.exec(stdout)?.[1];
       expect(passed(await run([]))).to.equal('no entry matches');
       const file = writeFixture('explain-no-list.json', serviceConfig(lab.issuer, fullConfig()));
@@ -382,7 +396,7 @@ describe('explain', () => {
       expect(passed(outcome)).to.equal('no list is configured');
     });
 
-    it('is judged at the time of --at', async () => {
+    it('is checked at the time of --at', async () => {
       const entry = { acc: 'acct1', expires: '2026-11-21T12:30:00Z' };
       const revocation = { file: writeFixture('explain-expires.json', [entry]) };
       const file = writeFixture('explain-expires-config.json', serviceConfig(lab.issuer, fullConfig({ revocation })));
@@ -396,7 +410,7 @@ describe('explain', () => {
       expect(await reasonAt('2026-11-21T12:30:00Z')).to.equal('allowed');
     });
 
-    it('needs a good list: every problem with its place in the list, exit 1', async () => {
+    it('exits 1 for an invalid list, with every problem and its place', async () => {
       const list = writeFixture('explain-bad-list.yaml', '- acc: 1\n');
       const file = writeFixture(
         'explain-bad-list.json',
@@ -409,7 +423,7 @@ describe('explain', () => {
   });
 
   describe('keys', () => {
-    it('ends with 4 and the problem where they cannot be had', async () => {
+    it('that cannot be fetched lead to exit 4 with the problem', async () => {
       const outcome = await run(['--json'], await lab.token({ claims: { iss: lab.deafIssuer } }));
       expect(outcome.code).to.equal(4);
       const { decision, reason, status, checks } = explanationOf(outcome);
@@ -421,7 +435,7 @@ describe('explain', () => {
       expect(checks.find(({ name }) => name === 'key')?.detail).to.contain('connection refused');
     });
 
-    it('are waited for no longer than keys.timeoutSeconds', async () => {
+    it('are awaited for at most keys.timeoutSeconds', async () => {
       const hanging = await startTestIssuer({ keys: [(await signingKey('k1')).publicJwk] });
       hanging.fault({ kind: 'hang' });
       const file = writeFixture(
@@ -436,7 +450,7 @@ describe('explain', () => {
       expect(stdout).to.contain('last refresh: timed out');
     });
 
-    it('are waited for longer than a request to the service would wait', async () => {
+    it('are awaited for longer than the service would wait', async () => {
       const slow = await startTestIssuer({ keys: [(await signingKey('k1')).publicJwk] });
       slow.fault({ kind: 'slow', delayMs: 400 });
       const file = writeFixture('explain-slow.json', serviceConfig(slow, fullConfig()));
@@ -445,7 +459,7 @@ describe('explain', () => {
       expect(code).to.equal(0);
     });
 
-    it('that are not usable are named on standard error', async () => {
+    it('that are unusable are named on standard error', async () => {
       const issuer = await startTestIssuer({
         keys: [(await signingKey('k1')).publicJwk, { kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: 'weak' }],
       });
@@ -460,7 +474,7 @@ describe('explain', () => {
       );
     });
 
-    describe('with a cacheDirectory', () => {
+    describe('with keys.cacheDirectory', () => {
       let directory: string;
       beforeEach(() => {
         directory = mkdtempSync(join(tmpdir(), 'account-authz-explain-'));
@@ -474,7 +488,7 @@ describe('explain', () => {
         expect(readdirSync(directory)).to.deep.equal([]);
       });
 
-      it('are read from there while the issuer is down, which is said', async () => {
+      it('are read from there while the issuer is down, and the output says so', async () => {
         const issuer = await startTestIssuer({ keys: [(await signingKey('k1')).publicJwk] });
         const file = writeFixture(
           'explain-seed.json',
@@ -503,7 +517,7 @@ describe('explain', () => {
     const fromLog = (input: string, ...args: string[]): Promise<Outcome> =>
       runExplain(['--from-log', ...args], { input });
 
-    it('tells each member of the line, the check that refused and what would have to be different', async () => {
+    it('prints each member of the line, the refused check and its detail', async () => {
       const line = await lineOf({}, '/api/subscriptions/accounts/acct2');
       const { code, stdout } = await fromLog(`${JSON.stringify(line)}\n`);
       expect(code).to.equal(3);
@@ -528,19 +542,19 @@ describe('explain', () => {
       expect(stdout).to.match(/^deny: 403 account_mismatch$/m);
     });
 
-    it('takes a line of an allow, with exit 0', async () => {
+    it('exits 0 for a line of an allow', async () => {
       const { code, stdout } = await fromLog(JSON.stringify(await lineOf({})));
       expect(code).to.equal(0);
       expect(stdout).to.match(/^allow: 200 allowed$/m);
     });
 
-    it('takes a line of the service that could not decide, with exit 4', async () => {
+    it('exits 4 for a line with keys_unavailable', async () => {
       const { code, stdout } = await fromLog(JSON.stringify(await lineOf({ claims: { iss: lab.deafIssuer } })));
       expect(code).to.equal(4);
       expect(stdout).to.match(/^fail {9}key .*connection refused.*docs\/keys\.md/m);
     });
 
-    it('takes a line of a fault, and says that nothing is known of the request', async () => {
+    it('exits 4 for a line of an internal error, and reports no check as passed', async () => {
       const line = {
         ...(await lineOf({})),
         decision: 'unavailable',
@@ -554,17 +568,17 @@ describe('explain', () => {
       expect(checks.some(({ verdict }) => verdict === 'pass')).to.equal(false);
     });
 
-    it('takes a line behind the name of a container', async () => {
+    it('accepts a line after the name of a container', async () => {
       expect((await fromLog(`account-authz-1  | ${JSON.stringify(await lineOf({}))}`)).code).to.equal(0);
     });
 
-    it('does not say more of a detail that it does not know than of its reason', async () => {
+    it('uses the first check of the reason for an unknown detail', async () => {
       const line = { ...(await lineOf({})), decision: 'deny', reason: 'token_invalid', detail: 'of a later version' };
       const { checks } = explanationOf(await fromLog(JSON.stringify(line), '--json'));
       expect(failedCheck({ checks })).to.equal('token-length');
     });
 
-    it('escapes what a terminal could obey', async () => {
+    it('escapes control characters', async () => {
       const line = {
         ...(await lineOf({ key: { ...(await signingKey('forger')), kid: 'k1' } })),
         requestId: 'a\u202eb',
@@ -582,23 +596,26 @@ describe('explain', () => {
     });
 
     const strange: readonly (readonly [name: string, change: (line: string) => string])[] = [
-      ['nothing', () => ''],
+      ['empty input', () => ''],
       ['a token', () => token],
-      ['text', () => 'all is well'],
-      ['half a line', line => line.slice(0, 100)],
+      ['plain text', () => 'all is well'],
+      ['a truncated line', line => line.slice(0, 100)],
       ['two lines', line => `${line}\n${line}`],
-      ['another line of the service', () => '{"level":"info","msg":"serving"}'],
-      ['a line of Envoy', () => '{"requestId":"a","decision":"deny","reason":"token_invalid","method":"GET"}'],
-      ['a member twice', line => line.replace('{', '{"reason":"allowed",')],
-      ['a reason that is none', line => line.replace('"allowed"', '"permitted"')],
-      ['a decision that is none', line => line.replace('"allow"', '"yes"')],
-      ['an allow with a reason to refuse', line => line.replace('"allowed"', '"token_invalid"')],
+      ['a log line without a decision', () => '{"level":"info","msg":"serving"}'],
+      [
+        'a line of the Envoy access log',
+        () => '{"requestId":"a","decision":"deny","reason":"token_invalid","method":"GET"}',
+      ],
+      ['a duplicate member', line => line.replace('{', '{"reason":"allowed",')],
+      ['an unknown reason', line => line.replace('"allowed"', '"permitted"')],
+      ['an unknown decision', line => line.replace('"allow"', '"yes"')],
+      ['an allow with the reason of a refusal', line => line.replace('"allowed"', '"token_invalid"')],
       ['an account outside the grammar', line => line.replace('"acct1"', '"acct/1"')],
       ['a member of another type', line => line.replace('"GET"', '["GET"]')],
       ['an array', line => `[${line}]`],
     ];
     for (const [name, change] of strange) {
-      it(`refuses ${name} with one line, exit 1`, async () => {
+      it(`exits 1 with one line for ${name}`, async () => {
         const line = JSON.stringify(await lineOf({}));
         const { code, stdout, stderr } = await fromLog(change(line));
         expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
@@ -608,13 +625,13 @@ describe('explain', () => {
     }
   });
 
-  describe('prints no secret', () => {
-    // The base64 of parts of the token, and what it claims.
+  describe('secrets', () => {
+    // Segments of the token, and values of its claims.
     const expectNothingOf = ({ stdout, stderr }: Outcome, secrets: readonly string[]): void => {
       for (const secret of secrets) expect(stdout + stderr).to.not.contain(secret);
     };
 
-    it('of a token that is not verified', async () => {
+    it('of an unverified token are never printed', async () => {
       const key = { ...(await signingKey('forger')), kid: 'k1' };
       const forged = {
         uid: 'swordfish-u',
@@ -644,7 +661,7 @@ describe('explain', () => {
       }
     });
 
-    it('of a token that is verified, of the query or of a header', async () => {
+    it('of a verified token, the query or a header are never printed', async () => {
       const target = `${path}?access_token=${token}&q=swordfish`;
       const headers = ['--header', 'cookie: session=swordfish', '--header', `x-account-id: acct1`];
       for (const more of [[], ['--json'], ['--method', 'TRACE'], ['--header', 'x-account-id: swordfish']]) {
@@ -656,7 +673,7 @@ describe('explain', () => {
       }
     });
 
-    it('of any text that stands in the place of a token', async () => {
+    it('of any text in place of a token are never printed', async () => {
       const text = fc
         .string({ minLength: 12, maxLength: 60, unit: fc.constantFrom(...'abcXYZ019-_.{}" ') })
         .map(each => `Q${each}Q`);
@@ -672,7 +689,7 @@ describe('explain', () => {
   });
 });
 
-// Effective settings that are a configuration again: no list in them is empty.
+// Without empty lists, so that the effective settings are themselves a valid configuration.
 function fullConfig(changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   return {
     routes: [{ path: '/api/subscriptions/accounts/:account_id/*' }],
@@ -681,7 +698,7 @@ function fullConfig(changes: Readonly<Record<string, unknown>> = {}): Record<str
   };
 }
 
-// What differs between two runs.
+// The age of the keys differs between two runs.
 function withoutAge(text: string): string {
   return text.replaceAll(/confirmed [^\n;]* ago/g, 'confirmed');
 }
@@ -691,7 +708,7 @@ async function goodToken(issuer: string): Promise<string> {
   return tokenOf({ claims: { iss: issuer, iat: seconds - 10, exp: seconds + 600 } });
 }
 
-// As a service leaves one behind.
+// Writes the seed file that a running service would have left.
 async function leaveSeed(issuer: string, jwksUrl: string, cacheDirectory: string): Promise<void> {
   const seed = createKeySeed({ cacheDirectory, issuer, source: `jwksUrl ${jwksUrl}`, algorithms: ['ES256'] });
   const { kid, alg, publicJwk } = await signingKey('k1');

@@ -1,4 +1,4 @@
-// The health command against a running service: over each kind of address and of TLS, and by the configuration alone.
+// The health command against a running service: every kind of address and TLS, by options or by the configuration.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -28,7 +28,7 @@ const asCaller = [
 const ask = (...args: readonly string[]): Promise<Outcome> => runCommand('health', args);
 const serving: Outcome = { code: 0, stdout: 'SERVING\n', stderr: '' };
 
-/** What is not about the place stays out of the file: it does not matter. */
+/** Holds only the settings that name the address: the command ignores the rest. */
 function configFile(settings: Readonly<Record<string, unknown>>): string {
   return writeFixture('health.yaml', settings);
 }
@@ -48,16 +48,16 @@ describe('health', () => {
   for (const [name, host] of [
     ['the loopback address', '127.0.0.1'],
     ['every address', '0.0.0.0'],
-    ['every address of IPv6', '[::]'],
-    ['every address of IPv6, written out', '[0:0:0:0:0:0:0:0]'],
+    ['every IPv6 address', '[::]'],
+    ['every IPv6 address, written out', '[0:0:0:0:0:0:0:0]'],
   ] as const) {
-    it(`asks where the configuration listens: ${name}`, async () => {
+    it(`calls the listen address of the configuration: ${name}`, async () => {
       const lab = await start({ listen: host === '127.0.0.1' ? `${host}:0` : '[::]:0', listenInsecure: true });
       expect(await ask('--config', configFile({ listen: at(lab, host) }))).to.deep.equal(serving);
     });
   }
 
-  it('asks on the Unix socket of the configuration, with and without tls', async () => {
+  it('calls the Unix socket of the configuration, with and without TLS', async () => {
     const listen = `unix:${join(dirname(caFile), 'health.sock')}`;
     const lab = await start({ listen });
     expect(await ask('--config', configFile({ listen }))).to.deep.equal(serving);
@@ -67,13 +67,13 @@ describe('health', () => {
     expect(await ask('--config', configFile({ listen, tls: files }))).to.deep.equal(serving);
   });
 
-  it('takes the certificate of the configuration for the service, whatever its name and issuer', async () => {
+  it('trusts the certificate of the configuration, whatever its name and issuer', async () => {
     const lab = await start({ tls: files });
     const config = configFile({ listen: at(lab), tls: { certFile: 'health.crt', keyFile: 'health.key' } });
     expect(await ask('--config', config)).to.deep.equal(serving);
   });
 
-  it('takes no other certificate, of the same name, issuer and address', async () => {
+  it('rejects another certificate with the same name, issuer and address', async () => {
     const lab = await start({ tls: files });
     const { code, stdout } = await ask(
       ...['--config', configFile({ listen: at(lab), tls: { ...files, certFile: otherFile } })],
@@ -82,7 +82,7 @@ describe('health', () => {
     expect(stdout).to.match(/^not reached: /);
   });
 
-  it('asks for a name that is given, by --ca and by the configuration', async () => {
+  it('verifies the name of --server-name, with --ca and with the configuration', async () => {
     const lab = await start({ tls: files });
     const config = ['--config', configFile({ listen: at(lab), tls: files })];
     const byCa = ['--address', at(lab), '--ca', caFile];
@@ -97,7 +97,7 @@ describe('health', () => {
     expect((await ask('--address', at(lab), '--server-name', 'authz.internal')).code, 'no trust').to.equal(1);
   });
 
-  it('asks a service that wants a certificate with the one that is given, else for its readiness', async () => {
+  it('uses --cert against a client CA, and /readyz of the configuration without --cert', async () => {
     const lab = await start({ tls: { ...files, clientCaFile } });
     const config = configFile({
       listen: at(lab),
@@ -110,7 +110,7 @@ describe('health', () => {
     expect((await ask('--config', config, '--address', at(lab))).code, 'no certificate').to.equal(1);
   });
 
-  it('tells a service that is not ready from one that is not there, by its readiness too', async () => {
+  it('distinguishes an unready service from an unreachable one by /readyz', async () => {
     const admin = createServer((_, response) => response.writeHead(503).end());
     await new Promise<void>(resolve => {
       admin.listen(0, '127.0.0.1', resolve);
@@ -124,32 +124,36 @@ describe('health', () => {
     expect(stdout).to.match(/^not reached: .*ECONNREFUSED/);
   });
 
-  it('does not mind what is wrong elsewhere in the configuration', async () => {
+  it('ignores problems in other settings of the configuration', async () => {
     const lab = await start();
     expect(await ask('--config', configFile({ listen: at(lab), issuers: 1, colour: 'red' }))).to.deep.equal(serving);
   });
 
   const wrongs: readonly (readonly [name: string, args: () => readonly string[], stderr: RegExp])[] = [
-    ['a configuration that is not there', () => ['--config', '/nowhere.yaml'], /^\/nowhere\.yaml:1:1: the file does/],
-    ['a broken one', () => ['--config', writeFixture('b.yaml', 'listen: [')], /b\.yaml:\d+:\d+: /],
-    ['an address that is none', () => ['--config', configFile({ listen: 5 })], /: listen: must be text/],
+    ['a missing configuration', () => ['--config', '/nowhere.yaml'], /^\/nowhere\.yaml:1:1: the file does/],
+    ['a broken configuration', () => ['--config', writeFixture('b.yaml', 'listen: [')], /b\.yaml:\d+:\d+: /],
+    ['a listen that is not text', () => ['--config', configFile({ listen: 5 })], /: listen: must be text/],
     [
-      'an address with any port',
+      'a listen with port 0',
       () => ['--config', configFile({ listen: '127.0.0.1:0' })],
       /port must not be 0 .* --address/,
     ],
     ['a broken --address', () => ['--address', 'x'], /^--address must be /],
     ['--cert alone', () => ['--cert', caFile], /^--cert and --key must be given together/],
-    ['a --ca that is not there', () => ['--ca', '/nowhere'], /^--ca: the file does not exist/],
+    ['a missing --ca file', () => ['--ca', '/nowhere'], /^--ca: the file does not exist/],
     [
-      'a --key that is none',
+      'a --key without a private key',
       () => ['--cert', caFile, '--key', caFile],
       /^--key: the file must contain a PEM private key/,
     ],
-    ['a pair that is none', () => ['--cert', caFile, '--key', files.keyFile], /^--key must belong to --cert/],
+    [
+      'a --key of another certificate',
+      () => ['--cert', caFile, '--key', files.keyFile],
+      /^--key must belong to --cert/,
+    ],
   ];
   for (const [name, args, stderr] of wrongs) {
-    it(`is told of ${name} in one line, exit 1`, async () => {
+    it(`exits 1 with one line for ${name}`, async () => {
       const outcome = await ask(...args());
       expect(outcome).to.include({ code: 1, stdout: '' });
       expect(outcome.stderr.trimEnd()).to.not.contain('\n');
@@ -157,12 +161,12 @@ describe('health', () => {
     });
   }
 
-  it('L-003 escapes what the server answers', async () => {
+  it('L-003 prints only ASCII when the service is unreachable', async () => {
     const { stdout } = await ask('--address', '127.0.0.1:1');
     expect(stdout).to.match(/^not reached: [ -~]+\n$/);
   });
 
-  it('is built with all that it needs, and warns of nothing', async () => {
+  it('works in the built product without warnings', async () => {
     const lab = await start({ tls: files });
     const config = configFile({ listen: at(lab), tls: files });
     expect(await runProduct(['health', '--config', config])).to.deep.equal(serving);

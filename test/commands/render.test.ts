@@ -1,4 +1,4 @@
-// `render`: what it prints for a configuration, what it refuses, and which files it replaces.
+// The render command: its output for each target, usage errors, and which files --out replaces.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ const clusterOf = (bootstrap: Part, name: string): Part =>
 const addressOf = (cluster: Part): Part => cluster.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address;
 
 describe('render envoy', () => {
-  it('says in its first lines which version made it with which command line, and that it is not to be edited', async () => {
+  it('starts with its version, its command line and a warning not to edit it', async () => {
     const file = config();
     const { stdout } = await render('envoy', '--config', file, '--trusted-hops=1');
     const [first, second] = stdout.split('\n');
@@ -39,7 +39,7 @@ describe('render envoy', () => {
     expect(second).to.match(/^# Do not edit it: .* \(checksum [0-9a-f]{12}\)\.$/);
   });
 
-  it('prints the same for the same', async () => {
+  it('is deterministic', async () => {
     const args = ['envoy', '--config', config(), '--cors-origin', 'https://app.example.com'];
     expect(await render(...args)).to.deep.equal(await render(...args));
   });
@@ -61,7 +61,7 @@ describe('render envoy', () => {
     ],
   ];
   for (const [paths, prefixes] of routes) {
-    it(`leads ${prefixes.join(' and ')} to the service for ${paths.join(', ')}, and answers 404 elsewhere`, async () => {
+    it(`routes ${prefixes.join(' and ')} for ${paths.join(', ')}, and answers 404 elsewhere`, async () => {
       const found = routesOf(await rendered({ routes: paths.map(path => ({ path })) }));
       expect(found.map(({ match }) => match)).to.deep.equal([
         ...prefixes.map(path => ({ path_separated_prefix: path })),
@@ -72,12 +72,12 @@ describe('render envoy', () => {
     });
   }
 
-  it('leads every path to the check for a route that starts with a parameter', async () => {
+  it('routes and checks every path for a route that starts with a parameter', async () => {
     const found = routesOf(await rendered({ routes: [{ path: '/:account_id/*' }, { path: '/health' }] }));
     expect(found.map(({ match, route }) => [match, route.cluster])).to.deep.equal([[{ prefix: '/' }, 'upstream']]);
   });
 
-  it('shows every account header and its look-alikes, and removes them from trailers', async () => {
+  it('sends every account header and its look-alikes, and removes them from trailers', async () => {
     const bootstrap = await rendered({ account: { headers: ['X-Org-Id', 'tenant'] } });
     const patterns = checkOf(bootstrap).allowed_headers.patterns;
     expect(patterns.slice(-3)).to.deep.equal([
@@ -90,14 +90,15 @@ describe('render envoy', () => {
     expect(removed).to.include.members(['x[^a-z0-9]org[^a-z0-9]id', 'tenant', 'authorization']);
   });
 
-  it('writes names that YAML 1.1 has for booleans and numbers in a way that Envoy reads as text', async () => {
+  // Envoy reads YAML 1.1.
+  it('quotes names that YAML 1.1 reads as booleans and numbers', async () => {
     const names = ['on', 'y', '0x1f', '1e3', '12'];
     const { stdout } = await render('envoy', '--config', config({ account: { headers: names } }));
     const check = checkOf(parse(stdout, { version: '1.1' }));
     expect(check.allowed_headers.patterns.slice(4)).to.deep.equal(names.map(exact => ({ exact })));
   });
 
-  it('removes and permits the identity prefix of the configuration', async () => {
+  it('uses the identity prefix of the configuration in removals and mutation rules', async () => {
     const bootstrap = await rendered({ identityHeaders: 'x-acme-id-' });
     const [first] = managerOf(bootstrap).early_header_mutation_extensions[0].typed_config.mutations;
     expect(first.remove_on_match.key_matcher.safe_regex.regex).to.equal('x[^a-z0-9]acme[^a-z0-9]id[^a-z0-9].*');
@@ -105,7 +106,7 @@ describe('render envoy', () => {
     expect(regex).to.equal('^(x[-_]acme[-_]id[-_].*|authorization)$');
   });
 
-  it('lets account-authz remove the token only if it is not forwarded', async () => {
+  it('allows the removal of authorization only when the token is not forwarded', async () => {
     const bootstrap = await rendered({ 'token.forward': true });
     expect(checkOf(bootstrap).decoder_header_mutation_rules.allow_expression.regex).to.equal('^x[-_]auth[-_].*$');
   });
@@ -119,13 +120,13 @@ describe('render envoy', () => {
     ['[::]:9500', 'STRICT_DNS', { socket_address: { address: 'account-authz', port_value: 9500 } }],
   ];
   for (const [listen, type, address] of addresses) {
-    it(`asks account-authz where it listens: ${listen}`, async () => {
+    it(`connects to account-authz at listen ${listen}`, async () => {
       const cluster = clusterOf(await rendered({ listen, listenInsecure: true }), 'account-authz');
       expect([cluster.type, addressOf(cluster)]).to.deep.equal([type, address]);
     });
   }
 
-  it('speaks TLS to a listen that does, and shows a certificate if it asks for one', async () => {
+  it('uses TLS when listen does, with a client certificate when listen has a client CA', async () => {
     const tls = { certFile: '/nowhere/tls.crt', keyFile: '/nowhere/tls.key' };
     for (const [settings, certificates] of [
       [tls, undefined],
@@ -145,7 +146,7 @@ describe('render envoy', () => {
     }
   });
 
-  it('wants the address in the certificate of an account-authz that is named by its address', async () => {
+  it('requires the IP address in the certificate when --authz-host is an IP address', async () => {
     const tls = { certFile: '/nowhere/tls.crt', keyFile: '/nowhere/tls.key' };
     const file = config({ listen: '0.0.0.0:9191', tls });
     const { stdout } = await render('envoy', '--config', file, '--authz-host', '192.0.2.7');
@@ -157,7 +158,7 @@ describe('render envoy', () => {
     });
   });
 
-  it('takes the addresses of Envoy and of the service from its options', async () => {
+  it('uses the addresses of --listen and --upstream', async () => {
     const bootstrap = await rendered({}, '--listen', '127.0.0.1:8443', '--upstream', 'orders.default.svc:9000');
     const [listener, readiness] = bootstrap.static_resources.listeners;
     expect(listener.address.socket_address).to.deep.equal({ address: '127.0.0.1', port_value: 8443 });
@@ -167,13 +168,14 @@ describe('render envoy', () => {
     expect(addressOf(upstream).socket_address).to.deep.equal({ address: 'orders.default.svc', port_value: 9000 });
   });
 
-  it('counts trusted proxies, and lets no request end a connection that clients share', async () => {
+  // Behind a proxy, several clients share a connection.
+  it('sets --trusted-hops, and resets only the stream of an invalid request', async () => {
     const manager = managerOf(await rendered({}, '--trusted-hops', '2'));
     expect(manager).to.include({ use_remote_address: true, xff_num_trusted_hops: 2 });
     expect(manager.http2_protocol_options.override_stream_error_on_invalid_http_message).to.equal(true);
   });
 
-  it('allows the methods of the roles and the account headers to the pages of --cors-origin', async () => {
+  it('allows the methods of the roles and the account headers for --cors-origin', async () => {
     const changes = { roles: { owner: ['GET', 'PURGE'], member: ['GET'] }, account: { headers: ['x-org-id'] } };
     const origins = ['--cors-origin', 'https://app.example.com', '--cors-origin', 'http://localhost:3000'];
     const manager = managerOf(await rendered(changes, ...origins));
@@ -192,20 +194,24 @@ describe('render envoy', () => {
     options: readonly string[],
   ])[] = [
     ['the smallest configuration', {}, []],
-    ['a socket', { listen: 'unix:/run/account-authz/authz.sock' }, []],
+    ['a Unix socket', { listen: 'unix:/run/account-authz/authz.sock' }, []],
     ['several routes', { routes: [{ path: '/a/:account_id' }, { path: '/b/*' }] }, []],
-    ['everything protected', { routes: [{ path: '/:account_id/*' }] }, []],
-    ['headers of its own', { identityHeaders: 'x-me-', account: { headers: ['x-org-id', 'tenant'] } }, []],
+    ['a route that protects every path', { routes: [{ path: '/:account_id/*' }] }, []],
+    [
+      'other identity and account headers',
+      { identityHeaders: 'x-me-', account: { headers: ['x-org-id', 'tenant'] } },
+      [],
+    ],
     ['a forwarded token', { 'token.forward': true }, []],
     [
-      'proxies, pages and gRPC',
+      'proxies, CORS and gRPC',
       {},
       ['--trusted-hops', '1', '--cors-origin', 'https://a.example', '--upstream-protocol', 'auto'],
     ],
-    ['HTTP/2', {}, ['--upstream-protocol', 'http2']],
+    ['HTTP/2 to the upstream', {}, ['--upstream-protocol', 'http2']],
   ];
   for (const [name, changes, options] of agreeing) {
-    it(`agrees with the configuration: ${name}`, async () => {
+    it(`passes check-config --envoy with ${name}`, async () => {
       const file = config(changes);
       const { stdout } = await render('envoy', '--config', file, ...options);
       const bootstrap = writeFixture('rendered.yaml', stdout);
@@ -218,7 +224,7 @@ describe('render envoy', () => {
 });
 
 describe('render envoy-parts', () => {
-  it('prints the parts of the bootstrap, each under a comment that says where it belongs', async () => {
+  it('prints the parts of the bootstrap, each under a comment that names its place', async () => {
     const file = config();
     const { stdout } = await render('envoy-parts', '--config', file);
     const whole = parse((await render('envoy', '--config', file)).stdout);
@@ -233,9 +239,9 @@ describe('render envoy-parts', () => {
   });
 });
 
-describe('render envoy-parts, in a bootstrap of somebody else', () => {
+describe('render envoy-parts in another bootstrap', () => {
   for (const options of [[], ['--cors-origin', 'https://app.example.com', '--upstream-protocol', 'auto']]) {
-    it(`is all that the lint wants ${options.join(' ')}`, async () => {
+    it(`passes check-config --envoy ${options.length === 0 ? 'without options' : `with ${options.join(' ')}`}`, async () => {
       const file = config({ account: { headers: ['x-org-id'] } });
       const parts: Part = parse((await render('envoy-parts', '--config', file, ...options)).stdout);
       const typed = (type: string, fields: Part) => ({
@@ -259,7 +265,7 @@ describe('render envoy-parts, in a bootstrap of somebody else', () => {
   }
 });
 
-/** The files that a target consists of, by name. */
+/** The files that render writes for a target, by name. */
 async function filesOf(target: string, ...args: readonly string[]): Promise<Readonly<Record<string, Part[]>>> {
   const folder = mkdtempSync(join(tmpdir(), 'account-authz-target-'));
   try {
@@ -275,7 +281,7 @@ async function filesOf(target: string, ...args: readonly string[]): Promise<Read
 const twoPaths = { routes: [{ path: '/api/orders/:account_id/*' }, { path: '/v2/billing/*' }] };
 
 describe('render kubernetes', () => {
-  it('makes a component with the configuration, the bootstrap, both sidecars and the socket between them', async () => {
+  it('writes a component with configuration, bootstrap, both sidecars and their shared socket', async () => {
     const settings = { ...twoPaths, listen: 'unix:/run/authz/authz.sock', admin: '0.0.0.0:9292' };
     const file = config(settings);
     const files = await filesOf(
@@ -302,7 +308,7 @@ describe('render kubernetes', () => {
     expect(admin).to.equal(9292);
   });
 
-  it('prints the files as documents, each with its name', async () => {
+  it('prints the files as YAML documents, each with its name', async () => {
     const { stdout } = await render('kubernetes', '--config', config());
     const names = Array.from(stdout.matchAll(/^# Made by .*\n# File: (.*)$/gm), ([, name]) => name);
     expect(names).to.deep.equal([
@@ -313,7 +319,7 @@ describe('render kubernetes', () => {
 });
 
 describe('render istio', () => {
-  it('asks about every path of the configuration, refuses the others, and finds account-authz in the pod', async () => {
+  it('checks every configured path, refuses others, and connects to account-authz in the pod', async () => {
     const args = ['--config', config({ ...twoPaths, listen: '127.0.0.1:9500' }), '--upstream', '127.0.0.1:9000'];
     const files = await filesOf('istio', ...args, '--selector', 'app=orders', '--namespace', 'shop');
     const paths = ['/api/orders', '/api/orders/*', '/v2/billing', '/v2/billing/*'];
@@ -329,15 +335,15 @@ describe('render istio', () => {
   });
 });
 
-describe('--name', () => {
-  it('of kubernetes patches this Deployment alone', async () => {
+describe('render --name', () => {
+  it('limits the kubernetes patches to this Deployment', async () => {
     const files = await filesOf('kubernetes', '--config', config(twoPaths), '--name', 'orders');
     const targets = files['kustomization.yaml']?.[0].patches.map(({ target }: Part) => target);
     const deployments = targets.filter(({ kind }: Part) => kind === 'Deployment');
     expect(deployments.map(({ name }: Part) => name)).to.deep.equal(deployments.map(() => 'orders'));
   });
 
-  it('of istio stands before the names of the objects', async () => {
+  it('prefixes the names of the istio objects', async () => {
     const files = await filesOf('istio', '--config', config(twoPaths), '--name', 'orders');
     const names = files['authorization-policy.yaml']?.map(({ metadata }: Part) => metadata.name);
     expect(names).to.deep.equal(['orders-account-authz', 'orders-nothing-else']);
@@ -347,7 +353,7 @@ describe('--name', () => {
 describe('render envoy-gateway', () => {
   const service = { ...twoPaths, listen: '0.0.0.0:9500', listenInsecure: true };
 
-  it('leads every path of the configuration to the Service, and asks account-authz about them', async () => {
+  it('routes every configured path to the Service, and checks it with account-authz', async () => {
     const args = ['--config', config(service), '--upstream', 'orders:9000', '--name', 'shop', '--authz-host', 'authz'];
     const files = await filesOf(
       'envoy-gateway',
@@ -371,7 +377,7 @@ describe('render envoy-gateway', () => {
     expect(Object.keys(files)).to.not.include('backend-tls.yaml');
   });
 
-  it('leads the gateway to the Service of account-authz, and warns, if listen is of one pod', async () => {
+  it('uses the Service of account-authz and warns when listen is loopback or a socket', async () => {
     for (const listen of ['127.0.0.1:9191', 'unix:/run/authz.sock']) {
       const { code, stdout, stderr } = await render('envoy-gateway', '--config', config({ ...twoPaths, listen }));
       expect(stderr).to.match(/^account-authz render: listen of the configuration is loopback or a socket: .*\n$/);
@@ -380,7 +386,8 @@ describe('render envoy-gateway', () => {
     }
   });
 
-  it('gives the route the labels, and names it in the policy, which a gateway must never leave without a target', async () => {
+  // A policy without a target would leave the route unprotected.
+  it('sets the labels of --selector on the route, which the policy targets by name', async () => {
     const files = await filesOf('envoy-gateway', '--config', config(service), '--selector', 'app=orders');
     expect(files['http-route.yaml']?.[0].metadata.labels).to.deep.equal({ app: 'orders' });
     expect(files['security-policy.yaml']?.[0].spec.targetRefs).to.deep.equal([
@@ -388,7 +395,7 @@ describe('render envoy-gateway', () => {
     ]);
   });
 
-  it('names routes if they lead to more paths than a rule takes', async () => {
+  it('refuses routes with more paths than one rule may have', async () => {
     const routes = Array.from({ length: 65 }, (_, i) => ({ path: `/api/v${i}/*` }));
     expect(await render('envoy-gateway', '--config', config({ ...service, routes: routes.slice(1) }))).to.include({
       code: 0,
@@ -398,7 +405,7 @@ describe('render envoy-gateway', () => {
     expect(stderr).to.match(/^account-authz render: routes of the configuration must lead to at most 64 paths, .*\n$/);
   });
 
-  it('removes look-alikes of account headers and keeps the names', async () => {
+  it('removes look-alikes of account headers, and keeps the headers themselves', async () => {
     const files = await filesOf(
       'envoy-gateway',
       '--config',
@@ -411,7 +418,7 @@ describe('render envoy-gateway', () => {
   });
 });
 
-describe('render: usage', () => {
+describe('render with invalid input', () => {
   const problems: readonly (readonly [args: readonly string[], problem: RegExp])[] = [
     [[], /the first argument must be a target: envoy, envoy-parts/],
     [['nginx'], /the first argument must be a target/],
@@ -444,7 +451,7 @@ describe('render: usage', () => {
     [['envoy-gateway', '--name', '-'], /--name must be a Kubernetes name/],
   ];
   for (const [args, problem] of problems) {
-    it(`says in one line what is wrong with: render ${args.join(' ')}`, async () => {
+    it(`exits 1 with one line for: render ${args.join(' ')}`, async () => {
       const withConfig = args.includes('--config') ? args : [...args, '--config', config()];
       const { code, stdout, stderr } = await render(...withConfig);
       expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
@@ -453,14 +460,14 @@ describe('render: usage', () => {
     });
   }
 
-  it('names the key of a configuration that is not good, with its place', async () => {
+  it('locates a problem of the configuration', async () => {
     const file = writeFixture('bad.yaml', { ...smallestConfig(), routes: [{ path: 'api' }] });
     const { code, stdout, stderr } = await render('envoy', '--config', file);
     expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
     expect(stderr).to.match(/bad\.yaml:1:\d+: routes\[0\]\.path: must start with "\/"\n$/);
   });
 
-  it('names listen if no Envoy could reach it', async () => {
+  it('refuses a listen with port 0, which Envoy cannot reach', async () => {
     const { code, stderr } = await render('envoy', '--config', config({ listen: '127.0.0.1:0' }));
     expect({ code, stderr }).to.deep.equal({
       code: 1,
@@ -468,7 +475,7 @@ describe('render: usage', () => {
     });
   });
 
-  it('names listen if the target does not suit it', async () => {
+  it('refuses a listen that does not suit the target', async () => {
     const remote = config({ listen: '0.0.0.0:9191', listenInsecure: true });
     for (const target of ['kubernetes', 'istio']) {
       const { code, stderr } = await render(target, '--config', remote);
@@ -479,7 +486,8 @@ describe('render: usage', () => {
     }
   });
 
-  it('reads no file that the configuration names: it may run elsewhere', async () => {
+  // render may run on another machine.
+  it('does not read the files that the configuration names', async () => {
     const file = config({ 'issuers.0.caFile': '/nowhere/ca.pem' });
     expect(await render('envoy', '--config', file)).to.include({ code: 0 });
   });
@@ -495,7 +503,7 @@ describe('render --out', () => {
   const into = (out: string, ...options: readonly string[]) =>
     render('envoy', '--config', config(), '--out', out, ...options);
 
-  it('writes what it would print into a folder that it makes', async () => {
+  it('writes the printed text into a folder that it creates', async () => {
     const out = join(folder, 'a', 'b');
     expect(await into(out)).to.deep.equal({ code: 0, stdout: 'envoy.yaml\n', stderr: '' });
     const { stdout } = await render('envoy', '--config', config());
@@ -503,27 +511,27 @@ describe('render --out', () => {
     expect(readdirSync(out)).to.deep.equal(['envoy.yaml']);
   });
 
-  it('writes the files beside the bootstrap too', async () => {
+  it('writes the files that the bootstrap refers to', async () => {
     const tls = { certFile: '/tls.crt', keyFile: '/tls.key', clientCaFile: '/ca.crt' };
     const file = config({ listen: '0.0.0.0:9191', tls });
     expect(await render('envoy', '--config', file, `--out=${folder}`)).to.include({ code: 0, stderr: '' });
     expect(readdirSync(folder)).to.deep.equal(['client-certificate.yaml', 'envoy.yaml', 'server-authority.yaml']);
   });
 
-  it('replaces a file that it made', async () => {
+  it('replaces a file that render wrote', async () => {
     await into(folder);
     expect(await into(folder, '--trusted-hops', '3')).to.include({ code: 0 });
     expect(readFileSync(join(folder, 'envoy.yaml'), 'utf8')).to.include('xff_num_trusted_hops: 3');
   });
 
   const kept: readonly (readonly [name: string, toKeep: (made: string) => string, problem: RegExp])[] = [
-    ['a file of somebody else', () => 'admin: {}\n', /was not made by render/],
+    ['a file that render did not write', () => 'admin: {}\n', /was not made by render/],
     ['an empty file', () => '', /was not made by render/],
     ['a file that was edited', made => made.replace('15s', '30s'), /was edited after render made it/],
-    ['a file that was cut', made => made.slice(0, 500), /was edited after render made it/],
+    ['a file that was truncated', made => made.slice(0, 500), /was edited after render made it/],
   ];
   for (const [name, toKeep, problem] of kept) {
-    it(`keeps ${name}`, async () => {
+    it(`exits 1 and keeps ${name}`, async () => {
       await into(folder);
       const file = join(folder, 'envoy.yaml');
       const text = toKeep(readFileSync(file, 'utf8'));
@@ -537,7 +545,7 @@ describe('render --out', () => {
     });
   }
 
-  it('writes none of its files if one of them must be kept', async () => {
+  it('writes no file when one of them must be kept', async () => {
     const tls = { certFile: '/tls.crt', keyFile: '/tls.key' };
     writeFileSync(join(folder, 'server-authority.yaml'), 'mine');
     const { code } = await render('envoy', '--config', config({ listen: '0.0.0.0:9191', tls }), '--out', folder);
@@ -545,7 +553,7 @@ describe('render --out', () => {
     expect(existsSync(join(folder, 'envoy.yaml'))).to.equal(false);
   });
 
-  it('names a folder that cannot be', async () => {
+  it('exits 1 with one line for an unusable folder', async () => {
     writeFileSync(join(folder, 'file'), '');
     mkdirSync(join(folder, 'envoy.yaml'));
     for (const out of [join(folder, 'file'), folder]) {

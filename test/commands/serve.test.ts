@@ -1,3 +1,4 @@
+// The serve command: refused configurations, unknown commands, and preloaded modules.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -10,7 +11,7 @@ const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 describe('serve', function () {
   this.timeout(60_000);
 
-  it('L-024 starts nothing with a configuration that it cannot take: 1, and each problem on a line', () => {
+  it('L-024 exits 1 with one line per problem for an invalid configuration', () => {
     const file = writeFixture('weak.json', changed({ 'issuers.0.algorithms': ['none'], roles: {} }));
     const { status, stdout, stderr } = spawnSync(
       process.execPath,
@@ -25,7 +26,8 @@ describe('serve', function () {
     expect(stderr).to.contain('issuers[0].algorithms[0]').and.contain('roles');
   });
 
-  it('names all that is wrong, of which the thread that judges a configuration tells the first twenty', async () => {
+  // The validation thread of a reload reports only the first 20.
+  it('prints all problems of an invalid configuration', async () => {
     const unknown = Object.fromEntries(Array.from({ length: 25 }, (_, number) => [`unknown${number}`, 1]));
     const file = writeFixture('many.json', { ...smallestConfig(), ...unknown });
     const { code, stderr } = await runProduct(['serve', '--config', file]);
@@ -33,7 +35,7 @@ describe('serve', function () {
     expect(stderr.trim().split('\n')).to.have.lengthOf(25);
   });
 
-  it('refuses a jwksFile without a usable key, in the words of check-config', async () => {
+  it('refuses a jwksFile without a usable key with the text of check-config', async () => {
     const jwksFile = writeFixture('oct.json', { keys: [{ kty: 'oct', k: 'AA', kid: 'a' }] });
     const file = writeFixture(
       'no-key.json',
@@ -45,7 +47,7 @@ describe('serve', function () {
     expect(await runProduct(['check-config', '--config', file])).to.deep.include({ code: 1, stderr });
   });
 
-  it('L-003 escapes and bounds the name of a command that there is not', async () => {
+  it('L-003 escapes and truncates the name of an unknown command', async () => {
     const { code, stderr } = await runProduct([`\u009b31m\u202e"${'x'.repeat(5000)}`]);
     expect(code).to.equal(1);
     expect(stderr).to.match(
@@ -53,7 +55,7 @@ describe('serve', function () {
     );
   });
 
-  it('loads what is preloaded, such as an SDK, once: not in the thread that judges a configuration', async () => {
+  it('loads a preloaded module such as an SDK once, not in the validation thread', async () => {
     const preload = writeFixture('preload.cjs', "process._rawDebug('preloaded');");
     const file = writeFixture('refused.json', { ...smallestConfig(), unknown: 1 });
     const { code, stderr } = await runProduct(['serve', '--config', file], { nodeOptions: ['--require', preload] });

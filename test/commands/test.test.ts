@@ -1,4 +1,4 @@
-// `account-authz test`: the table of a user, its output and its exit codes. What the engine decides is tested elsewhere.
+// `account-authz test`: the case file, the output and the exit codes. Decisions of the engine are tested elsewhere.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +19,7 @@ function runCases(cases: unknown, config: unknown = smallestConfig(), ...more: s
   return runCommand('test', ['--config', configFile, casesFile, ...more]);
 }
 
-/** The decisions of cases that all expect `internal`, which none is. */
+/** The decisions of the cases. Each expects `internal`, which never occurs, so that the output names the decision. */
 async function decisionsOf(cases: readonly object[], config?: unknown): Promise<readonly string[]> {
   const named = cases.map((each, i) => ({ name: `case ${i}`, request: own, expect: 'internal', ...each }));
   const { stdout, stderr } = await runCases(named, config);
@@ -28,7 +28,7 @@ async function decisionsOf(cases: readonly object[], config?: unknown): Promise<
 }
 
 describe('test', () => {
-  it('runs the table of the example configuration, and all is as expected', async () => {
+  it('passes all cases of the example configuration', async () => {
     const example = (name: string): string => join(root, name);
     const outcome = await runCommand('test', [
       '--config',
@@ -42,7 +42,7 @@ describe('test', () => {
     expect(outcome.code).to.equal(0);
   });
 
-  it('says what was expected and received, and ends with 3, where a decision is another', async () => {
+  it('prints expected and received decision of a failed case, and exits 3', async () => {
     const outcome = await runCases([
       { name: 'as expected', claims: owner, request: own, expect: 'allowed' },
       { name: 'not', claims: { ...owner, role: 'eve' }, request: own, expect: 'allowed' },
@@ -66,7 +66,7 @@ describe('test', () => {
     });
   });
 
-  it('fills in iss, aud, iat and exp, and leaves out what is null', async () => {
+  it('sets iss, aud, iat and exp by default, and omits claims that are null', async () => {
     const without = (claim: string) => ({ claims: { ...owner, [claim]: null } });
     expect(
       await decisionsOf([
@@ -105,7 +105,7 @@ describe('test', () => {
     });
   }
 
-  it('makes the check at the given time', async () => {
+  it('checks at the time of `at`', async () => {
     const claims = { ...owner, iat: 1000, exp: 1300 };
     expect(
       await decisionsOf([
@@ -118,7 +118,7 @@ describe('test', () => {
     ).to.deep.equal(['allowed', 'allowed', 'token_expired', 'token_invalid', 'token_expired']);
   });
 
-  it('sends headers, in any case and more than once', async () => {
+  it('sends headers with any case and with several lines', async () => {
     const config = changed({ account: { headers: ['x-account-id'] } });
     const withHeader = (value: unknown) => ({ claims: owner, request: { ...own, headers: { 'X-Account-Id': value } } });
     expect(
@@ -126,12 +126,12 @@ describe('test', () => {
     ).to.deep.equal(['allowed', 'account_mismatch', 'request_invalid']);
   });
 
-  it('sends no token where a case has none', async () => {
+  it('sends no token for a case without claims and token', async () => {
     expect(await decisionsOf([{}])).to.deep.equal(['token_missing']);
   });
 
-  describe('with a token of its own', () => {
-    it('verifies it with the keys of the issuer', async () => {
+  describe('with a case that has a token', () => {
+    it('verifies the token with the keys of the issuer', async () => {
       const key = await signingKey('k1');
       const issuer = await startTestIssuer({ keys: [key.publicJwk] });
       try {
@@ -149,7 +149,7 @@ describe('test', () => {
       }
     });
 
-    it('is not decided by the stand-in key', async () => {
+    it('does not verify the token with the stand-in key for claims', async () => {
       const config = changed({
         'issuers.0.jwksUrl': 'http://127.0.0.1:9/jwks',
         'issuers.0.issuer': 'https://idp.test',
@@ -175,12 +175,12 @@ describe('test', () => {
     expect(xml).to.contain('<failure message="expected allowed, received token_missing">no Authorization</failure>');
   });
 
-  it('escapes a name, which could be a directive of TAP or hide a line', async () => {
+  it('escapes TAP directives and control characters in a case name', async () => {
     const cases = [{ name: 'a # SKIP \\ \u001b[2K\nok 9', request: own, expect: 'token_missing' }];
     expect((await runCases(cases)).stdout.split('\n')[2]).to.equal('ok 1 - a \\# SKIP \\\\ \\\\u{1b}[2K\\\\u{a}ok 9');
   });
 
-  it('prints nothing of a token or a claim', async () => {
+  it('prints no part of a token or a claim', async () => {
     const claims = { ...owner, uid: 'a b secret', role: ['secret'] };
     const { stdout, stderr } = await runCases([
       { name: 'a', claims, request: own, expect: 'allowed' },
@@ -189,7 +189,7 @@ describe('test', () => {
     expect(`${stdout}${stderr}`).to.not.contain('secret');
   });
 
-  describe('refuses with its place', () => {
+  describe('with an invalid case file', () => {
     const good = { name: 'a', claims: owner, request: own, expect: 'allowed' };
     const { expect: _, ...withoutExpect } = good;
     const rows: readonly (readonly [name: string, cases: unknown, problem: string])[] = [
@@ -213,27 +213,27 @@ describe('test', () => {
         'cases[0].expect: must be one of allowed, request_invalid',
       ],
       [
-        'claims and token',
+        'both claims and token',
         [{ ...good, token: 'a.b.c' }],
         'cases[0].token: must not be set together with claims: remove one',
       ],
-      ['a time that is none', [{ ...good, at: 'noon' }], 'cases[0].at: must be a time'],
+      ['an invalid time', [{ ...good, at: 'noon' }], 'cases[0].at: must be a time'],
       ['a request without a path', [{ ...good, request: {} }], 'cases[0].request.path: is required'],
       [
-        'authorization',
+        'an authorization header',
         [{ ...good, request: { ...own, headers: { Authorization: 'Basic x' } } }],
         'headers.Authorization: must not be authorization',
       ],
-      ['a number for a header', [{ ...good, request: { ...own, headers: { a: 1 } } }], 'headers.a: must be text'],
+      ['a number as a header value', [{ ...good, request: { ...own, headers: { a: 1 } } }], 'headers.a: must be text'],
       [
-        'a line end in a header',
+        'a line end in a header value',
         [{ ...good, request: { ...own, headers: { a: 'b\nc: d' } } }],
         'headers.a: must be text',
       ],
       ['broken YAML', 'cases: [', 'cases.yaml:1:'],
     ];
     for (const [name, cases, problem] of rows) {
-      it(name, async () => {
+      it(`exits 1 and locates ${name}`, async () => {
         const { code, stdout, stderr } = await runCases(cases);
         expect(stderr).to.contain(problem);
         expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
@@ -241,14 +241,14 @@ describe('test', () => {
     }
   });
 
-  describe('is called wrongly with', () => {
+  describe('with wrong arguments', () => {
     const rows: readonly (readonly [name: string, args: readonly string[], problem: string])[] = [
       ['no file', [], 'the file of cases is required: account-authz test CASES.yaml'],
       ['two files', ['a.yaml', 'b.yaml'], 'takes at most 1 argument besides options'],
       ['an unknown option', ['--tap', 'a.yaml'], 'unknown option --tap: account-authz test --help lists the options'],
     ];
     for (const [name, args, problem] of rows) {
-      it(name, async () => {
+      it(`exits 1 with one line for ${name}`, async () => {
         expect(await runCommand('test', args)).to.deep.equal({
           code: 1,
           stdout: '',
@@ -257,14 +257,14 @@ describe('test', () => {
       });
     }
 
-    it('a file that is not there', async () => {
+    it('exits 1 for a missing case file', async () => {
       const config = writeFixture('policy.yaml', smallestConfig());
       const { code, stderr } = await runCommand('test', ['--config', config, join(fixtureFolder(), 'none.yaml')]);
       expect(stderr).to.match(/none\.yaml:1:1: .+\n$/);
       expect(code).to.equal(1);
     });
 
-    it('a bad configuration', async () => {
+    it('exits 1 for an invalid configuration', async () => {
       const { code, stderr } = await runCases([], { routes: [] });
       expect(stderr).to.contain('policy.yaml:1:');
       expect(code).to.equal(1);
