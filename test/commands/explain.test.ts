@@ -211,7 +211,9 @@ describe('explain', () => {
       expect(stdout).to.match(/^pass {9}route {11}\/api\/subscriptions\/accounts\/:account_id\/\*$/m);
       expect(stdout).to.match(/^fail {9}account {9}.*acc in the token is acct1.*the header x-account-id\)$/m);
       expect(stdout).to.match(/^keys of http:\S+: 2 keys in use, confirmed .* ago$/m);
-      expect(stdout).to.match(/^keys of https:\/\/deaf\.test: 0 keys in use, no key set yet; .*connection refused$/m);
+      expect(stdout).to.match(
+        /^keys of https:\/\/unreachable\.test: 0 keys in use, no key set yet; .*connection refused$/m,
+      );
       expect(stdout).to.match(/^deny: 403 account_mismatch$/m);
       expect(stdout).to.match(/^ {2}the client gets {2}cache-control: no-store$/m);
     });
@@ -359,7 +361,7 @@ describe('explain', () => {
       ['the invalid character', 'path', {}, ['--path', '/api/x%41?%'], 'segment 2 has "%"'],
       ['the required start of a path', 'path', {}, ['--path', 'https://api.test/'], 'it does not start with /'],
       ['the routes', 'route', {}, ['--path', '/x'], 'routes: /api/subscriptions/accounts/:account_id/*, '],
-      ['the issuers', 'issuer', { claims: { iss: 'x' } }, [], 'https://deaf.test)'],
+      ['the issuers', 'issuer', { claims: { iss: 'x' } }, [], 'https://unreachable.test)'],
       ['the known kids', 'key', { header: { kid: 'nobody' } }, [], ' ago, kids: "k1", "r1")'],
       ['the missing claim', 'claims', { claims: { acc: undefined } }, [], 'acc from "acc"'],
       ['the maximum lifetime', 'times', { claims: { exp: seconds + 1e6 } }, [], 'token.maxLifetimeSeconds is 86400'],
@@ -424,7 +426,7 @@ describe('explain', () => {
 
   describe('keys', () => {
     it('that cannot be fetched lead to exit 4 with the problem', async () => {
-      const outcome = await run(['--json'], await lab.token({ claims: { iss: lab.deafIssuer } }));
+      const outcome = await run(['--json'], await lab.token({ claims: { iss: lab.unreachableIssuer } }));
       expect(outcome.code).to.equal(4);
       const { decision, reason, status, checks } = explanationOf(outcome);
       expect({ decision, reason, status }).to.deep.equal({
@@ -549,7 +551,7 @@ describe('explain', () => {
     });
 
     it('exits 4 for a line with keys_unavailable', async () => {
-      const { code, stdout } = await fromLog(JSON.stringify(await lineOf({ claims: { iss: lab.deafIssuer } })));
+      const { code, stdout } = await fromLog(JSON.stringify(await lineOf({ claims: { iss: lab.unreachableIssuer } })));
       expect(code).to.equal(4);
       expect(stdout).to.match(/^fail {9}key .*connection refused.*docs\/keys\.md/m);
     });

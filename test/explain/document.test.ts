@@ -1,4 +1,4 @@
-// docs/explain.md says of the command what the code says.
+// docs/explain.md lists the same checks, options and exit codes as the code.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { checkNames, checks } from '../../src/authz/checks.ts';
@@ -21,11 +21,11 @@ function rowsUnder(head: string): string[][] {
 }
 
 describe('docs/explain.md', () => {
-  it('has the checks in their order', () => {
+  it('lists the checks in their order', () => {
     expect(rowsUnder('check').map(([name]) => name)).to.deep.equal(checkNames.map(name => `\`${name}\``));
   });
 
-  it('has the reasons of each check beside it', () => {
+  it('lists the reasons of each check', () => {
     const reasons = rowsUnder('check').map(([, , cell = '']) => cell.match(/\w+_\w+/g)?.toSorted());
     const defined = checkNames.map(name =>
       Object.keys(checks[name])
@@ -35,16 +35,16 @@ describe('docs/explain.md', () => {
     expect(reasons).to.deep.equal(defined);
   });
 
-  it('has the options that --help tells', async () => {
+  it('lists the options of --help', async () => {
     const { stdout } = await runExplain(['--help']);
-    const told = Array.from(stdout.matchAll(/^ {2}(--[a-z-]+)/gm), ([, option]) => option);
-    const written = rowsUnder('option').map(([option = '']) => /--[a-z-]+/.exec(option)?.[0]);
-    expect(written).to.deep.equal(told);
+    const printed = Array.from(stdout.matchAll(/^ {2}(--[a-z-]+)/gm), ([, option]) => option);
+    const documented = rowsUnder('option').map(([option = '']) => /--[a-z-]+/.exec(option)?.[0]);
+    expect(documented).to.deep.equal(printed);
   });
 
-  it('has the exit codes that --help tells', async () => {
+  it('lists the exit codes of --help', async () => {
     const { stdout } = await runExplain(['--help']);
-    const told = /^Exit code: (.*)\.$/m.exec(stdout)?.[1]?.split(', ');
-    expect(rowsUnder('exit code').map(([code, meaning]) => `${code} ${meaning}`)).to.deep.equal(told);
+    const printed = /^Exit code: (.*)\.$/m.exec(stdout)?.[1]?.split(', ');
+    expect(rowsUnder('exit code').map(([code, meaning]) => `${code} ${meaning}`)).to.deep.equal(printed);
   });
 });

@@ -1,4 +1,4 @@
-// The service and `explain` side by side: the same configuration, the same issuer, the same request put to both.
+// The service and `explain` side by side: the same configuration, the same issuer and the same requests.
 
 import { expect } from 'chai';
 import type { Explanation } from '../../src/explain/explanation.ts';
@@ -22,7 +22,7 @@ export function explanationOf({ stdout, stderr }: Outcome): Explanation {
   return JSON.parse(stdout) as Explanation;
 }
 
-/** The check that failed; `passed` where none did. */
+/** The check that failed, or `passed`. */
 export function failedCheck({ checks }: Pick<Explanation, 'checks'>): string {
   return checks.find(({ verdict }) => verdict === 'fail')?.name ?? 'passed';
 }
@@ -31,24 +31,24 @@ export interface ExplainedCase {
   readonly method?: string;
   readonly path?: string;
   readonly headers?: readonly (readonly [name: string, value: string])[];
-  /** The value of Authorization; undefined: none. */
+  /** The value of Authorization; undefined for a request without it. */
   readonly authorization: string | undefined;
 }
 
 export interface ExplainLab {
   readonly issuer: TestIssuer;
-  /** An issuer of the configuration whose keys cannot be had. */
-  readonly deafIssuer: string;
+  /** An issuer of the configuration whose keys cannot be fetched. */
+  readonly unreachableIssuer: string;
   readonly configFile: string;
   token(parts?: TokenParts): Promise<string>;
-  /** What the service answers, and the line that it logs. */
+  /** The answer of the service, and its log line. */
   ask(request: ExplainedCase): Promise<{ readonly answer: Omit<Explanation, 'checks'>; readonly line: LogLine }>;
-  /** What explain says of the same request. */
+  /** The outcome of explain for the same request. */
   explain(request: ExplainedCase, ...more: readonly string[]): Promise<Outcome>;
   stop(): Promise<void>;
 }
 
-/** An issuer whose role is configured by a name with a dot. */
+/** An issuer whose role claim has a name with a dot. */
 export const dottedIssuer = 'https://dotted.test';
 
 const path = '/api/subscriptions/accounts/acct1';
@@ -56,8 +56,8 @@ const path = '/api/subscriptions/accounts/acct1';
 export async function startExplainLab(): Promise<ExplainLab> {
   const keys = [await signingKey('k1'), await signingKey('r1', 'RS256')];
   const issuer = await startTestIssuer({ keys: keys.map(({ publicJwk }) => publicJwk) });
-  const [nobody] = await freePorts(1);
-  const deafIssuer = 'https://deaf.test';
+  const [unusedPort] = await freePorts(1);
+  const unreachableIssuer = 'https://unreachable.test';
   const config = serviceConfig(issuer, {
     issuers: [
       { issuer: issuer.url, audiences: [audience, 'https://other.test'], jwksUrl: issuer.jwksUrl },
@@ -67,7 +67,7 @@ export async function startExplainLab(): Promise<ExplainLab> {
         jwksUrl: issuer.jwksUrl,
         claims: { acc: 'https://acct.test/acc', role: 'realm_access.roles' },
       },
-      { issuer: deafIssuer, audiences: [audience], jwksUrl: `http://127.0.0.1:${nobody}/jwks.json` },
+      { issuer: unreachableIssuer, audiences: [audience], jwksUrl: `http://127.0.0.1:${unusedPort}/jwks.json` },
     ],
     routes: [
       { path: '/api/subscriptions/accounts/:account_id/*' },
@@ -90,15 +90,15 @@ export async function startExplainLab(): Promise<ExplainLab> {
   const client = connect(`127.0.0.1:${service.ports.listen}`);
   const readiness = `http://127.0.0.1:${service.ports.admin}/readyz`;
   await until(async () => (await fetch(readiness)).ok);
-  let asked = 0;
+  let requests = 0;
   return {
     issuer,
-    deafIssuer,
+    unreachableIssuer,
     configFile,
     token: (parts = {}) => currentToken(issuer.url, parts),
     async ask(request) {
-      asked += 1;
-      const requestId = `case-${asked}`;
+      requests += 1;
+      const requestId = `case-${requests}`;
       const headers: Record<string, string[]> = { 'x-request-id': [requestId] };
       for (const [name, value] of request.headers ?? []) headers[name] = [...(headers[name] ?? []), value];
       if (request.authorization !== undefined) headers.authorization = [request.authorization];

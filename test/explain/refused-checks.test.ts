@@ -1,3 +1,4 @@
+// Finding the check that refused from the reason and the detail of a log line.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { checks } from '../../src/authz/checks.ts';
@@ -24,14 +25,14 @@ const code = readdirSync(source, { recursive: true, encoding: 'utf8' })
   .map(name => readFileSync(new URL(name, source), 'utf8'))
   .join('\n');
 
-describe('refused checks', () => {
-  it('define nothing that no code refuses with', () => {
+describe('findRefusedCheck', () => {
+  it('has definitions only for details that the code uses', () => {
     const unused = definitions.filter(({ template }) => !template.split('{}').every(part => code.includes(part)));
     expect(unused).to.deep.equal([]);
   });
 
   for (const { check, reason, template } of definitions) {
-    it(`are found by the detail: ${template}`, () => {
+    it(`finds the check ${check} by the detail: ${template}`, () => {
       const detail = template.replace('{}', 'a $& of others');
       expect(findRefusedCheck(reason, detail)).to.include({ check, template });
       expect(findRefusedCheck(reason, template.replace('{}', '')).check).to.equal(check);
@@ -39,13 +40,13 @@ describe('refused checks', () => {
   }
 
   for (const reason of Object.keys(refusalAnswers) as Reason[]) {
-    it(`put a detail of ${reason} that they do not know at the first check that it can come from`, () => {
+    it(`finds the first check of ${reason} for an unknown detail`, () => {
       const first = definitions.find(definition => definition.reason === reason)?.check;
       expect(findRefusedCheck(reason, 'what a later version says')).to.include({ check: first, template: undefined });
     });
   }
 
-  it('tell a detail from one that only begins like it', () => {
+  it('does not match a detail that only starts like a known one', () => {
     expect(findRefusedCheck('request_invalid', 'path longer than 9 lines').check).to.equal('message');
     expect(findRefusedCheck('token_invalid', 'alg is not one of algorithms, nor of ours').check).to.equal(
       'token-length',

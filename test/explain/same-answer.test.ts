@@ -1,4 +1,4 @@
-// `explain` and the service are asked the same: one answer, one check to blame, and the decision line says the same again.
+// `explain`, the service and `explain --from-log` agree on the answer and on the failed check of each request.
 import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
 import { type CheckName, checkNames } from '../../src/authz/checks.ts';
@@ -22,12 +22,12 @@ interface Row {
   readonly check: string;
   readonly request?: Omit<ExplainedCase, 'authorization'>;
   readonly token?: () => TokenParts | Promise<TokenParts>;
-  /** In the place of `Bearer` and a token; '' for none. */
+  /** Replaces `Bearer` and a token; '' for none. */
   readonly authorization?: string;
 }
 
 const requests: readonly Row[] = [
-  { name: 'a good request', reason: 'allowed', check: 'passed' },
+  { name: 'a valid request', reason: 'allowed', check: 'passed' },
   { name: 'a trailing slash', reason: 'allowed', check: 'passed', request: { path: '/api/subscriptions/plans/' } },
   {
     name: 'the account in every place',
@@ -35,17 +35,17 @@ const requests: readonly Row[] = [
     check: 'passed',
     request: { path: '/api/subscriptions/accounts/acct1?account_id=acct1', headers: [['x-account-id', 'acct1']] },
   },
-  { name: 'a method in small letters', reason: 'request_invalid', check: 'method', request: { method: 'get' } },
+  { name: 'a lower-case method', reason: 'request_invalid', check: 'method', request: { method: 'get' } },
   { name: 'a long target', reason: 'request_invalid', check: 'path', request: { path: `/a?${'b'.repeat(8192)}` } },
   { name: 'a long path', reason: 'request_invalid', check: 'path', request: { path: `/${'a'.repeat(2048)}` } },
   { name: 'a fragment', reason: 'request_invalid', check: 'path', request: { path: '/a#b' } },
   { name: 'a percent sign', reason: 'request_invalid', check: 'path', request: { path: '/api/%61' } },
   { name: 'an empty segment', reason: 'request_invalid', check: 'path', request: { path: '/api//subscriptions' } },
   { name: 'an empty path', reason: 'request_invalid', check: 'path', request: { path: '' } },
-  { name: 'letters that are not ASCII', reason: 'request_invalid', check: 'path', request: { path: '/api/é' } },
+  { name: 'non-ASCII letters', reason: 'request_invalid', check: 'path', request: { path: '/api/é' } },
   { name: 'a dot segment', reason: 'request_invalid', check: 'path', request: { path: '/api/../b' } },
   {
-    name: 'another case',
+    name: 'a path in another case',
     reason: 'request_invalid',
     check: 'route',
     request: { path: '/API/subscriptions/plans' },
@@ -97,7 +97,7 @@ const requests: readonly Row[] = [
     check: 'account-places',
     request: { path: '/api/subscriptions/plans?Account_Id=acct1' },
   },
-  { name: 'no route', reason: 'route_unknown', check: 'route', request: { path: '/api/other' } },
+  { name: 'an unknown path', reason: 'route_unknown', check: 'route', request: { path: '/api/other' } },
   { name: 'the root', reason: 'route_unknown', check: 'route', request: { path: '/' } },
   {
     name: 'another account in the path',
@@ -117,9 +117,9 @@ const requests: readonly Row[] = [
     check: 'account',
     request: { path: '/api/subscriptions/plans?account_id=acct2' },
   },
-  { name: 'a method that nobody has', reason: 'role_forbidden', check: 'role', request: { method: 'TRACE' } },
+  { name: 'a method of no role', reason: 'role_forbidden', check: 'role', request: { method: 'TRACE' } },
   {
-    name: 'a route that is narrowed to other roles',
+    name: 'a route for other roles',
     reason: 'role_forbidden',
     check: 'role',
     request: { path: '/api/subscriptions/teams/acct1/members' },
@@ -130,11 +130,11 @@ const requests: readonly Row[] = [
 const tokens: readonly Row[] = [
   { name: 'no token', reason: 'token_missing', check: 'token-present', authorization: '' },
   { name: 'Bearer alone', reason: 'token_missing', check: 'token-present', authorization: 'Bearer' },
-  { name: 'a comma', reason: 'request_invalid', check: 'authorization', authorization: 'Bearer a,b' },
-  { name: 'two spaces', reason: 'token_invalid', check: 'token-format', authorization: 'Bearer  a.b.c' },
+  { name: 'a comma in Authorization', reason: 'request_invalid', check: 'authorization', authorization: 'Bearer a,b' },
+  { name: 'two spaces after Bearer', reason: 'token_invalid', check: 'token-format', authorization: 'Bearer  a.b.c' },
   { name: 'another case of Bearer', reason: 'token_invalid', check: 'token-format', authorization: 'bEARER a.b.c' },
   {
-    name: 'bytes that are not ASCII',
+    name: 'non-ASCII bytes',
     reason: 'token_invalid',
     check: 'token-format',
     authorization: 'Bearer a.b.\xe9',
@@ -146,17 +146,22 @@ const tokens: readonly Row[] = [
     authorization: `Bearer ${'a'.repeat(4097)}`,
   },
   { name: 'two segments', reason: 'token_invalid', check: 'token-format', authorization: 'Bearer a.b' },
-  { name: 'unused bits', reason: 'token_invalid', check: 'token-format', authorization: 'Bearer ab.ab.ab' },
+  {
+    name: 'nonzero unused base64url bits',
+    reason: 'token_invalid',
+    check: 'token-format',
+    authorization: 'Bearer ab.ab.ab',
+  },
   {
     name: 'a header that is not JSON',
     reason: 'token_invalid',
     check: 'token-format',
     token: () => ({ headerText: 'no' }),
   },
-  { name: 'crit', reason: 'token_invalid', check: 'token-format', token: () => ({ header: { crit: ['x'] } }) },
+  { name: 'a crit header', reason: 'token_invalid', check: 'token-format', token: () => ({ header: { crit: ['x'] } }) },
   { name: 'no kid', reason: 'token_invalid', check: 'token-format', token: () => ({ header: { kid: undefined } }) },
   {
-    name: 'a member twice',
+    name: 'a duplicate member',
     reason: 'token_invalid',
     check: 'token-format',
     token: () => ({ payloadText: '{"a":1,"a":2}' }),
@@ -169,7 +174,7 @@ const tokens: readonly Row[] = [
   },
   { name: 'alg none', reason: 'token_invalid', check: 'algorithm', token: () => ({ header: { alg: 'none' } }) },
   {
-    name: 'typ of an ID token',
+    name: 'the typ of an ID token',
     reason: 'token_invalid',
     check: 'token-type',
     token: () => ({ header: { typ: 'id+jwt' } }),
@@ -188,7 +193,7 @@ const tokens: readonly Row[] = [
     token: async () => ({ key: { ...(await signingKey('forger')), kid: 'k1' } }),
   },
   { name: 'another audience', reason: 'token_invalid', check: 'audience', token: () => ({ claims: { aud: 'x' } }) },
-  { name: 'cnf', reason: 'token_invalid', check: 'binding', token: () => ({ claims: { cnf: {} } }) },
+  { name: 'a cnf claim', reason: 'token_invalid', check: 'binding', token: () => ({ claims: { cnf: {} } }) },
   { name: 'exp as text', reason: 'token_invalid', check: 'claims', token: () => ({ claims: { exp: '1' } }) },
   { name: 'acc as a number', reason: 'token_invalid', check: 'claims', token: () => ({ claims: { acc: 1 } }) },
   { name: 'no uid', reason: 'token_invalid', check: 'claims', token: () => ({ claims: { uid: undefined } }) },
@@ -212,13 +217,13 @@ const tokens: readonly Row[] = [
     token: () => ({ claims: { iat: nowSeconds() - 900, exp: nowSeconds() - 1000 } }),
   },
   {
-    name: 'a long life',
+    name: 'a long lifetime',
     reason: 'token_invalid',
     check: 'times',
     token: () => ({ claims: { exp: nowSeconds() + 1e6 } }),
   },
   {
-    name: 'no iat and a long life',
+    name: 'a long lifetime without iat',
     reason: 'token_invalid',
     check: 'times',
     token: () => ({ claims: { iat: undefined, exp: 1e300 } }),
@@ -230,7 +235,7 @@ const tokens: readonly Row[] = [
     token: () => ({ claims: { iat: nowSeconds() - 900, exp: nowSeconds() - 300 } }),
   },
   {
-    name: 'one that expired within the tolerance',
+    name: 'a token that expired within the clock tolerance',
     reason: 'allowed',
     check: 'passed',
     token: () => ({ claims: { exp: nowSeconds() - 5 } }),
@@ -250,7 +255,7 @@ const tokens: readonly Row[] = [
   { name: 'another application', reason: 'app_forbidden', check: 'app', token: () => ({ claims: { app: 'cli' } }) },
   { name: 'an unknown role', reason: 'role_forbidden', check: 'role', token: () => ({ claims: { role: 'guest' } }) },
   {
-    name: 'a list with one good role',
+    name: 'a list with one known role',
     reason: 'allowed',
     check: 'passed',
     token: () => ({ claims: { role: ['guest', 'a b', 'member'] } }),
@@ -295,7 +300,7 @@ const tokens: readonly Row[] = [
   },
 ];
 
-// What fails two checks that follow one another is answered by the first of them.
+// Each request fails two consecutive checks, and the first of them decides.
 const pairs: readonly (Omit<Row, 'name' | 'reason' | 'check'> & {
   readonly first: CheckName;
   readonly second: CheckName;
@@ -352,9 +357,9 @@ describe('explain and the service', () => {
     const { checks, ...explained } = JSON.parse(outcome.stdout);
     expect(explained).to.deep.equal(answer);
     expect(outcome.code).to.equal(exitCodes[answer.decision]);
-    expectOneBlamed(checks, row.check);
-    const blamed = checks.find(({ verdict }: { verdict: string }) => verdict === 'fail')?.detail ?? '';
-    expect(blamed.slice(0, String(line.detail ?? '').length)).to.equal(line.detail ?? '');
+    expectOneFailed(checks, row.check);
+    const failed = checks.find(({ verdict }: { verdict: string }) => verdict === 'fail')?.detail ?? '';
+    expect(failed.slice(0, String(line.detail ?? '').length)).to.equal(line.detail ?? '');
 
     const again = await runExplain(['--from-log', '--json'], { input: JSON.stringify(line) });
     const readBack = explanationOf(again);
@@ -364,18 +369,18 @@ describe('explain and the service', () => {
       reason: answer.reason,
       status: answer.status,
     });
-    expectOneBlamed(readBack.checks, row.check);
+    expectOneFailed(readBack.checks, row.check);
   };
 
   for (const row of [...requests, ...tokens]) {
-    it(`answer ${row.name} with ${row.reason}, found at ${row.check}`, async () => {
+    it(`answer ${row.name} with ${row.reason} (${row.check})`, async () => {
       const bearer = async (): Promise<string> => `Bearer ${await lab.token(await row.token?.())}`;
       await expectSame(row, row.authorization ?? (await bearer()));
     });
   }
 
   for (const row of pairs) {
-    it(`make the check ${row.first} before ${row.second}`, async () => {
+    it(`apply the check ${row.first} before ${row.second}`, async () => {
       const authorization = row.authorization ?? `Bearer ${await lab.token(await row.token?.())}`;
       const { answer } = await lab.ask({ ...row.request, authorization });
       const outcome = await lab.explain({ ...row.request, authorization }, '--json');
@@ -387,11 +392,11 @@ describe('explain and the service', () => {
     });
   }
 
-  it('answer an issuer whose keys cannot be had with keys_unavailable, found at key', async () => {
-    await expectSame(unavailable, `Bearer ${await lab.token({ claims: { iss: lab.deafIssuer } })}`);
+  it('answer an issuer whose keys cannot be fetched with keys_unavailable (key)', async () => {
+    await expectSame(unavailable, `Bearer ${await lab.token({ claims: { iss: lab.unreachableIssuer } })}`);
   });
 
-  it('answer a token signed with the public key as a secret with token_invalid, found at algorithm', async () => {
+  it('answer an HMAC with the public key as secret with token_invalid (algorithm)', async () => {
     const { publicJwk } = await signingKey('k1');
     const input = `${base64url('{"alg":"HS256","typ":"JWT","kid":"k1"}')}.${(await lab.token()).split('.')[1]}`;
     const signature = createHmac('sha256', JSON.stringify(publicJwk)).update(input).digest('base64url');
@@ -401,17 +406,17 @@ describe('explain and the service', () => {
 
 const exitCodes = { allow: 0, deny: 3, unavailable: 4 };
 
-// All checks, in their order: those before the one to blame passed, those after it were not reached.
-function expectOneBlamed(checks: readonly { readonly name: string; readonly verdict: string }[], blamed: string): void {
-  expect(failedCheck({ checks: checks as never })).to.equal(blamed);
-  const at = checks.findIndex(({ name }) => name === blamed);
+// All checks are listed in order: those before the failed one passed, those after it were not reached.
+function expectOneFailed(checks: readonly { readonly name: string; readonly verdict: string }[], failed: string): void {
+  expect(failedCheck({ checks: checks as never })).to.equal(failed);
+  const at = checks.findIndex(({ name }) => name === failed);
   expect(checks.map(({ name }) => name)).to.deep.equal([...checkNames]);
   expect(checks.map(({ verdict }) => verdict)).to.deep.equal(
     checks.map((_, i) => verdictAt(i, at === -1 ? checks.length : at)),
   );
 }
 
-function verdictAt(place: number, blamed: number): string {
-  if (place === blamed) return 'fail';
-  return place < blamed ? 'pass' : 'not reached';
+function verdictAt(place: number, failed: number): string {
+  if (place === failed) return 'fail';
+  return place < failed ? 'pass' : 'not reached';
 }
