@@ -5,7 +5,7 @@ import type { LatencySummary } from '../../src/operations/metrics-summary.ts';
 
 const bounds = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
 
-/** A count for each bucket, and one for +Inf. */
+/** `counts` has one entry for each bucket, the last for +Inf. */
 export function latency(counts: readonly number[], sumSeconds: number): LatencySummary {
   return {
     count: counts.reduce((sum, count) => sum + count, 0),

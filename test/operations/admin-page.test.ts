@@ -1,3 +1,4 @@
+// The admin page: what needs attention, issuers, reloads, latency, and the escaping of foreign text.
 import { expect } from 'chai';
 import type { KeyRingStatus } from '../../src/keys/key-ring.ts';
 import { type AdminPageFacts, renderAdminPage } from '../../src/operations/admin-page.ts';
@@ -20,7 +21,7 @@ function textOf(page: string): string {
 }
 
 describe('admin page', () => {
-  it('says that nothing needs attention when there is no problem', () => {
+  it('states that nothing needs attention when there is no problem', () => {
     expect(textOf(render())).to.contain('Nothing needs attention.').and.not.contain('Needs attention');
   });
 
@@ -29,19 +30,19 @@ describe('admin page', () => {
   const failing: KeyRingStatus = { ...usable, lastResult: 'failure', lastProblem: 'status 500', ageSeconds: 600 };
   const attention: readonly { name: string; changes: Partial<AdminPageFacts>; says: string }[] = [
     { name: 'draining', changes: { ready: false, draining: true }, says: 'Draining: this instance is stopping.' },
-    { name: 'not being ready', changes: { ready: false }, says: 'Not ready: no issuer has had usable keys' },
+    { name: 'an unready instance', changes: { ready: false }, says: 'Not ready: no issuer has had usable keys' },
     {
       name: 'an issuer without keys',
       changes: { issuers: [usable, loading] },
       says: 'No keys of https://auth.example.com yet: requests with its tokens get 503.',
     },
     {
-      name: 'keys that are too old',
+      name: 'stale keys',
       changes: { issuers: [stale] },
       says: 'The keys of https://auth.example.com were not confirmed for more than 1 h 0 min and are not used',
     },
     {
-      name: 'a failed refresh, and how long the keys are still good',
+      name: 'a failed refresh and how long its keys stay in use',
       changes: { issuers: [failing] },
       says: 'The last refresh for https://auth.example.com failed. Its keys stay in use for another 50 min 0 s.',
     },
@@ -69,14 +70,14 @@ describe('admin page', () => {
     { changes: { ready: false, draining: true }, word: 'Draining' },
   ];
   for (const { changes, word } of states) {
-    it(`says ${word} in the title and beside the heading`, () => {
+    it(`shows ${word} in the title and beside the heading`, () => {
       const page = render(changes);
       expect(page).to.contain(`<title>${word} &middot; account-authz</title>`);
       expect(textOf(page)).to.contain(`account-authz ${word} Version 0.1.0 Node v24.11.0 Up 3 d 4 h`);
     });
   }
 
-  it('shows the issuers that need attention first, and counts those that it does not show', () => {
+  it('shows issuers with problems first, and counts those beyond the limit', () => {
     const named = (status: KeyRingStatus, i: number): KeyRingStatus => ({ ...status, issuer: `https://${i}.test` });
     const good = Array.from({ length: 900 }, (_, i) => named(usable, i));
     const text = textOf(render({ issuers: [...good, named(loading, 900)] }));
@@ -89,27 +90,27 @@ describe('admin page', () => {
   it('names the problem of a failed refresh', () => {
     expect(textOf(render({ issuers: [failing] }))).to.contain('Last refresh failed: status 500');
   });
-  it('says that an issuer was not fetched yet', () => {
+  it('states that the keys of an issuer were not fetched yet', () => {
     const text = textOf(render({ issuers: [{ ...loading, lastResult: undefined, lastProblem: undefined }] }));
     expect(text).to.contain('Confirmed not yet Last refresh none yet').and.contain('Key ids none');
   });
 
   const never = { lastResult: undefined, lastAtSeconds: undefined, problems: 0, needsRestart: [] };
   for (const reload of [undefined, never]) {
-    it(`says that nothing was reloaded since start, with ${reload === undefined ? 'no status' : 'an empty status'}`, () => {
+    it(`states that there was no reload since the start, with ${reload === undefined ? 'no' : 'an empty'} reload status`, () => {
       expect(textOf(render({ reload })))
         .to.contain('Last reload not reloaded since start')
         .and.not.contain('When');
     });
   }
-  it('has the entries and the age of the revocation list', () => {
+  it('shows the number of entries and the age of the revocation list', () => {
     expect(textOf(render())).to.contain(
       'Revocation list Entries 1,284 In force for 40 min 0 s, since 2026-11-21 11:20:03 UTC Last change in force',
     );
     expect(textOf(render({ revocations: undefined }))).to.contain('Revocation list No list is configured.');
   });
 
-  it('says that a revocation list was refused, and that the old one stays in force', () => {
+  it('reports a refused revocation list, and that the old one stays in force', () => {
     const text = textOf(render({ revocations: unhealthy.revocations }));
     expect(text).to.contain('The last change of the revocation list was refused. The previous list stays in force.');
     expect(text).to.contain('Last change refused, with 101 problems in the log; the previous one stays in force');
@@ -130,7 +131,7 @@ describe('admin page', () => {
     expect(textOf(render({ reload }))).to.contain('Needs a restart listen admin');
   });
 
-  it('says that the cache is turned off', () => {
+  it('states that the token cache is turned off', () => {
     expect(textOf(render({ maxTokens: 0 }))).to.contain('Tokens turned off');
   });
   it('shows no ratio without look-ups and no latency without checks', () => {
@@ -140,13 +141,13 @@ describe('admin page', () => {
     expect(page).to.not.match(/NaN|Infinity|undefined/);
   });
 
-  it('reads quantiles off the bounds of the buckets', () => {
+  it('derives quantiles from the bucket bounds', () => {
     const metrics = { ...healthy.metrics, latency: latency([50, 49, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], 0.2) };
     expect(textOf(render({ metrics }))).to.contain(
       'Half of the checks took at most 50 µs, 99 of 100 took at most 100 µs. Mean 2 ms.',
     );
   });
-  it('shows a quantile beyond the last bucket as above its bound', () => {
+  it('shows a quantile in the unbounded bucket as above the last bound', () => {
     const metrics = { ...healthy.metrics, latency: latency([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 99], 100) };
     expect(textOf(render({ metrics }))).to.contain('Half of the checks took more than 500 ms');
   });
@@ -156,7 +157,7 @@ describe('admin page', () => {
     expect(bars).to.deep.equal(['75.00%', '25.00%']);
   });
 
-  it('reloads by itself only if the reader chose it', () => {
+  it('refreshes itself only with ?reload=10', () => {
     expect(render()).to.not.contain('http-equiv');
     expect(render({}, 'reload=1')).to.equal(render());
     expect(render({}, 'reload=10')).to.contain('<meta http-equiv="refresh" content="10">');
@@ -174,7 +175,7 @@ describe('admin page', () => {
     expect(textOf(page).split(hostile).length - 1, 'heading, attention, problem, setting, version').to.equal(5);
     expect(textOf(page)).to.contain('<b>k</b>');
   });
-  it('L-003 shows no control characters and no direction marks', () => {
+  it('L-003 escapes control characters and directional marks', () => {
     const text = 'a\u009b31m\u202eb\u2066c\u200bd\u0007';
     const issuer = { ...failing, issuer: text, lastProblem: text, kids: [text.slice(0, 6)] };
     const reload = { lastResult: 'success', lastAtSeconds: 1, problems: 0, needsRestart: [text] } as const;
@@ -182,7 +183,7 @@ describe('admin page', () => {
     expect(page).to.not.match(/(?!\n)[\p{C}]/u);
     expect(textOf(page)).to.contain('a\\u{9b}31m\\u{202e}b\\u{2066}c\\u{200b}d\\u{7}');
   });
-  it('L-003 bounds foreign text', () => {
+  it('L-003 truncates foreign text and long lists', () => {
     const long = 'x'.repeat(100_000);
     const issuer = { ...failing, issuer: long, lastProblem: long, kids: Array(1000).fill(long) };
     const page = render({

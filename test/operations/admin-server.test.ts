@@ -1,3 +1,4 @@
+// The admin HTTP server: paths, methods, headers, malformed requests, and limits under load.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
@@ -25,7 +26,7 @@ function start(
 
 interface Client {
   readonly socket: Socket;
-  /** All bytes until the server closes. */
+  /** All bytes that arrive until the server closes the connection. */
   readonly received: Promise<string>;
 }
 
@@ -57,7 +58,7 @@ describe('admin server', () => {
   });
   after(() => admin.stop());
 
-  it('L-003 escapes and bounds every text in /readyz, which stays JSON', async () => {
+  it('L-003 escapes and truncates every string in the JSON of /readyz', async () => {
     const kids = ['a\u009b31m', 'b\u202ec', 'schlüssel', `${'k'.repeat(5000)}`];
     const issuers = [{ issuer: 'https://a.test', state: 'usable', keys: 4, ageSeconds: undefined, kids }];
     const pages = {
@@ -94,7 +95,7 @@ describe('admin server', () => {
         .to.contain('HTTP/1.1 200 OK')
         .and.contain(`content-length: ${Buffer.byteLength(whole)}\r\n`);
     });
-    it(`has headers that let browsers only display ${path}`, async () => {
+    it(`sends security headers with ${path}`, async () => {
       const answer = await ask('GET', path);
       const header = (name: string): string[] => headerValues(answer, name);
       expect(header('cache-control')).to.deep.equal(['no-store']);
@@ -137,13 +138,13 @@ describe('admin server', () => {
   }
 
   const malformed = [
-    { name: 'what is not HTTP', bytes: 'hello\r\n\r\n', status: 400 },
+    { name: 'bytes other than HTTP', bytes: 'hello\r\n\r\n', status: 400 },
     { name: 'a request without Host', bytes: 'GET / HTTP/1.1\r\n\r\n', status: 400 },
     { name: 'a space in the target', bytes: requestBytes('GET', '/ metrics'), status: 400 },
     { name: 'a header without a colon', bytes: requestBytes('GET', '/', ['nothing']), status: 400 },
     { name: 'a NUL in a header', bytes: requestBytes('GET', '/', ['a: \0']), status: 400 },
     {
-      name: 'two lengths of one body',
+      name: 'Transfer-Encoding beside Content-Length',
       bytes: requestBytes('GET', '/', ['Transfer-Encoding: chunked'], '0\r\n\r\n'),
       status: 400,
     },
@@ -157,7 +158,7 @@ describe('admin server', () => {
     });
   }
 
-  it('answers the same for any Host, and echoes nothing of a request', async () => {
+  it('answers the same for any Host, and echoes no part of a request', async () => {
     const lines = ['Referer: http://mallory.test/', 'Cookie: c=mallory', 'Authorization: Bearer mallory'];
     const plain = await ask('GET', '/');
     const { body } = await exchange(
@@ -175,7 +176,7 @@ describe('admin server', () => {
     expect(statuses(await received)).to.deep.equal([200, 404, 200, 200]);
   });
 
-  it('reads no body, and nothing after one', async () => {
+  it('closes the connection after a request with a body', async () => {
     const hidden = requestBytes('GET', '/metrics');
     const { received } = await open(admin.port, requestBytes('GET', '/livez', [], 'body') + hidden);
     expect(statuses(await received)).to.deep.equal([200]);
@@ -235,16 +236,16 @@ describe('admin server under load', () => {
   });
 
   const big = 'a'.repeat(4 * 1024 * 1024);
-  for (const [held, bytes] of [
+  for (const [state, bytes] of [
     ['have sent nothing', ''],
     ['are idle after an answer', requestBytes('GET', '/livez')],
     ['have sent half a request', 'GET /livez HTTP/1.1\r\nHost: a'],
     ['have sent half a body', `${requestBytes('GET', '/livez', ['Content-Length: 9'])}half`],
     ['do not read their answer', requestBytes('GET', '/metrics')],
-    ['do not read the answers to what they sent at once', requestBytes('GET', '/livez').repeat(100)],
-    ['have sent what is not HTTP', '\r\n\r\n'],
+    ['do not read the answers to pipelined requests', requestBytes('GET', '/livez').repeat(100)],
+    ['have sent bytes other than HTTP', '\r\n\r\n'],
   ] as const) {
-    it(`answers every probe while more connections than its limit ${held}`, async () => {
+    it(`answers every probe while more connections than its limit ${state}`, async () => {
       admin = await start({ maxConnections: 20 }, async () => ({ contentType: 'text/plain', text: big }));
       const sockets: Socket[] = [];
       for (let i = 0; i < 30; i += 1) {
@@ -258,14 +259,14 @@ describe('admin server under load', () => {
       for (let i = 0; i < 25; i += 1) {
         expect((await exchange(admin.port, requestBytes('GET', '/livez'))).status).to.equal(200);
       }
-      // All at once, each of them new.
+      // Concurrent probes, each on a new connection.
       const probes = Array.from({ length: 15 }, () => exchange(admin.port, requestBytes('GET', '/readyz')));
       expect((await Promise.all(probes)).map(({ status }) => status)).to.deep.equal(Array(15).fill(200));
       for (const socket of sockets) socket.destroy();
     });
   }
 
-  it('keeps no more connections than its limit', async () => {
+  it('keeps at most as many connections as its limit', async () => {
     admin = await start({ maxConnections: 20 });
     const clients = [];
     for (let i = 0; i < 50; i += 1) clients.push(await open(admin.port));
@@ -277,13 +278,13 @@ describe('admin server under load', () => {
     }
   });
 
-  it('answers no more requests on a connection than its limit', async () => {
+  it('answers at most as many requests per connection as its limit', async () => {
     admin = await start({ maxRequestsPerConnection: 3, keepAliveMs: 50 });
     const { received } = await open(admin.port, requestBytes('GET', '/livez').repeat(5));
     expect(statuses(await received).filter(status => status === 200)).to.have.lengthOf(3);
   });
 
-  it('renders a page once for concurrent requests (singleflight)', async () => {
+  it('shares one rendering of a page among concurrent requests (singleflight)', async () => {
     let made = 0;
     admin = await start({}, async () => {
       made += 1;
@@ -298,7 +299,7 @@ describe('admin server under load', () => {
     expect(made).to.be.above(1);
   });
 
-  it('answers 500 without a reason when a page cannot be rendered, and 200 once it can', async () => {
+  it('answers 500 without details while a page cannot be rendered', async () => {
     let broken = true;
     admin = await start({}, async () => {
       if (broken) throw new Error('a secret');

@@ -1,4 +1,4 @@
-// Spans as a real OpenTelemetry SDK receives them.
+// The span of each check, as a real OpenTelemetry SDK receives it.
 import { SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
 import {
   AlwaysOffSampler,
@@ -54,7 +54,7 @@ function spanOf(changes: Partial<CheckRecord> = {}): ReadableSpan {
 const milliseconds = ([seconds, nanoseconds]: readonly [number, number]): number => seconds * 1e3 + nanoseconds / 1e6;
 
 describe('createCheckSpans', () => {
-  it('records a server span with decision, reason and cache result, and nothing else', () => {
+  it('records a server span with only decision, reason and cache result', () => {
     const { name, kind, attributes, status, events, links } = spanOf();
     expect({ name, kind, attributes, status, events, links }).to.deep.equal({
       name: 'envoy.service.auth.v3.Authorization/Check',
@@ -73,7 +73,7 @@ describe('createCheckSpans', () => {
     });
   });
 
-  it('leaves out the cache result if no token was looked up', () => {
+  it('omits the cache result when no token was looked up', () => {
     expect(spanOf({ cache: undefined }).attributes).not.to.have.property('account_authz.token_cache');
   });
 
@@ -84,20 +84,20 @@ describe('createCheckSpans', () => {
     expect(status.code).to.equal(SpanStatusCode.UNSET);
   });
 
-  it('records an error if there was no decision', () => {
+  it('records an error for an unavailable decision', () => {
     const { attributes, status } = spanOf({ decision: 'unavailable', reason: 'keys_unavailable' });
     expect(attributes).to.include({ 'error.type': 'keys_unavailable' });
     expect(status.code).to.equal(SpanStatusCode.ERROR);
   });
 
-  it('lasts as long as the check, and ends now', () => {
+  it('records a span with the duration of the check that ends now', () => {
     const before = Date.now();
     const { startTime, endTime } = spanOf({ durationMs: 12.5 });
     expect(milliseconds(endTime) - milliseconds(startTime)).to.be.closeTo(12.5, 0.01);
     expect(milliseconds(endTime)).to.be.within(before, Date.now() + 1);
   });
 
-  it('is a child of the caller, with its tracestate', () => {
+  it("records a child of the caller's span, with its tracestate", () => {
     const span = spanOf({ traceparent: `00-${traceId}-${parentId}-01`, tracestate: 'vendor=1,other=2' });
     expect(span.spanContext().traceId).to.equal(traceId);
     expect(span.parentSpanContext).to.deep.include({ traceId, spanId: parentId, isRemote: true });
@@ -105,7 +105,7 @@ describe('createCheckSpans', () => {
   });
 
   for (const traceparent of [undefined, 'evil', `00-${traceId}-${'0'.repeat(16)}-01`]) {
-    it(`starts a new trace with the traceparent ${String(traceparent)}`, () => {
+    it(`starts a new trace for the traceparent ${String(traceparent)}`, () => {
       const span = spanOf({ traceparent, tracestate: 'vendor=1' });
       expect(span.parentSpanContext).to.equal(undefined);
       expect(span.spanContext().traceState).to.equal(undefined);
@@ -117,7 +117,7 @@ describe('createCheckSpans', () => {
     ['00', 0],
   ];
   for (const [flag, exported] of flags) {
-    it(`lets a parent-based sampler decide on a trace with the flags ${flag}`, () => {
+    it(`${exported === 1 ? 'exports' : 'does not export'} a span with a parent-based sampler and trace flags ${flag}`, () => {
       const exporter = new InMemorySpanExporter();
       const provider = new BasicTracerProvider({
         sampler: new ParentBasedSampler({ root: new AlwaysOffSampler() }),
@@ -128,11 +128,11 @@ describe('createCheckSpans', () => {
     });
   }
 
-  it('passes the reason to the sampler', () => {
-    const seen: unknown[] = [];
+  it('passes the reason to the sampler before the span starts', () => {
+    const sampled: unknown[] = [];
     const sampler: Sampler = {
       shouldSample(_context, _traceId, _name, _kind, attributes) {
-        seen.push(attributes['account_authz.reason']);
+        sampled.push(attributes['account_authz.reason']);
         return { decision: SamplingDecision.NOT_RECORD };
       },
       toString: () => 'test',
@@ -140,15 +140,15 @@ describe('createCheckSpans', () => {
     createCheckSpans(new BasicTracerProvider({ sampler }).getTracer('test')).record(
       record({ reason: 'app_forbidden' }),
     );
-    expect(seen).to.deep.equal(['app_forbidden']);
+    expect(sampled).to.deep.equal(['app_forbidden']);
   });
 
-  it('contains no identity, no token, no path', () => {
+  it('records no identity, no token and no path', () => {
     const { attributes, name, resource } = spanOf();
     expect(JSON.stringify([attributes, name, resource.attributes])).not.to.match(/secret/i);
   });
 
-  it('throws what the SDK throws', () => {
+  it('propagates an exception of the SDK', () => {
     const broken: SpanProcessor = {
       onStart: () => undefined,
       onEnd() {
@@ -165,11 +165,11 @@ describe('createCheckSpans', () => {
 describe('registeredTracer', () => {
   afterEach(() => trace.disable());
 
-  it('is undefined without an SDK', () => {
+  it('returns undefined without an SDK', () => {
     expect(registeredTracer('1.2.3')).to.equal(undefined);
   });
 
-  it('is the tracer of the SDK', () => {
+  it('returns the tracer of the SDK', () => {
     const exporter = new InMemorySpanExporter();
     trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }));
     registeredTracer('1.2.3')?.startSpan('a span').end();

@@ -1,4 +1,4 @@
-// Run by hand after a change of the admin page: npx tsx test/operations/draw-admin-page.ts. Draws docs/admin-page.png.
+// Draws docs/admin-page.png. Run it after a change of the admin page: npx tsx test/operations/draw-admin-page.ts.
 import { writeFile } from 'node:fs/promises';
 import { renderAdminPage } from '../../src/operations/admin-page.ts';
 import { picture, startBrowser } from '../support/browser.ts';

@@ -1,3 +1,4 @@
+// The asynchronous log destination: order, flush, and dropped lines when the reader is too slow.
 import { execFileSync } from 'node:child_process';
 import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -20,7 +21,7 @@ describe('log destination', () => {
     };
   };
 
-  it('writes without a flush, in order', async () => {
+  it('writes lines in order without a flush', async () => {
     const { destination, written, close } = open();
     const lines = Array.from({ length: 2000 }, (_, i) => `{"line":${i},"filling":"${'é'.repeat(50)}"}\n`);
     for (const line of lines) destination.write(line);
@@ -29,7 +30,7 @@ describe('log destination', () => {
     close();
   });
 
-  it('has written everything once it is flushed', () => {
+  it('writes all pending lines on flush', () => {
     const { destination, written, close } = open();
     destination.write('one\n');
     destination.write('two\n');
@@ -38,7 +39,7 @@ describe('log destination', () => {
     close();
   });
 
-  it('drops lines when the reader is too slow, and logs how many', async () => {
+  it('drops lines when the reader is too slow, and logs their number', async () => {
     const pipe = join(mkdtempSync(join(directory, 'log-')), 'pipe');
     execFileSync('mkfifo', [pipe]);
     const fd = openSync(pipe, 'r+');
@@ -49,7 +50,7 @@ describe('log destination', () => {
     let text = '';
     let lost = 0;
     let kept = 0;
-    // Not a stream of the file system: a thread that waits for a pipe would keep the run from ending.
+    // Not a file stream: its blocked thread-pool read of a pipe would keep the process alive.
     const reader = new Socket({ fd: openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK) }).setEncoding('utf8');
     for await (const chunk of reader) {
       const lines = (text + chunk).split('\n');

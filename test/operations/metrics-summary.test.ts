@@ -1,3 +1,4 @@
+// The summary of the metrics that the admin page shows.
 import { expect } from 'chai';
 import type { CheckRecord } from '../../src/operations/check-record.ts';
 import { createMetrics, type Metrics } from '../../src/operations/metrics.ts';
@@ -23,8 +24,8 @@ function create(): Metrics {
   return createMetrics('0.0.0-test', { keySets: () => [], cachedTokens: () => 7, revocations: () => undefined });
 }
 
-describe('summary of the metrics', () => {
-  it('accumulates from one reading to the next', async () => {
+describe('metrics summary', () => {
+  it('accumulates across readings, and does not reset the metrics', async () => {
     const metrics = create();
     for (const times of [1, 2]) {
       metrics.countCheck(record);
@@ -35,7 +36,7 @@ describe('summary of the metrics', () => {
     expect((await metrics.page()).text).to.contain('account_authz_checks_total{decision="allow",reason="allowed"} 2');
   });
 
-  it('counts nothing before anything has happened', async () => {
+  it('is zero before the first check', async () => {
     const { checks, latency, refreshes, tokenCache } = await create().summary();
     expect(checks.filter(({ count }) => count !== 0)).to.deep.equal([]);
     expect(latency).to.include({ count: 0, sumSeconds: 0 });
@@ -57,13 +58,13 @@ describe('summary of the metrics', () => {
       summary = await metrics.summary();
     });
 
-    it('has the checks by decision and reason', () => {
+    it('counts checks by decision and reason', () => {
       expect(summary.checks.filter(({ count }) => count > 0)).to.have.deep.members([
         { decision: 'allow', reason: 'allowed', count: 2 },
         { decision: 'deny', reason: 'token_missing', count: 1 },
       ]);
     });
-    it('has each duration in exactly one bucket, the last one unbounded', () => {
+    it('counts each duration in exactly one bucket, the last one unbounded', () => {
       const filled = summary.latency.buckets.filter(({ count }) => count > 0);
       expect(filled).to.deep.equal([
         { upToSeconds: 0.00025, count: 1 },
@@ -76,13 +77,13 @@ describe('summary of the metrics', () => {
       expect(summary.latency.count).to.equal(3);
       expect(summary.latency.sumSeconds).to.be.closeTo(9.0005, 1e-9);
     });
-    it('has the refreshes of each issuer', () => {
+    it('counts the refreshes of each issuer', () => {
       expect([...summary.refreshes]).to.deep.equal([
         ['https://a.test', { success: 2, failure: 1 }],
         ['https://b.test', { success: 0, failure: 1 }],
       ]);
     });
-    it('has the look-ups in the cache and its size', () => {
+    it('has the lookups and the size of the token cache', () => {
       expect(summary.tokenCache).to.deep.equal({ entries: 7, hits: 1, misses: 1 });
     });
   });

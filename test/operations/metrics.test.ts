@@ -1,3 +1,4 @@
+// The Prometheus metrics: initial series, event-loop utilization, and conformance by promtool.
 import { expect } from 'chai';
 import { refusalAnswers } from '../../src/authz/refusal.ts';
 import { createMetrics } from '../../src/operations/metrics.ts';
@@ -17,7 +18,7 @@ const linesOf = async (metrics: ReturnType<typeof create>): Promise<string[]> =>
 describe('metrics', function () {
   this.timeout(120_000); // the first run unpacks promtool
 
-  it('has every decision and reason from the start, at 0', async () => {
+  it('start every decision and reason at 0', async () => {
     const expected = Object.entries(refusalAnswers).map(
       ([reason, { decision }]) => `account_authz_checks_total{decision="${decision}",reason="${reason}"} 0`,
     );
@@ -30,7 +31,7 @@ describe('metrics', function () {
     ]);
   });
 
-  it('has both results of the refreshes of each issuer from the start, and counts from there', async () => {
+  it('start both refresh results of each issuer at 0', async () => {
     const metrics = create();
     await metrics.page();
     metrics.countKeyRefresh(issuer, 'failure');
@@ -40,7 +41,7 @@ describe('metrics', function () {
     ]);
   });
 
-  it('reports the event-loop utilization since the last scrape', async () => {
+  it('report the event-loop utilization since the last scrape', async () => {
     const metrics = create();
     await metrics.page();
     const end = performance.now() + 50;
@@ -59,7 +60,7 @@ describe('metrics', function () {
     }
   });
 
-  it('are linted by a promtool that finds a planted mistake', async () => {
+  it('are linted by a promtool that detects a planted mistake', async () => {
     const { good, output } = await checkMetrics('# TYPE a_total gauge\na_total 1\n');
     expect(good).to.equal(false);
     expect(output).to.contain('_total');
