@@ -53,6 +53,15 @@ describe('blocks in the documents', () => {
     expect(blocking.map(({ path, line }) => `${path}:${line}`)).to.deep.equal([]);
   });
 
+  // An instance that hangs accepts the connection and never answers.
+  it('ask admin with a time limit', () => {
+    const asked = pages.flatMap(({ path, text }) =>
+      Array.from(text.matchAll(/\bfetch\("http:[^\n]*/g), ([command]) => `${path}: ${command}`),
+    );
+    expect(asked).to.have.length.of.at.least(8);
+    expect(asked.filter(each => !each.includes('AbortSignal.timeout('))).to.deep.equal([]);
+  });
+
   it('name exactly the versions of Envoy that the tests run', () => {
     const lists = pages
       .filter(({ path }) => path !== 'CHANGELOG.md')

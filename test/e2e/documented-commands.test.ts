@@ -32,6 +32,11 @@ const copied = [
 /** The request id in the documents. In the lab's logs it replaces the id of a refused request. */
 const exampleId = '6f1c2d6e-8d1f-4a55-9a1e-0d6a54a1c0de';
 
+// `kubectl logs` shows standard error as well: an Envoy's own log, and the problems that ended an instance at its start.
+const envoyText = '[2026-11-21 12:00:00.000][1][info][main] [source/server/server.cc:463] initializing epoch 0\n';
+const authzText =
+  'account-authz serve: /etc/account-authz/config.yaml:12:5: issuers[0].audiences: must name at least one\n';
+
 describe('commands in the documents', function () {
   this.timeout(120_000); // the first run installs promtool, kustomize and Envoy
   let directory: string;
@@ -133,8 +138,8 @@ describe('commands in the documents', function () {
   const runPage = async (script: string): Promise<{ readonly code: number | null; readonly output: string }> => {
     const lines = (entries: readonly unknown[]): string =>
       entries.map(each => `${JSON.stringify(each).replaceAll(refusedId, exampleId)}\n`).join('');
-    await writeFile(join(directory, 'lab', 'account-authz.log'), lines(service.log()));
-    await writeFile(join(directory, 'lab', 'envoy.log'), lines(envoy.accessLog()));
+    await writeFile(join(directory, 'lab', 'account-authz.log'), authzText + lines(service.log()));
+    await writeFile(join(directory, 'lab', 'envoy.log'), envoyText + lines(envoy.accessLog()));
     const child = spawn('/bin/bash', ['-c', script], { cwd: join(directory, 'work'), env: environment });
     let output = '';
     for (const stream of [child.stdout, child.stderr])
