@@ -1,5 +1,5 @@
-// `npm run fleet`: thousands of instances in virtual time, the load that they put on the authentication service, and the bars that hold.
-// Ends with 1 where one is missed.
+// `npm run fleet`: simulates thousands of instances in virtual time and the load that they put on the authentication service. Exits with 1
+// if a scenario misses a bar.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +14,7 @@ const { values } = parseArgs({
   options: {
     instances: { type: 'string', default: '5000' },
     seed: { type: 'string', default: '1' },
-    /** Where the page and the chart go. */
+    /** Folder of the page and the chart. */
     out: { type: 'string', default: fileURLToPath(new URL('../docs/dev/', import.meta.url)) },
   },
 });

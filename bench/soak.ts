@@ -6,7 +6,7 @@ import { residentMegabytes } from './measure/resident-memory.ts';
 import { toned } from './report/table.ts';
 import { soakSvg } from './soak/chart.ts';
 import { parseSoakOptions, type SoakOptions, usage } from './soak/options.ts';
-import { mostRiseMegabytes, type SoakSample, soakVerdict } from './soak/verdict.ts';
+import { maxRiseMegabytes, type SoakSample, soakVerdict } from './soak/verdict.ts';
 import { type BenchLab, cacheDirectory, projectDirectory, startBenchLab } from './speed/lab.ts';
 import { measureCalls, rightAnswers } from './speed/loops.ts';
 import { metric, type Product, startProduct } from './speed/product.ts';
@@ -14,7 +14,7 @@ import { knownToken, makeRequestSet } from './speed/request-sets.ts';
 import { checkCall, checkCallBlocks } from './speed/requests.ts';
 import { imageRuntime, nodeVersion, ownRuntime } from './speed/runtime.ts';
 
-/** Shares of the load. New tokens are generated during the run, one batch ahead. */
+/** Shares of the load. New tokens are generated during the run, one batch in advance. */
 const shares = { rotation: 0.8, fresh: 0.1, forged: 0.05, garbage: 0.05 } as const;
 const refused = ['forged', 'garbage'] as const;
 const stretchMs = 5000;
@@ -44,12 +44,12 @@ async function run(options: SoakOptions): Promise<number> {
   try {
     for (const name of ['rotation', ...refused] as const)
       await lab.load.define(name, await makeRequestSet(name, lab.tokens, 0));
-    // Saturates first: memory then reaches its level in seconds instead of minutes, which a short soak would call a rise.
+    // Full load first: memory then reaches its level in seconds instead of minutes, which a short soak would judge as a rise.
     for (const name of warmUp) await measureCalls(lab, product, name, warmUpTurn);
     const { samples, calls } = await soak(lab, product, options);
     const { riseMegabytes, isFlat } = soakVerdict(samples);
     const memory = samples.map(each => each.residentMegabytes);
-    const line = `${calls.toLocaleString('en')} calls in ${options.seconds} s, each answered rightly; resident ${range(memory)} MB; after warm-up ${signed(riseMegabytes)} MB along the line, at most ${mostRiseMegabytes}`;
+    const line = `${calls.toLocaleString('en')} calls in ${options.seconds} s, each answered rightly; resident ${range(memory)} MB; after warm-up ${signed(riseMegabytes)} MB along the line, at most ${maxRiseMegabytes}`;
     print(`${toned(isFlat ? 'flat' : 'NOT FLAT', isFlat ? 'good' : 'bad', colour)}  ${line}\n`);
     if (options.out !== undefined) {
       const subtitle = `Node ${await nodeVersion(runtime)}; ${options.perSecond} checks a second: eight in ten known tokens, one new, one refused`;
@@ -69,9 +69,9 @@ async function soak(
   { seconds, perSecond }: SoakOptions,
 ): Promise<{ readonly samples: readonly SoakSample[]; readonly calls: number }> {
   const samples: SoakSample[] = [];
-  const beganMs = performance.now();
+  const loadStartMs = performance.now();
   const sample = async (): Promise<void> => {
-    const atSeconds = (performance.now() - beganMs) / 1000;
+    const atSeconds = (performance.now() - loadStartMs) / 1000;
     const delay = metric(await product.metrics(), 'nodejs_eventloop_lag_p99_seconds') * 1000;
     samples.push({ atSeconds, residentMegabytes: residentMegabytes(product.pid) ?? NaN, loopDelayMs: delay });
     if (isTerminal) process.stdout.write(`\r\x1b[2K${Math.round(atSeconds)} s  ${last(samples)}`);

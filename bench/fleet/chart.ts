@@ -1,4 +1,4 @@
-// A picture of the fleet: the fetches per second of each scenario, on a logarithmic scale, with the event at 0.
+// The chart of a fleet: the fetches per second of each scenario on a logarithmic scale, with the event at 0.
 import { line, linearMarks, polyline, svgDocument, text } from '../report/svg.ts';
 import { isMet, type Result } from './report.ts';
 
@@ -27,7 +27,7 @@ function drawPanel({ scenario, outcome }: Result, left: number, from: number, de
   const width = panel.width - 8;
   const bottom = from + panel.height;
   const x = (atMinutes: number): number => left + (atMinutes / minutes) * width;
-  // One fetch a second is the lowest line: below it there is nothing to see.
+  // The scale starts at one fetch per second: a logarithm has no zero.
   const y = (perSecond: number): number => bottom - (Math.log10(Math.max(1, perSecond)) / decades) * panel.height;
   const marks = Array.from({ length: decades + 1 }, (_, power) => 10 ** power);
   const met = isMet({ scenario, outcome });

@@ -1,5 +1,5 @@
-// One instance of a fleet in virtual time: the product's own state machine of a key set, its requests, and the authentication service.
-// An instance never notices another one, so each runs alone.
+// Simulates one instance of a fleet in virtual time: the product's own state machine of a key set, its requests, and the authentication
+// service. Instances do not affect each other, so each is simulated alone.
 import type { VerificationKey } from '../../src/keys/jwks.ts';
 import { type KeySetEvent, reduce } from '../../src/keys/key-set-reducer.ts';
 import { createKeySetState, isUsable, type KeySetLimits, nextWakeMs, usableKey } from '../../src/keys/key-set-state.ts';
@@ -7,42 +7,48 @@ import type { Random } from './random.ts';
 
 export type Kid = 'k1' | 'k2';
 
-/** What happens around an instance. Times are those of the scenario. */
-export interface Surroundings {
+/** The environment of an instance; times are those of the scenario. */
+export interface Environment {
   readonly limits: KeySetLimits;
   readonly endMs: number;
-  /** What a fetch brings that reaches the authentication service now: its only key, undefined while it is down. */
+  /** The only key that the authentication service publishes at this time; undefined while it is down. */
   publishedAt(ms: number): Kid | undefined;
-  /** The key that signs good tokens now. */
+  /** The key that signs good tokens at this time. */
   signingAt(ms: number): Kid;
-  /** Tokens a second at each instance. Good ones come once it is ready. */
+  /** Good tokens per second at each instance, once it is ready. */
   readonly goodPerSecond: number;
-  readonly strangersPerSecond: number;
-  readonly strangersFromMs: number;
+  /** Tokens with an unknown kid per second at each instance. */
+  readonly unknownKidsPerSecond: number;
+  readonly unknownKidsFromMs: number;
 }
 
 export type Verdict = 'allowed' | 'invalid' | 'unavailable';
 
 export interface InstanceObserver {
   fetch(ms: number): void;
-  /** A good token that came then. */
+  /** A good token that arrived at this time. */
   good(ms: number, verdict: Verdict): void;
-  /** Good tokens of this key are allowed from now on. */
+  /** Good tokens of this key are allowed from this time on. */
   usable(ms: number, kid: Kid): void;
 }
 
-/** How long an answer of the authentication service takes, a refused connection too. */
-export const latencyMs = { least: 20, most: 100 } as const;
+/** The latency of the authentication service, also of a refused connection. */
+export const latencyMs = { min: 20, max: 100 } as const;
 
 const sets: Readonly<Record<Kid, ReadonlyMap<string, VerificationKey>>> = { k1: setOf('k1'), k2: setOf('k2') };
 
-export function runInstance(around: Surroundings, startMs: number, random: Random, observer: InstanceObserver): void {
-  let state = createKeySetState(around.limits);
+export function runInstance(
+  environment: Environment,
+  startMs: number,
+  random: Random,
+  observer: InstanceObserver,
+): void {
+  let state = createKeySetState(environment.limits);
   let nowMs = startMs;
   let answer: { readonly atMs: number; readonly event: KeySetEvent } | undefined;
-  let strangers = 0;
+  let unknownKids = 0;
   let goodMs = Number.POSITIVE_INFINITY;
-  let strangerMs = firstAfter(Math.max(startMs, around.strangersFromMs), around.strangersPerSecond);
+  let unknownKidMs = firstAfter(Math.max(startMs, environment.unknownKidsFromMs), environment.unknownKidsPerSecond);
   let waiting: number[] = [];
   let usableKid: Kid | undefined;
 
@@ -50,61 +56,62 @@ export function runInstance(around: Surroundings, startMs: number, random: Rando
   for (;;) {
     const wakeMs = nextWakeMs(state) ?? Number.POSITIVE_INFINITY;
     const answerMs = answer?.atMs ?? Number.POSITIVE_INFINITY;
-    nowMs = Math.max(nowMs, Math.min(wakeMs, answerMs, goodMs, strangerMs));
-    if (nowMs > around.endMs) return;
+    nowMs = Math.max(nowMs, Math.min(wakeMs, answerMs, goodMs, unknownKidMs));
+    if (nowMs > environment.endMs) return;
     if (answer !== undefined && answerMs <= nowMs) {
       const { event } = answer;
       answer = undefined;
       send(event);
     } else if (wakeMs <= nowMs) send({ kind: 'woken' });
     else if (goodMs <= nowMs) {
-      goodMs += 1000 / around.goodPerSecond;
-      askGood();
+      goodMs += 1000 / environment.goodPerSecond;
+      useGoodToken();
     } else {
-      strangerMs += 1000 / around.strangersPerSecond;
-      strangers += 1;
-      send({ kind: 'asked', kid: `stranger ${strangers}` });
+      unknownKidMs += 1000 / environment.unknownKidsPerSecond;
+      unknownKids += 1;
+      send({ kind: 'asked', kid: `unknown ${unknownKids}` });
     }
   }
 
-  /** Returns whether somebody was answered. */
+  /** Returns whether the event led to an answer. */
   function send(event: KeySetEvent): boolean {
     const { state: next, effects } = reduce(state, event, nowMs);
     state = next;
     for (const effect of effects) {
       if (effect.kind === 'fetch') beginFetch(effect.fetch);
       else if (effect.kind === 'answer' && effect.kid.startsWith('k')) {
-        const asked = event.kind === 'asked' ? [nowMs] : waiting;
+        const arrivals = event.kind === 'asked' ? [nowMs] : waiting;
         if (event.kind !== 'asked') waiting = [];
         const { kind } = effect.lookup;
-        for (const ms of asked) observer.good(ms, kind === 'key' ? 'allowed' : kind === 'unknown' ? 'invalid' : kind);
+        for (const ms of arrivals)
+          observer.good(ms, kind === 'key' ? 'allowed' : kind === 'unknown' ? 'invalid' : kind);
       }
     }
-    const kid = around.signingAt(nowMs);
+    const kid = environment.signingAt(nowMs);
     if (usableKid !== kid && usableKey(state, kid, nowMs) !== undefined) {
       observer.usable(nowMs, kid);
       usableKid = kid;
-      if (goodMs === Number.POSITIVE_INFINITY) goodMs = firstAfter(nowMs, around.goodPerSecond);
+      if (goodMs === Number.POSITIVE_INFINITY) goodMs = firstAfter(nowMs, environment.goodPerSecond);
     } else if (usableKid !== undefined && !isUsable(state, nowMs)) usableKid = undefined;
     return effects.some(effect => effect.kind === 'answer');
   }
 
-  function askGood(): void {
-    const kid = around.signingAt(nowMs);
+  function useGoodToken(): void {
+    const kid = environment.signingAt(nowMs);
     if (usableKey(state, kid, nowMs) !== undefined) observer.good(nowMs, 'allowed');
     else if (!send({ kind: 'asked', kid })) waiting.push(nowMs);
   }
 
   function beginFetch(fetch: number): void {
     observer.fetch(nowMs);
-    const tookMs = latencyMs.least + (latencyMs.most - latencyMs.least) * random();
-    const kid = around.publishedAt(nowMs + tookMs / 2);
+    const fetchMs = latencyMs.min + (latencyMs.max - latencyMs.min) * random();
+    const kid = environment.publishedAt(nowMs + fetchMs / 2);
     const jitter = random();
     const event: KeySetEvent =
       kid === undefined
         ? { kind: 'failed', fetch, problem: 'connection refused', jitter }
         : { kind: 'fetched', fetch, keys: sets[kid], jitter };
-    answer = { atMs: nowMs + tookMs, event };
+    answer = { atMs: nowMs + fetchMs, event };
   }
 
   function firstAfter(ms: number, perSecond: number): number {

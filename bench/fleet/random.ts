@@ -1,6 +1,6 @@
-// Random numbers from a seed (mulberry32): the same seed gives the same fleet again.
+// A seeded random number generator (mulberry32), so that a run can be repeated.
 
-/** From 0 up to, not including, 1. */
+/** A number in [0, 1). */
 export type Random = () => number;
 
 export function createRandom(seed: number): Random {

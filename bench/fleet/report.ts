@@ -1,4 +1,4 @@
-// What `npm run fleet` prints, and the page that it leaves.
+// The table that `npm run fleet` prints, and the page that it writes.
 import { type Cell, cell, type Table, toMarkdown } from '../report/table.ts';
 import { latencyMs } from './instance.ts';
 import type { Outcome } from './run.ts';
@@ -62,7 +62,7 @@ instance is the product's own state machine of a key set (\`src/keys/key-set-red
 work: [keys.md](../keys.md).
 
 - \`npm run fleet\` runs it again, in less than a minute; \`-- --instances N --seed S\` changes the fleet. The seed of this page is ${options.seed}.
-- An answer of the authentication service takes ${latencyMs.least} to ${latencyMs.most} ms, and so does a refused connection. It answers everybody: a service that
+- An answer of the authentication service takes ${latencyMs.min} to ${latencyMs.max} ms, and so does a refused connection. It answers everybody: a service that
   breaks down under a peak is not simulated, so the peaks are to be read as what it must bear.
 - Each instance that is ready gets good tokens at a steady rate: one a second, five a second in *hard rotation under load*. No instance has a seed.
 

@@ -1,4 +1,4 @@
-// Runs a scenario for a fleet and sums up what it did to the authentication service and to the holders of good tokens.
+// Runs a scenario for a fleet, and counts the fetches at the authentication service and the verdicts on good tokens.
 import { type InstanceObserver, runInstance, type Verdict } from './instance.ts';
 import { createRandom } from './random.ts';
 import type { Scenario } from './scenarios.ts';
@@ -12,7 +12,7 @@ export interface Outcome {
   /** The mean from the second minute on. */
   readonly afterFirstMinute: number;
   readonly good: Readonly<Record<Verdict, number>>;
-  /** How long this share of the instances took at most until good tokens were allowed; infinite where some never got there. */
+  /** The time within which this share of the instances allowed good tokens; infinite if not all of them did. */
   usableSeconds(share: number): number;
 }
 

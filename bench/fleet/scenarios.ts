@@ -1,11 +1,11 @@
 // The scenarios of `npm run fleet`: what happens to the fleet and to the authentication service at time 0, and the bars
 // that the outcome must meet.
 import { fixedLimits } from '../../src/keys/key-set-state.ts';
-import type { Surroundings } from './instance.ts';
+import type { Environment } from './instance.ts';
 import type { Random } from './random.ts';
 import type { Outcome } from './run.ts';
 
-export interface Scenario extends Surroundings {
+export interface Scenario extends Environment {
   readonly name: string;
   readonly what: string;
   /** When instance number `index` of this many starts. */
@@ -38,8 +38,8 @@ const calm: Omit<Scenario, 'name' | 'what' | 'startMs' | 'endMs' | 'goodUntilMs'
   publishedAt: () => 'k1',
   signingAt: () => 'k1',
   goodPerSecond: 1,
-  strangersPerSecond: 0,
-  strangersFromMs: 0,
+  unknownKidsPerSecond: 0,
+  unknownKidsFromMs: 0,
   usableFromMs: Number.NEGATIVE_INFINITY,
   bars: [],
 };
@@ -110,7 +110,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'unknown kids everywhere',
     what: 'Each instance gets a token with another made-up kid each second.',
     startMs: longBefore,
-    strangersPerSecond: 1,
+    unknownKidsPerSecond: 1,
     endMs: 10 * minute,
     usableFromMs: Number.POSITIVE_INFINITY,
     goodUntilMs: 10 * minute,
@@ -138,8 +138,8 @@ export const scenarios: readonly Scenario[] = [
     ...hardRotation,
     name: 'hard rotation during an attack',
     what: 'The same, five minutes after unknown kids began to come everywhere. Good tokens of one minute.',
-    strangersPerSecond: 1,
-    strangersFromMs: -5 * minute,
+    unknownKidsPerSecond: 1,
+    unknownKidsFromMs: -5 * minute,
     bars: [usableWithin(60.2, 1)],
   },
 ];

@@ -91,7 +91,7 @@ async function connectOne(options: WireClientOptions, index: number): Promise<Co
   let nextStream = 1;
   // The connection's send window (RFC 9113 section 6.9); requests are far below a stream's window.
   let sendWindow = 65_535;
-  const held: { request: WireRequest; tag: number }[] = [];
+  const queued: { request: WireRequest; tag: number }[] = [];
   let unreported = 0;
   let closing = false;
   let out: Buffer[] = [];
@@ -116,8 +116,8 @@ async function connectOne(options: WireClientOptions, index: number): Promise<Co
   function send(request: WireRequest, tag: number): void {
     // The fault has been reported; later writes have no receiver.
     if (closing) return;
-    if (held.length > 0 || (request.body !== undefined && request.body.length > sendWindow))
-      held.push({ request, tag });
+    if (queued.length > 0 || (request.body !== undefined && request.body.length > sendWindow))
+      queued.push({ request, tag });
     else write(request, tag);
   }
 
@@ -148,11 +148,11 @@ async function connectOne(options: WireClientOptions, index: number): Promise<Co
     push(bytes);
   }
 
-  function release(): void {
+  function sendQueued(): void {
     for (;;) {
-      const next = held[0];
+      const next = queued[0];
       if (next === undefined || (next.request.body?.length ?? 0) > sendWindow) return;
-      held.shift();
+      queued.shift();
       write(next.request, next.tag);
     }
   }
@@ -217,7 +217,7 @@ async function connectOne(options: WireClientOptions, index: number): Promise<Co
       case frame.windowUpdate:
         if (id === 0) {
           sendWindow += bytes.readUInt32BE(from) & 0x7fff_ffff;
-          release();
+          sendQueued();
         }
         return;
     }

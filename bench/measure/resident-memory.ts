@@ -7,7 +7,7 @@ export function residentMegabytes(pid: number): number | undefined {
 }
 
 /** The peak so far. */
-export function mostResidentMegabytes(pid: number): number | undefined {
+export function peakResidentMegabytes(pid: number): number | undefined {
   return megabytesOf(pid, 'VmHWM');
 }
 

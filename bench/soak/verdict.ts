@@ -11,7 +11,7 @@ export interface SoakSample {
 
 /** The first part, in which the cache fills and code is compiled. */
 export const warmUpShare = 0.25;
-export const mostRiseMegabytes = 5;
+export const maxRiseMegabytes = 5;
 
 export interface SoakVerdict {
   /** The rise of the line from the end of the warm-up to the last sample. */
@@ -20,15 +20,15 @@ export interface SoakVerdict {
 }
 
 export function soakVerdict(samples: readonly SoakSample[]): SoakVerdict {
-  const judged = judgedSamples(samples);
+  const judged = steadySamples(samples);
   const slope = slopeOf(
     judged.map(({ atSeconds, residentMegabytes }) => ({ at: atSeconds, value: residentMegabytes })),
   );
   const riseMegabytes = slope * ((judged.at(-1)?.atSeconds ?? 0) - (judged[0]?.atSeconds ?? 0));
-  return { riseMegabytes, isFlat: riseMegabytes <= mostRiseMegabytes };
+  return { riseMegabytes, isFlat: riseMegabytes <= maxRiseMegabytes };
 }
 
-export function judgedSamples(samples: readonly SoakSample[]): readonly SoakSample[] {
+export function steadySamples(samples: readonly SoakSample[]): readonly SoakSample[] {
   const endSeconds = samples.at(-1)?.atSeconds ?? 0;
   return samples.filter(({ atSeconds }) => atSeconds >= endSeconds * warmUpShare);
 }

@@ -1,5 +1,5 @@
 // Scenario `memory`: the peak memory of account-authz under load with one known token, and with 10,000 of them.
-import { mostResidentMegabytes } from '../measure/resident-memory.ts';
+import { peakResidentMegabytes } from '../measure/resident-memory.ts';
 import type { BenchForm } from './form.ts';
 import type { BenchLab } from './lab.ts';
 import { measureCalls } from './loops.ts';
@@ -16,7 +16,7 @@ export async function measureMemory(lab: BenchLab, form: BenchForm, set: 'known'
       const round = await measureCalls(lab, product, set, { connections, inFlight, warmMs: 0, measureMs });
       calls += (round.perSecond * measureMs) / 1000;
     }
-    return mostResidentMegabytes(product.pid) ?? NaN;
+    return peakResidentMegabytes(product.pid) ?? NaN;
   } finally {
     await product.stop();
   }

@@ -19,13 +19,13 @@ export interface Product extends ServerProcess {
 export interface ProductOptions {
   /** Whether allows are logged too; the peers log nothing. */
   readonly logAllowed?: boolean;
-  /** How it is asked; over plain TCP if not given. */
+  /** The transport; default: plain TCP. */
   readonly over?: 'unix' | 'mtls';
-  /** How many entries its revocation list has; without a list if not given. None of them matches. */
+  /** The number of entries in its revocation list, of which none matches; default: no list. */
   readonly revocations?: number;
 }
 
-/** The settings that decide about a request, which the peers share. */
+/** The policy, which the peers share. */
 export function productConfiguration(jwksUrl: string) {
   return {
     issuers: [{ issuer, audiences: [audience], jwksUrl }],

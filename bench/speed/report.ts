@@ -54,7 +54,7 @@ export function sections(results: BenchResults): readonly Section[] {
     },
     {
       title: 'Memory',
-      note: 'The most that was resident under load.',
+      note: 'Peak resident memory under load.',
       table: tableOf(memory, name => (name === 'rotation' ? '10,000 known tokens' : 'one known token'), [
         { head: 'MB', value: megabytes => megabytes, show: tenths, withRange: true },
       ]),

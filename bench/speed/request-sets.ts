@@ -42,7 +42,7 @@ export async function makeRequestSet(name: SetName, tokens: Tokens, newTokens: n
   }
 }
 
-/** The one that every started process has seen. */
+/** The token of the first request to every started process. */
 export async function knownToken(tokens: Tokens): Promise<BenchToken> {
   const [token] = await tokens.good(0, 1);
   if (token === undefined) throw new Error('no token was made');

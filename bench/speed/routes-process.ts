@@ -1,5 +1,5 @@
-// What a match and a whole decision cost with few and with many routes, in turn in one process, where nothing differs but the routes.
-// Takes the number of rounds and the numbers of routes, and prints the rounds as JSON.
+// Measures a match and a whole decision with few and with many routes, in turn in one process, so that only the routes differ.
+// Arguments: the number of rounds and the numbers of routes. Prints the rounds as JSON.
 import { compileRoutes, matchRoutes } from '../../src/authz/route-tree.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import { createQuietCheck } from '../../test/assurance/cost/quiet-check.ts';
@@ -13,7 +13,7 @@ const batchCount = 40;
 const batchSize = 200;
 const depth = 20;
 
-/** Of each ten: a resource, eight parts of it that belong to an account, and one that lies deep. */
+/** Each ten routes are a resource, eight parts of it with an account, and one deep path. */
 function routesOf(count: number): readonly { readonly path: string }[] {
   return Array.from({ length: count }, (_, i) => {
     const resource = `/api/resource-${i - (i % 10)}`;
@@ -23,7 +23,7 @@ function routesOf(count: number): readonly { readonly path: string }[] {
   });
 }
 
-/** As many paths with few routes as with many, but for `all`. All but `miss` match two routes. */
+/** Paths by kind. Only `all` has more paths with more routes. Every kind but `miss` matches two routes. */
 const paths: Readonly<Record<PathKind, (count: number, i: number) => string>> = {
   hit: (count, i) => `/api/resource-${count - 10}/part-${1 + (i % 8)}/acct1/invoices`,
   deep: count => `/api/resource-${count - 10}${'/level'.repeat(depth)}/acct1`,
@@ -52,7 +52,7 @@ function messageOf(path: string): Buffer {
   return Buffer.from(authorizationService.Check.requestSerialize(checkRequest({ path, headers: { authorization } })));
 }
 
-/** Of segments that nobody has seen before, as those of a request are. */
+/** Segments are new strings in each batch, as in a request. */
 function matchNanoseconds({ tree, pathAt }: Subject, kind: PathKind): number {
   return medianNanoseconds(batch => {
     const all = Array.from({ length: batchSize }, (_, i) =>
@@ -69,42 +69,42 @@ function matchNanoseconds({ tree, pathAt }: Subject, kind: PathKind): number {
   });
 }
 
-/** From the bytes of a CheckRequest to those of its answer, with its log line and its metrics. */
+/** From the bytes of a CheckRequest to the bytes of its answer, with log line and metrics. */
 async function decisionNanoseconds({ check, messages }: Subject, kind: PathKind): Promise<number> {
   const all = messages.get(kind) ?? [];
-  // Verifies the token, which is known from then on.
+  // Verifies the token, which is in the cache afterwards.
   for (const message of all) await check(message);
   return medianNanoseconds(() => () => {
     for (const message of all) if (!Buffer.isBuffer(check(message))) throw new Error(`${kind}: the token is not known`);
   });
 }
 
-/** Of one of a batch, in the middle one of the batches: the collector stops some of them. */
+/** Per item, in the median batch, because garbage collection interrupts some batches. */
 function medianNanoseconds(prepare: (batch: number) => () => void): number {
   const batches = Array.from({ length: batchCount }, (_, batch) => {
     const run = prepare(batch);
-    const beganMs = performance.now();
+    const startMs = performance.now();
     run();
-    return performance.now() - beganMs;
+    return performance.now() - startMs;
   });
   return (spreadOf(batches).median * 1e6) / batchSize;
 }
 
 async function measure(subject: Subject): Promise<RouteRound> {
-  const of = async <Value>(take: (kind: PathKind) => Promise<Value> | Value) => ({
+  const byKind = async <Value>(take: (kind: PathKind) => Promise<Value> | Value) => ({
     hit: await take('hit'),
     deep: await take('deep'),
     miss: await take('miss'),
     all: await take('all'),
   });
   return {
-    matchNanoseconds: await of(kind => matchNanoseconds(subject, kind)),
-    decisionMicroseconds: await of(async kind => (await decisionNanoseconds(subject, kind)) / 1e3),
+    matchNanoseconds: await byKind(kind => matchNanoseconds(subject, kind)),
+    decisionMicroseconds: await byKind(async kind => (await decisionNanoseconds(subject, kind)) / 1e3),
   };
 }
 
 const results: Record<string, RouteRound[]> = Object.fromEntries(counts.map(count => [count, []]));
-// Two rounds for the compiler, which do not count.
+// Two warm-up rounds, for the JIT compiler.
 for (let round = -2; round < rounds; round += 1) {
   for (const subject of subjects) {
     const figures = await measure(subject);

@@ -20,7 +20,7 @@ export interface Probe {
 }
 
 const startLimitMs = 20_000;
-// A contender that is just starting may accept a connection and never answer on it: the next one is asked on a new connection.
+// A starting contender may accept a connection and never answer on it, so each attempt uses a new connection.
 const answerLimitMs = 4000;
 
 export async function startServerProcess(
@@ -28,18 +28,18 @@ export async function startServerProcess(
   core: number | undefined,
   probe: Probe,
 ): Promise<ServerProcess> {
-  const beganMs = performance.now();
+  const spawnedMs = performance.now();
   const server = await startPinnedProcess(command, core);
   while (!(await answersRightly(probe))) {
     if (server.hasEnded()) throw new Error(`${command.command} has ended:\n${server.errors()}`);
-    if (performance.now() - beganMs > startLimitMs) {
+    if (performance.now() - spawnedMs > startLimitMs) {
       await server.stop();
       throw new Error(`${command.command} gives no right answer after ${startLimitMs / 1000} s\n${server.errors()}`);
     }
     await delay(2);
   }
   const { pid, stop } = server;
-  return { pid, startMs: performance.now() - beganMs, stop };
+  return { pid, startMs: performance.now() - spawnedMs, stop };
 }
 
 async function answersRightly(probe: Probe): Promise<boolean> {

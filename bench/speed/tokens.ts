@@ -50,7 +50,7 @@ export interface Tokens {
 
 const lifetimeSeconds = 12 * 3600;
 /** A pool on disk with less lifetime left is generated anew. */
-const leastSeconds = 3 * 3600;
+const minRemainingSeconds = 3 * 3600;
 
 interface Pool {
   readonly privateKey: string;
@@ -177,7 +177,7 @@ async function signature(hash: string, key: KeyObject, input: string): Promise<s
 async function readPool(file: string, nowSeconds: number): Promise<Pool | undefined> {
   try {
     const pool = JSON.parse(await readFile(file, 'utf8')) as Pool;
-    return pool.issuedAt + lifetimeSeconds - nowSeconds < leastSeconds ? undefined : pool;
+    return pool.issuedAt + lifetimeSeconds - nowSeconds < minRemainingSeconds ? undefined : pool;
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mostRiseMegabytes, type SoakSample, soakVerdict } from '../../../bench/soak/verdict.ts';
+import { maxRiseMegabytes, type SoakSample, soakVerdict } from '../../../bench/soak/verdict.ts';
 
 function samples(megabytesAt: (second: number) => number): SoakSample[] {
   return Array.from({ length: 101 }, (_, atSeconds) => ({
@@ -21,12 +21,12 @@ describe('the verdict of a soak', () => {
   });
 
   it('is not flat if the trend rises by more than the bound', () => {
-    const slope = (mostRiseMegabytes + 0.1) / 75;
+    const slope = (maxRiseMegabytes + 0.1) / 75;
     expect(soakVerdict(samples(second => 100 + second * slope)).isFlat).to.equal(false);
   });
 
   it('is flat if the trend rises by less than the bound', () => {
-    const slope = (mostRiseMegabytes - 0.1) / 75;
+    const slope = (maxRiseMegabytes - 0.1) / 75;
     expect(soakVerdict(samples(second => 100 + second * slope)).isFlat).to.equal(true);
   });
 
