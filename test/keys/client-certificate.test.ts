@@ -1,4 +1,4 @@
-// The client certificate of an issuer's key fetches, against a real TLS server that demands one: hot replaced, broken and repaired.
+// The client certificate of key fetches, against a TLS server that requires one: replaced without a restart, broken and repaired.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const secondClients = testCertificate({ name: 'second clients', isAuthority: tru
 const firstClient = testCertificate({ name: 'client', authority: firstClients });
 const secondClient = testCertificate({ name: 'client', authority: secondClients });
 
-describe('the client certificate of key fetches', function () {
+describe('client certificate of key fetches', function () {
   this.timeout(15_000);
   const ends: (() => Promise<unknown>)[] = [];
   let folder: string;
@@ -32,7 +32,7 @@ describe('the client certificate of key fetches', function () {
     clientAuthority = firstClients;
     issuer = await startStrictIssuer('k1');
     await writeFile(join(folder, 'ca.pem'), authority.cert);
-    await show(firstClient);
+    await writeClientFiles(firstClient);
   });
   afterEach(async () => {
     for (const end of ends.splice(0).reverse()) await end();
@@ -51,7 +51,7 @@ describe('the client certificate of key fetches', function () {
     return started;
   }
 
-  async function show({ cert, key }: TestCertificate): Promise<void> {
+  async function writeClientFiles({ cert, key }: TestCertificate): Promise<void> {
     await writeFile(join(folder, 'client.crt'), cert);
     await writeFile(join(folder, 'client.key'), key);
   }
@@ -86,35 +86,35 @@ describe('the client certificate of key fetches', function () {
     return keys;
   }
 
-  it('brings the keys, which without one cannot be fetched', async () => {
+  it('is required to fetch the keys of an issuer that asks for one', async () => {
     const rings = startRings();
-    const without = await takeOver(rings, { clientCertFile: undefined, clientKeyFile: undefined });
+    const withoutCertificate = await takeOver(rings, { clientCertFile: undefined, clientKeyFile: undefined });
     await until(() => problems.length > 0);
-    expect(without.current('k1')).to.equal(undefined);
+    expect(withoutCertificate.current('k1')).to.equal(undefined);
     expect(problems[0]).to.equal('connection closed, client certificate asked for');
     const keys = await takeOver(rings);
     await until(() => keys.current('k1') !== undefined);
   });
 
-  it('is shown for the discovery document, and to the host of its jwks_uri', async () => {
+  it('is presented for the discovery document and to the host of its jwks_uri', async () => {
     const other = await startStrictIssuer('elsewhere');
     issuer = await startStrictIssuer('k1', { jwks_uri: other.jwksUrl });
     const keys = await takeOver(startRings(), { jwksUrl: undefined, discoveryUrl: issuer.discoveryUrl });
     await until(() => keys.current('elsewhere') !== undefined);
   });
 
-  it('is replaced without a restart, long before the next refresh, and the keys stay meanwhile', async () => {
+  it('is replaced without a restart: the changed files trigger a refresh', async () => {
     const keys = await takeOver(startRings());
     await until(() => keys.current('k1') !== undefined);
     clientAuthority = secondClients;
     await issuer.restart();
     issuer.publish([(await signingKey('k2')).publicJwk]);
-    await show(secondClient);
+    await writeClientFiles(secondClient);
     await until(() => keys.current('k2') !== undefined);
     expect(problems.at(-1)).to.equal('none');
   });
 
-  it('that is broken is a failed refresh, the keys stay, and a good one heals it', async () => {
+  it('fails the refresh while it is broken, keeps the keys, and recovers once repaired', async () => {
     const keys = await takeOver(startRings());
     await until(() => keys.current('k1') !== undefined);
     await writeFile(join(folder, 'client.key'), 'nothing');
@@ -124,11 +124,11 @@ describe('the client certificate of key fetches', function () {
     await until(() => problems.includes('client certificate not usable'));
     expect(keys.current('k1')).to.not.equal(undefined);
     issuer.publish([(await signingKey('k2')).publicJwk]);
-    await show(firstClient);
+    await writeClientFiles(firstClient);
     await until(() => keys.current('k2') !== undefined);
   });
 
-  it('may change without the loss of a key, for the keys are the issuer’s', async () => {
+  it('can be removed at a reload without losing the keys', async () => {
     const rings = startRings();
     const before = await takeOver(rings);
     await until(() => before.current('k1') !== undefined);

@@ -1,4 +1,4 @@
-// A forward proxy (CONNECT) that leads every name to one port of this machine and remembers what it was asked for.
+// A forward proxy (CONNECT) that connects every name to one local port and records the requests.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
@@ -8,8 +8,8 @@ import { TLSSocket } from 'node:tls';
 export interface ConnectProxy {
   readonly url: string;
   /** host:port of each request. */
-  readonly asked: readonly string[];
-  /** How many of the clients showed a certificate; a proxy with TLS asks each of them. */
+  readonly requested: readonly string[];
+  /** The number of clients that presented a certificate; a proxy with TLS requests one from each. */
   readonly certificates: () => number;
   stop(): Promise<void>;
 }
@@ -18,7 +18,7 @@ export async function startConnectProxy(
   port: number,
   tls?: { readonly cert: string; readonly key: string },
 ): Promise<ConnectProxy> {
-  const asked: string[] = [];
+  const requested: string[] = [];
   let certificates = 0;
   const sockets = new Set<Socket>();
   const server =
@@ -26,7 +26,7 @@ export async function startConnectProxy(
       ? createServer((_request, response) => response.writeHead(500).end())
       : createSecureServer({ ...tls, requestCert: true, rejectUnauthorized: false });
   server.on('connect', (request, client: Socket) => {
-    asked.push(request.url ?? '');
+    requested.push(request.url ?? '');
     if (client instanceof TLSSocket && client.getPeerX509Certificate() !== undefined) certificates += 1;
     const upstream = connect(port, '127.0.0.1', () => {
       client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
@@ -37,9 +37,9 @@ export async function startConnectProxy(
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
-    // By its name: Node 26 refuses the server name that undici 7 sends to a proxy with TLS at an IP address (RFC 6066 section 3).
+    // A name, because Node 26 refuses the server name that undici 7 sends to a proxy with TLS at an IP address (RFC 6066 section 3).
     url: `${tls === undefined ? 'http://127.0.0.1' : 'https://localhost'}:${(server.address() as AddressInfo).port}`,
-    asked,
+    requested,
     certificates: () => certificates,
     async stop() {
       for (const socket of sockets) socket.destroy();

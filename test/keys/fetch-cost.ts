@@ -1,5 +1,5 @@
-// A process of its own for key-fetch-cost.test.ts: reads key sets from hostile issuers and prints what each cost it.
-// Arguments: time limit in ms, a good JWKS URL, then hostile ones. One JSON line for each of those.
+// Child process of key-fetch-cost.test.ts: fetches key sets from hostile issuers and prints the cost of each as a JSON line.
+// Arguments: time limit in ms, a valid JWKS URL, then hostile ones.
 
 import { createFetchSlots } from '../../src/keys/fetch-slots.ts';
 import { createKeySource, type SourceResult } from '../../src/keys/key-source.ts';
@@ -19,7 +19,7 @@ const read = (jwksUrl: string): Promise<SourceResult> => {
   return source.read(new AbortController().signal, undefined);
 };
 
-// Code is loaded and compiled, and the heap has its working size, before anything is measured.
+// Warm-up: load and compile the code and let the heap grow to its working size.
 for (let i = 0; i < 50; i += 1) await read(goodUrl);
 
 for (const url of hostileUrls) {
@@ -28,7 +28,7 @@ for (const url of hostileUrls) {
   console.log(JSON.stringify({ ...least, tookMs: Math.max(...costs.map(({ tookMs }) => tookMs)) }));
 }
 
-// The loader of TypeScript lives in this process too and grows when it likes: what a read costs, it costs every time.
+// The TypeScript loader shares this process and its heap grows at random, so the least of three runs counts.
 async function measure(url: string): Promise<{ problem: string; tookMs: number; megabytes: number }> {
   globalThis.gc?.();
   const before = process.memoryUsage.rss();

@@ -1,4 +1,4 @@
-// A process of its own for key-thread.test.ts: an issuer that floods whoever asks, as the path says. Prints its port.
+// Child process of key-thread.test.ts: an issuer that floods its clients in the way that the path names. Prints its port.
 import { type AddressInfo, createServer } from 'node:net';
 
 const times = 500_000;

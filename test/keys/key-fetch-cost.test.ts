@@ -1,4 +1,4 @@
-// What a hostile issuer can cost: memory of a process that does nothing else, and time.
+// The memory and time that a hostile issuer can cost, measured in a process that does nothing else.
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -16,12 +16,12 @@ const timeoutMs = 500;
 const maxMegabytes = 5;
 const faults: readonly (readonly [string, IssuerFault, string])[] = [
   ['a body of 300 MB', { kind: 'huge' }, 'body too large'],
-  ['a body of 300 MB that says so', { kind: 'huge', declared: true }, 'body too large'],
+  ['a declared body of 300 MB', { kind: 'huge', declared: true }, 'body too large'],
   ['K-013 a gzip bomb of 300 MB', { kind: 'gzipBomb' }, 'body too large'],
   ['K-014 a body of a byte a second', { kind: 'drip' }, 'timed out'],
 ];
 
-describe('what a key fetch costs', () => {
+describe('cost of a key fetch', () => {
   const costs: Cost[] = [];
 
   before(async () => {
@@ -42,7 +42,7 @@ describe('what a key fetch costs', () => {
   });
 
   faults.forEach(([name, , problem], i) => {
-    it(`${name}: ${problem}, in less than ${maxMegabytes} MB and within timeoutSeconds`, () => {
+    it(`${name} fails with "${problem}" in less than ${maxMegabytes} MB and within timeoutSeconds`, () => {
       expect(costs[i]?.problem).to.equal(problem);
       expect(costs[i]?.megabytes).to.be.below(maxMegabytes);
       expect(costs[i]?.tookMs).to.be.below(timeoutMs + 300);

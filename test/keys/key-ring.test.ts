@@ -1,4 +1,4 @@
-// A running key ring against a real issuer: rotation, outage, flood, slow answers, clocks, seeds, files, and the stop.
+// A running key ring against a test issuer: rotation, outage, floods, slow answers, clocks, seeds, files and the stop.
 import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,18 +21,18 @@ import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../sup
 type Refresh = Parameters<KeyRingObserver['onRefresh']>[0];
 
 /**
- * A ring whose clocks can leap, and everything that it told. Its monotonic clock stands still between leaps, so that a slow
- * machine makes no difference, unless a test needs timers.
+ * A ring whose clocks a test sets, and everything that its observer received. The monotonic clock stands still between leaps, so
+ * that a slow machine makes no difference, unless a test needs timers.
  */
-interface Rig {
+interface RingLab {
   readonly ring: KeyRing & IssuerRing;
   readonly refreshes: Refresh[];
   readonly usable: string[];
   readonly warnings: string[];
-  /** The monotonic clock goes forward; the wall clock with it. */
+  /** Advances the monotonic clock and the wall clock. */
   leap(seconds: number): void;
-  /** The wall clock alone. */
-  setWall(seconds: number): void;
+  /** Shifts the wall clock alone. */
+  shiftWallClock(seconds: number): void;
   /** Resolves once that many fetches have ended. */
   refreshed(count: number): Promise<Refresh>;
 }
@@ -57,19 +57,19 @@ describe('key ring', () => {
     return issuer;
   }
 
-  function rig(
+  function ringLab(
     source: Partial<IssuerKeySettings>,
     keys: Partial<KeyRingOptions['keys']> = {},
     observer: Partial<KeyRingObserver> = {},
     clock: 'still' | 'flowing' = 'still',
-  ): Rig {
+  ): RingLab {
     const refreshes: Refresh[] = [];
     const usable: string[] = [];
     const warnings: string[] = [];
     const waiting: { count: number; resolve: (refresh: Refresh) => void }[] = [];
-    let leaped = 0;
-    let wall = 0;
-    const made = createKeyRing({
+    let leapMs = 0;
+    let wallShiftMs = 0;
+    const created = createKeyRing({
       createTransport: createKeyTransport,
       issuers: [{ issuer: 'https://issuer', algorithms: ['ES256'], ...source }],
       keys: { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3, ...keys },
@@ -82,23 +82,23 @@ describe('key ring', () => {
         onWarning: ({ problem }) => warnings.push(problem),
         ...observer,
       },
-      monotonicNow: () => (clock === 'still' ? 1_000_000 : performance.now()) + leaped,
-      wallNow: () => Date.now() + leaped + wall,
+      monotonicNow: () => (clock === 'still' ? 1_000_000 : performance.now()) + leapMs,
+      wallNow: () => Date.now() + leapMs + wallShiftMs,
       random: () => 0,
     });
-    ends.push(() => made.stop());
-    const [used] = made.issuers.values();
-    if (used === undefined) throw new Error('no issuer');
+    ends.push(() => created.stop());
+    const [issuerRing] = created.issuers.values();
+    if (issuerRing === undefined) throw new Error('no issuer');
     return {
-      ring: { ...made, ...used },
+      ring: { ...created, ...issuerRing },
       refreshes,
       usable,
       warnings,
       leap(seconds) {
-        leaped += seconds * 1000;
+        leapMs += seconds * 1000;
       },
-      setWall(seconds) {
-        wall = seconds * 1000;
+      shiftWallClock(seconds) {
+        wallShiftMs = seconds * 1000;
       },
       refreshed: count =>
         new Promise(resolve => {
@@ -109,18 +109,18 @@ describe('key ring', () => {
     };
   }
 
-  /** Started, and its first fetch over. */
-  async function loaded(...parameters: Parameters<typeof rig>): Promise<Rig> {
-    const made = rig(...parameters);
-    await made.ring.start();
-    await made.refreshed(1);
-    return made;
+  /** A started ring whose first fetch has ended. */
+  async function loaded(...parameters: Parameters<typeof ringLab>): Promise<RingLab> {
+    const lab = ringLab(...parameters);
+    await lab.ring.start();
+    await lab.refreshed(1);
+    return lab;
   }
 
   const kindOf = async (lookup: KeyLookup | Promise<KeyLookup>): Promise<KeyLookup['kind']> => (await lookup).kind;
 
   describe('start', () => {
-    it('K-001 makes the keys of the issuer usable and says so', async () => {
+    it('K-001 makes the keys of the issuer usable and notifies the observer', async () => {
       const { jwksUrl } = await issuerWith(['k1', 'k2']);
       const { ring, refreshes, usable } = await loaded({ jwksUrl });
       expect(ring.current('k1')?.cryptoKeyFor('ES256')).to.not.equal(undefined);
@@ -131,9 +131,9 @@ describe('key ring', () => {
       expect(usable).to.deep.equal(['https://issuer']);
     });
 
-    it('tells its state from loading to usable to stale', async () => {
+    it('reports its state as loading, usable and stale', async () => {
       const { jwksUrl } = await issuerWith(['k1']);
-      const { ring, refreshed, leap } = rig({ jwksUrl });
+      const { ring, refreshed, leap } = ringLab({ jwksUrl });
       expect(ring.status()).to.include({ state: 'loading', keys: 0, ageSeconds: undefined, lastResult: undefined });
       await ring.start();
       await refreshed(1);
@@ -144,7 +144,7 @@ describe('key ring', () => {
       expect(ring.status().ageSeconds).to.be.within(3600, 3603);
     });
 
-    it('K-002 comes up without the issuer and becomes usable by itself', async () => {
+    it('K-002 succeeds while the issuer is down, and the ring recovers by itself', async () => {
       const issuer = await issuerWith(['k1']);
       await issuer.stop();
       const times = { cooldownSeconds: 0.05, refreshSeconds: 0.2 };
@@ -158,19 +158,19 @@ describe('key ring', () => {
       expect(usable).to.deep.equal(['https://issuer']);
     });
 
-    it('K-006 lets the first callers wait for the first set', async () => {
+    it('K-006 lets the first lookups wait for the first key set', async () => {
       const issuer = await issuerWith(['k1']);
       issuer.fault({ kind: 'slow', delayMs: 50 });
-      const { ring } = rig({ jwksUrl: issuer.jwksUrl });
+      const { ring } = ringLab({ jwksUrl: issuer.jwksUrl });
       await ring.start();
       expect(await kindOf(ring.find('k1'))).to.equal('key');
     });
 
-    it('is answered unavailable before it was started', () => {
-      expect(rig({ jwksUrl: 'http://127.0.0.1:1/' }).ring.find('k1')).to.include({ kind: 'unavailable' });
+    it('is required before a lookup can find a key', () => {
+      expect(ringLab({ jwksUrl: 'http://127.0.0.1:1/' }).ring.find('k1')).to.include({ kind: 'unavailable' });
     });
 
-    it('reads a discovery document', async () => {
+    it('fetches the keys that a discovery document names', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring } = await loaded({ issuer: issuer.url, discoveryUrl: issuer.discoveryUrl });
       expect(ring.current('k1')?.kid).to.equal('k1');
@@ -178,7 +178,7 @@ describe('key ring', () => {
   });
 
   describe('rotation', () => {
-    it('K-006 K-007 finds a new key with one early refresh, whoever and how many ask', async () => {
+    it('K-006 K-007 makes a new key known with one early refresh for 50 concurrent lookups', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
       issuer.publish([await jwk('k1'), await jwk('k2')]);
@@ -189,7 +189,7 @@ describe('key ring', () => {
       expect(issuer.requests()).to.have.length(2);
     });
 
-    it('K-006 refuses the new key of a hard rotation within the cooldown, and finds it without being asked again', async () => {
+    it('K-006 without overlap refuses the new key until the cooldown ends, then finds it by itself', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, { cooldownSeconds: 0.3 }, {}, 'flowing');
       issuer.publish([await jwk('k2')]);
@@ -200,7 +200,7 @@ describe('key ring', () => {
       expect(ring.find('k1')).to.deep.equal({ kind: 'unknown' });
     });
 
-    it('K-057 lets each successful set replace the one before', async () => {
+    it('K-057 replaces the whole key set', async () => {
       const issuer = await issuerWith(['a']);
       const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
       for (const [fetches, here, gone] of [
@@ -209,14 +209,14 @@ describe('key ring', () => {
       ] as const) {
         issuer.publish([await jwk(here)]);
         leap(6);
-        ring.find(`stranger ${fetches}`);
+        ring.find(`unknown ${fetches}`);
         await refreshed(fetches);
         expect(ring.current(here)?.kid).to.equal(here);
         expect(ring.current(gone)).to.equal(undefined);
       }
     });
 
-    it('keeps the object of a key for as long as it is the same key', async () => {
+    it('keeps the object of an unchanged key', async () => {
       const issuer = await issuerWith(['k1'], { etag: false });
       const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
       const before = ring.current('k1');
@@ -227,23 +227,23 @@ describe('key ring', () => {
       expect(ring.current('k1')).to.equal(before);
       issuer.publish([{ ...(await jwk('k0')), kid: 'k1' }]);
       leap(6);
-      ring.find('stranger');
+      ring.find('unknown');
       await refreshed(3);
       expect(ring.current('k1')).to.not.equal(before);
     });
 
-    it('asks with the ETag and counts 304 as a confirmation', async () => {
+    it('is checked with the ETag, and status 304 confirms the key set', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
       leap(3_000);
-      ring.find('stranger');
+      ring.find('unknown');
       expect(await refreshed(2)).to.include({ result: 'success', keys: 1 });
       expect(issuer.requests().map(({ status }) => status)).to.deep.equal([200, 304]);
       leap(3_000);
       expect(ring.current('k1')?.kid).to.equal('k1');
     });
 
-    it('does not ask with the ETag of a set that it refused', async () => {
+    it('never uses the ETag of a refused key set', async () => {
       const issuer = await issuerWith([]);
       const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
       leap(6);
@@ -257,15 +257,15 @@ describe('key ring', () => {
     for (const [name, headers] of [
       ['max-age=0', { 'cache-control': 'max-age=0' }],
       ['no-store', { 'cache-control': 'no-store' }],
-      ['a year', { 'cache-control': 'max-age=31536000, immutable', expires: 'garbage' }],
+      ['max-age of a year', { 'cache-control': 'max-age=31536000, immutable', expires: 'garbage' }],
     ] as const) {
-      it(`K-049 comes when refreshSeconds says, whatever the answer says about caching (${name})`, async () => {
+      it(`K-049 follows refreshSeconds and ignores cache headers (${name})`, async () => {
         const issuer = await issuerWith(['k1'], { headers });
         const times = { refreshSeconds: 0.5, cooldownSeconds: 0.01 };
         const { refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, times, {}, 'flowing');
         await refreshed(2);
         const [first, second] = issuer.requests();
-        // random() is 0 here: a fifth before the interval is over.
+        // random() is 0 here, so the jitter shortens the interval by a fifth.
         expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).to.be.within(390, 800);
         expect(issuer.requests()).to.have.length(2);
       });
@@ -273,12 +273,12 @@ describe('key ring', () => {
   });
 
   describe('outage', () => {
-    it('K-003 K-005 serves known keys for their age, then nothing, and recovers without a restart', async () => {
+    it('K-003 K-005 keeps keys usable until maxAgeSeconds, then unavailable until the issuer recovers', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring, leap, refreshed, usable } = await loaded({ jwksUrl: issuer.jwksUrl });
       await issuer.stop();
       leap(3_500);
-      expect(await kindOf(ring.find('stranger'))).to.equal('unavailable');
+      expect(await kindOf(ring.find('unknown'))).to.equal('unavailable');
       expect(ring.find('k1')).to.include({ kind: 'key' });
       expect(ring.status()).to.include({ state: 'usable', lastResult: 'failure', lastProblem: 'connection refused' });
       leap(100);
@@ -291,68 +291,68 @@ describe('key ring', () => {
       expect(usable).to.have.length(2);
     });
 
-    for (const [name, break_, problem] of [
-      ['K-018 a login page', { kind: 'html' }, 'content type'],
-      ['K-017 an error', { kind: 'respond', status: 500 }, 'status 500'],
-      ['K-022 an empty set', { kind: 'respond', body: '{"keys":[]}' }, 'no usable key'],
-      ['truncated JSON', { kind: 'truncated' }, 'not JSON'],
-      ['K-021 another document', { kind: 'respond', body: '{}' }, 'not a key set'],
+    for (const [name, fault, problem] of [
+      ['K-018 an HTML page', { kind: 'html' }, 'content type'],
+      ['K-017 an error status', { kind: 'respond', status: 500 }, 'status 500'],
+      ['K-022 an empty key set', { kind: 'respond', body: '{"keys":[]}' }, 'no usable key'],
+      ['a truncated document', { kind: 'truncated' }, 'not JSON'],
+      ['K-021 a document of another kind', { kind: 'respond', body: '{}' }, 'not a key set'],
     ] as const) {
-      it(`${name} is a failed refresh and leaves the last good set`, async () => {
+      it(`${name} fails the refresh and keeps the last good key set`, async () => {
         const issuer = await issuerWith(['k1']);
         const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
-        issuer.fault(break_);
+        issuer.fault(fault);
         leap(6);
-        expect(await kindOf(ring.find('stranger'))).to.equal('unavailable');
+        expect(await kindOf(ring.find('unknown'))).to.equal('unavailable');
         expect(await refreshed(2)).to.include({ result: 'failure', problem, keys: 1 });
         expect(ring.current('k1')?.kid).to.equal('k1');
       });
     }
 
-    it('K-050 is measured on the monotonic clock: an hour on the wall, either way, changes nothing', async () => {
+    it('K-050 is timed on the monotonic clock: a wall clock jump of an hour changes nothing', async () => {
       const { jwksUrl } = await issuerWith(['k1']);
-      const { ring, setWall } = await loaded({ jwksUrl });
+      const { ring, shiftWallClock } = await loaded({ jwksUrl });
       for (const seconds of [3600, -3600]) {
-        setWall(seconds);
+        shiftWallClock(seconds);
         expect(ring.current('k1')?.kid).to.equal('k1');
-        expect(ring.find('stranger')).to.deep.equal({ kind: 'unknown' });
+        expect(ring.find('unknown')).to.deep.equal({ kind: 'unknown' });
         expect(ring.status().ageSeconds).to.be.within(0, 5);
       }
     });
   });
 
-  describe('strangers', () => {
-    it('K-006 wait no longer than 150 ms for a slow issuer, and known keys do not wait', async () => {
+  describe('unknown kids', () => {
+    it('K-006 wait at most 150 ms for a slow issuer, known keys do not wait', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl }, {}, {}, 'flowing');
       issuer.fault({ kind: 'hang' });
       leap(6);
       const startedMs = performance.now();
-      const lookup = ring.find('stranger');
+      const lookup = ring.find('unknown');
       expect(lookup).to.be.instanceOf(Promise);
       expect(ring.find('k1')).to.include({ kind: 'key' });
       expect(await lookup).to.deep.equal({ kind: 'unavailable', detail: 'the refresh takes longer than 150 ms' });
       expect(performance.now() - startedMs).to.be.within(140, 1_000);
     });
 
-    it('K-009 K-011 in a flood cost one fetch a cooldown, and are refused at once', async () => {
+    it('K-009 K-011 in a flood are refused at once and cost one fetch per cooldown', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring, refreshes } = await loaded({ jwksUrl: issuer.jwksUrl });
-      const lookups = Array.from({ length: 20_000 }, (_, i) => ring.find(`stranger ${i}`));
+      const lookups = Array.from({ length: 20_000 }, (_, i) => ring.find(`unknown ${i}`));
       expect(lookups.every(lookup => 'kind' in lookup && lookup.kind === 'unknown')).to.equal(true);
       expect(ring.find('k1')).to.include({ kind: 'key' });
       expect(issuer.requests()).to.have.length(1);
       expect(refreshes).to.have.length(1);
     });
 
-    it('K-009 that keep coming are looked up ever less often, until a rotation shows that it is worth it', async () => {
+    it('K-009 that keep coming make early refreshes back off until one brings a new key', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
       for (const [index, seconds] of [5, 5, 5, 10, 20, 40, 48].entries()) {
         leap(seconds - 1);
-        expect(ring.find(`early stranger ${index}`)).to.deep.equal({ kind: 'unknown' });
+        expect(ring.find(`early unknown ${index}`)).to.deep.equal({ kind: 'unknown' });
         leap(1);
-        expect(await ring.find(`stranger ${index}`)).to.deep.equal({ kind: 'unknown' });
+        expect(await ring.find(`unknown ${index}`)).to.deep.equal({ kind: 'unknown' });
         expect(issuer.requests()).to.have.length(2 + index);
       }
       expect(new Set(issuer.requests().map(({ status }) => status))).to.deep.equal(new Set([200, 304]));
@@ -360,34 +360,34 @@ describe('key ring', () => {
       leap(48);
       expect(await ring.find('k2')).to.include({ kind: 'key' });
       leap(5);
-      expect(await ring.find('stranger')).to.deep.equal({ kind: 'unknown' });
+      expect(await ring.find('unknown')).to.deep.equal({ kind: 'unknown' });
       expect(issuer.requests()).to.have.length(10);
     });
 
-    it('K-009 that may wait are bounded, and all of them are answered', async () => {
+    it('K-009 wait in bounded number, and every waiting lookup is answered', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
       leap(6);
-      const lookups = Array.from({ length: 2_000 }, (_, i) => ring.find(`stranger ${i}`));
+      const lookups = Array.from({ length: 2_000 }, (_, i) => ring.find(`unknown ${i}`));
       expect(lookups.filter(lookup => lookup instanceof Promise)).to.have.length(1024);
       expect(new Set(await Promise.all(lookups.map(kindOf)))).to.deep.equal(new Set(['unknown']));
       expect(issuer.requests()).to.have.length(2);
     });
 
-    it('K-010 in a flood during an outage cost one fetch a cooldown, and nobody is let in or turned away for good', async () => {
+    it('K-010 in a flood during an outage are unavailable and cost one fetch per cooldown', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
       issuer.fault({ kind: 'respond', status: 500 });
       leap(6);
       await ring.find('first');
       await refreshed(2);
-      const lookups = Array.from({ length: 20_000 }, (_, i) => ring.find(`stranger ${i}`));
+      const lookups = Array.from({ length: 20_000 }, (_, i) => ring.find(`unknown ${i}`));
       expect(lookups.every(lookup => 'kind' in lookup && lookup.kind === 'unavailable')).to.equal(true);
       expect(ring.find('k1')).to.include({ kind: 'key' });
       expect(issuer.requests()).to.have.length(2);
     });
 
-    it('K-037 with a kid that no set can hold are unknown and ask for nothing', async () => {
+    it('K-037 longer than 256 characters are unknown and trigger no fetch', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
       leap(6);
@@ -395,7 +395,7 @@ describe('key ring', () => {
       expect(issuer.requests()).to.have.length(1);
     });
 
-    it('K-037 called __proto__ or constructor are unknown', async () => {
+    it('K-037 named like members of Object.prototype are unknown', async () => {
       const { jwksUrl } = await issuerWith(['k1']);
       const { ring } = await loaded({ jwksUrl });
       for (const kid of ['__proto__', 'constructor', 'toString', '']) {
@@ -405,7 +405,7 @@ describe('key ring', () => {
     });
   });
 
-  it('K-051 two issuers that share a kid do not share its key', async () => {
+  it('K-051 does not share the key of a kid between two issuers', async () => {
     const one = await issuerWith(['one']);
     const other = await issuerWith([]);
     other.publish([{ ...(await jwk('other')), kid: 'one' }]);
@@ -416,7 +416,7 @@ describe('key ring', () => {
   });
 
   describe('observer', () => {
-    it('is warned of published private keys, weak keys and their like once, with names', async () => {
+    it('is warned once of skipped keys, with kid and reason', async () => {
       const issuer = await issuerWith(['k1'], { etag: false });
       const bad = [
         { kty: 'oct', k: 'AAAA', kid: 'shared "secret"' },
@@ -425,7 +425,7 @@ describe('key ring', () => {
       issuer.publish([await jwk('k1'), ...bad, { ...(await jwk('k2')), use: 'enc' }]);
       const { ring, leap, refreshed, refreshes, warnings } = await loaded({ jwksUrl: issuer.jwksUrl });
       leap(6);
-      ring.find('stranger');
+      ring.find('unknown');
       await refreshed(2);
       expect(refreshes.map(({ skipped }) => skipped)).to.deep.equal([3, 3]);
       expect(warnings).to.deep.equal([
@@ -433,39 +433,39 @@ describe('key ring', () => {
       ]);
     });
 
-    it('is not told again of the same keys after an outage', async () => {
+    it('is not warned again of the same skipped keys after an outage', async () => {
       const issuer = await issuerWith([], { etag: false });
       issuer.publish([await jwk('k1'), { kty: 'oct', kid: 'shared' }]);
       const { ring, leap, refreshed, warnings } = await loaded({ jwksUrl: issuer.jwksUrl });
       issuer.fault({ kind: 'respond', status: 500 });
       leap(6);
-      ring.find('stranger');
+      ring.find('unknown');
       await refreshed(2);
       issuer.healthy();
       leap(6);
-      ring.find('stranger');
+      ring.find('unknown');
       await refreshed(3);
       expect(warnings).to.have.length(1);
     });
 
-    it('that throws does not break the ring', async () => {
+    it('can throw without breaking the ring', async () => {
       const fail = (): never => {
         throw new Error('hook');
       };
       const issuer = await issuerWith(['k1']);
       issuer.publish([await jwk('k1'), { kty: 'oct', kid: 'shared' }]);
       const observer = { onRefresh: fail, onUsable: fail, onWarning: fail };
-      const { ring } = rig({ jwksUrl: issuer.jwksUrl }, {}, observer);
+      const { ring } = ringLab({ jwksUrl: issuer.jwksUrl }, {}, observer);
       await ring.start();
       expect(await kindOf(ring.find('k1'))).to.equal('key');
     });
   });
 
   describe('stop', () => {
-    it('K-054 aborts a fetch in flight, answers those who wait, and is done at once', async () => {
+    it('K-054 aborts the fetch in flight and answers waiting lookups at once', async () => {
       const issuer = await issuerWith(['k1']);
       issuer.fault({ kind: 'hang' });
-      const { ring, refreshes } = rig({ jwksUrl: issuer.jwksUrl }, { timeoutSeconds: 60 });
+      const { ring, refreshes } = ringLab({ jwksUrl: issuer.jwksUrl }, { timeoutSeconds: 60 });
       await ring.start();
       const lookup = ring.find('k1');
       const startedMs = performance.now();
@@ -475,19 +475,19 @@ describe('key ring', () => {
       expect(refreshes).to.deep.equal([]);
     });
 
-    it('leaves known keys findable for calls that are still under way, and asks for no others', async () => {
+    it('leaves known keys usable for requests in flight and fetches no others', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
       await ring.stop();
       leap(6);
       expect(ring.find('k1')).to.include({ kind: 'key' });
-      expect(ring.find('stranger')).to.deep.equal({ kind: 'unavailable', detail: 'stopped' });
+      expect(ring.find('unknown')).to.deep.equal({ kind: 'unavailable', detail: 'stopped' });
       expect(issuer.requests()).to.have.length(1);
     });
 
-    it('may come before the start and twice', async () => {
+    it('can come before the end of the start, and twice', async () => {
       const issuer = await issuerWith(['k1']);
-      const { ring } = rig({ jwksUrl: issuer.jwksUrl, caFile: undefined }, { cacheDirectory: directory });
+      const { ring } = ringLab({ jwksUrl: issuer.jwksUrl, caFile: undefined }, { cacheDirectory: directory });
       const starting = ring.start();
       await ring.stop();
       await starting;
@@ -495,7 +495,7 @@ describe('key ring', () => {
       expect(issuer.requests()).to.have.length(0);
     });
 
-    it('leaves no timer behind, and while it runs none that keeps a process alive', async () => {
+    it('leaves no timer, and a running ring has none that keeps the process alive', async () => {
       const { jwksUrl } = await issuerWith(['k1']);
       const timers = (): number => process.getActiveResourcesInfo().filter(name => name === 'Timeout').length;
       const before = timers();
@@ -507,28 +507,27 @@ describe('key ring', () => {
   });
 
   describe('seed', () => {
-    const seeded = async (issuer: TestIssuer): Promise<void> => {
+    const writeSeed = async (issuer: TestIssuer): Promise<void> => {
       const { ring } = await loaded({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
       await ring.stop();
       await issuer.stop();
     };
 
-    it('K-002 starts with the last good set while the issuer is down', async () => {
+    it('K-002 makes the last good key set usable while the issuer is down', async () => {
       const issuer = await issuerWith(['k1']);
-      await seeded(issuer);
-      const { ring, usable } = rig({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
+      await writeSeed(issuer);
+      const { ring, usable } = ringLab({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
       await ring.start();
       expect(ring.find('k1')).to.include({ kind: 'key' });
       expect(ring.status().state).to.equal('usable');
       expect(usable).to.deep.equal(['https://issuer']);
-      expect(await kindOf(ring.find('stranger'))).to.equal('unavailable');
+      expect(await kindOf(ring.find('unknown'))).to.equal('unavailable');
     });
 
-    it('is used for the rest of its age and no longer', async () => {
+    it('is used until it reaches maxAgeSeconds', async () => {
       const issuer = await issuerWith(['k1']);
-      await seeded(issuer);
-      const { ring, leap } = rig({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
-      leap(0);
+      await writeSeed(issuer);
+      const { ring, leap } = ringLab({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
       await ring.start();
       leap(3_590);
       expect(ring.current('k1')?.kid).to.equal('k1');
@@ -540,20 +539,20 @@ describe('key ring', () => {
       [3_601, 'seed not used: too old'],
       [-3_600, 'seed not used: from the future'],
     ] as const) {
-      it(`is not used when the wall clock says that it is ${seconds} s old: ${problem}`, async () => {
+      it(`is not used at an age of ${seconds} s on the wall clock: ${problem}`, async () => {
         const issuer = await issuerWith(['k1']);
-        await seeded(issuer);
-        const { ring, setWall, warnings } = rig({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
-        setWall(seconds);
+        await writeSeed(issuer);
+        const { ring, shiftWallClock, warnings } = ringLab({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
+        shiftWallClock(seconds);
         await ring.start();
         expect(ring.current('k1')).to.equal(undefined);
         expect(warnings).to.deep.equal([problem]);
       });
     }
 
-    it('gives way to what the issuer says', async () => {
+    it('is replaced by the first successful fetch', async () => {
       const issuer = await issuerWith(['k1']);
-      await seeded(issuer);
+      await writeSeed(issuer);
       await issuer.restart();
       issuer.publish([await jwk('k2')]);
       const { ring } = await loaded({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
@@ -561,11 +560,11 @@ describe('key ring', () => {
       expect(ring.current('k2')?.kid).to.equal('k2');
     });
 
-    it('is confirmed on disk by a 304 too', async () => {
+    it('is confirmed on disk by a status 304', async () => {
       const issuer = await issuerWith(['k1']);
       const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
       leap(1_000);
-      ring.find('stranger');
+      ring.find('unknown');
       await refreshed(2);
       await ring.stop();
       const [name = ''] = await readdir(directory);
@@ -573,13 +572,13 @@ describe('key ring', () => {
       expect(confirmedAt - Date.now()).to.be.within(990_000, 1_000_000);
     });
 
-    it('that cannot be written is one warning and no error', async () => {
+    it('causes one warning and no error if it cannot be written', async () => {
       const issuer = await issuerWith(['k1'], { etag: false });
       const file = join(directory, 'file');
       await writeFile(file, '');
       const { ring, leap, refreshed, warnings } = await loaded({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: file });
       leap(6);
-      ring.find('stranger');
+      ring.find('unknown');
       await refreshed(2);
       await ring.stop();
       expect(ring.current('k1')?.kid).to.equal('k1');
@@ -588,29 +587,29 @@ describe('key ring', () => {
     });
   });
 
-  describe('file', () => {
+  describe('jwksFile', () => {
     const replace = async (path: string, text: string): Promise<void> => {
       await writeFile(`${path}.new`, text);
       await rename(`${path}.new`, path);
     };
 
-    it('is there once start has resolved', async () => {
+    it('is loaded once start has resolved', async () => {
       const path = join(directory, 'jwks.json');
       await writeFile(path, JSON.stringify({ keys: [await jwk('k1')] }));
-      const { ring } = rig({ jwksFile: path });
+      const { ring } = ringLab({ jwksFile: path });
       await ring.start();
       expect(ring.current('k1')?.kid).to.equal('k1');
     });
 
     for (const [name, text, problem] of [
-      ['missing', undefined, 'no such file'],
-      ['broken', '{', 'not JSON'],
+      ['that is missing', undefined, 'no such file'],
+      ['that is malformed', '{', 'not JSON'],
       ['without a usable key', '{"keys":[]}', 'no usable key'],
     ] as const) {
-      it(`${name} at the start is an error that names it: ${problem}`, async () => {
+      it(`${name} fails the start with an error that names the file: ${problem}`, async () => {
         const path = join(directory, 'jwks.json');
         if (text !== undefined) await writeFile(path, text);
-        const { ring } = rig({ jwksFile: path });
+        const { ring } = ringLab({ jwksFile: path });
         const error: unknown = await ring.start().catch((reason: unknown) => reason);
         expect(isKeyFileError(error)).to.equal(true);
         expect(ring.find('k1')).to.deep.equal({ kind: 'unavailable', detail: 'stopped' });
@@ -618,7 +617,7 @@ describe('key ring', () => {
       });
     }
 
-    it('has no seed', async () => {
+    it('is never written to the cache directory', async () => {
       const path = join(directory, 'jwks.json');
       await writeFile(path, JSON.stringify({ keys: [await jwk('k1')] }));
       const { ring } = await loaded({ jwksFile: path }, { cacheDirectory: join(directory, 'cache') });
@@ -626,7 +625,7 @@ describe('key ring', () => {
       expect(await readdir(directory)).to.deep.equal(['jwks.json']);
     });
 
-    it('is read again when it changes, and a broken version leaves the last good set', async () => {
+    it('is reloaded when it changes, and a malformed version keeps the last good key set', async () => {
       const path = join(directory, 'jwks.json');
       await writeFile(path, JSON.stringify({ keys: [await jwk('k1')] }));
       const { ring, refreshed } = await loaded({ jwksFile: path }, { cooldownSeconds: 0.01 }, {}, 'flowing');
@@ -639,7 +638,7 @@ describe('key ring', () => {
       expect(ring.current('k2')?.kid).to.equal('k2');
     });
 
-    it('is read again in the background where nothing tells of a change', async () => {
+    it('is read again every refreshSeconds without a change event', async () => {
       const path = join(directory, 'jwks.json');
       await writeFile(path, JSON.stringify({ keys: [await jwk('k1')] }));
       const times = { cooldownSeconds: 0.01, refreshSeconds: 0.1 };
@@ -648,7 +647,7 @@ describe('key ring', () => {
     });
   });
 
-  it('an error that is not about a key file is none', () => {
+  it('isKeyFileError rejects other errors', () => {
     expect(isKeyFileError(new Error('other'))).to.equal(false);
     expect(isKeyFileError('ERR_KEY_FILE')).to.equal(false);
   });

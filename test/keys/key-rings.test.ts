@@ -1,4 +1,4 @@
-// The key rings across changes of the configuration: which ring goes on, what one hands to the next, and what is left behind.
+// The key rings across reloads: which rings are reused, which keys a new ring takes over, and what is cleaned up.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 import { testCertificate } from './test-certificate.ts';
 
-const times: KeySettings = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3 };
+const times: KeySettings = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 60 };
 const name = 'https://issuer.test';
 
 describe('key rings', () => {
@@ -43,9 +43,9 @@ describe('key rings', () => {
 
   function startRings(headStartMs = 1000): KeyRings {
     const observer = { onRefresh: () => undefined, onUsable: () => undefined, onWarning: () => undefined };
-    const made = createKeyRings({ observer, proxy: {}, headStartMs, threadEntry: keyThreadEntry });
-    ends.push(() => made.stop());
-    return made;
+    const created = createKeyRings({ observer, proxy: {}, headStartMs, threadEntry: keyThreadEntry });
+    ends.push(() => created.stop());
+    return created;
   }
 
   const settings = (changes: Partial<IssuerKeySettings> = {}): IssuerKeySettings => ({
@@ -69,27 +69,27 @@ describe('key rings', () => {
 
   const isUsable = (ring: IssuerRing) => (): boolean => ring.status().state === 'usable';
 
-  /** In force, with its keys. */
+  /** An active ring with its keys. */
   async function usable(changes: Partial<IssuerKeySettings> = {}): Promise<IssuerRing> {
     const ring = await takeOver([settings(changes)]);
     await until(isUsable(ring));
     return ring;
   }
 
-  it('shows nothing of what is prepared until it takes over', async () => {
+  it('become active only once the prepared configuration takes over', async () => {
     const prepared = await rings.prepare([settings()], times);
     expect(rings.active()).to.deep.equal([]);
     prepared.takeOver();
     expect(rings.active()).to.deep.equal([ringOf(prepared)]);
   });
 
-  describe('of an issuer whose settings are the same', () => {
+  describe('after a reload with equal settings', () => {
     const rows: readonly (readonly [string, () => Partial<IssuerKeySettings>])[] = [
-      ['all', () => ({})],
-      ['but for the order of algorithms', () => ({ algorithms: ['RS256', 'ES256'] })],
+      ['identical', () => ({})],
+      ['algorithms in another order', () => ({ algorithms: ['RS256', 'ES256'] })],
     ];
     for (const [what, changes] of rows) {
-      it(`go on (${what})`, async () => {
+      it(`are reused without a fetch (${what})`, async () => {
         const ring = await usable({ caFile });
         expect(await takeOver([settings({ caFile, ...changes() })])).to.equal(ring);
         expect(issuer.requests()).to.have.lengthOf(1);
@@ -98,8 +98,8 @@ describe('key rings', () => {
     }
   });
 
-  describe('of an issuer with other times', () => {
-    it('take over the keys, the very same, and their age', async () => {
+  describe('after a reload with other times', () => {
+    it('keep the same key objects and their age', async () => {
       const ring = await usable();
       await issuer.stop();
       const next = await takeOver([settings()], { ...times, refreshSeconds: 100 });
@@ -109,7 +109,7 @@ describe('key rings', () => {
       expect(Math.abs(before - after)).to.be.below(0.01);
     });
 
-    it('do not take over keys that are too old for them', async () => {
+    it('drop keys older than the new maxAgeSeconds', async () => {
       const ring = await usable();
       await issuer.stop();
       await until(() => (ring.status().ageSeconds ?? 0) > 1);
@@ -117,7 +117,7 @@ describe('key rings', () => {
       expect(next.current('k1')).to.equal(undefined);
     });
 
-    it('let a key go that the issuer has not any more', async () => {
+    it('drop a key that the issuer no longer publishes', async () => {
       await usable();
       issuer.publish([(await signingKey('k2')).publicJwk]);
       const next = await takeOver([settings()], { ...times, refreshSeconds: 100 });
@@ -126,7 +126,7 @@ describe('key rings', () => {
     });
   });
 
-  describe('of an issuer with another source', () => {
+  describe('after a reload with another source', () => {
     const changes: readonly (readonly [name: string, change: () => Promise<Partial<IssuerKeySettings>>])[] = [
       ['another jwksUrl', async () => ({ jwksUrl: `${issuer.jwksUrl}?other` })],
       ['discoveryUrl in place of jwksUrl', async () => ({ jwksUrl: undefined, discoveryUrl: issuer.discoveryUrl })],
@@ -141,7 +141,7 @@ describe('key rings', () => {
       ],
     ];
     for (const [what, change] of changes) {
-      it(`start without keys (${what})`, async () => {
+      it(`do not keep the keys of the old source (${what})`, async () => {
         rings = startRings(0);
         await usable({ caFile });
         await issuer.stop();
@@ -150,7 +150,7 @@ describe('key rings', () => {
       });
     }
 
-    it('have a head start, so that they have their keys when they take over', async () => {
+    it('fetch their keys before they take over (head start)', async () => {
       await usable();
       const other = await startIssuer();
       other.fault({ kind: 'slow', delayMs: 100 });
@@ -158,7 +158,7 @@ describe('key rings', () => {
       expect(next.current('k1')).to.not.equal(undefined);
     });
 
-    it('take over without keys where the source hangs', async () => {
+    it('take over without keys when the source hangs longer than the head start', async () => {
       rings = startRings(50);
       await usable();
       const other = await startIssuer();
@@ -167,7 +167,7 @@ describe('key rings', () => {
       expect(next.status().state).to.equal('loading');
     });
 
-    it('wait for nothing where no keys are lost', async () => {
+    it('take over at once if the old ring has no keys to lose', async () => {
       rings = startRings(3_600_000);
       const other = await startIssuer();
       issuer.fault({ kind: 'hang' });
@@ -180,20 +180,20 @@ describe('key rings', () => {
     });
   });
 
-  it('answer who waits for a key of an issuer that leaves', async () => {
+  it('answer a waiting lookup as unavailable when its issuer is removed', async () => {
     const ring = await takeOver([settings()]);
     await until(isUsable(ring));
     issuer.fault({ kind: 'hang' });
     const next = await takeOver([settings()], { ...times, timeoutSeconds: 1000 });
-    const waiting = next.find('unknown');
-    expect(waiting).to.be.a('promise');
+    const lookup = next.find('unknown');
+    expect(lookup).to.be.a('promise');
     (await rings.prepare([], times)).takeOver();
-    expect(await waiting).to.deep.equal({ kind: 'unavailable', detail: 'stopped' });
+    expect(await lookup).to.deep.equal({ kind: 'unavailable', detail: 'stopped' });
     await until(() => issuer.connections() === 0);
     expect(rings.active()).to.deep.equal([]);
   });
 
-  it('leave nothing behind where a jwksFile cannot be used', async () => {
+  it('abort every prepared fetch if a jwksFile is unusable, and keep the active rings', async () => {
     const ring = await usable();
     const other = await startIssuer();
     other.fault({ kind: 'hang' });
@@ -206,7 +206,7 @@ describe('key rings', () => {
     expect(isUsable(ring)()).to.equal(true);
   });
 
-  it('stop with what is prepared', async () => {
+  it('abort the fetches of a prepared configuration on stop', async () => {
     rings = startRings(3_600_000);
     await usable();
     const other = await startIssuer();

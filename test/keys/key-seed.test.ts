@@ -1,4 +1,4 @@
-// The key set on disk: what is written, and everything that keeps it from being read back.
+// The key set on disk: what is written, and every reason not to use it at the next start.
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ describe('key seed', () => {
     return join(cacheDirectory, name);
   }
 
-  /** Writes a seed and changes its fields on disk. */
+  /** Writes a seed, then changes its fields on disk. */
   async function tampered(change: (fields: Record<string, unknown>) => unknown): Promise<KeySeed> {
     await seed().save(publicJwks, [['anchor']], 1_000);
     const path = await writtenFile();
@@ -48,7 +48,7 @@ describe('key seed', () => {
     return seed();
   }
 
-  it('gives back what was written, with the time of its confirmation', async () => {
+  it('returns the saved keys and the time of their confirmation', async () => {
     expect(await seed().save(publicJwks, [['anchor']], 1_234.5)).to.equal(undefined);
     const loaded = await seed().load();
     if (loaded.kind !== 'seed') throw new Error(JSON.stringify(loaded));
@@ -57,7 +57,7 @@ describe('key seed', () => {
     expect(loaded.keySet.keys.get('seeded')?.cryptoKeyFor('ES256')).to.not.equal(undefined);
   });
 
-  it('holds nothing of a private key that is published beside the others', async () => {
+  it('contains nothing of a published private key', async () => {
     const { publicJwk, privateKey } = await signingKey('leaking');
     const keys = [(await signingKey('seeded')).publicJwk, { ...publicJwk, ...(await exportJWK(privateKey)) }];
     const read = await parseKeySet(Buffer.from(JSON.stringify({ keys })), ['ES256']);
@@ -68,24 +68,24 @@ describe('key seed', () => {
     expect(written).to.not.match(/"d\\?"/);
   });
 
-  it('is none where nothing was written, or not even a directory is', async () => {
+  it('is absent if the file or its directory does not exist', async () => {
     expect(await seed().load()).to.deep.equal({ kind: 'none' });
     const nowhere = seed({ cacheDirectory: join(cacheDirectory, 'no', 'such') });
     expect(await nowhere.load()).to.deep.equal({ kind: 'none' });
   });
 
-  it('creates its directory, for itself alone', async () => {
+  it('creates its directory with mode 0700', async () => {
     const deep = join(cacheDirectory, 'a', 'b');
     expect(await seed({ cacheDirectory: deep }).save(publicJwks, [['anchor']], 1)).to.equal(undefined);
     expect((await stat(deep)).mode & 0o777).to.equal(0o700);
   });
 
-  it('is readable and writable by its owner alone', async () => {
+  it('is written with mode 0600', async () => {
     await seed().save(publicJwks, [['anchor']], 1);
     expect((await stat(await writtenFile())).mode & 0o777).to.equal(0o600);
   });
 
-  it('is replaced whole and leaves no temporary file', async () => {
+  it('is replaced atomically without a temporary file left over', async () => {
     await seed().save(publicJwks, [['anchor']], 1);
     await seed().save(publicJwks, [['anchor']], 2);
     expect(await readdir(cacheDirectory)).to.have.length(1);
@@ -96,51 +96,59 @@ describe('key seed', () => {
     ['issuer', { issuer: 'https://other' }],
     ['source', { source: 'jwksUrl https://other/jwks' }],
   ] as const) {
-    it(`is not that of another ${name}`, async () => {
+    it(`is not used for another ${name}`, async () => {
       await seed().save(publicJwks, [['anchor']], 1);
       expect(await seed(overrides).load()).to.deep.equal({ kind: 'none' });
     });
   }
 
-  it('holds only keys for the algorithms of today', async () => {
+  it('is not used if its keys are for other algorithms than the configured ones', async () => {
     await seed().save(publicJwks, [['anchor']], 1);
     const loaded = await seed({ algorithms: ['RS256'] }).load();
     expect(loaded).to.deep.equal({ kind: 'problem', problem: 'seed not used: no usable key' });
   });
 
   const changes: readonly (readonly [string, (fields: Record<string, unknown>) => unknown, string])[] = [
-    ['of another issuer under our name', fields => ({ ...fields, issuer: 'x' }), 'of another issuer or source'],
-    ['of another source under our name', fields => ({ ...fields, source: 'x' }), 'of another issuer or source'],
-    ['of another version', fields => ({ ...fields, version: 1 }), 'not a seed'],
-    ['with no anchors', fields => ({ ...fields, anchors: undefined }), 'not a seed'],
-    ['with anchors that are numbers', fields => ({ ...fields, anchors: [[1]] }), 'not a seed'],
-    ['with other anchors', fields => ({ ...fields, anchors: [] }), 'damaged'],
-    ['with a time that is text', fields => ({ ...fields, confirmedAt: '1' }), 'not a seed'],
-    ['with a broken time', fields => ({ ...fields, confirmedAt: 1.5 }), 'not a seed'],
-    ['with no set', fields => ({ ...fields, jwks: undefined }), 'not a seed'],
-    ['with another set', fields => ({ ...fields, jwks: '{"keys":[]}' }), 'damaged'],
-    ['that is an array', () => [], 'not a seed'],
+    [
+      'a seed of another issuer under this file name',
+      fields => ({ ...fields, issuer: 'x' }),
+      'of another issuer or source',
+    ],
+    [
+      'a seed of another source under this file name',
+      fields => ({ ...fields, source: 'x' }),
+      'of another issuer or source',
+    ],
+    ['a seed of another version', fields => ({ ...fields, version: 1 }), 'not a seed'],
+    ['a seed without anchors', fields => ({ ...fields, anchors: undefined }), 'not a seed'],
+    ['a seed with numbers as anchors', fields => ({ ...fields, anchors: [[1]] }), 'not a seed'],
+    ['a seed with changed anchors', fields => ({ ...fields, anchors: [] }), 'damaged'],
+    ['a seed with a string as time', fields => ({ ...fields, confirmedAt: '1' }), 'not a seed'],
+    ['a seed with a fractional time', fields => ({ ...fields, confirmedAt: 1.5 }), 'not a seed'],
+    ['a seed without a key set', fields => ({ ...fields, jwks: undefined }), 'not a seed'],
+    ['a seed with a changed key set', fields => ({ ...fields, jwks: '{"keys":[]}' }), 'damaged'],
+    ['a file that holds an array', () => [], 'not a seed'],
   ];
   for (const [name, change, problem] of changes) {
-    it(`${name}: ${problem}`, async () => {
-      const read = await (await tampered(change)).load();
-      expect(read).to.deep.equal({ kind: 'problem', problem: `seed not used: ${problem}` });
+    it(`${name} is not used: ${problem}`, async () => {
+      const loaded = await (await tampered(change)).load();
+      expect(loaded).to.deep.equal({ kind: 'problem', problem: `seed not used: ${problem}` });
     });
   }
 
   for (const [name, text, problem] of [
-    ['half a file', '{"version":1,', 'not JSON'],
-    ['a member twice', '{"version":1,"version":1}', 'a member twice'],
-    ['more than it can be', ' '.repeat(2 * 1024 * 1024), 'not a seed'],
+    ['a truncated file', '{"version":1,', 'not JSON'],
+    ['a file with a duplicate member', '{"version":1,"version":1}', 'a member twice'],
+    ['a file of 2 MiB', ' '.repeat(2 * 1024 * 1024), 'not a seed'],
   ] as const) {
-    it(`${name}: ${problem}`, async () => {
+    it(`${name} is not used: ${problem}`, async () => {
       await seed().save(publicJwks, [['anchor']], 1);
       await writeFile(await writtenFile(), text);
       expect(await seed().load()).to.deep.equal({ kind: 'problem', problem: `seed not used: ${problem}` });
     });
   }
 
-  describe('by who else may write', () => {
+  describe('owner and mode', () => {
     const { getegid, geteuid } = process;
     const own = { uid: geteuid?.() ?? 0, gid: getegid?.() ?? 0 };
     const isRoot = own.uid === 0;
@@ -155,24 +163,24 @@ describe('key seed', () => {
       problem: string | undefined,
     ];
     const rows: readonly Row[] = [
-      ['as fsGroup leaves it', 'file', 0o660, own, undefined],
-      ['as fsGroup leaves it', 'folder', 0o2770, own, undefined],
-      ['as the root of a volume with fsGroup', 'folder', 0o2775, { uid: 0, gid: own.gid }, undefined],
-      ['that everybody may write', 'file', 0o602, own, refusedFile],
-      ['that everybody may write', 'file', 0o666, own, refusedFile],
-      ['of a group that is not ours', 'file', 0o660, { ...own, gid: 4242 }, refusedFile],
-      ['that a group that is not ours reads', 'file', 0o640, { ...own, gid: 4242 }, undefined],
+      ['with the mode that fsGroup sets', 'file', 0o660, own, undefined],
+      ['with the mode that fsGroup sets', 'folder', 0o2770, own, undefined],
+      ['that is the root of a volume with fsGroup', 'folder', 0o2775, { uid: 0, gid: own.gid }, undefined],
+      ['that everybody can write', 'file', 0o602, own, refusedFile],
+      ['that everybody can write', 'file', 0o666, own, refusedFile],
+      ['that a foreign group can write', 'file', 0o660, { ...own, gid: 4242 }, refusedFile],
+      ['that a foreign group can read', 'file', 0o640, { ...own, gid: 4242 }, undefined],
       ['of another user', 'file', 0o600, stranger, refusedFile],
-      ['that everybody may write', 'folder', 0o777, own, refusedFolder],
-      ['as the root of an emptyDir with fsGroup', 'folder', 0o2777, { uid: 0, gid: own.gid }, refusedFolder],
-      ['in which everybody keeps to what is theirs', 'folder', 0o1777, own, undefined],
-      ['of a group that is not ours', 'folder', 0o770, { ...own, gid: 4242 }, refusedFolder],
+      ['that everybody can write', 'folder', 0o777, own, refusedFolder],
+      ['that is the root of an emptyDir with fsGroup', 'folder', 0o2777, { uid: 0, gid: own.gid }, refusedFolder],
+      ['with the sticky bit', 'folder', 0o1777, own, undefined],
+      ['that a foreign group can write', 'folder', 0o770, { ...own, gid: 4242 }, refusedFolder],
       ['of another user', 'folder', 0o700, stranger, refusedFolder],
     ];
     for (const [what, at, mode, owner, problem] of rows) {
-      // Only root can give a file away.
+      // Only root can change the owner of a file.
       if (!isRoot && (owner.uid !== own.uid || owner.gid !== own.gid)) continue;
-      it(`a ${at} ${what} (${mode.toString(8)}, ${owner.uid}:${owner.gid}) is ${problem ?? 'used'}`, async () => {
+      it(`a ${at} ${what} (${mode.toString(8)}, ${owner.uid}:${owner.gid}) ${problem === undefined ? 'is used' : `fails with "${problem}"`}`, async () => {
         await seed().save(publicJwks, [['anchor']], 1);
         const path = at === 'file' ? await writtenFile() : cacheDirectory;
         await chown(path, owner.uid, owner.gid);
@@ -183,7 +191,7 @@ describe('key seed', () => {
       });
     }
 
-    it('says when it is written that the folder will not do', async () => {
+    it('are checked on save too: a folder writable by others is a problem', async () => {
       await chmod(cacheDirectory, 0o777);
       expect(await seed().save(publicJwks, [['anchor']], 1)).to.equal('seed not written: folder writable by others');
       expect(await readdir(cacheDirectory)).to.deep.equal([]);
@@ -194,7 +202,7 @@ describe('key seed', () => {
     });
   });
 
-  it('behind a symbolic link is not used', async () => {
+  it('is not used if its file is a symbolic link', async () => {
     await seed().save(publicJwks, [['anchor']], 1);
     const path = await writtenFile();
     const elsewhere = join(cacheDirectory, 'elsewhere');
@@ -204,7 +212,7 @@ describe('key seed', () => {
     expect(await seed().load()).to.deep.equal({ kind: 'problem', problem: 'seed not used: not readable: ELOOP' });
   });
 
-  it('that cannot be written says why and leaves nothing behind', async () => {
+  it('reports why it cannot be written and leaves no temporary file', async () => {
     const file = join(cacheDirectory, 'file');
     await writeFile(file, '');
     const problem = await seed({ cacheDirectory: file }).save(publicJwks, [['anchor']], 1);

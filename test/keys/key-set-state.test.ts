@@ -1,5 +1,5 @@
 // The state machine of a key set: each row of its table, and its invariants over random sequences of events.
-// FAST_CHECK_RUNS goes longer, FAST_CHECK_SEED repeats a run; a failure prints its seed.
+// FAST_CHECK_RUNS sets the number of runs, FAST_CHECK_SEED repeats the run of a seed that a failure printed.
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
@@ -36,7 +36,7 @@ function keySet(...kids: readonly string[]): Keys {
   return new Map(kids.map(kid => [kid, key(kid)]));
 }
 
-/** Drives a machine by hand, one event at a time. */
+/** A state machine to which a test sends one event at a time. */
 function machine(overrides: Partial<KeySetLimits> = {}) {
   let state = createKeySetState({ ...limits, ...overrides });
   const send = (event: KeySetEvent, nowMs: number): KeySetStep => {
@@ -57,7 +57,7 @@ function machine(overrides: Partial<KeySetLimits> = {}) {
   };
 }
 
-/** A machine whose first fetch ran from 0 to 100 and brought the key k1. */
+/** A machine whose first fetch ran from 0 to 100 ms and returned the key k1. */
 function loaded(overrides: Partial<KeySetLimits> = {}) {
   const driven = machine(overrides);
   driven.send({ kind: 'started' }, 0);
@@ -75,29 +75,29 @@ function answers({ effects }: KeySetStep): readonly string[] {
 
 describe('key set state', () => {
   describe('start', () => {
-    it('fetches at once', () => {
+    it('starts a fetch at once', () => {
       const driven = machine();
       expect(fetches(driven.send({ kind: 'started' }, 7))).to.equal(1);
       expect(driven.wakeAt()).to.equal(undefined);
     });
 
-    it('starts once only', () => {
+    it('has no effect the second time', () => {
       const driven = loaded();
       expect(fetches(driven.send({ kind: 'started' }, 50_000))).to.equal(0);
     });
 
-    it('answers unavailable before it has started', () => {
+    it('is required: a lookup before it is unavailable', () => {
       expect(answers(machine().ask(0, 'k1'))).to.deep.equal(['k1: unavailable']);
     });
 
-    it('K-002 lets a caller wait for the first fetch and gives it its key', () => {
+    it('K-002 lets a lookup wait for the first fetch, which answers it', () => {
       const driven = machine();
       driven.send({ kind: 'started' }, 0);
       expect(driven.ask(10, 'k1').effects).to.deep.equal([]);
       expect(answers(driven.fetched(100, keySet('k1')))).to.deep.equal(['k1: key']);
     });
 
-    it('takes a seed with its age, and gives it up when it is too old', () => {
+    it('uses a seed until its age reaches maxAge', () => {
       const driven = machine();
       driven.send({ kind: 'seeded', keys: keySet('k1'), ageMs: 3_000_000 }, 0);
       expect(usableKey(driven.state(), 'k1', 599_999)?.kid).to.equal('k1');
@@ -109,7 +109,7 @@ describe('key set state', () => {
       ['from the future', -1],
       ['of an age that is not a number', Number.NaN],
     ] as const) {
-      it(`refuses a seed ${name}, and no status 304 confirms it`, () => {
+      it(`refuses a seed ${name}, which status 304 cannot confirm either`, () => {
         const driven = machine();
         driven.send({ kind: 'seeded', keys: keySet('k1'), ageMs }, 0);
         expect(isUsable(driven.state(), 0)).to.equal(false);
@@ -119,7 +119,7 @@ describe('key set state', () => {
       });
     }
 
-    it('refuses a seed once a fetch has begun', () => {
+    it('refuses a seed once a fetch has started', () => {
       const driven = machine();
       driven.send({ kind: 'started' }, 0);
       driven.send({ kind: 'seeded', keys: keySet('old'), ageMs: 1 }, 1);
@@ -127,12 +127,12 @@ describe('key set state', () => {
     });
   });
 
-  describe('for the log', () => {
+  describe('detail for the log', () => {
     const detailsOf = ({ effects }: KeySetStep): readonly string[] =>
       effects.flatMap(effect =>
         effect.kind === 'answer' && effect.lookup.kind === 'unavailable' ? [effect.lookup.detail] : [],
       );
-    const rows: readonly (readonly [detail: string, answered: () => KeySetStep])[] = [
+    const rows: readonly (readonly [detail: string, answer: () => KeySetStep])[] = [
       ['no key set yet', () => machine().ask(0, 'k1')],
       [
         'no key set yet, last refresh: status 500',
@@ -213,54 +213,54 @@ describe('key set state', () => {
         },
       ],
     ];
-    for (const [detail, answered] of rows) {
-      it(`says: ${detail}`, () => {
-        expect(detailsOf(answered())).to.deep.equal([detail]);
+    for (const [detail, answer] of rows) {
+      it(`is "${detail}"`, () => {
+        expect(detailsOf(answer())).to.deep.equal([detail]);
       });
     }
   });
 
-  describe('before and afterwards', () => {
-    const nothingOwed = { waiters: [], askedDuringFetch: [], askedBeforeFetch: [], changed: false };
+  describe('pending work', () => {
+    const nothingPending = { waiters: [], askedDuringFetch: [], askedBeforeFetch: [], changed: false };
 
-    it('owes nothing before its start', () => {
-      expect(createKeySetState(limits)).to.deep.include({ ...nothingOwed, phase: 'new' });
+    it('is empty before the start', () => {
+      expect(createKeySetState(limits)).to.deep.include({ ...nothingPending, phase: 'new' });
     });
 
-    it('owes nothing when a fetch brought what was asked for', () => {
+    it('is empty after a fetch that returned every requested kid', () => {
       const driven = loaded();
       driven.ask(6_000, 'k2');
       driven.ask(6_001, 'k3');
       driven.fetched(6_100, keySet('k2', 'k3'));
-      expect(driven.state()).to.deep.include({ ...nothingOwed, lastResult: 'success', phase: 'waiting' });
+      expect(driven.state()).to.deep.include({ ...nothingPending, lastResult: 'success', phase: 'waiting' });
       driven.wake(400_000);
       driven.send({ kind: 'changed' }, 400_001);
       driven.fetched(400_100, keySet('k2'));
-      expect(driven.state()).to.deep.include(nothingOwed);
+      expect(driven.state()).to.deep.include(nothingPending);
     });
 
-    it('owes nothing when a fetch failed', () => {
+    it('is empty after a failed fetch', () => {
       const driven = loaded();
       driven.ask(6_000, 'k2');
       driven.ask(6_001, 'k3');
       driven.send({ kind: 'changed' }, 6_002);
       driven.failed(6_100);
-      expect(driven.state()).to.deep.include({ ...nothingOwed, lastResult: 'failure', lastProblem: 'status 500' });
+      expect(driven.state()).to.deep.include({ ...nothingPending, lastResult: 'failure', lastProblem: 'status 500' });
     });
 
-    it('owes nothing when it was stopped, and stays as it is', () => {
+    it('is empty after the stop, and later events change nothing', () => {
       const driven = loaded();
       driven.ask(6_000, 'k2');
       driven.ask(6_001, 'k3');
       driven.send({ kind: 'stopped' }, 6_002);
       const stopped = driven.state();
-      expect(stopped).to.deep.include({ ...nothingOwed, phase: 'stopped' });
+      expect(stopped).to.deep.include({ ...nothingPending, phase: 'stopped' });
       for (const kind of ['stopped', 'changed', 'started', 'woken'] as const) {
         expect(driven.send({ kind }, 7_000)).to.deep.equal({ state: stopped, effects: [] });
       }
     });
 
-    it('asks for nothing where a change has to wait', () => {
+    it('is not woken by a source change within the cooldown or during a fetch', () => {
       expect(machine().send({ kind: 'changed' }, 0).effects).to.deep.equal([]);
       const driven = loaded();
       expect(driven.send({ kind: 'changed' }, 200).effects).to.deep.equal([]);
@@ -269,7 +269,7 @@ describe('key set state', () => {
     });
   });
 
-  it('asks for nothing when it is seeded, in time or too late', () => {
+  it('a seed has no effects, before or after the start', () => {
     const driven = machine();
     const seed = { kind: 'seeded', keys: keySet('k1'), ageMs: 0 } as const;
     expect(driven.send(seed, 0).effects).to.deep.equal([]);
@@ -277,7 +277,7 @@ describe('key set state', () => {
     expect(driven.send(seed, 2).effects).to.deep.equal([]);
   });
 
-  it('owes a fetch at the end of the cooldown to a kid that was absent before the last refresh failed', () => {
+  it('a kid known absent before a failed refresh triggers a fetch at the end of the cooldown', () => {
     const driven = loaded();
     driven.ask(6_000, 'k2');
     driven.fetched(6_100, keySet('k1'));
@@ -288,18 +288,18 @@ describe('key set state', () => {
     expect(driven.wakeAt()).to.equal(311_100);
   });
 
-  describe('a successful fetch', () => {
+  describe('successful fetch', () => {
     it('K-001 makes its keys usable', () => {
       expect(usableKey(loaded().state(), 'k1', 100)?.kid).to.equal('k1');
     });
 
-    it('counts the age of its set from the start of the fetch', () => {
+    it('sets the age of the key set from the start of the fetch', () => {
       const { state } = loaded();
       expect(isUsable(state(), 3_599_999)).to.equal(true);
       expect(isUsable(state(), 3_600_000)).to.equal(false);
     });
 
-    it('K-057 replaces the set whole: a key that is gone is gone at once', () => {
+    it('K-057 replaces the whole key set: a removed key is unusable at once', () => {
       const driven = loaded();
       driven.wake(300_000);
       driven.fetched(300_100, keySet('k2'));
@@ -312,7 +312,7 @@ describe('key set state', () => {
       [0.5, 270_000],
       [0.999, 299_940],
     ] as const) {
-      it(`is due again ${dueMs} ms after its start with jitter ${jitter}`, () => {
+      it(`is followed by the next one ${dueMs} ms after its start with jitter ${jitter}`, () => {
         const driven = machine();
         driven.send({ kind: 'started' }, 0);
         driven.fetched(100, keySet('k1'), jitter);
@@ -322,21 +322,21 @@ describe('key set state', () => {
       });
     }
 
-    it('is due again before the set would be too old', () => {
+    it('is followed by the next one before the key set reaches maxAge', () => {
       const driven = machine({ maxAgeMs: 300_000 });
       driven.send({ kind: 'started' }, 0);
       driven.fetched(100, keySet('k1'), 0.999);
       expect(driven.wakeAt()).to.equal(240_000);
     });
 
-    it('is due again no sooner than the cooldown after its end', () => {
+    it('is followed by the next one no sooner than the cooldown after its end', () => {
       const driven = machine({ refreshMs: 5_000 });
       driven.send({ kind: 'started' }, 0);
       driven.fetched(4_000, keySet('k1'));
       expect(driven.wakeAt()).to.equal(9_000);
     });
 
-    it('not modified confirms the set that is there', () => {
+    it('with status 304 renews the age of the key set', () => {
       const driven = loaded();
       driven.wake(300_000);
       driven.send({ kind: 'notModified', fetch: 2, jitter: 0 }, 300_100);
@@ -344,7 +344,7 @@ describe('key set state', () => {
       expect(isUsable(driven.state(), 3_900_000)).to.equal(false);
     });
 
-    it('not modified without a set is a failure', () => {
+    it('with status 304 is a failure if there is no key set', () => {
       const driven = machine();
       driven.send({ kind: 'started' }, 0);
       driven.send({ kind: 'notModified', fetch: 1, jitter: 0 }, 100);
@@ -353,8 +353,8 @@ describe('key set state', () => {
     });
   });
 
-  describe('a failed fetch', () => {
-    it('K-003 leaves the set in force until its age is over', () => {
+  describe('failed fetch', () => {
+    it('K-003 keeps the key set usable until maxAge', () => {
       const driven = loaded();
       driven.wake(300_000);
       driven.failed(300_100);
@@ -362,8 +362,8 @@ describe('key set state', () => {
       expect(usableKey(driven.state(), 'k1', 3_600_000)).to.equal(undefined);
     });
 
-    /** What it waits after this many failures in a row, each with this jitter. */
-    function waitedAfter(
+    /** The backoff after this many failures in a row, each with this jitter. */
+    function backoffAfter(
       driven: ReturnType<typeof machine>,
       failures: number,
       jitter: number,
@@ -372,9 +372,9 @@ describe('key set state', () => {
       let now = startMs;
       for (let failure = 1; ; failure += 1) {
         driven.failed(now, jitter);
-        const waited = (driven.wakeAt() ?? 0) - now;
-        if (failure === failures) return waited;
-        now += waited;
+        const backoffMs = (driven.wakeAt() ?? 0) - now;
+        if (failure === failures) return backoffMs;
+        now += backoffMs;
         driven.wake(now);
       }
     }
@@ -386,15 +386,15 @@ describe('key set state', () => {
       [6, 150_000, 300_000],
       [60, 150_000, 300_000],
     ];
-    for (const [failures, leastMs, mostMs] of withSet) {
-      it(`is followed by ${leastMs} to ${mostMs} ms of backoff when it is number ${failures} in a row and a set is usable`, () => {
+    for (const [failures, minMs, maxMs] of withSet) {
+      it(`backs off ${minMs} to ${maxMs} ms after ${failures} in a row with a usable key set`, () => {
         for (const [jitter, expectedMs] of [
-          [0, leastMs],
-          [1, mostMs],
+          [0, minMs],
+          [1, maxMs],
         ] as const) {
           const driven = loaded({ maxAgeMs: 100_000_000 });
           driven.wake(300_000);
-          expect(waitedAfter(driven, failures, jitter, 300_000)).to.equal(expectedMs);
+          expect(backoffAfter(driven, failures, jitter, 300_000)).to.equal(expectedMs);
         }
       });
     }
@@ -404,23 +404,23 @@ describe('key set state', () => {
       [2, 7_500, 15_000],
       [60, 7_500, 15_000],
     ];
-    for (const [failures, leastMs, mostMs] of withoutSet) {
-      it(`K-002 is followed by ${leastMs} to ${mostMs} ms of backoff when it is number ${failures} in a row and no set is usable`, () => {
+    for (const [failures, minMs, maxMs] of withoutSet) {
+      it(`K-002 backs off ${minMs} to ${maxMs} ms after ${failures} in a row without a usable key set`, () => {
         for (const [jitter, expectedMs] of [
-          [0, leastMs],
-          [1, mostMs],
+          [0, minMs],
+          [1, maxMs],
         ] as const) {
           const unloaded = machine();
           unloaded.send({ kind: 'started' }, 0);
-          expect(waitedAfter(unloaded, failures, jitter, 0), 'no set yet').to.equal(expectedMs);
+          expect(backoffAfter(unloaded, failures, jitter, 0), 'no set yet').to.equal(expectedMs);
           const stale = loaded();
           stale.wake(4_000_000);
-          expect(waitedAfter(stale, failures, jitter, 4_000_000), 'set too old').to.equal(expectedMs);
+          expect(backoffAfter(stale, failures, jitter, 4_000_000), 'set too old').to.equal(expectedMs);
         }
       });
     }
 
-    it('is followed by the short backoff from the moment when the set is too old', () => {
+    it('switches to the short backoff when the key set reaches maxAge', () => {
       const driven = machine();
       driven.send({ kind: 'seeded', keys: keySet('k1'), ageMs: 3_400_000 }, 0);
       driven.send({ kind: 'started' }, 0);
@@ -433,19 +433,19 @@ describe('key set state', () => {
     });
 
     for (const [name, overrides, expectedMs] of [
-      ['never within a cooldown that is longer', { cooldownMs: 20_000 }, [20_000, 20_000]],
-      ['no later than a refresh interval that is shorter', { refreshMs: 6_000 }, [5_000, 6_000]],
+      ['no shorter than a long cooldown', { cooldownMs: 20_000 }, [20_000, 20_000]],
+      ['no longer than a short refresh interval', { refreshMs: 6_000 }, [5_000, 6_000]],
     ] as const) {
-      it(`without a usable set is followed by the next one ${name}`, () => {
+      it(`keeps the backoff without a usable key set ${name}`, () => {
         for (const [index, jitter] of [0, 1].entries()) {
           const driven = machine(overrides);
           driven.send({ kind: 'started' }, 0);
-          expect(waitedAfter(driven, 3, jitter, 0)).to.equal(expectedMs[index]);
+          expect(backoffAfter(driven, 3, jitter, 0)).to.equal(expectedMs[index]);
         }
       });
     }
 
-    it('K-005 starts the backoff anew after a success', () => {
+    it('K-005 restarts the backoff after a success', () => {
       const driven = machine();
       driven.send({ kind: 'started' }, 0);
       driven.failed(0);
@@ -458,7 +458,7 @@ describe('key set state', () => {
       expect(driven.wakeAt()).to.equal(305_000);
     });
 
-    it('answers those who waited unavailable', () => {
+    it('answers waiting lookups as unavailable', () => {
       const driven = machine();
       driven.send({ kind: 'started' }, 0);
       driven.ask(10, 'k1');
@@ -466,8 +466,8 @@ describe('key set state', () => {
     });
   });
 
-  describe('an unknown kid', () => {
-    it('K-006 asks for one early refresh once the cooldown is over, and waits for it', () => {
+  describe('unknown kid', () => {
+    it('K-006 triggers one early refresh after the cooldown and waits for it', () => {
       const driven = loaded();
       const step = driven.ask(5_100, 'k2');
       expect(fetches(step)).to.equal(1);
@@ -475,7 +475,7 @@ describe('key set state', () => {
       expect(answers(driven.fetched(5_200, keySet('k1', 'k2')))).to.deep.equal(['k2: key']);
     });
 
-    it('shares the refresh in flight with the others', () => {
+    it('shares the refresh in flight with other unknown kids', () => {
       const driven = loaded();
       driven.ask(5_100, 'k2');
       expect(driven.ask(5_110, 'k3').effects).to.deep.equal([]);
@@ -483,7 +483,7 @@ describe('key set state', () => {
       expect(answers(driven.fetched(5_200, keySet('k1', 'k2')))).to.deep.equal(['k2: key', 'k3: unknown']);
     });
 
-    it('K-006 is answered unavailable when the refresh takes longer than 150 ms', () => {
+    it('K-006 is unavailable if the refresh takes longer than 150 ms', () => {
       const driven = loaded();
       driven.ask(5_100, 'k2');
       expect(driven.wakeAt()).to.equal(5_250);
@@ -498,14 +498,14 @@ describe('key set state', () => {
       expect(fetches(step)).to.equal(0);
     });
 
-    it('is not lost within the cooldown: a fetch follows at its end though nobody asks again', () => {
+    it('within the cooldown triggers a fetch at its end without another lookup', () => {
       const driven = loaded();
       driven.ask(200, 'k2');
       expect(driven.wakeAt()).to.equal(5_100);
       expect(fetches(driven.wake(5_100))).to.equal(1);
     });
 
-    it('that the last successful fetch has settled owes no other one, and may ask again after the cooldown', () => {
+    it('known absent from the last fetch triggers the next one only after the cooldown', () => {
       const driven = loaded();
       driven.ask(5_100, 'nobody');
       driven.fetched(5_200, keySet('k1'));
@@ -515,7 +515,7 @@ describe('key set state', () => {
       expect(fetches(driven.ask(10_200, 'nobody'))).to.equal(1);
     });
 
-    it('K-011 leaves the negative cache when it has come to be', () => {
+    it('K-011 leaves the negative cache once a fetch returns it', () => {
       const driven = loaded();
       driven.ask(5_100, 'k2');
       driven.fetched(5_200, keySet('k1'));
@@ -525,7 +525,7 @@ describe('key set state', () => {
       expect([...driven.state().knownAbsent]).to.deep.equal([]);
     });
 
-    it('asked while a fetch was in flight is not settled by it', () => {
+    it('requested during a fetch that lacks it triggers another fetch', () => {
       const driven = loaded();
       driven.ask(5_100, 'k2');
       driven.ask(5_150, 'k3');
@@ -533,7 +533,7 @@ describe('key set state', () => {
       expect(driven.wakeAt()).to.equal(10_200);
     });
 
-    it('K-010 is unavailable within the cooldown after a failure, and the known kid is not touched', () => {
+    it('K-010 is unavailable within the cooldown after a failure, known kids stay usable', () => {
       const driven = loaded();
       driven.wake(300_000);
       driven.failed(300_100);
@@ -543,7 +543,7 @@ describe('key set state', () => {
       expect(answers(driven.ask(300_200, 'k1'))).to.deep.equal(['k1: key']);
     });
 
-    it('K-010 may ask again during an outage once the cooldown is over, before the backoff is', () => {
+    it('K-010 triggers a fetch during an outage after the cooldown, before the backoff ends', () => {
       const driven = loaded();
       driven.wake(300_000);
       driven.failed(300_100);
@@ -553,7 +553,7 @@ describe('key set state', () => {
       expect(fetches(driven.ask(315_200, 'k2'))).to.equal(1);
     });
 
-    it('K-006 finds a hard rotation within the cooldown', () => {
+    it('K-006 of a rotation without overlap is found at the end of the cooldown', () => {
       const driven = loaded();
       expect(answers(driven.ask(200, 'k2'))).to.deep.equal(['k2: unknown']);
       driven.wake(5_100);
@@ -562,7 +562,7 @@ describe('key set state', () => {
       expect(answers(driven.ask(5_151, 'k1'))).to.deep.equal(['k1: unknown']);
     });
 
-    it('is treated like a known one whose set is too old: unavailable, and a fetch is asked for', () => {
+    it('is answered like a known kid of an expired key set: unavailable, with a fetch', () => {
       const driven = loaded();
       driven.wake(300_000);
       driven.failed(300_100);
@@ -571,13 +571,13 @@ describe('key set state', () => {
       expect(answers(driven.ask(3_600_020, 'k1'))).to.deep.equal(['k1: unavailable']);
     });
 
-    it('K-011 beyond the number that may wait is answered at once', () => {
+    it('K-011 beyond maxWaiters is unknown at once', () => {
       const driven = loaded();
       for (const kid of ['a', 'b', 'c', 'd']) driven.ask(5_100, kid);
       expect(answers(driven.ask(5_100, 'e'))).to.deep.equal(['e: unknown']);
     });
 
-    it('K-011 beyond the number that may wait is unavailable while nothing is known', () => {
+    it('K-011 beyond maxWaiters is unavailable at once while there is no key set', () => {
       const driven = machine();
       driven.send({ kind: 'started' }, 0);
       for (const kid of ['a', 'b', 'c', 'd']) driven.ask(10, kid);
@@ -585,25 +585,25 @@ describe('key set state', () => {
     });
   });
 
-  describe('early refreshes that bring nothing new', () => {
+  describe('fruitless early refreshes', () => {
     type Fruitless = (driven: ReturnType<typeof machine>, nowMs: number, jitter: number) => void;
-    const ways: Readonly<Record<string, Fruitless>> = {
-      'the same set': (driven, nowMs, jitter) => driven.fetched(nowMs, keySet('k1'), jitter),
+    const fruitlessResults: Readonly<Record<string, Fruitless>> = {
+      'the same key set': (driven, nowMs, jitter) => driven.fetched(nowMs, keySet('k1'), jitter),
       'status 304': (driven, nowMs, jitter) =>
         driven.send({ kind: 'notModified', fetch: driven.state().fetch, jitter }, nowMs),
       'a failure': (driven, nowMs, jitter) => driven.failed(nowMs, jitter),
     };
 
-    /** Strangers ask for early refreshes that bring nothing new, each as soon as it is allowed. Returns the end of the last one. */
+    /** Unknown kids trigger fruitless early refreshes, each as soon as it is allowed. Returns the end of the last one. */
     function flood(
       driven: ReturnType<typeof machine>,
       refreshes: number,
       jitter = 1,
-      end = ways['the same set'],
+      end = fruitlessResults['the same key set'],
     ): number {
       let now = 6_000;
       for (let refresh = 1; ; refresh += 1) {
-        expect(fetches(driven.ask(now, `stranger ${refresh}`)), `refresh ${refresh}`).to.equal(1);
+        expect(fetches(driven.ask(now, `unknown ${refresh}`)), `refresh ${refresh}`).to.equal(1);
         end?.(driven, now + 100, jitter);
         if (refresh === refreshes) return now + 100;
         now = driven.state().earlyNotBeforeMs;
@@ -619,11 +619,11 @@ describe('key set state', () => {
       [6, 48_000, 60_000],
       [60, 48_000, 60_000],
     ];
-    for (const [refreshes, leastMs, mostMs] of steps) {
-      it(`K-009 are followed by ${leastMs} to ${mostMs} ms without another one when there were ${refreshes} in a row`, () => {
+    for (const [refreshes, minMs, maxMs] of steps) {
+      it(`K-009 back off ${minMs} to ${maxMs} ms after ${refreshes} in a row`, () => {
         for (const [jitter, expectedMs] of [
-          [0, leastMs],
-          [1, mostMs],
+          [0, minMs],
+          [1, maxMs],
         ] as const) {
           const driven = loaded({ maxAgeMs: 100_000_000, refreshMs: 100_000_000 });
           const endMs = flood(driven, refreshes, jitter);
@@ -634,8 +634,8 @@ describe('key set state', () => {
       });
     }
 
-    for (const [name, end] of Object.entries(ways)) {
-      it(`K-009 K-010 back off where each brings ${name}`, () => {
+    for (const [name, end] of Object.entries(fruitlessResults)) {
+      it(`K-009 K-010 back off if each ends with ${name}`, () => {
         const driven = loaded({ maxAgeMs: 100_000_000 });
         const endMs = flood(driven, 3, 1, end);
         expect(fetches(driven.ask(endMs + 19_999, 'next'))).to.equal(0);
@@ -643,24 +643,24 @@ describe('key set state', () => {
       });
     }
 
-    it('K-009 answer a stranger at once meanwhile: unknown after a success, unavailable after a failure', () => {
+    it('K-009 during the backoff a kid is unknown after a success, unavailable after a failure', () => {
       const driven = loaded();
       expect(answers(driven.ask(flood(driven, 3) + 6_000, 'next'))).to.deep.equal(['next: unknown']);
       const failing = loaded();
-      expect(answers(failing.ask(flood(failing, 3, 1, ways['a failure']) + 6_000, 'next'))).to.deep.equal([
+      expect(answers(failing.ask(flood(failing, 3, 1, fruitlessResults['a failure']) + 6_000, 'next'))).to.deep.equal([
         'next: unavailable',
       ]);
     });
 
-    it('owe nothing to a kid that the last one has settled', () => {
+    it('schedule no other one for a kid known absent from the last one', () => {
       const driven = loaded();
       const endMs = flood(driven, 3);
       const due = driven.wakeAt();
-      expect(answers(driven.ask(endMs + 6_000, 'stranger 3'))).to.deep.equal(['stranger 3: unknown']);
+      expect(answers(driven.ask(endMs + 6_000, 'unknown 3'))).to.deep.equal(['unknown 3: unknown']);
       expect(driven.wakeAt()).to.equal(due);
     });
 
-    it('owe the next one, after the backoff, to a kid that was asked for during the last one', () => {
+    it('schedule the next one after the backoff for a kid requested during the last one', () => {
       const driven = loaded();
       const endMs = flood(driven, 2);
       driven.ask(endMs + 10_000, 'third');
@@ -670,14 +670,14 @@ describe('key set state', () => {
     });
 
     const changes: readonly (readonly [name: string, before: Keys, after: Keys])[] = [
-      ['a key more', keySet('k1'), keySet('k1', 'k2')],
-      ['a key less', keySet('k0', 'k1'), keySet('k1')],
-      ['another key', keySet('k1'), keySet('k2')],
-      ['another key beside one that stays', keySet('k0', 'k1'), keySet('k0', 'k2')],
+      ['an added key', keySet('k1'), keySet('k1', 'k2')],
+      ['a removed key', keySet('k0', 'k1'), keySet('k1')],
+      ['a replaced key', keySet('k1'), keySet('k2')],
+      ['a replaced key next to an unchanged one', keySet('k0', 'k1'), keySet('k0', 'k2')],
       ['another key under the same kid', keySet('k1'), new Map([['k1', { ...key('k1'), thumbprint: 'other' }]])],
     ];
     for (const [name, before, after] of changes) {
-      it(`start anew from the cooldown once one brings ${name}`, () => {
+      it(`restart the backoff once one returns ${name}`, () => {
         const driven = machine();
         driven.send({ kind: 'started' }, 0);
         driven.fetched(100, before);
@@ -691,11 +691,11 @@ describe('key set state', () => {
     }
 
     for (const result of ['status 304', 'a failure']) {
-      it(`K-010 back off without a usable set too, where each brings ${result}, until there is one`, () => {
+      it(`K-010 back off without a usable key set if each ends with ${result}`, () => {
         const driven = machine();
         driven.send({ kind: 'started' }, 0);
         driven.failed(100);
-        const endMs = flood(driven, 3, 1, ways[result]);
+        const endMs = flood(driven, 3, 1, fruitlessResults[result]);
         expect(driven.state().earlyNotBeforeMs).to.equal(endMs + 20_000);
         driven.wake(endMs + 15_000);
         driven.fetched(endMs + 15_100, keySet('k1'), 1);
@@ -703,7 +703,7 @@ describe('key set state', () => {
       });
     }
 
-    it('K-010 back off while the set is too old', () => {
+    it('K-010 back off while the key set is expired', () => {
       const driven = loaded();
       driven.wake(4_000_000);
       driven.failed(4_000_000);
@@ -714,25 +714,25 @@ describe('key set state', () => {
       expect(driven.state()).to.include({ fruitless: 2, earlyNotBeforeMs: 4_020_000 });
     });
 
-    it('start anew from the cooldown once one brings a usable set where there was none', () => {
-      for (const result of ['the same set', 'status 304']) {
+    it('restart the backoff once one makes an expired key set usable', () => {
+      for (const result of ['the same key set', 'status 304']) {
         const driven = loaded();
-        flood(driven, 4, 1, ways['a failure']);
+        flood(driven, 4, 1, fruitlessResults['a failure']);
         driven.wake(4_000_000);
-        ways[result]?.(driven, 4_000_100, 1);
+        fruitlessResults[result]?.(driven, 4_000_100, 1);
         expect(driven.state().fruitless, result).to.equal(0);
         expect(fetches(driven.ask(4_005_100, 'next')), result).to.equal(1);
       }
     });
 
-    it('start anew from the cooldown after ten minutes without an unknown kid', () => {
+    it('restart the backoff after ten minutes without an unknown kid', () => {
       for (const [quietMs, expectedMs] of [
         [600_000, 5_000],
         [599_999, 60_000],
       ] as const) {
         const driven = loaded();
         const endMs = flood(driven, 5);
-        driven.ask(endMs, 'stranger 5');
+        driven.ask(endMs, 'unknown 5');
         driven.ask(endMs + 300_000, 'k1');
         driven.ask(endMs + quietMs, 'next');
         driven.fetched(endMs + quietMs + 100, keySet('k1'), 1);
@@ -740,7 +740,7 @@ describe('key set state', () => {
       }
     });
 
-    it('leave background refreshes where they are, and these leave the backoff where it is', () => {
+    it('do not move background refreshes, which do not change the backoff', () => {
       const driven = loaded({ refreshMs: 10_000 });
       const endMs = flood(driven, 5);
       expect(driven.wakeAt()).to.equal(endMs - 100 + 10_000);
@@ -749,7 +749,7 @@ describe('key set state', () => {
       expect(driven.state()).to.include({ fruitless: 5, earlyNotBeforeMs: endMs + 60_000 });
     });
 
-    it('never come within the cooldown after a background refresh at the end of the backoff', () => {
+    it('observe the cooldown after a background refresh at the end of the backoff', () => {
       const driven = loaded({ refreshMs: 10_000 });
       const endMs = flood(driven, 2);
       driven.wake(endMs + 9_900);
@@ -758,7 +758,7 @@ describe('key set state', () => {
       expect(fetches(driven.ask(endMs + 15_000, 'next'))).to.equal(1);
     });
 
-    it('lengthen the backoff also where a background refresh settles what strangers asked for', () => {
+    it('include a background refresh that finds requested kids absent', () => {
       const driven = loaded({ refreshMs: 10_000 });
       const endMs = flood(driven, 2);
       driven.ask(endMs + 1, 'next');
@@ -767,7 +767,7 @@ describe('key set state', () => {
       expect(driven.state()).to.include({ fruitless: 3, earlyNotBeforeMs: endMs + 30_000 });
     });
 
-    it('K-002 leave the retries without a usable set where they are', () => {
+    it('K-002 do not delay the retries without a usable key set', () => {
       const driven = machine();
       driven.send({ kind: 'started' }, 0);
       driven.failed(100, 1);
@@ -782,7 +782,7 @@ describe('key set state', () => {
       }
     });
 
-    it('leave a changed source where it is', () => {
+    it('do not delay the fetch of a changed source', () => {
       const driven = loaded();
       const endMs = flood(driven, 5);
       driven.send({ kind: 'changed' }, endMs + 1);
@@ -790,19 +790,19 @@ describe('key set state', () => {
     });
   });
 
-  describe('a changed source', () => {
-    it('is read at once outside the cooldown', () => {
+  describe('changed source', () => {
+    it('is fetched at once outside the cooldown', () => {
       expect(fetches(loaded().send({ kind: 'changed' }, 5_100))).to.equal(1);
     });
 
-    it('is read at the end of the cooldown within it', () => {
+    it('is fetched at the end of a running cooldown', () => {
       const driven = loaded();
       expect(fetches(driven.send({ kind: 'changed' }, 5_099))).to.equal(0);
       expect(driven.wakeAt()).to.equal(5_100);
     });
 
     for (const result of ['fetched', 'failed'] as const) {
-      it(`is read once more when a fetch was in flight that has ${result}`, () => {
+      it(`is fetched again after a fetch in flight has ${result === 'fetched' ? 'succeeded' : result}`, () => {
         const driven = loaded();
         driven.wake(300_000);
         driven.send({ kind: 'changed' }, 300_050);
@@ -813,15 +813,15 @@ describe('key set state', () => {
     }
   });
 
-  describe('a set that nobody vouches for any more', () => {
-    it('is dropped at once, and fetched anew as the cooldown allows', () => {
+  describe('withdrawn key set', () => {
+    it('is dropped at once and fetched again after the cooldown', () => {
       const driven = loaded();
       expect(fetches(driven.send({ kind: 'withdrawn' }, 5_100))).to.equal(1);
       expect(driven.state().confirmedMs).to.equal(undefined);
       expect(driven.state().keys.size).to.equal(0);
     });
 
-    it('is dropped while it is fetched, and a 304 does not bring it back', () => {
+    it('is dropped during a fetch, and status 304 does not restore it', () => {
       const driven = loaded();
       driven.send({ kind: 'changed' }, 5_100);
       driven.send({ kind: 'withdrawn' }, 5_101);
@@ -830,7 +830,7 @@ describe('key set state', () => {
     });
   });
 
-  describe('a late result', () => {
+  describe('late result', () => {
     it('K-053 of an earlier fetch changes nothing', () => {
       const driven = loaded();
       driven.wake(300_000);
@@ -857,7 +857,7 @@ describe('key set state', () => {
   });
 
   describe('stop', () => {
-    it('K-054 aborts the fetch in flight and answers those who wait', () => {
+    it('K-054 aborts the fetch in flight and answers waiting lookups', () => {
       const driven = loaded();
       driven.ask(5_100, 'k2');
       const step = driven.send({ kind: 'stopped' }, 5_110);
@@ -866,7 +866,7 @@ describe('key set state', () => {
       expect(driven.wakeAt()).to.equal(undefined);
     });
 
-    it('leaves known keys findable and everything else unavailable', () => {
+    it('leaves known keys usable and every other kid unavailable', () => {
       const driven = loaded();
       driven.send({ kind: 'stopped' }, 200);
       expect(answers(driven.ask(201, 'k1'))).to.deep.equal(['k1: key']);
@@ -881,15 +881,15 @@ describe('key set state', () => {
     const seed = process.env.FAST_CHECK_SEED;
     const parameters = { numRuns, ...(seed === undefined ? {} : { seed: Number(seed) }) };
 
-    it('K-009 K-010 K-011 K-053 hold their invariants over any sequence of events', () => {
+    it('K-009 K-010 K-011 K-053 the invariants hold over any sequence of events', () => {
       fc.assert(fc.property(sequence, runSequence), parameters);
     });
 
     for (const [name, flood] of [
       ['the cooldown and a fetch', fc.constant(0)],
-      ['the longest backoff and a fetch, under any flood', fc.integer({ min: 1, max: 3 })],
+      ['the longest backoff and a fetch, even in a flood', fc.integer({ min: 1, max: 3 })],
     ] as const) {
-      it(`K-006 refuse good tokens of a hard rotation for no longer than ${name}`, () => {
+      it(`K-006 after a rotation without overlap valid tokens are refused for at most ${name}`, () => {
         fc.assert(fc.property(rotation, flood, runRotation), { ...parameters, numRuns: Math.ceil(numRuns / 20) });
       });
     }
@@ -941,13 +941,13 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 1, arbitrary: seed },
 );
 const any = fc.array(operation, { maxLength: 60, size: 'max' });
-/** Perhaps something before the start, the start, the most of it, perhaps a stop and something after it. */
+/** A few operations before the start, the start, most operations, the stop, and a few after it. */
 const sequence: fc.Arbitrary<readonly Operation[]> = fc
   .tuple(fc.array(fc.oneof(seed, operation), { maxLength: 2 }), any, fc.array(operation, { maxLength: 3 }))
   .map(([early, main, afterwards]) => [...early, { kind: 'start' }, ...main, { kind: 'stop' }, ...afterwards]);
 
-/** A world around the machine that keeps its own, independent account of what must be true. */
-function createWorld(bounds: KeySetLimits) {
+/** Drives the machine and keeps an independent model, with which it checks the invariants after every event. */
+function createSimulation(bounds: KeySetLimits) {
   let state: KeySetState = createKeySetState(bounds);
   let now = 1_000;
   let started = false;
@@ -957,12 +957,12 @@ function createWorld(bounds: KeySetLimits) {
   let lastFetchMs = Number.NEGATIVE_INFINITY;
   let fetchCount = 0;
   let lastResult: 'success' | 'failure' | undefined;
-  let held: { keys: Keys; confirmedMs: number } | undefined;
-  let strangers = 0;
+  let confirmed: { keys: Keys; confirmedMs: number } | undefined;
+  let unknownKids = 0;
   const waiting = new Map<string, number>();
 
-  const isFresh = (): boolean => held !== undefined && now - held.confirmedMs < bounds.maxAgeMs;
-  const expectedKey = (kid: string): VerificationKey | undefined => (isFresh() ? held?.keys.get(kid) : undefined);
+  const isFresh = (): boolean => confirmed !== undefined && now - confirmed.confirmedMs < bounds.maxAgeMs;
+  const expectedKey = (kid: string): VerificationKey | undefined => (isFresh() ? confirmed?.keys.get(kid) : undefined);
 
   function check(condition: boolean, invariant: string): void {
     if (!condition) throw new Error(`at ${now}: ${invariant}`);
@@ -974,7 +974,7 @@ function createWorld(bounds: KeySetLimits) {
       check(lookup.kind === 'key' && lookup.key === key, `${kid} is known and answered ${lookup.kind}`);
     else check(lookup.kind !== 'key', `${kid} has no usable key and was answered with one`);
     if (lookup.kind === 'unknown')
-      check(isFresh() && lastResult === 'success', `${kid} unknown though nothing can be told`);
+      check(isFresh() && lastResult === 'success', `${kid} is unknown without a fresh key set`);
   }
 
   function send(event: KeySetEvent, before: () => void = () => undefined): KeySetStep {
@@ -1010,50 +1010,47 @@ function createWorld(bounds: KeySetLimits) {
   function checkState(previous: KeySetState): void {
     for (const kid of kids) check(usableKey(state, kid, now) === expectedKey(kid), `the wrong key for ${kid}`);
     check(state.waiters.length <= bounds.maxWaiters, 'too many waiters');
-    check(state.waiters.length === waiting.size, 'waiters lost or invented');
+    check(state.waiters.length === waiting.size, 'the waiters differ from the model');
     check(state.knownAbsent.size <= bounds.maxUnknownKids, 'the negative cache is unbounded');
     check(
       state.askedDuringFetch.length + state.askedBeforeFetch.length <= 2 * bounds.maxUnknownKids,
-      'remembered kids unbounded',
+      'the requested kids are unbounded',
     );
-    check(previous.phase !== 'stopped' || state.phase === 'stopped', 'it came back from the stop');
+    check(previous.phase !== 'stopped' || state.phase === 'stopped', 'it left the phase stopped');
     const wakeMs = nextWakeMs(state);
-    if (stopped) check(wakeMs === undefined && waiting.size === 0, 'it is not still after the stop');
+    if (stopped) check(wakeMs === undefined && waiting.size === 0, 'it has a timer or waiters after the stop');
     else if (started && inFlight === undefined) {
-      check(wakeMs !== undefined && wakeMs <= now + bounds.refreshMs, 'it would never fetch again');
-      check(isFresh() || (wakeMs ?? 0) <= now + bounds.maxRetryMs, 'it would retry too late without a usable set');
+      check(wakeMs !== undefined && wakeMs <= now + bounds.refreshMs, 'no fetch is scheduled');
+      check(isFresh() || (wakeMs ?? 0) <= now + bounds.maxRetryMs, 'the retry without a usable key set is too late');
     }
   }
 
   function wakeDue(): void {
     for (let wakeMs = nextWakeMs(state); wakeMs !== undefined && wakeMs <= now; wakeMs = nextWakeMs(state)) {
       send({ kind: 'woken' });
-      check(nextWakeMs(state) !== wakeMs, 'it wants to be woken again and again');
+      check(nextWakeMs(state) !== wakeMs, 'it asks for the same timer again');
     }
-    for (const [kid, askedMs] of waiting) check(now - askedMs < bounds.waitMs, `${kid} waits longer than it may`);
+    for (const [kid, askedMs] of waiting) check(now - askedMs < bounds.waitMs, `${kid} waits longer than waitMs`);
   }
 
   function ask(kid: string): KeyLookup | undefined {
-    const decidableNow = lastResult === 'success' && isFresh() && now - lastFetchMs < bounds.cooldownMs;
+    const isDecidable = lastResult === 'success' && isFresh() && now - lastFetchMs < bounds.cooldownMs;
     const wasInFlight = inFlight !== undefined;
     const step = send({ kind: 'asked', kid }, () => {
-      if (!reducedAnswer(kid)) waiting.set(kid, waiting.get(kid) ?? now);
+      if (state.waiters.some(waiter => waiter.kid === kid)) waiting.set(kid, waiting.get(kid) ?? now);
     });
-    function reducedAnswer(asked: string): boolean {
-      return !state.waiters.some(waiter => waiter.kid === asked);
-    }
     const answer = step.effects.find(effect => effect.kind === 'answer');
     const lookup = answer?.kind === 'answer' ? answer.lookup : undefined;
     check(lookup !== undefined || waiting.has(kid), `${kid} neither answered nor waiting`);
     check(lookup === undefined || !waiting.has(kid), `${kid} answered and waiting`);
-    if (started && !stopped && decidableNow && !wasInFlight && expectedKey(kid) === undefined) {
+    if (started && !stopped && isDecidable && !wasInFlight && expectedKey(kid) === undefined) {
       check(lookup?.kind === 'unknown', `${kid} within the cooldown after a success is ${lookup?.kind}`);
     }
     return lookup;
   }
 
   function finish(fetch: number, outcome: Result): void {
-    const counts = fetch === inFlight;
+    const isInFlight = fetch === inFlight;
     const before = state;
     const { jitter: random } = outcome;
     const event: KeySetEvent =
@@ -1062,16 +1059,16 @@ function createWorld(bounds: KeySetLimits) {
         : outcome.kind === 'failed'
           ? { kind: 'failed', fetch, problem: 'status 500', jitter: random }
           : { kind: 'notModified', fetch, jitter: random };
-    if (counts) {
+    if (isInFlight) {
       inFlight = undefined;
       lastFetchMs = now;
-      const isSuccess = outcome.kind === 'fetched' || (outcome.kind === 'notModified' && held !== undefined);
+      const isSuccess = outcome.kind === 'fetched' || (outcome.kind === 'notModified' && confirmed !== undefined);
       lastResult = isSuccess ? 'success' : 'failure';
-      if (event.kind === 'fetched') held = { keys: event.keys, confirmedMs: fetchStartedMs };
-      else if (isSuccess && held !== undefined) held = { ...held, confirmedMs: fetchStartedMs };
+      if (event.kind === 'fetched') confirmed = { keys: event.keys, confirmedMs: fetchStartedMs };
+      else if (isSuccess && confirmed !== undefined) confirmed = { ...confirmed, confirmedMs: fetchStartedMs };
     }
     send(event);
-    if (counts) check(waiting.size === 0, 'a fetch has ended and somebody still waits');
+    if (isInFlight) check(waiting.size === 0, 'a lookup waits after the end of a fetch');
     else check(state === before, 'a result that is not in flight changed something');
   }
 
@@ -1087,16 +1084,16 @@ function createWorld(bounds: KeySetLimits) {
     },
     seed(set: number, ageMs: number) {
       if (!started && !stopped && ageMs < bounds.maxAgeMs)
-        held = { keys: sets[set] ?? new Map(), confirmedMs: now - ageMs };
+        confirmed = { keys: sets[set] ?? new Map(), confirmedMs: now - ageMs };
       send({ kind: 'seeded', keys: sets[set] ?? new Map(), ageMs });
     },
     change: () => send({ kind: 'changed' }),
     stop() {
       stopped = true;
       send({ kind: 'stopped' });
-      check(waiting.size === 0, 'somebody waits after the stop');
+      check(waiting.size === 0, 'a lookup waits after the stop');
     },
-    /** Time goes by and every timer fires on time. */
+    /** Time passes and every timer fires on time. */
     pass(ms: number) {
       const untilMs = now + ms;
       for (let wakeMs = nextWakeMs(state); wakeMs !== undefined && wakeMs <= untilMs; wakeMs = nextWakeMs(state)) {
@@ -1106,60 +1103,60 @@ function createWorld(bounds: KeySetLimits) {
       now = untilMs;
       wakeDue();
     },
-    /** Time goes by and no timer fires before its end: the process was busy or suspended. */
+    /** Time passes and timers fire only at its end: the process was busy or suspended. */
     stall(ms: number) {
       now += ms;
       wakeDue();
     },
-    stranger() {
-      strangers += 1;
-      return `stranger ${strangers}`;
+    newUnknownKid() {
+      unknownKids += 1;
+      return `unknown ${unknownKids}`;
     },
     isStopped: () => stopped,
   };
 }
 
 function runSequence(operations: readonly Operation[]): void {
-  const world = createWorld(tight);
+  const simulation = createSimulation(tight);
   for (const step of operations) {
     switch (step.kind) {
       case 'seed':
-        world.seed(step.set, step.ageMs);
+        simulation.seed(step.set, step.ageMs);
         break;
       case 'start':
-        world.start();
+        simulation.start();
         break;
       case 'change':
-        world.change();
+        simulation.change();
         break;
       case 'stop':
-        world.stop();
+        simulation.stop();
         break;
       case 'pass':
-        world.pass(step.ms);
+        simulation.pass(step.ms);
         break;
       case 'stall':
-        world.stall(step.ms);
+        simulation.stall(step.ms);
         break;
       case 'ask':
-        world.ask(step.kid);
+        simulation.ask(step.kid);
         break;
       case 'flood':
-        for (let i = 0; i < step.count; i += 1) world.ask(world.stranger());
+        for (let i = 0; i < step.count; i += 1) simulation.ask(simulation.newUnknownKid());
         break;
       case 'finish':
-        world.finish(world.inFlight() ?? -1, step.result);
+        simulation.finish(simulation.inFlight() ?? -1, step.result);
         break;
       case 'finishLate':
-        world.finish((world.inFlight() ?? 1) - 1, step.result);
+        simulation.finish((simulation.inFlight() ?? 1) - 1, step.result);
         break;
     }
   }
-  world.stop();
+  simulation.stop();
 }
 
 interface Rotation {
-  /** How long the issuer takes, and when after the start it rotates. */
+  /** The latency of the issuer, and the time of its rotation after the start. */
   readonly latencyMs: number;
   readonly rotateMs: number;
   readonly everyMs: number;
@@ -1173,38 +1170,38 @@ const rotation: fc.Arbitrary<Rotation> = fc.record({
   jitter,
 });
 
-/** A healthy issuer replaces k0 by k3 at one moment; good tokens of k3 come from then on, and a flood of strangers all the time. */
+/** A healthy issuer rotates from k0 to k3 without overlap; lookups of k3 follow, with a flood of unknown kids all the time. */
 function runRotation({ latencyMs, rotateMs, everyMs, jitter: random }: Rotation, flood: number): void {
-  const world = createWorld({ ...tight, maxWaiters: 1_000 });
-  const startMs = world.now();
+  const simulation = createSimulation({ ...tight, maxWaiters: 1_000 });
+  const startMs = simulation.now();
   let answerAtMs: number | undefined;
   let answeredSet = 0;
-  world.start();
+  simulation.start();
   const serve = (): void => {
-    if (world.inFlight() === undefined) answerAtMs = undefined;
+    if (simulation.inFlight() === undefined) answerAtMs = undefined;
     else if (answerAtMs === undefined) {
-      answerAtMs = world.now() + latencyMs;
-      answeredSet = world.now() - startMs < rotateMs ? 0 : 3;
-    } else if (world.now() >= answerAtMs) {
-      world.finish(world.inFlight() ?? -1, { kind: 'fetched', set: answeredSet, jitter: random });
+      answerAtMs = simulation.now() + latencyMs;
+      answeredSet = simulation.now() - startMs < rotateMs ? 0 : 3;
+    } else if (simulation.now() >= answerAtMs) {
+      simulation.finish(simulation.inFlight() ?? -1, { kind: 'fetched', set: answeredSet, jitter: random });
       answerAtMs = undefined;
     }
   };
   const lookups: { atMs: number; kind: KeyLookup['kind'] | 'waits' }[] = [];
   const endMs = rotateMs + 3_000;
   for (let atMs = 0; atMs < endMs; atMs += 1) {
-    world.pass(1);
+    simulation.pass(1);
     serve();
     if (atMs % everyMs !== 0) continue;
-    for (let i = 0; i < flood; i += 1) world.ask(world.stranger());
-    if (atMs >= rotateMs + 2) lookups.push({ atMs, kind: world.ask('k3')?.kind ?? 'waits' });
+    for (let i = 0; i < flood; i += 1) simulation.ask(simulation.newUnknownKid());
+    if (atMs >= rotateMs + 2) lookups.push({ atMs, kind: simulation.ask('k3')?.kind ?? 'waits' });
     serve();
   }
   const refusedUntilMs = lookups.findLast(({ kind }) => kind === 'unknown' || kind === 'unavailable')?.atMs ?? rotateMs;
   const longestMs = flood === 0 ? tight.cooldownMs : tight.maxEarlyMs;
   expect(refusedUntilMs - rotateMs, 'refused after the rotation').to.be.at.most(longestMs + latencyMs + everyMs);
   expect(lookups.at(-1)?.kind).to.equal('key');
-  // The first, the rotation, and those of the backoff, which takes two steps to its last fifth, before and after it.
-  const elapsedMs = world.now() - startMs;
-  expect(world.fetchCount()).to.be.at.most(8 + Math.ceil(elapsedMs / (tight.maxEarlyMs * 0.8)));
+  // The first fetch, the rotation, and the fetches that the backoff allows before and after it.
+  const elapsedMs = simulation.now() - startMs;
+  expect(simulation.fetchCount()).to.be.at.most(8 + Math.ceil(elapsedMs / (tight.maxEarlyMs * 0.8)));
 }

@@ -1,4 +1,4 @@
-// The three sources of a key set against a real server that is slow, wrong or down, and against files.
+// The three sources of a key set: JWKS URL and discovery URL of a server that is slow, wrong or down, and file.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -63,13 +63,13 @@ describe('key source', () => {
   const textOf = (result: SourceResult): string =>
     result.kind === 'body' ? Buffer.from(result.bytes).toString() : JSON.stringify(result);
 
-  describe('a JWKS URL', () => {
-    it('K-001 gives the body', async () => {
+  describe('JWKS URL', () => {
+    it('K-001 returns the body', async () => {
       const issuer = await issuerWith();
       expect(textOf(await read(jwksSource(issuer)))).to.contain('"kid":"k1"');
     });
 
-    it('asks for JSON without compression', async () => {
+    it('is requested with accept for JSON and without compression', async () => {
       const issuer = await issuerWith();
       await read(jwksSource(issuer));
       const headers = issuer.requests('jwks')[0]?.headers;
@@ -78,13 +78,13 @@ describe('key source', () => {
     });
 
     const slow: readonly (readonly [string, IssuerFault])[] = [
-      ['K-014 no answer', { kind: 'hang' }],
-      ['K-014 headers and no body', { kind: 'hangAfterHeaders' }],
-      ['K-014 a body that drips', { kind: 'drip', intervalMs: 20 }],
-      ['an answer too late', { kind: 'slow', delayMs: 2_000 }],
+      ['K-014 a server that never answers', { kind: 'hang' }],
+      ['K-014 a response without a body', { kind: 'hangAfterHeaders' }],
+      ['K-014 a slowly dripping body', { kind: 'drip', intervalMs: 20 }],
+      ['a late response', { kind: 'slow', delayMs: 2_000 }],
     ];
     for (const [name, fault] of slow) {
-      it(`${name}: timed out, when the time is over`, async () => {
+      it(`${name} fails with "timed out" at the time limit`, async () => {
         const issuer = await issuerWith();
         issuer.fault(fault);
         const startedMs = performance.now();
@@ -94,13 +94,13 @@ describe('key source', () => {
     }
 
     const faults: readonly (readonly [string, IssuerFault, string])[] = [
-      ['a connection closed before the answer', { kind: 'reset' }, 'connection closed'],
-      ['a body without end', { kind: 'huge' }, 'body too large'],
-      ['a length beyond the bound', { kind: 'huge', declared: true }, 'body too large'],
-      ['one byte beyond the bound', { kind: 'huge', bytes: 512 * 1024 + 1 }, 'body too large'],
+      ['a connection closed before the response', { kind: 'reset' }, 'connection closed'],
+      ['an endless body', { kind: 'huge' }, 'body too large'],
+      ['a content-length beyond the bound', { kind: 'huge', declared: true }, 'body too large'],
+      ['a body of one byte beyond the bound', { kind: 'huge', bytes: 512 * 1024 + 1 }, 'body too large'],
       ['K-013 a gzip bomb', { kind: 'gzipBomb' }, 'body too large'],
       [
-        'K-013 more than the bound that decodes to nothing',
+        'K-013 a compressed body beyond the bound that decodes to nothing',
         {
           kind: 'respond',
           headers: { 'content-encoding': 'gzip' },
@@ -109,37 +109,41 @@ describe('key source', () => {
         'body too large',
       ],
       [
-        'K-013 gzip upon gzip',
+        'K-013 a doubly compressed body',
         { kind: 'respond', headers: { 'content-encoding': 'gzip, gzip' }, body: gzipped(jwksText, 2) },
         'content encoding',
       ],
       [
-        'an encoding that was not asked for',
+        'an encoding that was not requested',
         { kind: 'respond', headers: { 'content-encoding': 'zstd' } },
         'content encoding',
       ],
-      ['gzip that is none', { kind: 'respond', headers: { 'content-encoding': 'gzip' } }, 'content encoding'],
+      ['invalid gzip', { kind: 'respond', headers: { 'content-encoding': 'gzip' } }, 'content encoding'],
       [
-        'brotli that is none',
+        'invalid brotli',
         { kind: 'respond', headers: { 'content-encoding': 'br' }, body: '\xff\xff' },
         'content encoding',
       ],
       ['K-015 a redirect', { kind: 'redirect', location: 'http://169.254.169.254/' }, 'redirect refused'],
       ['K-015 a permanent redirect', { kind: 'redirect', location: '/elsewhere', status: 308 }, 'redirect refused'],
-      ['K-017 404', { kind: 'respond', status: 404 }, 'status 404'],
-      ['K-017 500', { kind: 'respond', status: 500 }, 'status 500'],
-      ['K-017 204', { kind: 'respond', status: 204, body: '' }, 'status 204'],
-      ['K-017 206', { kind: 'respond', status: 206 }, 'status 206'],
-      ['304 that nobody asked for', { kind: 'respond', status: 304, body: '' }, 'status 304'],
-      ['K-018 a login page', { kind: 'html' }, 'content type'],
-      ['K-019 JSON called HTML', { kind: 'contentType', type: 'text/html' }, 'content type'],
-      ['JSON called text', { kind: 'contentType', type: 'text/plain' }, 'content type'],
-      ['a type that only begins like JSON', { kind: 'contentType', type: 'application/json5' }, 'content type'],
-      ['a body cut off', { kind: 'cutOff' }, 'connection closed'],
-      ['headers without end', { kind: 'respond', headers: { 'x-long': 'x'.repeat(100_000) } }, 'headers too large'],
+      ['K-017 status 404', { kind: 'respond', status: 404 }, 'status 404'],
+      ['K-017 status 500', { kind: 'respond', status: 500 }, 'status 500'],
+      ['K-017 status 204', { kind: 'respond', status: 204, body: '' }, 'status 204'],
+      ['K-017 status 206', { kind: 'respond', status: 206 }, 'status 206'],
+      ['an unrequested status 304', { kind: 'respond', status: 304, body: '' }, 'status 304'],
+      ['K-018 an HTML page', { kind: 'html' }, 'content type'],
+      ['K-019 JSON with the type of HTML', { kind: 'contentType', type: 'text/html' }, 'content type'],
+      ['JSON with the type of text', { kind: 'contentType', type: 'text/plain' }, 'content type'],
+      ['a type that begins like JSON', { kind: 'contentType', type: 'application/json5' }, 'content type'],
+      ['a truncated body', { kind: 'cutOff' }, 'connection closed'],
+      [
+        'a header of 100,000 bytes',
+        { kind: 'respond', headers: { 'x-long': 'x'.repeat(100_000) } },
+        'headers too large',
+      ],
     ];
     for (const [name, fault, problem] of faults) {
-      it(`${name}: ${problem}`, async () => {
+      it(`${name} fails with "${problem}"`, async () => {
         const issuer = await issuerWith();
         issuer.fault(fault);
         expect(await read(jwksSource(issuer))).to.deep.equal({ kind: 'problem', problem });
@@ -147,14 +151,14 @@ describe('key source', () => {
       });
     }
 
-    it('that is down: connection refused', async () => {
+    it('a server that is down fails with "connection refused"', async () => {
       const issuer = await issuerWith();
       await issuer.stop();
       expect(await read(jwksSource(issuer))).to.deep.equal({ kind: 'problem', problem: 'connection refused' });
     });
 
     for (const type of ['application/json', 'application/jwk-set+json', 'Application/JSON; charset=utf-8']) {
-      it(`takes ${type}`, async () => {
+      it(`accepts the content type ${type}`, async () => {
         const issuer = await issuerWith();
         issuer.fault({ kind: 'contentType', type });
         expect((await read(jwksSource(issuer))).kind).to.equal('body');
@@ -167,20 +171,20 @@ describe('key source', () => {
       ['br', brotliCompressSync(jwksText)],
       ['identity', jwksText],
     ] as const) {
-      it(`takes a body in ${encoding}`, async () => {
+      it(`accepts a body in ${encoding}`, async () => {
         const issuer = await issuerWith();
         issuer.fault({ kind: 'respond', headers: { 'content-encoding': encoding }, body });
         expect(textOf(await read(jwksSource(issuer)))).to.equal(jwksText);
       });
     }
 
-    it('takes a body of exactly 512 KiB', async () => {
+    it('accepts a body of exactly 512 KiB', async () => {
       const issuer = await issuerWith();
       issuer.fault({ kind: 'huge', bytes: 512 * 1024 });
       expect((await read(jwksSource(issuer))).kind).to.equal('body');
     });
 
-    it('with an ETag is not read again while it is the same', async () => {
+    it('is not modified while its ETag is the same', async () => {
       const issuer = await issuerWith();
       const source = jwksSource(issuer);
       const { signal } = new AbortController();
@@ -191,7 +195,7 @@ describe('key source', () => {
       expect(textOf(await source.read(signal, first.validator))).to.contain('"kid":"k2"');
     });
 
-    it('does not get the ETag of another URL', async () => {
+    it('never receives the ETag of another URL', async () => {
       const issuer = await issuerWith();
       await jwksSource(issuer).read(new AbortController().signal, {
         url: 'https://other/',
@@ -202,14 +206,14 @@ describe('key source', () => {
     });
 
     for (const etag of ['unquoted', `"${'x'.repeat(300)}"`]) {
-      it(`with the ETag ${etag.slice(0, 12)} has none`, async () => {
+      it(`ignores the invalid ETag ${etag.slice(0, 12)}`, async () => {
         const issuer = await issuerWith();
         issuer.fault({ kind: 'respond', headers: { etag } });
         expect(await read(jwksSource(issuer))).to.include({ kind: 'body', validator: undefined });
       });
     }
 
-    it('K-054 is left at once when it is aborted, and the connection is closed', async () => {
+    it('K-054 is abandoned at once on abort, and its connection is closed', async () => {
       const issuer = await issuerWith();
       issuer.fault({ kind: 'hang' });
       const controller = new AbortController();
@@ -223,7 +227,7 @@ describe('key source', () => {
       expect(performance.now() - startedMs).to.be.below(1_000);
     });
 
-    it('is left without an open connection', async () => {
+    it('keeps no connection open after the response', async () => {
       const issuer = await issuerWith();
       const startedMs = performance.now();
       await read(jwksSource(issuer));
@@ -231,38 +235,39 @@ describe('key source', () => {
       expect(performance.now() - startedMs).to.be.below(1_000);
     });
 
-    it('is not asked at all when it was aborted before', async () => {
+    it('is not requested if the signal is already aborted', async () => {
       const issuer = await issuerWith();
-      const read = await jwksSource(issuer).read(AbortSignal.abort(), undefined);
-      expect(read).to.deep.equal({ kind: 'problem', problem: 'stopped' });
+      const result = await jwksSource(issuer).read(AbortSignal.abort(), undefined);
+      expect(result).to.deep.equal({ kind: 'problem', problem: 'stopped' });
+      expect(issuer.requests()).to.have.length(0);
     });
   });
 
-  describe('a discovery URL', () => {
-    it('gives the set that its jwks_uri names', async () => {
+  describe('discovery URL', () => {
+    it('returns the key set of its jwks_uri', async () => {
       const issuer = await issuerWith();
       expect(textOf(await read(discoverySource(issuer)))).to.contain('"kid":"k1"');
       expect(issuer.requests().map(({ path }) => path)).to.deep.equal(['discovery', 'jwks']);
     });
 
-    it('K-045 may name a set on another host', async () => {
+    it('K-045 can name a jwks_uri on another host', async () => {
       const other = await issuerWith({ keys: [(await signingKey('elsewhere')).publicJwk] });
       const issuer = await issuerWith({ metadata: { jwks_uri: other.jwksUrl } });
       expect(textOf(await read(discoverySource(issuer)))).to.contain('"kid":"elsewhere"');
     });
 
-    it('K-046 may list algorithms, which nobody reads', async () => {
+    it('K-046 can list any algorithms, which are ignored', async () => {
       const issuer = await issuerWith({ metadata: { id_token_signing_alg_values_supported: ['none', 'HS256'] } });
       expect((await read(discoverySource(issuer))).kind).to.equal('body');
     });
 
-    it('K-047 is used as it is written, nothing is joined to it', async () => {
+    it('K-047 is requested as configured, without a well-known suffix', async () => {
       const issuer = await issuerWith();
       const source = discoverySource(issuer, 2_000, `${issuer.url}/realm`);
       expect(await read(source)).to.deep.equal({ kind: 'problem', problem: 'discovery: status 404' });
     });
 
-    it('K-045 may not point from elsewhere to plain http on this machine', async () => {
+    it('K-045 on another host cannot name a jwks_uri over plain http on loopback', async () => {
       const host = 'auth.account-authz.test';
       const { cert, key } = testCertificate({ dnsNames: [host] });
       const caFile = join(directory, 'discovery.pem');
@@ -278,10 +283,10 @@ describe('key source', () => {
     });
 
     const metadata: readonly (readonly [string, Readonly<Record<string, unknown>>, string])[] = [
-      ['another issuer', { issuer: 'https://other' }, 'discovery: issuer differs'],
-      ['an issuer with a slash more', { issuer: 'http://127.0.0.1/' }, 'discovery: issuer differs'],
-      ['no issuer', { issuer: undefined }, 'discovery: issuer differs'],
-      ['no jwks_uri', { jwks_uri: undefined }, 'discovery: no jwks_uri'],
+      ['a document of another issuer', { issuer: 'https://other' }, 'discovery: issuer differs'],
+      ['an issuer with a trailing slash', { issuer: 'http://127.0.0.1/' }, 'discovery: issuer differs'],
+      ['a missing issuer', { issuer: undefined }, 'discovery: issuer differs'],
+      ['a missing jwks_uri', { jwks_uri: undefined }, 'discovery: no jwks_uri'],
       ['a jwks_uri that is a list', { jwks_uri: ['https://auth.example.com'] }, 'discovery: no jwks_uri'],
       ['K-045 a jwks_uri over plain http', { jwks_uri: 'http://auth.example.com/jwks' }, 'discovery: jwks_uri refused'],
       [
@@ -290,11 +295,11 @@ describe('key source', () => {
         'discovery: jwks_uri refused',
       ],
       ['a jwks_uri with a password', { jwks_uri: 'https://a:b@auth.example.com/' }, 'discovery: jwks_uri refused'],
-      ['a jwks_uri that is a file', { jwks_uri: 'file:///etc/passwd' }, 'discovery: jwks_uri refused'],
-      ['a jwks_uri that is data', { jwks_uri: 'data:application/json,{}' }, 'discovery: jwks_uri refused'],
+      ['a jwks_uri that is a file URL', { jwks_uri: 'file:///etc/passwd' }, 'discovery: jwks_uri refused'],
+      ['a jwks_uri that is a data URL', { jwks_uri: 'data:application/json,{}' }, 'discovery: jwks_uri refused'],
     ];
     for (const [name, members, problem] of metadata) {
-      it(`with ${name}: ${problem}`, async () => {
+      it(`${name} fails with "${problem}"`, async () => {
         const issuer = await issuerWith({ metadata: members });
         expect(await read(discoverySource(issuer))).to.deep.equal({ kind: 'problem', problem });
         expect(issuer.requests('jwks')).to.have.length(0);
@@ -302,20 +307,20 @@ describe('key source', () => {
     }
 
     const faults: readonly (readonly [string, IssuerFault, string])[] = [
-      ['a member twice', { kind: 'respond', body: '{"issuer":"a","issuer":"b"}' }, 'discovery: a member twice'],
-      ['an array', { kind: 'respond', body: '[]' }, 'discovery: not an object'],
-      ['half a document', { kind: 'truncated' }, 'discovery: not JSON'],
+      ['a duplicate member', { kind: 'respond', body: '{"issuer":"a","issuer":"b"}' }, 'discovery: a member twice'],
+      ['a document that is an array', { kind: 'respond', body: '[]' }, 'discovery: not an object'],
+      ['a truncated document', { kind: 'truncated' }, 'discovery: not JSON'],
       ['a redirect', { kind: 'redirect', location: 'http://169.254.169.254/' }, 'discovery: redirect refused'],
     ];
     for (const [name, fault, problem] of faults) {
-      it(`with ${name}: ${problem}`, async () => {
+      it(`${name} fails with "${problem}"`, async () => {
         const issuer = await issuerWith();
         issuer.fault(fault, 'discovery');
         expect(await read(discoverySource(issuer))).to.deep.equal({ kind: 'problem', problem });
       });
     }
 
-    it('K-014 has one time limit over both requests', async () => {
+    it('K-014 has one time limit for both requests', async () => {
       const issuer = await issuerWith();
       issuer.fault({ kind: 'slow', delayMs: 200 });
       const startedMs = performance.now();
@@ -324,27 +329,27 @@ describe('key source', () => {
     });
   });
 
-  describe('a file', () => {
-    it('gives its bytes', async () => {
+  describe('file', () => {
+    it('returns its bytes', async () => {
       const path = join(directory, 'jwks.json');
       await writeFile(path, jwksText);
       expect(textOf(await read(fileSource(path)))).to.equal(jwksText);
     });
 
-    it('that is not there: no such file', async () => {
+    it('that is missing fails with "no such file"', async () => {
       const result = await read(fileSource(join(directory, 'nowhere')));
       expect(result).to.deep.equal({ kind: 'problem', problem: 'no such file' });
     });
 
-    it('that is a directory: not a regular file', async () => {
+    it('that is a directory fails with "not a regular file"', async () => {
       expect(await read(fileSource(directory))).to.deep.equal({ kind: 'problem', problem: 'not a regular file' });
     });
 
-    it('that has no end: not a regular file', async () => {
+    it('that is a device fails with "not a regular file"', async () => {
       expect(await read(fileSource('/dev/zero'))).to.deep.equal({ kind: 'problem', problem: 'not a regular file' });
     });
 
-    it('beyond the bound: body too large', async () => {
+    it('beyond the bound fails with "body too large"', async () => {
       const path = join(directory, 'large.json');
       await writeFile(path, ' '.repeat(512 * 1024 + 1));
       expect(await read(fileSource(path))).to.deep.equal({ kind: 'problem', problem: 'body too large' });

@@ -1,12 +1,12 @@
-// A process of its own for key-thread.test.ts: gets one document in the key thread and prints what came of it.
-// Arguments: its URL, and a caFile or nothing.
+// Child process of key-thread.test.ts: fetches one document in the key thread and prints its kind or problem.
+// Arguments: its URL, and optionally a caFile.
 import { createKeyThread } from '../../src/keys/key-thread.ts';
 import { keyThreadEntry } from '../support/key-thread.ts';
 
 const [url = '', caFile] = process.argv.slice(2);
 const { createTransport, stop } = createKeyThread(keyThreadEntry);
 const transport = createTransport({ caFile, proxy: {}, timeoutMs: 10_000 });
-// The thread keeps no process alive.
+// The thread does not keep the process alive.
 const alive = setInterval(() => undefined, 1000);
 const document = await transport.use(new AbortController().signal, get => get(url));
 console.log(document.kind === 'problem' ? document.problem : document.kind);

@@ -1,4 +1,4 @@
-// Key documents that are got in a thread of the process: no issuer stops the event loop, and a thread that fails is replaced.
+// The key thread: no issuer blocks the event loop of the service, and a thread that fails is replaced.
 import { execFile, spawn } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
@@ -44,11 +44,11 @@ describe('key thread', function () {
     return transport.use(signal, fetch => fetch(url));
   }
 
-  describe('leaves the event loop alone while an issuer floods it with', () => {
-    // Each connection takes undici up to half a second for what it reads at once: all of them together stop one thread for seconds.
+  describe('event loop of the service', () => {
+    // undici spends up to half a second on each connection, so that together they would block one thread for seconds.
     const connections = 3;
-    // What Envoy waits for a check.
-    const maxStillMs = 500;
+    // Envoy's timeout of a check.
+    const maxBlockedMs = 500;
     let port: number;
 
     before(async () => {
@@ -65,21 +65,21 @@ describe('key thread', function () {
       ['informational responses', 'informational', 'connection closed'],
       ['chunks of one byte', 'chunks', 'connection closed'],
     ] as const) {
-      it(`${name}: ${problem}`, async () => {
+      it(`is not blocked by an issuer that floods it with ${name}: ${problem}`, async () => {
         const thread = startThread();
-        // Started: what a thread takes for that is not what is measured.
+        // Starts the thread, which is not part of the measurement.
         expect(await get(thread, `http://127.0.0.1:${port}/good`)).to.have.property('kind', 'body');
-        const longestStill = watchEventLoop();
+        const longestBlockedMs = watchEventLoop();
         const urls = Array.from({ length: connections }, () => `http://127.0.0.1:${port}/${path}`);
-        const got = await Promise.all(urls.map(url => get(thread, url)));
-        expect(longestStill()).to.be.below(maxStillMs);
-        for (const document of got) expect(document).to.deep.equal({ kind: 'problem', problem });
+        const documents = await Promise.all(urls.map(url => get(thread, url)));
+        expect(longestBlockedMs()).to.be.below(maxBlockedMs);
+        for (const document of documents) expect(document).to.deep.equal({ kind: 'problem', problem });
         expect(await get(thread, `http://127.0.0.1:${port}/good`)).to.have.property('kind', 'body');
       });
     }
   });
 
-  it('ends when nothing is in flight for a while, and the next fetch starts another', async () => {
+  it('ends when it is idle, and the next fetch starts another', async () => {
     const workers: Worker[] = [];
     const onWorker = (message: unknown): void => {
       workers.push((message as { readonly worker: Worker }).worker);
@@ -98,25 +98,25 @@ describe('key thread', function () {
     expect(workers).to.have.length(2);
   });
 
-  describe('is replaced at the next fetch, and what is in flight fails, when it', () => {
+  describe('failure of the thread', () => {
     for (const [name, path] of [
       ['exits', 'exits'],
       ['throws', 'throws'],
-      ['takes more memory than it may', 'grows'],
+      ['exceeds its memory limit', 'grows'],
     ] as const) {
-      it(name, async () => {
+      it(`fails the fetches in flight and is replaced at the next fetch if it ${name}`, async () => {
         const [issuer, slow] = [await startIssuer(), await startIssuer()];
         const thread = startThread(failingEntry);
         slow.fault({ kind: 'hang' });
-        const besides = get(thread, slow.jwksUrl);
+        const inFlight = get(thread, slow.jwksUrl);
         const failed = { kind: 'problem', problem: 'fetch thread ended' };
         expect(await get(thread, `http://127.0.0.1:1/${path}`)).to.deep.equal(failed);
-        expect(await besides).to.deep.equal(failed);
+        expect(await inFlight).to.deep.equal(failed);
         expect(await get(thread, issuer.jwksUrl)).to.have.property('kind', 'body');
       });
     }
 
-    it('hangs, once a fetch that is aborted is not answered', async () => {
+    it('is detected when an aborted fetch does not end, and the thread is replaced', async () => {
       const issuer = await startIssuer();
       const thread = startThread(failingEntry);
       const hanging = get(thread, 'http://127.0.0.1:1/hangs', AbortSignal.timeout(100));
@@ -125,7 +125,7 @@ describe('key thread', function () {
     });
   });
 
-  it('goes on when a fetch is aborted', async () => {
+  it('continues other fetches when one is aborted, and fails them on stop', async () => {
     const issuer = await startIssuer();
     const thread = startThread();
     issuer.fault({ kind: 'hang' });
@@ -145,17 +145,17 @@ describe('key thread', function () {
     expect(issuer.requests()).to.deep.equal([]);
   });
 
-  it('is a failed fetch where it cannot be started', async () => {
+  it('fails the fetch if it cannot be started', async () => {
     const thread = startThread(new URL('absent.js', import.meta.url));
     const failed = { kind: 'problem', problem: 'fetch thread ended' };
     expect(await get(thread, 'http://127.0.0.1:1/')).to.deep.equal(failed);
   });
 
-  describe('trusts what NODE_EXTRA_CA_CERTS names', () => {
+  describe('trust in NODE_EXTRA_CA_CERTS', () => {
     for (const withCaFile of [false, true]) {
-      // Before, the roots that are trusted beside a caFile cannot name it: docs/keys.md.
+      // Older versions of Node cannot add it to the roots that are trusted besides a caFile: docs/keys.md.
       if (withCaFile && !('setDefaultCACertificates' in tls)) continue;
-      it(withCaFile ? 'beside a caFile' : 'without a caFile', async () => {
+      it(withCaFile ? 'holds in addition to a caFile' : 'holds without a caFile', async () => {
         const folder = await mkdtemp(join(tmpdir(), 'account-authz-key-thread-'));
         ends.push(() => rm(folder, { recursive: true }));
         const certificate = testCertificate();
@@ -177,18 +177,18 @@ describe('key thread', function () {
   });
 });
 
-/** Gives the longest time in which the event loop made no turn, since this call. */
+/** Returns a function that gives the longest time since this call in which the event loop was blocked. */
 function watchEventLoop(): () => number {
   let [last, longest] = [performance.now(), 0];
-  const look = (): void => {
+  const measure = (): void => {
     const now = performance.now();
     longest = Math.max(longest, now - last);
     last = now;
   };
-  const looking = setInterval(look, 1);
+  const timer = setInterval(measure, 1);
   return () => {
-    clearInterval(looking);
-    look();
+    clearInterval(timer);
+    measure();
     return longest;
   };
 }

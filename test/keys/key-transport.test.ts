@@ -1,4 +1,4 @@
-// How key documents travel: trust in certificates, proxies, and the names that network errors get.
+// The transport of key documents: certificates, client certificates, proxies, and the problem that each network error becomes.
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -28,7 +28,7 @@ const host = 'auth.account-authz.test';
 const thread = createKeyThread(keyThreadEntry);
 const transports: readonly (readonly [string, CreateKeyTransport])[] = [
   ['key transport', createKeyTransport],
-  ['key transport in a thread of its own', thread.createTransport],
+  ['key transport in the key thread', thread.createTransport],
 ];
 
 after(() => thread.stop());
@@ -65,19 +65,29 @@ for (const [title, createTransport] of transports) {
 
     describe('certificates', () => {
       const rows: readonly (readonly [string, TestCertificateOptions, Partial<TestIssuerOptions>, string])[] = [
-        ['expired', { authority, validFromHours: -48 }, {}, 'tls: certificate expired'],
-        ['not yet valid', { authority, validFromHours: 24 }, {}, 'tls: certificate not yet valid'],
-        ['for another address', { authority, addresses: ['127.0.0.2'] }, {}, 'tls: certificate for another name'],
-        ['self-signed', {}, {}, 'tls: self-signed certificate'],
+        ['an expired certificate', { authority, validFromHours: -48 }, {}, 'tls: certificate expired'],
         [
-          'of an authority that nobody trusts',
+          'a certificate that is not yet valid',
+          { authority, validFromHours: 24 },
+          {},
+          'tls: certificate not yet valid',
+        ],
+        [
+          'a certificate for another address',
+          { authority, addresses: ['127.0.0.2'] },
+          {},
+          'tls: certificate for another name',
+        ],
+        ['a self-signed certificate', {}, {}, 'tls: self-signed certificate'],
+        [
+          'a certificate of an untrusted authority',
           { authority: { ...testCertificate({ name: 'stranger', isAuthority: true }) } },
           {},
           'tls: unknown certificate authority',
         ],
       ];
       for (const [name, certificate, options, problem] of rows) {
-        it(`K-043 ${name}: ${problem}`, async () => {
+        it(`K-043 ${name} fails with "${problem}"`, async () => {
           const issuer = await issuerWith({ tls: testCertificate(certificate), ...options });
           const trusted = await caFile('authority.pem', authority.cert);
           expect(await get(issuer.jwksUrl, trusted)).to.deep.equal({ kind: 'problem', problem });
@@ -85,14 +95,14 @@ for (const [title, createTransport] of transports) {
         });
       }
 
-      it('K-043 TLS 1.1: tls: protocol version', async () => {
+      it('K-043 a server with TLS 1.1 fails with "tls: protocol version"', async () => {
         const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
         const issuer = await issuerWith({ tls: { ...testCertificate({ authority }), ...old } });
         const trusted = await caFile('authority.pem', authority.cert);
         expect(await get(issuer.jwksUrl, trusted)).to.deep.equal({ kind: 'problem', problem: 'tls: protocol version' });
       });
 
-      it('K-043 are verified though NODE_TLS_REJECT_UNAUTHORIZED is 0', async () => {
+      it('K-043 are verified even if NODE_TLS_REJECT_UNAUTHORIZED is 0', async () => {
         const issuer = await issuerWith({ tls: testCertificate() });
         const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED;
         process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
@@ -105,37 +115,41 @@ for (const [title, createTransport] of transports) {
         }
       });
 
-      it('of an authority in caFile are trusted', async () => {
+      it('are trusted if caFile contains their authority', async () => {
         const issuer = await issuerWith({ tls: testCertificate({ authority }) });
         expect((await get(issuer.jwksUrl, await caFile('authority.pem', authority.cert))).kind).to.equal('body');
       });
 
-      it('of an authority in caFile are trusted after it changes, without a restart', async () => {
+      it('are verified with the current content of caFile, without a restart', async () => {
         const issuer = await issuerWith({ tls: testCertificate({ authority }) });
         const path = await caFile('changing.pem', testCertificate({ name: 'another', isAuthority: true }).cert);
         const transport = createTransport({ caFile: path, proxy: {}, timeoutMs: 2_000 });
-        const read = () => transport.use(new AbortController().signal, fetch => fetch(issuer.jwksUrl));
-        expect((await read()).kind).to.equal('problem');
+        const fetchJwks = () => transport.use(new AbortController().signal, fetch => fetch(issuer.jwksUrl));
+        expect((await fetchJwks()).kind).to.equal('problem');
         await caFile('changing.pem', authority.cert);
-        expect((await read()).kind).to.equal('body');
+        expect((await fetchJwks()).kind).to.equal('body');
       });
 
       for (const [name, text, problem] of [
         ['without a certificate', 'nothing', 'CA file without certificate'],
-        ['with a broken one', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n', 'CA file not readable'],
+        [
+          'with an invalid certificate',
+          '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
+          'CA file not readable',
+        ],
       ] as const) {
-        it(`a caFile ${name}: ${problem}`, async () => {
+        it(`a caFile ${name} fails with "${problem}"`, async () => {
           const issuer = await issuerWith({ tls: testCertificate({ authority }) });
           expect(await get(issuer.jwksUrl, await caFile('bad.pem', text))).to.deep.equal({ kind: 'problem', problem });
         });
       }
 
-      it('a caFile that is not there: CA file not readable', async () => {
+      it('a missing caFile fails with "CA file not readable"', async () => {
         const read = await get('https://127.0.0.1:1/', join(directory, 'nowhere.pem'));
         expect(read).to.deep.equal({ kind: 'problem', problem: 'CA file not readable' });
       });
 
-      it('a server that speaks plain HTTP: tls: not TLS', async () => {
+      it('a server of plain HTTP fails with "tls: not TLS"', async () => {
         const issuer = await issuerWith({});
         const read = await get(issuer.jwksUrl.replace('http:', 'https:'));
         expect(read).to.deep.equal({ kind: 'problem', problem: 'tls: not TLS' });
@@ -148,14 +162,14 @@ for (const [title, createTransport] of transports) {
       const stranger = testCertificate({
         authority: testCertificate({ name: 'strangers', isAuthority: true, addresses: [] }),
       });
-      const askedFor = 'connection closed, client certificate asked for';
+      const certificateRequested = 'connection closed, client certificate asked for';
       let trusted: string;
 
       beforeEach(async () => {
         trusted = await caFile('authority.pem', authority.cert);
       });
 
-      /** Demands a certificate of `clients`. */
+      /** An issuer that requires a certificate of `clients`. */
       const strictIssuer = (options: Partial<TestIssuerOptions> = {}): Promise<TestIssuer> =>
         issuerWith({
           ...options,
@@ -167,11 +181,11 @@ for (const [title, createTransport] of transports) {
           },
         });
 
-      async function write(shown: { readonly cert?: string; readonly key?: string }): Promise<KeyConnectionFiles> {
+      async function write(pair: { readonly cert?: string; readonly key?: string }): Promise<KeyConnectionFiles> {
         const [clientCertFile, clientKeyFile] = [join(directory, 'client.crt'), join(directory, 'client.key')];
         for (const [file, text] of [
-          [clientCertFile, shown.cert],
-          [clientKeyFile, shown.key],
+          [clientCertFile, pair.cert],
+          [clientKeyFile, pair.key],
         ] as const)
           await (text === undefined ? rm(file, { force: true }) : writeFile(file, text));
         return { caFile: trusted, clientCertFile, clientKeyFile };
@@ -182,35 +196,35 @@ for (const [title, createTransport] of transports) {
         return transport.use(new AbortController().signal, fetch => fetch(url));
       }
 
-      for (const [maxVersion, missed] of [
+      for (const [maxVersion, problemWithout] of [
         ['TLSv1.2', 'tls: handshake failed'],
-        ['TLSv1.3', askedFor],
+        ['TLSv1.3', certificateRequested],
       ] as const) {
         describe(`with ${maxVersion}`, () => {
           const issuerOf = (): Promise<TestIssuer> =>
             strictIssuer({ tls: { ...testCertificate({ authority }), maxVersion } });
 
-          it('are shown to a server that asks for one', async () => {
+          it('are presented to a server that requests one', async () => {
             const issuer = await issuerOf();
             expect(await getWith(issuer.jwksUrl, await write(client))).to.have.property('kind', 'body');
           });
 
-          it(`are missed by such a server: ${missed}`, async () => {
+          it(`are required: a fetch without one fails with "${problemWithout}"`, async () => {
             const issuer = await issuerOf();
             const got = await getWith(issuer.jwksUrl, { caFile: trusted });
-            expect(got).to.deep.equal({ kind: 'problem', problem: missed });
+            expect(got).to.deep.equal({ kind: 'problem', problem: problemWithout });
           });
 
-          // A server of Node closes the connection; others send an alert, see the table of codes below.
+          // Node's TLS server closes the connection; others send an alert: see the error codes at the end of this file.
           const refused: readonly (readonly [string, () => typeof client])[] = [
-            ['of another authority', () => stranger],
-            ['expired', () => testCertificate({ authority: clients, validFromHours: -48 })],
+            ['those of another authority', () => stranger],
+            ['expired ones', () => testCertificate({ authority: clients, validFromHours: -48 })],
           ];
-          for (const [name, shown] of refused) {
-            const problem = maxVersion === 'TLSv1.2' ? 'connection closed' : askedFor;
-            it(`are refused, ${name}: ${problem}`, async () => {
+          for (const [name, makeClient] of refused) {
+            const problem = maxVersion === 'TLSv1.2' ? 'connection closed' : certificateRequested;
+            it(`${name} are refused: ${problem}`, async () => {
               const issuer = await issuerOf();
-              const got = await getWith(issuer.jwksUrl, await write(shown()));
+              const got = await getWith(issuer.jwksUrl, await write(makeClient()));
               expect(got).to.deep.equal({ kind: 'problem', problem });
               expect(issuer.requests()).to.deep.equal([]);
             });
@@ -218,7 +232,7 @@ for (const [title, createTransport] of transports) {
         });
       }
 
-      it('that nobody asks for are not the problem where the connection is closed', async () => {
+      it('are not named as the problem if the server did not request one', async () => {
         const issuer = await issuerWith({ tls: testCertificate({ authority }) });
         issuer.fault({ kind: 'reset' });
         const got = await getWith(issuer.jwksUrl, await write(client));
@@ -228,13 +242,13 @@ for (const [title, createTransport] of transports) {
       it('are read again for each fetch', async () => {
         const issuer = await strictIssuer();
         const transport = createTransport({ ...(await write(stranger)), proxy: {}, timeoutMs: 2_000 });
-        const read = () => transport.use(new AbortController().signal, fetch => fetch(issuer.jwksUrl));
-        expect(await read()).to.have.property('kind', 'problem');
+        const fetchJwks = () => transport.use(new AbortController().signal, fetch => fetch(issuer.jwksUrl));
+        expect(await fetchJwks()).to.have.property('kind', 'problem');
         await write(client);
-        expect(await read()).to.have.property('kind', 'body');
+        expect(await fetchJwks()).to.have.property('kind', 'body');
       });
 
-      it('are those of their own files, however many issuers there are', async () => {
+      it('are never mixed up between 10 pairs of files', async () => {
         const issuer = await strictIssuer();
         const pairs = Array.from({ length: 10 }, () => testCertificate({ authority: clients }));
         for (const pair of [...pairs, ...pairs])
@@ -243,27 +257,27 @@ for (const [title, createTransport] of transports) {
       });
 
       const unusable: readonly (readonly [string, Parameters<typeof write>[0], string])[] = [
-        ['no certificate file', { key: client.key }, 'client certificate not usable'],
-        ['a broken certificate', { ...client, cert: client.cert.slice(0, 200) }, 'client certificate not usable'],
-        ['no key file', { cert: client.cert }, 'client key not usable'],
-        ['half a key', { ...client, key: client.key.slice(0, 60) }, 'client key not usable'],
-        ['a key that belongs to another one', { ...client, key: stranger.key }, 'client key not usable'],
+        ['a missing certificate file', { key: client.key }, 'client certificate not usable'],
+        ['a truncated certificate', { ...client, cert: client.cert.slice(0, 200) }, 'client certificate not usable'],
+        ['a missing key file', { cert: client.cert }, 'client key not usable'],
+        ['a truncated key', { ...client, key: client.key.slice(0, 60) }, 'client key not usable'],
+        ['a key of another certificate', { ...client, key: stranger.key }, 'client key not usable'],
       ];
       for (const [name, files, problem] of unusable) {
-        it(`with ${name}: ${problem}, and nothing is sent`, async () => {
+        it(`${name} fails with "${problem}" before a connection is made`, async () => {
           const issuer = await strictIssuer();
           expect(await getWith(issuer.jwksUrl, await write(files))).to.deep.equal({ kind: 'problem', problem });
           expect(issuer.connections()).to.equal(0);
         });
       }
 
-      it('go through a proxy to the server, and not to the proxy', async () => {
+      it('are presented to the server behind a proxy, never to the proxy', async () => {
         const issuer = await strictIssuer({ host });
         const proxy = await startConnectProxy(issuer.port, testCertificate({ authority, dnsNames: ['localhost'] }));
         ends.push(() => proxy.stop());
         const read = await getWith(issuer.jwksUrl, await write(client), { httpsProxy: proxy.url });
         expect(read).to.have.property('kind', 'body');
-        expect(proxy.asked).to.deep.equal([`${host}:${issuer.port}`]);
+        expect(proxy.requested).to.deep.equal([`${host}:${issuer.port}`]);
         expect(proxy.certificates()).to.equal(0);
       });
     });
@@ -281,23 +295,23 @@ for (const [title, createTransport] of transports) {
         return { issuer, proxy: await proxyTo(issuer.port), trusted };
       }
 
-      it('are used for https, and the certificate is still that of the issuer', async () => {
+      it('tunnel https, and the certificate of the issuer is verified', async () => {
         const { issuer, proxy, trusted } = await behindProxy();
         const read = await get(issuer.jwksUrl, trusted, { httpsProxy: proxy.url });
         expect(read.kind).to.equal('body');
-        expect(proxy.asked).to.deep.equal([`${host}:${issuer.port}`]);
+        expect(proxy.requested).to.deep.equal([`${host}:${issuer.port}`]);
       });
 
-      it('get no body beyond the bound, compressed or not', async () => {
+      it('do not lift the bound on a compressed body', async () => {
         const { issuer, proxy, trusted } = await behindProxy();
         const body = Buffer.concat(Array(30_000).fill(gzipSync('')));
         issuer.fault({ kind: 'respond', headers: { 'content-encoding': 'gzip' }, body });
         const read = await get(issuer.jwksUrl, trusted, { httpsProxy: proxy.url });
         expect(read).to.deep.equal({ kind: 'problem', problem: 'body too large' });
-        expect(proxy.asked).to.have.length(1);
+        expect(proxy.requested).to.have.length(1);
       });
 
-      it('cannot put another certificate in its place', async () => {
+      it('do not make an untrusted certificate trusted', async () => {
         const { issuer, proxy } = await behindProxy();
         const read = await get(issuer.jwksUrl, undefined, { httpsProxy: proxy.url });
         expect(read).to.deep.equal({ kind: 'problem', problem: 'tls: unknown certificate authority' });
@@ -307,7 +321,7 @@ for (const [title, createTransport] of transports) {
         const { issuer, proxy, trusted } = await behindProxy();
         const read = await get(issuer.jwksUrl, trusted, { httpsProxy: proxy.url, noProxy: '.account-authz.test' });
         expect(read.kind).to.equal('problem');
-        expect(proxy.asked).to.deep.equal([]);
+        expect(proxy.requested).to.deep.equal([]);
       });
 
       it('are never used for loopback', async () => {
@@ -315,23 +329,23 @@ for (const [title, createTransport] of transports) {
         const proxy = await proxyTo(issuer.port);
         const trusted = await caFile('authority.pem', authority.cert);
         expect((await get(issuer.jwksUrl, trusted, { httpsProxy: proxy.url })).kind).to.equal('body');
-        expect(proxy.asked).to.deep.equal([]);
+        expect(proxy.requested).to.deep.equal([]);
       });
 
-      it('come from what is passed in, not from the environment of the process', async () => {
+      it('are never read from the environment of the process', async () => {
         const { issuer, proxy, trusted } = await behindProxy();
         const before = process.env.https_proxy;
         process.env.https_proxy = proxy.url;
         try {
           expect((await get(issuer.jwksUrl, trusted)).kind).to.equal('problem');
-          expect(proxy.asked).to.deep.equal([]);
+          expect(proxy.requested).to.deep.equal([]);
         } finally {
           if (before === undefined) delete process.env.https_proxy;
           else process.env.https_proxy = before;
         }
       });
 
-      it('that refuse: proxy refused', async () => {
+      it('that refuse the tunnel cause "proxy refused"', async () => {
         const server = createServer();
         server.on('connect', (_request, client: Socket) => client.end('HTTP/1.1 403 Forbidden\r\n\r\n'));
         server.listen(0, '127.0.0.1');
@@ -342,13 +356,13 @@ for (const [title, createTransport] of transports) {
         expect(read).to.deep.equal({ kind: 'problem', problem: 'proxy refused' });
       });
 
-      it('that are not a URL: proxy URL', async () => {
+      it('that are not a URL cause "proxy URL"', async () => {
         const read = await get(`https://${host}/jwks`, undefined, { httpsProxy: 'not a url' });
         expect(read).to.deep.equal({ kind: 'problem', problem: 'proxy URL' });
       });
     });
 
-    it('a server that speaks no HTTP: not HTTP', async () => {
+    it('a server of another protocol fails with "not HTTP"', async () => {
       const server = createNetServer(socket => socket.on('error', () => undefined).end('SSH-2.0-OpenSSH\r\n'));
       server.listen(0, '127.0.0.1');
       await once(server, 'listening');
@@ -359,7 +373,7 @@ for (const [title, createTransport] of transports) {
   });
 }
 
-describe('network errors by code', () => {
+describe('networkProblem', () => {
   const rows: readonly (readonly [unknown, string])[] = [
     ['ECONNREFUSED', 'connection refused'],
     ['ECONNRESET', 'connection closed'],
@@ -382,12 +396,12 @@ describe('network errors by code', () => {
     [undefined, 'network error'],
   ];
   for (const [code, problem] of rows) {
-    it(`${String(code)}: ${problem}`, () => {
+    it(`maps the error code ${String(code)} to "${problem}"`, () => {
       expect(networkProblem(Object.assign(new Error('message'), { code }))).to.equal(problem);
     });
   }
 
-  it('something that is not an error: network error', () => {
+  it('maps a value that is not an error to "network error"', () => {
     expect(networkProblem('thrown')).to.equal('network error');
   });
 });

@@ -1,4 +1,4 @@
-// Who vouches for a key set, against a real HTTPS issuer: a rotation of its authority loses no key, the withdrawal of one loses them all.
+// The authorities that keys were fetched under, with an HTTPS issuer: a rotation keeps the keys, a withdrawal drops them.
 
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,15 +17,15 @@ import { testCertificate } from './test-certificate.ts';
 const authorityNamed = (name: string) => testCertificate({ name, isAuthority: true, addresses: [] });
 const first = authorityNamed('one');
 const second = authorityNamed('two');
-// Renewed under the same name with another key, as many do.
+// Many authorities are renewed under the same name with another key.
 const namesake = authorityNamed('one');
 type Authority = ReturnType<typeof authorityNamed>;
 
-describe('the authorities of keys', () => {
+describe('trust in the authority of keys', () => {
   const ends: (() => Promise<unknown>)[] = [];
   let folder: string;
   let caFile: string;
-  let shown: { readonly key: string; readonly cert: string };
+  let serverPair: { readonly key: string; readonly cert: string };
   let issuer: TestIssuer;
   let warnings: string[];
 
@@ -34,11 +34,11 @@ describe('the authorities of keys', () => {
     folder = await mkdtemp(join(tmpdir(), 'account-authz-trust-'));
     ends.push(() => rm(folder, { recursive: true }));
     caFile = join(folder, 'ca.pem');
-    shown = testCertificate({ authority: first });
+    serverPair = testCertificate({ authority: first });
     issuer = await startTestIssuer({
       keys: [(await signingKey('k1')).publicJwk],
       get tls() {
-        return shown;
+        return serverPair;
       },
     });
     ends.push(() => issuer.stop());
@@ -51,8 +51,8 @@ describe('the authorities of keys', () => {
   const trust = (...authorities: readonly Authority[]): Promise<void> =>
     writeFile(caFile, authorities.map(({ cert }) => cert).join(''));
 
-  async function show(authority: Authority): Promise<void> {
-    shown = testCertificate({ authority });
+  async function presentCertificateOf(authority: Authority): Promise<void> {
+    serverPair = testCertificate({ authority });
     await issuer.restart();
   }
 
@@ -86,14 +86,14 @@ describe('the authorities of keys', () => {
   const seeds = (): Promise<readonly string[]> => readdir(join(folder, 'cache')).catch(() => []);
 
   const changes: readonly (readonly [what: string, change: () => Promise<unknown>, keys?: Partial<KeySettings>])[] = [
-    ['a further authority is trusted', () => trust(first, second)],
-    ['the file is the same but for comments', () => writeFile(caFile, `# again\n${first.cert}`)],
-    ['a further one is trusted and other times are set', () => trust(second, first), { refreshSeconds: 299 }],
-    ['the file is half written', () => writeFile(caFile, second.cert.slice(0, 200))],
-    ['the file is gone', () => rm(caFile)],
+    ['another authority is added', () => trust(first, second)],
+    ['only comments of the file change', () => writeFile(caFile, `# again\n${first.cert}`)],
+    ['another authority is added and times change', () => trust(second, first), { refreshSeconds: 299 }],
+    ['the file is truncated', () => writeFile(caFile, second.cert.slice(0, 200))],
+    ['the file is deleted', () => rm(caFile)],
   ];
   for (const [what, change, keys] of changes) {
-    it(`keep them over a reload while the issuer is down, where ${what}`, async () => {
+    it(`keeps the keys at a reload while the issuer is down if ${what}`, async () => {
       const rings = startRings();
       const before = await loaded(rings);
       await issuer.stop();
@@ -104,13 +104,13 @@ describe('the authorities of keys', () => {
     });
   }
 
-  it('keep them over a whole rotation: the new one is added, shown by the issuer, and the old one removed', async () => {
+  it('keeps the keys over a rotation with overlap: add the new authority, then remove the old one', async () => {
     const rings = startRings();
     await loaded(rings);
     await trust(first, second);
     const fetches = issuer.requests().length;
-    await show(second);
-    // The change of the file has the keys fetched.
+    await presentCertificateOf(second);
+    // The changed file triggers a fetch.
     await until(() => issuer.requests().length > fetches);
     await until(async () => (await seeds()).length === 1);
     await until(() => (rings.active()[0]?.status().ageSeconds ?? 9) < 1);
@@ -124,10 +124,10 @@ describe('the authorities of keys', () => {
 
   const withdrawals: readonly (readonly [what: string, authority: Authority])[] = [
     ['another authority', second],
-    ['one of the same name with another key', namesake],
+    ['a namesake with another key', namesake],
   ];
   for (const [what, authority] of withdrawals) {
-    it(`drop them without a reload where only ${what} is trusted, and the seed with them`, async () => {
+    it(`drops keys and seed without a reload if only ${what} is trusted`, async () => {
       const rings = startRings();
       const ring = await loaded(rings);
       await until(async () => (await seeds()).length === 1);
@@ -141,7 +141,7 @@ describe('the authorities of keys', () => {
       expect((await reload(startRings())).current('k1')).to.equal(undefined);
     }).timeout(10_000);
 
-    it(`drop them at a reload where only ${what} is trusted`, async () => {
+    it(`drops the keys at a reload if only ${what} is trusted`, async () => {
       const rings = startRings();
       await loaded(rings);
       await issuer.stop();
@@ -149,7 +149,7 @@ describe('the authorities of keys', () => {
       expect((await reload(rings)).current('k1')).to.equal(undefined);
     });
 
-    it(`do not bring them back from the seed where only ${what} is trusted at the start`, async () => {
+    it(`does not use the seed at the start if only ${what} is trusted`, async () => {
       const rings = startRings();
       await loaded(rings);
       await rings.stop();
@@ -162,7 +162,7 @@ describe('the authorities of keys', () => {
     });
   }
 
-  it('drop them where the issuer has no caFile any more', async () => {
+  it('drops the keys when the issuer has no caFile any more', async () => {
     const rings = startRings();
     await loaded(rings);
     const settings = { issuer: issuer.url, algorithms: ['ES256'], jwksUrl: issuer.jwksUrl };
@@ -171,41 +171,41 @@ describe('the authorities of keys', () => {
     expect(rings.active()[0]?.current('k1')).to.equal(undefined);
   });
 
-  it('fetch them again under the new authority after a withdrawal', async () => {
+  it('fetches the keys again under the new authority after a withdrawal', async () => {
     const rings = startRings();
     const ring = await loaded(rings);
     const before = ring.current('k1');
-    await show(second);
+    await presentCertificateOf(second);
     await trust(second);
     await reload(rings);
     await until(() => ring.current('k1') !== undefined && ring.current('k1') !== before);
   });
 
-  it('are those that signed, whatever else the server shows', async () => {
-    // A server of the withdrawn authority, with an intermediate one named as one of the trusted authority, whose certificate it shows too.
+  it('depends on the chain that signed, not on other certificates that the server sends', async () => {
+    // The server's chain ends in the withdrawn authority; it also sends an intermediate of the same name from the trusted one.
     const honest = testCertificate({ name: 'between', isAuthority: true, addresses: [], authority: second });
     const forged = testCertificate({ name: 'between', isAuthority: true, addresses: [], authority: first });
     const leaf = testCertificate({ authority: forged });
-    shown = { key: leaf.key, cert: `${leaf.cert}${forged.cert}${honest.cert}` };
+    serverPair = { key: leaf.key, cert: `${leaf.cert}${forged.cert}${honest.cert}` };
     await issuer.restart();
     await trust(first, second);
     const transport = createKeyTransport({ caFile, proxy: {}, timeoutMs: 2_000 });
-    const got = await transport.use(new AbortController().signal, async (get, getAnchors) => {
+    const fetched = await transport.use(new AbortController().signal, async (get, getAnchors) => {
       const { kind } = await get(issuer.jwksUrl);
       return { kind, anchors: await getAnchors() };
     });
-    expect(got.kind).to.equal('body');
-    if (!('anchors' in got)) throw new Error('not got');
+    expect(fetched.kind).to.equal('body');
+    if (!('anchors' in fetched)) throw new Error('not fetched');
     await trust(second);
-    expect(await createKeyTrust(caFile).covers(got.anchors)).to.equal(false);
+    expect(await createKeyTrust(caFile).covers(fetched.anchors)).to.equal(false);
   });
 
-  it('of which every connection needs one', async () => {
-    const judge = createKeyTrust(caFile);
-    expect(await judge.covers([])).to.equal(true);
-    expect(await judge.covers([[]])).to.equal(false);
-    expect(await judge.covers([['no such']])).to.equal(false);
+  it('requires a trusted anchor for every connection', async () => {
+    const trustOfFile = createKeyTrust(caFile);
+    expect(await trustOfFile.covers([])).to.equal(true);
+    expect(await trustOfFile.covers([[]])).to.equal(false);
+    expect(await trustOfFile.covers([['no such']])).to.equal(false);
     await rm(caFile);
-    expect(await judge.covers([['no such']])).to.equal(undefined);
+    expect(await trustOfFile.covers([['no such']])).to.equal(undefined);
   });
 });

@@ -1,4 +1,4 @@
-// docs/keys.md against the code: its states, events, names of problems and bounds are those of src/keys/.
+// docs/keys.md names the states, events, problems and bounds of src/keys/.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { fixedLimits } from '../../src/keys/key-set-state.ts';
@@ -18,7 +18,7 @@ const section = (text: string, start: string, end: string): string => {
 };
 
 describe('docs/keys.md', () => {
-  it('has a row for each event, in the order of the code', () => {
+  it('has a row for every event, in the order of the code', () => {
     const events = allMatches(
       section(machine, 'export type KeySetEvent', 'export type KeySetEffect'),
       /kind: '(\w+)'/g,
@@ -28,7 +28,7 @@ describe('docs/keys.md', () => {
     expect(events).to.have.length(10);
   });
 
-  it('has a column for each phase, and the diagram a node', () => {
+  it('has a column and a node of the diagram for every phase', () => {
     const phases = allMatches(section(read('src/keys/key-set-state.ts'), 'readonly phase:', ';'), /'(\w+)'/g);
     const header = section(page, '| event |', '\n');
     expect(allMatches(header, /`(\w+)`/g)).to.deep.equal(phases);
@@ -36,7 +36,7 @@ describe('docs/keys.md', () => {
     for (const phase of phases) expect(diagram).to.match(new RegExp(`^  (?:${phase} -->|.* --> ${phase}:)`, 'm'));
   });
 
-  it('has every phase and event in the table of the header too', () => {
+  it('has no event that the comment of key-set-reducer.ts omits', () => {
     const header = section(machine, '// phase', 'import');
     for (const event of allMatches(section(page, '## States and events', '```mermaid'), /^\| `(\w+)`/gm)) {
       expect(header, event).to.contain(event);
@@ -44,7 +44,7 @@ describe('docs/keys.md', () => {
   });
 
   const sources: readonly (readonly [string, string, RegExp])[] = [
-    ['reason to skip a key', section(read('src/keys/jwks.ts'), 'type SkippedKeyReason', ';'), /'([^']+)'/g],
+    ['reason why a key is skipped', section(read('src/keys/jwks.ts'), 'type SkippedKeyReason', ';'), /'([^']+)'/g],
     ['problem of a document', section(read('src/keys/jwks.ts'), 'interface KeySetProblem', '}'), /\| '([^']+)'/g],
     [
       'network problem by code',
@@ -81,14 +81,14 @@ describe('docs/keys.md', () => {
     ],
   ];
   for (const [name, source, pattern] of sources) {
-    it(`names each ${name}`, () => {
+    it(`names every ${name}`, () => {
       const words = allMatches(source, pattern);
       expect(words).to.not.deep.equal([]);
       for (const word of words) expect(page).to.contain(`\`${word}\``);
     });
   }
 
-  it('states the bounds of the code', () => {
+  it('states the bounds that the code has', () => {
     const jwks = read('src/keys/jwks.ts');
     const thread = read('src/keys/key-thread.ts');
     const bound = (text: string, name: string): string | undefined =>

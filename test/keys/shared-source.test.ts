@@ -1,4 +1,4 @@
-// Issuers that share a source: one fetch for all of them, and each uses of it what its own settings allow.
+// Issuers that share a source: one fetch serves all of them, and each uses the keys that its own settings allow.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const names = ['https://a.test', 'https://b.test'] as const;
 const [a, b] = names;
 const times: KeySettings = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 0.05, timeoutSeconds: 3 };
 
-describe('issuers with one source', () => {
+describe('issuers with a shared source', () => {
   const ends: (() => Promise<unknown>)[] = [];
   let folder: string;
   let server: TestIssuer;
@@ -40,14 +40,14 @@ describe('issuers with one source', () => {
 
   function startRings(): KeyRings {
     refreshes = [];
-    const made = createKeyRings({
+    const created = createKeyRings({
       observer: { onRefresh: event => refreshes.push(event), onUsable: () => undefined, onWarning: () => undefined },
       proxy: {},
       headStartMs: 0,
       createTransport: createKeyTransport,
     });
-    ends.push(() => made.stop());
-    return made;
+    ends.push(() => created.stop());
+    return created;
   }
 
   const settings = (issuer: string, changes: Partial<IssuerKeySettings> = {}): IssuerKeySettings => ({
@@ -69,7 +69,7 @@ describe('issuers with one source', () => {
 
   const isUsable = (ring: IssuerRing) => (): boolean => ring.status().state === 'usable';
 
-  /** Both, with their first fetch over. */
+  /** Both rings, after their first fetch. */
   async function both(changesOfB: Partial<IssuerKeySettings> = {}, keys: Partial<KeySettings> = {}) {
     const ringOf = await takeOver([settings(a), settings(b, changesOfB)], keys);
     const [ringA, ringB] = [ringOf(a), ringOf(b)];
@@ -77,7 +77,7 @@ describe('issuers with one source', () => {
     return { ringA, ringB };
   }
 
-  it('cost it one fetch, and have the same keys', async () => {
+  it('share one fetch and its keys', async () => {
     const { ringA, ringB } = await both();
     expect(ringA.current('k1')).to.equal(ringB.current('k1')).and.not.equal(undefined);
     expect(server.requests()).to.have.length(1);
@@ -85,7 +85,7 @@ describe('issuers with one source', () => {
     expect(rings.active().map(ring => ring.status().issuer)).to.deep.equal(names);
   });
 
-  it('do not lend their keys to an issuer of another source', async () => {
+  it('do not share keys with an issuer of another source', async () => {
     const other = await startTestIssuer({ keys: [await jwk('other')] });
     ends.push(() => other.stop());
     const ringOf = await takeOver([settings(a), settings(b, { jwksUrl: other.jwksUrl })]);
@@ -95,7 +95,7 @@ describe('issuers with one source', () => {
     expect(ringOf(b).find('k1')).to.not.have.property('kind', 'key');
   });
 
-  it('cost it one early refresh for an unknown kid, whoever of them is asked', async () => {
+  it('share one early refresh for an unknown kid', async () => {
     const { ringA, ringB } = await both({}, { cooldownSeconds: 0.3 });
     server.publish([await jwk('k2')]);
     expect(ringA.find('k2')).to.deep.equal({ kind: 'unknown' });
@@ -105,13 +105,14 @@ describe('issuers with one source', () => {
     expect(server.requests()).to.have.length(2);
   });
 
-  it('cost it one background refresh', async () => {
+  it('share each background refresh', async () => {
     await both({}, { refreshSeconds: 0.2 });
     await until(() => refreshes.length >= 4);
+    for (const { issuers } of refreshes) expect(issuers).to.deep.equal(names);
     expect(server.requests()).to.have.length.of.at.most(refreshes.length + 1);
   });
 
-  const otherTrust: readonly (readonly [string, () => Promise<Partial<IssuerKeySettings>>])[] = [
+  const differentFiles: readonly (readonly [string, () => Promise<Partial<IssuerKeySettings>>])[] = [
     [
       'caFile',
       async () => {
@@ -131,17 +132,17 @@ describe('issuers with one source', () => {
       },
     ],
   ];
-  for (const [what, change] of otherTrust) {
-    it(`and another ${what} have a fetch each`, async () => {
+  for (const [what, change] of differentFiles) {
+    it(`fetch separately if their ${what} differs`, async () => {
       await both(await change());
       expect(server.requests()).to.have.length(2);
     });
   }
 
-  describe('and other algorithms', () => {
+  describe('with different algorithms', () => {
     const rsa = { algorithms: ['RS256'] };
 
-    it('have one fetch, and each the keys for its own', async () => {
+    it('share one fetch, and each uses the keys for its algorithms', async () => {
       server.publish([await jwk('ec'), await jwk('rsa', 'RS256')]);
       const { ringA, ringB } = await both(rsa);
       expect(ringA.status().kids).to.deep.equal(['ec']);
@@ -149,21 +150,21 @@ describe('issuers with one source', () => {
       expect(server.requests()).to.have.length(1);
     });
 
-    it('each have the key under a kid that is for their own', async () => {
+    it('each use the key for their algorithms if two keys have one kid', async () => {
       server.publish([await jwk('k'), await jwk('k', 'RS256')]);
       const { ringA, ringB } = await both(rsa);
       expect(ringA.current('k')?.cryptoKeyFor('ES256')).to.not.equal(undefined);
       expect(ringB.current('k')?.cryptoKeyFor('RS256')).to.not.equal(undefined);
     });
 
-    it('do not fetch for a key that only the other may use', async () => {
+    it('do not trigger a fetch for a key that only the other one can use', async () => {
       server.publish([await jwk('ec'), await jwk('rsa', 'RS256')]);
       const { ringA } = await both(rsa);
       expect(ringA.find('rsa')).to.deep.equal({ kind: 'unknown' });
       expect(server.requests()).to.have.length(1);
     });
 
-    it('are unavailable where no key is for them, as with a source of their own', async () => {
+    it('are unavailable if the source has no key for their algorithms', async () => {
       const { ringA, ringB } = await both(rsa);
       expect(ringA.status()).to.include({ state: 'usable', lastResult: 'success' });
       expect(ringB.status()).to.include({ state: 'loading', lastResult: 'failure', lastProblem: 'no usable key' });
@@ -177,7 +178,7 @@ describe('issuers with one source', () => {
       ]);
     });
 
-    it('keep their last good set, and its age, while the source has no key for them', async () => {
+    it('keep their last good key set until maxAgeSeconds while the source has no key for them', async () => {
       server.publish([await jwk('ec'), await jwk('rsa', 'RS256')]);
       const { ringA, ringB } = await both(rsa, { refreshSeconds: 0.1, maxAgeSeconds: 1 });
       server.publish([await jwk('ec')]);
@@ -189,23 +190,23 @@ describe('issuers with one source', () => {
       expect(await ringB.find('rsa')).to.have.property('kind', 'unavailable');
       expect(isUsable(ringA)()).to.equal(true);
     });
+
+    it('keep their own result on status 304', async () => {
+      const { ringA, ringB } = await both({ algorithms: ['RS256'] }, { refreshSeconds: 0.1 });
+      server.fault({ kind: 'reset' });
+      await until(() => ringA.status().lastResult === 'failure');
+      server.healthy();
+      await until(() => ringA.status().lastResult === 'success');
+      await until(() => server.requests().filter(({ status }) => status === 304).length > 1);
+      expect(ringA.status()).to.include({ state: 'usable', lastResult: 'success' });
+      expect(ringB.status()).to.include({ state: 'loading', lastProblem: 'no usable key' });
+    });
   });
 
-  it('have no keys of a document that is not modified and has none for them, and those that it has', async () => {
-    const { ringA, ringB } = await both({ algorithms: ['RS256'] }, { refreshSeconds: 0.1 });
-    server.fault({ kind: 'reset' });
-    await until(() => ringA.status().lastResult === 'failure');
-    server.healthy();
-    await until(() => ringA.status().lastResult === 'success');
-    await until(() => server.requests().filter(({ status }) => status === 304).length > 1);
-    expect(ringA.status()).to.include({ state: 'usable', lastResult: 'success' });
-    expect(ringB.status()).to.include({ state: 'loading', lastProblem: 'no usable key' });
-  });
-
-  describe('that is a discovery document', () => {
+  describe('with a shared discovery document', () => {
     const discovery = { jwksUrl: undefined, discoveryUrl: '' };
 
-    it('cost it one fetch, and only the issuer that it names has keys, whichever that is', async () => {
+    it('share one fetch, and only the issuer that the document names gets keys', async () => {
       const metadata = { issuer: a as string };
       server = await startTestIssuer({ keys: [await jwk('k1')], metadata });
       ends.push(() => server.stop());
@@ -220,8 +221,8 @@ describe('issuers with one source', () => {
     });
   });
 
-  describe('over a reload', () => {
-    it('keep their keys while another joins, which has them at once', async () => {
+  describe('after a reload', () => {
+    it('keep their keys, and an added issuer has them at once', async () => {
       const { ringA } = await both();
       const before = ringA.current('k1');
       await server.stop();
@@ -230,7 +231,7 @@ describe('issuers with one source', () => {
       expect(before).to.not.equal(undefined);
     });
 
-    it('keep their keys while one of them leaves', async () => {
+    it('keep their keys when one of them is removed', async () => {
       const { ringB } = await both();
       await server.stop();
       const ringOf = await takeOver([settings(b)]);
@@ -238,14 +239,14 @@ describe('issuers with one source', () => {
       expect(rings.active()).to.have.length(1);
     });
 
-    it('keep their ring while they are the same', async () => {
+    it('keep their ring when nothing changes', async () => {
       const { ringA } = await both();
       const ringOf = await takeOver([settings(a), settings(b)]);
       expect(ringOf(a)).to.equal(ringA);
       expect(server.requests()).to.have.length(1);
     });
 
-    it('lose no key while one of them changes its algorithms', async () => {
+    it('keep the keys of one when the other changes its algorithms', async () => {
       server.publish([await jwk('ec'), await jwk('rsa', 'RS256')]);
       const { ringA } = await both();
       const before = ringA.current('ec');
@@ -256,25 +257,25 @@ describe('issuers with one source', () => {
     });
   });
 
-  describe('have a seed each', () => {
+  describe('with a cache directory', () => {
     const cached = (): Partial<KeySettings> => ({ cacheDirectory: join(folder, 'cache') });
 
-    async function stopAll(): Promise<void> {
+    async function restartWithoutIssuer(): Promise<void> {
       await rings.stop();
       await server.stop();
       rings = startRings();
     }
 
-    it('which one of them alone can start with', async () => {
+    it('write a seed each, with which one of them can start alone', async () => {
       await both({}, cached());
-      await stopAll();
+      await restartWithoutIssuer();
       const ringOf = await takeOver([settings(b)], cached());
       expect(isUsable(ringOf(b))()).to.equal(true);
     });
 
-    it('which is not for an issuer that has not used the source', async () => {
+    it('write no seed that another issuer of the same source could use', async () => {
       await both({}, cached());
-      await stopAll();
+      await restartWithoutIssuer();
       const ringOf = await takeOver([settings('https://c.test')], cached());
       expect(ringOf('https://c.test').status().state).to.equal('loading');
     });
