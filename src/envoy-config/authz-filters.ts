@@ -38,7 +38,7 @@ export function trailersFilter(settings: EnvoySettings): Members {
   return extension(filterNames.trailers, 'filters.http.header_mutation.v3.HeaderMutation', {
     mutations: {
       request_trailers_mutations: above(
-        'Trailers reach only a service that is spoken to in HTTP/2, and no check sees them: the same names, the account headers and the token.',
+        'Removes the same names, the account headers and the token from trailers: no check sees trailers, and a service over HTTP/2 gets them.',
         [
           ...[ownedPattern(identityPrefix), ...overridePatterns, ...accountHeaders.map(anySpelling)].map(removeOnMatch),
           { remove: 'authorization' },
@@ -89,7 +89,7 @@ function extAuthzFilter(settings: EnvoySettings): Members {
   return extension(filterNames.extAuthz, 'filters.http.ext_authz.v3.ExtAuthz', {
     transport_api_version: 'V3',
     stat_prefix: 'account',
-    failure_mode_allow: beside(false, 'true would let through whatever could not be checked. Never.'),
+    failure_mode_allow: beside(false, 'never true: Envoy would forward requests that it could not check'),
     status_on_error: beside(
       inline({ code: 'ServiceUnavailable' }),
       'no answer from account-authz is an outage, not a 403',
@@ -108,11 +108,11 @@ export function checkSettings(
   note?: string,
 ): Members {
   const spellings = accountHeaders.filter(name => name.includes('-')).map(anySpelling);
-  const rawHeaders = beside(true, 'each line by itself, bytes as they came');
+  const rawHeaders = beside(true, 'each header line by itself, with its bytes unchanged');
   return {
     encode_raw_headers: note === undefined ? rawHeaders : above(note, rawHeaders),
     allowed_headers: above(
-      'What account-authz is shown: each header of `account.headers`, or it is not checked, and its look-alikes (x.account.id), which are refused.',
+      'The headers that account-authz gets. It checks the account only in headers of `account.headers` that are listed here, and refuses their look-alikes (x.account.id).',
       {
         patterns: [
           ...[...shownHeaders, ...accountHeaders].map(name => ({ exact: name })),
@@ -121,7 +121,7 @@ export function checkSettings(
       },
     ),
     validate_mutations: above(
-      'What account-authz may do to a request: set and remove the names that it owns, their look-alikes, and the token.\nAnything else is a fault, answered 500.',
+      'The headers of a request that account-authz may set or remove: its own, their look-alikes, and the token.\nEnvoy answers 500 to any other change.',
       true,
     ),
     decoder_header_mutation_rules: {
@@ -140,7 +140,7 @@ function grpcService(): Members {
   return {
     timeout: beside(
       seconds(authzCall.timeoutMs),
-      'all attempts together; the default of 0.2 s is missed on a cold connection of a busy machine',
+      'for all attempts; the default of 0.2 s is too short for a new connection on a busy machine',
     ),
     envoy_grpc: { cluster_name: authzCluster, authority: authzCluster, ...grpcLimits() },
   };
@@ -155,7 +155,7 @@ function retryPolicy(): Members {
     ...retries(),
     retry_host_predicate: beside(
       [extension('envoy.retry_host_predicates.previous_hosts', 'retry.host.previous_hosts.v3.PreviousHostsPredicate')],
-      'not the same dead host again',
+      'does not retry at the same dead host',
     ),
     host_selection_retry_max_attempts: 5,
   };
@@ -185,7 +185,7 @@ function guardFilter(): Tree {
     },
   };
   return above(
-    'The default of the wire is an allow: an empty answer, which any confused server may give, lets a request through. An allow without the word of account-authz ends here (403).',
+    'An empty answer means allow in this protocol, and a wrong server may give one. This filter refuses (403) an allow without the metadata of account-authz.',
     extension(filterNames.guard, 'filters.http.rbac.v3.RBAC', {
       rules_stat_prefix: 'only_allowed',
       rules: {

@@ -14,12 +14,12 @@ export function bootstrapIntroduction({ listen, upstream, authz }: EnvoySettings
   return [
     'Envoy in front of one service, with account-authz beside it. Runs as it stands on Envoy 1.36.4, 1.38.3, 1.39.3 and 1.40.0, without a warning:',
     '',
-    `  client ──► ${formatAddress(listen)} ──► [ strip what only we may set ] ──► ext_authz ──► ${formatAddress(upstream)} (the service)`,
+    `  client ──► ${formatAddress(listen)} ──► [ remove identity headers ] ──► ext_authz ──► ${formatAddress(upstream)} (the service)`,
     `             ${indent}                                            │ gRPC`,
     `             ${indent}                                            └──► ${formatAddress(authz)} (account-authz)`,
     '',
-    'Nothing reaches the service unchecked. A failed check is an answer (503) and never a pass. What the check saw (path, headers)',
-    'is what the service sees. Prefer 1.38.4, 1.39.1, 1.40.0 or later: older lines lack the security fixes of August 2026. Settings',
+    'Nothing reaches the service unchecked. Envoy answers 503 if a check fails. The service gets the path and the headers that were',
+    'checked. Prefer 1.38.4, 1.39.1, 1.40.0 or later: older releases lack the security fixes of August 2026. Settings',
     'that not all of these versions know are commented out and say which version they need.',
   ];
 }
@@ -28,7 +28,7 @@ export function bootstrap(settings: EnvoySettings): Members {
   return {
     node:
       settings.tls &&
-      beside(inline({ id: 'envoy', cluster: 'envoy' }), 'Envoy wants a name before it reads files that may change'),
+      beside(inline({ id: 'envoy', cluster: 'envoy' }), 'Envoy needs an id and a cluster before it watches files'),
     admin: beside(
       {
         address: inline(addressOf({ kind: 'tcp', host: '127.0.0.1', port: adminPort })),
@@ -37,7 +37,7 @@ export function bootstrap(settings: EnvoySettings): Members {
           beside(true, 'still answers when the limit of the overload manager is reached'),
         ),
       },
-      'loopback only: whoever reaches it can read and drain everything; `account-authz drain` uses it',
+      'loopback only: anybody who reaches it can read and drain everything; `account-authz drain` uses it',
     ),
     static_resources: above('', {
       listeners: [
@@ -47,7 +47,10 @@ export function bootstrap(settings: EnvoySettings): Members {
             'Plain HTTP inside a pod: put TLS in front of it, or a transport_socket here, wherever tokens cross a network.',
             inline(addressOf(settings.listen)),
           ),
-          per_connection_buffer_limit_bytes: beside(32_768, 'a slow reader holds this much of our memory, not 1 MiB'),
+          per_connection_buffer_limit_bytes: beside(
+            32_768,
+            'memory that one slow reader can hold; the default is 1 MiB',
+          ),
           filter_chains: [{ filters: [connectionManager(settings)] }],
         },
         readiness(settings.listen),
@@ -62,7 +65,7 @@ function readiness(listen: TcpAddress): Members {
   return {
     name: 'readiness',
     address: above(
-      'For the kubelet: answers GET /ready, 503 once the drain has begun; nothing else is here.',
+      'For the kubelet: answers GET /ready and nothing else, with 503 once a drain has begun.',
       inline(addressOf({ ...listen, port: readinessPort })),
     ),
     per_connection_buffer_limit_bytes: 32_768,

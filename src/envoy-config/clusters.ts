@@ -32,7 +32,7 @@ export function authzClusterOf(settings: EnvoySettings): Members {
     ...host(authzCluster, authz),
     connect_timeout: beside(
       seconds(tls === undefined ? authzCall.connectMs : authzCall.tlsConnectMs),
-      `${tls === undefined ? '' : 'with its handshake; '}well under the timeout of a check: a dead host must not use it up`,
+      `${tls === undefined ? '' : 'with its handshake; '}well below the timeout of a check, so that a dead host leaves time for another`,
     ),
     ...endpoints(authzCluster, authz),
     typed_extension_protocol_options: {
@@ -50,15 +50,15 @@ export function authzClusterOf(settings: EnvoySettings): Members {
           ),
         },
         http_filters: above(
-          'account-authz uses none of the headers that are removed here, and each costs it memory (docs/dev/performance.md). Envoy itself ends a check that is late.',
+          'account-authz uses none of the headers that this removes, and each costs it memory (docs/dev/performance.md). Envoy itself ends a late check.',
           upstreamFilters(isSeveral),
         ),
       }),
     },
-    transport_socket: tls && beside(transportSocket(tls), 'only a server with a certificate for this name is taken'),
+    transport_socket: tls && beside(transportSocket(tls), 'only a server with a certificate for this name is accepted'),
     circuit_breakers: {
       thresholds: above(
-        'An overflow is a failed check. max_retries is 3 by default, which loses the retry policy under load.',
+        'A check above a limit fails. The default of max_retries is 3, which disables retries under load.',
         [
           inline({
             max_connections: maxConnections,
@@ -86,7 +86,7 @@ const healthOfSeveral: Members = {
         grpc_health_check: inline({ service_name: 'envoy.service.auth.v3.Authorization' }),
       },
     ],
-    'a host that is told to stop says so, and answers until it is no longer asked',
+    'a stopping host reports NOT_SERVING, and answers until Envoy no longer asks it',
   ),
   outlier_detection: beside(
     {
@@ -99,14 +99,14 @@ const healthOfSeveral: Members = {
       base_ejection_time: '5s',
       max_ejection_percent: 50,
     },
-    'a host that cannot be reached is left out at once; what it answers is no reason',
+    'ejects a host at once if it cannot be reached, never for its answers',
   ),
 };
 
 function upstreamFilters(isSeveral: boolean): readonly Tree[] {
   const unused = ['te', 'grpc-timeout', 'x-envoy-expected-rq-timeout-ms'];
   const wholeAnswers = above(
-    'Keeps an answer back until it is whole: it comes in two pieces, and once the first has been passed on, a check whose authorizer dies before the second is not repeated at another (docs/restarts.md; needs 1.38, older ones can crash of it).',
+    'Buffers an answer until it is complete. It comes in two parts, and Envoy cannot retry a check after the first part, if the authorizer dies before the second (docs/restarts.md). Needs 1.38: older releases can crash.',
     extension('envoy.filters.http.lua', 'filters.http.lua.v3.Lua', {
       default_source_code: inline({ inline_string: 'function envoy_on_response(answer) answer:body() end' }),
     }),
@@ -132,7 +132,7 @@ function transportSocket({ serverName, showsCertificate }: NonNullable<EnvoySett
     sni: isAddress ? undefined : serverName,
     common_tls_context: {
       tls_params: above(
-        'As a client Envoy stops at 1.2 unless it is told to go on.',
+        'By default, Envoy as a client uses TLS 1.2 at most.',
         inline({ tls_minimum_protocol_version: 'TLSv1_3', tls_maximum_protocol_version: 'TLSv1_3' }),
       ),
       tls_certificate_sds_secret_configs: showsCertificate ? [fromFile(clientCertificate)] : undefined,
@@ -152,7 +152,7 @@ export function upstreamClusters({ upstream, upstreamProtocol }: EnvoySettings):
   const http1 = {
     explicit_http_config: inline({ http_protocol_options: {} }),
     common_http_protocol_options: above(
-      'Shorter than the keep-alive of the service (Node: 5 s), or a request meets a connection that is being closed: 503.',
+      'Must be shorter than the keep-alive timeout of the service (Node: 5 s): otherwise a request can meet a closing connection (503).',
       inline({ idle_timeout: '4s' }),
     ),
   };
@@ -176,7 +176,7 @@ function host(name: string, address: ListenAddress): Members {
   return {
     name,
     type: isName(address)
-      ? beside('STRICT_DNS', 'each address of the name is a host of its own; looked up every five seconds')
+      ? beside('STRICT_DNS', 'each address of the name is a host; Envoy resolves the name every five seconds')
       : 'STATIC',
     dns_lookup_family: isName(address) ? 'V4_PREFERRED' : undefined,
     per_connection_buffer_limit_bytes: 32_768,

@@ -36,7 +36,7 @@ export function managerSettings(settings: EnvoySettings): Members {
     ),
     ...edge(settings),
     early_header_mutation_extensions: above(
-      'Before routing, on every route, whatever the check answers: names that only account-authz may set, and names that make an upstream act on another path or method than the checked one. Envoy has lower-cased the names.\n[^a-z0-9]: CGI reads a hyphen and an underscore as one (RFC 3875 section 4.1.18), its heirs a dot and other signs too.',
+      'Before routing, on every route, whatever the check answers. Removes names that only account-authz may set, and names that make an upstream use a path or method other than the checked one. Envoy has lower-cased the names.\n[^a-z0-9]: CGI reads a hyphen and an underscore as one (RFC 3875 section 4.1.18), others a dot and other signs too.',
       [
         extension(
           'envoy.http.early_header_mutation.header_mutation',
@@ -53,13 +53,13 @@ export function managerSettings(settings: EnvoySettings): Members {
 function edge({ trustedHops }: EnvoySettings): Members {
   return {
     use_remote_address: above(
-      'The edge: what a client says about itself (x-forwarded-for, x-envoy-*, x-request-id) is not believed. Behind other proxies: --trusted-hops.\ninternal_address_config stays unset, so nobody is internal: an empty one would trust loopback and RFC 1918.',
+      'At the edge, Envoy does not trust x-forwarded-for, x-envoy-* and x-request-id of a client. Behind other proxies, use --trusted-hops.\ninternal_address_config stays unset, so no client is internal: an empty one would trust loopback and RFC 1918.',
       true,
     ),
     xff_num_trusted_hops: trustedHops === 0 ? undefined : trustedHops,
     forward_client_cert_details: 'SANITIZE',
     strip_any_host_port: true,
-    generate_request_id: beside(true, 'ours, so that a client cannot choose the id that joins the logs'),
+    generate_request_id: beside(true, 'a client cannot choose the id that joins the logs'),
     preserve_external_request_id: false,
     always_set_request_id_in_response: true,
     server_header_transformation: beside('PASS_THROUGH', 'no `server: envoy` on a refusal'),
@@ -84,12 +84,12 @@ function limits({ trustedHops }: EnvoySettings): Members {
       override_stream_error_on_invalid_http_message:
         trustedHops === 0 ? undefined : beside(true, 'a bad request does not end a connection that clients share'),
     },
-    max_request_headers_kb: beside(32, 'bounds a token before it costs us anything'),
+    max_request_headers_kb: beside(32, 'bounds a token before it costs anything'),
     request_headers_timeout: '10s',
     request_timeout: beside('60s', 'the whole request; for long uploads or client streams, raise this and the next'),
     stream_idle_timeout: '60s',
     drain_timeout: above(
-      'Off on purpose. CONNECT: no route takes it. Upgrades: 403. A local_reply_config that rewrites status or body: it would hide the refusals.\nFor websockets add `upgrade_configs: [{ upgrade_type: websocket }]` without filters: the check runs before the upgrade.',
+      'Off on purpose. CONNECT: no route accepts it. Upgrades: 403. A local_reply_config that rewrites status or body would hide refusals.\nFor websockets add `upgrade_configs: [{ upgrade_type: websocket }]` without filters: the check runs before the upgrade.',
       '5s',
     ),
   };
@@ -111,7 +111,7 @@ const grpcStatus = (status: number, code: number): Members => ({
 });
 
 const grpcStatuses = above(
-  'The status of gRPC for a refusal: Envoy alone makes UNIMPLEMENTED of 404 and INTERNAL of 400.',
+  'The gRPC status of a refusal: by default, Envoy maps 404 to UNIMPLEMENTED and 400 to INTERNAL.',
   { mappers: [grpcStatus(404, 5), grpcStatus(400, 3)] },
 );
 
@@ -181,5 +181,5 @@ function accessLog(): Tree {
       },
     },
   });
-  return above('One JSON line a request: no token, no query string, no header but the request id.', stdout);
+  return above('One JSON line per request: no token, no query string, and no header but the request id.', stdout);
 }

@@ -27,13 +27,13 @@ export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tre
   const extAuth = {
     failOpen: beside(
       false,
-      'true would let through whatever could not be checked, and all requests when this policy is invalid. Never.',
+      'never true: Envoy would forward requests that it could not check, and all requests if this policy is invalid',
     ),
     statusOnError: beside(503, 'the default, 403, makes an outage look like a refusal'),
-    timeout: beside(ms(authzCall.timeoutMs), 'all attempts together; the default is ten seconds'),
+    timeout: beside(ms(authzCall.timeoutMs), 'for all attempts; the default is ten seconds'),
     recomputeRoute: beside(false, 'true could move a request to a route other than the checked one'),
     headersToExtAuth: above(
-      'What account-authz is shown: each header of `account.headers`, or it is not checked.',
+      'The headers that account-authz gets. It checks the account only in headers of `account.headers` that are listed here.',
       inline([...shownHeaders, ...accountHeaders]),
     ),
     grpc: {
@@ -51,7 +51,7 @@ export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tre
         ),
         timeout: beside(
           inline({ tcp: { connectTimeout: ms(authzCall.tlsConnectMs) } }),
-          'well under the timeout of a check: a dead host must not use it up',
+          'well below the timeout of a check, so that a dead host leaves time for another',
         ),
         http2: inline({
           connectionKeepalive: {
@@ -67,7 +67,7 @@ export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tre
           maxParallelRetries: maxRetries,
         }),
         healthCheck: above(
-          'No active check: it would carry the name of its cluster, with slashes, as the authority, which the HTTP/2 of Node refuses (RFC 9113 section 8.3.1), so that no pod would ever be healthy. Which pods are ready Envoy Gateway learns from Kubernetes.',
+          'No active check: it would carry the name of its cluster, with slashes, as the authority, which the HTTP/2 of Node refuses (RFC 9113 section 8.3.1), so that no pod would ever be healthy. Envoy Gateway learns from Kubernetes which pods are ready.',
           {
             passive: beside(
               {
@@ -77,7 +77,7 @@ export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tre
                 baseEjectionTime: '5s',
                 maxEjectionPercent: 50,
               },
-              'a pod that cannot be reached is left out at once',
+              'ejects a pod at once if it cannot be reached',
             ),
           },
         ),
@@ -126,7 +126,7 @@ export function clientTrafficPolicy(settings: RenderSettings): Tree {
             ],
             remove: setByExtAuthz,
           },
-          'names that only account-authz may set, names that make an app act on another path or method, look-alikes of account headers',
+          'names that only account-authz may set, names that make an app use another path or method, look-alikes of account headers',
         ),
       },
       connection: { bufferLimit: '32Ki', connectionLimit: inline({ value: 10_000 }) },

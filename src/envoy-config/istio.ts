@@ -47,7 +47,7 @@ export function authorizationPolicies(settings: RenderSettings): readonly Tree[]
       action: 'ALLOW',
       rules: [
         { to: [operation({ ports: [String(settings.upstream.port)], paths })] },
-        above('Metrics of account-authz. Probes do not come this way: the agent of Istio asks for them itself.', {
+        above('Metrics of account-authz. Probes do not come this way: the agent of Istio makes them itself.', {
           to: [operation({ ports: [String(settings.authzAdminPort)], methods: ['GET'], paths: ['/metrics'] })],
         }),
       ],
@@ -128,7 +128,7 @@ export function meshConfig(settings: RenderSettings): Tree {
           port: authzPort(settings),
           timeout: beside(seconds(authzCall.timeoutMs), 'the default of Istio is ten minutes'),
           statusOnError: beside('503', 'the default, 403, makes an outage look like a refusal'),
-          failOpen: beside(false, 'true would let through whatever could not be checked. Never.'),
+          failOpen: beside(false, 'never true: Envoy would forward requests that it could not check'),
           clearRouteCache: false,
         },
       },

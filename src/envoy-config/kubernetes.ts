@@ -48,12 +48,12 @@ export function accountAuthzPatch({ authzAdminPort, version }: RenderSettings): 
       initContainers: [
         {
           name: 'account-authz',
-          restartPolicy: beside('Always', 'a sidecar: started before the app, told to stop after it and after Envoy'),
+          restartPolicy: beside('Always', 'a sidecar: starts before the app, and stops after the app and Envoy'),
           image: images.accountAuthz(version),
           args: inline(['serve', '--config', '/etc/account-authz/config.yaml']),
           ports: [inline({ name: admin, containerPort: authzAdminPort })],
           lifecycle: above(
-            'Drains the Envoy of this pod, which has no shell and whose admin only this pod reaches: its health checks fail, and each answer closes its connection. The hooks of all containers begin together; the app and Envoy sleep as long.',
+            'Drains the Envoy of this pod: its health checks fail, and each answer closes its connection. Envoy cannot do it itself: its image has no shell, and its admin is on loopback. The hooks of all containers begin together; the app and Envoy sleep as long.',
             {
               preStop: inline({
                 exec: {
@@ -63,19 +63,20 @@ export function accountAuthzPatch({ authzAdminPort, version }: RenderSettings): 
             },
           ),
           startupProbe: above(
-            'Over HTTP: the kubelet asks the address of the pod, and gRPC is on loopback or a socket, where it cannot reach it.\nStartup and liveness do not depend on the authentication service; readiness does until the first keys are there.',
+            'Over HTTP: gRPC is on loopback or a socket, which the kubelet cannot reach.\nStartup and liveness do not depend on the authentication service; readiness does until the first keys are there.',
             probe({ path: '/livez', port: admin }, startup),
           ),
           readinessProbe: probe({ path: '/readyz', port: admin }, ready),
           livenessProbe: probe({ path: '/livez', port: admin }, live),
           resources: above(
-            '160 MB or less under load with 10,000 cached tokens: docs/sizing.md. No CPU limit: a throttled check comes too late.',
+            '160 MB or less under load with 10,000 cached tokens: docs/sizing.md. No CPU limit: a throttled check is late.',
             { requests: inline({ cpu: '50m', memory: '160Mi' }), limits: inline({ memory: '256Mi' }) },
           ),
           ...hardened,
-          volumeMounts: above('The folder, not a file of it (subPath): a mounted file would never be updated.', [
-            inline({ name: 'account-authz-config', mountPath: '/etc/account-authz', readOnly: true }),
-          ]),
+          volumeMounts: above(
+            'The folder, not one file (subPath): Kubernetes never updates a file that is mounted by itself.',
+            [inline({ name: 'account-authz-config', mountPath: '/etc/account-authz', readOnly: true })],
+          ),
         },
       ],
       volumes: [{ name: 'account-authz-config', configMap: inline({ name: 'account-authz-config' }) }],
@@ -95,12 +96,12 @@ export function envoyPatch({ listen }: RenderSettings): Members {
         args: [
           '--config-path',
           '/etc/envoy/envoy.yaml',
-          beside('--concurrency', 'without it: one worker for each CPU of the node'),
+          beside('--concurrency', 'the default is one worker for each CPU of the node'),
           '2',
           '--disable-hot-restart',
-          beside('--drain-time-s', 'of a drain: as long as preStop'),
+          beside('--drain-time-s', 'duration of a drain: as long as preStop'),
           String(drainSeconds),
-          beside('--drain-strategy', 'each answer closes its connection from the first moment on'),
+          beside('--drain-strategy', 'each answer closes its connection from the start'),
           'immediate',
         ],
         ports: [
@@ -114,7 +115,7 @@ export function envoyPatch({ listen }: RenderSettings): Members {
           'not /ready, which says 503 during a drain',
         ),
         lifecycle: above(
-          'Envoy closes everything at SIGTERM at once, so it serves on until the endpoint of this pod is gone everywhere, while account-authz drains it. All preStop hooks of a pod begin together; only SIGTERM goes in order.',
+          'Envoy closes everything at once on SIGTERM. Until then it serves, and account-authz drains it, so that the endpoint of this pod can disappear everywhere. All preStop hooks of a pod begin together; only SIGTERM follows the order.',
           { preStop: inline({ sleep: { seconds: drainSeconds } }) },
         ),
         resources: beside(
@@ -154,14 +155,14 @@ export function sidecarKustomization({ name, selector, namespace }: RenderSettin
     kind: 'Component',
     namespace,
     configMapGenerator: above(
-      'With a hash in the name, so that a change rolls the pods and can be undone with them. Envoy reads its bootstrap once.',
+      'With a hash in the name, so that a change rolls the pods, and a rollback restores it. Envoy reads its bootstrap once.',
       [
         { name: 'account-authz-config', files: inline(['config.yaml']) },
         { name: 'account-authz-envoy', files: inline(['envoy.yaml']) },
       ],
     ),
     patches: above(
-      'Each patch puts its container in front of those that are there: account-authz is the first to start and the last to stop.',
+      'Each patch adds its container before the existing ones: account-authz is the first to start and the last to stop.',
       [
         ...patches.map(path => ({ path, target: inline(target) })),
         above('The first port of the Service leads to Envoy.', {

@@ -73,21 +73,21 @@ export const targets: Readonly<Record<string, Target>> = {
         : 'listen of the configuration must be a loopback port, without tls',
     files: settings => [
       file('authorization-policy.yaml', authorizationPolicies(settings), [
-        'Asked: what is under the routes of the configuration, by whole segments. CUSTOM comes before ALLOW, and a request that no',
+        'Istio checks the paths under the routes of the configuration, by whole segments. CUSTOM comes before ALLOW, and a request that no',
         'CUSTOM rule matches is not checked at all, so the second policy refuses (403) everything else.',
       ]),
       file(
         'envoy-filter.yaml',
         [envoyFilter(settings)],
         [
-          'What Istio has no field for, so that its Envoy is as strict as a bootstrap of `render envoy`, where the reasons are written.',
+          'Settings for which Istio has no field, so that its Envoy is as strict as a bootstrap of `render envoy`, which has the reasons.',
         ],
       ),
       file(
         'service-entry.yaml',
         [serviceEntry(settings)],
         [
-          'The name by which the mesh knows account-authz: in every pod, its own. A namespace whose workloads are checked needs one.',
+          'The name of account-authz in the mesh: each pod reaches its own. A namespace whose workloads are checked needs one.',
         ],
       ),
       file(
@@ -117,14 +117,14 @@ export const targets: Readonly<Record<string, Target>> = {
       file(
         'client-traffic-policy.yaml',
         [clientTrafficPolicy(settings)],
-        ['The strictness of a bootstrap of `render envoy`, where the reasons are written.'],
+        ['As strict as a bootstrap of `render envoy`, which has the reasons.'],
       ),
       file('http-route.yaml', [httpRoute(settings)], []),
       ...(settings.tls === undefined
         ? []
         : [
             file('backend-tls.yaml', backendTls(settings), [
-              'The gateway speaks TLS to account-authz, and only to one whose certificate says so. The EnvoyProxy belongs to your Gateway',
+              'The gateway speaks TLS to account-authz, and only to a server whose certificate has its name. The EnvoyProxy belongs to your Gateway',
               'or GatewayClass: `parametersRef`.',
             ]),
           ]),
@@ -158,7 +158,7 @@ function kubernetesFiles(settings: RenderSettings): readonly RenderedFile[] {
       ],
       [
         'Envoy in front of the app and account-authz beside it, as native sidecars (Kubernetes 1.30 or later) of every Deployment with the',
-        'label. The app listens on loopback, so that nobody gets past Envoy.',
+        'label. The app listens on loopback, so that nobody bypasses Envoy.',
       ],
     ),
     ...patches,
@@ -181,7 +181,7 @@ function isInPod(authz: ListenAddress): boolean {
 }
 
 const partsIntroduction = [
-  'What a bootstrap of your own needs, so that Envoy asks account-authz about each request. Each part says where it belongs.',
+  'The parts that your own bootstrap needs, so that Envoy asks account-authz about each request. Each part says where it belongs.',
   'Check the whole with: account-authz check-config --config FILE --envoy YOUR-BOOTSTRAP',
 ];
 
@@ -194,12 +194,12 @@ function parts(settings: EnvoySettings): Members {
       managerSettings(settings),
     ),
     http_filters: above(
-      'Put at the start of http_filters of that connection manager. Behind them belong only filters that refuse, limit or count, and the router.',
+      'Put at the start of http_filters of that connection manager. After them, keep only filters that refuse, limit or count, and the router.',
       authzFilters(settings),
     ),
     virtual_host: corsOf(hostSettings),
     routes: above(
-      'The routes of the virtual host. The cluster `upstream` is the one of your service, `upstream-grpc` the same in HTTP/2. The last route refuses every other path.',
+      'The routes of the virtual host. The cluster `upstream` is your service, `upstream-grpc` the same over HTTP/2. The last route refuses every other path.',
       routes,
     ),
   };
@@ -217,7 +217,7 @@ function secretFiles({ tls }: EnvoySettings): readonly RenderedFile[] {
   const watched = { watched_directory: { path: folder } };
   const file = ({ name }: { name: string }, content: Members): RenderedFile => ({
     name: `${name}.yaml`,
-    introduction: ['Read by Envoy (SDS from a file), again whenever the files change.'],
+    introduction: ['Envoy reads it (SDS from a file), and again whenever the files change.'],
     content: [{ resources: [typed('transport_sockets.tls.v3.Secret', { name, ...content })] }],
   });
   const certificate = file(tlsFiles.clientCertificate, {
