@@ -19,7 +19,7 @@ describe('parseRequestTarget', () => {
     [`/a?b=${';'.repeat(256)}`, ['a'], `b=${';'.repeat(256)}`],
   ];
   for (const [target, segments, query] of accepted) {
-    it(`accepts ${shown(target)}`, () => {
+    it(`accepts ${shortened(target)}`, () => {
       expect(parseRequestTarget(target)).to.deep.equal({ kind: 'target', segments, query });
     });
   }
@@ -73,7 +73,7 @@ describe('parseRequestTarget', () => {
     `/a?${'a=1&'.repeat(2000)}`,
   ];
   for (const target of refused) {
-    it(`refuses ${shown(target)}`, () => {
+    it(`refuses ${shortened(target)}`, () => {
       expect(parseRequestTarget(target)).to.include({ kind: 'refusal', reason: 'request_invalid' });
     });
   }
@@ -87,7 +87,7 @@ describe('parseRequestTarget', () => {
     [`/a?${'&'.repeat(256)}`, 'more than 256 query parameters'],
   ];
   for (const [target, detail] of details) {
-    it(`refuses ${shown(target)} with the detail "${detail}"`, () => {
+    it(`refuses ${shortened(target)} with the detail "${detail}"`, () => {
       expect(parseRequestTarget(target)).to.include({ detail });
     });
   }
@@ -147,6 +147,6 @@ describe('parseRequestTarget', () => {
   });
 });
 
-function shown(target: string): string {
+function shortened(target: string): string {
   return JSON.stringify(target.length > 40 ? `${target.slice(0, 40)}… (${target.length})` : target);
 }

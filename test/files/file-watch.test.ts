@@ -73,7 +73,7 @@ describe('file watch', () => {
     await Promise.all([first.changed, second.changed]);
   });
 
-  it('reports a file that is inaccessible for another reason than before', async () => {
+  it('reports a file whose error code changes', async () => {
     const parent = join(directory, 'parent');
     const { changed } = await watched(join(parent, 'file'));
     await writeFile(parent, 'not a folder');
@@ -90,7 +90,7 @@ describe('file watch', () => {
     expect(seen.changes).to.equal(1);
   });
 
-  it('reports a change no sooner than the second look that finds it', async () => {
+  it('reports a change only after two polls have found the same signature', async () => {
     const file = join(directory, 'half-written');
     await writeFile(file, 'half');
     const { changed } = await watched(file);
@@ -100,7 +100,7 @@ describe('file watch', () => {
     expect(performance.now() - writtenMs).to.be.at.least(0.9 * pollMs);
   });
 
-  it('does not report other files beside it', async () => {
+  it('does not report other files of the directory', async () => {
     const file = join(directory, 'quiet');
     await writeFile(file, 'one');
     const { seen } = await watched(file);
@@ -109,7 +109,7 @@ describe('file watch', () => {
     expect(seen.changes).to.equal(0);
   });
 
-  it('reports to each watcher of the same file until its watch ends', async () => {
+  it('reports to each watch of the same file until that watch ends', async () => {
     const file = join(directory, 'shared');
     await writeFile(file, 'one');
     const { seen, changed } = await watched(file);

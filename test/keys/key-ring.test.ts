@@ -21,8 +21,8 @@ import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../sup
 type Refresh = Parameters<KeyRingObserver['onRefresh']>[0];
 
 /**
- * A ring whose clocks a test sets, and everything that its observer received. The monotonic clock stands still between leaps, so
- * that a slow machine makes no difference, unless a test needs timers.
+ * A ring whose clocks a test sets, and everything that its observer received. By default the monotonic clock is frozen, so that a slow
+ * machine makes no difference.
  */
 interface RingLab {
   readonly ring: KeyRing & IssuerRing;
@@ -30,7 +30,7 @@ interface RingLab {
   readonly usable: string[];
   readonly warnings: string[];
   /** Advances the monotonic clock and the wall clock. */
-  leap(seconds: number): void;
+  advance(seconds: number): void;
   /** Shifts the wall clock alone. */
   shiftWallClock(seconds: number): void;
   /** Resolves once that many fetches have ended. */
@@ -61,13 +61,13 @@ describe('key ring', () => {
     source: Partial<IssuerKeySettings>,
     keys: Partial<KeyRingOptions['keys']> = {},
     observer: Partial<KeyRingObserver> = {},
-    clock: 'still' | 'flowing' = 'still',
+    clock: 'frozen' | 'running' = 'frozen',
   ): RingLab {
     const refreshes: Refresh[] = [];
     const usable: string[] = [];
     const warnings: string[] = [];
     const waiting: { count: number; resolve: (refresh: Refresh) => void }[] = [];
-    let leapMs = 0;
+    let advancedMs = 0;
     let wallShiftMs = 0;
     const created = createKeyRing({
       createTransport: createKeyTransport,
@@ -82,8 +82,8 @@ describe('key ring', () => {
         onWarning: ({ problem }) => warnings.push(problem),
         ...observer,
       },
-      monotonicNow: () => (clock === 'still' ? 1_000_000 : performance.now()) + leapMs,
-      wallNow: () => Date.now() + leapMs + wallShiftMs,
+      monotonicNow: () => (clock === 'frozen' ? 1_000_000 : performance.now()) + advancedMs,
+      wallNow: () => Date.now() + advancedMs + wallShiftMs,
       random: () => 0,
     });
     ends.push(() => created.stop());
@@ -94,8 +94,8 @@ describe('key ring', () => {
       refreshes,
       usable,
       warnings,
-      leap(seconds) {
-        leapMs += seconds * 1000;
+      advance(seconds) {
+        advancedMs += seconds * 1000;
       },
       shiftWallClock(seconds) {
         wallShiftMs = seconds * 1000;
@@ -133,13 +133,13 @@ describe('key ring', () => {
 
     it('reports its state as loading, usable and stale', async () => {
       const { jwksUrl } = await issuerWith(['k1']);
-      const { ring, refreshed, leap } = ringLab({ jwksUrl });
+      const { ring, refreshed, advance } = ringLab({ jwksUrl });
       expect(ring.status()).to.include({ state: 'loading', keys: 0, ageSeconds: undefined, lastResult: undefined });
       await ring.start();
       await refreshed(1);
       expect(ring.status()).to.include({ state: 'usable', keys: 1, lastResult: 'success', lastProblem: undefined });
       expect(ring.status().kids).to.deep.equal(['k1']);
-      leap(3600);
+      advance(3600);
       expect(ring.status()).to.deep.include({ state: 'stale', keys: 0, kids: [] });
       expect(ring.status().ageSeconds).to.be.within(3600, 3603);
     });
@@ -148,7 +148,7 @@ describe('key ring', () => {
       const issuer = await issuerWith(['k1']);
       await issuer.stop();
       const times = { cooldownSeconds: 0.05, refreshSeconds: 0.2 };
-      const { ring, usable, refreshes, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, times, {}, 'flowing');
+      const { ring, usable, refreshes, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, times, {}, 'running');
       expect(refreshes[0]).to.include({ result: 'failure', problem: 'connection refused', keys: 0 });
       expect(await kindOf(ring.find('k1'))).to.equal('unavailable');
       expect(usable).to.deep.equal([]);
@@ -180,9 +180,9 @@ describe('key ring', () => {
   describe('rotation', () => {
     it('K-006 K-007 makes a new key known with one early refresh for 50 concurrent lookups', async () => {
       const issuer = await issuerWith(['k1']);
-      const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { ring, advance } = await loaded({ jwksUrl: issuer.jwksUrl });
       issuer.publish([await jwk('k1'), await jwk('k2')]);
-      leap(6);
+      advance(6);
       const lookups = await Promise.all(Array.from({ length: 50 }, () => ring.find('k2')));
       expect(new Set(lookups.map(({ kind }) => kind))).to.deep.equal(new Set(['key']));
       expect(await kindOf(ring.find('k1'))).to.equal('key');
@@ -191,7 +191,7 @@ describe('key ring', () => {
 
     it('K-006 without overlap refuses the new key until the cooldown ends, then finds it by itself', async () => {
       const issuer = await issuerWith(['k1']);
-      const { ring, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, { cooldownSeconds: 0.3 }, {}, 'flowing');
+      const { ring, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, { cooldownSeconds: 0.3 }, {}, 'running');
       issuer.publish([await jwk('k2')]);
       expect(ring.find('k2')).to.deep.equal({ kind: 'unknown' });
       await refreshed(2);
@@ -202,13 +202,13 @@ describe('key ring', () => {
 
     it('K-057 replaces the whole key set', async () => {
       const issuer = await issuerWith(['a']);
-      const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
       for (const [fetches, here, gone] of [
         [2, 'b', 'a'],
         [3, 'a', 'b'],
       ] as const) {
         issuer.publish([await jwk(here)]);
-        leap(6);
+        advance(6);
         ring.find(`unknown ${fetches}`);
         await refreshed(fetches);
         expect(ring.current(here)?.kid).to.equal(here);
@@ -218,15 +218,15 @@ describe('key ring', () => {
 
     it('keeps the object of an unchanged key', async () => {
       const issuer = await issuerWith(['k1'], { etag: false });
-      const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
       const before = ring.current('k1');
       issuer.publish([await jwk('k0'), await jwk('k1')]);
-      leap(6);
+      advance(6);
       await ring.find('k0');
       await refreshed(2);
       expect(ring.current('k1')).to.equal(before);
       issuer.publish([{ ...(await jwk('k0')), kid: 'k1' }]);
-      leap(6);
+      advance(6);
       ring.find('unknown');
       await refreshed(3);
       expect(ring.current('k1')).to.not.equal(before);
@@ -234,19 +234,19 @@ describe('key ring', () => {
 
     it('is checked with the ETag, and status 304 confirms the key set', async () => {
       const issuer = await issuerWith(['k1']);
-      const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
-      leap(3_000);
+      const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+      advance(3_000);
       ring.find('unknown');
       expect(await refreshed(2)).to.include({ result: 'success', keys: 1 });
       expect(issuer.requests().map(({ status }) => status)).to.deep.equal([200, 304]);
-      leap(3_000);
+      advance(3_000);
       expect(ring.current('k1')?.kid).to.equal('k1');
     });
 
     it('never uses the ETag of a refused key set', async () => {
       const issuer = await issuerWith([]);
-      const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
-      leap(6);
+      const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+      advance(6);
       ring.find('k1');
       expect(await refreshed(2)).to.include({ problem: 'no usable key' });
       expect(issuer.requests()[1]?.headers['if-none-match']).to.equal(undefined);
@@ -262,7 +262,7 @@ describe('key ring', () => {
       it(`K-049 follows refreshSeconds and ignores cache headers (${name})`, async () => {
         const issuer = await issuerWith(['k1'], { headers });
         const times = { refreshSeconds: 0.5, cooldownSeconds: 0.01 };
-        const { refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, times, {}, 'flowing');
+        const { refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, times, {}, 'running');
         await refreshed(2);
         const [first, second] = issuer.requests();
         // random() is 0 here, so the jitter shortens the interval by a fifth.
@@ -275,17 +275,17 @@ describe('key ring', () => {
   describe('outage', () => {
     it('K-003 K-005 keeps keys usable until maxAgeSeconds, then unavailable until the issuer recovers', async () => {
       const issuer = await issuerWith(['k1']);
-      const { ring, leap, refreshed, usable } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { ring, advance, refreshed, usable } = await loaded({ jwksUrl: issuer.jwksUrl });
       await issuer.stop();
-      leap(3_500);
+      advance(3_500);
       expect(await kindOf(ring.find('unknown'))).to.equal('unavailable');
       expect(ring.find('k1')).to.include({ kind: 'key' });
       expect(ring.status()).to.include({ state: 'usable', lastResult: 'failure', lastProblem: 'connection refused' });
-      leap(100);
+      advance(100);
       expect(ring.current('k1')).to.equal(undefined);
       expect(await kindOf(ring.find('k1'))).to.equal('unavailable');
       await issuer.restart();
-      leap(6);
+      advance(6);
       expect(await kindOf(ring.find('k1'))).to.equal('key');
       expect((await refreshed(4)).result).to.equal('success');
       expect(usable).to.have.length(2);
@@ -300,9 +300,9 @@ describe('key ring', () => {
     ] as const) {
       it(`${name} fails the refresh and keeps the last good key set`, async () => {
         const issuer = await issuerWith(['k1']);
-        const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+        const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
         issuer.fault(fault);
-        leap(6);
+        advance(6);
         expect(await kindOf(ring.find('unknown'))).to.equal('unavailable');
         expect(await refreshed(2)).to.include({ result: 'failure', problem, keys: 1 });
         expect(ring.current('k1')?.kid).to.equal('k1');
@@ -324,9 +324,9 @@ describe('key ring', () => {
   describe('unknown kids', () => {
     it('K-006 wait at most 150 ms for a slow issuer, known keys do not wait', async () => {
       const issuer = await issuerWith(['k1']);
-      const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl }, {}, {}, 'flowing');
+      const { ring, advance } = await loaded({ jwksUrl: issuer.jwksUrl }, {}, {}, 'running');
       issuer.fault({ kind: 'hang' });
-      leap(6);
+      advance(6);
       const startedMs = performance.now();
       const lookup = ring.find('unknown');
       expect(lookup).to.be.instanceOf(Promise);
@@ -347,27 +347,27 @@ describe('key ring', () => {
 
     it('K-009 that keep coming make early refreshes back off until one brings a new key', async () => {
       const issuer = await issuerWith(['k1']);
-      const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { ring, advance } = await loaded({ jwksUrl: issuer.jwksUrl });
       for (const [index, seconds] of [5, 5, 5, 10, 20, 40, 48].entries()) {
-        leap(seconds - 1);
+        advance(seconds - 1);
         expect(ring.find(`early unknown ${index}`)).to.deep.equal({ kind: 'unknown' });
-        leap(1);
+        advance(1);
         expect(await ring.find(`unknown ${index}`)).to.deep.equal({ kind: 'unknown' });
         expect(issuer.requests()).to.have.length(2 + index);
       }
       expect(new Set(issuer.requests().map(({ status }) => status))).to.deep.equal(new Set([200, 304]));
       issuer.publish([await jwk('k2')]);
-      leap(48);
+      advance(48);
       expect(await ring.find('k2')).to.include({ kind: 'key' });
-      leap(5);
+      advance(5);
       expect(await ring.find('unknown')).to.deep.equal({ kind: 'unknown' });
       expect(issuer.requests()).to.have.length(10);
     });
 
     it('K-009 wait in bounded number, and every waiting lookup is answered', async () => {
       const issuer = await issuerWith(['k1']);
-      const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
-      leap(6);
+      const { ring, advance } = await loaded({ jwksUrl: issuer.jwksUrl });
+      advance(6);
       const lookups = Array.from({ length: 2_000 }, (_, i) => ring.find(`unknown ${i}`));
       expect(lookups.filter(lookup => lookup instanceof Promise)).to.have.length(1024);
       expect(new Set(await Promise.all(lookups.map(kindOf)))).to.deep.equal(new Set(['unknown']));
@@ -376,9 +376,9 @@ describe('key ring', () => {
 
     it('K-010 in a flood during an outage are unavailable and cost one fetch per cooldown', async () => {
       const issuer = await issuerWith(['k1']);
-      const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
       issuer.fault({ kind: 'respond', status: 500 });
-      leap(6);
+      advance(6);
       await ring.find('first');
       await refreshed(2);
       const lookups = Array.from({ length: 20_000 }, (_, i) => ring.find(`unknown ${i}`));
@@ -389,8 +389,8 @@ describe('key ring', () => {
 
     it('K-037 longer than 256 characters are unknown and trigger no fetch', async () => {
       const issuer = await issuerWith(['k1']);
-      const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
-      leap(6);
+      const { ring, advance } = await loaded({ jwksUrl: issuer.jwksUrl });
+      advance(6);
       expect(ring.find('k'.repeat(257))).to.deep.equal({ kind: 'unknown' });
       expect(issuer.requests()).to.have.length(1);
     });
@@ -423,8 +423,8 @@ describe('key ring', () => {
         { kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: 'we\u009b31m\u202eak' },
       ];
       issuer.publish([await jwk('k1'), ...bad, { ...(await jwk('k2')), use: 'enc' }]);
-      const { ring, leap, refreshed, refreshes, warnings } = await loaded({ jwksUrl: issuer.jwksUrl });
-      leap(6);
+      const { ring, advance, refreshed, refreshes, warnings } = await loaded({ jwksUrl: issuer.jwksUrl });
+      advance(6);
       ring.find('unknown');
       await refreshed(2);
       expect(refreshes.map(({ skipped }) => skipped)).to.deep.equal([3, 3]);
@@ -436,13 +436,13 @@ describe('key ring', () => {
     it('is not warned again of the same skipped keys after an outage', async () => {
       const issuer = await issuerWith([], { etag: false });
       issuer.publish([await jwk('k1'), { kty: 'oct', kid: 'shared' }]);
-      const { ring, leap, refreshed, warnings } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { ring, advance, refreshed, warnings } = await loaded({ jwksUrl: issuer.jwksUrl });
       issuer.fault({ kind: 'respond', status: 500 });
-      leap(6);
+      advance(6);
       ring.find('unknown');
       await refreshed(2);
       issuer.healthy();
-      leap(6);
+      advance(6);
       ring.find('unknown');
       await refreshed(3);
       expect(warnings).to.have.length(1);
@@ -477,9 +477,9 @@ describe('key ring', () => {
 
     it('leaves known keys usable for requests in flight and fetches no others', async () => {
       const issuer = await issuerWith(['k1']);
-      const { ring, leap } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const { ring, advance } = await loaded({ jwksUrl: issuer.jwksUrl });
       await ring.stop();
-      leap(6);
+      advance(6);
       expect(ring.find('k1')).to.include({ kind: 'key' });
       expect(ring.find('unknown')).to.deep.equal({ kind: 'unavailable', detail: 'stopped' });
       expect(issuer.requests()).to.have.length(1);
@@ -527,11 +527,11 @@ describe('key ring', () => {
     it('is used until it reaches maxAgeSeconds', async () => {
       const issuer = await issuerWith(['k1']);
       await writeSeed(issuer);
-      const { ring, leap } = ringLab({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
+      const { ring, advance } = ringLab({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
       await ring.start();
-      leap(3_590);
+      advance(3_590);
       expect(ring.current('k1')?.kid).to.equal('k1');
-      leap(10);
+      advance(10);
       expect(ring.current('k1')).to.equal(undefined);
     });
 
@@ -562,8 +562,8 @@ describe('key ring', () => {
 
     it('is confirmed on disk by a status 304', async () => {
       const issuer = await issuerWith(['k1']);
-      const { ring, leap, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
-      leap(1_000);
+      const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: directory });
+      advance(1_000);
       ring.find('unknown');
       await refreshed(2);
       await ring.stop();
@@ -576,8 +576,11 @@ describe('key ring', () => {
       const issuer = await issuerWith(['k1'], { etag: false });
       const file = join(directory, 'file');
       await writeFile(file, '');
-      const { ring, leap, refreshed, warnings } = await loaded({ jwksUrl: issuer.jwksUrl }, { cacheDirectory: file });
-      leap(6);
+      const { ring, advance, refreshed, warnings } = await loaded(
+        { jwksUrl: issuer.jwksUrl },
+        { cacheDirectory: file },
+      );
+      advance(6);
       ring.find('unknown');
       await refreshed(2);
       await ring.stop();
@@ -628,7 +631,7 @@ describe('key ring', () => {
     it('is reloaded when it changes, and a malformed version keeps the last good key set', async () => {
       const path = join(directory, 'jwks.json');
       await writeFile(path, JSON.stringify({ keys: [await jwk('k1')] }));
-      const { ring, refreshed } = await loaded({ jwksFile: path }, { cooldownSeconds: 0.01 }, {}, 'flowing');
+      const { ring, refreshed } = await loaded({ jwksFile: path }, { cooldownSeconds: 0.01 }, {}, 'running');
       await replace(path, '{');
       expect(await refreshed(2)).to.include({ result: 'failure', problem: 'not JSON', keys: 1 });
       expect(ring.current('k1')?.kid).to.equal('k1');
@@ -642,7 +645,7 @@ describe('key ring', () => {
       const path = join(directory, 'jwks.json');
       await writeFile(path, JSON.stringify({ keys: [await jwk('k1')] }));
       const times = { cooldownSeconds: 0.01, refreshSeconds: 0.1 };
-      const { refreshed } = await loaded({ jwksFile: path }, times, {}, 'flowing');
+      const { refreshed } = await loaded({ jwksFile: path }, times, {}, 'running');
       expect(await refreshed(3)).to.include({ result: 'success' });
     });
   });

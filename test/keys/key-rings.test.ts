@@ -72,7 +72,8 @@ describe('key rings', () => {
   /** An active ring with its keys. */
   async function usable(changes: Partial<IssuerKeySettings> = {}): Promise<IssuerRing> {
     const ring = await takeOver([settings(changes)]);
-    await until(isUsable(ring));
+    // The first fetch starts the key thread, which takes seconds on a busy machine.
+    await until(isUsable(ring), 15_000);
     return ring;
   }
 
@@ -181,8 +182,7 @@ describe('key rings', () => {
   });
 
   it('answer a waiting lookup as unavailable when its issuer is removed', async () => {
-    const ring = await takeOver([settings()]);
-    await until(isUsable(ring));
+    await usable();
     issuer.fault({ kind: 'hang' });
     const next = await takeOver([settings()], { ...times, timeoutSeconds: 1000 });
     const lookup = next.find('unknown');

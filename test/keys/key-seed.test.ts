@@ -152,7 +152,7 @@ describe('key seed', () => {
     const { getegid, geteuid } = process;
     const own = { uid: geteuid?.() ?? 0, gid: getegid?.() ?? 0 };
     const isRoot = own.uid === 0;
-    const stranger = { uid: 4242, gid: 4242 };
+    const foreignOwner = { uid: 4242, gid: 4242 };
     const refusedFile = 'seed not used: writable by others';
     const refusedFolder = 'seed not used: folder writable by others';
     type Row = readonly [
@@ -170,12 +170,12 @@ describe('key seed', () => {
       ['that everybody can write', 'file', 0o666, own, refusedFile],
       ['that a foreign group can write', 'file', 0o660, { ...own, gid: 4242 }, refusedFile],
       ['that a foreign group can read', 'file', 0o640, { ...own, gid: 4242 }, undefined],
-      ['of another user', 'file', 0o600, stranger, refusedFile],
+      ['of another user', 'file', 0o600, foreignOwner, refusedFile],
       ['that everybody can write', 'folder', 0o777, own, refusedFolder],
       ['that is the root of an emptyDir with fsGroup', 'folder', 0o2777, { uid: 0, gid: own.gid }, refusedFolder],
       ['with the sticky bit', 'folder', 0o1777, own, undefined],
       ['that a foreign group can write', 'folder', 0o770, { ...own, gid: 4242 }, refusedFolder],
-      ['of another user', 'folder', 0o700, stranger, refusedFolder],
+      ['of another user', 'folder', 0o700, foreignOwner, refusedFolder],
     ];
     for (const [what, at, mode, owner, problem] of rows) {
       // Only root can change the owner of a file.

@@ -81,7 +81,7 @@ for (const [title, createTransport] of transports) {
         ['a self-signed certificate', {}, {}, 'tls: self-signed certificate'],
         [
           'a certificate of an untrusted authority',
-          { authority: { ...testCertificate({ name: 'stranger', isAuthority: true }) } },
+          { authority: { ...testCertificate({ name: 'untrusted', isAuthority: true }) } },
           {},
           'tls: unknown certificate authority',
         ],
@@ -159,8 +159,8 @@ for (const [title, createTransport] of transports) {
     describe('client certificates', () => {
       const clients = testCertificate({ name: 'clients', isAuthority: true, addresses: [] });
       const client = testCertificate({ name: 'a client', authority: clients });
-      const stranger = testCertificate({
-        authority: testCertificate({ name: 'strangers', isAuthority: true, addresses: [] }),
+      const untrustedClient = testCertificate({
+        authority: testCertificate({ name: 'untrusted', isAuthority: true, addresses: [] }),
       });
       const certificateRequested = 'connection closed, client certificate asked for';
       let trusted: string;
@@ -211,21 +211,21 @@ for (const [title, createTransport] of transports) {
 
           it(`are required: a fetch without one fails with "${problemWithout}"`, async () => {
             const issuer = await issuerOf();
-            const got = await getWith(issuer.jwksUrl, { caFile: trusted });
-            expect(got).to.deep.equal({ kind: 'problem', problem: problemWithout });
+            const document = await getWith(issuer.jwksUrl, { caFile: trusted });
+            expect(document).to.deep.equal({ kind: 'problem', problem: problemWithout });
           });
 
           // Node's TLS server closes the connection; others send an alert: see the error codes at the end of this file.
           const refused: readonly (readonly [string, () => typeof client])[] = [
-            ['those of another authority', () => stranger],
+            ['those of another authority', () => untrustedClient],
             ['expired ones', () => testCertificate({ authority: clients, validFromHours: -48 })],
           ];
           for (const [name, makeClient] of refused) {
             const problem = maxVersion === 'TLSv1.2' ? 'connection closed' : certificateRequested;
             it(`${name} are refused: ${problem}`, async () => {
               const issuer = await issuerOf();
-              const got = await getWith(issuer.jwksUrl, await write(makeClient()));
-              expect(got).to.deep.equal({ kind: 'problem', problem });
+              const document = await getWith(issuer.jwksUrl, await write(makeClient()));
+              expect(document).to.deep.equal({ kind: 'problem', problem });
               expect(issuer.requests()).to.deep.equal([]);
             });
           }
@@ -235,13 +235,13 @@ for (const [title, createTransport] of transports) {
       it('are not named as the problem if the server did not request one', async () => {
         const issuer = await issuerWith({ tls: testCertificate({ authority }) });
         issuer.fault({ kind: 'reset' });
-        const got = await getWith(issuer.jwksUrl, await write(client));
-        expect(got).to.deep.equal({ kind: 'problem', problem: 'connection closed' });
+        const document = await getWith(issuer.jwksUrl, await write(client));
+        expect(document).to.deep.equal({ kind: 'problem', problem: 'connection closed' });
       });
 
       it('are read again for each fetch', async () => {
         const issuer = await strictIssuer();
-        const transport = createTransport({ ...(await write(stranger)), proxy: {}, timeoutMs: 2_000 });
+        const transport = createTransport({ ...(await write(untrustedClient)), proxy: {}, timeoutMs: 2_000 });
         const fetchJwks = () => transport.use(new AbortController().signal, fetch => fetch(issuer.jwksUrl));
         expect(await fetchJwks()).to.have.property('kind', 'problem');
         await write(client);
@@ -253,7 +253,7 @@ for (const [title, createTransport] of transports) {
         const pairs = Array.from({ length: 10 }, () => testCertificate({ authority: clients }));
         for (const pair of [...pairs, ...pairs])
           expect(await getWith(issuer.jwksUrl, await write(pair))).to.have.property('kind', 'body');
-        expect(await getWith(issuer.jwksUrl, await write(stranger))).to.have.property('kind', 'problem');
+        expect(await getWith(issuer.jwksUrl, await write(untrustedClient))).to.have.property('kind', 'problem');
       });
 
       const unusable: readonly (readonly [string, Parameters<typeof write>[0], string])[] = [
@@ -261,7 +261,7 @@ for (const [title, createTransport] of transports) {
         ['a truncated certificate', { ...client, cert: client.cert.slice(0, 200) }, 'client certificate not usable'],
         ['a missing key file', { cert: client.cert }, 'client key not usable'],
         ['a truncated key', { ...client, key: client.key.slice(0, 60) }, 'client key not usable'],
-        ['a key of another certificate', { ...client, key: stranger.key }, 'client key not usable'],
+        ['a key of another certificate', { ...client, key: untrustedClient.key }, 'client key not usable'],
       ];
       for (const [name, files, problem] of unusable) {
         it(`${name} fails with "${problem}" before a connection is made`, async () => {
