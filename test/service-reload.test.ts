@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import type { Config } from '../src/config/schema.ts';
 import type { CheckResponseMessage } from '../src/envoy/protocol.ts';
 import type { CheckRequestParts } from './support/check-request.ts';
-import { type LogLine, type ServiceLab, serviceConfig, startServiceLab, until } from './support/service.ts';
+import { type LogLine, reasonOf, type ServiceLab, serviceConfig, startServiceLab, until } from './support/service.ts';
 import { signingKey } from './support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from './support/test-issuer.ts';
 import { audience } from './support/token.ts';
@@ -15,10 +15,6 @@ type Changes = Readonly<Record<string, unknown>>;
 
 // These tests do not depend on the grace period.
 const quick = { shutdown: { graceSeconds: 0 } };
-
-function reasonOf(response: CheckResponseMessage): string {
-  return response.dynamic_metadata?.fields.reason?.stringValue ?? 'none';
-}
 
 function headersOf(response: CheckResponseMessage): Readonly<Record<string, string>> {
   const headers = response.ok_response?.headers ?? [];

@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import type { CheckRequestMessage, CheckResponseMessage, HttpRequestMessage } from '../src/envoy/protocol.ts';
 import { type CheckRequestParts, checkRequest, rawHeader } from './support/check-request.ts';
-import { type ServiceLab, startServiceLab } from './support/service.ts';
+import { reasonOf, type ServiceLab, startServiceLab } from './support/service.ts';
 import { signingKey } from './support/signing-key.ts';
 
 const mine = '/api/subscriptions/acct1';
@@ -10,8 +10,7 @@ const other = '/api/subscriptions/acct2';
 
 /** HTTP status and reason of the answer, 200 for an allow. */
 function answerOf(response: CheckResponseMessage): string {
-  const reason = response.dynamic_metadata?.fields.reason?.stringValue ?? 'none';
-  return `${response.denied_response?.status.code ?? 200} ${reason}`;
+  return `${response.denied_response?.status.code ?? 200} ${reasonOf(response)}`;
 }
 
 const allowed = '200 allowed';

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import type { CheckResponseMessage } from '../src/envoy/protocol.ts';
 import { RevocationFileError } from '../src/revocations.ts';
 import { mountSecret } from './support/secret-mount.ts';
-import { type LogLine, type ServiceLab, serviceConfig, startServiceLab, until } from './support/service.ts';
+import { type LogLine, reasonOf, type ServiceLab, serviceConfig, startServiceLab, until } from './support/service.ts';
 
 const refusedLine = 'revocation list refused, the old one stays in force';
 const reloadedLine = 'revocation list reloaded';
@@ -58,8 +58,6 @@ describe('service with a revocation list', () => {
     }
     return (): Promise<CheckResponseMessage> => lab.check(authorization);
   }
-  const reasonOf = (response: CheckResponseMessage): string | undefined =>
-    response.dynamic_metadata?.fields.reason?.stringValue;
 
   it('refuses a revoked cached token, and names the matching fields without their values', async () => {
     await start('[]');

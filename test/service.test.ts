@@ -8,23 +8,21 @@ import { join } from 'node:path';
 import { Client, credentials, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { authorizationService, healthService } from '../src/envoy/proto-files.ts';
-import { type CheckResponseMessage, type HealthCheckResponseMessage, servingStatus } from '../src/envoy/protocol.ts';
-import { createLogger } from '../src/operations/log.ts';
-import { startService } from '../src/service.ts';
+import { type HealthCheckResponseMessage, servingStatus } from '../src/envoy/protocol.ts';
 import { testCertificate } from './keys/test-certificate.ts';
 import { checkRequest } from './support/check-request.ts';
 import { freePorts } from './support/envoy.ts';
-import { keyThreadEntry } from './support/key-thread.ts';
 import { secrets } from './support/secrets.ts';
-import { type ServiceLab, serviceConfig, startServiceLab, until } from './support/service.ts';
+import {
+  reasonOf,
+  type ServiceLab,
+  serviceConfig,
+  startServiceLab,
+  startTestService,
+  until,
+} from './support/service.ts';
 import { signingKey } from './support/signing-key.ts';
 import { uid } from './support/token.ts';
-
-function reasonOf(response: CheckResponseMessage): string {
-  const { dynamic_metadata, status: answer, ok_response } = response;
-  expect(ok_response === undefined, 'I2: an ok_response is there exactly with code 0').to.equal(answer.code !== 0);
-  return dynamic_metadata?.fields.reason?.stringValue ?? 'none';
-}
 
 describe('service', () => {
   let lab: ServiceLab;
@@ -255,8 +253,7 @@ describe('service with keys before listen is bound', () => {
         shutdown: { graceSeconds: 0 },
       },
     );
-    const logger = createLogger(config.log, { write: () => undefined });
-    const starting = startService({ config, version: '0', logger, proxy: {}, keyThreadEntry });
+    const starting = startTestService(config, () => undefined);
     const readyz = (): Promise<Response> => fetch(`http://127.0.0.1:${admin}/readyz`);
     try {
       await until(() =>
@@ -355,8 +352,7 @@ describe('service on a Unix socket', () => {
 
 async function startFailure(listen: string): Promise<string> {
   const config = serviceConfig({ url: 'http://127.0.0.1:9', jwksUrl: 'http://127.0.0.1:9/jwks' }, { listen });
-  const logger = createLogger(config.log, { write: line => secrets.show('log', line) });
-  const outcome = await startService({ config, version: '0', logger, proxy: {}, keyThreadEntry }).catch(
+  const outcome = await startTestService(config, line => secrets.show('log', line)).catch(
     (error: Error) => error.message,
   );
   secrets.show('standard error', String(outcome));

@@ -82,7 +82,7 @@ describe('explain', () => {
       ['a value for --from-log', ['--from-log=eyJ'], '--from-log must have no value'],
     ];
     for (const [name, args, problem] of rows) {
-      it(`exits 1 for ${name}, with one line that does not repeat the value`, async () => {
+      it(`exits 1 for ${name}, without repeating the value`, async () => {
         const { code, stdout, stderr } = await runExplain(args, { input: token });
         expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
         expect(stderr)

@@ -159,7 +159,7 @@ describe('uncaught error', function () {
     expect(outcome).to.include({ code: 2, stdout: '' });
   });
 
-  it('is told apart from an invalid configuration, which exits 1', async () => {
+  it('is distinct from an invalid configuration, which exits 1', async () => {
     const file = writeFixture('refused.json', {});
     expect(await runProduct(['serve', '--config', file], preloaded('open', ''))).to.include({ code: 1 });
   });

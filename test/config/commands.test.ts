@@ -274,10 +274,14 @@ interface JsonSchema {
   readonly items?: JsonSchema;
 }
 
-/** Each key with its schema, at any depth. */
-function keysOf(part: JsonSchema): (readonly [key: string, schema: JsonSchema])[] {
-  const own = Object.entries(part.properties ?? {});
-  return [...own, ...[...own.map(([, inner]) => inner), ...(part.items ? [part.items] : [])].flatMap(keysOf)];
+/** Each key with its schema, at any depth, by its path such as `issuers.claims.uid`. */
+function keysOf(part: JsonSchema, parent = ''): (readonly [key: string, schema: JsonSchema])[] {
+  const own = Object.entries(part.properties ?? {}).map(([name, inner]) => [`${parent}${name}`, inner] as const);
+  return [
+    ...own,
+    ...own.flatMap(([key, inner]) => keysOf(inner, `${key}.`)),
+    ...(part.items ? keysOf(part.items, parent) : []),
+  ];
 }
 
 const jsonSchema = toJsonSchema();
@@ -312,12 +316,12 @@ describe('JSON Schema of the configuration', () => {
       .that.deep.equals([{ required: ['jwksUrl'] }, { required: ['discoveryUrl'] }, { required: ['jwksFile'] }]);
   });
 
-  it('includes tls, clientCaFile, cacheDirectory and graceSeconds', () => {
+  it('includes keys of every depth', () => {
     expect(describedKeys.map(([key]) => key)).to.include.members([
       'tls',
-      'clientCaFile',
-      'cacheDirectory',
-      'graceSeconds',
+      'tls.clientCaFile',
+      'keys.cacheDirectory',
+      'shutdown.graceSeconds',
     ]);
   });
 
@@ -373,9 +377,9 @@ describe('config.example.yaml', () => {
     });
   });
 
-  for (const key of new Set(describedKeys.map(([name]) => name))) {
+  for (const [key] of describedKeys) {
     it(`shows ${key}`, () => {
-      expect(example).to.match(new RegExp(`(?:^|[\\s{])${key}: ?`, 'm'));
+      expect(example).to.match(new RegExp(`(?:^|[\\s{])${key.split('.').at(-1)}: ?`, 'm'));
     });
   }
 });

@@ -146,7 +146,6 @@ describe('configuration schema', () => {
     ...['unix:', 'unix:run/a', 'unix://host/a', 'unix:/run/', 'unix:/a\0b', 'unix:@abstract', socket(108)].map(
       listen => ['listen', { listen }] as const,
     ),
-    ['listen', { listen: '0.0.0.0:9191' }],
     ['listen', { listen: '[::]:9191' }],
     ['listen', { listen: '[::ffff:127.0.0.1]:9191' }],
     ['listen', { listen: '10.0.0.1:9191', listenInsecure: false }],
@@ -169,15 +168,13 @@ describe('configuration schema', () => {
     ['issuers', { issuers: undefined }],
     ['issuers', { issuers: {} }],
     ['issuers[1].issuer', { 'issuers.1': smallestConfig().issuers[0] }],
-    ...['', 'https://a.test ', 'a b', 'https://ä.test', 'a\nb', long(1025)].map(
+    ...['https://a.test ', 'a b', 'https://ä.test', 'a\nb', long(1025)].map(
       issuer => ['issuers[0].issuer', { 'issuers.0.issuer': issuer }] as const,
     ),
-    ['issuers[0].issuer', { 'issuers.0.issuer': undefined }],
     ['issuers[0].audiences', { 'issuers.0.audiences': [] }],
     ['issuers[0].audiences', { 'issuers.0.audiences': 'a' }],
-    ['issuers[0].audiences', { 'issuers.0.audiences': undefined }],
     ['issuers[0].audiences[1]', { 'issuers.0.audiences': ['a', 'a'] }],
-    ...['', ' a', 'a\n', 'a\u0001b', long(1025)].map(
+    ...[' a', 'a\n', 'a\u0001b', long(1025)].map(
       audience => ['issuers[0].audiences[0]', { 'issuers.0.audiences': [audience] }] as const,
     ),
     ['issuers[0]', { 'issuers.0.jwksUrl': undefined }],
@@ -191,8 +188,7 @@ describe('configuration schema', () => {
     ['issuers[0].clientCertFile', { 'issuers.0.clientCertFile': 'a' }],
     ['issuers[0].clientKeyFile', { 'issuers.0.clientKeyFile': 'a' }],
     ['issuers[0].clientCertFile', { 'issuers.0.clientCertFile': '', 'issuers.0.clientKeyFile': 'a' }],
-    ['issuers[0].algorithms', { 'issuers.0.algorithms': [] }],
-    ...['none', 'NONE', 'HS256', 'HS512', 'rs256', '', 'RSA-OAEP', 'ES256K', 'Ed448', 256].map(
+    ...['none', 'NONE', 'HS512', 'rs256', '', 'RSA-OAEP', 'ES256K', 'Ed448', 256].map(
       algorithm => ['issuers[0].algorithms[1]', { 'issuers.0.algorithms': ['RS256', algorithm] }] as const,
     ),
     ['issuers[0].algorithms[1]', { 'issuers.0.algorithms': ['RS256', 'RS256'] }],
@@ -213,9 +209,7 @@ describe('configuration schema', () => {
     ),
     ['issuers[0].claims.iss', { 'issuers.0.claims.iss': 'iss' }],
     ['issuers[0].claims.uid', { 'issuers.0.claims.uid': ['a', 'b'] }],
-    ['keys.maxAgeSeconds', { 'keys.maxAgeSeconds': 299 }],
     ['keys.maxAgeSeconds', { 'keys.refreshSeconds': 3601 }],
-    ['keys.refreshSeconds', { 'keys.refreshSeconds': 4 }],
     ['keys.refreshSeconds', { 'keys.cooldownSeconds': 301 }],
     ['keys.cacheDirectory', { 'keys.cacheDirectory': '' }],
     ['keys.cacheDirectory', { 'keys.cacheDirectory': 'var/cache' }],
@@ -235,7 +229,6 @@ describe('configuration schema', () => {
     ['account.query', { 'account.query': [] }],
     ['account.headers[1]', { 'account.headers': ['x-a', 'X-A'] }],
     ['account.headers[0]', { 'account.headers': ['host'] }],
-    ['account.headers[0]', { 'account.headers': ['x-auth-acc'] }],
     ['account.headers[0]', { 'account.headers': ['X-Auth-Account'] }],
     ['account.headers[0]', { identityHeaders: 'x-account-', 'account.headers': ['x-account-id'] }],
     ...['', 'a b', 'a&b', 'a=b', 'a[]', 'a%62', 'a+b', 'ü', long(129)].map(
@@ -281,6 +274,7 @@ describe('configuration schema', () => {
     });
   }
 
+  // Refused in the same way; each of these would weaken a guarantee.
   const weakening: readonly (readonly [name: string, place: string, changes: Changes])[] = [
     ['C-037 no issuer', 'issuers[0].issuer', { 'issuers.0.issuer': undefined }],
     ['C-037 an empty issuer', 'issuers[0].issuer', { 'issuers.0.issuer': '' }],

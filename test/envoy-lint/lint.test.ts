@@ -20,7 +20,7 @@ describe('docs/envoy-lint.md', () => {
 });
 
 describe('lint problem', () => {
-  it('states what is wrong, why it matters and what to write, and ends with its rule', () => {
+  it('states the mistake, its effect and the remedy, and ends with its rule', () => {
     const [problem] = problemsAfter(p => Object.assign(p.check, { failure_mode_allow: true }));
     expect(problem?.message).to.equal(
       'is true: Envoy forwards each request that it cannot check, with identity headers that the client can forge; write `failure_mode_allow: false` [failure-mode-allow]',
@@ -115,7 +115,7 @@ describe('lint of arbitrary input', () => {
   });
 
   // Comparing every pair of routes would take minutes.
-  it('takes at most 15 s for 2,000 routes in the configuration and in Envoy', () => {
+  it('completes within 15 s for 2,000 routes in the configuration and in Envoy', () => {
     const start = performance.now();
     const paths = Array.from({ length: 2_000 }, (_, i) => `/api/resource-${i}`);
     const problems = problemsAfter(p => {

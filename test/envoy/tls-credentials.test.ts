@@ -9,15 +9,20 @@ import { expect } from 'chai';
 import { startTlsCredentials, type TlsCredentials, type TlsSource } from '../../src/envoy/tls-credentials.ts';
 import type { WatchFiles } from '../../src/files/file-watch.ts';
 import type { TlsMaterial } from '../../src/files/tls-files.ts';
-import { createLogger } from '../../src/operations/log.ts';
-import { startService } from '../../src/service.ts';
 import { type TestCertificate, testCertificate } from '../keys/test-certificate.ts';
 import { checkRequest } from '../support/check-request.ts';
 import { type Outcome, runCommand } from '../support/command.ts';
-import { keyThreadEntry } from '../support/key-thread.ts';
 import { mountSecret, type SecretMount } from '../support/secret-mount.ts';
 import { secrets } from '../support/secrets.ts';
-import { connect, type ServiceLab, serviceConfig, startServiceLab, until } from '../support/service.ts';
+import {
+  connect,
+  reasonOf,
+  type ServiceLab,
+  serviceConfig,
+  startServiceLab,
+  startTestService,
+  until,
+} from '../support/service.ts';
 
 type Secret = Readonly<Record<'tls.crt' | 'tls.key' | 'ca.crt', string>>;
 
@@ -65,10 +70,9 @@ async function attempt(lab: ServiceLab, channel: ChannelCredentials | undefined,
   const checks = (): number => lab.log.filter(line => line.msg === 'check').length;
   const before = checks();
   const client = connect(target, channel);
-  const answer = await client.check(checkRequest({ headers: {} })).then(
-    response => response.dynamic_metadata?.fields.reason?.stringValue,
-    (error: { code: number }) => `status ${error.code}`,
-  );
+  const answer = await client
+    .check(checkRequest({ headers: {} }))
+    .then(reasonOf, (error: { code: number }) => `status ${error.code}`);
   client.close();
   return { answer, checks: checks() - before };
 }
@@ -332,8 +336,7 @@ describe('TLS on listen', () => {
       { url: 'http://127.0.0.1:9', jwksUrl: 'http://127.0.0.1:9/jwks' },
       { tls: tlsConfig(mount) },
     );
-    const logger = createLogger(config.log, { write: line => secrets.show('log', line) });
-    const outcome = await startService({ config, version: '0', logger, proxy: {}, keyThreadEntry }).catch(
+    const outcome = await startTestService(config, line => secrets.show('log', line)).catch(
       (error: Error) => error.message,
     );
     secrets.show('standard error', String(outcome));
@@ -384,7 +387,7 @@ describe('TLS on listen', () => {
       expect(await attempt(lab, security(serverCa, next))).to.deep.equal(served);
     });
 
-    it('keeps the old files when the new ones are broken, logs it once, and loads the next valid ones', async () => {
+    it('keeps the old files while the new ones are broken, and loads the next valid ones', async () => {
       const serial = await serialOf(lab);
       const broken = { ...secret(), 'tls.key': 'hunter2secret', 'ca.crt': 'hunter2secret' };
       await mount.update(broken);

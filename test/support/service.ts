@@ -185,11 +185,16 @@ function call<Request, Response>(
   });
 }
 
-/** Polls until the result is true; fails after five seconds. */
-export async function until(question: () => Promise<boolean> | boolean, limitMs = 5000): Promise<void> {
+/** The reason of an answer, from its dynamic metadata. */
+export function reasonOf({ dynamic_metadata }: CheckResponseMessage): string {
+  return dynamic_metadata?.fields.reason?.stringValue ?? 'none';
+}
+
+/** Polls until the condition is true; fails after `limitMs`. */
+export async function until(condition: () => Promise<boolean> | boolean, limitMs = 5000): Promise<void> {
   const end = performance.now() + limitMs;
-  while (!(await question())) {
-    if (performance.now() > end) throw new Error('it did not come to that in time');
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`the condition did not become true within ${limitMs} ms`);
     await new Promise(resolve => setTimeout(resolve, 10));
   }
 }
