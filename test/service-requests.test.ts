@@ -325,13 +325,13 @@ describe('service with a valid token', () => {
 
   it("L-010 answers identically for an unknown account and for someone else's", async () => {
     const headers = { 'x-request-id': 'the-same' };
-    const [somebody, nobody] = await Promise.all(
+    const [anotherAccount, unknownAccount] = await Promise.all(
       ['acct2', 'no-such-account'].map(account =>
         lab.check(`Bearer ${token}`, { headers, path: `/api/subscriptions/${account}` }),
       ),
     );
-    expect(somebody?.denied_response?.status.code).to.equal(403);
-    expect(nobody).to.deep.equal(somebody);
+    expect(anotherAccount?.denied_response?.status.code).to.equal(403);
+    expect(unknownAccount).to.deep.equal(anotherAccount);
   });
 
   it('L-006 uses only metric labels from closed sets, whatever the request contains', async () => {

@@ -597,7 +597,7 @@ describe('explain', () => {
         .and.to.contain('a\\u{202e}b');
     });
 
-    const strange: readonly (readonly [name: string, change: (line: string) => string])[] = [
+    const invalidLines: readonly (readonly [name: string, change: (line: string) => string])[] = [
       ['empty input', () => ''],
       ['a token', () => token],
       ['plain text', () => 'all is well'],
@@ -616,7 +616,7 @@ describe('explain', () => {
       ['a member of another type', line => line.replace('"GET"', '["GET"]')],
       ['an array', line => `[${line}]`],
     ];
-    for (const [name, change] of strange) {
+    for (const [name, change] of invalidLines) {
       it(`exits 1 with one line for ${name}`, async () => {
         const line = JSON.stringify(await lineOf({}));
         const { code, stdout, stderr } = await fromLog(change(line));

@@ -129,7 +129,7 @@ describe('health', () => {
     expect(await ask('--config', configFile({ listen: at(lab), issuers: 1, colour: 'red' }))).to.deep.equal(serving);
   });
 
-  const wrongs: readonly (readonly [name: string, args: () => readonly string[], stderr: RegExp])[] = [
+  const usageErrors: readonly (readonly [name: string, args: () => readonly string[], stderr: RegExp])[] = [
     ['a missing configuration', () => ['--config', '/nowhere.yaml'], /^\/nowhere\.yaml:1:1: the file does/],
     ['a broken configuration', () => ['--config', writeFixture('b.yaml', 'listen: [')], /b\.yaml:\d+:\d+: /],
     ['a listen that is not text', () => ['--config', configFile({ listen: 5 })], /: listen: must be text/],
@@ -152,7 +152,7 @@ describe('health', () => {
       /^--key must belong to --cert/,
     ],
   ];
-  for (const [name, args, stderr] of wrongs) {
+  for (const [name, args, stderr] of usageErrors) {
     it(`exits 1 with one line for ${name}`, async () => {
       const outcome = await ask(...args());
       expect(outcome).to.include({ code: 1, stdout: '' });

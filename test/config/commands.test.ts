@@ -29,13 +29,13 @@ describe('check-config', () => {
   });
 
   it('L-003 prints control characters as YAML escapes with the same value', async () => {
-    const strange = 'a\u2067m\u202e\u2028\u{e0041}"\\ü';
+    const unprintable = 'a\u2067m\u202e\u2028\u{e0041}"\\ü';
     const content = changed({
-      'issuers.0.audiences': [strange, 'b\u200b'],
-      'issuers.0.claims': { uid: strange },
+      'issuers.0.audiences': [unprintable, 'b\u200b'],
+      'issuers.0.claims': { uid: unprintable },
       'keys.cacheDirectory': '/tmp/a\nb\u0007\u009b',
     });
-    const { code, stdout } = await run('check-config', '--config', writeFixture('strange.yaml', content));
+    const { code, stdout } = await run('check-config', '--config', writeFixture('unprintable.yaml', content));
     expect(code).to.equal(0);
     expect(stdout).to.match(/^[ -~\nü]+$/);
     expect(await configOf(stdout)).to.deep.equal(await configOf(content));

@@ -45,14 +45,14 @@ describe('configuration thread', () => {
     const file = writeFixture('thread-bad.yaml', { ...smallestConfig(), apps: [], colour: 'red' });
     const loaded = await loadConfig(file);
     const printed = loaded.kind === 'config' ? '' : formatProblems(file, loaded.problems);
-    const verdict = await validate(JSON.stringify({ ...smallestConfig(), apps: [], colour: 'red' }), file);
-    expect(verdict).to.deep.equal({ kind: 'refused', problems: printed.trimEnd().split('\n'), count: 2 });
+    const result = await validate(JSON.stringify({ ...smallestConfig(), apps: [], colour: 'red' }), file);
+    expect(result).to.deep.equal({ kind: 'refused', problems: printed.trimEnd().split('\n'), count: 2 });
   });
 
   it('returns the read error of an unreadable file as its problem', async () => {
     const missing = { kind: 'problem', reason: 'missing', problem: 'the file does not exist' } as const;
-    const verdict = await validateInThread(missing, '/x/config.yaml');
-    expect(verdict).to.deep.equal({
+    const result = await validateInThread(missing, '/x/config.yaml');
+    expect(result).to.deep.equal({
       kind: 'refused',
       problems: ['/x/config.yaml:1:1: the file does not exist'],
       count: 1,
@@ -61,9 +61,9 @@ describe('configuration thread', () => {
 
   it('returns at most 20 problems of at most 301 characters, and the total count', async () => {
     const keys = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`${i} ${'k'.repeat(100)}`, 1]));
-    const verdict = await validate(JSON.stringify({ ...smallestConfig(), ...keys }), join('/', 'd'.repeat(400)));
-    expect(verdict).to.include({ kind: 'refused', count: 50 });
-    const problems = 'problems' in verdict ? verdict.problems : [];
+    const result = await validate(JSON.stringify({ ...smallestConfig(), ...keys }), join('/', 'd'.repeat(400)));
+    expect(result).to.include({ kind: 'refused', count: 50 });
+    const problems = 'problems' in result ? result.problems : [];
     expect(problems).to.have.lengthOf(20);
     for (const problem of problems) expect(problem.length).to.be.at.most(301);
   });
@@ -82,12 +82,12 @@ describe('configuration thread', () => {
         ].join('\n'),
       );
       const { issuers } = smallestConfig();
-      const verdict = await validate(
+      const result = await validate(
         [`issuers: ${JSON.stringify(issuers)}`, 'roles: { owner: ["*"], admin: [GET] }', 'routes:', ...routes, ''].join(
           '\n',
         ),
       );
-      expect(verdict.kind === 'config' ? verdict.config.routes.length : verdict).to.equal(count);
+      expect(result.kind === 'config' ? result.config.routes.length : result).to.equal(count);
     });
   }
 
@@ -101,13 +101,11 @@ describe('configuration thread', () => {
       const turning = setInterval(() => {
         turns += 1;
       }, 1);
-      const verdict = await validate(content);
+      const result = await validate(content);
       clearInterval(turning);
-      expect(verdict).to.deep.include({ kind: 'refused', count: 1 });
+      expect(result).to.deep.include({ kind: 'refused', count: 1 });
       // Which limit is reached first depends on the machine.
-      expect(JSON.stringify(verdict)).to.match(
-        /must not take more than 48 MB of memory|must not take longer than 10 s/,
-      );
+      expect(JSON.stringify(result)).to.match(/must not take more than 48 MB of memory|must not take longer than 10 s/);
       expect(turns).to.be.above(20);
     });
   }

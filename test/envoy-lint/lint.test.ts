@@ -70,7 +70,7 @@ function partsOf(value: unknown, path: readonly (string | number)[] = []): (read
 describe('lint of arbitrary input', () => {
   const { root, config } = shipped();
   const parts = partsOf(root);
-  const odd = fc.oneof(
+  const replacement = fc.oneof(
     fc.constantFrom<unknown>(null, true, '', 0, -1, [], {}, [[]], [null], '@type', '*', '(', '9s', Number.NaN),
     fc.jsonValue({ maxDepth: 3 }),
     fc.constantFrom(...parts).map(path => path.reduce<Part>((value, key) => value[key], root)),
@@ -87,19 +87,22 @@ describe('lint of arbitrary input', () => {
 
   it('never throws for a mutated bootstrap, and is deterministic', () => {
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.constantFrom(...parts), odd), { minLength: 1, maxLength: 3 }), changes => {
-        const value: Part = structuredClone(root);
-        for (const [path, other] of changes) {
-          const around = path.slice(0, -1).reduce<Part>((inner, key) => inner?.[key], value);
-          if (typeof around === 'object' && around !== null) around[path.at(-1) ?? ''] = structuredClone(other);
-        }
-        const problems = lintBootstrap(value, config);
-        expect(lintBootstrap(value, config)).to.deep.equal(problems);
-        for (const { rule, message } of problems) {
-          expect(Object.keys(lintRules)).to.include(rule);
-          expect(message).to.satisfy((text: string) => text.endsWith(` [${rule}]`));
-        }
-      }),
+      fc.property(
+        fc.array(fc.tuple(fc.constantFrom(...parts), replacement), { minLength: 1, maxLength: 3 }),
+        changes => {
+          const value: Part = structuredClone(root);
+          for (const [path, other] of changes) {
+            const around = path.slice(0, -1).reduce<Part>((inner, key) => inner?.[key], value);
+            if (typeof around === 'object' && around !== null) around[path.at(-1) ?? ''] = structuredClone(other);
+          }
+          const problems = lintBootstrap(value, config);
+          expect(lintBootstrap(value, config)).to.deep.equal(problems);
+          for (const { rule, message } of problems) {
+            expect(Object.keys(lintRules)).to.include(rule);
+            expect(message).to.satisfy((text: string) => text.endsWith(` [${rule}]`));
+          }
+        },
+      ),
       { numRuns: 300 },
     );
   });

@@ -87,7 +87,7 @@ describe('gRPC server shutdown', () => {
   let server: GrpcServer;
   let client: Client;
   let stopped: Promise<void>;
-  /** A blocked check emits `asked` and waits for `open`. */
+  /** A blocked check emits `called` and waits for `open`. */
   let gate: EventEmitter;
   beforeEach(() => {
     gate = new EventEmitter();
@@ -104,7 +104,7 @@ describe('gRPC server shutdown', () => {
 
   const answered = (): Buffer => answerBytes;
   const blocked = async (): Promise<Buffer> => {
-    gate.emit('asked');
+    gate.emit('called');
     await once(gate, 'open');
     return answerBytes;
   };
@@ -125,9 +125,9 @@ describe('gRPC server shutdown', () => {
     address?: ListenAddress,
   ): Promise<{ readonly outcome: Promise<Buffer | ServiceError> }> {
     await serve(check, address && { address });
-    const asked = once(gate, 'asked');
+    const called = once(gate, 'called');
     const outcome = ask(client);
-    await asked;
+    await called;
     return { outcome };
   }
 

@@ -358,8 +358,8 @@ describe('explain and the service', () => {
     expect(explained).to.deep.equal(answer);
     expect(outcome.code).to.equal(exitCodes[answer.decision]);
     expectOneFailed(checks, row.check);
-    const failed = checks.find(({ verdict }: { verdict: string }) => verdict === 'fail')?.detail ?? '';
-    expect(failed.slice(0, String(line.detail ?? '').length)).to.equal(line.detail ?? '');
+    const failedDetail = checks.find(({ verdict }: { verdict: string }) => verdict === 'fail')?.detail ?? '';
+    expect(failedDetail.slice(0, String(line.detail ?? '').length)).to.equal(line.detail ?? '');
 
     const again = await runExplain(['--from-log', '--json'], { input: JSON.stringify(line) });
     const readBack = explanationOf(again);
