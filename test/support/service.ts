@@ -108,7 +108,8 @@ export async function startServiceLab(
   let lastAllowed: CheckRequestMessage | undefined;
   const admin = (path: string, init?: RequestInit): Promise<Response> =>
     fetch(`http://127.0.0.1:${service.ports.admin}${path}`, init);
-  if (options.ready ?? true) await until(async () => (await admin('/readyz')).ok);
+  // Starting the key thread takes seconds on a busy machine.
+  if (options.ready ?? true) await until(async () => (await admin('/readyz')).ok, 15_000);
   return {
     issuer,
     service,
