@@ -11,14 +11,16 @@ import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageE
 import { proxyOf } from './environment.ts';
 import { loadFetchingConfig } from './fetching-config.ts';
 
-const usage = `account-authz test [--config FILE] CASES.yaml [--junit FILE]
+const usage = `account-authz test [--config FILE] CASES.yaml [--junit FILE] [--without-files]
 
 Decides each request of a table as the service would and compares the decision with the expected one. Prints TAP 14.
 Claims are signed with a temporary key that stands in for the issuer's keys. Only a case with a token of its own needs the keys
 of the issuer.
 
-  --config FILE   the configuration, ${defaultConfigFile} if not given
-  --junit FILE    also writes the results as JUnit XML
+  --config FILE    the configuration, ${defaultConfigFile} if not given
+  --junit FILE     also writes the results as JUnit XML
+  --without-files  leaves out the files that the configuration names, its revocation list included, for a machine that does not
+                   have them
 
   cases:
     - name: a member reads its own account
@@ -38,6 +40,7 @@ export async function test(args: readonly string[], io: CommandIo): Promise<numb
   const options = {
     config: { type: 'string', default: defaultConfigFile },
     junit: { type: 'string' },
+    'without-files': { type: 'boolean', default: false },
     ...helpOption,
   } as const;
   const fail = (problem: string): number => usageError(io, 'test', problem);
@@ -46,7 +49,9 @@ export async function test(args: readonly string[], io: CommandIo): Promise<numb
   const { config: file, junit } = parsed.values;
   const [casesFile] = parsed.operands;
   if (casesFile === undefined) return fail('the file of cases is required: account-authz test CASES.yaml');
-  const loaded = await loadFetchingConfig('test', file, io);
+  const loaded = await loadFetchingConfig('test', file, io, {
+    readsNamedFiles: !parsed.values['without-files'],
+  });
   if (loaded === undefined) return 1;
   const parsedCases = parseCases(await loadBoundedFile(casesFile));
   if (parsedCases.kind === 'misconfiguration') {

@@ -66,6 +66,22 @@ describe('test', () => {
     });
   });
 
+  it('needs no file that the configuration names with --without-files', async () => {
+    const { issuers } = smallestConfig();
+    const config = {
+      ...smallestConfig(),
+      tls: { certFile: '/missing/tls.crt', keyFile: '/missing/tls.key' },
+      issuers: [{ ...issuers[0], caFile: '/missing/ca.pem' }],
+      revocation: { file: '/missing/revoked.yaml' },
+    };
+    const cases = [{ name: 'own', claims: owner, request: own, expect: 'allowed' }];
+    const { code, stdout, stderr } = await runCases(cases, config, '--without-files');
+    expect(stderr).to.equal('');
+    expect(stdout).to.contain('ok 1 - own');
+    expect(code).to.equal(0);
+    expect((await runCases(cases, config)).stderr).to.contain('tls.keyFile: the file does not exist');
+  });
+
   it('sets iss, aud, iat and exp by default, and omits claims that are null', async () => {
     const without = (claim: string) => ({ claims: { ...owner, [claim]: null } });
     expect(
