@@ -99,6 +99,8 @@ describe('commands in the documents', function () {
     // `render` needs an address that Envoy can connect to.
     await writeFile(join(directory, 'work', 'config.yaml'), stringify({ ...config, listen: service.address }));
     await writeFile(join(directory, 'work', 'token.txt'), token);
+    await writeFile(join(directory, 'work', 'refused-line.json'), JSON.stringify(await service.logLine(refusedId)));
+    await cp(join(project, 'cases.example.yaml'), join(directory, 'work', 'cases.yaml'));
     for (const [name, { script }] of Object.entries(standIns)) {
       await writeFile(join(directory, 'bin', name), `#!/bin/bash\nset -euo pipefail\n${script}\n`);
       await chmod(join(directory, 'bin', name), 0o755);
