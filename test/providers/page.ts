@@ -65,7 +65,8 @@ export async function startPageShell(
   await appendFile(state, '');
   const runScript = async (name: string, commands: string): Promise<void> => {
     const script = `set -aeuo pipefail\n. ${state}\n${commands}\n{ export -p; declare -f; } > ${state}\n`;
-    await run('bash', ['-c', script], { env: { ...process.env, ...env }, timeout: 120_000 }).catch((cause: unknown) => {
+    const options = { cwd: directory, env: { ...process.env, ...env }, timeout: 120_000 };
+    await run('bash', ['-c', script], options).catch((cause: unknown) => {
       const { stdout = '', stderr = '' } = cause as { stdout?: string; stderr?: string };
       throw new Error(`${name} fails:\n${stdout}${stderr}`);
     });
