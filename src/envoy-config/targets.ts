@@ -45,7 +45,7 @@ export const targets: Readonly<Record<string, Target>> = {
     files: settings => [bootstrapFile(settings), ...secretFiles(settings)],
   },
   'envoy-parts': {
-    summary: 'the parts for a bootstrap of your own',
+    summary: 'the parts for your own bootstrap',
     options: envoyOptions,
     isForEnvoy: true,
     files: settings => [
@@ -54,7 +54,7 @@ export const targets: Readonly<Record<string, Target>> = {
     ],
   },
   kubernetes: {
-    summary: 'a kustomize component with both sidecars, for Deployments of yours',
+    summary: 'a kustomize component with both sidecars, for your own Deployments',
     options: [...envoyOptions.filter(each => each !== 'authz-host'), ...workloadOptions],
     defaults: { selector: { 'account-authz/sidecar': 'true' } },
     problem: ({ authz, tls }) =>
@@ -101,7 +101,7 @@ export const targets: Readonly<Record<string, Target>> = {
     ],
   },
   'envoy-gateway': {
-    summary: 'policies for an HTTPRoute of yours, and the route',
+    summary: 'policies for your own HTTPRoute, and the route',
     options: ['upstream', 'authz-host', 'cors-origin', 'trusted-hops', ...workloadOptions],
     defaults: { name: 'subscriptions', upstream: { kind: 'tcp', host: 'subscriptions', port: 80 } },
     warning: ({ authz }) =>

@@ -321,7 +321,7 @@ describe('k8s/', function () {
       'check-config',
       'service',
       'a timeout left out',
-      m => editEnvoy(m, 'timeout: 0.5s # for all', '# timeout: 0.5s # all'),
+      m => editEnvoy(m, 'timeout: 0.5s # for all', '# timeout: 0.5s # for all'),
     ],
     [
       'check-config',
