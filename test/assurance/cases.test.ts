@@ -24,19 +24,19 @@ describe('security cases', function () {
     }
   });
 
-  it('have a test each, or a reason', () => {
+  it('each have a test or a reason for its absence', () => {
     expect(listed.filter(id => !tested.has(id) && !leftOut.has(id))).to.deep.equal([]);
   });
 
-  it('have no reason for a missing test beside a test', () => {
+  it('have no reason for an absent test if they have one', () => {
     expect([...leftOut.keys()].filter(id => tested.has(id))).to.deep.equal([]);
   });
 
-  it('have no id that is not listed, neither in the name of a test nor beside a reason', () => {
+  it('are all listed: no test and no reason has an unknown id', () => {
     expect([...tested, ...leftOut.keys()].filter(id => !listed.includes(id))).to.deep.equal([]);
   });
 
-  it('are named in docs/threat-model.md as they are listed, in each of its abuse cases', () => {
+  it('are referenced by every abuse case of docs/threat-model.md, with listed ids only', () => {
     const text = readFileSync(new URL('../../docs/threat-model.md', import.meta.url), 'utf8');
     expect(idsIn(text).filter(id => !listed.includes(id))).to.deep.equal([]);
     const [, abuse = ''] = text.split('## Abuse cases');
@@ -49,7 +49,7 @@ describe('security cases', function () {
     expect(rows.filter(row => idsIn(row).length === 0)).to.deep.equal([]);
   });
 
-  it('are in docs/dev/security-cases.md as they are: npm run derive', async () => {
+  it('are up to date in docs/dev/security-cases.md: npm run derive', async () => {
     expect(await readCasesPage()).to.equal(renderCasesPage(tests));
   });
 });

@@ -64,14 +64,14 @@ describe('the invariants of every answer', () => {
     ['another challenge', /I4/, { ...deny, denied_response: { ...denied, headers: denied.headers.slice(0, 2) } }],
   ];
   for (const [name, says, response] of broken) {
-    it(`are broken by ${name}`, () => {
+    it(`are violated by ${name}`, () => {
       const invariants = createInvariants();
       invariants.hold(deny);
       expect(() => invariants.hold(response as CheckResponseMessage)).to.throw(says);
     });
   }
 
-  it('are broken by any part of the token in the answer, wherever in the request it was', async () => {
+  it('are violated by any part of the token in the answer, wherever it was in the request', async () => {
     const text = await token();
     const requests = [
       checkRequest({ headers: { authorization: `Bearer ${text}` } }),

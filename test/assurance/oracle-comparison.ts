@@ -7,7 +7,7 @@ import { generateRequest } from './generator/requests.ts';
 import { createSetup, type Setup } from './generator/setup.ts';
 import type { GeneratedToken } from './generator/token-draft.ts';
 import { alterToken, generateToken } from './generator/tokens.ts';
-import { type Answer, differences, lets, reasonIn } from './oracle/answer.ts';
+import { type Answer, differences, isAllow, reasonIn } from './oracle/answer.ts';
 import { type Decision, decide } from './oracle/decision.ts';
 import type { CheckMessage } from './oracle/message.ts';
 import { readRequestBytes } from './oracle/request-bytes.ts';
@@ -126,13 +126,15 @@ async function compareConfiguration({
       for (const asked of await ask(product, batch)) {
         const { request, token, message, requestChanges, now, isOdd } = asked;
         const decided = decide(message, setup.settings, setup.keys, now);
-        const decision: Decision = isOdd ? { ...decided, alsoFine: [...decided.alsoFine, 'request_invalid'] } : decided;
+        const decision: Decision = isOdd
+          ? { ...decided, alsoPermitted: [...decided.alsoPermitted, 'request_invalid'] }
+          : decided;
         const changes = [...token.changes, ...requestChanges];
         for (const name of changes) increase(tally.changes, name);
         increase(tally.counts, decision.reason);
         if (decision.reason === 'allowed' && changes.length > 0) tally.allowedThoughChanged += 1;
         if (token.changes.length <= 1 && requestChanges.length <= 1) tally.nearlyGood += 1;
-        if (decided.alsoFine.length > 0) tally.open += 1;
+        if (decided.alsoPermitted.length > 0) tally.open += 1;
         const problems = problemsOf(asked, decision, setup, words);
         if (problems.length > 0) found.push({ seed, configuration, request, changes, problems });
       }
@@ -194,7 +196,7 @@ function problemsOf(
   const problems = differences(answer, decision, setup.settings).filter(
     each => !isOdd || each !== 'another request_id',
   );
-  if (lets(answer) && decision.reason !== 'allowed') problems.unshift('ALLOWS what the oracle refuses');
+  if (isAllow(answer) && decision.reason !== 'allowed') problems.unshift('ALLOWS what the oracle refuses');
   if (!isSameButForId(answer, words)) problems.push('other words than the answer of this reason before');
   const secrets = token.text
     .split('.')

@@ -46,7 +46,7 @@ describe(`the oracle, ${requests} requests of seed ${seed}`, function () {
     expect([...comparison.counts.keys()]).to.have.members(Object.keys(leastShares));
   });
 
-  it('mostly judges requests with at most one change', () => {
+  it('mostly compares requests with at most one change', () => {
     expect(comparison.nearlyGood / requests).to.be.above(0.7);
   });
 
@@ -59,7 +59,7 @@ describe(`the oracle, ${requests} requests of seed ${seed}`, function () {
     expect(rare).to.deep.equal([]);
   });
 
-  it('leaves few answers open', () => {
+  it('rarely permits more than one answer', () => {
     expect(comparison.open / requests).to.be.below(0.03);
   });
 });

@@ -1,5 +1,5 @@
-// Generated configurations: a real Envoy takes what `render` makes of each, the lint has nothing against it, and Envoy with the
-// service answers generated requests as the oracle says. Envoy answers 404 itself where no route leads.
+// Generated configurations: a real Envoy accepts the rendered bootstrap of each, the lint has no finding, and Envoy with the service
+// answers generated requests as the oracle. Envoy itself answers 404 without a route.
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { writeFixture } from '../config/config-file.ts';
@@ -13,7 +13,7 @@ import { type Decision, decide } from './oracle/decision.ts';
 import type { PublishedKey } from './oracle/issuer-keys.ts';
 import { settingsOf, type WrittenConfiguration } from './oracle/settings.ts';
 
-// Always the same, so that a red run is red again.
+// A fixed seed, so that failures are reproducible.
 const seed = Number(process.env.RENDER_SEED ?? 1);
 const configurations = Number(process.env.RENDER_CONFIGURATIONS ?? 12);
 const requestsOfEach = 60;
@@ -90,7 +90,7 @@ function requestsFor({ routes }: { readonly routes: readonly { readonly path: st
   });
 }
 
-/** The literal part of a template up to its first parameter leads to the service, with everything under it. */
+/** Envoy routes the literal part of a template up to its first parameter, and everything under it, to the service. */
 function isLed(target: string, routes: readonly { readonly path: string }[]): boolean {
   const [path = ''] = target.split('?', 1);
   return routes.some(({ path: text }) => {
@@ -143,7 +143,7 @@ describe(`rendered bootstraps of ${configurations} configurations, seed ${seed}`
         await lab?.stop();
       });
 
-      it('answers as the oracle says', async () => {
+      it('answers as the oracle', async () => {
         for (const asked of fc.sample(requestsFor(settings), { numRuns: requestsOfEach, seed: seed + i })) {
           lab.upstream.clear();
           const lines = linesOf(asked);
@@ -183,7 +183,7 @@ describe(`rendered bootstraps of ${configurations} configurations, seed ${seed}`
       function expectAsDecided(answer: HttpAnswer, decision: Decision | undefined, about: string): void {
         if (decision?.reason !== 'allowed') {
           expect(lab.upstream.requests, about).to.deep.equal([]);
-          const reasons = decision === undefined ? [undefined] : [decision.reason, ...decision.alsoFine];
+          const reasons = decision === undefined ? [undefined] : [decision.reason, ...decision.alsoPermitted];
           expect(reasonOf(answer), about).to.be.oneOf(reasons);
           if (decision === undefined) expect(answer.status, about).to.equal(404);
           return;
@@ -207,9 +207,9 @@ describe(`rendered bootstraps of ${configurations} configurations, seed ${seed}`
     });
   }
 
-  // A suite, because tests of their own run before suites.
+  // A suite of its own, because mocha runs direct tests before suites.
   describe('all together', () => {
-    it('ask for every kind of answer', () => {
+    it('get every kind of answer', () => {
       const kinds = [
         'allowed',
         'no route',

@@ -1,7 +1,7 @@
-// Where a generated payload has a claim: at the top, or where the JSON Pointer of the configuration leads.
+// Sets a claim in a generated payload: a top-level member, or the target of a JSON Pointer of the configuration.
 import { drop, type Member } from './token-draft.ts';
 
-/** Puts the JSON text where the name leads, with the objects and arrays on the way there. */
+/** Sets the JSON text at the place of the name, and creates the objects and arrays on the path to it. */
 export function setClaim(payload: Member[], name: string, text: string): void {
   const [top = '', ...inner] = placeOf(name);
   const literal = JSON.stringify(top);
@@ -11,18 +11,18 @@ export function setClaim(payload: Member[], name: string, text: string): void {
   else found[1] = value;
 }
 
-/** With all else that its top-level member has. */
+/** Removes the whole top-level member of the claim. */
 export function dropClaim(payload: Member[], name: string): void {
   drop(payload, placeOf(name)[0] ?? '');
 }
 
-/** Names that lead near the place of a claim, and not to it. */
+/** Names of places next to that of a claim. */
 export function placesBeside(name: string): readonly string[] {
   const [top = '', ...inner] = placeOf(name);
   const last = inner.at(-1) ?? top;
   const parent = name.slice(0, name.lastIndexOf('/'));
   if (!name.startsWith('/')) return [`/${name.replaceAll('.', '/')}/x`, `${name}.x`, `/x/${escaped(name)}`];
-  // Which a careless reader takes for the same index.
+  // A lax reader takes these for the same index.
   if (/^[0-9]+$/.test(last)) return [`${parent}/${Number(last)}`, `${parent}/0${last}`, `${parent}/${last}.0`];
   return [`${name}/x`, `${name}/0`, `${name}x`, `${parent}x/${escaped(last)}`, `/${escaped(name)}`, `/x${name}`];
 }
@@ -54,7 +54,7 @@ function withPart(json: string | undefined, [name, ...inner]: readonly string[],
   return `{${Array.from(members, ([key, each]) => `${JSON.stringify(key)}:${each}`).join()}}`;
 }
 
-// What an earlier change broke is replaced.
+// JSON that an earlier change broke is replaced.
 function parsed(json: string | undefined): unknown {
   try {
     return json === undefined ? undefined : JSON.parse(json);

@@ -5,7 +5,7 @@ import type { Random } from './random.ts';
 
 export function createRevocations(random: Random, issuers: readonly string[]): readonly RevocationEntry[] {
   const entries = Array.from({ length: random.pick([0, 1, 3, 8, 20]) }, () => createEntry(random, issuers));
-  // The same selectors with other times: only together do they decide.
+  // The same selectors with other times, so that several entries together decide.
   const again = entries
     .filter(() => random.chance(0.4))
     .map(({ issuedBefore: _before, expires: _expires, ...selectors }) => ({ ...selectors, ...createTimes(random) }));
@@ -13,7 +13,7 @@ export function createRevocations(random: Random, issuers: readonly string[]): r
 }
 
 function createEntry(random: Random, issuers: readonly string[]): RevocationEntry {
-  // A user, an account or an issuer alone takes many tokens, so there are fewer of them.
+  // An entry with only a user, an account or an issuer matches many tokens, so there are fewer of these.
   const kind = random.weighted([
     [6, ['jti']],
     [2, ['uid']],
@@ -37,7 +37,7 @@ function createEntry(random: Random, issuers: readonly string[]): RevocationEntr
   return { ...selected, ...(isWide || random.chance(0.5) ? createTimes(random) : {}) };
 }
 
-/** Where the tokens are issued: half of their lives before the time of the run. */
+/** The times at which the tokens are issued: half of their lifetime before the base time. */
 const issued = [45, 300, 1800, 43_200].map(seconds => baseTime - seconds);
 
 function createTimes(random: Random): Pick<RevocationEntry, 'issuedBefore' | 'expires'> {
@@ -50,7 +50,7 @@ function createTimes(random: Random): Pick<RevocationEntry, 'issuedBefore' | 'ex
   ]);
 }
 
-/** The instant as RFC 3339 lets it be written. */
+/** The instant in one of the forms of RFC 3339. */
 function spelling(random: Random, seconds: number): string {
   const utc = new Date(seconds * 1000).toISOString();
   const east = `${new Date((seconds + 5400) * 1000).toISOString().slice(0, -1)}+01:30`;

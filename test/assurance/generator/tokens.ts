@@ -70,7 +70,7 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   return { text: tokenText(draft), changes, edges, acc, role };
 }
 
-/** In any order, with others that the configuration names, and with strings that it does not. */
+/** The roles in any order, with others that the configuration names and with strings that it does not name. */
 function roleList(random: Random, { settings }: Setup, role: string): readonly string[] {
   const roles = [role];
   const others = [...random.some(Object.keys(settings.roles)), ...random.some(strayRoles)];
@@ -117,7 +117,7 @@ function pickSigner(random: Random, setup: Setup, issuer: string): Signer {
   return random.pick(fast.length > 0 && random.chance(0.8) ? fast : own.good);
 }
 
-// RFC 7515 section 4.1.9: no case, and `application/` before what has no slash.
+// RFC 7515 section 4.1.9: case-insensitive, with an optional `application/` before a name without a slash.
 function spellings(type: string): readonly string[] {
   const short = type.replace(/^application\/(?=[^/]*$)/, '');
   const all = short.includes('/') ? [short] : [short, `application/${short}`];

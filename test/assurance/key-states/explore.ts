@@ -1,11 +1,11 @@
-// Explores a state machine of key sets exhaustively: breadth first from a few beginnings, each state of the world once.
+// Explores a state machine of key sets exhaustively: breadth first from a few initial states, each state of the model once.
 import { reduce } from '../../../src/keys/key-set-reducer.ts';
 import type { KeySetLimits } from '../../../src/keys/key-set-state.ts';
 import {
   afterStep,
-  beginnings,
-  checkWayBack,
+  checkRecovery,
   firstWorld,
+  initialSteps,
   type Reduce,
   type Step,
   stepsOf,
@@ -14,8 +14,8 @@ import {
 } from './world.ts';
 
 /**
- * Small numbers in the order of the defaults, so that few times differ: what lies around one limit is also near others. One kid may wait
- * and one may be remembered, so that two are too many.
+ * Small numbers in the order of the defaults, so that the instants around different limits coincide and the state space stays small. One
+ * kid may wait and one may be in the negative cache, so two exceed the limits.
  */
 export const smallLimits: KeySetLimits = {
   cooldownMs: 4,
@@ -32,9 +32,9 @@ export const smallLimits: KeySetLimits = {
 export interface Exploration {
   readonly states: number;
   readonly transitions: number;
-  /** The states that are first reached at each depth. */
+  /** The number of new states at each depth. */
   readonly levels: readonly number[];
-  /** No state is left unexplored: every longer sequence of steps leads to one of these states too. */
+  /** Whether all reachable states were explored. */
   readonly isComplete: boolean;
 }
 
@@ -43,7 +43,7 @@ export function explore(options: {
   readonly limits?: KeySetLimits;
   readonly reduceState?: Reduce;
   readonly maxDepth: number;
-  /** Asked before each state; ends the exploration within a level, which then does not count. */
+  /** Called before each state; ends the exploration within a level, which then does not count. */
   readonly isOver?: () => boolean;
   readonly onLevel?: (depth: number, states: number, transitions: number) => void;
 }): Exploration {
@@ -52,7 +52,7 @@ export function explore(options: {
     const path = { step, before };
     return { world: guarded(() => withWaiters(afterStep(world, step, reduceState)), path), path };
   };
-  let level = Object.values(beginnings).map(steps =>
+  let level = Object.values(initialSteps).map(steps =>
     steps.reduce<Node>(({ world, path }, step) => go(world, step, path), {
       world: firstWorld(limits),
       path: undefined,
@@ -71,7 +71,7 @@ export function explore(options: {
         const signature = signatureOf(node.world);
         if (seen.has(signature)) continue;
         seen.add(signature);
-        guarded(() => checkWayBack(node.world, reduceState), node.path);
+        guarded(() => checkRecovery(node.world, reduceState), node.path);
         next.push(node);
       }
     }
@@ -121,18 +121,18 @@ function textOf(step: Step): string {
   }
 }
 
-// Two worlds have one signature where nothing that can happen tells them apart: times count from now, those that are over are alike,
-// and so are the two kids. Backoffs no longer grow after a few steps.
-const lastStep = 3;
+// Equivalent states have the same signature: times are relative to now, past times are equal, and the two kids are symmetric. Backoffs
+// no longer grow after a few steps.
+const maxBackoffSteps = 3;
 
 function signatureOf(world: World): string {
   const { machine, limits, nowMs } = world;
   const { phase } = machine;
   const ahead = (ms: number): number => Math.max(0, ms - nowMs);
-  const ago = (ms: number, most: number): number => Math.min(most, nowMs - ms);
+  const ago = (ms: number, maxMs: number): number => Math.min(maxMs, nowMs - ms);
   const parts = [
     phase === 'new' ? 0 : phase === 'waiting' ? 1 : phase === 'fetching' ? 2 : 3,
-    world.held === 'ab' ? 'c' : world.held,
+    world.activeSet === 'ab' ? 'c' : world.activeSet,
     ago(world.confirmedMs, limits.maxAgeMs),
   ];
   if (phase !== 'stopped')
@@ -140,9 +140,9 @@ function signatureOf(world: World): string {
       phase === 'waiting' ? ahead(machine.nextFetchMs) : '',
       ahead(machine.notBeforeMs),
       ahead(machine.earlyNotBeforeMs),
-      Math.min(lastStep, machine.fruitless),
+      Math.min(maxBackoffSteps, machine.fruitless),
       ago(machine.askedMs, limits.quietMs),
-      Math.min(lastStep, machine.failures),
+      Math.min(maxBackoffSteps, machine.failures),
       world.lastResult === undefined ? '' : world.lastResult === 'success' ? 1 : 0,
       machine.waiters.map(({ kid, deadlineMs }) => `${kid}${ahead(deadlineMs)}`).join(),
       machine.askedDuringFetch.join(),
@@ -152,7 +152,7 @@ function signatureOf(world: World): string {
       ago(world.fetchStartedMs, limits.maxAgeMs),
       phase === 'waiting' ? ago(world.fetchEndedMs, limits.refreshMs) : '',
       (world.isChanged ? 1 : 0) + (world.isAsked ? 2 : 0) + (world.isEarly ? 4 : 0),
-      Math.min(lastStep, world.fruitless),
+      Math.min(maxBackoffSteps, world.fruitless),
       ago(world.earlyEndedMs, limits.maxEarlyMs),
     );
   const signature = parts.join(';');

@@ -8,9 +8,9 @@ import type { Reduce } from './world.ts';
 describe('every sequence of a few events around the limits of a key set', function () {
   this.timeout(120_000);
 
-  for (const room of [1, 2]) {
-    it(`keeps the invariants, where ${room} kid${room === 1 ? '' : 's'} may wait`, () => {
-      const limits = { ...smallLimits, maxWaiters: room, maxUnknownKids: room };
+  for (const maxWaiters of [1, 2]) {
+    it(`keeps the invariants if at most ${maxWaiters} kid${maxWaiters === 1 ? '' : 's'} may wait`, () => {
+      const limits = { ...smallLimits, maxWaiters, maxUnknownKids: maxWaiters };
       const { states, levels } = explore({ limits, maxDepth: 5 });
       expect(levels).to.have.length(6);
       expect(states).to.be.above(1_000);
@@ -18,14 +18,14 @@ describe('every sequence of a few events around the limits of a key set', functi
   }
 
   type Change = (state: KeySetState, event: KeySetEvent) => KeySetState;
-  /** A machine that is in another state than it should be. Results that come too late change nothing, as they should. */
+  /** A machine in a wrong state; it still ignores late results. */
   const inState = (change: Change): Reduce => {
     return (state, event, nowMs) => {
       const isLate = 'fetch' in event && (state.phase !== 'fetching' || event.fetch !== state.fetch);
       return reduce(isLate ? state : change(state, event), event, nowMs);
     };
   };
-  /** A machine that does another thing after a failure. */
+  /** A machine with a wrong step after a failure. */
   const afterFailure = (change: (step: KeySetStep) => KeySetStep): Reduce => {
     return (state, event, nowMs) => {
       const step = reduce(state, event, nowMs);
@@ -44,43 +44,43 @@ describe('every sequence of a few events around the limits of a key set', functi
       inState(state => ({ ...state, earlyNotBeforeMs: state.notBeforeMs })),
     ],
     [
-      'lets strangers end the backoff',
+      'ends the backoff at an unknown kid',
       /^an early refresh defeats the backoff/,
       inState((state, event) => (event.kind === 'asked' ? { ...state, fruitless: 0 } : state)),
     ],
     [
-      'uses a set that is too old',
+      'uses a stale set',
       /has the wrong key/,
       inState(state => ({ ...state, limits: { ...state.limits, maxAgeMs: smallLimits.maxAgeMs + 1 } })),
     ],
     [
-      'takes a late result',
+      'accepts a late result',
       /has the wrong key|^a late result changes something/,
       (state, event, nowMs) => reduce(state, 'fetch' in event ? { ...event, fetch: state.fetch } : event, nowMs),
     ],
     [
-      'forgets those who wait when a fetch fails',
-      /^somebody who waits was forgotten/,
+      'loses the waiters when a fetch fails',
+      /^a waiting kid is lost/,
       afterFailure(step => ({ ...step, effects: [] })),
     ],
     [
-      'answers nobody when a fetch fails',
-      /^somebody waits after the fetch/,
+      'keeps a waiter when a fetch fails',
+      /^a kid waits after the fetch/,
       afterFailure(({ state }) => ({ state: { ...state, waiters: [{ kid: 'a', deadlineMs: 0 }] }, effects: [] })),
     ],
     [
-      'gives up after a failure',
-      /^there is no way back to a usable set in time/,
+      'schedules no fetch after a failure',
+      /^the set does not become usable in time/,
       afterFailure(step => ({ ...step, state: { ...step.state, nextFetchMs: Number.POSITIVE_INFINITY } })),
     ],
     [
       'backs off without a usable set as with one',
-      /^there is no way back to a usable set in time/,
+      /^the set does not become usable in time/,
       inState(state => ({ ...state, limits: { ...state.limits, maxRetryMs: smallLimits.refreshMs } })),
     ],
   ];
   for (const [name, problem, reduceState] of broken) {
-    it(`would show a machine that ${name}`, () => {
+    it(`detects a machine that ${name}`, () => {
       expect(() => explore({ reduceState, maxDepth: 6 })).to.throw(problem);
     });
   }

@@ -1,5 +1,5 @@
-// `npm run key-states -- [--seconds N] [--depth N]`: explores the state machine of a key set as deep as the time allows. Exits 1 where an
-// invariant breaks, with the shortest sequence of steps that breaks it.
+// `npm run key-states -- [--seconds N] [--depth N]`: explores the state machine of a key set as deep as the time allows. Fails with the
+// shortest sequence of steps that violates an invariant.
 import { parseArgs } from 'node:util';
 import { explore, smallLimits } from './explore.ts';
 
@@ -17,5 +17,5 @@ const { states, transitions, levels, isComplete } = explore({
 });
 const depth = levels.length - 1;
 const partly = depth < Number(values.depth) ? `, and in a part of depth ${depth + 1}` : '';
-const rest = isComplete ? ', and no state is left' : partly;
+const rest = isComplete ? ', and all reachable states are explored' : partly;
 console.log(`${states} states, ${transitions} transitions: every invariant holds to depth ${depth}${rest}`);

@@ -1,4 +1,4 @@
-// A small world around the state machine of a key set: two kids, every event, and its own account of what must be true.
+// A model of the environment of a key set's state machine: two kids, every event, and the invariants that must hold.
 import type { VerificationKey } from '../../../src/keys/jwks.ts';
 import type { KeySetEffect, KeySetEvent, KeySetStep, reduce } from '../../../src/keys/key-set-reducer.ts';
 import {
@@ -16,7 +16,7 @@ export const kids = ['a', 'b'] as const;
 const keys = new Map(kids.map(kid => [kid, toKey(kid)] as const));
 const keySets = { a: setOf('a'), b: setOf('b'), ab: setOf('a', 'b') } as const;
 
-/** One moment of the world. What is not of the machine is told from the events and effects alone. */
+/** A state of the model. Everything but `machine` is derived only from events and effects. */
 export interface World {
   readonly limits: KeySetLimits;
   readonly machine: KeySetState;
@@ -26,18 +26,18 @@ export interface World {
   readonly fetchStartedMs: number;
   readonly fetchEndedMs: number;
   readonly lastResult: 'success' | 'failure' | undefined;
-  /** The set in force. */
-  readonly held: keyof typeof keySets | undefined;
+  /** The set in use. */
+  readonly activeSet: keyof typeof keySets | undefined;
   readonly confirmedMs: number;
-  /** Who waits, and since when. */
+  /** The waiting kids, and since when they wait. */
   readonly waiting: Readonly<Partial<Record<string, number>>>;
-  /** A reason to fetch as soon as the cooldown allows. */
+  /** A fetch is due as soon as the cooldown is over. */
   readonly isChanged: boolean;
-  /** Somebody asked in vain since the latest fetch started. */
+  /** An unknown kid was requested since the latest fetch started. */
   readonly isAsked: boolean;
-  /** The latest fetch started for no other reason than that somebody had asked. */
+  /** The latest fetch started only because of an unknown kid. */
   readonly isEarly: boolean;
-  /** Early refreshes in a row that brought nothing new, and when the last one ended. */
+  /** The number of consecutive early refreshes without a change, and when the last one ended. */
   readonly fruitless: number;
   readonly earlyEndedMs: number;
   readonly askedMs: number;
@@ -56,7 +56,7 @@ export function firstWorld(limits: KeySetLimits): World {
     fetchStartedMs: never,
     fetchEndedMs: never,
     lastResult: undefined,
-    held: undefined,
+    activeSet: undefined,
     confirmedMs: never,
     waiting: {},
     isChanged: false,
@@ -74,17 +74,17 @@ const result = (kind: 'fetched' | 'failed', fetch: number, jitter: number): KeyS
 const passed = (ms: number): Step => ({ kind: 'passed', ms });
 const started: Step = { kind: 'started' };
 const woken: Step = { kind: 'woken' };
-const stranger: Step = { kind: 'asked', kid: 'b' };
+const unknownKid: Step = { kind: 'asked', kid: 'b' };
 
-/** Where an exploration begins: what takes many steps to come to. The times are those of the small limits. */
-export const beginnings: Readonly<Record<string, readonly Step[]>> = {
+/** The initial states of an exploration, some of which take many steps to reach. The times match `smallLimits`. */
+export const initialSteps: Readonly<Record<string, readonly Step[]>> = {
   'before the start': [],
   'a usable set': [started, result('fetched', 1, 1)],
   'a flood of unknown kids': [
     ...[started, result('fetched', 1, 1)],
-    ...[passed(4), stranger, result('fetched', 2, 1)],
-    ...[passed(4), stranger, result('fetched', 3, 1)],
-    ...[passed(8), stranger, result('fetched', 4, 1)],
+    ...[passed(4), unknownKid, result('fetched', 2, 1)],
+    ...[passed(4), unknownKid, result('fetched', 3, 1)],
+    ...[passed(8), unknownKid, result('fetched', 4, 1)],
   ],
   'an outage with a set': [
     ...[started, result('fetched', 1, 0)],
@@ -98,7 +98,7 @@ export const beginnings: Readonly<Record<string, readonly Step[]>> = {
   ],
 };
 
-/** Everything that can happen next: each event now, or time goes by to one of the instants around a limit. */
+/** All possible next steps: each event now, or the passage of time to an instant around a limit. */
 export function stepsOf(world: World): readonly Step[] {
   const { machine, limits, nowMs } = world;
   const steps: Step[] = instantsOf(world).map(instantMs => ({ kind: 'passed', ms: instantMs - nowMs }));
@@ -118,7 +118,7 @@ export function stepsOf(world: World): readonly Step[] {
   return steps;
 }
 
-/** Just before, at and just after each limit that is ahead. */
+/** Just before, at and just after each future limit. */
 function instantsOf({ machine, limits, nowMs }: World): readonly number[] {
   const { confirmedMs = Number.NEGATIVE_INFINITY } = machine;
   const deadlines = [
@@ -133,7 +133,7 @@ function instantsOf({ machine, limits, nowMs }: World): readonly number[] {
   return [...new Set(around)].filter(instantMs => instantMs > nowMs && Number.isFinite(instantMs));
 }
 
-/** The world after this step. Throws where an invariant does not hold. */
+/** The state after this step; throws if an invariant is violated. */
 export function afterStep(before: World, step: Step, reduceState: Reduce): World {
   if (step.kind === 'passed') return { ...before, nowMs: before.nowMs + step.ms };
   const { nowMs } = before;
@@ -150,7 +150,7 @@ function afterEffect(world: World, step: Step, effect: KeySetEffect): World {
     case 'fetch':
       return afterFetchStart(world, step, effect.fetch);
     case 'abort':
-      check(world.inFlight !== undefined && step.kind === 'stopped', 'it aborts what is not in flight');
+      check(world.inFlight !== undefined && step.kind === 'stopped', 'it aborts a fetch that is not in flight');
       return { ...world, inFlight: undefined };
     case 'answer':
       return afterAnswer(world, step, effect.kid, effect.lookup);
@@ -161,11 +161,11 @@ function afterEvent(world: World, event: KeySetEvent): World {
   const { nowMs, machine, limits } = world;
   switch (event.kind) {
     case 'seeded':
-      return event.ageMs < limits.maxAgeMs ? { ...world, held: 'a', confirmedMs: nowMs - event.ageMs } : world;
+      return event.ageMs < limits.maxAgeMs ? { ...world, activeSet: 'a', confirmedMs: nowMs - event.ageMs } : world;
     case 'changed':
       return { ...world, isChanged: true };
     case 'withdrawn':
-      return { ...world, held: undefined, confirmedMs: Number.NEGATIVE_INFINITY, isChanged: true };
+      return { ...world, activeSet: undefined, confirmedMs: Number.NEGATIVE_INFINITY, isChanged: true };
     case 'asked': {
       if (keyOf(world, event.kid) !== undefined || machine.phase === 'new') return world;
       const fruitless = nowMs - world.askedMs >= limits.quietMs ? 0 : world.fruitless;
@@ -184,20 +184,20 @@ function afterFetchEnd(
   world: World,
   event: Extract<KeySetEvent, { kind: 'fetched' | 'notModified' | 'failed' }>,
 ): World {
-  const { nowMs, held, isEarly } = world;
-  const brought = event.kind === 'fetched' ? nameOf(event.keys) : event.kind === 'notModified' ? held : undefined;
-  const isNews = brought !== undefined && (brought !== held || !isFresh(world));
+  const { nowMs, activeSet, isEarly } = world;
+  const fetched = event.kind === 'fetched' ? nameOf(event.keys) : event.kind === 'notModified' ? activeSet : undefined;
+  const isNews = fetched !== undefined && (fetched !== activeSet || !isFresh(world));
   return {
     ...world,
-    ...(brought === undefined ? {} : { held: brought, confirmedMs: world.fetchStartedMs }),
+    ...(fetched === undefined ? {} : { activeSet: fetched, confirmedMs: world.fetchStartedMs }),
     inFlight: undefined,
     fetchEndedMs: nowMs,
-    lastResult: brought === undefined ? 'failure' : 'success',
-    failures: brought === undefined ? world.failures + 1 : 0,
+    lastResult: fetched === undefined ? 'failure' : 'success',
+    failures: fetched === undefined ? world.failures + 1 : 0,
     fruitless: isNews ? 0 : world.fruitless + (isEarly ? 1 : 0),
     earlyEndedMs: isNews ? Number.NEGATIVE_INFINITY : isEarly ? nowMs : world.earlyEndedMs,
-    // Who asked during a fetch that failed was answered that nothing can be told.
-    isAsked: brought === undefined ? false : world.isAsked,
+    // Lookups during a fetch that failed were answered "unavailable".
+    isAsked: fetched === undefined ? false : world.isAsked,
   };
 }
 
@@ -205,7 +205,10 @@ function afterFetchStart(world: World, step: Step, fetch: number): World {
   const { nowMs, limits, failures } = world;
   check(world.inFlight === undefined, 'two fetches are in flight');
   check(nowMs - world.fetchEndedMs >= limits.cooldownMs, 'a fetch starts within the cooldown');
-  check(step.kind === 'started' || world.fetchStartedMs > Number.NEGATIVE_INFINITY, 'a fetch comes before the start');
+  check(
+    step.kind === 'started' || world.fetchStartedMs > Number.NEGATIVE_INFINITY,
+    'a fetch starts before the first start',
+  );
   const sinceEndMs = nowMs - world.fetchEndedMs;
   const isDue =
     step.kind === 'started' || world.isChanged
@@ -214,9 +217,12 @@ function afterFetchStart(world: World, step: Step, fetch: number): World {
         ? nowMs - world.fetchStartedMs >= Math.min(limits.refreshMs, limits.maxAgeMs) * 0.8
         : sinceEndMs >= Math.min(limits.refreshMs / 2, limits.cooldownMs * 2 ** (failures - 1)) ||
           (!isFresh(world) && sinceEndMs >= Math.min(limits.maxRetryMs / 2, limits.cooldownMs * 2 ** (failures - 1)));
-  const leastMs = Math.min(limits.maxEarlyMs * 0.8, limits.cooldownMs * 2 ** (world.fruitless - 2));
-  const mayBeEarly = world.isAsked && nowMs - world.earlyEndedMs >= leastMs;
-  check(isDue || mayBeEarly, world.isAsked ? 'an early refresh defeats the backoff' : 'a fetch comes for no reason');
+  const backoffMs = Math.min(limits.maxEarlyMs * 0.8, limits.cooldownMs * 2 ** (world.fruitless - 2));
+  const mayBeEarly = world.isAsked && nowMs - world.earlyEndedMs >= backoffMs;
+  check(
+    isDue || mayBeEarly,
+    world.isAsked ? 'an early refresh defeats the backoff' : 'a fetch starts without a reason',
+  );
   return {
     ...world,
     inFlight: fetch,
@@ -229,12 +235,12 @@ function afterFetchStart(world: World, step: Step, fetch: number): World {
 
 function afterAnswer(world: World, step: Step, kid: string, lookup: KeyLookup): World {
   const key = keyOf(world, kid);
-  check(lookup.kind !== 'key' || lookup.key === key, `${kid} is answered with a key that is not in force`);
-  check(key === undefined || lookup.kind === 'key', `${kid} is in force and answered ${lookup.kind}`);
-  const canTell = world.lastResult === 'success' && isFresh(world);
-  check(lookup.kind !== 'unknown' || canTell, `${kid} is answered unknown though nothing can be told`);
+  check(lookup.kind !== 'key' || lookup.key === key, `${kid} is answered with a key that is not in use`);
+  check(key === undefined || lookup.kind === 'key', `${kid} is in use and answered ${lookup.kind}`);
+  const isConclusive = world.lastResult === 'success' && isFresh(world);
+  check(lookup.kind !== 'unknown' || isConclusive, `${kid} is answered unknown without a conclusive set`);
   if (step.kind === 'asked') return world;
-  check(world.waiting[kid] !== undefined, `${kid} is answered and does not wait`);
+  check(world.waiting[kid] !== undefined, `${kid} is answered although it does not wait`);
   const { [kid]: _, ...waiting } = world.waiting;
   return { ...world, waiting };
 }
@@ -249,8 +255,8 @@ function checkAsked(before: World, after: World, step: Step, { effects }: KeySet
     `${kid} is not answered once`,
   );
   const [answer] = answers;
-  const canTell = before.lastResult === 'success' && isFresh(before) && keyOf(before, kid) === undefined;
-  if (answer !== undefined && canTell && before.machine.phase === 'waiting')
+  const isConclusive = before.lastResult === 'success' && isFresh(before) && keyOf(before, kid) === undefined;
+  if (answer !== undefined && isConclusive && before.machine.phase === 'waiting')
     check(answer.lookup.kind === 'unknown', `${kid} is answered ${answer.lookup.kind} while the issuer is healthy`);
 }
 
@@ -259,27 +265,30 @@ function checkState(before: World, after: World, step: Step): void {
   for (const kid of kids) check(usableKey(machine, kid, nowMs) === keyOf(after, kid), `${kid} has the wrong key`);
   if (step.kind === 'fetched' || step.kind === 'notModified' || step.kind === 'failed') {
     if (before.inFlight !== step.fetch) check(machine === before.machine, 'a late result changes something');
-    else check(machine.waiters.length === 0, 'somebody waits after the fetch');
+    else check(machine.waiters.length === 0, 'a kid waits after the fetch');
   }
-  check(machine.waiters.length <= limits.maxWaiters, 'too many wait');
+  check(machine.waiters.length <= limits.maxWaiters, 'too many kids wait');
   check(machine.knownAbsent.size <= limits.maxUnknownKids, 'the negative cache is unbounded');
-  check(machine.askedDuringFetch.length <= limits.maxUnknownKids, 'what is owed is unbounded');
+  check(
+    machine.askedDuringFetch.length <= limits.maxUnknownKids,
+    'the kids that were requested during a fetch are unbounded',
+  );
   if (machine.phase !== 'stopped') return;
-  check(after.inFlight === undefined && machine.waiters.length === 0, 'something is open after the stop');
+  check(after.inFlight === undefined && machine.waiters.length === 0, 'a fetch or a waiter remains after the stop');
   check(nextWakeMs(machine) === undefined, 'it wakes after the stop');
 }
 
-/** Adds who has come to wait. Afterwards the world is complete. */
+/** Adds the kids that wait since this step. */
 export function withWaiters(world: World): World {
   const { machine, nowMs } = world;
   const waiting = { ...world.waiting };
   for (const { kid } of machine.waiters) waiting[kid] ??= nowMs;
-  check(Object.keys(waiting).length === machine.waiters.length, 'somebody who waits was forgotten');
+  check(Object.keys(waiting).length === machine.waiters.length, 'a waiting kid is lost');
   return { ...world, waiting };
 }
 
-/** With timers on time and an issuer that answers, the set becomes usable, and soon where there is none. */
-export function checkWayBack(world: World, reduceState: Reduce): void {
+/** Checks liveness: with punctual timers and an issuer that answers, the set becomes usable in time. */
+export function checkRecovery(world: World, reduceState: Reduce): void {
   if (world.machine.phase === 'stopped') return;
   const { limits } = world;
   const latestMs = world.nowMs + (isFresh(world) ? limits.refreshMs : Math.max(limits.maxRetryMs, limits.cooldownMs));
@@ -298,21 +307,21 @@ export function checkWayBack(world: World, reduceState: Reduce): void {
   }
   while (at.inFlight === undefined) {
     const wakeMs = nextWakeMs(at.machine);
-    check(wakeMs !== undefined && wakeMs <= latestMs, 'there is no way back to a usable set in time');
+    check(wakeMs !== undefined && wakeMs <= latestMs, 'the set does not become usable in time');
     go({ kind: 'passed', ms: Math.max(0, (wakeMs ?? 0) - at.nowMs) });
     go({ kind: 'woken' });
-    check(at.inFlight !== undefined || nextWakeMs(at.machine) !== wakeMs, 'it wants to be woken again and again');
+    check(at.inFlight !== undefined || nextWakeMs(at.machine) !== wakeMs, 'it wakes without progress');
   }
-  // A fetch that was in flight for too long confirms nothing that is usable, but the next one does.
+  // The result of a fetch that was in flight for longer than maxAgeMs is already stale; the next fetch confirms the set.
   const isLate = at.nowMs - at.fetchStartedMs >= limits.maxAgeMs;
   go({ kind: 'fetched', fetch: at.inFlight, keys: keySets.ab, jitter: 1 });
   check(isLate || isFresh(at), 'a good fetch leaves no usable set');
   for (let wakeMs = nextWakeMs(at.machine); wakeMs !== undefined; wakeMs = undefined)
-    check(wakeMs - at.nowMs <= Math.max(limits.refreshMs, limits.cooldownMs), 'it forgets to refresh');
+    check(wakeMs - at.nowMs <= Math.max(limits.refreshMs, limits.cooldownMs), 'it schedules no refresh');
 }
 
 function keyOf(world: World, kid: string): VerificationKey | undefined {
-  return world.held !== undefined && isFresh(world) ? keySets[world.held].get(kid) : undefined;
+  return world.activeSet !== undefined && isFresh(world) ? keySets[world.activeSet].get(kid) : undefined;
 }
 
 function isFresh({ limits, nowMs, confirmedMs }: World): boolean {

@@ -1,8 +1,8 @@
-// How an answer has to look for a decision, by the tables of the contract; says what differs, and never with a word of a token.
+// Compares an answer with a decision, by the tables of the contract. The differences contain no part of a token.
 import type { Decision, Reason, Refused } from './decision.ts';
 import type { Settings } from './settings.ts';
 
-/** A CheckResponse as it was read from the wire. */
+/** A decoded CheckResponse. */
 export interface Answer {
   readonly status: { readonly code: number } | null;
   readonly denied_response: {
@@ -53,19 +53,19 @@ const afterToken: readonly Refused[] = ['token_revoked', 'app_forbidden', 'role_
 const identityFields = ['uid', 'app', 'acc', 'role', 'iss'] as const;
 const overwriteIfExistsOrAdd = 2;
 
-/** Whether Envoy would let the request pass with this answer: it looks at the code alone, and an absent one is 0. */
-export function lets(answer: Answer): boolean {
+/** Whether Envoy would allow the request: it reads only the code, and an absent one is 0. */
+export function isAllow(answer: Answer): boolean {
   return (answer.status?.code ?? 0) === 0;
 }
 
-/** The reason that the answer itself gives. */
+/** The reason in the answer. */
 export function reasonIn(answer: Answer): string | undefined {
   return answer.dynamic_metadata?.fields.reason?.stringValue;
 }
 
-/** What is not as the decision says; empty where all is. */
+/** The differences from the decision. */
 export function differences(answer: Answer, decision: Decision, settings: Settings): string[] {
-  const reasons: readonly Reason[] = [decision.reason, ...decision.alsoFine];
+  const reasons: readonly Reason[] = [decision.reason, ...decision.alsoPermitted];
   const given = reasonIn(answer);
   const reason = reasons.find(each => each === given);
   if (reason === undefined) return [`answers ${String(given)}, the oracle ${reasons.join(' or ')}`];
@@ -79,28 +79,28 @@ export function differences(answer: Answer, decision: Decision, settings: Settin
 function allowDifferences(answer: Answer, { identity, headers }: Decision, settings: Settings): string[] {
   const wrong: string[] = [];
   const { ok_response: ok } = answer;
-  if (answer.status?.code !== 0) wrong.push('an allow without code 0 on purpose');
+  if (answer.status?.code !== 0) wrong.push('an allow without an explicit code 0');
   if (ok === null || answer.denied_response !== null || identity === undefined)
-    return [...wrong, 'an allow without ok_response alone'];
+    return [...wrong, 'an allow without ok_response, or with more'];
   const { identityPrefix: prefix } = settings;
   const names = identityFields.map(field => prefix + field);
 
   const set = ok.headers.map(option => `${option.header?.key}: ${option.header?.value}`).sort();
-  const wanted = identityFields.map(field => `${prefix}${field}: ${identity[field]}`).sort();
-  if (!isSameList(set, wanted)) wrong.push('other headers set than the five of the identity');
+  const expected = identityFields.map(field => `${prefix}${field}: ${identity[field]}`).sort();
+  if (!isSameList(set, expected)) wrong.push('other headers than the five of the identity');
   if (!ok.headers.every(isOverwrite)) wrong.push('a header set that does not overwrite');
 
   const removed = new Set(ok.headers_to_remove.map(name => name.toLowerCase()));
   const shown = [...headers.keys()].filter(name => !names.includes(name));
-  const due = new Set([
+  const required = new Set([
     ...(settings.forward ? [] : ['authorization']),
     ...lookAlikes(prefix),
     ...shown.filter(name => name.startsWith(prefix) && isHeaderName(name)),
   ]);
-  // Beyond the letter, and in its spirit: what is shown and is under the prefix once its underscores are read as hyphens.
-  const allowed = new Set([...due, ...shown.filter(name => name.replaceAll('_', '-').startsWith(prefix))]);
-  if (![...due].every(name => removed.has(name))) wrong.push('a header that has to be removed is not');
-  if (![...removed].every(name => allowed.has(name))) wrong.push('a header is removed that is not ours');
+  // The contract names only the look-alikes of the five; those of other names under the prefix may be removed too.
+  const permitted = new Set([...required, ...shown.filter(name => name.replaceAll('_', '-').startsWith(prefix))]);
+  if (![...required].every(name => removed.has(name))) wrong.push('a header that must be removed is not removed');
+  if (![...removed].every(name => permitted.has(name))) wrong.push('a removed header that account-authz does not own');
 
   const others = [ok.response_headers_to_add, ok.query_parameters_to_set, ok.query_parameters_to_remove];
   if (others.some(list => list.length > 0) || ok.dynamic_metadata !== null)
@@ -113,22 +113,23 @@ function refusalDifferences(answer: Answer, reason: Refused, decision: Decision)
   const row = table[reason];
   const { denied_response: denied } = answer;
   if (answer.status?.code !== row.code) wrong.push(`${reason} with code ${String(answer.status?.code)}`);
-  if (denied === null || answer.ok_response !== null) return [...wrong, 'a refusal without denied_response alone'];
+  if (denied === null || answer.ok_response !== null)
+    return [...wrong, 'a refusal without denied_response, or with more'];
   if (denied.status?.code !== row.http) wrong.push(`${reason} with status ${String(denied.status?.code)}`);
 
   const given = denied.headers.map(option => `${option.header?.key}: ${option.header?.value}`);
-  const wanted = ['content-type: application/problem+json', 'cache-control: no-store'];
-  if (row.challenge !== undefined) wanted.push(`www-authenticate: ${row.challenge}`);
+  const expected = ['content-type: application/problem+json', 'cache-control: no-store'];
+  if (row.challenge !== undefined) expected.push(`www-authenticate: ${row.challenge}`);
   const retry = given.filter(line => /^retry-after: [1-9][0-9]*$/.test(line));
   if (retry.length !== (row.http === 503 ? 1 : 0)) wrong.push(`${reason} with ${retry.length} Retry-After`);
-  if (!isSameList(given.filter(line => !retry.includes(line)).sort(), wanted.sort()))
+  if (!isSameList(given.filter(line => !retry.includes(line)).sort(), expected.sort()))
     wrong.push(`${reason} with other headers`);
   if (!denied.headers.every(isOverwrite)) wrong.push('a header of a refusal that does not overwrite');
   wrong.push(...bodyDifferences(denied.body, reason, row.http, decision.headers));
 
-  const words = { decision: row.decision, reason };
+  const metadata = { decision: row.decision, reason };
   const isVerified = afterToken.includes(reason);
-  return [...wrong, ...metadataDifferences(answer, isVerified ? { ...words, ...decision.identity } : words)];
+  return [...wrong, ...metadataDifferences(answer, isVerified ? { ...metadata, ...decision.identity } : metadata)];
 }
 
 function bodyDifferences(
@@ -138,11 +139,11 @@ function bodyDifferences(
   headers: ReadonlyMap<string, readonly string[]>,
 ): string[] {
   const problem: Readonly<Record<string, unknown>> = JSON.parse(body);
-  const { type, title, status, reason: word, request_id: id, ...others } = problem;
+  const { type, title, status, reason: bodyReason, request_id: id, ...others } = problem;
   const wrong: string[] = [];
   if (typeof type !== 'string' || typeof title !== 'string' || Object.keys(others).length > 0)
     wrong.push('a body of another form');
-  if (status !== http || word !== reason) wrong.push('a body that says something else than the answer');
+  if (status !== http || bodyReason !== reason) wrong.push('a body that differs from the answer');
   const [sent = '', ...more] = headers.get('x-request-id') ?? [];
   const isKept = more.length === 0 && /^[A-Za-z0-9._-]{1,128}$/.test(sent);
   const isUuid = typeof id === 'string' && /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(id);
@@ -150,12 +151,12 @@ function bodyDifferences(
   return wrong;
 }
 
-function metadataDifferences(answer: Answer, wanted: Readonly<Record<string, string | undefined>>): string[] {
+function metadataDifferences(answer: Answer, expected: Readonly<Record<string, string | undefined>>): string[] {
   const given = Object.entries(answer.dynamic_metadata?.fields ?? {}).map(
     ([name, { stringValue }]) => `${name}: ${stringValue}`,
   );
-  const due = Object.entries(wanted).map(([name, value]) => `${name}: ${value}`);
-  return isSameList(given.sort(), due.sort()) ? [] : ['other dynamic metadata'];
+  const entries = Object.entries(expected).map(([name, value]) => `${name}: ${value}`);
+  return isSameList(given.sort(), entries.sort()) ? [] : ['other dynamic metadata'];
 }
 
 function isOverwrite({ header, append, append_action: action }: HeaderOption): boolean {
@@ -164,7 +165,7 @@ function isOverwrite({ header, append, append_action: action }: HeaderOption): b
 
 const knownLookAlikes = new Map<string, readonly string[]>();
 
-/** The underscore look-alikes of our five, every mixture. */
+/** The underscore look-alikes of the five identity headers, in every mixture. */
 function lookAlikes(prefix: string): readonly string[] {
   const names = identityFields.map(field => prefix + field);
   const alike = knownLookAlikes.get(prefix) ?? names.flatMap(mixtures).filter(name => !names.includes(name));
@@ -179,7 +180,7 @@ function mixtures(name: string): string[] {
   return mixtures(name.slice(at + 1)).flatMap(rest => [`${name.slice(0, at)}-${rest}`, `${name.slice(0, at)}_${rest}`]);
 }
 
-// RFC 9110 section 5.1. What is none cannot reach an upstream, and naming it would void the whole answer.
+// RFC 9110 section 5.1. Any other name cannot reach an upstream, and Envoy would reject an answer that contains it.
 function isHeaderName(name: string): boolean {
   return /^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name) && name.length <= 256;
 }

@@ -1,10 +1,10 @@
-// The second opinion: what the contract says that the answer to a request is. Written from its text alone, shares no code with src/.
+// The oracle: the answer that the contract requires for a request. Written only from its text, without code of src/.
 import type { IssuerKeys } from './issuer-keys.ts';
 import type { CheckMessage } from './message.ts';
 import { type RequestFinding, readRequest, routesOf } from './request.ts';
 import { isRevoked } from './revocation.ts';
 import type { Settings } from './settings.ts';
-import { type Identity as Claimed, judgeToken } from './token.ts';
+import { type Identity as Claimed, verifyToken } from './token.ts';
 
 export type Reason =
   | 'allowed'
@@ -21,17 +21,17 @@ export type Reason =
 
 export type Refused = Exclude<Reason, 'allowed'>;
 
-/** The identity in the one request. */
+/** The identity for one request. */
 export interface Identity extends Omit<Claimed, 'role'> {
-  /** Absent where the token has a list of roles and none of them counts. */
+  /** Absent if the token has a list of roles and `roles` names none of them. */
   readonly role?: string;
 }
 
 export interface Decision {
   readonly reason: Reason;
-  /** Refusals that the contract leaves as open as the one above. Never an allow. */
-  readonly alsoFine: readonly Refused[];
-  /** Of the verified token, also where the request is refused after it. */
+  /** Refusals that the contract permits as well. */
+  readonly alsoPermitted: readonly Refused[];
+  /** The identity of the verified token, also if the request is refused afterwards. */
   readonly identity: Identity | undefined;
   /** The headers of the request, lower-case name → values. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
@@ -49,20 +49,20 @@ export function decide(
 ): Decision {
   const request = readRequest(message, settings);
   const { headers } = request;
-  if ('kind' in request) return { reason: 'request_invalid', alsoFine: [], identity: undefined, headers };
+  if ('kind' in request) return { reason: 'request_invalid', alsoPermitted: [], identity: undefined, headers };
   const open: Refused[] = request.mayBeInvalid ? ['request_invalid'] : [];
-  const { reason, alsoFine = [], identity } = judge(request, settings, keys, now);
-  return { reason, alsoFine: [...open, ...alsoFine], identity, headers };
+  const { reason, alsoPermitted = [], identity } = applyPolicy(request, settings, keys, now);
+  return { reason, alsoPermitted: [...open, ...alsoPermitted], identity, headers };
 }
 
 interface Verdict {
   readonly reason: Reason;
-  readonly alsoFine?: readonly Refused[];
+  readonly alsoPermitted?: readonly Refused[];
   readonly identity?: Identity;
 }
 
 // The order of checks: grammar of the request, route, presence of a token, the token, then revocation, app, role, account.
-function judge(
+function applyPolicy(
   request: RequestFinding,
   settings: Settings,
   keys: ReadonlyMap<string, IssuerKeys>,
@@ -76,26 +76,26 @@ function judge(
   if (!/^bearer(?![!#$%&'*+.^_`|~0-9a-z-])/i.test(authorization)) return { reason: 'token_missing' };
   const afterScheme = authorization.slice('bearer'.length);
   if (afterScheme === '') return { reason: 'token_missing' };
-  // Something else than a space after the word: not our scheme, or a bad token of our scheme (security-cases.md H-006).
-  if (!afterScheme.startsWith(' ')) return { reason: 'token_missing', alsoFine: ['token_invalid'] };
-  const found = judgeToken(afterScheme.slice(1), settings, keys, now);
+  // Without a space after the scheme: another scheme, or an invalid token of this one (security-cases.md H-006).
+  if (!afterScheme.startsWith(' ')) return { reason: 'token_missing', alsoPermitted: ['token_invalid'] };
+  const found = verifyToken(afterScheme.slice(1), settings, keys, now);
   if (found.kind === 'refused') return found;
 
-  // Of an array, the roles that `roles` names count, in the order of `roles`. Allowed if one and the same role may use the
-  // method and is left by every matching route; the first such role is the one that Envoy is told of.
+  // Of an array, the roles that `roles` names count, in the order of `roles`. Allowed if one and the same role may use the method and
+  // every matching route permits it; the first such role is the one in the answer.
   const { role: claimed, ...rest } = found.identity;
-  const counting =
+  const known =
     typeof claimed === 'string' ? [claimed] : Object.keys(settings.roles).filter(name => claimed.includes(name));
-  const able = counting.filter(name => mayUse(name, request.method, settings));
-  const left = able.filter(name => routes.every(({ roles }) => roles === undefined || roles.includes(name)));
-  // docs/explain.md: where no role is enough, the first of those that come furthest.
-  const role = left[0] ?? able[0] ?? counting[0];
+  const withMethod = known.filter(name => mayUse(name, request.method, settings));
+  const permitted = withMethod.filter(name => routes.every(({ roles }) => roles === undefined || roles.includes(name)));
+  // docs/explain.md: if no role is permitted, the first of those that pass the most checks.
+  const role = permitted[0] ?? withMethod[0] ?? known[0];
   const identity: Identity = role === undefined ? rest : { ...rest, role };
 
   if (isRevoked(settings.revoked, found, now)) return { reason: 'token_revoked', identity };
   if (!settings.apps.includes('*') && !settings.apps.includes(identity.app))
     return { reason: 'app_forbidden', identity };
-  if (left.length === 0) return { reason: 'role_forbidden', identity };
+  if (permitted.length === 0) return { reason: 'role_forbidden', identity };
   const accounts = [...request.accounts, ...routes.flatMap(route => route.accounts)];
   if (accounts.some(account => account !== identity.acc)) return { reason: 'account_mismatch', identity };
   return { reason: 'allowed', identity };

@@ -1,9 +1,9 @@
-// The keys of an issuer as the contract lets them be used, and the proof of a signature, on node:crypto alone.
+// The usable keys of an issuer by the contract, and signature verification, with node:crypto only.
 import { constants, createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto';
 
 /**
- * usable: loaded and confirmed; outage: loaded, but the issuer cannot be reached since; loading: there was never a set;
- * stale: loaded, and not confirmed for longer than maxAgeSeconds.
+ * usable: loaded and confirmed; outage: loaded, but the issuer is unreachable since then; loading: never loaded;
+ * stale: loaded, but not confirmed for longer than maxAgeSeconds.
  */
 export type KeysState = 'usable' | 'outage' | 'loading' | 'stale';
 
@@ -29,7 +29,7 @@ export function findKey(keys: IssuerKeys, kid: string): KeyAnswer {
   const [first, ...others] = usable;
   // Two different keys under one kid: neither is used.
   if (first !== undefined && others.every(({ key }) => key.equals(first.key))) return { kind: 'key', ...first };
-  // An unknown kid while the issuer cannot be reached is "cannot decide".
+  // An unknown kid while the issuer is unreachable: cannot decide.
   return { kind: keys.state === 'outage' ? 'cannot tell' : 'no such key' };
 }
 
@@ -60,7 +60,7 @@ function isStrong(key: KeyObject): boolean {
   return modulusLength >= 2048 && modulusLength <= 8192 && publicExponent >= 65537n && publicExponent % 2n === 1n;
 }
 
-// RFC 7518 section 3.1, RFC 8037 section 3.1, RFC 9864: what each algorithm is made of.
+// The parameters of each algorithm: RFC 7518 section 3.1, RFC 8037 section 3.1, RFC 9864.
 const algorithms: Readonly<
   Record<
     string,
@@ -85,13 +85,13 @@ const algorithms: Readonly<
   Ed25519: { type: 'ed25519', hash: null },
 };
 
-/** Whether the key is meant for the algorithm and the signature over the input is its own. */
+/** Whether the key is for the algorithm and verifies the signature over the input. */
 export function proves(alg: string, { jwk, key }: UsableKey, input: string, signature: Buffer): boolean {
   const made = Object.hasOwn(algorithms, alg) ? algorithms[alg] : undefined;
   if (made === undefined || key.asymmetricKeyType !== made.type) return false;
   if (jwk.alg !== undefined && jwk.alg !== alg) return false;
   if (made.curve !== undefined && key.asymmetricKeyDetails?.namedCurve !== made.curve) return false;
-  // RFC 7518 section 3.4: r and s, each of the full size; a DER signature is none.
+  // RFC 7518 section 3.4: r and s, each of the full size, not DER.
   if (made.bytes !== undefined && signature.length !== made.bytes) return false;
   const options = alg.startsWith('PS')
     ? { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
@@ -103,7 +103,7 @@ export function proves(alg: string, { jwk, key }: UsableKey, input: string, sign
   return known;
 }
 
-// Signatures are dear and the same ones come again and again.
+// A cache, because signatures are expensive and most tokens are repeated.
 const proofsByKey = new WeakMap<KeyObject, Map<string, boolean>>();
 
 function proofsOf(key: KeyObject): Map<string, boolean> {

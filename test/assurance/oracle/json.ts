@@ -1,10 +1,10 @@
-// A reader of JSON by the letter of RFC 8259, character by character, in which a name that stands twice in one object is an error.
+// A strict JSON parser (RFC 8259), in which a duplicate name in an object is an error.
 import { isUtf8 } from 'node:buffer';
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export type JsonObject = ReadonlyMap<string, Json>;
 
-/** `undefined` where the bytes are not one JSON text, or an object in it has two members of one name. */
+/** `undefined` if the bytes are not one JSON text, or an object in it has a duplicate name. */
 export function readJson(bytes: Buffer): Json | undefined {
   if (!isUtf8(bytes)) return undefined;
   const reader = new Reader(bytes.toString('utf8'));
@@ -20,7 +20,7 @@ export function isObject(value: Json | undefined): value is JsonObject {
   return value instanceof Map;
 }
 
-// Thrown and caught in this file alone; an Error would gather a stack for each of thousands of broken tokens.
+// Thrown and caught only in this file; an Error would capture a stack for each of thousands of broken tokens.
 class NotJson {}
 
 const escapes: Readonly<Record<string, string>> = {
@@ -34,7 +34,7 @@ const escapes: Readonly<Record<string, string>> = {
   t: '\t',
 };
 
-// One place in a text that moves forward: the grammar of RFC 8259, a method a rule.
+// A recursive descent parser with one method per rule of the grammar in RFC 8259.
 class Reader {
   private readonly text: string;
   private at = 0;

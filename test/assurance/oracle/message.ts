@@ -1,4 +1,4 @@
-// A CheckRequest as the wire carries it, in the field names of Envoy's proto; the oracle reads it, the generator writes it.
+// The type of a CheckRequest with the field names of Envoy's proto, which the generator writes and the oracle reads.
 
 export interface HeaderEntry {
   readonly key: string;
@@ -15,7 +15,7 @@ export interface HttpAttributes {
   readonly query: string;
   readonly fragment: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The entries of `headers` as they stand in the bytes, where one may come twice. Not a field of the proto. */
+  /** The entries of `headers` as encoded, with duplicate keys. Not a field of the proto. */
   readonly headerEntries?: readonly (readonly [key: string, value: string])[];
   readonly header_map: { readonly headers: readonly HeaderEntry[] } | null;
 }

@@ -1,14 +1,14 @@
-// The bytes of a CheckRequest, read by the rules of protobuf's encoding: of a field that comes twice the last one counts, parts of a
-// message are merged, entries of a list are joined, and what is unknown is passed over. Of the headers no entry is left out, for a key
-// that comes twice in the map is a header that comes twice: what to make of that is for the grammar to say.
+// Decodes a CheckRequest by the rules of protobuf's encoding: the last value of a repeated scalar field wins, parts of a message are merged,
+// list entries are concatenated, and unknown fields are skipped. Every map entry of the headers is kept, because a duplicate key is a
+// duplicate header, which the grammar of requests decides.
 import type { CheckMessage, HeaderEntry } from './message.ts';
 
-/** `undefined` where the bytes are no message. */
+/** `undefined` if the bytes are not a message. */
 export function readRequestBytes(bytes: Buffer): CheckMessage | undefined {
   try {
     return checkRequest(bytes);
   } catch (error) {
-    // Of Node's Buffer: a length or a number that ends beyond the bytes.
+    // From Node's Buffer: a length or a number exceeds the bytes.
     if (error instanceof RangeError) return undefined;
     throw error;
   }
@@ -56,13 +56,13 @@ function headerEntry(bytes: Buffer): HeaderEntry {
 }
 
 interface Field {
-  /** 0 is no field's and is passed over like any other that is unknown, as protobufjs does. */
+  /** 0 belongs to no field and is skipped as unknown, as protobufjs does. */
   readonly number: number;
-  /** Of a field with a length; undefined for a number, which no field has that is read here. */
+  /** The bytes of a length-delimited field; undefined for a number, which no field here has. */
   readonly bytes: Buffer | undefined;
 }
 
-/** The fields of all the parts of a message, or undefined where it is absent. */
+/** The fields of all parts of a message; undefined if it is absent. */
 function messagesIn(fields: readonly Field[], number: number): readonly Field[] | undefined {
   const parts = bytesIn(fields, number);
   return parts.length === 0 ? undefined : parts.flatMap(fieldsOf);
@@ -104,7 +104,7 @@ function fieldAt(bytes: Buffer, start: number): Field & { readonly end: number; 
       return { number, bytes: bytes.subarray(length.end, end), end };
     }
     case 3: {
-      // Ended by whatever group ends next, as protobufjs takes it; what is inside is not read, so its number says nothing.
+      // Any end-group tag ends it, whatever its number, as in protobufjs; its content is not read.
       for (let at = tag.end; ; ) {
         const inside = fieldAt(bytes, at);
         at = inside.end;

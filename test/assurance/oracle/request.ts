@@ -1,17 +1,17 @@
-// What a request says before any token is looked at, by the contract, "Grammar of a request".
+// Reads a request before its token, by the contract, "Grammar of a request".
 import type { CheckMessage, HttpAttributes } from './message.ts';
 import type { Settings } from './settings.ts';
 
 export interface RequestFinding {
   readonly method: string;
   readonly segments: readonly string[];
-  /** The accounts that headers and query name. */
+  /** The accounts in headers and query. */
   readonly accounts: readonly string[];
-  /** The one Authorization value, without the white space around it; empty where there is none. */
+  /** The Authorization value without surrounding white space; empty if absent. */
   readonly authorization: string;
   /** Lower-case name → values, in order. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
-  /** Where the text of the contract leaves open whether this is still inside the grammar, and the product may refuse it too. */
+  /** The contract does not decide whether the request is in the grammar, so the product may refuse it. */
   readonly mayBeInvalid: boolean;
 }
 
@@ -25,7 +25,7 @@ export function readRequest(message: CheckMessage, settings: Settings): RequestF
   const outside: Outside = { kind: 'outside', headers };
   if (contradicts(http, lists) || hasTooManyHeaders(http)) return outside;
 
-  // Upper-case letters. How many is not said: a method longer than any may be taken as outside (security-cases.md R-002).
+  // Upper-case letters. The contract has no length: a longer method than any existing one may be refused (security-cases.md R-002).
   if (!/^[A-Z]+$/.test(http.method)) return outside;
 
   const segments = segmentsOf(http.path);
@@ -57,7 +57,7 @@ interface HeaderLists {
   readonly separate: ReadonlyMap<string, readonly string[]>;
 }
 
-// A map in which Envoy has joined the lines of a name, or a list with an entry a line.
+// A map in which Envoy joined the lines of a name, or a list with one entry per line.
 function headerLists(http: HttpAttributes): HeaderLists {
   const entries = http.header_map?.headers ?? [];
   return {
@@ -68,7 +68,7 @@ function headerLists(http: HttpAttributes): HeaderLists {
   };
 }
 
-// Section 5: "200 headers". HTTP/2 and extended CONNECT have five pseudo-headers beside them (RFC 9113, RFC 8441).
+// Section 5: "200 headers", plus the five pseudo-headers of HTTP/2 and extended CONNECT (RFC 9113, RFC 8441).
 function hasTooManyHeaders(http: HttpAttributes): boolean {
   const mapNames = (http.headerEntries ?? Object.entries(http.headers)).map(([name]) => name);
   const listNames = (http.header_map?.headers ?? []).map(({ key }) => key);
@@ -87,8 +87,8 @@ function grouped(lines: readonly (readonly [string, string])[]): ReadonlyMap<str
   return groups;
 }
 
-// "A `:path` that contradicts", and every other place in which one message says two things about one request (security-cases.md
-// H-017, H-018, P-058, R-011): ambiguous input.
+// "A `:path` that contradicts", and every other contradiction within one message (security-cases.md H-017, H-018, P-058, R-011):
+// ambiguous input.
 function contradicts(http: HttpAttributes, { joined, separate }: HeaderLists): boolean {
   for (const { value, raw_value } of http.header_map?.headers ?? []) {
     if (value !== '' && raw_value.length > 0 && value !== raw_value.toString('utf8')) return true;
@@ -110,7 +110,7 @@ function contradicts(http: HttpAttributes, { joined, separate }: HeaderLists): b
   return (http.query !== '' && http.query !== afterMark) || http.fragment !== '';
 }
 
-/** The segments of the path without the empty one after a last slash, or undefined where the target is outside the grammar. */
+/** The segments of the path, without an empty last one; undefined if the target is outside the grammar. */
 function segmentsOf(target: string): string[] | undefined {
   if (Buffer.byteLength(target) > 8192 || target.includes('#')) return undefined;
   const [path = ''] = target.split('?', 1);
@@ -142,7 +142,7 @@ export interface Route {
   readonly roles: readonly string[] | undefined;
 }
 
-/** Every route that the path matches. */
+/** The routes that match the path. */
 export function routesOf(segments: readonly string[], settings: Settings): readonly Route[] {
   return settings.routes
     .filter(({ path }) => fits(path, segments, sameText))
@@ -159,7 +159,7 @@ function accountsInHeaders(
   const accounts: string[] = [];
   for (const [name, values] of headers) {
     if (!configured.includes(name)) {
-      // A look-alike: the same letters and digits in the same places, something else between them.
+      // A look-alike: the same letters and digits, with other characters between them.
       if (configured.some(other => isSameButForSigns(name, other))) return undefined;
       continue;
     }
@@ -205,8 +205,8 @@ function accountsInQuery(query: string, configured: readonly string[]): QueryFin
   return { accounts, mayBeInvalid };
 }
 
-// Other case, decoded once or twice, `+` or spaces around it, a leading `!`, `.` for `_`, anything from `[` on; and brackets around it, which the
-// list does not name but common parsers take off (qs, the parser of Express; Rack 2), and tabs and line ends, which URL takes out.
+// Other case, decoded once or twice, `+` or spaces around it, a leading `!`, `.` for `_`, anything from `[` on. Not in the contract's list:
+// brackets around it, which common parsers remove (qs, the parser of Express; Rack 2), and tabs and line ends, which URL removes.
 function looksLike(name: string, wanted: string): boolean {
   const once = decoded(name);
   const plain = (text: string): string => text.toLowerCase().replaceAll('.', '_');
@@ -217,8 +217,8 @@ function looksLike(name: string, wanted: string): boolean {
   });
 }
 
-// "Any common parser" is more than the examples that the contract gives. What has a character in it that parsers disagree
-// about, and our name somewhere under those, the product may refuse. What is made of plain characters is decided by the examples.
+// "Any common parser" covers more than the examples of the contract. The product may refuse a name that contains the configured one and a
+// character that parsers treat differently. The examples decide about names of plain characters.
 function resembles(parameter: string, wanted: string): boolean {
   if (/^[A-Za-z0-9_~=-]*$/.test(parameter)) return false;
   const bare = (text: string): string =>
@@ -226,7 +226,7 @@ function resembles(parameter: string, wanted: string): boolean {
       .normalize('NFKC')
       .toLowerCase()
       .replace(/[^a-z0-9]/g, '');
-  // `%uXXXX` is how old servers of Windows write a character.
+  // `%uXXXX` is an encoding of old Windows servers.
   const text = parameter.replace(/%u([0-9a-f]{4})/gi, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );

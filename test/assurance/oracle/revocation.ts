@@ -1,4 +1,4 @@
-// Whether the operator has revoked a token, by the contract, "Revocation": a walk over all entries of the list as it is written.
+// Whether a token is revoked, by the contract, "Revocation": a linear search of the list.
 import type { Identity } from './token.ts';
 
 export interface RevocationEntry {
@@ -15,7 +15,7 @@ export interface RevocationEntry {
 
 export interface IssuedToken {
   readonly identity: Identity;
-  /** Undefined where the claim is absent or no text. */
+  /** Undefined if the claim is absent or not a string. */
   readonly jti: string | undefined;
   readonly iat: number | undefined;
 }
@@ -23,12 +23,12 @@ export interface IssuedToken {
 /** `now`: seconds since the epoch. */
 export function isRevoked(entries: readonly RevocationEntry[], token: IssuedToken, now: number): boolean {
   return entries.some(entry => {
-    // Ignored from then on.
+    // An expired entry is ignored.
     if (entry.expires !== undefined && now >= secondsOf(entry.expires)) return false;
-    // Tokens whose iat is earlier or absent.
+    // Matches tokens whose iat is earlier or absent.
     if (entry.issuedBefore !== undefined && token.iat !== undefined && token.iat >= secondsOf(entry.issuedBefore))
       return false;
-    // All that it has must be equal.
+    // All members of the entry must be equal.
     if (entry.jti !== undefined && entry.jti !== token.jti) return false;
     if (entry.uid !== undefined && entry.uid !== token.identity.uid) return false;
     if (entry.acc !== undefined && entry.acc !== token.identity.acc) return false;

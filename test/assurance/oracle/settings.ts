@@ -1,4 +1,4 @@
-// The configuration as an operator writes it (the contract), and what it means with its defaults filled in.
+// The configuration as an operator writes it (the contract), and the settings with its defaults.
 import type { RevocationEntry } from './revocation.ts';
 
 export interface WrittenIssuer {
@@ -24,7 +24,7 @@ export interface WrittenConfiguration {
   readonly apps?: readonly string[];
   readonly identityHeaders?: string;
   readonly cache?: { readonly maxTokens: number };
-  /** What stands in the file that `revocation` names; undefined without one. */
+  /** The content of the revocation list; undefined without one. */
   readonly revoked?: readonly RevocationEntry[];
 }
 

@@ -1,4 +1,4 @@
-// What a bearer token proves, by the contract, "Grammar of a token": an identity, or the reason why none.
+// Verifies a bearer token, by the contract, "Grammar of a token": returns its identity or the reason of the refusal.
 import { findKey, type IssuerKeys, proves } from './issuer-keys.ts';
 import { isObject, type Json, type JsonObject, readJson } from './json.ts';
 import type { IssuedToken } from './revocation.ts';
@@ -8,30 +8,30 @@ export interface Identity {
   readonly uid: string;
   readonly app: string;
   readonly acc: string;
-  /** One role, or a list of them as the token has it. */
+  /** One role or a list, as in the token. */
   readonly role: string | readonly string[];
   readonly iss: string;
 }
 
 export type TokenFinding =
   | ({ readonly kind: 'identity' } & IssuedToken)
-  | { readonly kind: 'refused'; readonly reason: TokenReason; readonly alsoFine: readonly TokenReason[] };
+  | { readonly kind: 'refused'; readonly reason: TokenReason; readonly alsoPermitted: readonly TokenReason[] };
 
 export type TokenReason = 'token_invalid' | 'token_expired' | 'keys_unavailable';
 
-const invalid: TokenFinding = { kind: 'refused', reason: 'token_invalid', alsoFine: [] };
+const invalid: TokenFinding = { kind: 'refused', reason: 'token_invalid', alsoPermitted: [] };
 
-/** `keys` has those of each configured issuer; `now` is in seconds. */
-export function judgeToken(
+/** `keys`: by issuer; `now`: seconds since the epoch. */
+export function verifyToken(
   token: string,
   settings: Settings,
   keys: ReadonlyMap<string, IssuerKeys>,
   now: number,
 ): TokenFinding {
-  // Judged on length alone.
+  // Only the length decides.
   if (Buffer.byteLength(token) > settings.maxBytes) return invalid;
 
-  // Its shape: compact JWS, three segments of base64url, each in the one spelling that its bytes have.
+  // Compact JWS: three segments of canonical base64url.
   const segments = token.split('.');
   const bytes = segments.map(bytesOf);
   const [headerBytes, payloadBytes, signature] = bytes;
@@ -46,7 +46,7 @@ export function judgeToken(
   const kid = header.get('kid');
   if (typeof alg !== 'string' || typeof kid !== 'string' || kid === '') return invalid;
 
-  // The issuer is one of ours; its algorithms, its token types and its keys count, nobody else's.
+  // The issuer is configured; only its own algorithms, token types and keys count.
   const issuer = settings.issuers.find(each => each.issuer === payload.get('iss'));
   const issuerKeys = issuer === undefined ? undefined : keys.get(issuer.issuer);
   if (issuer === undefined || issuerKeys === undefined) return invalid;
@@ -56,7 +56,7 @@ export function judgeToken(
   const found = findKey(issuerKeys, kid);
   // the contract bounds no kid, but says of memory that it stays bounded: the product knows that no key has such a name.
   if (found.kind === 'cannot tell') {
-    return { kind: 'refused', reason: 'keys_unavailable', alsoFine: kid.length > 256 ? ['token_invalid'] : [] };
+    return { kind: 'refused', reason: 'keys_unavailable', alsoPermitted: kid.length > 256 ? ['token_invalid'] : [] };
   }
   if (found.kind === 'no such key') return invalid;
   if (!proves(alg, found, `${segments[0]}.${segments[1]}`, signature)) return invalid;
@@ -74,7 +74,7 @@ export function judgeToken(
   if (iat !== undefined && (iat > now + tolerance || iat > exp)) return invalid;
   const lifetime = iat === undefined ? exp - now : exp - iat;
   if (lifetime > settings.maxLifetimeSeconds) return invalid;
-  if (now >= exp + tolerance) return { kind: 'refused', reason: 'token_expired', alsoFine: [] };
+  if (now >= exp + tolerance) return { kind: 'refused', reason: 'token_expired', alsoPermitted: [] };
   const jti = payload.get('jti');
   return { kind: 'identity', identity, iat, jti: typeof jti === 'string' ? jti : undefined };
 }
@@ -82,7 +82,7 @@ export function judgeToken(
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const values = new Map([...alphabet].map((char, value) => [char.charCodeAt(0), value]));
 
-// RFC 4648 section 5 without padding: six bits a character, and no bit over at the end that is not zero (section 3.5).
+// RFC 4648 section 5 without padding: six bits per character, unused bits at the end are zero (section 3.5).
 function bytesOf(segment: string): Buffer | undefined {
   if (segment === '') return undefined;
   const bytes = Buffer.alloc(Math.floor((segment.length * 6) / 8));

@@ -3,7 +3,7 @@ import { checkRequest } from '../../support/check-request.ts';
 import { baseTime } from '../generator/identities.ts';
 import { keyPairs, publishedKey } from '../generator/key-pairs.ts';
 import { createDraft, type Member, tokenText } from '../generator/token-draft.ts';
-import { lets } from '../oracle/answer.ts';
+import { isAllow } from '../oracle/answer.ts';
 import { startProduct } from '../product.ts';
 import { readAnswer, requestBytes } from '../wire.ts';
 import { type Allows, type Layout, targetAccounts } from './path-comparison.ts';
@@ -50,7 +50,7 @@ export async function startProductReader({
     async allows(target, account) {
       const headers = { authorization: `Bearer ${tokens.get(account) ?? ''}` };
       const bytes = requestBytes(checkRequest({ path: target, headers }));
-      return lets(readAnswer(await product.decide(bytes, baseTime)));
+      return isAllow(readAnswer(await product.decide(bytes, baseTime)));
     },
     stop: () => product.stop(),
   };
