@@ -6,7 +6,7 @@ import { toned, toText } from './report/table.ts';
 import { buildPeers } from './speed/build-peers.ts';
 import { callsSvg } from './speed/charts.ts';
 import { goContenders } from './speed/contenders.ts';
-import { judgeFloors } from './speed/floors.ts';
+import { evaluateFloors } from './speed/floors.ts';
 import { quickForm, wholeForm } from './speed/form.ts';
 import { cacheDirectory, projectDirectory, startBenchLab } from './speed/lab.ts';
 import { type BenchOptions, needsContenders, parseBenchOptions, scenarioNames, usage } from './speed/options.ts';
@@ -61,7 +61,7 @@ async function run(options: BenchOptions): Promise<number> {
     printResults(results);
     const directory = options.out ?? (results.run.isWhole ? resultsDirectory : undefined);
     if (directory !== undefined) await writePage(results, directory);
-    return judgeFloors(results).some(({ isMet }) => isMet === false) ? 1 : 0;
+    return evaluateFloors(results).some(({ isMet }) => isMet === false) ? 1 : 0;
   } finally {
     await lab.stop();
   }

@@ -1,5 +1,5 @@
 // `npm run soak -- --minutes N`: a steady load of known, new and refused tokens on one core; samples resident memory and
-// event-loop delay each second and judges whether memory stays flat. Exits with 1 if it does not.
+// event-loop delay each second and decides whether memory stays flat. Exits with 1 if it does not.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { residentMegabytes } from './measure/resident-memory.ts';
@@ -44,7 +44,7 @@ async function run(options: SoakOptions): Promise<number> {
   try {
     for (const name of ['rotation', ...refused] as const)
       await lab.load.define(name, await makeRequestSet(name, lab.tokens, 0));
-    // Full load first: memory then reaches its level in seconds instead of minutes, which a short soak would judge as a rise.
+    // Full load first: memory then reaches its level in seconds instead of minutes, which a short soak would take for a rise.
     for (const name of warmUp) await measureCalls(lab, product, name, warmUpTurn);
     const { samples, calls } = await soak(lab, product, options);
     const { riseMegabytes, isFlat } = soakVerdict(samples);

@@ -81,6 +81,6 @@ export async function costProblem({ pattern, flags }: RegularExpression): Promis
     case 'vulnerable':
       return `${result.complexity.summary}, for instance with ${result.attack.pattern}`;
     case 'unknown':
-      return `not judged: ${result.error.kind}`;
+      return `not analysed: ${result.error.kind}`;
   }
 }

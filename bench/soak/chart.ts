@@ -30,7 +30,7 @@ export function soakSvg(samples: readonly SoakSample[], title: string, subtitle:
       'peer',
     ),
     line(warm, top, warm, bottom, 'mark', 'stroke-dasharray="4 3"'),
-    text(warm + 4, top + 12, 'judged from here', 'mark', 'font-size="11"'),
+    text(warm + 4, top + 12, 'evaluated from here', 'mark', 'font-size="11"'),
     ...linearMarks(endSeconds)
       .filter(mark => mark <= endSeconds)
       .map(mark => text(x(mark), bottom + 20, duration(mark), 'faint', 'text-anchor="middle" font-size="11"')),

@@ -1,4 +1,4 @@
-// Judges whether memory was flat: the regression line through resident memory after the warm-up rises by no more than a bound.
+// Decides whether memory was flat: the regression line through resident memory after the warm-up rises by no more than a bound.
 import { slopeOf } from '../measure/trend.ts';
 
 export interface SoakSample {
@@ -20,11 +20,11 @@ export interface SoakVerdict {
 }
 
 export function soakVerdict(samples: readonly SoakSample[]): SoakVerdict {
-  const judged = steadySamples(samples);
+  const steady = steadySamples(samples);
   const slope = slopeOf(
-    judged.map(({ atSeconds, residentMegabytes }) => ({ at: atSeconds, value: residentMegabytes })),
+    steady.map(({ atSeconds, residentMegabytes }) => ({ at: atSeconds, value: residentMegabytes })),
   );
-  const riseMegabytes = slope * ((judged.at(-1)?.atSeconds ?? 0) - (judged[0]?.atSeconds ?? 0));
+  const riseMegabytes = slope * ((steady.at(-1)?.atSeconds ?? 0) - (steady[0]?.atSeconds ?? 0));
   return { riseMegabytes, isFlat: riseMegabytes <= maxRiseMegabytes };
 }
 

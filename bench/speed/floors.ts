@@ -1,4 +1,4 @@
-// Judges the floors of docs/dev/performance.md, each as a ratio within one run, round by round.
+// Evaluates the floors of docs/dev/performance.md, each as a ratio within one run, round by round.
 import type { BenchResults, CallRound, Rounds, RouteRound } from './results.ts';
 import { ratioOf, type Spread, spreadOf } from './rounds.ts';
 
@@ -7,13 +7,13 @@ export interface Floor {
   readonly bound: { readonly kind: 'at least' | 'at most'; readonly value: number; readonly unit: '×' | 'MB' | 'ms' };
   /** undefined if this run did not measure it. */
   readonly measured: Spread | undefined;
-  /** The same ratio by CPU time per call, which a disturbed machine affects less; reported, not judged. */
+  /** The same ratio by CPU time per call, which a disturbed machine affects less; reported, without a floor. */
   readonly byCpuTime?: Spread | undefined;
-  /** undefined if not judged: not measured, or not a whole run. */
+  /** undefined without a measurement or in a partial run. */
   readonly isMet: boolean | undefined;
 }
 
-export function judgeFloors({ run, calls, envoy, start, memory, routes }: BenchResults): readonly Floor[] {
+export function evaluateFloors({ run, calls, envoy, start, memory, routes }: BenchResults): readonly Floor[] {
   const calling = (value: number, name: string, other: string, text: string): Omit<Floor, 'isMet'> => ({
     text,
     bound: { kind: 'at least', value, unit: '×' },

@@ -1,4 +1,4 @@
-// Durations and rates of a bench: whole, or quick, which is not judged.
+// Durations and rates of a bench: whole, or quick, for which no floor is evaluated.
 
 export interface BenchForm {
   readonly connections: number;

@@ -22,7 +22,7 @@ export interface BenchOptions {
 
 export const usage = `npm run bench -- [options]
 
-  --quick              two or three minutes: less of everything, which judges no floor and writes no page
+  --quick              two or three minutes: less of everything, evaluates no floor and writes no page
   --only NAME,...      these contenders and scenarios only; scenarios: ${scenarioNames.join(', ')}
                        (calls where contenders alone are named)
   --algorithm NAME     RS256 (default) or ES256, for all tokens

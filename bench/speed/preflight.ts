@@ -162,7 +162,7 @@ export async function preflightCases(tokens: Tokens): Promise<readonly Preflight
 
     of('a method that a member may not use', 403, { method: 'POST' }),
     claims('a method that an owner may use', 200, { role: 'owner' }, { method: 'OPTIONS' }),
-    claims('a method that is nobody’s', 403, { role: 'owner' }, { method: 'TRACE' }),
+    claims('a method that no role has', 403, { role: 'owner' }, { method: 'TRACE' }),
     claims('a method that an admin may not use', 403, { role: 'admin' }, { method: 'OPTIONS' }),
     claims('an unknown role', 403, { role: 'auditor' }),
     path('a route narrowed to other roles', 403, `${own}/billing/cards`),

@@ -1,7 +1,7 @@
 // The tables of a bench and its results page. About the machine it states only the versions of the programs.
 import { cell, type Table, toMarkdown } from '../report/table.ts';
 import { envoyTitles } from './envoy-variants.ts';
-import { type Floor, judgeFloors } from './floors.ts';
+import { evaluateFloors, type Floor } from './floors.ts';
 import type { BenchResults, CallRound, EnvoyRound, LatencyRound, Rounds, RouteRound } from './results.ts';
 import { type Spread, spreadOf } from './rounds.ts';
 
@@ -30,7 +30,7 @@ export function sections(results: BenchResults): readonly Section[] {
     {
       title: 'Floors',
       note: 'Ratios of throughput where nothing else is said; the median of the rounds counts.',
-      table: floorsTable(judgeFloors(results)),
+      table: floorsTable(evaluateFloors(results)),
     },
     {
       title: 'Throughput and CPU time a call',
@@ -142,7 +142,7 @@ export function floorsTable(floors: readonly Floor[]): Table {
 
 function verdict(measured: Spread | undefined, isMet: boolean | undefined): string {
   if (measured === undefined) return 'not measured';
-  if (isMet === undefined) return 'not judged';
+  if (isMet === undefined) return 'not evaluated';
   return isMet ? 'met' : 'NOT MET';
 }
 
@@ -164,7 +164,7 @@ export function benchMarkdown(results: BenchResults): string {
     '',
     `Written by \`npm run bench\`; what it measures and how: [docs/dev/performance.md](../docs/dev/performance.md). ${runLine(results)}.`,
     '',
-    ...(results.run.isWhole ? [] : ['A part of a run or a quick one: it judges no floor.', '']),
+    ...(results.run.isWhole ? [] : ['A partial or quick run: no floor is evaluated.', '']),
     '![Throughput and CPU time a call](results/calls.svg)',
     '',
     ...sections(results).flatMap(({ title, note, table }) => [`## ${title}`, '', note, '', toMarkdown(table), '']),
@@ -174,7 +174,7 @@ export function benchMarkdown(results: BenchResults): string {
 
 /** docs/dev/performance.md with this run's floors between its markers. */
 export function withFloors(document: string, results: BenchResults): string {
-  const floors = [runLine(results), '', toMarkdown(floorsTable(judgeFloors(results)))];
+  const floors = [runLine(results), '', toMarkdown(floorsTable(evaluateFloors(results)))];
   return withPart(document, 'floors', floors.join('\n'));
 }
 

@@ -1,4 +1,4 @@
-// The results of a bench run: figures per round, not judged.
+// The results of a bench run: figures per round.
 
 export interface BenchResults {
   readonly run: RunFacts;

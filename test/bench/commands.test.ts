@@ -1,4 +1,4 @@
-// Short runs of the bench and the soak as commands. They check every answer and judge no floor.
+// Short runs of the bench and the soak as commands. They check every answer and evaluate no floor.
 import { execFile } from 'node:child_process';
 import { access, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -43,7 +43,7 @@ describe('a short run of the bench', function () {
   });
   after(() => rm(directory, { recursive: true }));
 
-  it('checks and measures two contenders, judges no floor, and writes a page and a chart', async () => {
+  it('checks and measures two contenders, evaluates no floor, and writes a page and a chart', async () => {
     const { code, output } = await command(
       'bench.ts',
       ...['--quick', '--own-node', '--only', 'nothing,known', '--out', directory],
@@ -66,7 +66,7 @@ describe('a short run of the bench', function () {
 describe('a short run of the soak', function () {
   this.timeout(120_000);
 
-  it('gets the expected answer for known, new and refused tokens, and judges memory', async () => {
+  it('gets the expected answer for known, new and refused tokens, and a verdict on memory', async () => {
     const { code, output } = await command('soak.ts', '--own-node', '--seconds', '3', '--rate', '200');
     expect(output).to.match(
       /^(?:flat|NOT FLAT) {2}\d{3} calls in 3 s, each answered rightly; resident \d+ to \d+ MB; /m,

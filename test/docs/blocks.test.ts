@@ -1,6 +1,6 @@
 // The fenced blocks of README and docs/. test/e2e/documented-commands.test.ts runs their commands.
 import { expect } from 'chai';
-import { judgeExpressions, unknownMetrics } from '../monitoring/expressions.ts';
+import { parseExpressions, unknownMetrics } from '../monitoring/expressions.ts';
 import { envoyVersions } from '../support/envoy.ts';
 import { allPages, blocksOf, commandsOf } from './document.ts';
 import { standIns } from './stand-ins.ts';
@@ -83,7 +83,7 @@ describe('blocks in the documents', () => {
     this.timeout(120_000);
     const expressions = blocks.filter(({ language }) => language === 'promql').map(({ text }) => text);
     expect(expressions).to.have.length.of.at.least(20);
-    const { good, output } = await judgeExpressions(expressions);
+    const { good, output } = await parseExpressions(expressions);
     expect(good, output).to.equal(true);
     expect(await unknownMetrics(expressions)).to.deep.equal([]);
   });

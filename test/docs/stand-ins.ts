@@ -120,7 +120,7 @@ case "$1" in
 esac`,
   },
   envoy: {
-    reason: 'would run until it is told to end, on fixed ports: the real Envoy validates the file',
+    reason: 'would run until it is stopped, on fixed ports: the real Envoy validates the file',
     script: 'if [ "$1" = --mode ]; then shift 2; fi; exec "$ENVOY" --mode validate "$@" 2> /dev/null',
   },
   useradd: { reason: 'changes the machine', script: '[ "$1" = --system ]' },
@@ -132,7 +132,7 @@ esac`,
   journalctl: { reason: 'needs systemd: the log is that of the running lab', script: 'cat "$LAB/account-authz.log"' },
   'account-authz': {
     reason:
-      'serve would run until it is told to end, on fixed ports: it checks its configuration, and a lab has it running; a verdict of explain is no failure',
+      'serve would run until it is stopped, on fixed ports: it checks its configuration, and a lab has it running; a verdict of explain is no failure',
     script: `
 case "$1" in
   serve) shift; exec "$NODE" "$PROJECT/dist/main.js" check-config "$@";;
@@ -142,7 +142,7 @@ case "$1" in
 esac`,
   },
   curl: {
-    reason: 'the documented ports may be taken: the real curl is told where they lead to',
+    reason: 'the documented ports may be in use: the real curl gets the actual ones',
     script: 'exec "$CURL" --max-time 10 $CONNECT_TO "$@"',
   },
 };

@@ -111,8 +111,10 @@ describe('the queries of docs/envoy-access-log.md', function () {
 async function writtenLines(): Promise<readonly AccessLogLine[]> {
   const lab = await startLab();
   const authorization = `Authorization: ${await bearer()}`;
-  const [nobody = 0, noService = 0] = await freePorts(2);
-  const keyless = await startServiceProcess(configuration(`http://127.0.0.1:${nobody}/jwks.json`), { ready: false });
+  const [unusedPort = 0, noService = 0] = await freePorts(2);
+  const keyless = await startServiceProcess(configuration(`http://127.0.0.1:${unusedPort}/jwks.json`), {
+    ready: false,
+  });
   const stranger = await startFakeAuthorizer();
   stranger.answerWith(answersMessage(Buffer.alloc(0)));
   const busy = createServer((_, response) => response.writeHead(503).end()).listen(0, '127.0.0.1');
@@ -123,7 +125,7 @@ async function writtenLines(): Promise<readonly AccessLogLine[]> {
   const envoys = await Promise.all([
     startEnvoy({ upstream, authz }),
     startEnvoy({ upstream, authz: keyless.address }),
-    startEnvoy({ upstream, authz: `127.0.0.1:${nobody}` }),
+    startEnvoy({ upstream, authz: `127.0.0.1:${unusedPort}` }),
     startEnvoy({ upstream: (busy.address() as AddressInfo).port, authz }),
     startEnvoy({ upstream: noService, authz }),
     startEnvoy({ upstream, authz: stranger.address }),

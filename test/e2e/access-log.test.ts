@@ -25,10 +25,10 @@ describe('the access log of Envoy', function () {
       let alone: RunningEnvoy;
 
       before(async () => {
-        const [nobody] = await freePorts(1);
+        const [unusedPort] = await freePorts(1);
         [envoy, alone] = await Promise.all([
           startEnvoy({ version, upstream: lab.upstream.port, authz: lab.service.address }),
-          startEnvoy({ version, upstream: lab.upstream.port, authz: `127.0.0.1:${nobody}` }),
+          startEnvoy({ version, upstream: lab.upstream.port, authz: `127.0.0.1:${unusedPort}` }),
         ]);
       });
       after(() => Promise.all([envoy.stop(), alone.stop()]));

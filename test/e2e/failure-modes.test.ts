@@ -47,8 +47,8 @@ describe('failure modes', function () {
 
   it('an upstream that is down is 503 of Envoy, with an allow in the access log', async () => {
     const lab = await startLab();
-    const [nobody = 0] = await freePorts(1);
-    const envoy = await startEnvoy({ authz: lab.service.address, upstream: nobody });
+    const [unusedPort = 0] = await freePorts(1);
+    const envoy = await startEnvoy({ authz: lab.service.address, upstream: unusedPort });
     try {
       const target = '/api/subscriptions/accounts/acct1';
       const answer = await exchange(envoy.port, requestBytes('GET', target, [`Authorization: ${await bearer()}`]));

@@ -128,10 +128,10 @@ describe('failures of the authorizer', function () {
   describe('a filter that fails open by mistake', () => {
     for (const version of envoyVersions) {
       it(`lets nothing through, Envoy ${version}`, async () => {
-        const [nobody] = await freePorts(1);
+        const [unusedPort] = await freePorts(1);
         const edit = (bootstrap: Document): void =>
           bootstrap.setIn([...httpFilterPath(bootstrap, 'envoy.filters.http.ext_authz'), 'failure_mode_allow'], true);
-        const envoy = await startEnvoy({ version, upstream: upstream.port, authz: `127.0.0.1:${nobody}`, edit });
+        const envoy = await startEnvoy({ version, upstream: upstream.port, authz: `127.0.0.1:${unusedPort}`, edit });
         try {
           expect((await ask(envoy)).status).to.equal(403);
           expect(upstream.requests).to.deep.equal([]);
@@ -144,8 +144,8 @@ describe('failures of the authorizer', function () {
 
   describe('signing keys are unavailable', () => {
     it('gives the product’s own 503, with Retry-After', async () => {
-      const [nobody] = await freePorts(1);
-      const config = configuration(`http://127.0.0.1:${nobody}/jwks.json`);
+      const [unusedPort] = await freePorts(1);
+      const config = configuration(`http://127.0.0.1:${unusedPort}/jwks.json`);
       const service = await startServiceProcess(config, { ready: false });
       const envoy = await startEnvoy({ upstream: upstream.port, authz: service.address });
       try {

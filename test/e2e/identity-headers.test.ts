@@ -116,7 +116,7 @@ describe('forged identity headers', function () {
       let unchecked: RunningEnvoy;
 
       before(async () => {
-        const [nobody] = await freePorts(1);
+        const [unusedPort] = await freePorts(1);
         const upstream = lab.upstream.port;
         [shipped, withGrpc, bare, unchecked] = await Promise.all([
           startEnvoy({ version, upstream, authz: lab.service.address }),
@@ -127,7 +127,7 @@ describe('forged identity headers', function () {
             bootstrap: await renderedEnvoy('--upstream-protocol', 'auto'),
           }),
           startEnvoy({ version, upstream, authz: lab.service.address, edit: withoutEarlyRemoval }),
-          startEnvoy({ version, upstream, authz: `127.0.0.1:${nobody}`, edit: withoutTheCheck }),
+          startEnvoy({ version, upstream, authz: `127.0.0.1:${unusedPort}`, edit: withoutTheCheck }),
         ]);
       });
       after(() => Promise.all([shipped, withGrpc, bare, unchecked].map(envoy => envoy.stop())));

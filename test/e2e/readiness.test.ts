@@ -13,8 +13,8 @@ describe('the readiness of Envoy', function () {
       let envoy: RunningEnvoy;
 
       before(async () => {
-        const [nobody] = await freePorts(1);
-        envoy = await startEnvoy({ version, authz: `127.0.0.1:${nobody}` });
+        const [unusedPort] = await freePorts(1);
+        envoy = await startEnvoy({ version, authz: `127.0.0.1:${unusedPort}` });
       });
       after(() => envoy.stop());
 

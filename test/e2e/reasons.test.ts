@@ -109,9 +109,9 @@ describe('reasons', function () {
   before(async () => {
     authentication = await startIssuer();
     upstream = await startRecordingUpstream();
-    const [nobody] = await freePorts(1);
+    const [unusedPort] = await freePorts(1);
     const base = configuration(authentication.jwksUrl);
-    const deaf = { issuer: silentIssuer, audiences: [audience], jwksUrl: `http://127.0.0.1:${nobody}/jwks.json` };
+    const deaf = { issuer: silentIssuer, audiences: [audience], jwksUrl: `http://127.0.0.1:${unusedPort}/jwks.json` };
     const config = {
       ...base,
       issuers: [...(base.issuers as unknown[]), deaf],

@@ -76,11 +76,11 @@ describe('the trial of docs/shadow-mode.md', function () {
       let alone: RunningEnvoy;
 
       before(async () => {
-        const [nobody] = await freePorts(1);
+        const [unusedPort] = await freePorts(1);
         const options = { version, upstream: lab.upstream.port, edit: turnOn };
         [envoy, alone] = await Promise.all([
           startEnvoy({ ...options, authz: lab.service.address }),
-          startEnvoy({ ...options, authz: `127.0.0.1:${nobody}` }),
+          startEnvoy({ ...options, authz: `127.0.0.1:${unusedPort}` }),
         ]);
       });
       after(() => Promise.all([envoy.stop(), alone.stop()]));

@@ -114,7 +114,7 @@ function portRules(parts: ComposeParts): Rules {
         port =>
           [
             portIn(port).every(each => listening.includes(each)),
-            `${name} publishes ${port}, where nobody listens`,
+            `${name} publishes ${port}, on which nothing listens`,
           ] as const,
       ),
       ...ports.map(

@@ -100,7 +100,7 @@ function runtimeProblems(stage: Stage): string[] {
     ...allOf(stage, 'RUN').map(() => 'runs something, but its base has no shell'),
     ...allOf(stage, 'COPY')
       .filter(each => /--ch(?:own|mod)/.test(each))
-      .map(() => 'gives files to somebody else than root'),
+      .map(() => 'gives files to another user than root'),
     ...labels
       .filter(label => !lastOf(stage, 'LABEL').includes(`org.opencontainers.image.${label}=`))
       .map(label => `lacks the label ${label}`),

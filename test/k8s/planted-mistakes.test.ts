@@ -26,7 +26,7 @@ const planted: readonly Planted[] = [
   ],
   [
     'service',
-    'files that nobody may read',
+    'files that no container may read',
     'Deployment/account-authz',
     [...secretItems.slice(0, 5), 'projected', 'defaultMode'],
     0o400,
@@ -231,7 +231,7 @@ const rewritten: readonly (readonly [overlay: Overlay, mistake: string, file: st
     'address: account-authz, port_value',
     'address: authz, port_value',
   ],
-  ['demo', 'keys that nobody serves', 'config.yaml', '127.0.0.1:8090', '127.0.0.1:8099'],
+  ['demo', 'a key URL that no container serves', 'config.yaml', '127.0.0.1:8090', '127.0.0.1:8099'],
 ];
 
 describe('k8s/: an inconsistency between two objects', function () {

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { dashboardExpressions } from '../../tools/derive/dashboard.ts';
-import { judgeExpressions, metricsIn, unknownMetrics } from './expressions.ts';
+import { metricsIn, parseExpressions, unknownMetrics } from './expressions.ts';
 import { runPromtool } from './promtool.ts';
 
 interface Alert {
@@ -27,7 +27,7 @@ const read = (name: string): string => readFileSync(new URL(name, project), 'utf
 const { groups }: RuleFile = parse(read('k8s/monitoring/alerts.yaml'));
 const alerts = groups.flatMap(({ rules }) => rules);
 const cases: readonly Case[] = parse(read('k8s/monitoring/alerts.test.yaml')).tests;
-const judgements = cases.flatMap(({ promql_expr_test }) => promql_expr_test);
+const expressionTests = cases.flatMap(({ promql_expr_test }) => promql_expr_test);
 const pages = readdirSync(new URL('docs/runbooks/', project)).filter(name => name !== 'README.md');
 
 describe('the alerts', function () {
@@ -45,7 +45,7 @@ describe('the alerts', function () {
 
   for (const { alert, annotations, labels } of alerts) {
     it(`${alert} is tested firing and silent`, () => {
-      const own = judgements.filter(({ expr }) => expr.includes(`"${alert}"`));
+      const own = expressionTests.filter(({ expr }) => expr.includes(`"${alert}"`));
       expect(own.some(({ exp_samples }) => exp_samples.length > 0)).to.equal(true);
       expect(own.some(({ exp_samples }) => exp_samples.length === 0)).to.equal(true);
     });
@@ -101,9 +101,9 @@ describe('the dashboard', function () {
   const dashboard = JSON.parse(read('k8s/monitoring/dashboard.json'));
 
   it('has valid PromQL expressions', async () => {
-    const { good, output } = await judgeExpressions(dashboardExpressions());
+    const { good, output } = await parseExpressions(dashboardExpressions());
     expect(good, output).to.equal(true);
-    expect(await judgeExpressions(['sum(rate(']).then(verdict => verdict.good)).to.equal(false);
+    expect(await parseExpressions(['sum(rate(']).then(verdict => verdict.good)).to.equal(false);
   });
 
   it('names only existing metrics', async () => {

@@ -8,8 +8,8 @@ import { seriesNames } from '../../tools/derive/exposition.ts';
 import { productFamilies } from '../../tools/derive/metrics-page.ts';
 import { runPromtool, type Verdict } from './promtool.ts';
 
-/** Replaces Grafana's variables with values that Prometheus parses. */
-export async function judgeExpressions(expressions: readonly string[]): Promise<Verdict> {
+/** Parses the expressions with promtool, after it has replaced Grafana's variables with values. */
+export async function parseExpressions(expressions: readonly string[]): Promise<Verdict> {
   const directory = await mkdtemp(join(tmpdir(), 'account-authz-promql-'));
   try {
     const rules = expressions.map((expr, i) => ({

@@ -1,10 +1,10 @@
-// CheckRequests as Envoy sends them, in both of its header forms; any part replaced.
+// Builds CheckRequests as Envoy sends them, in both of its header forms; every part can be replaced.
 import type { CheckRequestMessage, HeaderValue, HttpRequestMessage } from '../../src/envoy/protocol.ts';
 
 export interface CheckRequestParts {
   readonly method?: string;
   readonly path?: string;
-  /** One value a line; they make the map, joined as Envoy joins them, or the list. */
+  /** One value per header line, for the map, joined as Envoy does, or for the list. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /** As with `encode_raw_headers`. */
   readonly raw?: boolean;

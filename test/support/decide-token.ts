@@ -1,4 +1,4 @@
-// A token with given header and claims, signed by a key that every issuer of a configuration has, and decided by the engine.
+// Decides a request with the engine, for a token with this header and these claims, signed with a key of every configured issuer.
 import { configSchema } from '../../src/config/schema.ts';
 import { type CheckResult, createEngine } from '../../src/engine.ts';
 import { parseKeySet } from '../../src/keys/jwks.ts';

@@ -1,4 +1,4 @@
-// A part of the demo as a process of its own, as compose and the manifests start it: `demo/serve.ts PART`.
+// Starts a part of the demo as a process, as compose and the manifests do: `demo/serve.ts PART`.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-// Request facts and policies for tests of the pure policy; good defaults, any part replaced.
+// Request facts and policies for tests of the pure policy: valid by default; every part can be replaced.
 import { compileAccountParameters } from '../../src/authz/account-query.ts';
 import type { Policy } from '../../src/authz/authorize.ts';
 import { type Account, type AllowedPrincipal, isAccount } from '../../src/authz/principal.ts';

@@ -1,4 +1,4 @@
-// Key rings that have their keys from the start and ask nobody.
+// Key rings with fixed keys, which fetch nothing.
 import type { Config } from '../../src/config/schema.ts';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
 import type { IssuerRing } from '../../src/keys/key-ring.ts';

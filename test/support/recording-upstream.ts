@@ -1,5 +1,5 @@
 // The upstream behind Envoy: records every request byte for byte and echoes it as JSON.
-// One port serves HTTP/1.1 and HTTP/2, told apart by the preface; a gRPC call is answered with a message; a websocket is accepted.
+// One port serves HTTP/1.1 and HTTP/2, by the connection preface; it answers a gRPC call with a message and accepts a websocket.
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttp2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -12,7 +12,7 @@ export interface RecordedRequest {
   /** Every header line in order, names and bytes (latin1) as received; for HTTP/2 without the pseudo headers. */
   readonly headers: readonly HeaderField[];
   readonly trailers: readonly HeaderField[];
-  /** One character a byte (latin1). */
+  /** One character per byte (latin1). */
   readonly body: string;
 }
 
@@ -20,7 +20,7 @@ export interface RecordingUpstream {
   readonly port: number;
   /** In the order in which they completed. */
   readonly requests: readonly RecordedRequest[];
-  /** Forgets what was recorded. */
+  /** Deletes the recorded requests. */
   clear(): void;
   stop(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 // Long revocation lists for tests and bench. No token of a test is on them.
 
-/** As an operator would have it: most entries are token ids, the others users, or users in an account, with a time. */
+/** A realistic mix: most entries are token ids, the others users or users in an account, with a time. */
 export function revocationList(length: number): string {
   return Array.from({ length }, (_, i) => {
     const id = `${String(i).padStart(8, '0')}-4f1c-4a55-8f2e-5d1a3c0b9e61`;

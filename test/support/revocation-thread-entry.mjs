@@ -1,4 +1,4 @@
-// The entry of the thread that reads a revocation list, as it is in src/: threads of Node 20 do not take over the loader of TypeScript.
+// The entry of the revocation thread in src/: worker threads of Node 20 do not inherit the TypeScript loader.
 import { register } from 'tsx/esm/api';
 
 register();

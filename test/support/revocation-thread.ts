@@ -1,2 +1,2 @@
-// The thread that reads a revocation list from src/, for tests that make services in their own process.
+// The revocation thread from src/, for tests that create services in process.
 export const revocationThreadEntry = new URL('./revocation-thread-entry.mjs', import.meta.url);

@@ -312,8 +312,7 @@ const rows: readonly Row[] = [
       {
         kind: 'timeseries',
         title: 'Answers that are not from account-authz',
-        about:
-          'Read as an allow and lacked our word: somebody else answers at the address of account-authz. Must be 0.',
+        about: 'Allows without the metadata of account-authz: another server answers at its address. Must be 0.',
         unit: 'reqps',
         queries: one(
           'sum(rate(envoy_http_rbac_denied{%, envoy_rbac_http_prefix="only_allowed"}[$__rate_interval]))',

@@ -60,7 +60,7 @@ const readings: Readonly<Record<string, Reading>> = {
   account_authz_revocation_reloads_total: {
     query: 'sum by (result) (increase(account_authz_revocation_reloads_total[1h]))',
     meaning:
-      '`failure`: a changed list was refused and the old one is in force, so whoever was added is not blocked: [AccountAuthzRevocationListRefused](runbooks/AccountAuthzRevocationListRefused.md).',
+      '`failure`: a changed list was refused and the old one is in force, so new entries have no effect: [AccountAuthzRevocationListRefused](runbooks/AccountAuthzRevocationListRefused.md).',
   },
   account_authz_revocation_last_reload_timestamp_seconds: {
     query: 'time() - max by (instance) (account_authz_revocation_last_reload_timestamp_seconds > 0)',

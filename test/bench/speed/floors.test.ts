@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { judgeFloors } from '../../../bench/speed/floors.ts';
+import { evaluateFloors } from '../../../bench/speed/floors.ts';
 import { benchMarkdown } from '../../../bench/speed/report.ts';
 import type { BenchResults, CallRound, EnvoyRound, RouteRound } from '../../../bench/speed/results.ts';
 
@@ -53,7 +53,7 @@ function results(changes: Partial<BenchResults> = {}): BenchResults {
 
 describe('the floors', () => {
   it('are all met by figures exactly at the floor', () => {
-    expect(judgeFloors(results()).map(({ isMet }) => isMet)).to.deep.equal(Array.from({ length: 12 }, () => true));
+    expect(evaluateFloors(results()).map(({ isMet }) => isMet)).to.deep.equal(Array.from({ length: 12 }, () => true));
   });
 
   const short: readonly (readonly [text: string, changes: Partial<BenchResults>])[] = [
@@ -72,21 +72,21 @@ describe('the floors', () => {
   ];
   for (const [text, changes] of short) {
     it(`are missed by a figure just below: ${text}`, () => {
-      const missed = judgeFloors(results(changes)).filter(({ isMet }) => isMet !== true);
+      const missed = evaluateFloors(results(changes)).filter(({ isMet }) => isMet !== true);
       expect(missed.map(floor => [floor.text.includes(text), floor.isMet])).to.deep.equal([[true, false]]);
     });
   }
 
-  it('compare the ratio of each round, and judge the median', () => {
+  it('compare the median of the ratios of each round', () => {
     const rounds = { known: [...call(9000), ...call(90_000), ...call(20_000)], nothing: [1e4, 9e4, 1e4].flatMap(call) };
-    const [floor] = judgeFloors(results({ calls: { ...calls, ...rounds } }));
+    const [floor] = evaluateFloors(results({ calls: { ...calls, ...rounds } }));
     expect(floor?.measured).to.deep.equal({ min: 0.9, median: 1, max: 2 });
   });
 
-  it('are not judged without a measurement, nor in a partial run', () => {
+  it('are not evaluated without a measurement, nor in a partial run', () => {
     const { run } = results();
-    expect(judgeFloors(results({ memory: {} })).at(-4)?.isMet).to.equal(undefined);
-    expect(judgeFloors(results({ run: { ...run, isWhole: false } })).some(({ isMet }) => isMet)).to.equal(false);
+    expect(evaluateFloors(results({ memory: {} })).at(-4)?.isMet).to.equal(undefined);
+    expect(evaluateFloors(results({ run: { ...run, isWhole: false } })).some(({ isMet }) => isMet)).to.equal(false);
   });
 });
 

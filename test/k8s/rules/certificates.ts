@@ -51,9 +51,9 @@ function isFor(certificate = '', name: string): boolean {
 }
 
 /** An unparsable certificate does not match. */
-function attempt(judge: () => boolean): boolean {
+function attempt(verify: () => boolean): boolean {
   try {
-    return judge();
+    return verify();
   } catch {
     return false;
   }

@@ -67,7 +67,7 @@ function stopRules({ config, bootstrap, manifests }: Facts, pod: Pod): Rules {
     [drainsItself, 'Envoy drains for another time than it waits for'],
     [
       (drain ?? '') === (canDrain ? `/nodejs/bin/node /app/dist/main.js drain --seconds ${waitOf(envoy)}` : ''),
-      'Envoy is not drained, or by somebody who cannot',
+      'Envoy is not drained, or by a container that cannot drain it',
     ],
     [
       !canDrain || (at(admin, 'address') === '127.0.0.1' && at(admin, 'port_value') === 9901),
