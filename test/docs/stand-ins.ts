@@ -53,7 +53,9 @@ case "$verb" in
         if [ -n "$prefix" ]; then sed "s#^#[pod/replica-$replica/$container] #" "$LAB/$container.log"; else cat "$LAB/$container.log"; fi
       done
     else [[ "\${words[0]}" = pod/* ]]; named "\${words[0]}"; cat "$LAB/$container.log"; fi;;
-  exec) [[ "\${words[0]}" = pod/* ]]; named "\${words[0]}"; [ "$1" = /nodejs/bin/node ]
+  exec) [[ "\${words[0]}" = pod/* ]]; named "\${words[0]}"
+    if [ "$container $*" = 'istio-proxy pilot-agent request GET stats' ]; then exec "$CURL" -s $CONNECT_TO http://127.0.0.1:9901/stats; fi
+    [ "$1" = /nodejs/bin/node ]
     if [ "$2" = -e ]; then code=\${3//127.0.0.1:9192/$ADMIN}; shift 3; exec "$NODE" -e "$code" "$@"; fi
     [ "$2" = /app/dist/main.js ]; shift 2; exec account-authz "\${@//\\/etc\\/account-authz\\/config.yaml/config.yaml}";;
   rollout) [[ "\${words[0]}" =~ ^(status|undo|restart)$ ]]; named "\${words[1]}";;
@@ -70,6 +72,14 @@ case "$verb" in
   run) [ $# -gt 0 ];;
   *) set -- "$verb" "\${words[@]}"; ${unknown};;
 esac`,
+  },
+  egctl: {
+    reason:
+      'needs a cluster: the options are compared with those that egctl 1.9.1 took, and the Envoy of the running lab answers',
+    script: `
+[ "$1 $2 $3 $4 $5 $6" = 'experimental stats envoy-proxy -n envoy-gateway-system -l' ] && [[ "$7" =~ ^[a-z./-]+=[a-z]+$ ]]
+echo 'envoy-gateway-system/replica-1:'
+exec "$CURL" -s $CONNECT_TO http://127.0.0.1:9901/stats/prometheus`,
   },
   docker: {
     reason:
@@ -128,6 +138,7 @@ esac`,
     reason: 'writes to /etc: the files that it would copy must be there',
     script: 'for word in "$@"; do case "$word" in -*|0*|/etc/*) ;; *) [ -f "$word" ];; esac; done',
   },
+  'systemd-analyze': { reason: 'needs the units of the page in /etc', script: '[ "$1" = verify ]' },
   systemctl: { reason: 'needs systemd', script: '[[ "$1" =~ ^(daemon-reload|enable|reload|restart|status)$ ]]' },
   journalctl: { reason: 'needs systemd: the log is that of the running lab', script: 'cat "$LAB/account-authz.log"' },
   'account-authz': {

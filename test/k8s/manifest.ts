@@ -113,7 +113,7 @@ export interface ExtAuth {
 }
 
 export interface PodTemplate {
-  metadata: { labels: Labels };
+  metadata: { labels: Labels; annotations?: Labels };
   spec: PodSpec;
 }
 
