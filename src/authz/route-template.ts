@@ -48,6 +48,8 @@ function parseSegment(text: string): TemplateSegment | RouteTemplateProblem {
   if (text === '.' || text === '..') return problem('must not have a "." or ".." segment: write the path without it');
   if (text.startsWith(':')) return parseParameter(text.slice(1));
   if (text.includes('*')) return problem('must have "*" only as its whole last segment ("/*")');
+  if (text.startsWith('{') && text.endsWith('}'))
+    return problem('must write a parameter as :name, and that of the account as :account_id');
   if (!literalGrammar.test(text))
     return problem('must have only A-Z a-z 0-9 . _ ~ : @ - in a segment: paths are never decoded');
   return { kind: 'literal', value: text };

@@ -46,8 +46,9 @@ describe('parseRouteTemplate', () => {
       '/a+',
       '/[a]',
       '/a$',
-      '/{a}',
+      '/a{b}',
     ],
+    'must write a parameter as :name, and that of the account as :account_id': ['/{a}', '/a/{account_id}/*'],
     'must have a parameter name of letters, digits and _ that starts with a letter or _': [
       '/:',
       '/:9',
