@@ -1,0 +1,39 @@
+// What the documents quote of a refusal is what the service says.
+import { expect } from 'chai';
+import { answerOf, type Reason } from '../../src/authz/refusal.ts';
+import { findRefusedCheck } from '../../src/explain/refused-checks.ts';
+import { allPages } from './document.ts';
+
+const pages = allPages();
+
+function quotes(pattern: RegExp): readonly { readonly path: string; readonly groups: readonly string[] }[] {
+  return pages.flatMap(({ path, text }) =>
+    Array.from(text.matchAll(pattern), ([, ...groups]) => ({ path, groups: groups.map(each => each ?? '') })),
+  );
+}
+
+describe('refusals that the documents quote', () => {
+  it('have a detail that the log knows', () => {
+    // Of tokens: the pages of the providers.
+    const found = quotes(/detail\s+`([^`]+)`/g);
+    expect(found).to.have.length.of.at.least(10);
+    const unknown = found.filter(
+      ({ groups: [detail = ''] }) => findRefusedCheck('token_invalid', detail).template === undefined,
+    );
+    expect(unknown).to.deep.equal([]);
+  });
+
+  it('have the body that the client gets', () => {
+    const found = quotes(/(\{"type":"[^"…]+"[^}]+"request_id":[^}]+\})/g);
+    expect(found).to.have.length.of.at.least(2);
+    for (const { path, groups } of found) {
+      const { type, title, status, reason } = JSON.parse(groups[0] ?? '');
+      const answer = answerOf(reason as Reason);
+      expect({ type, title, status }, path).to.deep.equal({
+        type: `urn:account-authz:${reason}`,
+        title: answer.title,
+        status: answer.httpStatus,
+      });
+    }
+  });
+});
