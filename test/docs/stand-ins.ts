@@ -64,6 +64,9 @@ case "$verb" in
     if [ /dev/stdout -ef /dev/null ]; then exec sleep 60; fi;;
   get) if [ "\${words[*]}" = 'configmap istio' ]; then cat k8s/overlays/istio/mesh-config.yaml
     elif [ "\${words[*]}" = 'configmap account-authz-revocation' ]; then echo '- { jti: nobody }'
+    elif [ "\${words[*]} $output" = 'pods json' ]; then
+      status='{"name":"account-authz","ready":true,"state":{"running":{}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}'
+      jq -n --argjson status "$status" '{items: [{metadata: {name: "replica-1"}, spec: {nodeName: "n1"}, status: {initContainerStatuses: [$status]}}]}'
     elif [ "\${words[*]} $output" = 'pods name' ]; then echo pod/replica-1; echo pod/replica-2
     else [ "\${#words[@]}" -gt 0 ]; fi;;
   describe|top) [ "\${words[0]}" = pod ];;
