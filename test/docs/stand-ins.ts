@@ -39,7 +39,7 @@ while [ $# -gt 0 ]; do
 done
 named() { [[ "$1" =~ ^(deployment|service)/(subscriptions|account-authz)$|^pod/replica-[12]$ ]] || { echo "kubectl: no $1 in the overlays" >&2; exit 64; }; }
 case "$verb" in
-  apply|delete)
+  apply|replace|delete)
     if [ -n "$folder" ]; then "$KUSTOMIZE" build "$folder" | grep '^kind:' > /dev/null
     elif [ "$file" = - ]; then grep '^kind:' > /dev/null
     elif [ -n "$file" ]; then grep -q '^kind:' "$file"
