@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { send } from '../../demo/http-client.ts';
+import { allPages } from '../docs/document.ts';
 import { envoyBinary } from '../support/envoy.ts';
 import { secrets } from '../support/secrets.ts';
 
@@ -32,6 +33,20 @@ describe('the demo', function () {
       expect(run.output()).to.match(/^(\d+) of \1 steps as expected$/m);
       expect(run.output()).to.not.match(/^ *FAIL/m);
       expect(exitCode).to.equal(0);
+    });
+
+    it('prints the lines that the README shows, in their order', () => {
+      const readme = allPages().find(({ path }) => path === 'README.md');
+      const shown =
+        readme?.blocks
+          .find(({ text }) => text.includes('npm run demo'))
+          ?.text.trimEnd()
+          .split('\n') ?? [];
+      const lines = run.output().split('\n');
+      const places = shown.filter(line => !/^\$ |…$/.test(line)).map(line => lines.indexOf(line));
+      expect(places).to.have.length.of.at.least(5);
+      expect(places).to.not.include(-1);
+      expect(places).to.deep.equal(places.toSorted((a, b) => a - b));
     });
 
     for (const row of [
