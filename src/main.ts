@@ -49,6 +49,11 @@ const name = first.startsWith('-') ? 'serve' : first;
 // The other commands write their result to standard output.
 const log = openLogDestination({ fd: name === 'serve' ? 1 : 2 });
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, endByFault);
+// `head` and the like close the output of a command early. That is no fault, and the exit code stays that of the command.
+if (name !== 'serve')
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') endByFault(error);
+  });
 
 const code = await main();
 process.exitCode = code;

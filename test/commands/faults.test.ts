@@ -1,4 +1,8 @@
 // Uncaught errors in the built product: it logs the error and exits 2 at once, whatever handles are open.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { writeFixture } from '../config/config-file.ts';
 import { configuration, startIssuer } from '../e2e/lab.ts';
@@ -157,6 +161,14 @@ describe('uncaught error', function () {
     const preload = throwingIn('schema', 'schema', 'JSON', 'stringify');
     const outcome = await runProduct(['schema'], preload);
     expect(outcome).to.include({ code: 2, stdout: '' });
+  });
+
+  it('does not occur when `head` or another reader closes the output of a command early', async () => {
+    const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+    const child = spawn(process.execPath, [main, 'schema'], { stdio: ['ignore', 'pipe', 'pipe'] });
+    child.stdout.destroy();
+    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
   });
 
   it('is distinct from an invalid configuration, which exits 1', async () => {
