@@ -100,6 +100,13 @@ describe('accountsInQuery', () => {
     expect(accountsInQuery(compileAccountParameters(['a']), 'a=acct1')).to.deep.equal(['acct1']);
   });
 
+  for (const query of ['ORG=acct2', 'Account_Id=acct2', 'tenant%2Eid=acct2']) {
+    it(`refuses ${query} when it resembles one of several parameters`, () => {
+      const several = compileAccountParameters(['tenant_id', 'org', 'account_id']);
+      expect(accountsInQuery(several, query)).to.include({ detail: 'a look-alike of an account parameter' });
+    });
+  }
+
   it('refuses a capital sharp s, which case folding turns into ss', () => {
     expect(accountsInQuery(compileAccountParameters(['class']), 'cla\u1e9e=acct2')).to.include({ kind: 'refusal' });
   });

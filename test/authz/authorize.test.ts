@@ -315,6 +315,12 @@ describe('admit and authorize', () => {
         expect(reasonOf(decide(places, facts(request)))).to.equal(reason);
       });
     }
+    for (const header of ['x_org', 'x.account.id', 'x-tenant~id']) {
+      it(`a look-alike of one of several headers, ${header}, ${expected('request_invalid')}`, () => {
+        const several = policy({ headers: ['x-tenant-id', 'x-org', 'x-account-id'] });
+        expect(reasonOf(decide(several, facts({ headers: { [header]: 'acct1' } })))).to.equal('request_invalid');
+      });
+    }
   });
 
   describe('Authorization header', () => {
