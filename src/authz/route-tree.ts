@@ -7,11 +7,7 @@ import type { Route, RouteDefinition, RouteMatch } from './route.ts';
 import { parseRouteTemplate, type RouteTemplate, type TemplateSegment } from './route-template.ts';
 
 /** The routes of one configuration, compiled for `matchRoutes`. */
-export interface RouteTree {
-  readonly root: RouteNode;
-  /** Whether a literal has a capital letter. If none has, a path without one matches exactly or not at all. */
-  readonly hasCapitals: boolean;
-}
+export type RouteTree = RouteNode;
 
 // Absent rather than empty, and one object per route: with 10,000 routes, the walk waits for memory more than for anything else.
 interface RouteNode {
@@ -36,41 +32,33 @@ interface RankedRoute {
 /** Throws on an invalid template, which the validation of a configuration reports. */
 export function compileRoutes(definitions: readonly RouteDefinition[]): RouteTree {
   const root = createNode();
-  let hasCapitals = false;
   for (const [order, { path, roles }] of definitions.entries()) {
     const template = parseRouteTemplate(path);
     if (template.kind === 'problem') throw new Error(`the configuration has an invalid route: ${template.problem}`);
     let node = root;
-    for (const segment of template.segments) {
-      node = grow(node, segment);
-      hasCapitals ||= segment.kind === 'literal' && segment.value !== segment.value.toLowerCase();
-    }
+    for (const segment of template.segments) node = grow(node, segment);
     const route = { template, roles: roles === undefined ? undefined : new Set(roles) };
     const ranked = { route, length: template.segments.length, order };
     const ends = template.subtree ? 'subtrees' : 'exact';
     node[ends] ??= [];
     node[ends].push(ranked);
   }
-  return { root, hasCapitals };
+  return root;
 }
 
-export function matchRoutes({ root, hasCapitals }: RouteTree, segments: readonly string[]): RouteMatch | Refusal {
+export function matchRoutes(root: RouteTree, segments: readonly string[]): RouteMatch | Refusal {
   const matching: RankedRoute[] = [];
-  let mustCompareCase = hasCapitals;
   let reached: readonly RouteNode[] = [root];
   for (const segment of segments) {
-    const folded = segment.toLowerCase();
-    mustCompareCase ||= folded !== segment;
-    reached = step(reached, folded);
+    reached = step(reached, segment.toLowerCase());
     for (const { subtrees } of reached) if (subtrees !== undefined) matching.push(...subtrees);
-    if (reached.length === 0) break;
   }
   for (const { exact } of reached) if (exact !== undefined) matching.push(...exact);
 
   // An upstream that ignores case would serve a route whose rules were not applied.
-  if (mustCompareCase && !matching.every(({ route }) => isSameCase(route.template, segments)))
+  if (!matching.every(({ route }) => isSameCase(route.template, segments)))
     return refusal('request_invalid', 'the path matches a route only if case is ignored');
-  if (matching.length > 1) matching.sort((one, other) => one.order - other.order);
+  matching.sort((one, other) => one.order - other.order);
   const [first, ...others] = matching;
   if (first === undefined) return refusal('route_unknown', 'no route matches');
   const most = others.reduce((so, each) => (each.length > so.length ? each : so), first);
