@@ -31,7 +31,7 @@ while [ $# -gt 0 ]; do
     --from-file=*) cat "\${1#*=}" > /dev/null; shift;;
     --tail=*) tail=$1; shift;;
     --prefix) prefix=$1; shift;;
-    --previous|--containers|--dry-run=client|--overwrite|--since=*|--rm|-it|--restart=Never|--image=*) shift;;
+    --previous|--containers|--wait=false|--dry-run=client|--overwrite|--since=*|--rm|-it|--restart=Never|--image=*) shift;;
     --) shift; break;;
     -*) ${unknown};;
     *) if [ -z "$verb" ]; then verb=$1; else words+=("$1"); fi; shift;;
