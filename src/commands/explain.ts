@@ -21,6 +21,8 @@ Reads the token from standard input and never prints it; empty input is a reques
   --method METHOD         GET if not given
   --header 'NAME: VALUE'  a header of the request, any number of times; not authorization
   --at TIME               time of the check, now if not given (RFC 3339, or seconds since 1970)
+  --without-files         leaves out the certificates and the revocation list that the configuration names, for a machine that
+                          does not have them
   --from-log              explains a decision line of the log, read from standard input; alone or with --json
   --json                  prints { decision, reason, status, headers, checks: [{ name, verdict, detail }] }
 
@@ -42,6 +44,7 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
     method: { type: 'string' },
     header: { type: 'string', multiple: true },
     at: { type: 'string' },
+    'without-files': { type: 'boolean', default: false },
     'from-log': { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     ...helpOption,
@@ -53,7 +56,8 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
   const paint = createPaint(wantsColour(io.env, io.stdout.isTTY === true));
   if (values['from-log']) {
     const others = [values.config, path, values.method, values.header, at];
-    if (others.some(value => value !== undefined)) return fail('--from-log must be used alone or with --json');
+    if (values['without-files'] || others.some(value => value !== undefined))
+      return fail('--from-log must be used alone or with --json');
     const input = await readInput(io, 'a decision line');
     if (input.kind === 'problem') return fail(input.problem);
     const line = parseDecisionLine(input.bytes.toString('utf8'));
@@ -71,7 +75,7 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
   }
   const now = at === undefined ? undefined : parseInstant(at);
   if (at !== undefined && now === undefined) return fail('--at must be an RFC 3339 time or seconds since 1970');
-  const loaded = await loadFetchingConfig('explain', file, io);
+  const loaded = await loadFetchingConfig('explain', file, io, { readsNamedFiles: !values['without-files'] });
   if (loaded === undefined) return 1;
   const input = await readInput(io, 'a token');
   if (input.kind === 'problem') return fail(input.problem);

@@ -79,6 +79,7 @@ describe('explain', () => {
         ['--from-log', '--config', 'x'],
         '--from-log must be used alone or with --json',
       ],
+      ['--without-files beside --from-log', ['--from-log', '--without-files'], '--from-log must be used alone'],
       ['a value for --from-log', ['--from-log=eyJ'], '--from-log must have no value'],
     ];
     for (const [name, args, problem] of rows) {
@@ -102,6 +103,18 @@ describe('explain', () => {
           `${file}:2:1: routes: must name at least one route\n` +
           `${file}:3:1: roles: must name at least one role\n`,
       });
+    });
+
+    it('needs no certificate and no revocation list with --without-files', async () => {
+      const config = serviceConfig(lab.issuer, {
+        ...fullConfig(),
+        tls: { certFile: '/missing/tls.crt', keyFile: '/missing/tls.key' },
+        revocation: { file: '/missing/revoked.yaml' },
+      });
+      const args = ['--config', writeFixture('explain-files.json', config), '--path', path];
+      const { code, stderr } = await runExplain([...args, '--without-files'], { input: token });
+      expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+      expect((await runExplain(args, { input: token })).stderr).to.contain('tls.keyFile: the file does not exist');
     });
 
     it('exits 1 with one line for a jwksFile without a usable key', async () => {
