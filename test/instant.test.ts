@@ -1,6 +1,6 @@
-// RFC 3339 date-times, as revocation lists and policy tests write them.
+// Points in time as revocation lists, policy tests and options write them.
 import { expect } from 'chai';
-import { parseDateTime } from '../src/instant.ts';
+import { parseDateTime, parseInstant } from '../src/instant.ts';
 
 describe('parseDateTime', () => {
   const good: readonly (readonly [text: string, seconds: number])[] = [
@@ -29,6 +29,41 @@ describe('parseDateTime', () => {
   for (const text of bad) {
     it(`rejects ${JSON.stringify(text)}`, () => {
       expect(parseDateTime(text)).to.equal(undefined);
+    });
+  }
+});
+
+describe('parseInstant', () => {
+  const good: readonly (readonly [text: string, seconds: number])[] = [
+    ['0', 0],
+    ['1700000000', 1_700_000_000],
+    ['999999999999', 999_999_999_999],
+    ['1700000000.5', 1_700_000_000.5],
+    ['1700000000.000001', 1_700_000_000.000001],
+    ['1970-01-01T00:00:01Z', 1],
+  ];
+  for (const [text, seconds] of good) {
+    it(`reads ${text}`, () => {
+      expect(parseInstant(text)).to.equal(seconds);
+    });
+  }
+  for (const text of [
+    '',
+    '-1',
+    '1.',
+    '.5',
+    '1e9',
+    '0x1',
+    ' 1',
+    '1 ',
+    '1.1234567',
+    '1000000000000',
+    '1a',
+    'a1',
+    '1.a',
+  ]) {
+    it(`rejects ${JSON.stringify(text)}`, () => {
+      expect(parseInstant(text)).to.equal(undefined);
     });
   }
 });

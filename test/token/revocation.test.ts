@@ -73,9 +73,12 @@ describe('revocation list', () => {
   });
 
   it('never matches a token without jti by an entry with jti', () => {
-    expect(listOf({ jti: 'undefined' }, { uid: 'alice', jti: '' }).find(tokenOf({ uid: 'alice' }), now)).to.equal(
-      undefined,
-    );
+    expect(
+      listOf({ jti: 'undefined' }, { uid: 'alice', jti: 'undefined' }, { uid: 'alice', jti: '' }).find(
+        tokenOf({ uid: 'alice' }),
+        now,
+      ),
+    ).to.equal(undefined);
   });
 
   it('matches tokens with an iat before issuedBefore or without an iat', () => {

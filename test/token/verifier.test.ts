@@ -643,6 +643,10 @@ describe('token verifier', () => {
         expect((await (await lab()).verify(await token(await parts()))).outcome).to.include({ detail });
       });
     }
+    it('is that of the compact form for text that is no token', async () => {
+      const { outcome } = await (await lab()).verify('a.b');
+      expect(outcome).to.include({ detail: 'not three base64url segments' });
+    });
     it('names why the keys are unavailable, or that the key was replaced', async () => {
       const at = await lab();
       const verifying = at.verify(await token());
