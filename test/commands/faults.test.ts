@@ -7,6 +7,7 @@ import { expect } from 'chai';
 import { writeFixture } from '../config/config-file.ts';
 import { configuration, startIssuer } from '../e2e/lab.ts';
 import { runProduct } from '../support/command.ts';
+import { secrets } from '../support/secrets.ts';
 import { connect, type GrpcClient, until } from '../support/service.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
@@ -168,6 +169,7 @@ describe('uncaught error', function () {
     const child = spawn(process.execPath, [main, 'schema'], { stdio: ['ignore', 'pipe', 'pipe'] });
     child.stdout.destroy();
     const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    secrets.show('command', stderr);
     expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
   });
 

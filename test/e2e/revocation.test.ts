@@ -91,6 +91,8 @@ describe('revocation list of the built product', function () {
     await writeFile(file, `${revocationList(99_999)}- jti: stolen\n`);
     running.hangUp();
     await until(async () => (await reasonOf(authorization)) === 'token_revoked', 30_000);
+    // Log lines are written in batches, so the line may come after the answer.
+    await until(() => lines('revocation list reloaded').length > 0);
     expect(lines('revocation list reloaded')[0]).to.include({ entries: 100_000 });
 
     await writeFile(file, '['.repeat(1_000_000));

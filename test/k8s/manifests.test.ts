@@ -29,7 +29,7 @@ const folders: Readonly<Record<string, string>> = {
 const tlsOfConfig = `tls: # changed files are picked up
   certFile: /etc/account-authz/tls/tls.crt
   keyFile: /etc/account-authz/tls/tls.key
-  clientCaFile: /etc/account-authz/tls/ca.crt # the caller must present a certificate of this CA
+  clientCaFile: /etc/account-authz/tls/ca.crt # whoever calls must show a certificate of it
 `;
 
 type Rule = 'the schemas' | 'check-config' | 'the rules';

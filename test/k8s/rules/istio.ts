@@ -1,7 +1,7 @@
 // Istio: its proxy calls account-authz in the same pod, for every protected path and nothing else, with the strictness of envoy.yaml.
 import { isDeepStrictEqual } from 'node:util';
 import { at, type Facts, type Path, problemsOf, type Rules } from '../facts.ts';
-import { containerOf, ofKind, podsOf } from '../manifest.ts';
+import { containerOf, type Manifest, ofKind, podsOf } from '../manifest.ts';
 import { extAuthz, headerRules, publicManager } from './configuration.ts';
 
 /** Settings that Istio sets itself, or that have no effect with one authorizer. */
@@ -27,7 +27,25 @@ export function istioProblems(facts: Facts): string[] {
   const isMeshed = ['AuthorizationPolicy', 'ServiceEntry', 'EnvoyFilter'].some(each =>
     manifests.some(({ kind }) => kind === each),
   );
-  return isMeshed ? problemsOf([...policyRules(facts), ...providerRules(facts), ...filterRules(facts)]) : [];
+  return isMeshed
+    ? problemsOf([...policyRules(facts), ...providerRules(facts), ...filterRules(facts), ...counterRules(facts)])
+    : [];
+}
+
+/** Istio's Envoy drops every counter that no pattern of this annotation of the pod matches as a whole. */
+export function keepsCounter(manifests: readonly Manifest[], counter: string): boolean {
+  const annotation = 'sidecar.istio.io/statsInclusionRegexps';
+  const patterns = ofKind(manifests, 'Deployment').flatMap(
+    ({ spec }) => spec.template.metadata.annotations?.[annotation]?.split(',') ?? [],
+  );
+  return patterns.some(pattern => new RegExp(`^(?:${pattern})$`).test(counter));
+}
+
+function counterRules({ manifests }: Facts): Rules {
+  const [entry] = ofKind(manifests, 'ServiceEntry');
+  const cluster = `cluster.outbound|${entry?.spec.ports?.[0]?.number}||${entry?.spec.hosts?.[0]};`;
+  const read = ['http.inbound_0.0.0.0_8000;.ext_authz.error', `${cluster}.upstream_rq_timeout`];
+  return read.map(counter => [keepsCounter(manifests, counter), `the counter ${counter} is dropped`]);
 }
 
 function policyRules(facts: Facts): Rules {
