@@ -116,7 +116,10 @@ export const checks = {
     },
   },
   audience: {
-    token_invalid: { 'aud names none of audiences': 'the client must request a token for one of audiences' },
+    token_invalid: {
+      'aud names none of audiences':
+        'the issuer must write one of audiences into aud: some issuers do if the client requests it, others by their configuration',
+    },
   },
   binding: {
     token_invalid: {

@@ -3,12 +3,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
+import type { KeyRings } from '../../src/keys/key-rings.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
-import { keyThreadEntry } from '../support/key-thread.ts';
 import { until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { startKeyRings } from './started-rings.ts';
 import { type TestCertificate, testCertificate } from './test-certificate.ts';
 
 const authority = testCertificate({ name: 'servers', isAuthority: true, addresses: [] });
@@ -56,16 +56,8 @@ describe('client certificate of key fetches', function () {
     await writeFile(join(folder, 'client.key'), key);
   }
 
-  function startRings(): KeyRings {
-    const observer = {
-      onRefresh: ({ problem }: { problem: string | undefined }) => problems.push(problem ?? 'none'),
-      onUsable: () => undefined,
-      onWarning: () => undefined,
-    };
-    const rings = createKeyRings({ observer, proxy: {}, headStartMs: 0, threadEntry: keyThreadEntry });
-    ends.push(() => rings.stop());
-    return rings;
-  }
+  const startRings = (): KeyRings =>
+    startKeyRings(ends, { observer: { onRefresh: ({ problem }) => problems.push(problem ?? 'none') } });
 
   const settings = (changes: Partial<IssuerKeySettings> = {}): IssuerKeySettings => ({
     issuer: issuer.url,

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { IssuerRing, KeySettings } from '../../src/keys/key-ring.ts';
-import { createKeyRings, type KeyRings, type PreparedKeyRings } from '../../src/keys/key-rings.ts';
+import type { KeyRings, PreparedKeyRings } from '../../src/keys/key-rings.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
-import { keyThreadEntry } from '../support/key-thread.ts';
 import { until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { startKeyRings } from './started-rings.ts';
 import { testCertificate } from './test-certificate.ts';
 
 const times: KeySettings = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 60 };
@@ -41,12 +41,7 @@ describe('key rings', () => {
     return started;
   }
 
-  function startRings(headStartMs = 1000): KeyRings {
-    const observer = { onRefresh: () => undefined, onUsable: () => undefined, onWarning: () => undefined };
-    const created = createKeyRings({ observer, proxy: {}, headStartMs, threadEntry: keyThreadEntry });
-    ends.push(() => created.stop());
-    return created;
-  }
+  const startRings = (headStartMs = 1000): KeyRings => startKeyRings(ends, { headStartMs });
 
   const settings = (changes: Partial<IssuerKeySettings> = {}): IssuerKeySettings => ({
     issuer: name,

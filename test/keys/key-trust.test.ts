@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { IssuerRing, KeySettings } from '../../src/keys/key-ring.ts';
-import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
+import type { KeyRings } from '../../src/keys/key-rings.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
 import { createKeyTrust } from '../../src/keys/key-trust.ts';
-import { keyThreadEntry } from '../support/key-thread.ts';
 import { until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { startKeyRings } from './started-rings.ts';
 import { testCertificate } from './test-certificate.ts';
 
 const authorityNamed = (name: string) => testCertificate({ name, isAuthority: true, addresses: [] });
@@ -56,16 +56,8 @@ describe('trust in the authority of keys', () => {
     await issuer.restart();
   }
 
-  function startRings(): KeyRings {
-    const observer = {
-      onRefresh: () => undefined,
-      onUsable: () => undefined,
-      onWarning: ({ problem }: { problem: string }) => warnings.push(problem),
-    };
-    const rings = createKeyRings({ observer, proxy: {}, headStartMs: 0, threadEntry: keyThreadEntry });
-    ends.push(() => rings.stop());
-    return rings;
-  }
+  const startRings = (): KeyRings =>
+    startKeyRings(ends, { observer: { onWarning: ({ problem }) => warnings.push(problem) } });
 
   async function reload(rings: KeyRings, keys: Partial<KeySettings> = {}) {
     const settings = { issuer: issuer.url, algorithms: ['ES256'], jwksUrl: issuer.jwksUrl, caFile };

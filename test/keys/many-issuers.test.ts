@@ -3,18 +3,18 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
-import { keyThreadEntry } from '../support/key-thread.ts';
+import type { KeyRings } from '../../src/keys/key-rings.ts';
 import { startServiceLab, until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { audience } from '../support/token.ts';
+import { startKeyRings } from './started-rings.ts';
 
 const count = 1000;
 const maxInFlight = 8;
 
 describe('a thousand issuers', function () {
   this.timeout(60_000);
-  const ends: (() => unknown)[] = [];
+  const ends: (() => Promise<unknown>)[] = [];
   const served = { fetches: 0, inFlight: 0, maxInFlight: 0 };
   let origin: string;
   /** The latency of the server. */
@@ -37,7 +37,7 @@ describe('a thousand issuers', function () {
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    ends.push(() => {
+    ends.push(async () => {
       server.close();
       server.closeAllConnections();
     });
@@ -55,13 +55,6 @@ describe('a thousand issuers', function () {
       jwksUrl: urlOf(i),
     }));
 
-  function startRings(): KeyRings {
-    const observer = { onRefresh: () => undefined, onUsable: () => undefined, onWarning: () => undefined };
-    const rings = createKeyRings({ observer, proxy: {}, headStartMs: 0, threadEntry: keyThreadEntry });
-    ends.push(() => rings.stop());
-    return rings;
-  }
-
   const usable = (rings: KeyRings): number => rings.active().filter(ring => ring.status().state === 'usable').length;
 
   const rows: readonly (readonly [string, (i: number) => string, number])[] = [
@@ -70,7 +63,7 @@ describe('a thousand issuers', function () {
   ];
   for (const [name, urlOf, fetches] of rows) {
     it(`${name}, at most ${maxInFlight} in flight`, async () => {
-      const rings = startRings();
+      const rings = startKeyRings(ends);
       const times = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3 };
       (await rings.prepare(issuers(urlOf), times)).takeOver();
       await until(() => usable(rings) === count, 30_000);
@@ -81,7 +74,7 @@ describe('a thousand issuers', function () {
 
   it('become usable while 500 other issuers on one host hang', async () => {
     delayMs = path => (path.startsWith('/slow') ? 600_000 : 0);
-    const rings = startRings();
+    const rings = startKeyRings(ends);
     const times = { refreshSeconds: 1000, maxAgeSeconds: 3600, cooldownSeconds: 1, timeoutSeconds: 600 };
     const slow = origin.replace('127.0.0.1', 'localhost');
     const half = count / 2;

@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { IssuerRing, KeyRingObserver, KeySettings } from '../../src/keys/key-ring.ts';
-import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
+import type { KeyRings } from '../../src/keys/key-rings.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
 import { until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { startKeyRings } from './started-rings.ts';
 import { testCertificate } from './test-certificate.ts';
 
 type Refresh = Parameters<KeyRingObserver['onRefresh']>[0];
@@ -40,14 +41,8 @@ describe('issuers with a shared source', () => {
 
   function startRings(): KeyRings {
     refreshes = [];
-    const created = createKeyRings({
-      observer: { onRefresh: event => refreshes.push(event), onUsable: () => undefined, onWarning: () => undefined },
-      proxy: {},
-      headStartMs: 0,
-      createTransport: createKeyTransport,
-    });
-    ends.push(() => created.stop());
-    return created;
+    const observer: Partial<KeyRingObserver> = { onRefresh: event => refreshes.push(event) };
+    return startKeyRings(ends, { observer, createTransport: createKeyTransport });
   }
 
   const settings = (issuer: string, changes: Partial<IssuerKeySettings> = {}): IssuerKeySettings => ({

@@ -1,0 +1,22 @@
+// Key rings with the key thread of src/, and without a wait for the first keys: what a test does not name stays silent.
+import type { KeyRingObserver } from '../../src/keys/key-ring.ts';
+import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
+import { keyThreadEntry } from '../support/key-thread.ts';
+
+type Options = Partial<Parameters<typeof createKeyRings>[0]>;
+
+/** Adds the end of the rings to `ends`. */
+export function startKeyRings(
+  ends: (() => Promise<unknown>)[],
+  { observer, ...options }: Omit<Options, 'observer'> & { readonly observer?: Partial<KeyRingObserver> } = {},
+): KeyRings {
+  const rings = createKeyRings({
+    observer: { onRefresh: () => undefined, onUsable: () => undefined, onWarning: () => undefined, ...observer },
+    proxy: {},
+    headStartMs: 0,
+    threadEntry: keyThreadEntry,
+    ...options,
+  });
+  ends.push(() => rings.stop());
+  return rings;
+}
