@@ -1,8 +1,10 @@
 // The child process of wire-load-process.ts.
+import { createKeptConnections } from './kept-connections.ts';
 import { runClosedLoop, runOpenLoop, type Source } from './wire-load.ts';
 import type { WireLoadOrder, WireLoadReport } from './wire-load-process.ts';
 
 const sources = new Map<string, Source>();
+const connect = createKeptConnections();
 
 process.on('disconnect', () => process.exit(1));
 process.on('message', (order: WireLoadOrder) => {
@@ -19,11 +21,11 @@ async function execute(order: WireLoadOrder): Promise<WireLoadReport> {
     case 'closed':
       return {
         kind: 'figures',
-        figures: await runClosedLoop(runOf(order), sourceOf(order.set), order.inFlight),
+        figures: await runClosedLoop(runOf(order), sourceOf(order.set), order.inFlight, connect),
       };
     case 'open': {
       const lanes = order.lanes.map(({ set, perSecond }) => ({ source: sourceOf(set), perSecond }));
-      return { kind: 'figures', figures: await runOpenLoop(runOf(order), lanes) };
+      return { kind: 'figures', figures: await runOpenLoop(runOf(order), lanes, connect) };
     }
   }
 }

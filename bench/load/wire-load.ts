@@ -92,7 +92,12 @@ function createTally(): Tally {
 }
 
 /** `inFlight` concurrent calls, spread over the connections; each answer triggers the next request. */
-export async function runClosedLoop(run: RunTarget, source: Source, inFlight: number): Promise<RunFigures> {
+export async function runClosedLoop(
+  run: RunTarget,
+  source: Source,
+  inFlight: number,
+  connect = connectWire,
+): Promise<RunFigures> {
   const { set } = source;
   const tally = createTally();
   const sentMs = new Float64Array(inFlight);
@@ -105,7 +110,7 @@ export async function runClosedLoop(run: RunTarget, source: Source, inFlight: nu
   });
   const fault = createFault();
 
-  const client = await connectWire({
+  const client = await connect({
     ...run,
     onFault: fault.raise,
     onAnswer(slot, answer, connection) {
@@ -150,7 +155,11 @@ export interface TimedLane {
 }
 
 /** Each lane at its rate; waits for the answers to all calls that are due within the measured time. */
-export async function runOpenLoop(run: RunTarget, lanes: readonly TimedLane[]): Promise<RunFigures> {
+export async function runOpenLoop(
+  run: RunTarget,
+  lanes: readonly TimedLane[],
+  connect = connectWire,
+): Promise<RunFigures> {
   const totalMs = run.warmMs + run.measureMs;
   const timed = lanes.map(({ source, perSecond }) => {
     const count = Math.floor((perSecond * totalMs) / 1000);
@@ -164,7 +173,7 @@ export async function runOpenLoop(run: RunTarget, lanes: readonly TimedLane[]): 
     done = resolve;
   });
 
-  const client = await connectWire({
+  const client = await connect({
     ...run,
     onFault: fault.raise,
     onAnswer(tag, answer) {

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { createServer, type Http2Server } from 'node:http2';
+import { createServer, type Http2Server, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { ownBlock, sharedBlocks } from '../../../bench/load/hpack.ts';
+import { createKeptConnections } from '../../../bench/load/kept-connections.ts';
 import type { WireAnswer } from '../../../bench/load/wire-client.ts';
 import {
   type Expected,
@@ -81,6 +82,54 @@ describe('a load over the wire', () => {
       server.once('session', session => setTimeout(() => session.destroy(), 50));
       const outcome = await runClosedLoop(run(0, 60_000), { set: set(1, false), next: 0 }, 8).catch(String);
       expect(outcome).to.match(/GOAWAY|closed|ECONNRESET/);
+    });
+  });
+
+  describe('on kept connections', () => {
+    let opened: ServerHttp2Session[];
+    let connect: ReturnType<typeof createKeptConnections>;
+    const note = (session: ServerHttp2Session): unknown => opened.push(session);
+
+    beforeEach(() => {
+      opened = [];
+      connect = createKeptConnections();
+      server.on('session', note);
+    });
+    afterEach(() => {
+      server.off('session', note);
+      for (const session of opened) session.destroy();
+    });
+
+    async function callFiftyTimes(): Promise<void> {
+      const before = paths.length;
+      const { lanes } = await runClosedLoop(run(0, 60_000), { set: set(52, true), next: 2 }, 8, connect);
+      expect(lanes[0]).to.deep.include({ wrong: 0, failed: 0 });
+      expect(paths.length - before).to.equal(50);
+    }
+
+    it('uses those of the last run, whose answers were complete', async () => {
+      await callFiftyTimes();
+      await runOpenLoop(run(0, 50), [{ source: { set: set(1, false), next: 0 }, perSecond: 400 }], connect);
+      await callFiftyTimes();
+      expect(opened).to.have.length(2);
+    });
+
+    it('opens others after the server has closed them', async () => {
+      await callFiftyTimes();
+      for (const session of opened) session.destroy();
+      // The client notices a little later.
+      await new Promise(resolve => setTimeout(resolve, 50));
+      await callFiftyTimes();
+      expect(opened).to.have.length(4);
+    });
+
+    it('opens others after a run that failed', async () => {
+      server.once('session', session => setTimeout(() => session.destroy(), 50));
+      expect(await runClosedLoop(run(0, 60_000), { set: set(1, false), next: 0 }, 8, connect).catch(String)).to.match(
+        /GOAWAY|closed|ECONNRESET/,
+      );
+      await callFiftyTimes();
+      expect(opened).to.have.length(4);
     });
   });
 
