@@ -83,8 +83,8 @@ describe('the Dockerfile', function () {
     const { bin } = JSON.parse(await readFile(`${project}package.json`, 'utf8'));
     expect(execForm(lastOf(stageOf(product), 'ENTRYPOINT'))).to.deep.equal([
       '/nodejs/bin/node',
-      '--max-semi-space-size=8',
-      '--heap-growing-percent=60',
+      '--max-semi-space-size=2',
+      '--heap-growing-percent=120',
       `/app/${bin['account-authz']}`,
     ]);
     expect(execForm(lastOf(stageOf(product), 'CMD'))).to.deep.equal(['serve', '--config', defaultConfigFile]);
