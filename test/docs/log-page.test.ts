@@ -1,6 +1,7 @@
 // docs/log.md: the fields of a decision line, and every message of src/ with its level.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import type { Account } from '../../src/authz/principal.ts';
 import { createLogger, logCheck } from '../../src/operations/log.ts';
 
 const project = new URL('../../', import.meta.url);
@@ -42,7 +43,7 @@ describe('docs/log.md', () => {
       detail: 'the role may not use this method',
       method: 'DELETE',
       route: '/api/subscriptions',
-      principal: { uid: 'u', app: 'p', acc: 'a', role: 'member', iss: 'https://issuer.test' },
+      principal: { uid: 'u', app: 'p', acc: 'a' as Account, role: 'member', iss: 'https://issuer.test' },
       kid: 'k1',
       cache: 'hit',
       durationMs: 1,
