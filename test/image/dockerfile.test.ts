@@ -90,6 +90,12 @@ describe('the Dockerfile', function () {
     expect(execForm(lastOf(stageOf(product), 'CMD'))).to.deep.equal(['serve', '--config', defaultConfigFile]);
   });
 
+  it('has the Node flags that docs/deploy/machine.md gives a process outside a container', async () => {
+    const [, flags] =
+      /^ExecStart=\S*\/node (.*?) \/opt/m.exec(await readFile(`${project}docs/deploy/machine.md`, 'utf8')) ?? [];
+    expect(flags?.split(' ')).to.deep.equal(execForm(lastOf(stageOf(product), 'ENTRYPOINT'))?.slice(1, -1));
+  });
+
   it('has a health check that runs the health command with the configuration', () => {
     const entryPoint = execForm(lastOf(stageOf(product), 'ENTRYPOINT')) ?? [];
     const [node, main] = [entryPoint.at(0), entryPoint.at(-1)];
