@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { Account } from '../../src/authz/principal.ts';
 import { createLogger, logCheck } from '../../src/operations/log.ts';
+import { secrets } from '../support/secrets.ts';
 
 const project = new URL('../../', import.meta.url);
 const page = readFileSync(new URL('docs/log.md', project), 'utf8');
@@ -51,6 +52,7 @@ describe('docs/log.md', () => {
       traceparent: undefined,
       tracestate: undefined,
     });
+    secrets.show('log', written.join(''));
     const fields = Object.keys(JSON.parse(written.join('')) as object);
     const documented = rowsAfter('`check`').map(([name]) => name);
     expect(['level', 'time', ...documented, 'msg']).to.deep.equal(fields);
