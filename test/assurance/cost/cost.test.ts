@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { allowedRequestMicroseconds } from './allowed-request.ts';
 import { describePattern, isRepeated, type Pattern, pattern, shortened } from './pattern.ts';
-import { costOf, startSearch } from './search.ts';
+import { costOf, type SearchReport, startSearch } from './search.ts';
 import { type CostTarget, createCostTargets } from './targets.ts';
 
 const seed = Number(process.env.COST_SEED ?? randomInt(2 ** 31));
@@ -19,6 +19,15 @@ async function growsFaster(target: CostTarget, whole: Pattern): Promise<boolean>
   const least = Math.max(await costOf(target, shortened(whole, 16), 5), 10);
   const middle = await costOf(target, shortened(whole, 4), 5);
   return middle > 8 * least && (await costOf(target, whole, 3)) > 8 * middle;
+}
+
+/** The dearest input may be one without a repeated part, which has no growth; the one with the greatest growth has. */
+async function fasterGrowing(target: CostTarget, { dearest, growth }: SearchReport): Promise<string[]> {
+  const found: string[] = [];
+  for (const each of [...dearest, ...(growth === undefined ? [] : [growth])]) {
+    if (await growsFaster(target, each.pattern)) found.push(`${target.name}: ${describePattern(each.pattern)}`);
+  }
+  return found;
 }
 
 /** Tells quadratic from linear and is quick to measure; beyond a thousand members, where V8 changes an object's representation. */
@@ -68,11 +77,7 @@ describe(`the cost of foreign bytes with COST_SEED=${seed}`, function () {
   it('grows linearly for the inputs of a short search', async () => {
     const found: string[] = [];
     for (const target of targets.map(shortForm)) {
-      const { dearest, growth } = await startSearch(target, seed).advance(searchMilliseconds);
-      const patterns = [...dearest.map(each => each.pattern), ...(growth === undefined ? [] : [growth.pattern])];
-      for (const each of patterns) {
-        if (await growsFaster(target, each)) found.push(`${target.name}: ${describePattern(each)}`);
-      }
+      found.push(...(await fasterGrowing(target, await startSearch(target, seed).advance(searchMilliseconds))));
     }
     expect(found).to.deep.equal([]);
   });
@@ -87,8 +92,8 @@ describe(`the cost of foreign bytes with COST_SEED=${seed}`, function () {
       known: [pattern(4096, '', 'a')],
       load: input => () => input.toString('latin1').replace(/ +$/, ''),
     };
-    const { dearest, growth } = await startSearch(quadratic, seed).advance(searchMilliseconds);
-    expect(growth?.exponent).to.be.above(1.5);
-    expect(await growsFaster(quadratic, dearest[0].pattern), describePattern(dearest[0].pattern)).to.equal(true);
+    const report = await startSearch(quadratic, seed).advance(searchMilliseconds);
+    expect(report.growth?.exponent).to.be.above(1.5);
+    expect(await fasterGrowing(quadratic, report)).to.not.deep.equal([]);
   });
 });
