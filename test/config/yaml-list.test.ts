@@ -51,7 +51,7 @@ const flowItems = [
 describe('a YAML list in pieces', () => {
   it('is a block list as the library reads it at once', () => {
     const form = fc.record({
-      items: fc.array(fc.constantFrom(...blockItems), { minLength: 1, maxLength: 700 }),
+      items: fc.array(fc.constantFrom(...blockItems), { minLength: 1, maxLength: 700, size: 'max' }),
       start: fc.constantFrom('', '# comment\n', '\n\n', '%YAML 1.2\n---\n', '--- \n', '  # indented\n#\n'),
       indent: fc.constantFrom('', '  '),
       between: fc.constantFrom('', '\n', '# - comment\n'),
@@ -72,7 +72,7 @@ describe('a YAML list in pieces', () => {
 
   it('is a flow list as the library reads it at once', () => {
     const form = fc.record({
-      items: fc.array(fc.constantFrom(...flowItems), { minLength: 1, maxLength: 700 }),
+      items: fc.array(fc.constantFrom(...flowItems), { minLength: 1, maxLength: 700, size: 'max' }),
       start: fc.constantFrom('', '# comment, [\n', '---\n', ' '),
       between: fc.constantFrom(',', ', ', ',\n  ', ' # comment, ]\n,'),
       end: fc.constantFrom(']', ' ]\n', ',]', '\n] # comment, [\n'),

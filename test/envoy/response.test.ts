@@ -109,7 +109,7 @@ describe('CheckResponse', () => {
 
     it('F-010 carries every valid identity value unchanged', () => {
       fc.assert(
-        fc.property(fc.string({ minLength: 1, maxLength: 128 }).filter(isIdentityField), uid => {
+        fc.property(fc.string({ minLength: 1, maxLength: 128, size: 'max' }).filter(isIdentityField), uid => {
           expect(headersOf(onTheWire({ kind: 'allow', principal: principal({ uid }) }))['x-auth-uid']).to.equal(uid);
         }),
       );
@@ -202,7 +202,7 @@ describe('CheckResponse', () => {
 });
 
 describe('CheckResponse for any decision', () => {
-  const text = fc.string({ minLength: 1, maxLength: 128 }).filter(isIdentityField);
+  const text = fc.string({ minLength: 1, maxLength: 128, size: 'max' }).filter(isIdentityField);
   const who = fc.record({ uid: text, app: text, role: text, iss: text }).map(each => principal(each));
   const decision: fc.Arbitrary<Decision> = fc.oneof(
     who.map((each): Decision => ({ kind: 'allow', principal: each })),

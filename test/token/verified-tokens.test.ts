@@ -91,19 +91,23 @@ describe('verified token cache', () => {
   it('evicts exactly what a plain model of SIEVE evicts', () => {
     const step = fc.record({ act: fc.constantFrom('get', 'put', 'put', 'remove'), token: fc.nat(8), key: fc.nat() });
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 120 }), (maxTokens, steps) => {
-        const tokens = createVerifiedTokens<number>(maxTokens);
-        const model = createModel(maxTokens);
-        for (const { act, token, key } of steps) {
-          if (act === 'put') for (const each of [tokens, model]) each.put(`${token}`, verified(key));
-          else if (act === 'remove') for (const each of [tokens, model]) each.remove(`${token}`);
-          else expect(tokens.get(`${token}`)?.key).to.equal(model.get(`${token}`)?.key);
-          expect(tokens.size()).to.equal(model.size());
-        }
-        for (let token = 0; token <= 8; token += 1) {
-          expect(tokens.get(`${token}`)?.key).to.equal(model.get(`${token}`)?.key);
-        }
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 5 }),
+        fc.array(step, { maxLength: 120, size: 'max' }),
+        (maxTokens, steps) => {
+          const tokens = createVerifiedTokens<number>(maxTokens);
+          const model = createModel(maxTokens);
+          for (const { act, token, key } of steps) {
+            if (act === 'put') for (const each of [tokens, model]) each.put(`${token}`, verified(key));
+            else if (act === 'remove') for (const each of [tokens, model]) each.remove(`${token}`);
+            else expect(tokens.get(`${token}`)?.key).to.equal(model.get(`${token}`)?.key);
+            expect(tokens.size()).to.equal(model.size());
+          }
+          for (let token = 0; token <= 8; token += 1) {
+            expect(tokens.get(`${token}`)?.key).to.equal(model.get(`${token}`)?.key);
+          }
+        },
+      ),
       { numRuns: 1000 },
     );
   });
@@ -111,27 +115,31 @@ describe('verified token cache', () => {
   it('never exceeds its size and never returns the result of another token', () => {
     const step = fc.record({ act: fc.constantFrom('get', 'put', 'remove'), token: fc.nat(12) });
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 6 }), fc.array(step, { maxLength: 80 }), (maxTokens, steps) => {
-        const tokens = createVerifiedTokens<number>(maxTokens);
-        const put = new Set<number>();
-        for (const { act, token } of steps) {
-          const text = `token ${token}`;
-          if (act === 'remove') {
-            tokens.remove(text);
-            put.delete(token);
-            expect(tokens.get(text)).to.equal(undefined);
-          } else if (act === 'put') {
-            tokens.put(text, verified(token));
-            put.add(token);
-            expect(cached(tokens, text)).to.deep.equal(verified(token));
-          } else {
-            expect(tokens.get(text)?.key).to.be.oneOf(put.has(token) ? [token, undefined] : [undefined]);
+      fc.property(
+        fc.integer({ min: 1, max: 6 }),
+        fc.array(step, { maxLength: 80, size: 'max' }),
+        (maxTokens, steps) => {
+          const tokens = createVerifiedTokens<number>(maxTokens);
+          const put = new Set<number>();
+          for (const { act, token } of steps) {
+            const text = `token ${token}`;
+            if (act === 'remove') {
+              tokens.remove(text);
+              put.delete(token);
+              expect(tokens.get(text)).to.equal(undefined);
+            } else if (act === 'put') {
+              tokens.put(text, verified(token));
+              put.add(token);
+              expect(cached(tokens, text)).to.deep.equal(verified(token));
+            } else {
+              expect(tokens.get(text)?.key).to.be.oneOf(put.has(token) ? [token, undefined] : [undefined]);
+            }
+            expect(tokens.size()).to.be.at.most(Math.min(maxTokens, put.size));
           }
-          expect(tokens.size()).to.be.at.most(Math.min(maxTokens, put.size));
-        }
-        const found = Array.from({ length: 13 }, (_, token) => tokens.get(`token ${token}`)).filter(Boolean);
-        expect(found.length).to.equal(tokens.size());
-      }),
+          const found = Array.from({ length: 13 }, (_, token) => tokens.get(`token ${token}`)).filter(Boolean);
+          expect(found.length).to.equal(tokens.size());
+        },
+      ),
       { numRuns: 500 },
     );
   });

@@ -42,13 +42,18 @@ export const groups: readonly Group[] = [
   {
     name: 'key-selection',
     sources: ['src/keys/key-selection.ts', 'src/keys/issuer-ring.ts'],
-    tests: ['test/keys/shared-source.test.ts', 'test/keys/key-ring.test.ts'],
+    tests: ['test/keys/key-selection.test.ts', 'test/keys/shared-source.test.ts', 'test/keys/key-ring.test.ts'],
   },
   { name: 'fetch-slots', sources: ['src/keys/fetch-slots.ts'], tests: ['test/keys/fetch-slots.test.ts'] },
   {
     name: 'revocation',
     sources: ['src/config/revocation-file.ts', 'src/config/plain-list.ts', 'src/config/yaml-list.ts', 'src/instant.ts'],
-    tests: ['test/config/revocation-file.test.ts', 'test/config/plain-list.test.ts', 'test/instant.test.ts'],
+    tests: [
+      'test/config/plain-list.test.ts',
+      'test/config/yaml-list.test.ts',
+      'test/config/revocation-file.test.ts',
+      'test/instant.test.ts',
+    ],
   },
   { name: 'json', sources: within('src/json', '.ts'), tests: within('test/json', '.test.ts') },
   {
