@@ -101,7 +101,7 @@ describe('failures of the authorizer', function () {
       running.pause();
       const before = performance.now();
       expectUnavailable(await askAll());
-      expect(performance.now() - before).to.be.within(checkTimeoutMs * 0.8, checkTimeoutMs * 6);
+      expect(performance.now() - before).to.be.within(checkTimeoutMs * 0.8, checkTimeoutMs * 20);
       running.resume();
       await expectPassed();
     });

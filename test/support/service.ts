@@ -192,7 +192,7 @@ export function reasonOf({ dynamic_metadata }: CheckResponseMessage): string {
 }
 
 /** Polls until the condition is true; fails after `limitMs`. */
-export async function until(condition: () => Promise<boolean> | boolean, limitMs = 5000): Promise<void> {
+export async function until(condition: () => Promise<boolean> | boolean, limitMs = 15_000): Promise<void> {
   const end = performance.now() + limitMs;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`the condition did not become true within ${limitMs} ms`);
