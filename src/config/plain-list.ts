@@ -21,13 +21,14 @@ export function readPlainList(source: string): readonly PlainItem[] | undefined 
     const isItem = dash.exec(line)?.[1] === indent;
     const text = line.slice(indent.length + '- '.length);
     if (isItem) {
-      const flow = text.startsWith('{') ? readFlowMapping(text) : undefined;
-      open = flow ?? new Map();
-      items.push(open);
+      const flow = readFlowMapping(text);
       if (flow !== undefined) {
+        items.push(flow);
         open = undefined;
         continue;
       }
+      open = new Map();
+      items.push(open);
     } else if (!line.startsWith(`${indent}  `)) return undefined;
     if (open === undefined || !addMember(open, member.exec(text))) return undefined;
   }

@@ -56,7 +56,7 @@ function readEntries(piece: ListPiece, count: number, found: FoundProblem[]): re
   found.push(...problems.map(problem => ({ path: [], ...problem })));
   return items.map((item, i) => {
     const report: Report = (path, node, message) =>
-      found.push({ path: [count + i, ...path], offset: piece.shift + startOf(node, item), message });
+      found.push({ path: [count + i, ...path], offset: piece.shift + startOf(node), message });
     return toRevocation(readMembers(item, report)) ?? nothing;
   });
 }
@@ -119,11 +119,8 @@ const rules = new Map<string, (text: string) => string | undefined>([
 ]);
 const unknownKey = unknownKeyProblem([...rules.keys()]);
 
-function startOf(node: unknown, item: unknown): number {
-  const [start] = [node, item]
-    .map(each => (isNode(each) ? each.range?.[0] : undefined))
-    .filter(each => each !== undefined);
-  return start ?? 0;
+function startOf(node: unknown): number {
+  return isNode(node) ? (node.range?.[0] ?? 0) : 0;
 }
 
 /** One pass over the text for all of them. */

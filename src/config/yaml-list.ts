@@ -30,7 +30,6 @@ export function composePiece({ source, shift }: ListPiece): ComposedPiece {
     resolveKnownTags: false,
     stringKeys: true,
     uniqueKeys: false,
-    logLevel: 'error',
   });
   const [document, other] = composer.compose(tokens, true, source.length);
   if (document === undefined || other !== undefined) return refused(yamlSyntaxProblems.MULTIPLE_DOCS);
@@ -94,13 +93,12 @@ function* commasOf(text: string): Generator<number> {
   let depth = 0;
   let isScalar = false;
   for (const token of new Lexer().lex(text)) {
-    const isMark = !isScalar && (token === CST.SCALAR || token === CST.DOCUMENT || token === CST.FLOW_END);
-    if (!isScalar && !isMark) {
-      if (token === '[' || token === '{') depth += 1;
-      if (token === ']' || token === '}') depth -= 1;
-      if (token === ',' && depth === 1) yield offset;
-    }
-    isScalar = !isScalar && token === CST.SCALAR;
+    if (token === '[' || token === '{') depth += 1;
+    if (token === ']' || token === '}') depth -= 1;
+    if (token === ',' && depth === 1) yield offset;
+    // Tokens that the lexer inserts; the one after `CST.SCALAR` is text, even if it looks like them.
+    const isMark: boolean = !isScalar && (token === CST.SCALAR || token === CST.DOCUMENT || token === CST.FLOW_END);
     if (!isMark) offset += token.length;
+    isScalar = isMark && token === CST.SCALAR;
   }
 }

@@ -93,10 +93,10 @@ export function areUsable({ confirmedMs }: SelectedKeys, maxAgeMs: number, nowMs
 /** The end of the fetch for the state machine. It failed if it brought nothing for any selection. */
 export function toFetchEnd(results: readonly SelectionResult[], sets: readonly SelectedKeys[]) {
   if (results.some(({ kind }) => kind === 'keySet')) return { kind: 'fetched', keys: mergeKeys(sets) } as const;
-  const failed = results.find(({ kind }) => kind === 'problem');
-  if (failed?.kind !== 'problem' || results.some(({ kind }) => kind === 'notModified'))
+  const [first] = results;
+  if (first?.kind !== 'problem' || results.some(({ kind }) => kind === 'notModified'))
     return { kind: 'notModified' } as const;
-  return { kind: 'failed', problem: failed.problem } as const;
+  return { kind: 'failed', problem: first.problem } as const;
 }
 
 /** The keys of all selections, for the state machine of their source. */

@@ -203,10 +203,24 @@ describe('revocation file', () => {
     ).to.deep.equal(['1:8: must have 1 to 1024 characters', '602:8: must have 1 to 1024 characters']);
   });
 
+  it('gives no entry if one of its plain lines is wrong', () => {
+    expect(parse('- jti: a\n- jit: b\n- jti: c\n')).to.deep.equal({
+      entries: [],
+      problems: [`2:3 [1].jit: ${unknownKey}`, '2:3 [1]: must have at least one of iss, uid, acc, app, jti'],
+    });
+  });
+
+  it('may have a jti of 1024 characters', () => {
+    const jti = 'a'.repeat(1024);
+    expect(parse(`- { jti: ${jti} }`)).to.deep.equal({ entries: [entry('jti', jti)], problems: [] });
+  });
+
   it('reports 100 problems, and that more are not listed', () => {
-    const { problems } = parse('- jti: 1\n'.repeat(5000));
-    expect(problems).to.have.lengthOf(101);
-    expect(problems.at(-1)).to.equal('101:8 : more problems are not listed');
+    for (const after of ['- jti: 1\n', `${'- jti: a\n'.repeat(600)}- jti: 1\n`]) {
+      const { problems } = parse(`${'- jti: 1\n'.repeat(100)}${after}`);
+      expect(problems).to.have.lengthOf(101);
+      expect(problems.at(-1)).to.match(/^\d+:8 : more problems are not listed$/);
+    }
   });
 
   it('may have at most 100,000 entries', function () {
@@ -214,8 +228,10 @@ describe('revocation file', () => {
     const { entries, problems } = parse(Array.from({ length: 100_000 }, (_, i) => `- jti: id-${i}\n`).join(''));
     expect(problems).to.deep.equal([]);
     expect(entries).to.have.lengthOf(100_000);
-    expect(parse('- jti: a\n'.repeat(100_001)).problems).to.deep.equal([
-      '1:1 : the file must not have more than 100000 entries: remove those that have expired',
-    ]);
+    for (const count of [100_001, 101_000]) {
+      expect(parse('- jti: a\n'.repeat(count)).problems).to.deep.equal([
+        '1:1 : the file must not have more than 100000 entries: remove those that have expired',
+      ]);
+    }
   });
 });

@@ -46,6 +46,10 @@ const flowItems = [
   '[a, [b, c]]',
   'plain',
   '{ a: {b: c, d: e} }',
+  // As the marks that the lexer of the library inserts.
+  '\u001f',
+  '\u0002',
+  '\u0018',
 ];
 
 describe('a YAML list in pieces', () => {
@@ -95,11 +99,26 @@ describe('a YAML list in pieces', () => {
         const broken = at % many;
         const items = Array.from({ length: many }, (_, i) => (i === broken ? '@none' : 'a'));
         const text = isFlow ? `[${items.join(', ')}]` : items.map(item => `- ${item}\n`).join('');
-        const { problems } = readInPieces(text);
+        const { problems, sizes } = readInPieces(text);
+        expect(sizes.filter(size => size === 0)).to.have.lengthOf(1);
         expect(problems.map(({ offset }) => text.slice(offset, offset + 5))).to.deep.equal(['@none']);
       }),
       { numRuns: 60 },
     );
+  });
+
+  it('is one document, wherever another one starts', () => {
+    for (let before = 250; before < 260; before += 1) {
+      const { problems } = readInPieces(`${'- a\n'.repeat(before)}---\n${'- b\n'.repeat(300)}`);
+      expect(problems.map(({ message }) => message)).to.deep.equal([
+        'the file must be one YAML document: remove the line "---" between documents',
+      ]);
+    }
+  });
+
+  it('has the types of YAML 1.2, whatever its directive says', () => {
+    const { items, problems } = readInPieces('%YAML 1.1\n---\n- yes\n- 0o17\n');
+    expect({ items, problems }).to.deep.equal({ items: ['yes', 15], problems: [] });
   });
 
   for (const [text, message] of [
@@ -107,9 +126,12 @@ describe('a YAML list in pieces', () => {
     ['# nothing\n', 'the file must not be empty: write [] for an empty list'],
     ['a: 1\n', 'the file must be a list'],
     ['-a\n', 'the file must be a list'],
+    [`{ ${Array.from({ length: 600 }, (_, i) => `a${i}: b`).join(', ')} }`, 'the file must be a list'],
+    ['- !!binary YQ==\n', 'a tag is unknown or does not fit its value: put text that starts with ! in quotes'],
+    ['- [a]: b\n', 'a key must be text'],
     ['- a\n---\n- b\n', 'the file must be one YAML document: remove the line "---" between documents'],
   ] as const) {
-    it(`is refused when it is ${JSON.stringify(text)}`, () => {
+    it(`is refused when it is ${JSON.stringify(text).slice(0, 60)}`, () => {
       const { items, problems } = readInPieces(text);
       expect(items).to.deep.equal([]);
       expect(problems.map(problem => problem.message)).to.deep.equal([message]);

@@ -1,4 +1,5 @@
 // The limit of fetches in flight: how many run, in which order, and how much of it one host or failing sources can take.
+import { getEventListeners } from 'node:events';
 import { expect } from 'chai';
 import { createDeferred } from '../../src/deferred.ts';
 import { createFetchSlots } from '../../src/keys/fetch-slots.ts';
@@ -101,6 +102,32 @@ describe('fetch slots', () => {
     await settled();
     for (let ended = 0; ended < 8; ended++) await endOne(`busy ${ended}`);
     expect(started.slice(8)).to.deep.equal(['large', 'small', 'large', 'small', 'large']);
+  });
+
+  it('give a host no earlier turn because it had one before', async () => {
+    const { start, started, endOne } = lab();
+    times(8, i => start(`busy ${i}`));
+    start('before');
+    await settled();
+    await endOne('busy 0');
+    start('waiting');
+    start('before');
+    await settled();
+    await endOne('busy 1');
+    await endOne('busy 2');
+    expect(started.slice(8)).to.deep.equal(['before', 'waiting', 'before']);
+  });
+
+  it('are kept by a fetch that is aborted as it starts, which ends by its own signal', async () => {
+    const { start, endOne } = lab();
+    const aborting = new AbortController();
+    const { signal } = aborting;
+    const fetched = start('a', { signal });
+    aborting.abort();
+    await settled();
+    await endOne();
+    expect(await fetched).to.equal('a');
+    expect(getEventListeners(signal, 'abort')).to.deep.equal([]);
   });
 
   it('are not used by a fetch that is aborted while it waits', async () => {

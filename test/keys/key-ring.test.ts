@@ -393,6 +393,8 @@ describe('key ring', () => {
       advance(6);
       expect(ring.find('k'.repeat(257))).to.deep.equal({ kind: 'unknown' });
       expect(issuer.requests()).to.have.length(1);
+      expect(await kindOf(ring.find('k'.repeat(256)))).to.equal('unknown');
+      expect(issuer.requests()).to.have.length(2);
     });
 
     it('K-037 named like members of Object.prototype are unknown', async () => {

@@ -2,13 +2,16 @@
 import { expect } from 'chai';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
 import {
+  afterFetch,
   mergeKeys,
   noKeys,
   type SelectedKeys,
   type SelectionResult,
+  selectKeys,
   toFetchEnd,
   withoutKey,
 } from '../../src/keys/key-selection.ts';
+import type { SourceResult } from '../../src/keys/key-source.ts';
 
 const key = (kid: string): VerificationKey => ({ kid, thumbprint: kid, cryptoKeyFor: () => undefined });
 const set = (...kids: readonly string[]): SelectedKeys => ({
@@ -47,6 +50,28 @@ describe('keys of several selections', () => {
     const fetched = toFetchEnd([keySet, notModified], [set('a'), set('b')]);
     expect(fetched.kind === 'fetched' && [...fetched.keys.keys()]).to.deep.equal(['a', 'b']);
     expect(toFetchEnd([problem('one'), problem('two')], [set(), set()])).to.include({ problem: 'one' });
+  });
+});
+
+describe('the keys of a selection after a fetch', () => {
+  const selection = { id: 'only', issuers: ['https://a.test'], algorithms: ['ES256'] };
+
+  it('have the problem of this fetch, not the one of the document that was kept', async () => {
+    const problems = { now: 'status 500', kept: 'no usable key' } as const;
+    const kept = { kind: 'problem', problem: problems.kept } as const;
+    const select = (result: SourceResult) => selectKeys(result, selection, noKeys, kept);
+    expect(await select({ kind: 'problem', problem: problems.now })).to.include({ problem: problems.now });
+    expect(await select({ kind: 'notModified', anchors: [] })).to.equal(kept);
+  });
+
+  it('are none if nothing was fetched yet', () => {
+    expect(afterFetch(noKeys, { kind: 'notModified' }, 7)).to.deep.equal({
+      keys: new Map(),
+      publicJwks: [],
+      confirmedMs: 7,
+      lastResult: 'success',
+      lastProblem: undefined,
+    });
   });
 });
 
