@@ -80,6 +80,7 @@ describe('check', () => {
       expect(reasonOf(lab)).to.equal('internal');
       expect(lab.faults).to.have.lengthOf(1);
       expect(lab.records.map(({ reason }) => reason)).to.deep.equal(['internal']);
+      expect(lab.records[0]?.detail).to.equal('internal error: see the log line before this one');
     });
   }
 
@@ -96,6 +97,8 @@ describe('check', () => {
     const lab = await check(() => Promise.resolve(allowed), unreadable);
     expect(lab.answer.status.code).to.equal(14);
     expect(reasonOf(lab)).to.equal('internal');
+    const body = JSON.parse(lab.answer.denied_response?.body ?? '{}');
+    expect(body.request_id).to.match(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
   });
 
   it('answers as usual when writing the record throws', async () => {

@@ -47,6 +47,7 @@ describe('parseRouteTemplate', () => {
       '/[a]',
       '/a$',
       '/a{b}',
+      '/{a',
     ],
     'must write a parameter as :name, and that of the account as :account_id': ['/{a}', '/a/{account_id}/*'],
     'must have a parameter name of letters, digits and _ that starts with a letter or _': [

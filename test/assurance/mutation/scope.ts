@@ -69,6 +69,8 @@ export const groups: readonly Group[] = [
     sources: ['src/check.ts', 'src/engine.ts'],
     tests: [
       'test/check.test.ts',
+      'test/engine.test.ts',
+      'test/provider-tokens.test.ts',
       'test/service-requests.test.ts',
       'test/service-revocation.test.ts',
       'test/service-reload.test.ts',
