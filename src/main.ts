@@ -2,9 +2,9 @@
 // The entry point: runs the command and sets the exit code. Only this file reads the environment or ends the process.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from './commands/command.ts';
-import { foreignText, quotedForeignText } from './foreign-text.ts';
 import { fatalLine } from './operations/fault.ts';
 import { openLogDestination } from './operations/log-destination.ts';
+import { printable, quotedPrintable } from './text/printable.ts';
 import { version } from './version.ts';
 
 // Each command is imported when it runs: the service does not load the others, and a probe every ten seconds starts fast.
@@ -83,7 +83,7 @@ async function main(): Promise<number> {
   const [, , loadCommand] = commands.find(([each]) => each === name) ?? [];
   if (loadCommand === undefined) {
     process.stderr.write(
-      `account-authz: unknown command ${quotedForeignText(first)}: account-authz --help lists the commands\n`,
+      `account-authz: unknown command ${quotedPrintable(first)}: account-authz --help lists the commands\n`,
     );
     return 1;
   }
@@ -94,9 +94,7 @@ async function main(): Promise<number> {
     const run = await loadCommand();
     return await run(rest, { stdin, stdout, stderr, env, log });
   } catch (error) {
-    process.stderr.write(
-      `account-authz: ${foreignText(error instanceof Error ? error.message : String(error), 1024)}\n`,
-    );
+    process.stderr.write(`account-authz: ${printable(error instanceof Error ? error.message : String(error), 1024)}\n`);
     return 2;
   }
 }

@@ -8,8 +8,8 @@ const root = new URL('../', import.meta.url);
 
 /** Tests that depend on Node: each folder that mirrors one of src/, and the tests of the whole service over gRPC. */
 const folders =
-  'address,authz,commands,config,envoy,envoy-lint,envoy-config,explain,json,keys,operations,policy-test,token';
-const tests = [`test/{${folders}}/**/*.test.ts`, 'test/{check,foreign-text,service*,bundle}.test.ts'];
+  'admin,authz,check,commands,config,envoy,envoy-lint,explain,files,json,keys,operations,policy-test,render,revocation,service,text,token';
+const tests = [`test/{${folders}}/**/*.test.ts`, 'test/bundle.test.ts'];
 
 const version = process.argv[2] ?? (await imageVersion());
 if (!/^\d+(?:\.\d+){0,2}$/.test(version)) throw new Error('usage: npm run test:node -- VERSION, such as 26 or 26.10.0');

@@ -6,9 +6,9 @@ import type { Config } from '../config/schema.ts';
 import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
 import { lintBootstrap } from '../envoy-lint/lint.ts';
 import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
-import { foreignText, isUnprintable, replaceUnprintable } from '../foreign-text.ts';
+import { renderCommandFor } from '../render/rendered-files.ts';
+import { isUnprintable, printable, replaceUnprintable } from '../text/printable.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine } from './command.ts';
-import { renderCommandFor } from './rendered-files.ts';
 
 const usage = `account-authz check-config [--config FILE] [--envoy FILE] [--without-files]
 
@@ -52,7 +52,7 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
   }
   io.stdout.write(toYaml(loaded.config));
   // A comment, so that the output is a valid configuration.
-  if (envoy !== undefined) io.stdout.write(`# ${foreignText(envoy, 1024)}: no dangerous setting found\n`);
+  if (envoy !== undefined) io.stdout.write(`# ${printable(envoy, 1024)}: no dangerous setting found\n`);
   return 0;
 }
 

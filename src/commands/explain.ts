@@ -3,9 +3,9 @@ import type { DecisionWord } from '../authz/decision.ts';
 import { parseDecisionLine } from '../explain/decision-line.ts';
 import { checkLive } from '../explain/live-check.ts';
 import { createPaint, reportLine, reportLive, wantsColour } from '../explain/report.ts';
-import { foreignText, foreignValue } from '../foreign-text.ts';
-import { parseInstant } from '../instant.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
+import { parseInstant } from '../text/instant.ts';
+import { printable, printableValue } from '../text/printable.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 import { proxyOf } from './environment.ts';
 import { loadFetchingConfig } from './fetching-config.ts';
@@ -95,7 +95,7 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
     io.stdout.write(json ? toJson(live.explanation) : reportLive(live, paint));
     return exitCodes[live.explanation.decision];
   } catch (error) {
-    if (error instanceof Error && isKeyFileError(error)) return fail(foreignText(error.message, maxTextLength));
+    if (error instanceof Error && isKeyFileError(error)) return fail(printable(error.message, maxTextLength));
     throw error;
   }
 }
@@ -104,7 +104,7 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
 const maxTextLength = 4096;
 
 function toJson(value: unknown): string {
-  return `${JSON.stringify(foreignValue(value, maxTextLength), undefined, 2)}\n`;
+  return `${JSON.stringify(printableValue(value, maxTextLength), undefined, 2)}\n`;
 }
 
 interface InputProblem {

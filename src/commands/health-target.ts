@@ -3,11 +3,11 @@ import type { X509Certificate } from 'node:crypto';
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { checkServerIdentity, createSecureContext, type PeerCertificate } from 'node:tls';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
-import { type ListenAddress, parseListenAddress, type TcpAddress } from '../address/listen-address.ts';
 import { loadListenSettings } from '../config/listen-settings.ts';
 import { formatProblems } from '../config/problems.ts';
 import { parseCertificates } from '../files/certificates.ts';
 import { loadFilePart, parsePrivateKey } from '../files/tls-files.ts';
+import { type ListenAddress, parseListenAddress, type TcpAddress } from '../text/listen-address.ts';
 
 export interface HealthOptions {
   readonly address?: string | undefined;

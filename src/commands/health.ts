@@ -2,10 +2,10 @@
 
 import { Agent, get } from 'node:http';
 import { Client } from '@grpc/grpc-js';
-import { hostAndPort, type ListenAddress, type TcpAddress } from '../address/listen-address.ts';
 import { healthService } from '../envoy/proto-files.ts';
 import { authorizationServiceName, type HealthCheckResponseMessage, servingStatus } from '../envoy/protocol.ts';
-import { foreignText } from '../foreign-text.ts';
+import { hostAndPort, type ListenAddress, type TcpAddress } from '../text/listen-address.ts';
+import { printable } from '../text/printable.ts';
 import { type CommandIo, helpOption, parseCommandLine, usageError } from './command.ts';
 import { type GrpcTarget, loadHealthTarget } from './health-target.ts';
 
@@ -112,5 +112,5 @@ function checkReadiness({ host, port }: TcpAddress): Promise<string> {
 }
 
 function notReached(details: string): string {
-  return `not reached: ${foreignText(details, maxDetailsLength)}`;
+  return `not reached: ${printable(details, maxDetailsLength)}`;
 }

@@ -1,14 +1,14 @@
 // The options of `render` that say how the Envoy side is to be, and their values.
 import { isIP } from 'node:net';
-import { hostAndPort, isSameListener, parseListenAddress, type TcpAddress } from '../address/listen-address.ts';
-import { adminPort, readinessPort } from '../envoy-config/bootstrap.ts';
+import { adminPort, readinessPort } from '../render/bootstrap.ts';
 import {
   type EnvoyOptions,
   type UpstreamProtocol,
   upstreamProtocols,
   type WorkloadOptions,
-} from '../envoy-config/settings.ts';
-import type { OptionName } from '../envoy-config/targets.ts';
+} from '../render/settings.ts';
+import type { OptionName } from '../render/targets.ts';
+import { hostAndPort, isSameListener, parseListenAddress, type TcpAddress } from '../text/listen-address.ts';
 import type { OptionDefinitions, OptionValues } from './command.ts';
 
 export const renderOptions = {

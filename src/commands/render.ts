@@ -1,14 +1,15 @@
 // `render`: prints or writes what Envoy must be told for a configuration.
-import { hostAndPort } from '../address/listen-address.ts';
+
 import { validateConfig } from '../config/load.ts';
 import { formatProblems } from '../config/problems.ts';
-import { defaultOptions, toEnvoySettings } from '../envoy-config/settings.ts';
-import { type Target, targets } from '../envoy-config/targets.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
+import { type NamedText, toCommandLine, toMarkedText, writeRenderedFiles } from '../render/rendered-files.ts';
+import { defaultOptions, toEnvoySettings } from '../render/settings.ts';
+import { type Target, targets } from '../render/targets.ts';
+import { hostAndPort } from '../text/listen-address.ts';
 import { version } from '../version.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 import { addressProblem, parseRenderOptions, renderOptions } from './render-options.ts';
-import { type NamedText, toCommandLine, toMarkedText, writeRenderedFiles } from './rendered-files.ts';
 
 const { listen, upstream, upstreamProtocol, trustedHops, authzHost } = defaultOptions;
 

@@ -5,11 +5,11 @@ import type { LoadedConfig } from '../config/load.ts';
 import { formatProblems, type Misconfiguration } from '../config/problems.ts';
 import { type FileWatch, startFileWatch } from '../config/watch.ts';
 import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
-import { foreignText } from '../foreign-text.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { createLogger, type Logger } from '../operations/log.ts';
-import { RevocationFileError } from '../revocations.ts';
-import { type Service, startService } from '../service.ts';
+import { RevocationFileError } from '../revocation/revocations.ts';
+import { type Service, startService } from '../serve/service.ts';
+import { printable } from '../text/printable.ts';
 import { version } from '../version.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine } from './command.ts';
 import { environmentProblem, proxyOf } from './environment.ts';
@@ -67,7 +67,7 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
       io.stderr.write(error.refused.problems.map(problem => `${problem}\n`).join(''));
       return 1;
     }
-    io.stderr.write(`account-authz: ${foreignText(error instanceof Error ? error.message : String(error), 1024)}\n`);
+    io.stderr.write(`account-authz: ${printable(error instanceof Error ? error.message : String(error), 1024)}\n`);
     return isKeyFileError(error) ? 1 : 2;
   } finally {
     io.log.flushSync();

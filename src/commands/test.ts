@@ -2,11 +2,11 @@
 import { writeFile } from 'node:fs/promises';
 import { formatProblems } from '../config/problems.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
-import { foreignText } from '../foreign-text.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { parseCases } from '../policy-test/cases.ts';
 import { isAsExpected, tapLine, tapPlan, tapSummary, toJunit } from '../policy-test/report.ts';
 import { type CaseResult, runCases } from '../policy-test/run-cases.ts';
+import { printable } from '../text/printable.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 import { proxyOf } from './environment.ts';
 import { loadFetchingConfig } from './fetching-config.ts';
@@ -75,7 +75,7 @@ export async function test(args: readonly string[], io: CommandIo): Promise<numb
       io.stdout.write(tapLine(result, number));
     });
   } catch (error) {
-    if (error instanceof Error && isKeyFileError(error)) return fail(foreignText(error.message, 1024));
+    if (error instanceof Error && isKeyFileError(error)) return fail(printable(error.message, 1024));
     throw error;
   }
   io.stdout.write(tapSummary(results));

@@ -1,9 +1,9 @@
 // Rules over several fields of the configuration. They run even if a field is invalid: they take an unknown value and skip what
 // another rule reports.
 import type * as z from 'zod';
-import { isLoopback, isSameListener, parseListenAddress } from '../address/listen-address.ts';
 import { isIdentityField } from '../authz/principal.ts';
 import { isJsonObject } from '../json/strict-json.ts';
+import { isLoopback, isSameListener, parseListenAddress } from '../text/listen-address.ts';
 import { identityPrefixProblem } from './header-names.ts';
 import { report } from './value-schemas.ts';
 

@@ -3,7 +3,7 @@
 import { dirname, resolve } from 'node:path';
 import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
 import { memberOf } from '../json/strict-json.ts';
-import { createRevocationList, type RevocationList } from '../token/revocation.ts';
+import { createRevocationList, type RevocationList } from '../revocation/revocation-list.ts';
 import { loadNamedFileProblems, nameIn, resolveNamedFiles } from './named-files.ts';
 import { type Misconfiguration, misconfiguration, type Problem, toProblem, unreadable } from './problems.ts';
 import { parseRevocations } from './revocation-file.ts';

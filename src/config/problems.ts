@@ -1,5 +1,5 @@
 // Problems of a configuration and how they are printed. Does not import the parser, because the service prints problems too.
-import { foreignText, quotedForeignText } from '../foreign-text.ts';
+import { printable, quotedPrintable } from '../text/printable.ts';
 import type { TextProblem } from './yaml-document.ts';
 
 export interface Problem {
@@ -29,7 +29,7 @@ export function formatProblems(configFile: string, problems: readonly Problem[])
   return problems
     .map(({ file = configFile, place, line, column, message }) => {
       const about = place === '' ? message : `${place}: ${message}`;
-      return `${foreignText(file, maxLineLength)}:${line}:${column}: ${foreignText(about, maxLineLength)}\n`;
+      return `${printable(file, maxLineLength)}:${line}:${column}: ${printable(about, maxLineLength)}\n`;
     })
     .join('');
 }
@@ -57,7 +57,7 @@ export function toPlace(path: readonly PropertyKey[]): string {
       if (typeof segment === 'number') return `[${segment}]`;
       const key = String(segment);
       if (/^[A-Za-z_][\w-]{0,63}$/.test(key)) return i === 0 ? key : `.${key}`;
-      return `[${quotedForeignText(key, maxKeyLength)}]`;
+      return `[${quotedPrintable(key, maxKeyLength)}]`;
     })
     .join('');
 }

@@ -2,9 +2,9 @@
 import { isUtf8 } from 'node:buffer';
 import { isMap, isNode, isScalar, LineCounter } from 'yaml';
 import { isAccount, isIdentityField } from '../authz/principal.ts';
-import { parseDateTime } from '../instant.ts';
+import { joinSelectors, type Revocation, selectorNames } from '../revocation/revocation-list.ts';
+import { parseDateTime } from '../text/instant.ts';
 import { maxIdLength } from '../token/claims.ts';
-import { joinSelectors, type Revocation, selectorNames } from '../token/revocation.ts';
 import { issuerGrammar, issuerRule } from './issuer-schema.ts';
 import { readPlainList } from './plain-list.ts';
 import { type Problem, toProblem } from './problems.ts';

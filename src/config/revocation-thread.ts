@@ -1,6 +1,6 @@
 // Reads a revocation list in a worker thread and builds its index on the main thread, some entries per event-loop turn.
 import type { FileContent } from '../files/bounded-file.ts';
-import { createRevocationList, type Revocation, type RevocationList } from '../token/revocation.ts';
+import { createRevocationList, type Revocation, type RevocationList } from '../revocation/revocation-list.ts';
 import { runBoundedThread, type ThreadOptions } from './bounded-thread.ts';
 import type { ThreadTask } from './config-thread.ts';
 import { unreadable } from './problems.ts';

@@ -2,9 +2,9 @@
 // Every rule runs even if others fail, so that all problems are reported at once.
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
-import { parseListenAddress } from '../address/listen-address.ts';
 import { parseRouteTemplate } from '../authz/route-template.ts';
 import { isJsonObject, memberOf } from '../json/strict-json.ts';
+import { parseListenAddress } from '../text/listen-address.ts';
 import {
   refuseWildcardAmongOthers,
   requireAccountHeadersOutsidePrefix,

@@ -1,5 +1,5 @@
 // The result of validating a configuration for a running service: the settings, or the problems, bounded for one log line.
-import { foreignText } from '../foreign-text.ts';
+import { printable } from '../text/printable.ts';
 import type { LoadedConfig } from './load.ts';
 import { formatProblems, type Misconfiguration, type Problem } from './problems.ts';
 
@@ -29,6 +29,6 @@ export function refuse(file: string, problems: readonly Problem[]): RefusedConfi
 }
 
 export function refusedConfig(problems: readonly string[], count = problems.length): RefusedConfig {
-  const shown = problems.slice(0, maxProblems).map(problem => foreignText(problem, maxProblemLength));
+  const shown = problems.slice(0, maxProblems).map(problem => printable(problem, maxProblemLength));
   return { kind: 'refused', problems: shown, count };
 }

@@ -1,6 +1,6 @@
 // Rules for the ext_authz filter: it must check every request, fail closed and apply the response as intended.
-import { authzCall, seconds } from '../envoy-config/authz-call.ts';
-import { filterNames } from '../envoy-config/authz-filters.ts';
+import { authzCall, seconds } from '../render/authz-call.ts';
+import { filterNames } from '../render/authz-filters.ts';
 import { filterTypes, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';

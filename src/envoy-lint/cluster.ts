@@ -1,7 +1,7 @@
 // Reads a cluster of the bootstrap: its hosts, and whether account-authz listens there.
 import { isIP } from 'node:net';
-import { isLoopback, isSameListener, type ListenAddress, parseListenAddress } from '../address/listen-address.ts';
-import { protocolOptions } from '../envoy-config/clusters.ts';
+import { protocolOptions } from '../render/clusters.ts';
+import { isLoopback, isSameListener, type ListenAddress, parseListenAddress } from '../text/listen-address.ts';
 import type { ProtoValue } from './proto-value.ts';
 
 export interface Cluster {

@@ -1,7 +1,7 @@
 // Derives from the configuration which header names matter to the check, and why.
 import type { Config } from '../config/schema.ts';
 import { createIdentityHeaders } from '../envoy/identity-headers.ts';
-import { overrides } from '../envoy-config/header-names.ts';
+import { overrides } from '../render/header-names.ts';
 
 /** The parts of the configuration that Envoy's configuration must agree with. */
 export type CheckedConfig = Pick<Config, 'listen' | 'tls' | 'routes' | 'account' | 'identityHeaders' | 'token'>;

@@ -1,5 +1,5 @@
 // Rules for the connection manager before the check: normalized paths, no forged headers, no rewritten refusals.
-import { overrides } from '../envoy-config/header-names.ts';
+import { overrides } from '../render/header-names.ts';
 import type { ConnectionManager } from './connection-manager.ts';
 import type { GuardedManager } from './lint-model.ts';
 import { otherSpellings } from './owned-names.ts';

@@ -1,5 +1,5 @@
 // The shape of a lint rule: a stable id, words for people, and a function that finds violations.
-import { quotedForeignText } from '../foreign-text.ts';
+import { quotedPrintable } from '../text/printable.ts';
 import type { ProtoValue } from './proto-value.ts';
 
 export interface Rule<Subject> {
@@ -62,5 +62,5 @@ export function ifAny(
 
 /** Quotes text of the file for a message, cut after 60 characters. */
 export function quoted(text: string): string {
-  return quotedForeignText(text, 60);
+  return quotedPrintable(text, 60);
 }

@@ -1,5 +1,5 @@
 // Rules for the connection to account-authz: its cluster, and a retry policy that hides a restart from clients.
-import { authzCall, seconds } from '../envoy-config/authz-call.ts';
+import { authzCall, seconds } from '../render/authz-call.ts';
 import { type Cluster, isAt, readProtocolOptions } from './cluster.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';

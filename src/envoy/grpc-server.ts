@@ -10,8 +10,8 @@ import {
   status,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { hostAndPort, type ListenAddress } from '../address/listen-address.ts';
 import type { RequestFacts } from '../authz/request-facts.ts';
+import { hostAndPort, type ListenAddress } from '../text/listen-address.ts';
 import { authorizationService, healthService } from './proto-files.ts';
 import { readRequestFacts } from './request.ts';
 import { freeSocketPath, shareWithGroup } from './socket-file.ts';

@@ -1,10 +1,10 @@
 // Fetches the keys of every issuer once, as the service would at its start.
 import type { Config } from '../config/schema.ts';
 import { createDeferred } from '../deferred.ts';
-import { foreignText } from '../foreign-text.ts';
 import type { ProxySettings } from '../keys/key-ring.ts';
 import { createKeyRings, type KeyRings } from '../keys/key-rings.ts';
 import { createKeyTransport } from '../keys/key-transport.ts';
+import { printable } from '../text/printable.ts';
 
 const maxWarningLength = 2048;
 
@@ -28,7 +28,7 @@ export async function fetchKeys({ config, proxy, onWarning }: FetchSettings): Pr
         if (awaited.size === 0) refreshed.resolve();
       },
       onUsable: () => undefined,
-      onWarning: ({ issuers, problem }) => onWarning(foreignText(`${issuers[0]}: ${problem}`, maxWarningLength)),
+      onWarning: ({ issuers, problem }) => onWarning(printable(`${issuers[0]}: ${problem}`, maxWarningLength)),
     },
     proxy,
     seedReadOnly: true,

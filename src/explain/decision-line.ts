@@ -4,8 +4,8 @@ import { isAccount } from '../authz/principal.ts';
 import { answerOf, type Reason, refusalAnswers } from '../authz/refusal.ts';
 import { createIdentityHeaders } from '../envoy/identity-headers.ts';
 import { toCheckResponse } from '../envoy/response.ts';
-import { foreignText } from '../foreign-text.ts';
 import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
+import { printable } from '../text/printable.ts';
 import { type Explanation, explainAnswer } from './explanation.ts';
 
 export interface DecisionLine {
@@ -82,7 +82,7 @@ export function parseDecisionLine(input: string): DecisionLine | NoDecisionLine 
   const answer = { decision, reason, ...(reason === 'allowed' ? passedOn : refusedWith(reason)) };
   const fields = Object.entries(meanings).flatMap(([name, meaning]) => {
     const value = parsed.data[name as keyof typeof meanings];
-    return value === undefined ? [] : [{ name, value: foreignText(String(value), maxTextLength), meaning }];
+    return value === undefined ? [] : [{ name, value: printable(String(value), maxTextLength), meaning }];
   });
   const known = { method, route, principal, live: undefined };
   return { kind: 'decision line', explanation: explainAnswer(answer, detail, known), fields };

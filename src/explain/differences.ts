@@ -8,7 +8,7 @@ import type { Route } from '../authz/route.ts';
 import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
 import { compileRoutes, matchRoutes } from '../authz/route-tree.ts';
 import type { Config, IssuerConfig } from '../config/schema.ts';
-import { quotedForeignText } from '../foreign-text.ts';
+import { quotedPrintable } from '../text/printable.ts';
 import { issuerIn, type Known, type LiveFacts } from './known.ts';
 import type { RefusedCheck } from './refused-checks.ts';
 import { duration, instant, keyAge, listed } from './wording.ts';
@@ -54,13 +54,13 @@ const settingsSide: ByRefusal<(live: LiveFacts, role: string) => string | undefi
   'token-type': live =>
     ofIssuer(live, ({ tokenTypes }) => `tokenTypes: ${listed(tokenTypes.map(type => type || '""'))}`),
   key({ keys }) {
-    const kids = keys?.kids.length ? `, kids: ${listed(keys.kids.map(kid => quotedForeignText(kid)))}` : '';
+    const kids = keys?.kids.length ? `, kids: ${listed(keys.kids.map(kid => quotedPrintable(kid)))}` : '';
     return keys && `the keys of ${keys.issuer}: ${keyAge(keys)}${kids}`;
   },
   audience: live => ofIssuer(live, ({ audiences }) => `audiences: ${listed(audiences)}`),
   claims: live =>
     ofIssuer(live, ({ claims }) => {
-      const names = Object.entries(claims).map(([field, claim]) => `${field} from ${quotedForeignText(claim)}`);
+      const names = Object.entries(claims).map(([field, claim]) => `${field} from ${quotedPrintable(claim)}`);
       return [`claims: ${names.join(', ')}`, ...live.missingClaims.flatMap(pointerHint)].join('; ');
     }),
   '{} is not a time': () => undefined,
@@ -71,7 +71,7 @@ const settingsSide: ByRefusal<(live: LiveFacts, role: string) => string | undefi
     live.times?.exp === undefined
       ? undefined
       : `expired ${duration(live.now - live.times.exp)} before ${instant(live.now)}, at ${instant(live.times.exp)}; ${tolerance(live)}`,
-  revocation: ({ config }) => config.revocation && `revocation.file: ${quotedForeignText(config.revocation.file)}`,
+  revocation: ({ config }) => config.revocation && `revocation.file: ${quotedPrintable(config.revocation.file)}`,
   app: ({ config }) => `apps: ${listed(config.apps)}`,
   role: ({ config }) => `roles: ${listed(Object.keys(config.roles))}`,
   'the role may not use this method': ({ config: { roles }, roles: several }, role) =>
@@ -86,7 +86,7 @@ const settingsSide: ByRefusal<(live: LiveFacts, role: string) => string | undefi
 };
 
 function roleOf({ role }: Principal, live: LiveFacts | undefined): string {
-  if (live?.roles !== undefined) return `roles are ${listed(live.roles.map(each => quotedForeignText(each)))}`;
+  if (live?.roles !== undefined) return `roles are ${listed(live.roles.map(each => quotedPrintable(each)))}`;
   return role === undefined ? 'the token has a list of roles' : `role is ${role}`;
 }
 
@@ -94,7 +94,7 @@ function roleOf({ role }: Principal, live: LiveFacts | undefined): string {
 function pointerHint(name: string): readonly string[] {
   if (!name.includes('.') || name.includes('/')) return [];
   const pointer = `/${name.replaceAll('~', '~0').replaceAll('.', '/')}`;
-  const [claim, remedy] = [name, pointer].map(text => quotedForeignText(text));
+  const [claim, remedy] = [name, pointer].map(text => quotedPrintable(text));
   return [`the token has no claim ${claim}: for a member of an object write the JSON Pointer ${remedy}`];
 }
 
@@ -110,7 +110,7 @@ function wrongSegment(target: string): string | undefined {
   for (const [i, segment] of segments.entries()) {
     if (segment === '' && i < segments.length - 1) return `segment ${i + 1} is empty`;
     const [character] = /[^A-Za-z0-9._~:@-]/u.exec(segment) ?? [];
-    if (character !== undefined) return `segment ${i + 1} has ${quotedForeignText(character)}`;
+    if (character !== undefined) return `segment ${i + 1} has ${quotedPrintable(character)}`;
   }
   return undefined;
 }

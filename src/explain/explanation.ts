@@ -3,7 +3,7 @@
 import { type CheckName, checkNames, isAfter } from '../authz/checks.ts';
 import type { DecisionWord } from '../authz/decision.ts';
 import type { Reason } from '../authz/refusal.ts';
-import { foreignText } from '../foreign-text.ts';
+import { printable } from '../text/printable.ts';
 import { findDifference } from './differences.ts';
 import type { Known, LiveFacts } from './known.ts';
 import { findRefusedCheck } from './refused-checks.ts';
@@ -40,7 +40,7 @@ export function explainAnswer(answer: Answer, detail: string | undefined, known:
   const refused = findRefusedCheck(reason, detail ?? '');
   const difference = findDifference(refused, known);
   const why = `${detail ?? reason}: ${refused.remedy}${difference ? ` (${difference})` : ''}`;
-  const failed: CheckVerdict = { name: refused.check, verdict: 'fail', detail: foreignText(why, maxDetailLength) };
+  const failed: CheckVerdict = { name: refused.check, verdict: 'fail', detail: printable(why, maxDetailLength) };
   const { check } = refused;
   // After an internal error nothing is known about the checks.
   if (check === 'service') return { ...answer, checks: [failed, ...checkNames.map(notReached)] };
@@ -58,7 +58,7 @@ function notReached(name: CheckName): CheckVerdict {
 function passed(name: CheckName, known: Known): CheckVerdict {
   const found = findings[name];
   const detail = typeof found === 'string' ? found : found(known);
-  return { name, verdict: 'pass', detail: foreignText(detail, maxDetailLength) };
+  return { name, verdict: 'pass', detail: printable(detail, maxDetailLength) };
 }
 
 /** What a check found that passed. */

@@ -1,13 +1,13 @@
 // Makes checks as the server does, and returns each answer with its log record. Serves, logs and writes nothing.
-import { createCheck } from '../check.ts';
+import { createCheck } from '../check/check.ts';
+import { createEngine } from '../check/engine.ts';
 import type { Config } from '../config/schema.ts';
-import { createEngine } from '../engine.ts';
 import { createAnswers } from '../envoy/answers.ts';
 import { createIdentityHeaders } from '../envoy/identity-headers.ts';
 import { readRequestFacts } from '../envoy/request.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
 import { describeFault } from '../operations/fault.ts';
-import type { RevocationList } from '../token/revocation.ts';
+import type { RevocationList } from '../revocation/revocation-list.ts';
 import type { IssuerKeys } from '../token/verifier.ts';
 
 export interface RecordedCheck {

@@ -1,6 +1,7 @@
 // Renders an explanation as text: a line for each check, then the answer. Colour adds no information.
-import { foreignText } from '../foreign-text.ts';
+
 import type { KeyRingStatus } from '../keys/key-ring.ts';
+import { printable } from '../text/printable.ts';
 import type { DecisionLine } from './decision-line.ts';
 import type { Explanation } from './explanation.ts';
 import type { LiveExplanation } from './live-check.ts';
@@ -70,7 +71,7 @@ function keyLine(ring: KeyRingStatus, paint: Paint): string {
   const state = `${ring.keys} ${ring.keys === 1 ? 'key' : 'keys'} in use, ${keyAge(ring)}`;
   // After a failed first refresh, keys can only come from a seed.
   const origin = ring.keys > 0 && ring.lastResult === 'failure' ? '; these are from keys.cacheDirectory' : '';
-  return `${paint('label', 'keys of')} ${foreignText(`${ring.issuer}: ${state}${origin}`, maxValueLength)}\n`;
+  return `${paint('label', 'keys of')} ${printable(`${ring.issuer}: ${state}${origin}`, maxValueLength)}\n`;
 }
 
 function answerLine({ decision, status, reason }: Explanation, paint: Paint): string {
@@ -79,6 +80,6 @@ function answerLine({ decision, status, reason }: Explanation, paint: Paint): st
 
 function headerLines({ headers }: Explanation, paint: Paint, label: string): string {
   return Object.entries(headers)
-    .map(([name, value]) => `  ${paint('label', label)}  ${name}: ${foreignText(value, maxValueLength)}\n`)
+    .map(([name, value]) => `  ${paint('label', label)}  ${name}: ${printable(value, maxValueLength)}\n`)
     .join('');
 }

@@ -1,5 +1,5 @@
 // The events of a key ring: each refresh, a set that becomes usable, and warnings, each once until it changes.
-import { quotedForeignText } from '../foreign-text.ts';
+import { quotedPrintable } from '../text/printable.ts';
 import type { SkippedKey, SkippedKeyReason } from './jwks.ts';
 
 /** Errors of the hooks are ignored. An event names all issuers that it is about, at least one. */
@@ -62,7 +62,7 @@ function skippedWarning(skipped: readonly SkippedKey[]): string | undefined {
   if (wrong.length === 0) return undefined;
   const named = wrong
     .slice(0, maxNamedKeys)
-    .map(({ kid, reason }) => `${reason} (kid ${kid === undefined ? 'null' : quotedForeignText(kid, maxNamedLength)})`);
+    .map(({ kid, reason }) => `${reason} (kid ${kid === undefined ? 'null' : quotedPrintable(kid, maxNamedLength)})`);
   const more = wrong.length > maxNamedKeys ? ` and ${wrong.length - maxNamedKeys} more` : '';
   return `keys not used: ${named.join(', ')}${more}`;
 }

@@ -1,10 +1,11 @@
 // Reads a key set from its source: a JWKS URL, the JWKS URL of a discovery document, or a file.
 // Returns bytes or a problem within one total timeout. jwks.ts parses the bytes.
-import { isLoopbackUrl, keyUrlProblem } from '../address/key-url.ts';
+
 import { createDeferred } from '../deferred.ts';
 import { loadBoundedFile, type UnreadableFile } from '../files/bounded-file.ts';
 import { fileSignature, notARegularFile } from '../files/file-signature.ts';
 import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
+import { isLoopbackUrl, keyUrlProblem } from '../text/key-url.ts';
 import type { FetchSlots } from './fetch-slots.ts';
 import { documentBounds, maxKeySetBytes } from './jwks.ts';
 import type { KeyConnectionFiles } from './key-connection.ts';

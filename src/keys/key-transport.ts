@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import * as tls from 'node:tls';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent } from 'undici';
-import { isLoopbackUrl } from '../address/key-url.ts';
+import { isLoopbackUrl } from '../text/key-url.ts';
 import { maxKeySetBytes } from './jwks.ts';
 import { type KeyConnection, type KeyConnectionFiles, loadKeyConnection } from './key-connection.ts';
 import { type Anchors, anchorsOf } from './key-trust.ts';

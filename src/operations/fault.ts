@@ -1,5 +1,5 @@
 // Describes an internal error without its message, and writes the last log line of a process that it ends.
-import { foreignValue } from '../foreign-text.ts';
+import { printableValue } from '../text/printable.ts';
 
 export interface FaultDescription {
   readonly name: string;
@@ -26,7 +26,7 @@ export function fatalLine(error: unknown): string {
   const line = {
     level: 'fatal',
     time: new Date().toISOString(),
-    fault: foreignValue(describeFault(error), maxTextLength),
+    fault: printableValue(describeFault(error), maxTextLength),
     msg: 'fault',
   };
   return `${JSON.stringify(line)}\n`;

@@ -1,6 +1,6 @@
 // The log: one JSON line per check on standard output. No token, header or query string; foreign text is bounded and escaped.
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { foreignMembers, foreignText } from '../foreign-text.ts';
+import { printable, printableMembers } from '../text/printable.ts';
 import type { CheckRecord } from './check-record.ts';
 
 export type { Logger } from 'pino';
@@ -20,7 +20,7 @@ export function createLogger(settings: LogSettings, destination: DestinationStre
       level: settings.level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: label => ({ level: label }), log: line => foreignMembers(line, maxTextLength) },
+      formatters: { level: label => ({ level: label }), log: line => printableMembers(line, maxTextLength) },
     },
     destination,
   );
@@ -35,14 +35,14 @@ export function logCheck(logger: Logger, settings: LogSettings, record: CheckRec
     decision,
     reason,
     detail,
-    method: foreignText(method),
+    method: printable(method),
     route,
     uid: principal?.uid,
     app: principal?.app,
     acc: principal?.acc,
     role: principal?.role,
     iss: principal?.iss,
-    kid: kid === undefined ? undefined : foreignText(kid),
+    kid: kid === undefined ? undefined : printable(kid),
     cache,
     durationMs: Math.round(durationMs * 1000) / 1000,
     traceId,

@@ -6,7 +6,7 @@ import { toProblems } from '../config/schema-problems.ts';
 import { list, mapping, report, text } from '../config/value-schemas.ts';
 import { parseYamlDocument } from '../config/yaml-document.ts';
 import type { FileContent } from '../files/bounded-file.ts';
-import { parseInstant } from '../instant.ts';
+import { parseInstant } from '../text/instant.ts';
 
 export type Expectation = Reason | 'allowed';
 

@@ -1,5 +1,5 @@
 // Writes the results of cases as TAP 14 and as JUnit XML. Never anything of a token: a detail names claims, not their values.
-import { foreignText, quotedForeignText } from '../foreign-text.ts';
+import { printable, quotedPrintable } from '../text/printable.ts';
 import type { CaseResult } from './run-cases.ts';
 
 const maxTextLength = 1024;
@@ -15,11 +15,11 @@ export function tapPlan(count: number): string {
 /** `number` counts from 1. */
 export function tapLine(result: CaseResult, number: number): string {
   // TAP 14: a number sign would start a directive such as SKIP.
-  const name = foreignText(result.name, maxTextLength).replaceAll(/[\\#]/g, sign => `\\${sign}`);
+  const name = printable(result.name, maxTextLength).replaceAll(/[\\#]/g, sign => `\\${sign}`);
   if (isAsExpected(result)) return `ok ${number} - ${name}\n`;
   const { expected, received, detail } = result;
   const lines = [`expected: ${expected}`, `received: ${received}`];
-  if (detail !== undefined) lines.push(`detail: ${quotedForeignText(detail, maxTextLength)}`);
+  if (detail !== undefined) lines.push(`detail: ${quotedPrintable(detail, maxTextLength)}`);
   return `not ok ${number} - ${name}\n  ---\n${lines.map(line => `  ${line}\n`).join('')}  ...\n`;
 }
 
@@ -43,5 +43,5 @@ export function toJunit(suite: string, results: readonly CaseResult[]): string {
 const xmlEntities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
 function xml(text: string): string {
-  return foreignText(text, maxTextLength).replaceAll(/[&<>"]/g, sign => xmlEntities[sign] ?? sign);
+  return printable(text, maxTextLength).replaceAll(/[&<>"]/g, sign => xmlEntities[sign] ?? sign);
 }

@@ -3,7 +3,7 @@ import { toCheckRequest } from '../explain/check-request.ts';
 import { type FetchSettings, fetchKeys } from '../explain/current-keys.ts';
 import { createRecordedCheck } from '../explain/recorded-check.ts';
 import type { KeyRings } from '../keys/key-rings.ts';
-import type { RevocationList } from '../token/revocation.ts';
+import type { RevocationList } from '../revocation/revocation-list.ts';
 import type { IssuerKeys } from '../token/verifier.ts';
 import type { Expectation, PolicyCase } from './cases.ts';
 import { createStandInIssuers } from './stand-in-issuer.ts';

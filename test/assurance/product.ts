@@ -1,16 +1,16 @@
 // The whole product under test, from the bytes of a CheckRequest to those of a CheckResponse, with real key rings and a real
 // issuer. The only file of the comparison that imports src/; all others use it.
 import { stringify } from 'yaml';
-import { type Check, createCheck } from '../../src/check.ts';
+import { type Check, createCheck } from '../../src/check/check.ts';
+import { createEngine, createTokenMemory } from '../../src/check/engine.ts';
 import { parseRevocations } from '../../src/config/revocation-file.ts';
 import { configSchema } from '../../src/config/schema.ts';
-import { createEngine, createTokenMemory } from '../../src/engine.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
 import { createKeyRing, type IssuerRing, type KeyRing } from '../../src/keys/key-ring.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
-import { createRevocationList, type RevocationList } from '../../src/token/revocation.ts';
+import { createRevocationList, type RevocationList } from '../../src/revocation/revocation-list.ts';
 import { until } from '../support/service.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 import type { IssuerKeys } from './oracle/issuer-keys.ts';

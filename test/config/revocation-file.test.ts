@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { parseRevocations } from '../../src/config/revocation-file.ts';
-import type { Revocation } from '../../src/token/revocation.ts';
+import type { Revocation } from '../../src/revocation/revocation-list.ts';
 import { secrets } from '../support/secrets.ts';
 
 interface Parsed {

@@ -45,7 +45,7 @@ describe('provider pages', () => {
         expect(write.decision).to.include({ reason: 'role_forbidden' });
       });
 
-      it('has issuer settings that test/provider-tokens.test.ts tests', () => {
+      it('has issuer settings that test/token/provider-tokens.test.ts tests', () => {
         const [{ jwksUrl: _, ...issuer }] = configuration.issuers;
         expect(acceptedTokens.map(each => each.issuer)).to.deep.include(issuer);
       });

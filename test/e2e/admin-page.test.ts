@@ -1,10 +1,10 @@
 import axe from 'axe-core';
 import { expect } from 'chai';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { AdminPageFacts } from '../../src/admin/admin-page.ts';
+import { type AdminServer, startAdminServer } from '../../src/admin/admin-server.ts';
 import { refusedConfig } from '../../src/config/verdict.ts';
-import type { AdminPageFacts } from '../../src/operations/admin-page.ts';
-import { type AdminServer, startAdminServer } from '../../src/operations/admin-server.ts';
-import { healthy, unhealthy } from '../operations/admin-page-facts.ts';
+import { healthy, unhealthy } from '../admin/admin-page-facts.ts';
 import { picture, startBrowser } from '../support/browser.ts';
 import { type ServiceLab, startServiceLab } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { parseListenAddress } from '../../src/address/listen-address.ts';
+import { parseListenAddress } from '../../src/text/listen-address.ts';
 import { at, everyValue } from '../k8s/facts.ts';
 import { type ComposeParts, composeReferenceProblems } from './compose-references.ts';
 

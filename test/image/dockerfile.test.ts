@@ -2,8 +2,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { parseListenAddress } from '../../src/address/listen-address.ts';
 import { defaultConfigFile } from '../../src/commands/command.ts';
+import { parseListenAddress } from '../../src/text/listen-address.ts';
 import { renderText } from '../k8s/kustomize.ts';
 import { parsePodPlan } from '../rehearsal/pod-plan.ts';
 import { allOf, demo, dockerfileProblems, execForm, lastOf, parseDockerfile, product } from './dockerfile.ts';

@@ -1,6 +1,7 @@
 // Decides a request with the engine, for a token with this header and these claims, signed with a key of every configured issuer.
+
+import { type CheckResult, createEngine } from '../../src/check/engine.ts';
 import { configSchema } from '../../src/config/schema.ts';
-import { type CheckResult, createEngine } from '../../src/engine.ts';
 import { parseKeySet } from '../../src/keys/jwks.ts';
 import { facts } from './facts.ts';
 import { fixedKeyRings } from './fixed-key-rings.ts';

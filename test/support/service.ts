@@ -10,7 +10,7 @@ import type {
   HealthCheckResponseMessage,
 } from '../../src/envoy/protocol.ts';
 import { createLogger } from '../../src/operations/log.ts';
-import { type Service, startService } from '../../src/service.ts';
+import { type Service, startService } from '../../src/serve/service.ts';
 import { type CheckRequestParts, checkRequest } from './check-request.ts';
 import { expectNoPartOf, invariants, tokenPartsOf } from './invariants.ts';
 import { keyThreadEntry } from './key-thread.ts';

@@ -1,8 +1,8 @@
 // A whole Check call without its connection: bytes of a CheckRequest → bytes of the answer, with metrics, spans, and a log that
 // is discarded.
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
-import { createCheck } from '../../../src/check.ts';
-import type { Engine } from '../../../src/engine.ts';
+import { createCheck } from '../../../src/check/check.ts';
+import type { Engine } from '../../../src/check/engine.ts';
 import { createAnswers } from '../../../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../../../src/envoy/identity-headers.ts';
 import { readRequestFacts } from '../../../src/envoy/request.ts';

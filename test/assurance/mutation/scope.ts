@@ -16,7 +16,7 @@ const serving: readonly Group[] = [
   {
     name: 'grpc-server',
     sources: ['src/envoy/grpc-server.ts'],
-    tests: ['test/envoy/grpc-server.test.ts', 'test/service.test.ts'],
+    tests: ['test/envoy/grpc-server.test.ts', 'test/service/service.test.ts'],
   },
   { name: 'socket-file', sources: ['src/envoy/socket-file.ts'], tests: ['test/envoy/socket-file.test.ts'] },
   {
@@ -47,12 +47,17 @@ export const groups: readonly Group[] = [
   { name: 'fetch-slots', sources: ['src/keys/fetch-slots.ts'], tests: ['test/keys/fetch-slots.test.ts'] },
   {
     name: 'revocation',
-    sources: ['src/config/revocation-file.ts', 'src/config/plain-list.ts', 'src/config/yaml-list.ts', 'src/instant.ts'],
+    sources: [
+      'src/config/revocation-file.ts',
+      'src/config/plain-list.ts',
+      'src/config/yaml-list.ts',
+      'src/text/instant.ts',
+    ],
     tests: [
       'test/config/plain-list.test.ts',
       'test/config/yaml-list.test.ts',
       'test/config/revocation-file.test.ts',
-      'test/instant.test.ts',
+      'test/text/instant.test.ts',
     ],
   },
   { name: 'json', sources: within('src/json', '.ts'), tests: within('test/json', '.test.ts') },
@@ -61,19 +66,19 @@ export const groups: readonly Group[] = [
     sources: within('src/envoy', '.ts').filter(file => !serving.some(({ sources }) => sources.includes(file))),
     tests: [
       ...within('test/envoy', '.test.ts').filter(file => !serving.some(({ tests }) => tests.includes(file))),
-      'test/check.test.ts',
+      'test/check/check.test.ts',
     ],
   },
   {
     name: 'check',
-    sources: ['src/check.ts', 'src/engine.ts'],
+    sources: ['src/check/check.ts', 'src/check/engine.ts'],
     tests: [
-      'test/check.test.ts',
-      'test/engine.test.ts',
-      'test/provider-tokens.test.ts',
-      'test/service-requests.test.ts',
-      'test/service-revocation.test.ts',
-      'test/service-reload.test.ts',
+      'test/check/check.test.ts',
+      'test/check/engine.test.ts',
+      'test/token/provider-tokens.test.ts',
+      'test/service/service-requests.test.ts',
+      'test/service/service-revocation.test.ts',
+      'test/service/service-reload.test.ts',
     ],
   },
   ...serving,

@@ -1,9 +1,9 @@
 // The configuration against the pods and Envoy: addresses, header names, keys and the sample workload.
 import { isDeepStrictEqual } from 'node:util';
-import { isLoopback, parseListenAddress } from '../../../src/address/listen-address.ts';
 import { parseRevocations } from '../../../src/config/revocation-file.ts';
 import type { Config } from '../../../src/config/schema.ts';
 import { createIdentityHeaders } from '../../../src/envoy/identity-headers.ts';
+import { isLoopback, parseListenAddress } from '../../../src/text/listen-address.ts';
 import { at, type Facts, listOf, memoized, type Path, problemsOf, type Rules } from '../facts.ts';
 import { configMapOf, containerOf, ofKind, type Pod, podsOf } from '../manifest.ts';
 import { addressText } from './listening.ts';

@@ -1,5 +1,5 @@
 // Ports: the ports that a container listens on match its declared ports, its probes, the Services and every client.
-import { isLoopback, parseListenAddress, type TcpAddress } from '../../../src/address/listen-address.ts';
+import { isLoopback, parseListenAddress, type TcpAddress } from '../../../src/text/listen-address.ts';
 import { at, type Facts, listOf, problemsOf, type Rules } from '../facts.ts';
 import { type Container, containersOf, isSelected, nameOf, ofKind, type Pod, type Probe, podsOf } from '../manifest.ts';
 

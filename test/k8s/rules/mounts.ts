@@ -1,7 +1,7 @@
 // Volumes and paths: each file that a container refers to is mounted at that path, from the right key, and readable;
 // nothing else is mounted.
 import { dirname } from 'node:path';
-import { parseListenAddress } from '../../../src/address/listen-address.ts';
+import { parseListenAddress } from '../../../src/text/listen-address.ts';
 import { type Facts, problemsOf, type Rules, valuesIn } from '../facts.ts';
 import {
   type Container,

@@ -1,6 +1,6 @@
 // NetworkPolicies: each pod accepts and opens exactly the connections that the other objects imply.
 import { isIP } from 'node:net';
-import { isLoopback, parseListenAddress } from '../../../src/address/listen-address.ts';
+import { isLoopback, parseListenAddress } from '../../../src/text/listen-address.ts';
 import { type Facts, problemsOf, type Rules } from '../facts.ts';
 import {
   containerOf,

@@ -1,0 +1,162 @@
+// The admin HTTP server: /livez, /readyz, /metrics and the admin page at /. Read-only and without secrets; it answers any Host name,
+// because the answers are the same for every client and contain nothing of a request.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { printableValue } from '../text/printable.ts';
+import { type AdminPageFacts, renderAdminPage } from './admin-page.ts';
+import { contentSecurityPolicy } from './admin-page-style.ts';
+import { createAnswerTurns } from './answer-turns.ts';
+import { limitConnections } from './connection-limit.ts';
+
+export interface AdminPages {
+  readiness(): { readonly ready: boolean; readonly body: unknown };
+  metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
+  facts(): Promise<AdminPageFacts>;
+}
+
+export interface AdminServer {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/** Limits for clients. */
+export interface AdminLimits {
+  /** From the connection, or the first byte of a later request, to the end of the headers. */
+  readonly headersMs: number;
+  /** Until the client has read the whole answer. */
+  readonly responseMs: number;
+  readonly keepAliveMs: number;
+  /** At this limit a new connection replaces the one that has been idle longest. */
+  readonly maxConnections: number;
+  readonly maxRequestsPerConnection: number;
+}
+
+/** An issuer may be as long. */
+const maxTextLength = 1024;
+
+/** Of one connection. */
+const maxAnswersInFlight = 4;
+
+const defaultLimits: AdminLimits = {
+  headersMs: 5000,
+  responseMs: 10_000,
+  keepAliveMs: 5000,
+  maxConnections: 256,
+  maxRequestsPerConnection: 100,
+};
+
+/** Rejects if the address cannot be bound. */
+export async function startAdminServer(
+  address: { host: string; port: number },
+  pages: AdminPages,
+  limits: AdminLimits = defaultLimits,
+): Promise<AdminServer> {
+  // Singleflight: pipelined requests share one rendering.
+  const shared: AdminPages = { ...pages, metrics: onceAtATime(pages.metrics), facts: onceAtATime(pages.facts) };
+  const inTurn = createAnswerTurns(maxAnswersInFlight);
+  const server = createServer(
+    {
+      headersTimeout: limits.headersMs,
+      // No body is read.
+      requestTimeout: limits.headersMs,
+      keepAliveTimeout: limits.keepAliveMs,
+      // Node checks its timeouts at this interval only, by default every 30 seconds.
+      connectionsCheckingInterval: limits.headersMs / 5,
+      maxHeaderSize: 8192,
+    },
+    (request, response) => {
+      const overdue = setTimeout(() => request.socket.destroy(), limits.responseMs).unref();
+      response.once('close', () => clearTimeout(overdue));
+      // An unread body makes the connection unusable.
+      if (hasBody(request)) response.setHeader('connection', 'close');
+      inTurn(request.socket, response, () => {
+        answer(shared, request, response).catch(() => {
+          if (!response.headersSent) send(response, 500, 'text/plain', 'internal error\n');
+          response.end();
+        });
+      });
+    },
+  );
+  limitConnections(server, limits.maxConnections);
+  server.maxRequestsPerSocket = limits.maxRequestsPerConnection;
+  await listen(server, address);
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    stop: () =>
+      new Promise(resolve => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function answer(pages: AdminPages, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    response.setHeader('allow', 'GET, HEAD');
+    send(response, 405, 'text/plain', 'use GET or HEAD\n');
+    return;
+  }
+  const [path, query = ''] = (request.url ?? '').split('?', 2);
+  switch (path) {
+    case '/':
+      send(response, 200, 'text/html; charset=utf-8', renderAdminPage(await pages.facts(), query));
+      return;
+    case '/livez':
+      send(response, 200, 'text/plain', 'ok\n');
+      return;
+    case '/readyz': {
+      const { ready, body } = pages.readiness();
+      send(response, ready ? 200 : 503, 'application/json', `${JSON.stringify(printableValue(body, maxTextLength))}\n`);
+      return;
+    }
+    case '/metrics': {
+      const { contentType, text } = await pages.metrics();
+      send(response, 200, contentType, text);
+      return;
+    }
+    default:
+      send(response, 404, 'text/plain', 'not found\n');
+  }
+}
+
+function send(response: ServerResponse, statusCode: number, contentType: string, body: string): void {
+  response.writeHead(statusCode, {
+    'content-type': contentType,
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+    'content-security-policy': contentSecurityPolicy,
+    'cross-origin-resource-policy': 'same-origin',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  });
+  response.end(body);
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
+}
+
+function onceAtATime<T>(make: () => Promise<T>): () => Promise<T> {
+  let making: Promise<T> | undefined;
+  return () => {
+    making ??= make().finally(() => {
+      making = undefined;
+    });
+    return making;
+  };
+}
+
+function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const used = error.code === 'EADDRINUSE' ? ', which is in use' : '';
+      reject(new Error(`cannot listen on ${host}:${port}${used}`, { cause: error }));
+    });
+    server.listen({ host, port }, () => {
+      server.removeAllListeners('error');
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,135 @@
+// Answers one Check call: request → decision → response, one log line and one count. The only catch-all of the product:
+// an internal error becomes a refusal (503), because a failed gRPC call would leave the decision to Envoy.
+import { randomUUID } from 'node:crypto';
+import type { DecisionWord } from '../authz/decision.ts';
+import { answerOf, type Reason, refusal } from '../authz/refusal.ts';
+import { type RequestFacts, singleHeader } from '../authz/request-facts.ts';
+import type { Answers } from '../envoy/answers.ts';
+import type { CheckRecord } from '../operations/check-record.ts';
+import { parseTraceParent } from '../operations/trace-context.ts';
+import type { CheckResult, Engine } from './engine.ts';
+
+export interface CheckDependencies {
+  /** Called once per call, so that a reload does not change a call in flight. */
+  current(): CheckConfiguration;
+  /** Log line and count. The answer does not change if it throws. */
+  record(record: CheckRecord): void;
+  onFault(error: unknown): void;
+  /** Monotonic, in milliseconds. */
+  monotonicNow(): number;
+}
+
+export interface CheckConfiguration {
+  readonly engine: Engine;
+  readonly answers: Answers;
+}
+
+/** The gRPC metadata of the call, by lower-case name. */
+export interface CallMetadata {
+  get(name: string): readonly (string | Uint8Array)[];
+}
+
+/** Returns the bytes of a CheckResponse, synchronously when the result is already known. Never throws and never rejects. */
+export type Check = (facts: RequestFacts, metadata?: CallMetadata) => Buffer | Promise<Buffer>;
+
+interface Call {
+  readonly facts: RequestFacts;
+  readonly metadata: CallMetadata | undefined;
+  readonly configuration: CheckConfiguration;
+  readonly startedMs: number;
+  /** Empty until the headers are read. */
+  requestId: string;
+}
+
+const faultResult: CheckResult = {
+  decision: refusal('internal', 'internal error: see the log line before this one'),
+  route: undefined,
+  principal: undefined,
+  kid: undefined,
+  cache: undefined,
+};
+const requestIdGrammar = /^[A-Za-z0-9._-]{1,128}$/;
+
+export function createCheck(dependencies: CheckDependencies): Check {
+  const { current, record, onFault, monotonicNow } = dependencies;
+
+  function answer(call: Call, result: CheckResult): Buffer {
+    const { requestId, facts, configuration } = call;
+    const { decision, principal } = result;
+    const shownHeaders = facts.headers.keys();
+    const bytes = configuration.answers.encode(decision, { requestId, shownHeaders, principal });
+    recordQuietly(call, result);
+    return bytes;
+  }
+
+  function answerFault(call: Call, error: unknown): Buffer {
+    onFault(error);
+    if (call.requestId === '') call.requestId = randomUUID();
+    const { requestId, configuration } = call;
+    const { decision } = faultResult;
+    const bytes = configuration.answers.encode(decision, { requestId, shownHeaders: [], principal: undefined });
+    recordQuietly(call, faultResult);
+    return bytes;
+  }
+
+  function recordQuietly(call: Call, result: CheckResult): void {
+    try {
+      record(toRecord(call, result, monotonicNow() - call.startedMs));
+    } catch (error) {
+      onFault(error);
+    }
+  }
+
+  return (facts, metadata) => {
+    const startedMs = monotonicNow();
+    const call: Call = { facts, metadata, configuration: current(), startedMs, requestId: '' };
+    try {
+      call.requestId = requestIdOf(facts);
+      const decided = call.configuration.engine.decide(facts);
+      if (!(decided instanceof Promise)) return answer(call, decided);
+      return decided.then(result => answer(call, result)).catch(error => answerFault(call, error));
+    } catch (error) {
+      return answerFault(call, error);
+    }
+  };
+}
+
+function requestIdOf(facts: RequestFacts): string {
+  const sent = singleHeader(facts, 'x-request-id');
+  return sent !== undefined && requestIdGrammar.test(sent) ? sent : randomUUID();
+}
+
+function toRecord({ facts, metadata, requestId }: Call, result: CheckResult, durationMs: number): CheckRecord {
+  const { decision, route, principal, kid, cache } = result;
+  const refused = decision.kind === 'refusal' ? decision : undefined;
+  const word: DecisionWord = refused === undefined ? 'allow' : answerOf(refused.reason).decision;
+  const reason: Reason | 'allowed' = refused?.reason ?? 'allowed';
+  // With tracing on, Envoy names its own span in the metadata. Otherwise the headers are what the client sent.
+  const ofCall = textOf(metadata, 'traceparent');
+  const traceparent = ofCall ?? singleHeader(facts, 'traceparent');
+  return {
+    requestId,
+    decision: word,
+    reason,
+    detail: refused?.detail,
+    method: facts.method,
+    route,
+    principal,
+    kid,
+    cache,
+    durationMs,
+    traceId: parseTraceParent(traceparent)?.traceId,
+    traceparent,
+    tracestate: ofCall === undefined ? sentTraceState(facts, traceparent) : textOf(metadata, 'tracestate'),
+  };
+}
+
+function sentTraceState(facts: RequestFacts, traceparent: string | undefined): string | undefined {
+  return traceparent === undefined ? undefined : facts.headers.get('tracestate')?.join();
+}
+
+function textOf(metadata: CallMetadata | undefined, name: string): string | undefined {
+  const values = metadata?.get(name);
+  const value = values?.length === 1 ? values[0] : undefined;
+  return typeof value === 'string' ? value : undefined;
+}

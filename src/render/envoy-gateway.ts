@@ -1,0 +1,196 @@
+// What Envoy Gateway needs, so that its proxies ask account-authz, a service of its own with TLS, about one HTTPRoute.
+import type { TcpAddress } from '../text/listen-address.ts';
+import { authzCall, authzCluster } from './authz-call.ts';
+import { corsHeaders } from './authz-filters.ts';
+import { anySpelling, overridePatterns, ownedPattern, setByExtAuthz, shownHeaders } from './header-names.ts';
+import type { RenderSettings } from './settings.ts';
+import { above, beside, inline, type Members, type Tree } from './tree.ts';
+
+/** Of a rule of an HTTPRoute (Gateway API). */
+export const maxMatches = 64;
+const gatewayApi = 'gateway.networking.k8s.io';
+const ms = (time: number): string => `${time}ms`;
+
+function resource(apiVersion: string, kind: string, metadata: Members, spec: Members): Members {
+  return { apiVersion, kind, metadata, spec };
+}
+
+const own = (kind: string, spec: Members, place: Members): Members =>
+  resource('gateway.envoyproxy.io/v1alpha1', kind, place, spec);
+const standard = (kind: string, spec: Members, place: Members): Members =>
+  resource(`${gatewayApi}/v1`, kind, place, spec);
+
+/** `authz` is the Service of account-authz. */
+export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tree {
+  const { name, namespace, accountHeaders, corsOrigins } = settings;
+  const { keepalive, maxConnections, maxRequests, maxRetries } = authzCall;
+  const extAuth = {
+    failOpen: beside(
+      false,
+      'never true: Envoy would forward requests that it could not check, and all requests if this policy is invalid',
+    ),
+    statusOnError: beside(503, 'the default, 403, makes an outage look like a refusal'),
+    timeout: beside(ms(authzCall.timeoutMs), 'for all attempts; the default is ten seconds'),
+    recomputeRoute: beside(false, 'true could move a request to a route other than the checked one'),
+    headersToExtAuth: above(
+      'The headers that account-authz gets. It checks the account only in headers of `account.headers` that are listed here.',
+      inline([...shownHeaders, ...accountHeaders]),
+    ),
+    grpc: {
+      backendRefs: [inline({ group: '', kind: 'Service', name: authz.host, port: authz.port })],
+      backendSettings: {
+        retry: beside(
+          {
+            numRetries: authzCall.retries,
+            retryOn: inline({ triggers: authzCall.retryOn }),
+            perRetry: inline({
+              backOff: { baseInterval: ms(authzCall.retryBaseMs), maxInterval: ms(authzCall.retryMaxMs) },
+            }),
+          },
+          'a check can be repeated; hides a restart of one of several account-authz',
+        ),
+        timeout: beside(
+          inline({ tcp: { connectTimeout: ms(authzCall.tlsConnectMs) } }),
+          'well below the timeout of a check, so that a dead host leaves time for another',
+        ),
+        http2: inline({
+          connectionKeepalive: {
+            interval: `${keepalive.intervalS}s`,
+            timeout: `${keepalive.timeoutS}s`,
+            idleInterval: `${keepalive.idleS}s`,
+          },
+        }),
+        circuitBreaker: inline({
+          maxConnections,
+          maxPendingRequests: maxRequests,
+          maxParallelRequests: maxRequests,
+          maxParallelRetries: maxRetries,
+        }),
+        healthCheck: above(
+          'No active check: it would carry the name of its cluster, with slashes, as the authority, which the HTTP/2 of Node refuses (RFC 9113 section 8.3.1), so that no pod would ever be healthy. Envoy Gateway learns from Kubernetes which pods are ready.',
+          {
+            passive: beside(
+              {
+                splitExternalLocalOriginErrors: true,
+                consecutiveLocalOriginFailures: 2,
+                interval: '1s',
+                baseEjectionTime: '5s',
+                maxEjectionPercent: 50,
+              },
+              'ejects a pod at once if it cannot be reached',
+            ),
+          },
+        ),
+      },
+    },
+  };
+  const { allowHeaders, allowMethods, exposeHeaders } = corsHeaders(settings);
+  const cors = {
+    allowOrigins: corsOrigins,
+    allowMethods,
+    allowHeaders,
+    exposeHeaders,
+    maxAge: '10m',
+    allowCredentials: beside(false, 'no cookies: the token is in a header'),
+  };
+  return own(
+    'SecurityPolicy',
+    {
+      targetRefs: [inline({ group: gatewayApi, kind: 'HTTPRoute', name })],
+      cors: corsOrigins.length === 0 ? undefined : cors,
+      extAuth,
+    },
+    { name, namespace },
+  );
+}
+
+export function clientTrafficPolicy(settings: RenderSettings): Tree {
+  const { name, namespace, accountHeaders, identityPrefix, trustedHops } = settings;
+  const remove = (value: string): Members => inlineMatch(value);
+  return own(
+    'ClientTrafficPolicy',
+    {
+      targetRefs: [inline({ group: gatewayApi, kind: 'Gateway', name })],
+      clientIPDetection: trustedHops === 0 ? undefined : inline({ xForwardedFor: { numTrustedHops: trustedHops } }),
+      path: { escapedSlashesAction: 'RejectRequest', disableMergeSlashes: false },
+      headers: {
+        withUnderscoresAction: 'RejectRequest',
+        requestID: 'Generate',
+        xForwardedClientCert: inline({ mode: 'Sanitize' }),
+        earlyRequestHeaders: beside(
+          {
+            removeOnMatch: [
+              ...[ownedPattern(identityPrefix), ...overridePatterns].map(remove),
+              // account-authz is shown exact names only.
+              ...accountHeaders.filter(header => header.includes('-')).map(header => remove(lookAlikes(header))),
+            ],
+            remove: setByExtAuthz,
+          },
+          'names that only account-authz may set, names that make an app use another path or method, look-alikes of account headers',
+        ),
+      },
+      connection: { bufferLimit: '32Ki', connectionLimit: inline({ value: 10_000 }) },
+      http2: inline({ maxConcurrentStreams: 100, initialStreamWindowSize: '64Ki', initialConnectionWindowSize: '1Mi' }),
+      timeout: {
+        http: inline({
+          requestHeadersReceivedTimeout: '10s',
+          requestReceivedTimeout: '60s',
+          streamIdleTimeout: '60s',
+          idleTimeout: '600s',
+        }),
+      },
+    },
+    { name, namespace },
+  );
+}
+
+function inlineMatch(value: string): Members {
+  return { type: 'RegularExpression', value };
+}
+
+/** RE2 for the name with another sign in place of at least one hyphen, but not for the name itself. */
+function lookAlikes(name: string): string {
+  const parts = name.split('-').map(anySpelling);
+  return parts
+    .slice(1)
+    .map((_, changed) =>
+      parts.reduce((start, part, i) => `${start}${i - 1 === changed ? '[^a-z0-9-]' : '[^a-z0-9]'}${part}`),
+    )
+    .join('|');
+}
+
+export function httpRoute({ name, namespace, selector, paths, upstream }: RenderSettings): Tree {
+  return standard(
+    'HTTPRoute',
+    {
+      parentRefs: [inline({ group: gatewayApi, kind: 'Gateway', name })],
+      rules: beside(
+        [
+          {
+            matches: paths.map(value => ({ path: inline({ type: 'PathPrefix', value }) })),
+            backendRefs: [inline({ group: '', kind: 'Service', name: upstream.host, port: upstream.port, weight: 1 })],
+            timeouts: inline({ request: '15s' }),
+          },
+        ],
+        'whole segments: /api/ordersX does not match /api/orders. No other route: 404.',
+      ),
+    },
+    { name, namespace, labels: selector },
+  );
+}
+
+/** The gateway speaks TLS to account-authz, and only to one whose certificate says so. */
+export function backendTls({ name, namespace, authzHost }: RenderSettings): readonly Tree[] {
+  const secret = { group: '', kind: 'Secret', name: `${authzCluster}-client-tls` };
+  return [
+    standard(
+      'BackendTLSPolicy',
+      {
+        targetRefs: [inline({ group: '', kind: 'Service', name: authzHost, sectionName: 'grpc' })],
+        validation: { caCertificateRefs: [inline(secret)], hostname: authzHost },
+      },
+      { name: authzCluster, namespace },
+    ),
+    own('EnvoyProxy', { backendTLS: { clientCertificateRef: inline(secret), minVersion: '1.3' } }, { name, namespace }),
+  ];
+}

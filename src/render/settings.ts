@@ -1,0 +1,126 @@
+// What Envoy needs to know, derived from the configuration and the options of `render`.
+import { isIP } from 'node:net';
+import { parseRouteTemplate } from '../authz/route-template.ts';
+import type { Config } from '../config/schema.ts';
+import { hostAndPort, type ListenAddress, parseListenAddress, type TcpAddress } from '../text/listen-address.ts';
+
+/** The part of the configuration that Envoy must agree with. */
+type EnvoyRelevantConfig = Pick<
+  Config,
+  'listen' | 'tls' | 'admin' | 'routes' | 'roles' | 'account' | 'identityHeaders' | 'token'
+>;
+
+/** http2: for everything. auto: for gRPC calls, and HTTP/1.1 for everything else. */
+export const upstreamProtocols = ['http1', 'http2', 'auto'] as const;
+export type UpstreamProtocol = (typeof upstreamProtocols)[number];
+
+export interface EnvoyOptions {
+  readonly listen: TcpAddress;
+  readonly upstream: TcpAddress;
+  readonly upstreamProtocol: UpstreamProtocol;
+  readonly corsOrigins: readonly string[];
+  readonly trustedHops: number;
+  /** Where account-authz is if `listen` of the configuration does not tell. */
+  readonly authzHost: string;
+}
+
+/** Of a workload in Kubernetes. */
+export interface WorkloadOptions {
+  /** kubernetes: of the one Deployment; istio: before the names of the objects; envoy-gateway: of the route and the Gateway. */
+  readonly name: string | undefined;
+  readonly namespace: string | undefined;
+  /** Its labels. */
+  readonly selector: Readonly<Record<string, string>> | undefined;
+}
+
+export interface EnvoySettings extends EnvoyOptions {
+  readonly authz: ListenAddress;
+  /** Of the HTTP listener of account-authz. */
+  readonly authzAdminPort: number;
+  /** Of the TLS connection to account-authz. */
+  readonly tls: { readonly serverName: string; readonly showsCertificate: boolean } | undefined;
+  /** The protected paths: each with everything under it, none under another. */
+  readonly paths: readonly string[];
+  readonly methods: readonly string[];
+  readonly accountHeaders: readonly string[];
+  readonly identityPrefix: string;
+  readonly forwardsToken: boolean;
+}
+
+export interface RenderSettings extends EnvoySettings, WorkloadOptions {
+  /** The configuration as it was written. */
+  readonly configText: string;
+  readonly version: string;
+}
+
+export const defaultOptions: EnvoyOptions & WorkloadOptions = {
+  listen: { kind: 'tcp', host: '0.0.0.0', port: 8080 },
+  upstream: { kind: 'tcp', host: '127.0.0.1', port: 8000 },
+  upstreamProtocol: 'http1',
+  corsOrigins: [],
+  trustedHops: 0,
+  authzHost: 'account-authz',
+  name: undefined,
+  namespace: undefined,
+  selector: undefined,
+};
+
+// Those of '*' (docs/configuration.md). A browser sends OPTIONS itself.
+const anyMethod = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptions): EnvoySettings {
+  const authz = authzAddress(config.listen, options.authzHost);
+  const serverName = authz.kind === 'tcp' && isIP(authz.host) === 0 ? authz.host : options.authzHost;
+  const methods = Object.values(config.roles).flatMap(each =>
+    each.flatMap(method => (method === '*' ? anyMethod : method)),
+  );
+  return {
+    ...options,
+    authz,
+    authzAdminPort: portOf(config.admin),
+    tls: config.tls && { serverName, showsCertificate: config.tls.clientCaFile !== undefined },
+    paths: toProtectedPaths(config.routes.map(({ path }) => path)),
+    methods: [...new Set(methods)],
+    accountHeaders: config.account.headers.map(header => header.toLowerCase()),
+    identityPrefix: config.identityHeaders,
+    forwardsToken: config.token.forward,
+  };
+}
+
+/** The literal part of each template up to its first parameter, without those that another covers; `/` if it has none. */
+function toProtectedPaths(templates: readonly string[]): readonly string[] {
+  const paths = new Set(templates.map(literalStart));
+  return [...paths].filter(path => !pathsAbove(path).some(each => paths.has(each)));
+}
+
+/** By whole segments, the path itself left out. */
+function pathsAbove(path: string): readonly string[] {
+  const segments = path.split('/').slice(1, -1);
+  return path === '/' ? [] : ['/', ...segments.map((_, i) => `/${segments.slice(0, i + 1).join('/')}`)];
+}
+
+export function formatAddress(address: ListenAddress): string {
+  return address.kind === 'unix' ? address.path : hostAndPort(address.host, address.port);
+}
+
+function literalStart(template: string): string {
+  const parsed = parseRouteTemplate(template);
+  const segments = parsed.kind === 'template' ? parsed.segments : [];
+  const end = segments.findIndex(({ kind }) => kind !== 'literal');
+  const literals = segments.slice(0, end === -1 ? undefined : end);
+  return `/${literals.map(each => (each.kind === 'literal' ? each.value : '')).join('/')}`;
+}
+
+function portOf(address: string): number {
+  const parsed = parseListenAddress(address);
+  return parsed.kind === 'tcp' ? parsed.port : 0;
+}
+
+// A service that listens on every address is reached by its name.
+function authzAddress(listen: string, authzHost: string): ListenAddress {
+  const own = parseListenAddress(listen);
+  if (own.kind === 'problem') throw new Error(`listen ${own.problem}`);
+  if (own.kind === 'unix') return own;
+  if (own.host === 'localhost') return { ...own, host: '127.0.0.1' };
+  return ['0.0.0.0', '::'].includes(own.host) ? { ...own, host: authzHost } : own;
+}

@@ -1,0 +1,123 @@
+// The revocation list as an index: a verified token costs one look-up for each combination of selectors in the list, whatever its length.
+import type { Claims } from '../token/claims.ts';
+
+/** What an entry selects tokens by. `jti` is last: it may have any character, also the separator of a key. */
+export const selectorNames = ['iss', 'uid', 'acc', 'app', 'jti'] as const;
+export type SelectorName = (typeof selectorNames)[number];
+
+/** An entry of the list, compact: the thread that reads the file sends up to 100,000 of them. */
+export interface Revocation {
+  /** Names in the order of `selectorNames`: `uid, acc`. */
+  readonly selectors: string;
+  /** The values of the selectors, joined. */
+  readonly key: string;
+  /** Matches tokens that were issued earlier, Infinity matches all; in seconds since the epoch. */
+  readonly issuedBefore: number;
+  /** Matches nothing from then on, Infinity never expires; in seconds since the epoch. */
+  readonly expires: number;
+}
+
+/** A verified token. */
+export type RevocableToken = Pick<Claims, 'identity' | 'iat' | 'jti'>;
+
+export interface RevocationList {
+  /** The number of entries, with those that have expired. */
+  readonly entries: number;
+  /** The members by which an entry matches the token: `uid, issuedBefore`. Undefined if none does. `now` is wall time in seconds. */
+  find(token: RevocableToken, now: number): string | undefined;
+}
+
+export interface RevocationListBuilder extends RevocationList {
+  add(entry: Revocation): void;
+}
+
+type Window = Pick<Revocation, 'issuedBefore' | 'expires'>;
+
+interface Table {
+  readonly selectors: string;
+  readonly names: readonly SelectorName[];
+  /** The windows of a key without those that another one covers: `expires` ascends and `issuedBefore` descends. */
+  readonly windowsByKey: Map<string, Window[]>;
+}
+
+// Shared by all entries without times, to save memory. It covers all others, so nothing is ever added to it.
+const always: Window[] = [{ issuedBefore: Infinity, expires: Infinity }];
+
+export function createRevocationList(): RevocationListBuilder {
+  const tables = new Map<string, Table>();
+  let entries = 0;
+
+  function tableOf(selectors: string): Table {
+    const known = tables.get(selectors);
+    if (known !== undefined) return known;
+    const names = selectorNames.filter(name => selectors.split(', ').includes(name));
+    const table: Table = { selectors, names, windowsByKey: new Map() };
+    tables.set(selectors, table);
+    return table;
+  }
+
+  return {
+    get entries() {
+      return entries;
+    },
+    add({ selectors, key, issuedBefore, expires }) {
+      entries += 1;
+      const { windowsByKey } = tableOf(selectors);
+      const windows = windowsByKey.get(key);
+      if (windows !== undefined) addWindow(windows, { issuedBefore, expires });
+      else if (issuedBefore === Infinity && expires === Infinity) windowsByKey.set(key, always);
+      else windowsByKey.set(key, [{ issuedBefore, expires }]);
+    },
+    find(token, now) {
+      for (const { selectors, names, windowsByKey } of tables.values()) {
+        const key = joinSelectors(names, name => (name === 'jti' ? token.jti : token.identity[name]));
+        const windows = key === undefined ? undefined : windowsByKey.get(key);
+        if (windows === undefined) continue;
+        // Of those that have not expired, the first one reaches furthest.
+        const { issuedBefore } = windows[partitionPoint(windows, ({ expires }) => expires <= now)] ?? never;
+        if ((token.iat ?? -Infinity) < issuedBefore)
+          return issuedBefore === Infinity ? selectors : `${selectors}, issuedBefore`;
+      }
+      return undefined;
+    },
+  };
+}
+
+const never = { issuedBefore: -Infinity };
+
+/** The key of an entry or a token; undefined if it lacks one of the selectors. */
+export function joinSelectors(
+  names: readonly SelectorName[],
+  textOf: (name: SelectorName) => string | undefined,
+): string | undefined {
+  let key: string | undefined;
+  for (const name of names) {
+    const value = textOf(name);
+    if (value === undefined) return undefined;
+    key = key === undefined ? value : `${key}\0${value}`;
+  }
+  return key;
+}
+
+// By binary search: even 100,000 windows of one key take no time that a request would notice.
+function addWindow(windows: Window[], added: Window): void {
+  const at = partitionPoint(windows, ({ expires }) => expires < added.expires);
+  const next = windows[at];
+  if (next !== undefined && next.issuedBefore >= added.issuedBefore) return;
+  const from = partitionPoint(windows, ({ issuedBefore }) => issuedBefore > added.issuedBefore);
+  const to = next?.expires === added.expires ? at + 1 : at;
+  windows.splice(from, to - from, added);
+}
+
+/** The number of windows before the first one that the test does not hold for. */
+function partitionPoint(windows: readonly Window[], holds: (window: Window) => boolean): number {
+  let low = 0;
+  let high = windows.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const window = windows[middle];
+    if (window !== undefined && holds(window)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,50 @@
+// The engine decides tokens as real providers issue them, with the settings that a user would write for each provider.
+import { expect } from 'chai';
+import type { CheckResult } from '../../src/check/engine.ts';
+import { acceptedTokens, type ProviderToken, refusedTokens } from '../fixtures/provider-tokens.ts';
+import { decideToken } from '../support/decide-token.ts';
+import { now } from '../support/token.ts';
+
+const roles = { owner: ['GET', 'POST'], admin: ['GET', 'POST'], member: ['GET'], 'read:subscriptions': ['GET'] };
+
+async function decide(
+  { header, claims, issuer }: ProviderToken,
+  request: { readonly account: string; readonly method?: string },
+): Promise<CheckResult['decision']> {
+  const issuers = [{ ...issuer, jwksUrl: 'https://keys.example.com' }];
+  const routes = [{ path: '/api/subscriptions/accounts/:account_id/*' }];
+  return (await decideToken({ header, claims }, { issuers, routes, roles }, now, request)).decision;
+}
+
+describe('tokens of real providers', () => {
+  for (const each of acceptedTokens) {
+    const { provider, identity, withDefaults } = each;
+    const { issuer, audiences } = each.issuer;
+    describe(provider, () => {
+      it('is allowed for its account, with the identity in its claims', async () => {
+        const decision = await decide(each, { account: identity.acc });
+        expect(decision).to.deep.equal({ kind: 'allow', principal: { ...identity, iss: issuer } });
+      });
+
+      it('is refused for another account', async () => {
+        expect(await decide(each, { account: 'globex' })).to.include({ reason: 'account_mismatch' });
+      });
+
+      it('is allowed the methods of its role only', async () => {
+        const { kind } = await decide(each, { account: identity.acc, method: 'POST' });
+        expect(kind === 'allow').to.equal(['owner', 'admin'].includes(identity.role));
+      });
+
+      it('is refused by the default settings', async () => {
+        const decision = await decide({ ...each, issuer: { issuer, audiences } }, { account: identity.acc });
+        expect(decision).to.include({ reason: 'token_invalid', detail: withDefaults });
+      });
+    });
+  }
+
+  for (const each of refusedTokens) {
+    it(`${each.provider}: is refused, ${each.detail}`, async () => {
+      expect(await decide(each, { account: 'acme' })).to.include({ reason: 'token_invalid', detail: each.detail });
+    });
+  }
+});
