@@ -92,8 +92,9 @@ async function measure(bench: Bench, scenarios: ReadonlySet<ScenarioName>): Prom
   const calls = await when('calls', benchCalls);
   const latency = await when('latency', benchLatency);
   const start = await when('start', benchStart);
+  // The idle servers of a scenario would disturb the next one, whose figures then depend on what ran before.
+  await bench.servers.stop();
   const envoy = await when('envoy', benchEnvoy);
-  // Idle servers would only disturb the next scenario.
   await bench.servers.stop();
   const memory = await when('memory', benchMemory);
   return { calls, latency, start, envoy, memory, routes: await when('routes', benchRoutes) };
