@@ -9,12 +9,12 @@ import type { RequestFacts } from '../authz/request-facts.ts';
 import { compileRoles } from '../authz/role.ts';
 import { compileRoutes } from '../authz/route-tree.ts';
 import type { Config, IssuerConfig } from '../config/schema.ts';
+import type { VerificationKey } from '../keys/jwks.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
 import { toClaimPaths } from '../token/claims.ts';
 import { createVerifiedTokens, type VerifiedTokens } from '../token/verified-tokens.ts';
 import {
   createTokenVerifier,
-  type IssuerKey,
   type IssuerKeys,
   normalizeTokenType,
   type TrustedIssuer,
@@ -42,7 +42,7 @@ export interface Engine {
 export interface TokenMemory {
   readonly issuers: Config['issuers'];
   readonly maxTokens: number;
-  readonly verifiedTokens: VerifiedTokens<IssuerKey>;
+  readonly verifiedTokens: VerifiedTokens<VerificationKey>;
 }
 
 /**

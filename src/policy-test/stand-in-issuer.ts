@@ -28,7 +28,7 @@ export async function createStandInIssuers({ issuers, token }: Config): Promise<
     const pair = pairs.get(alg) ?? generateKeyPair(alg, { modulusLength: 2048 });
     pairs.set(alg, pair);
     const { publicKey, privateKey } = await pair;
-    const key = { kid, cryptoKeyFor: (asked: string) => (asked === alg ? publicKey : undefined) };
+    const key = { kid, thumbprint: kid, cryptoKeyFor: (asked: string) => (asked === alg ? publicKey : undefined) };
     const current: IssuerKeys['current'] = asked => (asked === kid ? key : undefined);
     const find: IssuerKeys['find'] = asked => (asked === kid ? { kind: 'key', key } : { kind: 'unknown' });
     keys.set(issuer.issuer, { current, find });

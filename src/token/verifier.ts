@@ -1,28 +1,17 @@
 // Verifies a token and returns its claims, from the cache or by its signature.
-import type { CryptoKey } from 'jose';
 import type { DetailOf } from '../authz/checks.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { memberOf } from '../json/strict-json.ts';
+import type { VerificationKey } from '../keys/jwks.ts';
+import type { KeyLookup } from '../keys/key-set-state.ts';
 import { type ClaimRules, type Claims, checkTimes, parseClaims, type TimeRules } from './claims.ts';
 import { type CompactJws, parseCompactJws } from './compact.ts';
 import { isSignedBy } from './signature.ts';
 import type { VerifiedTokens } from './verified-tokens.ts';
 
-/** A public key of an issuer. The same object is the same key. */
-export interface IssuerKey {
-  readonly kid: string;
-  /** The key imported for this algorithm; undefined if it is not for this algorithm. */
-  cryptoKeyFor(alg: string): CryptoKey | undefined;
-}
-
-type KeyLookup =
-  | { readonly kind: 'key'; readonly key: IssuerKey }
-  | { readonly kind: 'unknown' }
-  | { readonly kind: 'unavailable'; readonly detail: DetailOf<'keys_unavailable'> };
-
-/** The keys of one issuer; keys/ implements it. */
+/** The keys of one issuer; an IssuerRing of keys/ has both. */
 export interface IssuerKeys {
-  current(kid: string): IssuerKey | undefined;
+  current(kid: string): VerificationKey | undefined;
   find(kid: string): KeyLookup | Promise<KeyLookup>;
 }
 
@@ -52,7 +41,7 @@ export function createTokenVerifier(options: {
   readonly issuers: ReadonlyMap<string, TrustedIssuer>;
   readonly times: TimeRules;
   readonly maxBytes: number;
-  readonly verifiedTokens: VerifiedTokens<IssuerKey>;
+  readonly verifiedTokens: VerifiedTokens<VerificationKey>;
   /** The limit of signature checks in flight; a further token is refused. */
   readonly maxSignatures: number;
   /** Wall time in seconds since the epoch. */
@@ -116,7 +105,7 @@ export function createTokenVerifier(options: {
     return isSigned ? verifySigned(token, jws, issuer, key) : invalid('the signature does not verify');
   }
 
-  function verifySigned(token: string, jws: CompactJws, issuer: TrustedIssuer, key: IssuerKey): Claims | Refusal {
+  function verifySigned(token: string, jws: CompactJws, issuer: TrustedIssuer, key: VerificationKey): Claims | Refusal {
     const claims = parseClaims(jws.payload, issuer.rules);
     if (claims.kind === 'refusal') return claims;
     const refused = checkTimes(claims, times, now());

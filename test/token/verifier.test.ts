@@ -3,11 +3,11 @@ import { createHmac, createPublicKey, type JsonWebKey, type KeyObject } from 'no
 import { expect } from 'chai';
 import { CompactEncrypt, type CryptoKey, generateKeyPair, importJWK, type JWK } from 'jose';
 import { createDeferred } from '../../src/deferred.ts';
+import type { VerificationKey } from '../../src/keys/jwks.ts';
 import { toClaimPaths } from '../../src/token/claims.ts';
 import { createVerifiedTokens, type VerifiedTokens } from '../../src/token/verified-tokens.ts';
 import {
   createTokenVerifier,
-  type IssuerKey,
   type IssuerKeys,
   normalizeTokenType,
   type Verification,
@@ -19,7 +19,7 @@ import { audience, base64url, issuer, now, type TokenParts, token, uid } from '.
 interface Lab {
   verify(token: string): Promise<Verification>;
   reasonOf(token: string): Promise<string>;
-  readonly keys: Map<string, IssuerKey>;
+  readonly keys: Map<string, VerificationKey>;
   /** The result of the verifier as it is: a promise only if it has to wait. */
   verifyNow(text: string): unknown;
   clock: number;
@@ -29,9 +29,9 @@ interface Lab {
   find?: IssuerKeys['find'];
 }
 
-async function issuerKey({ publicJwk, alg, kid }: SigningKey): Promise<IssuerKey> {
+async function verificationKey({ publicJwk, alg, kid }: SigningKey): Promise<VerificationKey> {
   const cryptoKey = (await importJWK({ ...publicJwk }, alg)) as CryptoKey;
-  return { kid, cryptoKeyFor: requested => (requested === alg ? cryptoKey : undefined) };
+  return { kid, thumbprint: kid, cryptoKeyFor: requested => (requested === alg ? cryptoKey : undefined) };
 }
 
 async function lab(
@@ -42,14 +42,14 @@ async function lab(
     allowIntegerClaims?: boolean;
     clockToleranceSeconds?: number;
     maxTokens?: number;
-    verifiedTokens?: VerifiedTokens<IssuerKey>;
+    verifiedTokens?: VerifiedTokens<VerificationKey>;
     maxSignatures?: number;
     maxBytes?: number;
     others?: Readonly<Record<string, IssuerKeys>>;
   } = {},
 ): Promise<Lab> {
   const signing = changes.keys ?? [await signingKey('k1'), await signingKey('r1', 'RS256')];
-  const keys = new Map(await Promise.all(signing.map(async key => [key.kid, await issuerKey(key)] as const)));
+  const keys = new Map(await Promise.all(signing.map(async key => [key.kid, await verificationKey(key)] as const)));
   const finder: IssuerKeys = {
     current: kid => keys.get(kid),
     find(kid) {
@@ -113,6 +113,7 @@ async function countingKey(at: Lab, kid: string): Promise<{ readonly uses: numbe
   const counter = { uses: 0 };
   at.keys.set(kid, {
     kid,
+    thumbprint: kid,
     cryptoKeyFor(alg) {
       counter.uses += 1;
       return key?.cryptoKeyFor(alg);
@@ -591,7 +592,7 @@ describe('token verifier', () => {
       );
     });
     it('a token waits until its key is fetched', async () => {
-      const key = await issuerKey(await signingKey('k1'));
+      const key = await verificationKey(await signingKey('k1'));
       const fetched = { 'https://b.test': { current: () => key, find: async () => ({ kind: 'key' as const, key }) } };
       const at = await lab({ others: fetched });
       const { outcome, cache } = await at.verify(await token({ claims: { iss: 'https://b.test' } }));
@@ -602,7 +603,7 @@ describe('token verifier', () => {
       const at = await lab();
       const good = await token();
       const { privateKey } = await generateKeyPair('ES256');
-      at.keys.set('k1', { kid: 'k1', cryptoKeyFor: () => privateKey });
+      at.keys.set('k1', { kid: 'k1', thumbprint: 'k1', cryptoKeyFor: () => privateKey });
       const failure: unknown = await at.verify(good).catch((error: unknown) => error);
       expect(failure).to.be.an.instanceOf(TypeError);
     });
@@ -612,7 +613,7 @@ describe('token verifier', () => {
     });
     it('C-077 the times are checked after the wait for the key', async () => {
       const at = await lab();
-      const key = await issuerKey(await signingKey('k1'));
+      const key = await verificationKey(await signingKey('k1'));
       const fetched = createDeferred<Awaited<ReturnType<IssuerKeys['find']>>>();
       at.find = () => fetched.promise;
       const verifying = at.reasonOf(await token());
@@ -680,7 +681,7 @@ describe('token verifier', () => {
       const at = await lab();
       const good = await token();
       await at.verify(good);
-      at.keys.set('k1', await issuerKey(await signingKey('k1-next')));
+      at.keys.set('k1', await verificationKey(await signingKey('k1-next')));
       expect(await at.reasonOf(good)).to.equal('token_invalid');
     });
     it('L-014 the times of a cached token are checked again on each request', async () => {
@@ -702,7 +703,7 @@ describe('token verifier', () => {
       expect(await at.reasonOf(good)).to.equal('verified');
     });
     it('an expired token is removed from the cache', async () => {
-      const verifiedTokens = createVerifiedTokens<IssuerKey>(10);
+      const verifiedTokens = createVerifiedTokens<VerificationKey>(10);
       const at = await lab({ verifiedTokens });
       const text = await token();
       await at.verify(text);
@@ -712,7 +713,7 @@ describe('token verifier', () => {
       expect(verifiedTokens.size()).to.equal(0);
     });
     it('a token whose iat is in the future stays in the cache', async () => {
-      const verifiedTokens = createVerifiedTokens<IssuerKey>(10);
+      const verifiedTokens = createVerifiedTokens<VerificationKey>(10);
       const at = await lab({ verifiedTokens });
       const text = await token();
       await at.verify(text);
@@ -722,7 +723,7 @@ describe('token verifier', () => {
     });
     it('an opaque token is not looked up in the cache', async () => {
       const lookups: string[] = [];
-      const none = createVerifiedTokens<IssuerKey>(0);
+      const none = createVerifiedTokens<VerificationKey>(0);
       const { verify } = await lab({
         verifiedTokens: {
           ...none,
@@ -736,7 +737,7 @@ describe('token verifier', () => {
       expect(lookups).to.deep.equal(['h.p.s']);
     });
     it('a cached token is refused and removed once its issuer is no longer configured', async () => {
-      const verifiedTokens = createVerifiedTokens<IssuerKey>(10);
+      const verifiedTokens = createVerifiedTokens<VerificationKey>(10);
       const text = await token();
       await (await lab({ verifiedTokens })).verify(text);
       const withoutIssuers = createTokenVerifier({

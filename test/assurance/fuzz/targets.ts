@@ -21,7 +21,7 @@ import { keyUrlProblem } from '../../../src/text/key-url.ts';
 import { toClaimPaths } from '../../../src/token/claims.ts';
 import { parseCompactJws } from '../../../src/token/compact.ts';
 import { createVerifiedTokens } from '../../../src/token/verified-tokens.ts';
-import { createTokenVerifier, type IssuerKey } from '../../../src/token/verifier.ts';
+import { createTokenVerifier } from '../../../src/token/verifier.ts';
 import { checkRequest } from '../../support/check-request.ts';
 import { facts } from '../../support/facts.ts';
 import { fixedKeyRings } from '../../support/fixed-key-rings.ts';
@@ -252,7 +252,7 @@ function compactJwsTarget(good: string, keys: ReadonlyMap<string, VerificationKe
       ]),
       times: { clockToleranceSeconds: 60, maxLifetimeSeconds: 86_400 },
       maxBytes: 8192,
-      verifiedTokens: createVerifiedTokens<IssuerKey>(10),
+      verifiedTokens: createVerifiedTokens<VerificationKey>(10),
       maxSignatures: 10,
       now: () => now,
     });
