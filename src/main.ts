@@ -57,8 +57,10 @@ if (name !== 'serve')
 
 const code = await main();
 process.exitCode = code;
-// Ends handles that are still open, such as a server after a failed start. A clean end waits until an SDK has sent its last spans.
-if (code !== 0) {
+// Ends handles that are still open, such as a server after a failed start. A clean end waits until an SDK has sent its last spans, but not
+// for a socket that its peer never closes.
+if (code === 0) setTimeout(() => process.exit(), 5000).unref();
+else {
   await Promise.race([Promise.all([flushed(process.stdout), flushed(process.stderr)]), sleep(1000)]);
   process.exit(code);
 }

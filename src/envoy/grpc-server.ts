@@ -56,6 +56,9 @@ interface CheckCall {
 /** After this long without a call, the clients are assumed to have gone elsewhere. */
 const quietMs = 1000;
 
+/** How long after the grace period a socket may stay open that neither a call nor GOAWAY can end. */
+const lingerMs = 1000;
+
 /** Rejects if the address cannot be bound or a TLS file is unusable. */
 export async function startGrpcServer(options: {
   readonly address: ListenAddress;
@@ -119,9 +122,14 @@ export async function startGrpcServer(options: {
       const late = setInterval(() => {
         if (performance.now() >= forceAt) server.drain(target, 0);
       }, 25);
-      await new Promise<void>(resolve => {
+      const closed = new Promise<void>(resolve => {
         server.tryShutdown(() => resolve());
       });
+      // What is still open then is a handshake that its peer does not continue, or a session that Node never closes: it has no call.
+      await Promise.race([
+        closed,
+        sleep(Math.max(0, forceAt - performance.now()) + lingerMs, undefined, { ref: false }),
+      ]);
       clearInterval(late);
       tls?.stop();
     },

@@ -25,6 +25,16 @@ const handshakeTimeoutMs = 10_000;
 // A refused pair is loaded again: the problem may be temporary, such as too many open files.
 const defaultRetryMs = 1000;
 
+// TLS 1.3, and of TLS 1.2 what RFC 9113 appendix A leaves: an ephemeral key exchange with an AEAD cipher. OpenSSL's names.
+const cipherSuites = [
+  'TLS_AES_128_GCM_SHA256',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  ...['ECDSA', 'RSA'].flatMap(signature =>
+    ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305'].map(cipher => `ECDHE-${signature}-${cipher}`),
+  ),
+].join(':');
+
 /** Rejects if the files are unusable. New connections get the certificate that was loaded last, existing ones live on. */
 export async function startTlsCredentials(
   source: TlsSource,
@@ -96,7 +106,9 @@ function toContext({ cert, key, clientCa }: TlsMaterial): SecureContextOptions {
     key,
     ...(clientCa === undefined ? {} : { ca: clientCa }),
     minVersion: 'TLSv1.2',
-    // A resumed session skips the client certificate, which may have expired since.
-    secureOptions: constants.SSL_OP_NO_TICKET,
+    ciphers: cipherSuites,
+    // A resumed session skips the client certificate, which may have expired since. HTTP/2 forbids renegotiation (RFC 9113 section 9.2.1), and
+    // a renegotiated session leaks its socket on Node 26.
+    secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
   };
 }

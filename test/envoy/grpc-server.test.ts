@@ -57,6 +57,23 @@ describe('gRPC server with TLS', () => {
     }
   });
 
+  it('stops while a handshake is open that its peer does not continue', async () => {
+    const server = await start(goodTls);
+    const silent = connect(server.port, '127.0.0.1');
+    await once(silent, 'connect');
+    // The server accepts connections in order, so it has accepted the one before this call.
+    const client = new Client(`localhost:${server.port}`, credentials.createSsl(Buffer.from(own.cert)));
+    expect(await ask(client)).to.deep.equal(answerBytes);
+    client.close();
+    const first = await Promise.race([
+      server.stop(0, () => undefined).then(() => 'stopped'),
+      // After 10 s the server would give up the handshake, and end.
+      sleep(8000).then(() => 'waits for the handshake'),
+    ]);
+    silent.destroy();
+    expect(first).to.equal('stopped');
+  });
+
   it('does not start when its TLS files are unusable', async () => {
     const failure = await start(tlsOf({ kind: 'problem', problem: 'the key is gone' })).catch((error: Error) => error);
     expect(failure).to.include({ message: 'the key is gone' });

@@ -283,6 +283,39 @@ describe('TLS on listen', () => {
       expect(outcome).to.equal('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION');
     });
 
+    it('accepts of TLS 1.2 only ephemeral key exchange with an AEAD cipher', async () => {
+      const accepted = async (ciphers: string): Promise<boolean> => {
+        const outcome = await openTls(lab, { maxVersion: 'TLSv1.2', ciphers }).catch(() => undefined);
+        outcome?.destroy();
+        return outcome !== undefined;
+      };
+      // The key of the lab's certificate is an EC key, so those for RSA keys are left out.
+      const modern = [
+        'ECDHE-ECDSA-AES128-GCM-SHA256',
+        'ECDHE-ECDSA-AES256-GCM-SHA384',
+        'ECDHE-ECDSA-CHACHA20-POLY1305',
+      ];
+      const forbidden = [
+        'ECDHE-ECDSA-AES128-SHA',
+        'ECDHE-ECDSA-AES128-SHA256',
+        'ECDHE-ECDSA-AES256-SHA384',
+        'ECDHE-ECDSA-AES128-CCM',
+      ];
+      for (const cipher of modern) expect(await accepted(cipher), cipher).to.equal(true);
+      for (const cipher of forbidden) expect(await accepted(cipher), cipher).to.equal(false);
+    });
+
+    it('refuses a renegotiation', async () => {
+      const socket = await openTls(lab, { maxVersion: 'TLSv1.2' });
+      const outcome = await new Promise<Error | null>(resolve => {
+        socket.once('error', resolve);
+        socket.once('close', () => resolve(new Error('closed')));
+        socket.renegotiate({}, resolve);
+      });
+      expect(outcome).to.be.instanceOf(Error);
+      socket.destroy();
+    });
+
     it('is checked by the health command with --ca, --cert and --key', async () => {
       const own = ['--cert', mount.path('envoy.crt'), '--key', mount.path('envoy.key')];
       const trust = ['--ca', mount.path('server-ca.crt')];
