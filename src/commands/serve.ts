@@ -11,14 +11,17 @@ import { RevocationFileError } from '../revocation/revocations.ts';
 import { type Service, startService } from '../serve/service.ts';
 import { printable } from '../text/printable.ts';
 import { version } from '../version.ts';
-import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine } from './command.ts';
+import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 import { environmentProblem, proxyOf } from './environment.ts';
+import { askEnvoyAdmin, envoyAdminRule, parseEnvoyAdmin } from './envoy-admin.ts';
 
-const usage = `account-authz serve [--config FILE]
+const usage = `account-authz serve [options]
 
 Runs the service until SIGTERM or SIGINT.
 
-  --config FILE   the configuration, ${defaultConfigFile} if not given
+  --config FILE       the configuration, ${defaultConfigFile} if not given
+  --envoy-admin URL   at the start, tell the Envoy with this admin interface once that it is healthy (POST /healthcheck/ok):
+                      takes back what an earlier drain told it
 
 A change of the configuration or the revocation list takes effect within 5 seconds, or at once on SIGHUP.
 An invalid change is refused and logged, and the old configuration stays in effect.
@@ -27,15 +30,24 @@ Exit code: 0 clean stop, 1 invalid configuration or usage error, 2 internal erro
 `;
 
 export async function serve(args: readonly string[], io: CommandIo): Promise<number> {
-  const options = { config: { type: 'string', default: defaultConfigFile }, ...helpOption } as const;
+  const options = {
+    config: { type: 'string', default: defaultConfigFile },
+    'envoy-admin': { type: 'string' },
+    ...helpOption,
+  } as const;
   const parsed = parseCommandLine({ name: 'serve', usage, args, options }, io);
   if (parsed.kind === 'end') return parsed.code;
-  const file = parsed.values.config;
+  const { config: file, 'envoy-admin': envoyAdmin } = parsed.values;
+  const admin = envoyAdmin === undefined ? undefined : parseEnvoyAdmin(envoyAdmin);
+  if (envoyAdmin !== undefined && admin === undefined) return usageError(io, 'serve', envoyAdminRule);
   const unsafe = environmentProblem(io.env);
   if (unsafe !== undefined) {
     io.stderr.write(`account-authz: ${unsafe}\n`);
     return 1;
   }
+  const stopSignal = untilSignal(['SIGTERM', 'SIGINT']);
+  // Takes back a drain: the kubelet runs preStop before a liveness restart too. Not later: it could undo the drain of this process's own stop.
+  const healthy = admin && (await askEnvoyAdmin({ admin, method: 'POST', path: '/healthcheck/ok', timeoutMs: 1000 }));
   // Files that the service creates are for its own user only; socket-file.ts gives the socket its mode afterwards.
   process.umask(0o077);
   const content = await loadBoundedFile(file);
@@ -46,7 +58,7 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   }
   const { config } = loaded;
   const logger = createLogger(config.log, io.log);
-  const stopSignal = untilSignal(['SIGTERM', 'SIGINT']);
+  if (healthy?.kind === 'problem') logger.warn({ problem: healthy.problem }, 'Envoy not told that it is healthy');
   const reloadSignal = listenForReloadSignal();
   try {
     const service = await startService({ config, version, logger, proxy: proxyOf(io.env) });

@@ -1,8 +1,9 @@
 // The drain command: usage errors, an unreachable admin interface, and a real Envoy.
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { type Outcome, runCommand } from '../support/command.ts';
+import { type Outcome, runCommand, runProduct } from '../support/command.ts';
 import { freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 
 const run = (...args: readonly string[]): Promise<Outcome> => runCommand('drain', args);
@@ -14,6 +15,7 @@ describe('drain', () => {
     ['--seconds', '3601'],
     ['--envoy-admin', 'nonsense'],
     ['--envoy-admin', 'ftp://127.0.0.1'],
+    ['--envoy-admin', 'http://user:password@127.0.0.1'],
     ['--unknown'],
   ];
   for (const args of usageErrors) {
@@ -31,16 +33,60 @@ describe('drain', () => {
     expect(stderr).to.contain('did not answer');
   });
 
+  // What cannot be taken back (/drain_listeners) would outlive a restart of account-authz alone.
+  it('asks for nothing but POST /healthcheck/fail and statistics', async () => {
+    const asked = new Set<string>();
+    const admin = createServer(({ method, url = '' }, response) => {
+      asked.add(`${method} ${url.replace(/\?.*$/, '')}`);
+      response.end();
+    });
+    await once(admin.listen(0, '127.0.0.1'), 'listening');
+    const { stdout } = await run('--envoy-admin', `http://127.0.0.1:${portOf(admin)}`);
+    admin.close();
+    expect(stdout).to.equal('no connection is open\n');
+    expect(asked).to.deep.equal(new Set(['POST /healthcheck/fail', 'GET /stats']));
+  });
+
+  it('warns and exits 0 when something else answers there', async () => {
+    const other = createServer((_, response) => response.writeHead(302, { location: '/healthcheck/ok' }).end());
+    await once(other.listen(0, '127.0.0.1'), 'listening');
+    const { code, stderr } = await run('--envoy-admin', `http://127.0.0.1:${portOf(other)}`, '--seconds', '5');
+    other.close();
+    expect({ code, stderr }).to.deep.equal({ code: 0, stderr: warning('it answers 302') });
+  });
+
+  // Node sends `fetch` and its global agent through a proxy where NODE_USE_ENV_PROXY says so (Node 24 and later).
+  it('ignores a proxy of the environment', async () => {
+    const proxied: string[] = [];
+    const proxy = createServer(({ url = '' }, response) => {
+      proxied.push(url);
+      response.end();
+    });
+    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    const [port] = await freePorts(1);
+    const url = `http://127.0.0.1:${portOf(proxy)}`;
+    const env = { NODE_USE_ENV_PROXY: '1', HTTP_PROXY: url, http_proxy: url, NO_PROXY: '' };
+    const { code, stderr } = await runProduct(['drain', '--envoy-admin', `http://127.0.0.1:${port}`], { env });
+    proxy.close();
+    expect({ code, stderr, proxied }).to.deep.equal({ code: 0, stderr: warning('ECONNREFUSED'), proxied: [] });
+  });
+
   describe('with a real Envoy', () => {
     let envoy: RunningEnvoy;
+    let admin: string;
     let client: Socket;
+    const get = (): Promise<Buffer[]> => {
+      client.write('GET / HTTP/1.1\r\nhost: lab.test\r\n\r\n');
+      return once(client, 'data') as Promise<Buffer[]>;
+    };
+    const readiness = async (): Promise<number> => (await fetch(`http://127.0.0.1:${envoy.readyPort}/ready`)).status;
     beforeEach(async () => {
       envoy = await startEnvoy();
+      admin = `http://127.0.0.1:${envoy.adminPort}`;
       client = connect(envoy.port, '127.0.0.1');
       await once(client, 'connect');
       // After an answer, Envoy has accepted the connection.
-      client.write('GET / HTTP/1.1\r\nhost: lab.test\r\n\r\n');
-      await once(client, 'data');
+      await get();
     });
     afterEach(async () => {
       client.destroy();
@@ -48,16 +94,32 @@ describe('drain', () => {
     });
 
     it('fails the readiness of Envoy and waits at most --seconds', async () => {
-      const { code, stdout } = await run('--envoy-admin', `http://127.0.0.1:${envoy.adminPort}`, '--seconds', '1');
+      const { code, stdout } = await run('--envoy-admin', admin, '--seconds', '1');
       expect(code).to.equal(0);
       expect(stdout).to.contain('still open');
-      expect((await fetch(`http://127.0.0.1:${envoy.readyPort}/ready`)).status).to.equal(503);
+      expect(await readiness()).to.equal(503);
     });
 
-    it('exits when the last connection is closed', async () => {
-      const draining = run('--envoy-admin', `http://127.0.0.1:${envoy.adminPort}`, '--seconds', '600');
-      client.destroy();
+    it('ends when the last connection is closed with its answer', async () => {
+      const draining = run('--envoy-admin', admin, '--seconds', '600');
+      while ((await readiness()) !== 503);
+      expect(String(await get())).to.match(/^connection: close\r$/im);
       expect((await draining).stdout).to.equal('no connection is open\n');
+    });
+
+    it('does what POST /healthcheck/ok takes back', async () => {
+      await run('--envoy-admin', admin, '--seconds', '0');
+      await fetch(`${admin}/healthcheck/ok`, { method: 'POST' });
+      expect(await readiness()).to.equal(200);
+      expect(String(await get())).not.to.match(/^connection: close\r$/im);
     });
   });
 });
+
+function warning(problem: string): string {
+  return `account-authz drain: Envoy did not answer (${problem}), so nothing is drained: check that --envoy-admin is its admin interface\n`;
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}

@@ -1,5 +1,7 @@
 // What clients of an Envoy notice when an authorizer behind it is stopped or killed, and when that Envoy itself is replaced.
 // Timeouts are wide, so that a busy machine is not taken for a lost request; a request that a kill loses fails at once.
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { expect } from 'chai';
 import { type Document, parse } from 'yaml';
 import { type Answered, createService, type Order, startLoad } from '../rehearsal/load.ts';
@@ -7,12 +9,13 @@ import { type EndSignal, type Restarts, rehearseRestarts } from '../rehearsal/re
 import { isAsPromised, restartsReport } from '../rehearsal/restarts-report.ts';
 import { addSeveralAuthorizers, clusterOfSeveralAuthorizers, type Part } from '../rehearsal/several-authorizers.ts';
 import { runProduct } from '../support/command.ts';
-import { envoyVersions, httpFilterPath, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { envoyVersions, freePorts, httpFilterPath, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
+import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import { readSnippet } from '../support/snippets.ts';
 import { type AnswerCheck, allowMessage, answersMessage, framed, startFakeAuthorizer } from './fake-authorizer.ts';
-import { bearer, installEnvoys, startLab } from './lab.ts';
+import { bearer, configuration, installEnvoys, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 const clients = { 'HTTP/1.1': 3, 'HTTP/2': 2, 'one request a connection': 1 };
@@ -142,8 +145,7 @@ describe('restarts', function () {
   it('of Envoy itself, drained and replaced by another, lose no request', async () => {
     const lab = await startLab();
     const options = { upstream: lab.upstream.port, authz: lab.service.address, edit: widenTimeouts };
-    const drainArguments = ['--drain-time-s', '15', '--drain-strategy', 'immediate'];
-    const before: RunningEnvoy = await startEnvoy({ ...options, arguments: drainArguments });
+    const before: RunningEnvoy = await startEnvoy(options);
     const service = createService();
     const endpoint = (name: string, { port }: RunningEnvoy) => ({ name, address: '127.0.0.1', port });
     const token = (await bearer()).slice('Bearer '.length);
@@ -154,7 +156,7 @@ describe('restarts', function () {
     ];
     service.add(endpoint('before', before));
     const load = startLoad({ service, orders, clients, pauseMs });
-    const next = await startEnvoy({ ...options, arguments: drainArguments });
+    const next = await startEnvoy(options);
     try {
       service.add(endpoint('next', next));
       const admin = `http://127.0.0.1:${before.adminPort}`;
@@ -169,6 +171,34 @@ describe('restarts', function () {
     } finally {
       await load.stop();
       await Promise.all([before.kill(), next.stop()]);
+      await lab.stop();
+    }
+  });
+
+  // The kubelet runs preStop before a liveness restart too. Envoy must not close its listeners for good.
+  it('of account-authz alone, after the drain of its preStop hook, leave Envoy serving', async () => {
+    const lab = await startLab();
+    const [port] = await freePorts(1);
+    const listen = `127.0.0.1:${port}`;
+    const start = (...more: readonly string[]): Promise<ServiceProcess> =>
+      startServiceProcess({ ...configuration(lab.jwksUrl), listen }, { arguments: more });
+    const first = await start();
+    const envoy = await startEnvoy({ upstream: lab.upstream.port, authz: listen, arguments: ['--drain-time-s', '1'] });
+    const idle = connect(envoy.port, '127.0.0.1');
+    let second: ServiceProcess | undefined;
+    try {
+      await once(idle, 'connect');
+      const admin = `http://127.0.0.1:${envoy.adminPort}`;
+      const { stdout } = await runProduct(['drain', '--envoy-admin', admin, '--seconds', '3']);
+      expect(stdout).to.contain('still open');
+      await first.stop();
+      second = await start('--envoy-admin', admin);
+      const request = requestBytes('GET', path, [`Authorization: ${await bearer()}`]);
+      expect((await exchange(envoy.port, request)).status).to.equal(200);
+      expect((await exchange(envoy.readyPort, requestBytes('GET', '/ready'))).status).to.equal(200);
+    } finally {
+      idle.destroy();
+      await Promise.all([first.kill(), second?.kill(), envoy.stop()]);
       await lab.stop();
     }
   });

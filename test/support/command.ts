@@ -50,12 +50,22 @@ export async function runCommand(
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
+export interface ProductOptions {
+  readonly input?: string;
+  readonly nodeOptions?: readonly string[];
+  /** Added to the environment of this process. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** `node dist/main.js` with these arguments, until its end. */
 export async function runProduct(
   args: readonly string[],
-  { input = '', nodeOptions = [] }: { readonly input?: string; readonly nodeOptions?: readonly string[] } = {},
+  { input = '', nodeOptions = [], env = {} }: ProductOptions = {},
 ): Promise<Outcome> {
-  const child = spawn(process.execPath, [...nodeOptions, main, ...args], { stdio: 'pipe' });
+  const child = spawn(process.execPath, [...nodeOptions, main, ...args], {
+    stdio: 'pipe',
+    env: { ...process.env, ...env },
+  });
   child.stdin.end(input);
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
   return shown(args[0] ?? '', { code, stdout, stderr });

@@ -50,6 +50,8 @@ export interface ServiceProcessOptions {
   readonly ready?: boolean;
   /** Options for Node, for example `--import`. */
   readonly nodeOptions?: readonly string[];
+  /** Further command-line arguments. */
+  readonly arguments?: readonly string[];
   /** Added to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
   /** An existing file to use instead of a written one. */
@@ -61,15 +63,16 @@ export interface ServiceProcessOptions {
 /** Writes the configuration to a file and runs the product with it; ports may be 0. */
 export async function startServiceProcess(
   config: Readonly<Record<string, unknown>>,
-  { ready = true, nodeOptions = [], env = {}, file: given, readsLog = true }: ServiceProcessOptions = {},
+  options: ServiceProcessOptions = {},
 ): Promise<ServiceProcess> {
+  const { ready = true, nodeOptions = [], arguments: more = [], env = {}, file: given, readsLog = true } = options;
   await access(main).catch(cause => {
     throw new Error('dist/main.js is missing: npm run build makes it', { cause });
   });
   const directory = await mkdtemp(join(tmpdir(), 'account-authz-'));
   const file = given ?? join(directory, 'config.yaml');
   if (given === undefined) await writeFile(file, stringify(config));
-  const child = spawn(process.execPath, [...nodeOptions, main, 'serve', '--config', file], {
+  const child = spawn(process.execPath, [...nodeOptions, main, 'serve', '--config', file, ...more], {
     stdio: ['ignore', readsLog ? 'pipe' : 'ignore', 'pipe'],
     env: { ...process.env, ...env },
   });

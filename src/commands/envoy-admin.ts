@@ -1,0 +1,58 @@
+// The admin interface of an Envoy: one bounded request, never through a proxy and never redirected.
+import { Agent, request } from 'node:http';
+
+export const defaultEnvoyAdmin = 'http://127.0.0.1:9901';
+export const envoyAdminRule = `--envoy-admin must be an http URL such as ${defaultEnvoyAdmin}`;
+
+export type EnvoyAdminAnswer =
+  | { readonly kind: 'answer'; readonly text: string }
+  /** Why there is no answer, in a few words without foreign text. */
+  | { readonly kind: 'problem'; readonly problem: string };
+
+export interface EnvoyAdminRequest {
+  readonly admin: URL;
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  /** Time limit of the whole exchange, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Largest body, 1 MiB if not given. */
+  readonly maxBytes?: number;
+}
+
+/** The value of --envoy-admin, or undefined if it is no plain http URL. */
+export function parseEnvoyAdmin(text: string): URL | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  return url.protocol === 'http:' && url.username === '' && url.password === '' ? url : undefined;
+}
+
+/** Any status but 200 is a problem. Never rejects. A new agent, because the global one may use a proxy (NODE_USE_ENV_PROXY). */
+export function askEnvoyAdmin(options: EnvoyAdminRequest): Promise<EnvoyAdminAnswer> {
+  const { admin, method, path, timeoutMs, maxBytes = 1_048_576 } = options;
+  const signal = AbortSignal.timeout(timeoutMs);
+  return new Promise(resolve => {
+    const fail = (problem: string): void => resolve({ kind: 'problem', problem });
+    const onError = (error: NodeJS.ErrnoException): void =>
+      fail(signal.aborted ? `no answer in ${timeoutMs} ms` : (error.code ?? 'no HTTP answer'));
+    const sent = request(new URL(path, admin), { method, signal, agent: new Agent() }, answer => {
+      const { statusCode } = answer;
+      if (statusCode !== 200) {
+        answer.destroy();
+        return fail(`it answers ${statusCode}`);
+      }
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      answer.on('error', onError);
+      answer.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        bytes += chunk.length;
+        if (bytes <= maxBytes) return;
+        answer.destroy();
+        fail(`its answer is longer than ${maxBytes} bytes`);
+      });
+      answer.on('end', () => resolve({ kind: 'answer', text: Buffer.concat(chunks).toString('utf8') }));
+    });
+    sent.on('error', onError);
+    sent.end();
+  });
+}

@@ -1,0 +1,91 @@
+// serve --envoy-admin: what it tells Envoy, when, and what an admin interface that does not answer costs.
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect } from 'chai';
+import { configuration } from '../e2e/lab.ts';
+import { runProduct } from '../support/command.ts';
+import { freePorts, startEnvoy } from '../support/envoy.ts';
+import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
+import { signingKey } from '../support/signing-key.ts';
+import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+
+const notTold = 'Envoy not told that it is healthy';
+
+describe('serve --envoy-admin', function () {
+  this.timeout(60_000);
+  let issuer: TestIssuer;
+  let service: ServiceProcess | undefined;
+  let admin: Server | undefined;
+  before(async () => {
+    issuer = await startTestIssuer({ keys: [(await signingKey('a')).publicJwk] });
+  });
+  after(() => issuer.stop());
+  afterEach(async () => {
+    await service?.kill();
+    admin?.closeAllConnections();
+    admin?.close();
+    service = undefined;
+    admin = undefined;
+  });
+
+  const serveBeside = async (url: string): Promise<ServiceProcess> => {
+    service = await startServiceProcess(configuration(issuer.jwksUrl), { arguments: ['--envoy-admin', url] });
+    return service;
+  };
+  const startAdmin = async (listener: RequestListener): Promise<string> => {
+    admin = createServer(listener).listen(0, '127.0.0.1');
+    await once(admin, 'listening');
+    return `http://127.0.0.1:${(admin.address() as AddressInfo).port}`;
+  };
+  const warningsOf = ({ log }: ServiceProcess) => log().filter(({ msg }) => msg === notTold);
+
+  it('makes a drained Envoy ready again', async () => {
+    const envoy = await startEnvoy();
+    try {
+      const readiness = async (): Promise<number> => (await fetch(`http://127.0.0.1:${envoy.readyPort}/ready`)).status;
+      const url = `http://127.0.0.1:${envoy.adminPort}`;
+      await runProduct(['drain', '--envoy-admin', url, '--seconds', '0']);
+      expect(await readiness()).to.equal(503);
+      expect(warningsOf(await serveBeside(url))).to.deep.equal([]);
+      expect(await readiness()).to.equal(200);
+    } finally {
+      await envoy.stop();
+    }
+  });
+
+  it('tells Envoy once, before it fetches keys', async () => {
+    const fetchesBefore = issuer.requests('jwks').length;
+    const asked: unknown[] = [];
+    const url = await startAdmin(({ method, url }, response) => {
+      asked.push({ method, url, fetches: issuer.requests('jwks').length - fetchesBefore });
+      response.end('OK');
+    });
+    const { stop, log } = await serveBeside(url);
+    await stop();
+    expect(log().at(-1)).to.include({ msg: 'stopped' });
+    expect(asked).to.deep.equal([{ method: 'POST', url: '/healthcheck/ok', fetches: 0 }]);
+  });
+
+  it('warns and serves when nothing listens there, as at the first start of a pod', async () => {
+    const [port] = await freePorts(1);
+    const [warning, ...more] = warningsOf(await serveBeside(`http://127.0.0.1:${port}`));
+    expect(more).to.deep.equal([]);
+    expect(warning).to.include({ level: 'warn', problem: 'ECONNREFUSED' });
+  });
+
+  it('gives up after a second', async () => {
+    const ended: Promise<unknown>[] = [];
+    const url = await startAdmin(({ socket }) => ended.push(once(socket, 'close')));
+    expect(warningsOf(await serveBeside(url))[0]).to.include({ problem: 'no answer in 1000 ms' });
+    await Promise.all(ended);
+  });
+
+  it('exits 1 for what is no http URL', async () => {
+    const { code, stderr } = await runProduct(['serve', '--envoy-admin', 'https://127.0.0.1:9901']);
+    expect({ code, stderr }).to.deep.equal({
+      code: 1,
+      stderr: 'account-authz serve: --envoy-admin must be an http URL such as http://127.0.0.1:9901\n',
+    });
+  });
+});
