@@ -1,17 +1,16 @@
 // `render`: prints or writes what Envoy must be told for a configuration.
-
 import { validateConfig } from '../config/load.ts';
 import { formatProblems } from '../config/problems.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
+import { addressProblem, parseRenderOptions, renderOptions } from '../render/options.ts';
 import { type NamedText, toCommandLine, toMarkedText, writeRenderedFiles } from '../render/rendered-files.ts';
 import { defaultOptions, toEnvoySettings } from '../render/settings.ts';
 import { type Target, targets } from '../render/targets.ts';
 import { hostAndPort } from '../text/listen-address.ts';
-import { version } from '../version.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
-import { addressProblem, parseRenderOptions, renderOptions } from './render-options.ts';
 
-const { listen, upstream, upstreamProtocol, trustedHops, authzHost } = defaultOptions;
+const { listen, readinessPort, envoyAdminPort, upstream, upstreamProtocol, trustedHops, authzHost, image, envoyImage } =
+  defaultOptions;
 
 const usage = `account-authz render TARGET [--config FILE] [options]
 
@@ -24,15 +23,22 @@ ${Object.entries(targets)
 Options:
   --config FILE                 the configuration, ${defaultConfigFile} if not given
   --listen HOST:PORT            where Envoy listens, ${hostAndPort(listen.host, listen.port)} if not given
+  --readiness-port N            where Envoy answers GET /ready, ${readinessPort} if not given
+  --envoy-admin-port N          the admin interface of Envoy, on loopback, ${envoyAdminPort} if not given
   --upstream HOST:PORT          the service behind Envoy, ${hostAndPort(upstream.host, upstream.port)} if not given
   --upstream-protocol PROTOCOL  http1, http2 or auto (HTTP/2 for gRPC calls only), ${upstreamProtocol} if not given
   --authz-host HOST             host of account-authz if listen of the configuration names none, ${authzHost} if not given
   --cors-origin ORIGIN          allows calls from pages of this origin, such as https://app.example.com; repeatable
+  --cors-header NAME            a further request header that those pages may send, such as idempotency-key; repeatable
   --trusted-hops N              proxies in front of Envoy that set x-forwarded-for, ${trustedHops} if not given
-  --name NAME                   kubernetes: only this Deployment; istio: prefix of the object names; envoy-gateway: the HTTPRoute and the Gateway
+  --name NAME                   kubernetes: only this Deployment; istio: prefix of the object names; envoy-gateway: the HTTPRoute
+  --gateway NAME                envoy-gateway: the Gateway, the value of --name if not given
   --namespace NAME              kubernetes, istio, envoy-gateway: namespace of the objects
   --selector KEY=VALUE,…        labels: kubernetes of the Deployments, istio of the pods, envoy-gateway of the HTTPRoute
+  --image IMAGE                 kubernetes: of account-authz, ${image} if not given
+  --envoy-image IMAGE           kubernetes: of Envoy, ${envoyImage} if not given
   --out DIR                     writes files into this folder; replaces only unedited files of render
+  --force                       with --out: replaces edited files of render too
 
 Example: account-authz render envoy --config config.yaml --upstream 127.0.0.1:3000 > envoy.yaml
 
@@ -43,6 +49,7 @@ const options = {
   config: { type: 'string', default: defaultConfigFile },
   ...renderOptions,
   out: { type: 'string' },
+  force: { type: 'boolean', default: false },
   ...helpOption,
 } as const;
 
@@ -51,13 +58,14 @@ export async function render(args: readonly string[], io: CommandIo): Promise<nu
   const hasName = name !== '' && !name.startsWith('-');
   const parsed = parseCommandLine({ name: 'render', usage, args: hasName ? rest : args, options }, io);
   if (parsed.kind === 'end') return parsed.code;
-  const { config: file, out, help: _, ...values } = parsed.values;
+  const { config: file, out, force, help: _, ...values } = parsed.values;
   const fail = (problem: string): number => usageError(io, 'render', problem);
   const target = hasName && Object.hasOwn(targets, name) ? targets[name] : undefined;
   if (target === undefined) return fail(`the first argument must be a target: ${Object.keys(targets).join(', ')}`);
   const given = parseRenderOptions(values);
   if (typeof given === 'string') return fail(given);
   const foreign = Object.keys(values).find(each => !target.options.some(option => option === each));
+  if (force && out === undefined) return fail('--force needs --out');
   if (foreign !== undefined) return fail(`--${foreign} does not apply to ${name}: leave it out`);
 
   const content = await loadBoundedFile(file);
@@ -68,13 +76,12 @@ export async function render(args: readonly string[], io: CommandIo): Promise<nu
     return 1;
   }
   const chosen = { ...defaultOptions, ...target.defaults, ...given };
-  const problem = addressProblem(loaded.config.listen, chosen);
+  const problem = addressProblem(loaded.config, chosen, option => target.options.includes(option));
   if (problem !== undefined) return fail(problem);
   const settings = {
     ...chosen,
     ...toEnvoySettings(loaded.config, chosen),
     configText: Buffer.from(content.bytes).toString(),
-    version,
   };
   const unfit = target.problem?.(settings);
   if (unfit !== undefined) return fail(`${unfit}, for ${name}`);
@@ -84,7 +91,7 @@ export async function render(args: readonly string[], io: CommandIo): Promise<nu
   const commandLine = toCommandLine(['account-authz', 'render', name, ...withoutOut(rest)]);
   const files = target.files(settings).map(each => ({ name: each.name, text: toMarkedText(each, commandLine) }));
   if (out === undefined) return print(target, files, io);
-  const failure = await writeRenderedFiles(out, files);
+  const failure = await writeRenderedFiles(out, files, { replacesEdited: force });
   if (failure !== undefined) return fail(failure);
   io.stdout.write(files.map(each => `${each.name}\n`).join(''));
   return 0;
@@ -106,5 +113,5 @@ function print({ isForEnvoy = false }: Target, files: readonly NamedText[], io: 
 }
 
 function withoutOut(args: readonly string[]): readonly string[] {
-  return args.filter((each, i) => !/^--out(?:=|$)/.test(each) && args[i - 1] !== '--out');
+  return args.filter((each, i) => !/^--(?:out(?:=|$)|force$)/.test(each) && args[i - 1] !== '--out');
 }

@@ -1,4 +1,34 @@
-// Which header names a configuration may use: none that HTTP, Envoy, tracing or account-authz itself uses.
+// Which header names matter: those that account-authz reads, those that make an upstream serve another request, and those that a configuration may use.
+
+/** Headers that make an upstream act on another path or method than the checked one. */
+export const overrideHeaders = [
+  ...['x-original-url', 'x-rewrite-url'],
+  ...['x-http-method-override', 'x-http-method', 'x-method-override'],
+] as const;
+
+/** Headers that make an upstream act for another host than the checked one. With `account.hosts`, the host names the account. */
+export const hostOverrideHeaders = [
+  ...['forwarded', 'x-forwarded-host', 'x-forwarded-server'],
+  ...['x-host', 'x-original-host', 'x-http-host-override'],
+] as const;
+
+/** The headers that account-authz must be shown, in lower case. */
+export function shownHeaders({ headers, query }: AccountNames): readonly string[] {
+  return [
+    ...['authorization', 'x-request-id', 'traceparent', 'tracestate'],
+    // Envoy passes it on only with an upgrade. It may name headers that the next hop removes.
+    'connection',
+    // Some servers decode a query by the charset that it names.
+    ...(query.length === 0 ? [] : ['content-type']),
+    ...headers.map(header => header.toLowerCase()),
+  ];
+}
+
+/** `account.headers` and `account.query` of a configuration. */
+interface AccountNames {
+  readonly headers: readonly string[];
+  readonly query: readonly string[];
+}
 
 // Prefixes that are reserved with every name below them.
 const families = [
@@ -24,19 +54,21 @@ const families = [
 
 // The IANA registry of HTTP field names where such a header is in use, the CORS and fetch headers of browsers, what Envoy
 // reads or writes, tracing, and the headers by which frameworks let a client change a request's method, URL or address.
-const names: ReadonlySet<string> = new Set(
-  `a-im accept age allow alt-svc alt-used authentication-info authorization b3 baggage client-cert client-cert-chain
-  connection cookie date depth destination dnt early-data etag expect expires forwarded from host http2-settings
+const names: ReadonlySet<string> = new Set([
+  ...overrideHeaders,
+  ...hostOverrideHeaders,
+  ...`a-im accept age allow alt-svc alt-used authentication-info authorization b3 baggage client-cert client-cert-chain
+  connection cookie date depth destination dnt early-data etag expect expires from host http2-settings
   keep-alive last-event-id last-modified link location max-forwards mime-version origin origin-agent-cluster
   overwrite permissions-policy pragma prefer preference-applied priority range referer referrer-policy refresh
   report-to retry-after save-data server server-timing service-worker service-worker-allowed set-cookie signature
   signature-input strict-transport-security te timing-allow-origin traceparent tracestate trailer upgrade
   upgrade-insecure-requests user-agent vary via want-content-digest want-digest want-repr-digest warning
   x-client-trace-id x-cloud-trace-context x-content-type-options x-correlation-id x-csrf-token x-frame-options
-  x-method-override x-original-host x-original-method x-original-url x-permitted-cross-domain-policies x-powered-by
-  x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset x-real-ip x-request-id x-requested-with x-rewrite-url
-  x-robots-tag x-xsrf-token x-xss-protection`.split(/\s+/),
-);
+  x-original-method x-permitted-cross-domain-policies x-powered-by
+  x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset x-real-ip x-request-id x-requested-with x-robots-tag
+  x-xsrf-token x-xss-protection`.split(/\s+/),
+]);
 
 const maxPrefixLength = 64;
 // The service removes every spelling of its five headers with - and _ mixed: 2^hyphens names each.

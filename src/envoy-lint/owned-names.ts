@@ -1,7 +1,8 @@
 // Derives from the configuration which header names matter to the check, and why.
+
+import { overrideHeaders } from '../config/header-names.ts';
 import type { Config } from '../config/schema.ts';
 import { createIdentityHeaders } from '../envoy/identity-headers.ts';
-import { overrides } from '../render/header-names.ts';
 
 /** The parts of the configuration that Envoy's configuration must agree with. */
 export type CheckedConfig = Pick<Config, 'listen' | 'tls' | 'routes' | 'account' | 'identityHeaders' | 'token'>;
@@ -55,7 +56,7 @@ export function createOwnedNames({ identityHeaders: prefix, token, account }: Ch
       // account-authz removes it, unless `token.forward` is on.
       if (plain === 'authorization') return change === 'add' || token.forward ? 'the token' : undefined;
       if (name.startsWith(':') || name === 'host') return 'a part of the request line';
-      return overrides.some(each => each === plain)
+      return overrideHeaders.some(each => each === plain)
         ? 'a header by which upstreams take another path or method'
         : undefined;
     },

@@ -1,5 +1,5 @@
 // Rules for the connection manager before the check: normalized paths, no forged headers, no rewritten refusals.
-import { overrides } from '../render/header-names.ts';
+import { overrideHeaders } from '../config/header-names.ts';
 import type { ConnectionManager } from './connection-manager.ts';
 import type { GuardedManager } from './lint-model.ts';
 import { otherSpellings } from './owned-names.ts';
@@ -56,7 +56,7 @@ export const requestRules = {
     what: 'Headers that override path or method (x-original-url, x-rewrite-url, x-http-method-override, x-http-method, x-method-override), or other spellings of them (x.http.method), are not removed before the check',
     why: 'frameworks use them in place of the checked path and method, and interfaces such as CGI and WSGI read a dot and other signs as a hyphen',
     fix: 'remove each of them in `early_header_mutation_extensions`, with `remove_on_match` and [^a-z0-9] in place of each hyphen',
-    find: each => kept(each, withSpellings(overrides, each.manager)),
+    find: each => kept(each, withSpellings(overrideHeaders, each.manager)),
   },
   'trailers-kept': {
     what: 'Identity headers, headers of `account.headers` or headers that override path or method are not removed from request trailers',
@@ -65,7 +65,7 @@ export const requestRules = {
     find: ({ names, manager, checks }) =>
       checks.flatMap(check => {
         const removes = readTrailerRemovals(check);
-        const held = withSpellings([...names.account, ...overrides], manager);
+        const held = withSpellings([...names.account, ...overrideHeaders], manager);
         const left = [...names.identity, ...names.strays, ...held].filter(name => !removes(name));
         return ifAny(left, check.chain.value, 'keeps', ' as a trailer');
       }),

@@ -1,14 +1,7 @@
 // The HTTP filters around the check: what is removed from trailers, CORS, ext_authz and the guard behind it.
 import { authzCall, authzCluster, seconds } from './authz-call.ts';
 import { extension, typed } from './extension.ts';
-import {
-  anySpelling,
-  mutablePattern,
-  overridePatterns,
-  ownedPattern,
-  setByExtAuthz,
-  shownHeaders,
-} from './header-names.ts';
+import { anySpelling, mutablePattern, overridePatterns, ownedPattern, setByExtAuthz } from './header-patterns.ts';
 import type { EnvoySettings } from './settings.ts';
 import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
@@ -63,18 +56,18 @@ function corsFilter({ corsOrigins }: EnvoySettings): readonly Tree[] {
 }
 
 /** What a page may send and read. */
-export function corsHeaders({ methods, accountHeaders }: EnvoySettings) {
+export function corsHeadersOf({ methods, accountHeaders, corsHeaders }: EnvoySettings) {
   const headers = ['authorization', 'content-type', 'if-match', 'if-none-match', 'traceparent', 'tracestate'];
   return {
     allowMethods: methods,
-    allowHeaders: [...headers, ...accountHeaders],
+    allowHeaders: [...new Set([...headers, ...accountHeaders, ...corsHeaders])],
     exposeHeaders: ['x-request-id', 'www-authenticate', 'retry-after'],
   };
 }
 
 /** For the virtual host. Refusals carry the headers too, so that a page can read them; the filter leaves Envoy's own 404 alone. */
 export function corsPolicy(settings: EnvoySettings): Members {
-  const { allowMethods, allowHeaders, exposeHeaders } = corsHeaders(settings);
+  const { allowMethods, allowHeaders, exposeHeaders } = corsHeadersOf(settings);
   return typed('filters.http.cors.v3.CorsPolicy', {
     allow_origin_string_match: settings.corsOrigins.map(origin => inline({ exact: origin })),
     allow_methods: allowMethods.join(', '),
@@ -104,7 +97,7 @@ function extAuthzFilter(settings: EnvoySettings): Members {
 
 /** What Istio has no field for. */
 export function checkSettings(
-  { accountHeaders, identityPrefix, forwardsToken }: EnvoySettings,
+  { shownHeaders, accountHeaders, identityPrefix, forwardsToken }: EnvoySettings,
   note?: string,
 ): Members {
   const spellings = accountHeaders.filter(name => name.includes('-')).map(anySpelling);
@@ -115,7 +108,7 @@ export function checkSettings(
       'The headers that account-authz gets. It checks the account only in headers of `account.headers` that are listed here, and refuses their look-alikes (x.account.id).',
       {
         patterns: [
-          ...[...shownHeaders, ...accountHeaders].map(name => ({ exact: name })),
+          ...shownHeaders.map(name => ({ exact: name })),
           ...spellings.map(pattern => ({ safe_regex: inline({ regex: pattern }) })),
         ],
       },

@@ -1,13 +1,9 @@
 // A whole bootstrap of Envoy in front of one service, with account-authz beside it.
-import type { TcpAddress } from '../text/listen-address.ts';
 import { addressOf, authzClusterOf, upstreamClusters } from './clusters.ts';
 import { connectionManager, managerType } from './connection-manager.ts';
 import { extension } from './extension.ts';
 import { type EnvoySettings, formatAddress } from './settings.ts';
 import { above, beside, inline, type Members } from './tree.ts';
-
-export const adminPort = 9901;
-export const readinessPort = 8081;
 
 export function bootstrapIntroduction({ listen, upstream, authz }: EnvoySettings): readonly string[] {
   const indent = ' '.repeat(formatAddress(listen).length);
@@ -31,9 +27,9 @@ export function bootstrap(settings: EnvoySettings): Members {
       beside(inline({ id: 'envoy', cluster: 'envoy' }), 'Envoy needs an id and a cluster before it watches files'),
     admin: beside(
       {
-        address: inline(addressOf({ kind: 'tcp', host: '127.0.0.1', port: adminPort })),
+        address: inline(addressOf({ kind: 'tcp', host: '127.0.0.1', port: settings.envoyAdminPort })),
         ignore_global_conn_limit: above(
-          'allow_paths: [{ prefix: /stats }, { prefix: /healthcheck/ }, { prefix: /drain_listeners }, { exact: /ready }] # needs 1.37',
+          'allow_paths: [{ prefix: /stats }, { prefix: /healthcheck/ }, { exact: /ready }] # needs 1.37',
           beside(true, 'still answers when the limit of the overload manager is reached'),
         ),
       },
@@ -53,7 +49,7 @@ export function bootstrap(settings: EnvoySettings): Members {
           ),
           filter_chains: [{ filters: [connectionManager(settings)] }],
         },
-        readiness(settings.listen),
+        readiness(settings),
       ],
       clusters: above('', [authzClusterOf(settings), ...upstreamClusters(settings)]),
     }),
@@ -61,7 +57,7 @@ export function bootstrap(settings: EnvoySettings): Members {
   };
 }
 
-function readiness(listen: TcpAddress): Members {
+function readiness({ listen, readinessPort }: EnvoySettings): Members {
   return {
     name: 'readiness',
     address: above(

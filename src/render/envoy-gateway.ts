@@ -1,8 +1,8 @@
 // What Envoy Gateway needs, so that its proxies ask account-authz, a service of its own with TLS, about one HTTPRoute.
 import type { TcpAddress } from '../text/listen-address.ts';
 import { authzCall, authzCluster } from './authz-call.ts';
-import { corsHeaders } from './authz-filters.ts';
-import { anySpelling, overridePatterns, ownedPattern, setByExtAuthz, shownHeaders } from './header-names.ts';
+import { corsHeadersOf } from './authz-filters.ts';
+import { anySpelling, overridePatterns, ownedPattern, setByExtAuthz } from './header-patterns.ts';
 import type { RenderSettings } from './settings.ts';
 import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
@@ -20,9 +20,13 @@ const own = (kind: string, spec: Members, place: Members): Members =>
 const standard = (kind: string, spec: Members, place: Members): Members =>
   resource(`${gatewayApi}/v1`, kind, place, spec);
 
+function gatewayOf({ gateway, name }: RenderSettings): string | undefined {
+  return gateway ?? name;
+}
+
 /** `authz` is the Service of account-authz. */
 export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tree {
-  const { name, namespace, accountHeaders, corsOrigins } = settings;
+  const { name, namespace, shownHeaders, corsOrigins } = settings;
   const { keepalive, maxConnections, maxRequests, maxRetries } = authzCall;
   const extAuth = {
     failOpen: beside(
@@ -34,7 +38,7 @@ export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tre
     recomputeRoute: beside(false, 'true could move a request to a route other than the checked one'),
     headersToExtAuth: above(
       'The headers that account-authz gets. It checks the account only in headers of `account.headers` that are listed here.',
-      inline([...shownHeaders, ...accountHeaders]),
+      inline(shownHeaders),
     ),
     grpc: {
       backendRefs: [inline({ group: '', kind: 'Service', name: authz.host, port: authz.port })],
@@ -84,7 +88,7 @@ export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tre
       },
     },
   };
-  const { allowHeaders, allowMethods, exposeHeaders } = corsHeaders(settings);
+  const { allowHeaders, allowMethods, exposeHeaders } = corsHeadersOf(settings);
   const cors = {
     allowOrigins: corsOrigins,
     allowMethods,
@@ -105,12 +109,13 @@ export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tre
 }
 
 export function clientTrafficPolicy(settings: RenderSettings): Tree {
-  const { name, namespace, accountHeaders, identityPrefix, trustedHops } = settings;
+  const { namespace, accountHeaders, identityPrefix, trustedHops } = settings;
+  const gateway = gatewayOf(settings);
   const remove = (value: string): Members => inlineMatch(value);
   return own(
     'ClientTrafficPolicy',
     {
-      targetRefs: [inline({ group: gatewayApi, kind: 'Gateway', name })],
+      targetRefs: [inline({ group: gatewayApi, kind: 'Gateway', name: gateway })],
       clientIPDetection: trustedHops === 0 ? undefined : inline({ xForwardedFor: { numTrustedHops: trustedHops } }),
       path: { escapedSlashesAction: 'RejectRequest', disableMergeSlashes: false },
       headers: {
@@ -140,7 +145,7 @@ export function clientTrafficPolicy(settings: RenderSettings): Tree {
         }),
       },
     },
-    { name, namespace },
+    { name: gateway, namespace },
   );
 }
 
@@ -159,11 +164,12 @@ function lookAlikes(name: string): string {
     .join('|');
 }
 
-export function httpRoute({ name, namespace, selector, paths, upstream }: RenderSettings): Tree {
+export function httpRoute(settings: RenderSettings): Tree {
+  const { name, namespace, selector, paths, upstream } = settings;
   return standard(
     'HTTPRoute',
     {
-      parentRefs: [inline({ group: gatewayApi, kind: 'Gateway', name })],
+      parentRefs: [inline({ group: gatewayApi, kind: 'Gateway', name: gatewayOf(settings) })],
       rules: beside(
         [
           {
@@ -180,7 +186,8 @@ export function httpRoute({ name, namespace, selector, paths, upstream }: Render
 }
 
 /** The gateway speaks TLS to account-authz, and only to one whose certificate says so. */
-export function backendTls({ name, namespace, authzHost }: RenderSettings): readonly Tree[] {
+export function backendTls(settings: RenderSettings): readonly Tree[] {
+  const { namespace, authzHost } = settings;
   const secret = { group: '', kind: 'Secret', name: `${authzCluster}-client-tls` };
   return [
     standard(
@@ -191,6 +198,10 @@ export function backendTls({ name, namespace, authzHost }: RenderSettings): read
       },
       { name: authzCluster, namespace },
     ),
-    own('EnvoyProxy', { backendTLS: { clientCertificateRef: inline(secret), minVersion: '1.3' } }, { name, namespace }),
+    own(
+      'EnvoyProxy',
+      { backendTLS: { clientCertificateRef: inline(secret), minVersion: '1.3' } },
+      { name: gatewayOf(settings), namespace },
+    ),
   ];
 }

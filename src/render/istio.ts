@@ -48,7 +48,7 @@ export function authorizationPolicies(settings: RenderSettings): readonly Tree[]
       rules: [
         { to: [operation({ ports: [String(settings.upstream.port)], paths })] },
         above('Metrics of account-authz. Probes do not come this way: the agent of Istio makes them itself.', {
-          to: [operation({ ports: [String(settings.authzAdminPort)], methods: ['GET'], paths: ['/metrics'] })],
+          to: [operation({ ports: [String(settings.authzAdmin.port)], methods: ['GET'], paths: ['/metrics'] })],
         }),
       ],
     }),

@@ -1,5 +1,4 @@
 // A kustomize component that puts Envoy and account-authz as sidecars into Deployments of others.
-import { readinessPort } from './bootstrap.ts';
 import type { RenderSettings } from './settings.ts';
 import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
@@ -7,15 +6,18 @@ const user = 65_532;
 const graceSeconds = 45;
 /** While this pod's endpoint is taken back everywhere. */
 const drainSeconds = 15;
-const images = {
-  accountAuthz: (version: string): string => `ghcr.io/account-authz/account-authz:${version}`,
-  envoy: 'docker.io/envoyproxy/envoy:distroless-v1.40.0',
-};
 
 const probe = (get: Members, times: Members): Members => ({ httpGet: inline(get), ...times });
 const startup = { periodSeconds: 1, failureThreshold: 30 };
-const ready = { periodSeconds: 5, failureThreshold: 2 };
-const live = { periodSeconds: 10, timeoutSeconds: 2 };
+const ready = { periodSeconds: 2, failureThreshold: 4 };
+const live = {
+  periodSeconds: 10,
+  timeoutSeconds: 2,
+  terminationGracePeriodSeconds: beside(
+    5,
+    'a process that hangs is killed after 5 s; without this, after those of the pod, preStop included',
+  ),
+};
 
 const hardened = {
   securityContext: {
@@ -40,8 +42,9 @@ function podPatch(spec: Members, labels?: Members): Members {
   };
 }
 
-export function accountAuthzPatch({ authzAdminPort, version }: RenderSettings): Members {
+export function accountAuthzPatch({ authzAdmin, envoyAdminPort, image }: RenderSettings): Members {
   const admin = 'authz-admin';
+  const envoyAdmin = ['--envoy-admin', `http://127.0.0.1:${envoyAdminPort}`];
   return podPatch(
     {
       terminationGracePeriodSeconds: graceSeconds,
@@ -49,15 +52,18 @@ export function accountAuthzPatch({ authzAdminPort, version }: RenderSettings): 
         {
           name: 'account-authz',
           restartPolicy: beside('Always', 'a sidecar: starts before the app, and stops after the app and Envoy'),
-          image: images.accountAuthz(version),
-          args: inline(['serve', '--config', '/etc/account-authz/config.yaml']),
-          ports: [inline({ name: admin, containerPort: authzAdminPort })],
+          image,
+          args: inline(['serve', '--config', '/etc/account-authz/config.yaml', ...envoyAdmin]),
+          ports: [inline({ name: admin, containerPort: authzAdmin.port })],
           lifecycle: above(
-            'Drains the Envoy of this pod: its health checks fail, and each answer closes its connection. Envoy cannot do it itself: its image has no shell, and its admin is on loopback. The hooks of all containers begin together; the app and Envoy sleep as long.',
+            'Drains the Envoy of this pod: its health checks fail, and each answer closes its connection. Envoy cannot do it itself: its image has no shell, and its admin is on loopback. The hooks of all containers begin together; the app and Envoy sleep as long.\nThe kubelet runs it before a liveness restart too; `serve --envoy-admin` takes it back.',
             {
               preStop: inline({
                 exec: {
-                  command: ['/nodejs/bin/node', '/app/dist/main.js', 'drain', '--seconds', String(drainSeconds)],
+                  command: [
+                    ...['/nodejs/bin/node', '/app/dist/main.js', 'drain', ...envoyAdmin],
+                    ...['--seconds', String(drainSeconds)],
+                  ],
                 },
               }),
             },
@@ -69,8 +75,11 @@ export function accountAuthzPatch({ authzAdminPort, version }: RenderSettings): 
           readinessProbe: probe({ path: '/readyz', port: admin }, ready),
           livenessProbe: probe({ path: '/livez', port: admin }, live),
           resources: above(
-            '160 MB or less under load with 10,000 cached tokens: docs/sizing.md. No CPU limit: a throttled check is late.',
-            { requests: inline({ cpu: '50m', memory: '160Mi' }), limits: inline({ memory: '256Mi' }) },
+            '160 MB or less under load with 10,000 cached tokens: docs/sizing.md. No CPU limit: a throttled check is late.\nEphemeral storage is for the log: the kubelet keeps at most 50 MiB of it for each container by default.',
+            {
+              requests: inline({ cpu: '50m', memory: '160Mi', 'ephemeral-storage': '64Mi' }),
+              limits: inline({ memory: '256Mi', 'ephemeral-storage': '256Mi' }),
+            },
           ),
           ...hardened,
           volumeMounts: above(
@@ -85,24 +94,22 @@ export function accountAuthzPatch({ authzAdminPort, version }: RenderSettings): 
   );
 }
 
-export function envoyPatch({ listen }: RenderSettings): Members {
+export function envoyPatch({ listen, readinessPort, envoyImage }: RenderSettings): Members {
   const readiness = { path: '/ready', port: 'envoy-ready' };
   return podPatch({
     initContainers: [
       {
         name: 'envoy',
         restartPolicy: 'Always',
-        image: images.envoy,
+        image: envoyImage,
         args: [
           '--config-path',
           '/etc/envoy/envoy.yaml',
           beside('--concurrency', 'the default is one worker for each CPU of the node'),
           '2',
           '--disable-hot-restart',
-          beside('--drain-time-s', 'duration of a drain: as long as preStop'),
-          String(drainSeconds),
-          beside('--drain-strategy', 'each answer closes its connection from the start'),
-          'immediate',
+          beside('--file-flush-interval-msec', 'the access log is at most a second late'),
+          '1000',
         ],
         ports: [
           inline({ name: 'envoy-http', containerPort: listen.port }),
@@ -119,7 +126,10 @@ export function envoyPatch({ listen }: RenderSettings): Members {
           { preStop: inline({ sleep: { seconds: drainSeconds } }) },
         ),
         resources: beside(
-          { requests: inline({ cpu: '100m', memory: '128Mi' }), limits: inline({ memory: '512Mi' }) },
+          {
+            requests: inline({ cpu: '100m', memory: '128Mi', 'ephemeral-storage': '64Mi' }),
+            limits: inline({ memory: '512Mi', 'ephemeral-storage': '512Mi' }),
+          },
           'limit: fixed_heap of envoy.yaml is 80 % of it',
         ),
         ...hardened,

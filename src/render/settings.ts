@@ -1,8 +1,16 @@
 // What Envoy needs to know, derived from the configuration and the options of `render`.
 import { isIP } from 'node:net';
 import { parseRouteTemplate } from '../authz/route-template.ts';
+import { shownHeaders } from '../config/header-names.ts';
 import type { Config } from '../config/schema.ts';
-import { hostAndPort, type ListenAddress, parseListenAddress, type TcpAddress } from '../text/listen-address.ts';
+import {
+  hostAndPort,
+  isLoopback,
+  type ListenAddress,
+  parseListenAddress,
+  type TcpAddress,
+} from '../text/listen-address.ts';
+import { version } from '../version.ts';
 
 /** The part of the configuration that Envoy must agree with. */
 type EnvoyRelevantConfig = Pick<
@@ -16,9 +24,15 @@ export type UpstreamProtocol = (typeof upstreamProtocols)[number];
 
 export interface EnvoyOptions {
   readonly listen: TcpAddress;
+  /** On the host of `listen`. */
+  readonly readinessPort: number;
+  /** On loopback. */
+  readonly envoyAdminPort: number;
   readonly upstream: TcpAddress;
   readonly upstreamProtocol: UpstreamProtocol;
   readonly corsOrigins: readonly string[];
+  /** Request headers that pages of these origins may send besides the usual ones, in lower case. */
+  readonly corsHeaders: readonly string[];
   readonly trustedHops: number;
   /** Where account-authz is if `listen` of the configuration does not tell. */
   readonly authzHost: string;
@@ -26,23 +40,31 @@ export interface EnvoyOptions {
 
 /** Of a workload in Kubernetes. */
 export interface WorkloadOptions {
-  /** kubernetes: of the one Deployment; istio: before the names of the objects; envoy-gateway: of the route and the Gateway. */
+  /** kubernetes: of the one Deployment; istio: before the names of the objects; envoy-gateway: of the HTTPRoute. */
   readonly name: string | undefined;
+  /** envoy-gateway: of the Gateway; undefined: `name`. */
+  readonly gateway: string | undefined;
   readonly namespace: string | undefined;
   /** Its labels. */
   readonly selector: Readonly<Record<string, string>> | undefined;
+  readonly image: string;
+  readonly envoyImage: string;
 }
+
+export type RenderOptions = EnvoyOptions & WorkloadOptions;
 
 export interface EnvoySettings extends EnvoyOptions {
   readonly authz: ListenAddress;
-  /** Of the HTTP listener of account-authz. */
-  readonly authzAdminPort: number;
+  /** The HTTP listener of account-authz. */
+  readonly authzAdmin: TcpAddress;
   /** Of the TLS connection to account-authz. */
   readonly tls: { readonly serverName: string; readonly showsCertificate: boolean } | undefined;
   /** The protected paths: each with everything under it, none under another. */
   readonly paths: readonly string[];
   readonly methods: readonly string[];
   readonly accountHeaders: readonly string[];
+  /** What account-authz is shown, the account headers included. */
+  readonly shownHeaders: readonly string[];
   readonly identityPrefix: string;
   readonly forwardsToken: boolean;
 }
@@ -50,19 +72,24 @@ export interface EnvoySettings extends EnvoyOptions {
 export interface RenderSettings extends EnvoySettings, WorkloadOptions {
   /** The configuration as it was written. */
   readonly configText: string;
-  readonly version: string;
 }
 
-export const defaultOptions: EnvoyOptions & WorkloadOptions = {
+export const defaultOptions: RenderOptions = {
   listen: { kind: 'tcp', host: '0.0.0.0', port: 8080 },
+  readinessPort: 8081,
+  envoyAdminPort: 9901,
   upstream: { kind: 'tcp', host: '127.0.0.1', port: 8000 },
   upstreamProtocol: 'http1',
   corsOrigins: [],
+  corsHeaders: [],
   trustedHops: 0,
   authzHost: 'account-authz',
   name: undefined,
+  gateway: undefined,
   namespace: undefined,
   selector: undefined,
+  image: `ghcr.io/account-authz/account-authz:${version}`,
+  envoyImage: 'docker.io/envoyproxy/envoy:distroless-v1.40.0',
 };
 
 // Those of '*' (docs/configuration.md). A browser sends OPTIONS itself.
@@ -77,11 +104,12 @@ export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptio
   return {
     ...options,
     authz,
-    authzAdminPort: portOf(config.admin),
+    authzAdmin: parseAdmin(config.admin),
     tls: config.tls && { serverName, showsCertificate: config.tls.clientCaFile !== undefined },
     paths: toProtectedPaths(config.routes.map(({ path }) => path)),
     methods: [...new Set(methods)],
     accountHeaders: config.account.headers.map(header => header.toLowerCase()),
+    shownHeaders: shownHeaders(config.account),
     identityPrefix: config.identityHeaders,
     forwardsToken: config.token.forward,
   };
@@ -103,6 +131,11 @@ export function formatAddress(address: ListenAddress): string {
   return address.kind === 'unix' ? address.path : hostAndPort(address.host, address.port);
 }
 
+/** Whether Envoy and account-authz share a network namespace, that of a pod or a machine. */
+export function isInPod(authz: ListenAddress): boolean {
+  return authz.kind === 'unix' || isLoopback(authz.host);
+}
+
 function literalStart(template: string): string {
   const parsed = parseRouteTemplate(template);
   const segments = parsed.kind === 'template' ? parsed.segments : [];
@@ -111,9 +144,10 @@ function literalStart(template: string): string {
   return `/${literals.map(each => (each.kind === 'literal' ? each.value : '')).join('/')}`;
 }
 
-function portOf(address: string): number {
-  const parsed = parseListenAddress(address);
-  return parsed.kind === 'tcp' ? parsed.port : 0;
+function parseAdmin(admin: string): TcpAddress {
+  const parsed = parseListenAddress(admin);
+  if (parsed.kind !== 'tcp') throw new Error('admin is no HOST:PORT');
+  return parsed;
 }
 
 // A service that listens on every address is reached by its name.

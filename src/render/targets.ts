@@ -1,6 +1,6 @@
 // The targets of `render`: the files that each consists of.
 import { dirname } from 'node:path';
-import { isLoopback, type ListenAddress, type TcpAddress } from '../text/listen-address.ts';
+import { isLoopback, type TcpAddress } from '../text/listen-address.ts';
 import { authzFilters } from './authz-filters.ts';
 import { bootstrap, bootstrapIntroduction } from './bootstrap.ts';
 import { authzClusterOf, tlsFiles } from './clusters.ts';
@@ -9,7 +9,8 @@ import { backendTls, clientTrafficPolicy, httpRoute, maxMatches, securityPolicy 
 import { typed } from './extension.ts';
 import { authorizationPolicies, envoyFilter, meshConfig, serviceEntry } from './istio.ts';
 import { accountAuthzPatch, envoyPatch, sidecarKustomization, socketPatch } from './kubernetes.ts';
-import type { EnvoyOptions, EnvoySettings, RenderSettings, WorkloadOptions } from './settings.ts';
+import type { OptionName } from './options.ts';
+import { type EnvoySettings, isInPod, type RenderOptions, type RenderSettings } from './settings.ts';
 import { above, type Members, type Tree } from './tree.ts';
 
 export interface RenderedFile {
@@ -29,24 +30,25 @@ export interface Target {
   readonly warning?: (settings: RenderSettings) => string | undefined;
   /** Envoy itself takes its first file, which is no stream of documents. */
   readonly isForEnvoy?: boolean;
-  readonly defaults?: Partial<EnvoyOptions & WorkloadOptions>;
+  readonly defaults?: Partial<RenderOptions>;
   readonly files: (settings: RenderSettings) => readonly RenderedFile[];
 }
 
-const envoyOptions = ['listen', 'upstream', 'upstream-protocol', 'authz-host', 'cors-origin', 'trusted-hops'] as const;
+const corsOptions = ['cors-origin', 'cors-header'] as const;
+const listenOptions = ['listen', 'readiness-port', 'envoy-admin-port'] as const;
+const envoyOptions = ['upstream', 'upstream-protocol', 'trusted-hops', ...corsOptions] as const;
 const workloadOptions = ['name', 'namespace', 'selector'] as const;
-export type OptionName = (typeof envoyOptions | typeof workloadOptions)[number];
 
 export const targets: Readonly<Record<string, Target>> = {
   envoy: {
     summary: 'a whole bootstrap',
-    options: envoyOptions,
+    options: [...listenOptions, ...envoyOptions, 'authz-host'],
     isForEnvoy: true,
     files: settings => [bootstrapFile(settings), ...secretFiles(settings)],
   },
   'envoy-parts': {
     summary: 'the parts for your own bootstrap',
-    options: envoyOptions,
+    options: [...envoyOptions, 'authz-host'],
     isForEnvoy: true,
     files: settings => [
       { name: 'envoy-parts.yaml', introduction: partsIntroduction, content: [parts(settings)] },
@@ -55,12 +57,15 @@ export const targets: Readonly<Record<string, Target>> = {
   },
   kubernetes: {
     summary: 'a kustomize component with both sidecars, for your own Deployments',
-    options: [...envoyOptions.filter(each => each !== 'authz-host'), ...workloadOptions],
+    options: [...listenOptions, ...envoyOptions, ...workloadOptions, 'image', 'envoy-image'],
     defaults: { selector: { 'account-authz/sidecar': 'true' } },
-    problem: ({ authz, tls }) =>
-      isInPod(authz) && tls === undefined
-        ? undefined
-        : 'listen of the configuration must be a loopback port or a Unix socket, without tls (Envoy runs in the same pod)',
+    problem({ authz, authzAdmin, tls }) {
+      if (!isInPod(authz) || tls !== undefined)
+        return 'listen of the configuration must be a loopback port or a Unix socket, without tls (Envoy runs in the same pod)';
+      return isLoopback(authzAdmin.host)
+        ? `admin of the configuration must not be loopback, where the probes of the kubelet cannot reach it: write 0.0.0.0:${authzAdmin.port}`
+        : undefined;
+    },
     files: kubernetesFiles,
   },
   istio: {
@@ -102,7 +107,7 @@ export const targets: Readonly<Record<string, Target>> = {
   },
   'envoy-gateway': {
     summary: 'policies for your own HTTPRoute, and the route',
-    options: ['upstream', 'authz-host', 'cors-origin', 'trusted-hops', ...workloadOptions],
+    options: ['upstream', 'authz-host', 'trusted-hops', 'gateway', ...corsOptions, ...workloadOptions],
     defaults: { name: 'subscriptions', upstream: { kind: 'tcp', host: 'subscriptions', port: 80 } },
     warning: ({ authz }) =>
       isInPod(authz)
@@ -173,11 +178,6 @@ const defaultPort = 9191;
 function serviceAddress({ authz, authzHost }: RenderSettings): TcpAddress {
   if (authz.kind === 'tcp' && !isInPod(authz)) return authz;
   return { kind: 'tcp', host: authzHost, port: authz.kind === 'tcp' ? authz.port : defaultPort };
-}
-
-// Both are in one network namespace, that of the pod.
-function isInPod(authz: ListenAddress): boolean {
-  return authz.kind === 'unix' || isLoopback(authz.host);
 }
 
 const partsIntroduction = [

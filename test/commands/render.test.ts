@@ -95,7 +95,7 @@ describe('render envoy', () => {
     const names = ['on', 'y', '0x1f', '1e3', '12'];
     const { stdout } = await render('envoy', '--config', config({ account: { headers: names } }));
     const check = checkOf(parse(stdout, { version: '1.1' }));
-    expect(check.allowed_headers.patterns.slice(4)).to.deep.equal(names.map(exact => ({ exact })));
+    expect(check.allowed_headers.patterns.slice(-names.length)).to.deep.equal(names.map(exact => ({ exact })));
   });
 
   it('uses the identity prefix of the configuration in removals and mutation rules', async () => {
@@ -158,6 +158,20 @@ describe('render envoy', () => {
     });
   });
 
+  it('shows account-authz the connection header, and content-type when the account may be in the query', async () => {
+    const shown = async (account: Part): Promise<string[]> =>
+      checkOf(await rendered({ account })).allowed_headers.patterns.flatMap(({ exact }: Part) => exact ?? []);
+    const always = ['authorization', 'x-request-id', 'traceparent', 'tracestate', 'connection'];
+    expect(await shown({})).to.deep.equal(always);
+    expect(await shown({ query: ['account_id'] })).to.deep.equal([...always, 'content-type']);
+  });
+
+  it('uses the ports of --readiness-port and --envoy-admin-port', async () => {
+    const bootstrap = await rendered({}, '--readiness-port', '8181', '--envoy-admin-port', '9001');
+    expect(bootstrap.static_resources.listeners[1].address.socket_address.port_value).to.equal(8181);
+    expect(bootstrap.admin.address.socket_address).to.deep.equal({ address: '127.0.0.1', port_value: 9001 });
+  });
+
   it('uses the addresses of --listen and --upstream', async () => {
     const bootstrap = await rendered({}, '--listen', '127.0.0.1:8443', '--upstream', 'orders.default.svc:9000');
     const [listener, readiness] = bootstrap.static_resources.listeners;
@@ -184,6 +198,10 @@ describe('render envoy', () => {
     expect(policy.allow_origin_string_match).to.deep.equal([{ exact: origins[1] }, { exact: origins[3] }]);
     expect(policy.allow_methods).to.equal('GET, PURGE');
     expect(policy.allow_headers.split(', ')).to.include.members(['authorization', 'content-type', 'x-org-id']);
+    const more = ['--cors-header', 'Idempotency-Key', '--cors-header', 'if-match'];
+    const extended = managerOf(await rendered(changes, ...origins, ...more)).route_config.virtual_hosts[0];
+    const { allow_headers: allowed } = extended.typed_per_filter_config['envoy.filters.http.cors'];
+    expect(allowed).to.equal(`${policy.allow_headers}, idempotency-key`);
     const names = manager.http_filters.map(({ name }: Part) => name);
     expect(names.indexOf('envoy.filters.http.cors')).to.be.below(names.indexOf('envoy.filters.http.ext_authz'));
   });
@@ -308,6 +326,28 @@ describe('render kubernetes', () => {
     expect(admin).to.equal(9292);
   });
 
+  it('uses the images and the ports of the options', async () => {
+    const options = ['--image', 'r.example/authz:1', '--envoy-image', 'r.example/envoy@sha256:0a'];
+    const ports = ['--readiness-port', '8181', '--envoy-admin-port', '9001'];
+    const files = await filesOf('kubernetes', '--config', config(twoPaths), ...options, ...ports);
+    const [authz] = files['account-authz.yaml']?.[0].spec.template.spec.initContainers ?? [];
+    const [envoy] = files['envoy-container.yaml']?.[0].spec.template.spec.initContainers ?? [];
+    expect([authz.image, envoy.image]).to.deep.equal([options[1], options[3]]);
+    const admin = ['--envoy-admin', 'http://127.0.0.1:9001'];
+    expect(authz.args.slice(-2)).to.deep.equal(admin);
+    expect(authz.lifecycle.preStop.exec.command.slice(3, 5)).to.deep.equal(admin);
+    expect(envoy.ports.at(-1)).to.deep.equal({ name: 'envoy-ready', containerPort: 8181 });
+  });
+
+  it('refuses an admin on loopback, where no probe reaches it', async () => {
+    const { code, stderr } = await render('kubernetes', '--config', config({ admin: '127.0.0.1:9300' }));
+    expect({ code, stderr }).to.deep.equal({
+      code: 1,
+      stderr:
+        'account-authz render: admin of the configuration must not be loopback, where the probes of the kubelet cannot reach it: write 0.0.0.0:9300, for kubernetes\n',
+    });
+  });
+
   it('prints the files as YAML documents, each with its name', async () => {
     const { stdout } = await render('kubernetes', '--config', config());
     const names = Array.from(stdout.matchAll(/^# Made by .*\n# File: (.*)$/gm), ([, name]) => name);
@@ -377,6 +417,27 @@ describe('render envoy-gateway', () => {
     expect(Object.keys(files)).to.not.include('backend-tls.yaml');
   });
 
+  it('names the Gateway with --gateway, and the route and its policy with --name', async () => {
+    const tls = { certFile: '/tls.crt', keyFile: '/tls.key' };
+    const options = ['--config', config({ ...service, tls }), '--name', 'orders', '--gateway', 'public'];
+    const files = await filesOf('envoy-gateway', ...options);
+    const [route] = files['http-route.yaml'] ?? [];
+    const [policy] = files['security-policy.yaml'] ?? [];
+    const [traffic] = files['client-traffic-policy.yaml'] ?? [];
+    expect([route, policy].map(({ metadata }) => metadata.name)).to.deep.equal(['orders', 'orders']);
+    expect(policy.spec.targetRefs[0].name).to.equal('orders');
+    expect([route.spec.parentRefs[0].name, traffic.spec.targetRefs[0].name]).to.deep.equal(['public', 'public']);
+  });
+
+  it('allows the headers of --cors-header', async () => {
+    const options = ['--cors-origin', 'https://app.example.com', '--cors-header', 'idempotency-key'];
+    const files = await filesOf('envoy-gateway', '--config', config(service), ...options);
+    expect(files['security-policy.yaml']?.[0].spec.cors.allowHeaders).to.include.members([
+      'authorization',
+      'idempotency-key',
+    ]);
+  });
+
   it('uses the Service of account-authz and warns when listen is loopback or a socket', async () => {
     for (const listen of ['127.0.0.1:9191', 'unix:/run/authz.sock']) {
       const { code, stdout, stderr } = await render('envoy-gateway', '--config', config({ ...twoPaths, listen }));
@@ -431,7 +492,23 @@ describe('render with invalid input', () => {
     [['envoy', '--listen', 'unix:/a/b'], /--listen must be HOST:PORT/],
     [['envoy', '--listen', 'example.com:80'], /--listen must have an IP address/],
     [['envoy', '--listen', '0.0.0.0:0'], /--listen must have a port from 1 to 65535/],
-    [['envoy', '--listen', '0.0.0.0:9901'], /--listen must have another port/],
+    [['envoy', '--listen', '0.0.0.0:9901'], /--listen must differ from --envoy-admin-port/],
+    [['envoy', '--listen', '0.0.0.0:8081'], /--listen must differ from --readiness-port/],
+    [['envoy', '--readiness-port', '9901'], /--readiness-port must differ from --envoy-admin-port/],
+    [['envoy', '--readiness-port', '9192'], /--readiness-port must differ from admin of the configuration/],
+    [['envoy', '--envoy-admin-port', '9191'], /--envoy-admin-port must differ from listen of the configuration/],
+    [['envoy', '--envoy-admin-port', '0'], /--envoy-admin-port must be a port from 1 to 65535/],
+    [['envoy', '--readiness-port', '70000'], /--readiness-port must be a port from 1 to 65535/],
+    [['envoy-parts', '--readiness-port', '81'], /--readiness-port does not apply to envoy-parts: leave it out$/m],
+    [['envoy', '--cors-header', 'idempotency-key'], /--cors-header needs --cors-origin/],
+    [
+      ['envoy', '--cors-origin', 'https://a.example', '--cors-header', 'a b'],
+      /--cors-header must be the name of a request header/,
+    ],
+    [['kubernetes', '--image', 'a b'], /--image must be the reference of an image/],
+    [['kubernetes', '--envoy-image', ''], /--envoy-image must be the reference of an image/],
+    [['envoy', '--force'], /--force needs --out/],
+    [['envoy-gateway', '--gateway', 'A'], /--gateway must be a Kubernetes name/],
     [['envoy', '--listen', '0.0.0.0:9191'], /--listen must differ from listen of the configuration/],
     [['envoy', '--upstream', 'a b:1'], /--upstream must have an IPv4 address/],
     [['envoy', '--upstream', '127.0.0.1:8080'], /--upstream must differ from --listen/],
@@ -544,6 +621,18 @@ describe('render --out', () => {
       expect(readdirSync(folder)).to.deep.equal(['envoy.yaml']);
     });
   }
+
+  it('replaces an edited file with --force, and never one that render did not make', async () => {
+    await into(folder);
+    const file = join(folder, 'envoy.yaml');
+    const made = readFileSync(file, 'utf8');
+    writeFileSync(file, made.replace('15s', '30s'));
+    expect(await into(folder, '--force')).to.include({ code: 0, stderr: '' });
+    expect(readFileSync(file, 'utf8')).to.equal(made);
+    writeFileSync(file, 'admin: {}\n');
+    expect(await into(folder, '--force')).to.include({ code: 1 });
+    expect(readFileSync(file, 'utf8')).to.equal('admin: {}\n');
+  });
 
   it('writes no file when one of them must be kept', async () => {
     const tls = { certFile: '/tls.crt', keyFile: '/tls.key' };

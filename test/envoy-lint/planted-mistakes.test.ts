@@ -485,7 +485,7 @@ const mistakes: readonly Mistake[] = [
   ['mutations without validation', 'validate-mutations', p => remove(p.check, 'validate_mutations')],
 
   // The headers that account-authz receives and may change.
-  ['a hidden account header', 'account-header-hidden', p => p.check.allowed_headers.patterns.splice(4, 2)],
+  ['a hidden account header', 'account-header-hidden', p => p.check.allowed_headers.patterns.splice(6, 2)],
   [
     'a hidden second account header',
     ['account-header-hidden', 'trailers-kept'],
@@ -494,22 +494,22 @@ const mistakes: readonly Mistake[] = [
   [
     'an account header allowed only in upper case',
     'account-header-hidden',
-    p => p.check.allowed_headers.patterns.splice(4, 2, { exact: 'X-Account-Id' }),
+    p => p.check.allowed_headers.patterns.splice(6, 2, { exact: 'X-Account-Id' }),
   ],
   [
     'O-028 hidden spellings of an account header',
     'account-header-hidden',
-    p => p.check.allowed_headers.patterns.splice(5, 1),
+    p => p.check.allowed_headers.patterns.splice(7, 1),
   ],
   [
     'an account header allowed only with hyphens and underscores',
     'account-header-hidden',
-    p => set(p.check.allowed_headers.patterns[5].safe_regex, { regex: 'x[-_]account[-_]id' }),
+    p => set(p.check.allowed_headers.patterns[7].safe_regex, { regex: 'x[-_]account[-_]id' }),
   ],
   [
     'an account header whose spelling with one other separator is hidden',
     'account-header-hidden',
-    p => set(p.check.allowed_headers.patterns[5].safe_regex, { regex: 'x[^a-z0-9~]account[^a-z0-9]id' }),
+    p => set(p.check.allowed_headers.patterns[7].safe_regex, { regex: 'x[^a-z0-9~]account[^a-z0-9]id' }),
   ],
   [
     'an account header spelling in disallowed_headers',
@@ -802,7 +802,7 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
   [
     'other spellings of an account header removed instead of sent',
     p => {
-      p.check.allowed_headers.patterns.splice(5, 1);
+      p.check.allowed_headers.patterns.splice(7, 1);
       p.early.push({
         remove_on_match: {
           key_matcher: { safe_regex: { regex: 'x[^a-z0-9-]account[^a-z0-9]id|x[^a-z0-9]account[^a-z0-9-]id' } },

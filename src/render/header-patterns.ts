@@ -1,0 +1,35 @@
+// Patterns (RE2) for the header names that Envoy shows to account-authz, removes, and lets it change.
+import { hostOverrideHeaders } from '../config/header-names.ts';
+
+/** Headers that the ext_authz filter sets, so that a client must not. */
+export const setByExtAuthz = ['x-envoy-auth-partial-body', 'x-envoy-auth-failure-mode-allowed'] as const;
+
+/** The name with whatever sign in place of each hyphen. */
+export function anySpelling(name: string): string {
+  return name.replaceAll('-', '[^a-z0-9]');
+}
+
+/** The override headers of config/header-names.ts in any spelling. */
+export const overridePatterns = ['x-(original|rewrite)-url', 'x-(http-method|(http-)?method-override)'].map(
+  anySpelling,
+);
+
+/** Those that name another host, in any spelling. */
+export const hostOverridePattern = hostOverrideHeaders.map(anySpelling).join('|');
+
+/** Every name under the identity prefix, in any spelling. */
+export function ownedPattern(prefix: string): string {
+  return `${anySpelling(prefix)}.*`;
+}
+
+/** The names that an answer of account-authz may set or remove. */
+export function mutablePattern({
+  identityPrefix,
+  forwardsToken,
+}: {
+  identityPrefix: string;
+  forwardsToken: boolean;
+}): string {
+  const owned = `${identityPrefix.replaceAll('-', '[-_]')}.*`;
+  return forwardsToken ? `^${owned}$` : `^(${owned}|authorization)$`;
+}
