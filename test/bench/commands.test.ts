@@ -1,11 +1,12 @@
 // Short runs of the bench and the soak as commands. They check every answer and evaluate no floor.
 import { execFile } from 'node:child_process';
-import { access, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { builtFile } from '../support/built.ts';
 import { secrets } from '../support/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
@@ -38,7 +39,7 @@ describe('a short run of the bench', function () {
   let directory: string;
 
   before(async () => {
-    await access(`${project}dist/main.js`).catch(() => run('npm', ['run', 'build'], { cwd: project }));
+    builtFile('main.js');
     directory = await mkdtemp(join(tmpdir(), 'bench-'));
   });
   after(() => rm(directory, { recursive: true }));

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { writeFixture } from '../config/config-file.ts';
 import { configuration, startIssuer } from '../e2e/lab.ts';
+import { builtFile } from '../support/built.ts';
 import { runProduct } from '../support/command.ts';
 import { secrets } from '../support/secrets.ts';
 import { connect, type GrpcClient, until } from '../support/service.ts';
@@ -165,7 +166,7 @@ describe('uncaught error', function () {
   });
 
   it('does not occur when `head` or another reader closes the output of a command early', async () => {
-    const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+    const main = fileURLToPath(builtFile('main.js'));
     const child = spawn(process.execPath, [main, 'schema'], { stdio: ['ignore', 'pipe', 'pipe'] });
     child.stdout.destroy();
     const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);

@@ -1,14 +1,15 @@
 // The worker thread that validates a configuration: same result as loadConfig, with bounded memory and time.
-import { access, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { validateInThread } from '../../src/config/config-thread.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { formatProblems } from '../../src/config/problems.ts';
+import { builtFile } from '../support/built.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { fixtureFolder, smallestConfig, writeFixture } from './config-file.ts';
 
-const entry = new URL('../../dist/config-thread-entry.js', import.meta.url);
+const entry = builtFile('config-thread-entry.js');
 
 function validate(content: string, file = join(fixtureFolder(), 'config.yaml')) {
   return validateInThread({ kind: 'bytes', bytes: Buffer.from(content) }, file, { entry });
@@ -18,12 +19,6 @@ const megabyte = 1024 * 1024;
 const fill = (unit: string, head = ''): string => head + unit.repeat((megabyte - head.length) / unit.length);
 
 describe('configuration thread', () => {
-  before(() =>
-    access(entry).catch(cause => {
-      throw new Error('dist/ is missing: npm run build makes it', { cause });
-    }),
-  );
-
   it('returns the same settings as loadConfig, also for relative file names', async () => {
     const { publicJwk } = await signingKey('k1');
     await writeFile(join(fixtureFolder(), 'keys.json'), JSON.stringify({ keys: [publicJwk] }));

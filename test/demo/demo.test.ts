@@ -1,12 +1,11 @@
 // The demo as a user runs it: a process that starts all parts, runs every step and leaves no process behind.
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { send } from '../../demo/http-client.ts';
 import { allPages } from '../docs/document.ts';
+import { builtFile } from '../support/built.ts';
 import { envoyBinary } from '../support/envoy.ts';
 import { secrets } from '../support/secrets.ts';
 
@@ -16,7 +15,7 @@ describe('the demo', function () {
   this.timeout(300_000);
 
   before(async () => {
-    await access(`${project}dist/main.js`).catch(() => promisify(execFile)('npm', ['run', 'build'], { cwd: project }));
+    builtFile('main.js');
     await envoyBinary();
   });
 

@@ -358,7 +358,7 @@ describe('failures of the authorizer', function () {
     });
 
     it('loses no request while one shuts down (SIGTERM)', async () => {
-      const config = configuration(authentication.jwksUrl);
+      const config = { ...configuration(authentication.jwksUrl), shutdown: { graceSeconds: 2 } };
       const [one, two] = await Promise.all([startServiceProcess(config), startServiceProcess(config)]);
       const envoy = await startEnvoy({ upstream: upstream.port, authz: [one.address, two.address] });
       let over = false;

@@ -85,7 +85,7 @@ export function configuration(jwksUrl: string): Record<string, unknown> {
     account: { headers: ['x-account-id'], query: ['account_id'] },
     roles: { owner: ['*'], member: ['GET', 'HEAD'] },
     apps: ['web'],
-    shutdown: { graceSeconds: 2 },
+    shutdown: { graceSeconds: 0 },
   };
 }
 

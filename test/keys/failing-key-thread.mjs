@@ -1,6 +1,6 @@
 // The entry of the key thread, extended by URLs that end or block it. No issuer can do that as far as we know.
 import { parentPort } from 'node:worker_threads';
-import '../support/key-thread-entry.mjs';
+import '../../dist/key-thread-entry.js';
 
 parentPort.on('message', ({ url = '' }) => {
   if (url.endsWith('/exits')) process.exit(3);

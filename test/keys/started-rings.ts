@@ -1,4 +1,4 @@
-// Key rings with the key thread of src/, and without a wait for the first keys: what a test does not name stays silent.
+// Key rings with the built key thread, and without a wait for the first keys: what a test does not name stays silent.
 import type { KeyRingObserver } from '../../src/keys/key-ring.ts';
 import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
 import { keyThreadEntry } from '../support/key-thread.ts';

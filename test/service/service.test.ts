@@ -282,7 +282,7 @@ describe('service with keys before listen is bound', () => {
 
 describe('service shutdown', () => {
   it('G-037 makes the service unready, answers calls during the grace period, then closes', async () => {
-    const lab = await startServiceLab();
+    const lab = await startServiceLab({ config: { shutdown: { graceSeconds: 4 } } });
     const authorization = `Bearer ${await lab.token()}`;
     const statuses: number[] = [];
     const { path, requestSerialize, responseDeserialize } = healthService.Watch;

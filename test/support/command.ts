@@ -12,6 +12,7 @@ import { health } from '../../src/commands/health.ts';
 import { render } from '../../src/commands/render.ts';
 import { schema } from '../../src/commands/schema.ts';
 import { test } from '../../src/commands/test.ts';
+import { builtFile } from './built.ts';
 import { type Output, secrets } from './secrets.ts';
 
 export interface Outcome {
@@ -48,8 +49,6 @@ export async function runCommand(
   return shown(name, { code, ...printed });
 }
 
-const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
-
 export interface ProductOptions {
   readonly input?: string;
   readonly nodeOptions?: readonly string[];
@@ -62,6 +61,7 @@ export async function runProduct(
   args: readonly string[],
   { input = '', nodeOptions = [], env = {} }: ProductOptions = {},
 ): Promise<Outcome> {
+  const main = fileURLToPath(builtFile('main.js'));
   const child = spawn(process.execPath, [...nodeOptions, main, ...args], {
     stdio: 'pipe',
     env: { ...process.env, ...env },

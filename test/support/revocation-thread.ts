@@ -1,2 +1,4 @@
-// The revocation thread from src/, for tests that create services in process.
-export const revocationThreadEntry = new URL('./revocation-thread-entry.mjs', import.meta.url);
+// The built revocation thread, for tests that create services in process.
+import { builtFile } from './built.ts';
+
+export const revocationThreadEntry = builtFile('revocation-thread-entry.js');

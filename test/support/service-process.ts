@@ -1,13 +1,14 @@
 // The built product in a process of its own, as an operator runs it: `node dist/main.js serve --config FILE`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
+import { builtFile } from './built.ts';
 import { secrets } from './secrets.ts';
 
 /** One line of the product's log. */
@@ -43,8 +44,6 @@ export interface ServiceProcess {
   resume(): void;
 }
 
-const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
-
 export interface ServiceProcessOptions {
   /** Whether to wait for readiness, which needs keys; default true. */
   readonly ready?: boolean;
@@ -66,9 +65,7 @@ export async function startServiceProcess(
   options: ServiceProcessOptions = {},
 ): Promise<ServiceProcess> {
   const { ready = true, nodeOptions = [], arguments: more = [], env = {}, file: given, readsLog = true } = options;
-  await access(main).catch(cause => {
-    throw new Error('dist/main.js is missing: npm run build makes it', { cause });
-  });
+  const main = fileURLToPath(builtFile('main.js'));
   const directory = await mkdtemp(join(tmpdir(), 'account-authz-'));
   const file = given ?? join(directory, 'config.yaml');
   if (given === undefined) await writeFile(file, stringify(config));

@@ -61,7 +61,7 @@ export function serviceConfig(
     issuers: [{ issuer: issuer.url, audiences: [audience], jwksUrl: issuer.jwksUrl }],
     routes: [{ path: '/api/subscriptions/:account_id/*' }],
     roles: { owner: ['*'], member: ['GET', 'HEAD'] },
-    shutdown: { graceSeconds: 2 },
+    shutdown: { graceSeconds: 0 },
     ...changes,
   };
   return configSchema.parse(input);

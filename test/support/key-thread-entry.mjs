@@ -1,5 +1,0 @@
-// The entry of the key thread in src/: worker threads of Node 20 do not inherit the TypeScript loader.
-import { register } from 'tsx/esm/api';
-
-register();
-await import('../../src/keys/key-thread-entry.ts');
