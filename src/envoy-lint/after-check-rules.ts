@@ -1,59 +1,70 @@
 // Rules for what comes after the check: nothing may change the checked request or its identity headers.
 import { readProtocolOptions } from './cluster.ts';
 import type { RouteTarget } from './connection-manager.ts';
+import { guards } from './guard.ts';
+import { ownedChanges, ownedChangesInside } from './header-changes.ts';
 import { filterTypes, type HttpFilter, readFilterChain, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter, ProtectedTarget } from './lint-model.ts';
+import type { OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { type Finding, ifPresent, quoted, type Rules, when } from './rule.ts';
 
-// Filters that refuse, delay, count or forward, or change only the body or the response. Any other may change the path, the route, the
-// headers or the metadata of the decision.
+// Filters that refuse, delay, count or forward, or change only the body or the response, besides the headers that they are told to add.
+// Any other may change the path, the route, the headers or the metadata of the decision: ratelimit.v3.RateLimit too, by the
+// `request_headers_to_add` of its service (envoy/service/ratelimit/v3/rls.proto), which no setting restricts.
 const harmless = new Set(
   `adaptive_concurrency.v3.AdaptiveConcurrency admission_control.v3.AdmissionControl bandwidth_limit.v3.BandwidthLimit
   buffer.v3.Buffer compressor.v3.Compressor cors.v3.Cors csrf.v3.CsrfPolicy decompressor.v3.Decompressor fault.v3.HTTPFault
   file_system_buffer.v3.FileSystemBufferFilterConfig grpc_stats.v3.FilterConfig grpc_web.v3.GrpcWeb
   health_check.v3.HealthCheck kill_request.v3.KillRequest local_ratelimit.v3.LocalRateLimit
-  rate_limit_quota.v3.RateLimitQuotaFilterConfig ratelimit.v3.RateLimit rbac.v3.RBAC router.v3.Router
+  rate_limit_quota.v3.RateLimitQuotaFilterConfig rbac.v3.RBAC
   stateful_session.v3.StatefulSession tap.v3.Tap upstream_codec.v3.UpstreamCodec`
     .split(/\s+/)
     .map(name => `envoy.extensions.filters.http.${name}`),
 );
 const jwtAuthn = 'envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication';
+const plainPool = 'envoy.extensions.upstreams.http.http.v3.HttpConnectionPoolProto';
 
 export const laterFilterRules = {
   'filter-after-check': {
-    what: 'A filter after ext_authz can change the path, the route, the headers or the metadata of the request',
+    what: 'A filter after ext_authz can change the path, the route, the headers or the metadata of the request: one that exists for it, a rate limit service, or a list such as `request_headers_to_add_when_not_enforced` that names an owned header, also in the settings of a route',
     why: 'the service can get a request other than the checked one',
-    fix: 'move it before ext_authz; after ext_authz, keep only filters that refuse, limit or count, such as rbac and local_ratelimit',
-    find: ({ later, manager }) => [
-      ...harmful(later),
-      ...later.flatMap(filter => routeMutations(filter, manager.protectedTargets)),
-    ],
+    fix: 'move it before ext_authz, or remove the header from the list; after ext_authz, keep only filters that refuse, limit or count, such as rbac and local_ratelimit',
+    find: ({ later, manager, names }) =>
+      later.flatMap(filter => [...harmful(filter, names), ...routeChanges(filter, manager.protectedTargets, names)]),
+  },
+  'guard-missing': {
+    what: 'No rbac filter after ext_authz refuses every request of a protected route without the metadata `decision: allow` of account-authz, or a route turns it off',
+    why: 'an empty answer means allow in this protocol, so a wrong server at the address of the check allows every request',
+    fix: 'add the rbac filter that `render` writes after ext_authz, and leave it on for every protected route',
+    find: ({ later, manager, filter, chain }) => {
+      const isGuarded = (scopes: readonly ProtoValue[]) => later.some(each => guards(each, scopes, filter.name));
+      const open = manager.protectedTargets.find(({ scopes }) => !isGuarded(scopes));
+      return when(open !== undefined, chain.value, 'have no guard after ext_authz');
+    },
   },
   'upstream-filter': {
     what: 'A filter in `upstream_http_filters` of the router can change the request',
     why: 'it runs after the check, so the service can get a request other than the checked one',
     fix: 'remove it, or do the same in a filter before ext_authz',
-    find: ({ later }) =>
+    find: ({ later, names }) =>
       later
         .filter(({ type }) => type === filterTypes.router)
-        .flatMap(({ config }) => harmfulUpstream(config.field('upstream_http_filters'))),
+        .flatMap(({ config }) => harmfulUpstream(config.field('upstream_http_filters'), names)),
   },
 } as const satisfies Rules<AuthzFilter>;
 
 export const routeRules = {
   'headers-after-check': {
-    what: '`request_headers_to_add` or `request_headers_to_remove` of a route, its virtual host, its cluster weight or the route configuration changes an identity header, an account header, the token, or a header that overrides path or method',
+    what: '`request_headers_to_add` or `request_headers_to_remove` of a route, its virtual host, its cluster weight or the route configuration, or `request_headers_mutations` of a mirror policy, changes an identity header, an account header, the token, or a header that overrides path or method',
     why: 'Envoy applies it after the check: the service would trust a value that nobody verified, or not learn who calls',
     fix: 'remove the header from the list',
-    find: ({ scopes, names }) =>
-      (['add', 'remove'] as const).flatMap(change =>
-        scopes
-          .flatMap(scope => scope.items(`request_headers_to_${change}`))
-          .map(each => (change === 'add' ? each.field('header', 'key') : each))
-          .map(at => ({ at, meaning: names.meaningOf(at.text() ?? '', change) }))
-          .flatMap(({ at, meaning }) => when(meaning !== undefined, at, `${change}s ${meaning}`)),
-      ),
+    find: ({ scopes, action, names }) => [
+      ...scopes
+        .flatMap(scope => ['add', 'remove'].map(change => scope.field(`request_headers_to_${change}`)))
+        .flatMap(list => ownedChanges(list, names)),
+      ...action.items('request_mirror_policies').flatMap(policy => ownedChangesInside(policy, names)),
+    ],
   },
   'path-rewrite': {
     what: 'A protected route rewrites the path (`prefix_rewrite`, `regex_rewrite`, `path_rewrite`, `path_rewrite_policy`)',
@@ -84,18 +95,25 @@ export const routeRules = {
     },
   },
   'cluster-filter': {
-    what: 'The cluster behind a protected route has `http_filters` that can change the request',
+    what: 'The cluster behind a protected route has `http_filters` that can change the request, or sends it in a way of its own (`upstream_config`)',
     why: 'they run after the check, so the service can get a request other than the checked one',
     fix: 'remove them, or do the same in a filter before ext_authz',
-    find: ({ upstream }) =>
-      readProtocolOptions(upstream).flatMap(options => harmfulUpstream(options.field('http_filters'))),
+    find: ({ upstream, names }) => {
+      const pool = upstream?.value.field('upstream_config');
+      const isPlain = pool?.field('typed_config').any().type === plainPool;
+      return [
+        ...readProtocolOptions(upstream).flatMap(options => harmfulUpstream(options.field('http_filters'), names)),
+        ...when(pool?.isPresent === true && !isPlain, pool, 'can change the request after the check'),
+      ];
+    },
   },
 } as const satisfies Rules<ProtectedTarget>;
 
-function harmful(filters: readonly HttpFilter[]): readonly Finding[] {
-  return filters
-    .filter(filter => !isHarmless(filter))
-    .map(({ value, type }) => ({ at: value, says: `(${nameOf(type)}) can change the request after the check` }));
+function harmful(filter: HttpFilter, names: OwnedNames): readonly Finding[] {
+  // The filters in a router have rules of their own.
+  if (filter.type === filterTypes.router) return [];
+  if (isHarmless(filter)) return ownedChangesInside(filter.config, names);
+  return [{ at: filter.value, says: `(${nameOf(filter.type)}) can change the request after the check` }];
 }
 
 function isHarmless({ type, config }: HttpFilter): boolean {
@@ -109,17 +127,20 @@ function isHarmless({ type, config }: HttpFilter): boolean {
   );
 }
 
-function harmfulUpstream(list: ProtoValue): readonly Finding[] {
-  return harmful(readFilterChain(list).filters.filter(({ isOff }) => !isOff));
+function harmfulUpstream(list: ProtoValue, names: OwnedNames): readonly Finding[] {
+  return readFilterChain(list)
+    .filters.filter(({ isOff }) => !isOff)
+    .flatMap(filter => harmful(filter, names));
 }
 
-/** The changes by a header_mutation filter that only routes configure. */
-function routeMutations(filter: HttpFilter, targets: readonly RouteTarget[]): readonly Finding[] {
-  if (filter.type !== filterTypes.headerMutation) return [];
-  return targets
-    .flatMap(({ scopes }) => routeSettingsOf(filter, scopes))
-    .flatMap(changesOf)
-    .map(at => ({ at, says: 'changes the request after the check' }));
+/** The changes by the settings of routes for a filter. */
+function routeChanges(filter: HttpFilter, targets: readonly RouteTarget[], names: OwnedNames): readonly Finding[] {
+  const settings = targets.flatMap(({ scopes }) => routeSettingsOf(filter, scopes));
+  const lists = filter.type === filterTypes.headerMutation ? settings.flatMap(changesOf) : [];
+  return [
+    ...lists.map(at => ({ at, says: 'changes the request after the check' })),
+    ...settings.flatMap(each => ownedChangesInside(each, names)),
+  ];
 }
 
 /** The lists of a header_mutation, or of its settings for a route, that change the headers or the query of a request. */

@@ -26,6 +26,8 @@ export interface ProtoValue {
   choice(names: Readonly<Record<string, number>>): number | undefined;
   /** The message in a google.protobuf.Any, and its full name; the name is empty if absent. */
   any(): { readonly type: string; readonly message: ProtoValue };
+  /** The fields with such a name (as in the .proto file) in it, at any depth. */
+  inner(isWanted: (name: string) => boolean): readonly ProtoValue[];
   /** Whether any text in it equals this one. */
   holds(text: string): boolean;
   /** Reports that the lint cannot judge it: `message` completes a sentence about it. */
@@ -40,68 +42,127 @@ const truths: ReadonlySet<string> = new Set(['true', 't', 'yes', 'y', 'on', '1']
 const falsehoods: ReadonlySet<string> = new Set(['false', 'f', 'no', 'n', 'off', '0']);
 
 export function createProtoValue(value: unknown, onUnreadable: OnUnreadable, path: ValuePath = []): ProtoValue {
-  const child = (inner: unknown, segment: string | number) => createProtoValue(inner, onUnreadable, [...path, segment]);
-  const isPresent = isGiven(value);
-  // A wrapper such as google.protobuf.BoolValue may be written as a message.
-  const scalar = isJsonObject(value) && Object.hasOwn(value, 'value') ? value.value : value;
-  const keys = () => (isJsonObject(value) ? Object.keys(value).filter(key => isGiven(value[key])) : []);
+  return new LooseValue(value, onUnreadable, path);
+}
 
-  const self: ProtoValue = {
-    path,
-    isPresent,
-    field(name, ...inner) {
-      const given = [...new Set([name, toCamelCase(name)])].filter(each => isGiven(memberOf(value, each)));
-      if (isPresent && !isJsonObject(value)) onUnreadable(self, 'is not a mapping');
-      if (given.length > 1) onUnreadable(self, `has ${name} in two spellings`);
-      const [spelling = name] = given;
-      return inner.reduce((at, each) => at.field(each), child(memberOf(value, spelling), spelling));
-    },
-    entry: key => child(memberOf(value, key), key),
-    entries: () => keys().map(key => self.entry(key)),
-    names: () => keys().map(toSnakeCase),
-    items(...names) {
-      if (names.length > 0) return names.reduce((all, name) => all.flatMap(each => each.field(name).items()), [self]);
-      if (!isPresent) return [];
-      return Array.isArray(value) ? value.map(child) : [self];
-    },
-    flag() {
-      if (!isPresent || typeof scalar === 'boolean') return isPresent ? scalar === true : undefined;
-      const word = typeof scalar === 'string' ? scalar.toLowerCase() : '';
-      if (truths.has(word)) return true;
-      if (!falsehoods.has(word)) onUnreadable(self, 'is not true or false');
-      return falsehoods.has(word) ? false : undefined;
-    },
-    text() {
-      if (isPresent && typeof scalar !== 'string') onUnreadable(self, 'is not text');
-      return typeof scalar === 'string' ? scalar : undefined;
-    },
-    number() {
-      const number = toNumber(scalar);
-      if (isPresent && number === undefined) onUnreadable(self, 'is not a number');
-      return number;
-    },
-    seconds() {
-      const seconds = toSeconds(value);
-      if (isPresent && seconds === undefined) onUnreadable(self, 'is not a duration such as 0.5s');
-      return seconds;
-    },
-    choice(names) {
-      const number = toNumber(scalar);
-      if (number !== undefined || !isPresent) return number;
-      if (typeof scalar === 'string') return Object.hasOwn(names, scalar) ? names[scalar] : -1;
-      onUnreadable(self, 'is not the name of a value');
-      return undefined;
-    },
-    any() {
-      const nameIn = (url: ProtoValue): string => url.text()?.split('/').at(-1) ?? '';
-      const type = nameIn(self.entry('@type'));
-      if (!typedStructs.has(type)) return { type, message: self };
-      return { type: nameIn(self.field('type_url')), message: self.field('value') };
-    },
-    holds: text => holdsText(value, text),
-    cannotBeJudged: message => onUnreadable(self, message),
-  };
-  return self;
+// A class, since a bootstrap has thousands of values: a closure for each method of each would take most of the time of the lint.
+class LooseValue implements ProtoValue {
+  readonly #value: unknown;
+  readonly #onUnreadable: OnUnreadable;
+  readonly path: ValuePath;
+
+  constructor(value: unknown, onUnreadable: OnUnreadable, path: ValuePath) {
+    this.#value = value;
+    this.#onUnreadable = onUnreadable;
+    this.path = path;
+  }
+
+  get isPresent(): boolean {
+    return isGiven(this.#value);
+  }
+
+  field(name: string, ...inner: readonly string[]): ProtoValue {
+    const value = this.#value;
+    const camelCase = toCamelCase(name);
+    const hasOther = camelCase !== name && isGiven(memberOf(value, camelCase));
+    if (this.isPresent && !isJsonObject(value)) this.cannotBeJudged('is not a mapping');
+    if (hasOther && isGiven(memberOf(value, name))) this.cannotBeJudged(`has ${name} in two spellings`);
+    const found = this.entry(hasOther && !isGiven(memberOf(value, name)) ? camelCase : name);
+    return inner.reduce((at, each) => at.field(each), found);
+  }
+
+  entry(key: string): ProtoValue {
+    return this.#child(memberOf(this.#value, key), key);
+  }
+
+  entries(): readonly ProtoValue[] {
+    return this.#keys().map(key => this.entry(key));
+  }
+
+  names(): readonly string[] {
+    return this.#keys().map(toSnakeCase);
+  }
+
+  items(...names: readonly string[]): readonly ProtoValue[] {
+    if (names.length > 0)
+      return names.reduce<readonly ProtoValue[]>((all, name) => all.flatMap(each => each.field(name).items()), [this]);
+    if (!this.isPresent) return [];
+    return Array.isArray(this.#value) ? this.#value.map((each, i) => this.#child(each, i)) : [this];
+  }
+
+  flag(): boolean | undefined {
+    const scalar = this.#scalar();
+    if (!this.isPresent || typeof scalar === 'boolean') return this.isPresent ? scalar === true : undefined;
+    const word = typeof scalar === 'string' ? scalar.toLowerCase() : '';
+    if (truths.has(word)) return true;
+    if (!falsehoods.has(word)) this.cannotBeJudged('is not true or false');
+    return falsehoods.has(word) ? false : undefined;
+  }
+
+  text(): string | undefined {
+    const scalar = this.#scalar();
+    if (this.isPresent && typeof scalar !== 'string') this.cannotBeJudged('is not text');
+    return typeof scalar === 'string' ? scalar : undefined;
+  }
+
+  number(): number | undefined {
+    const number = toNumber(this.#scalar());
+    if (this.isPresent && number === undefined) this.cannotBeJudged('is not a number');
+    return number;
+  }
+
+  seconds(): number | undefined {
+    const seconds = toSeconds(this.#value);
+    if (this.isPresent && seconds === undefined) this.cannotBeJudged('is not a duration such as 0.5s');
+    return seconds;
+  }
+
+  choice(names: Readonly<Record<string, number>>): number | undefined {
+    const scalar = this.#scalar();
+    const number = toNumber(scalar);
+    if (number !== undefined || !this.isPresent) return number;
+    if (typeof scalar === 'string') return Object.hasOwn(names, scalar) ? names[scalar] : -1;
+    this.cannotBeJudged('is not the name of a value');
+    return undefined;
+  }
+
+  any(): { readonly type: string; readonly message: ProtoValue } {
+    const nameIn = (url: ProtoValue): string => url.text()?.split('/').at(-1) ?? '';
+    const type = nameIn(this.entry('@type'));
+    if (!typedStructs.has(type)) return { type, message: this };
+    return { type: nameIn(this.field('type_url')), message: this.field('value') };
+  }
+
+  inner(isWanted: (name: string) => boolean): readonly ProtoValue[] {
+    if (Array.isArray(this.#value)) return this.items().flatMap(each => each.inner(isWanted));
+    return this.#keys().flatMap(key => {
+      const field = this.entry(key);
+      return isWanted(toSnakeCase(key)) ? [field] : field.inner(isWanted);
+    });
+  }
+
+  holds(text: string): boolean {
+    return holdsText(this.#value, text);
+  }
+
+  cannotBeJudged(message: string): void {
+    this.#onUnreadable(this, message);
+  }
+
+  /** A wrapper such as google.protobuf.BoolValue may be written as a message. */
+  #scalar(): unknown {
+    const value = this.#value;
+    return isJsonObject(value) && Object.hasOwn(value, 'value') ? value.value : value;
+  }
+
+  #keys(): readonly string[] {
+    const value = this.#value;
+    return isJsonObject(value) ? Object.keys(value).filter(key => isGiven(value[key])) : [];
+  }
+
+  #child(value: unknown, segment: string | number): ProtoValue {
+    return new LooseValue(value, this.#onUnreadable, [...this.path, segment]);
+  }
 }
 
 function isGiven(value: unknown): boolean {
@@ -113,8 +174,15 @@ function holdsText(value: unknown, text: string): boolean {
   return Object.values(value).some(each => holdsText(each, text));
 }
 
+const camelCases = new Map<string, string>();
+
+// The names come from the rules alone, so that the map stays small.
 function toCamelCase(name: string): string {
-  return name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  const known = camelCases.get(name);
+  if (known !== undefined) return known;
+  const camelCase = name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  camelCases.set(name, camelCase);
+  return camelCase;
 }
 
 function toSnakeCase(name: string): string {

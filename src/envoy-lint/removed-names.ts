@@ -1,6 +1,6 @@
 // Finds out which header names of a client Envoy refuses or removes before the check, from headers or from trailers.
 import type { ConnectionManager } from './connection-manager.ts';
-import { filterTypes, type HttpFilter } from './http-filter.ts';
+import { filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import { readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
@@ -26,18 +26,25 @@ export function readRemovals(manager: ConnectionManager, checks: readonly AuthzF
     .flatMap(({ type, message }) => (type === earlyHeaderMutation ? message.items('mutations') : []));
   const isRemovedEarly = anyOf(early);
   const byChain = checks.map(({ chain, filter }) =>
-    filterRemovals(chain.filters.slice(0, chain.filters.indexOf(filter)), 'request_mutations'),
+    filterRemovals(chain.filters.slice(0, chain.filters.indexOf(filter)), 'request_mutations', manager),
   );
   return name => isRemovedEarly(name) || byChain.every(removes => removes(name));
 }
 
 /** Whether a name is removed from the trailers of every request that is checked. */
-export function readTrailerRemovals({ chain }: AuthzFilter): Removal {
-  return filterRemovals(chain.filters, 'request_trailers_mutations');
+export function readTrailerRemovals({ chain, manager }: AuthzFilter): Removal {
+  return filterRemovals(chain.filters, 'request_trailers_mutations', manager);
 }
 
-function filterRemovals(filters: readonly HttpFilter[], list: string): Removal {
-  const active = filters.filter(({ type, isOff }) => type === filterTypes.headerMutation && !isOff);
+/** Of the filters that no protected route turns off. */
+function filterRemovals(
+  filters: readonly HttpFilter[],
+  list: string,
+  { protectedTargets }: ConnectionManager,
+): Removal {
+  const active = filters
+    .filter(({ type, isOff }) => type === filterTypes.headerMutation && !(isOff && protectedTargets.length === 0))
+    .filter(filter => protectedTargets.every(({ scopes }) => stateOf(filter, scopes).runs));
   return anyOf(active.flatMap(({ config }) => config.field('mutations').items(list)));
 }
 

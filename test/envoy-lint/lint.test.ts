@@ -97,10 +97,8 @@ describe('lint of arbitrary input', () => {
           }
           const problems = lintBootstrap(value, config);
           expect(lintBootstrap(value, config)).to.deep.equal(problems);
-          for (const { rule, message } of problems) {
-            expect(Object.keys(lintRules)).to.include(rule);
-            expect(message).to.satisfy((text: string) => text.endsWith(` [${rule}]`));
-          }
+          const odd = problems.filter(({ rule, message }) => !(rule in lintRules) || !message.endsWith(` [${rule}]`));
+          expect(odd).to.deep.equal([]);
         },
       ),
       { numRuns: 300 },

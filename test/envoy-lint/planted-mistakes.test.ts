@@ -16,6 +16,11 @@ const removal = {
   },
 };
 const toRemoval = (name: string) => ({ remove: name });
+const notEnforced = (key: string) => ({
+  request_headers_to_add_when_not_enforced: [{ header: { key, value: 'globex' } }],
+});
+const guardMatcher = (p: Shipped) =>
+  p.filters[2].typed_config.rules.policies['allowed-by-account-authz'].permissions[0].sourced_metadata.metadata_matcher;
 const set = (part: Part, fields: Part) => Object.assign(part, fields);
 const remove = (part: Part, name: string) => delete part[name];
 const copyOf = <T>(value: T): T => structuredClone(value);
@@ -701,6 +706,114 @@ const mistakes: readonly Mistake[] = [
     },
   ],
   [
+    'a local rate limit after the check that adds an identity header',
+    'filter-after-check',
+    p => p.filters.splice(2, 0, filter('local_ratelimit.v3.LocalRateLimit', notEnforced('x-auth-acc'))),
+  ],
+  [
+    'a local rate limit after the check that adds a look-alike by the settings of a virtual host',
+    'filter-after-check',
+    p => {
+      p.filters.splice(2, 0, filter('local_ratelimit.v3.LocalRateLimit'));
+      set(p.host, {
+        typed_per_filter_config: {
+          'my.local_ratelimit.v3.LocalRateLimit': typed('local_ratelimit.v3.LocalRateLimit', notEnforced('X_Auth.Acc')),
+        },
+      });
+    },
+  ],
+  [
+    'a rate limit quota after the check that adds an account header in a bucket',
+    'filter-after-check',
+    p =>
+      p.filters.splice(
+        2,
+        0,
+        filter('rate_limit_quota.v3.RateLimitQuotaFilterConfig', {
+          bucket_matchers: { on_no_match: { action: { typed_config: notEnforced('x-account-id') } } },
+        }),
+      ),
+  ],
+  [
+    'a rate limit service after the check, whose answer may add headers',
+    'filter-after-check',
+    p => p.filters.splice(2, 0, filter('ratelimit.v3.RateLimit')),
+  ],
+  [
+    'a local rate limit among the upstream filters that adds an identity header',
+    'upstream-filter',
+    p =>
+      set(p.filters[3].typed_config, {
+        upstream_http_filters: [filter('local_ratelimit.v3.LocalRateLimit', notEnforced('x-auth-role'))],
+      }),
+  ],
+  [
+    'a header mutation after the check that adds an identity header to the trailers',
+    'filter-after-check',
+    p =>
+      p.filters.splice(
+        2,
+        0,
+        filter('header_mutation.v3.HeaderMutation', {
+          mutations: { request_trailers_mutations: [{ append: { header: { key: 'x-auth-uid', value: 'x' } } }] },
+        }),
+      ),
+  ],
+  ['a removed guard', 'guard-missing', p => p.filters.splice(2, 1)],
+  ['a guard that is disabled in its chain', 'guard-missing', p => set(p.filters[2], { disabled: true })],
+  ['a guard before the check', 'guard-missing', p => p.filters.splice(1, 0, ...p.filters.splice(2, 1))],
+  [
+    'a guard that only reports',
+    'guard-missing',
+    p => set(p.filters[2].typed_config, { rules: null, shadow_rules: p.filters[2].typed_config.rules }),
+  ],
+  [
+    'a guard that a protected route turns off',
+    'guard-missing',
+    p => set(p.routes[0], { typed_per_filter_config: { 'envoy.filters.http.rbac': typed('rbac.v3.RBACPerRoute') } }),
+  ],
+  [
+    'a guard that a virtual host replaces',
+    'guard-missing',
+    p =>
+      set(p.host, {
+        typed_per_filter_config: {
+          'envoy.filters.http.rbac': typed('rbac.v3.RBACPerRoute', {
+            rbac: { rules: { policies: { all: { principals: [{ any: true }], permissions: [{ any: true }] } } } },
+          }),
+        },
+      }),
+  ],
+  [
+    'a guard with a second policy that any request meets',
+    'guard-missing',
+    p =>
+      set(p.filters[2].typed_config.rules.policies, {
+        other: { principals: [{ any: true }], permissions: [{ header: { name: 'x', present_match: true } }] },
+      }),
+  ],
+  [
+    'a guard that accepts more than allow',
+    'guard-missing',
+    p => set(guardMatcher(p), { value: { string_match: { prefix: '' } } }),
+  ],
+  ['a guard that inverts its condition', 'guard-missing', p => set(guardMatcher(p), { invert: true })],
+  [
+    'a guard that reads other metadata',
+    'guard-missing',
+    p => set(guardMatcher(p), { filter: 'envoy.filters.http.jwt_authn' }),
+  ],
+  [
+    'a removal from trailers that a protected route turns off',
+    'trailers-kept',
+    p =>
+      set(p.routes[0], {
+        typed_per_filter_config: {
+          'envoy.filters.http.header_mutation': typed('envoy.config.route.v3.FilterConfig', { disabled: true }),
+        },
+      }),
+  ],
+  [
     'an upstream HTTP filter of the router',
     'upstream-filter',
     p =>
@@ -716,6 +829,24 @@ const mistakes: readonly Mistake[] = [
         typed_extension_protocol_options: {
           x: typed('envoy.extensions.upstreams.http.v3.HttpProtocolOptions', { http_filters: [filter('lua.v3.Lua')] }),
         },
+      }),
+  ],
+  [
+    'a connection pool of its own kind',
+    'cluster-filter',
+    p => set(p.upstream, { upstream_config: { name: 'x', typed_config: typed('envoy.extensions.upstreams.http.x') } }),
+  ],
+  [
+    'an identity header added to mirrored requests',
+    'headers-after-check',
+    p =>
+      set(p.routes[0].route, {
+        request_mirror_policies: [
+          {
+            cluster: 'upstream',
+            request_headers_mutations: [{ append: { header: { key: 'x-auth-acc', value: 'globex' } } }],
+          },
+        ],
       }),
   ],
   [
@@ -962,6 +1093,26 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
   ['an admin interface on a Unix socket', p => set(p.root.admin, { address: { pipe: { path: '/run/admin.sock' } } })],
   ['a missing admin interface', p => remove(p.root, 'admin')],
   [
+    'a local rate limit that adds another header',
+    p => p.filters.splice(2, 0, filter('local_ratelimit.v3.LocalRateLimit', notEnforced('x-limited'))),
+  ],
+  [
+    'a guard of several conditions',
+    p => {
+      const [policy] = Object.values<Part>(p.filters[2].typed_config.rules.policies);
+      const [isAllowed] = policy.permissions;
+      policy.permissions = [{ or_rules: { rules: [isAllowed, { and_rules: { rules: [{ any: true }, isAllowed] } }] } }];
+    },
+  ],
+  [
+    'a guard among the principals',
+    p => {
+      const [policy] = Object.values<Part>(p.filters[2].typed_config.rules.policies);
+      policy.principals = { or_ids: { ids: [policy.permissions[0]] } };
+      policy.permissions = [{ any: true }];
+    },
+  ],
+  [
     'rate limit and fault filters after the check',
     p => p.filters.splice(2, 0, filter('local_ratelimit.v3.LocalRateLimit'), filter('fault.v3.HTTPFault')),
   ],
@@ -1000,8 +1151,11 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
     p => set(p.check, { filter_enabled: { default_value: { numerator: 100, denominator: 'HUNDRED' } } }),
   ],
   [
-    'discarded dynamic metadata without a reader',
-    p => [set(p.check, { enable_dynamic_metadata_ingestion: false }), p.filters.splice(2, 1)],
+    'a removal of request headers by a mirror policy',
+    p =>
+      set(p.routes[0].route, {
+        request_mirror_policies: [{ cluster: 'copy', request_headers_mutations: [{ remove: 'x-auth-uid' }] }],
+      }),
   ],
   [
     'ALPN with TLS on both sides',
