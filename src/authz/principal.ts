@@ -26,15 +26,17 @@ export interface AllowedPrincipal extends Principal {
 // Visible ASCII without space, comma, semicolon and double quote: no reader of the header can take the value for a list, a parameter or a
 // quoted string (RFC 9110 section 5.6).
 const fieldGrammar = /^[!#-+\--:<-~]{1,128}$/;
-// The unreserved characters of RFC 3986 section 2.3: an account is compared with a path segment that is never decoded.
-const accountGrammar = /^[A-Za-z0-9._~-]{1,128}$/;
+// The unreserved characters of RFC 3986 section 2.3: an account is compared with a path segment that is never decoded. Many servers cut a
+// segment at its last dot and take the rest for a format (Django REST framework, Rails), so dots need a switch.
+const accountGrammar = /^[A-Za-z0-9_~-]{1,128}$/;
+const accountGrammarWithDots = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}$/;
 
 /** The grammar of `uid`, `app` and `role`. */
 export function isIdentityField(text: string): boolean {
   return fieldGrammar.test(text);
 }
 
-/** The grammar of `acc`. */
-export function isAccount(text: string): text is Account {
-  return accountGrammar.test(text) && text !== '.' && text !== '..';
+/** The grammar of accounts. `dots` is the setting account.dots. */
+export function isAccount(text: string, dots: boolean): text is Account {
+  return (dots ? accountGrammarWithDots : accountGrammar).test(text);
 }

@@ -1,5 +1,8 @@
 // Parses route templates: literal segments, `:account_id`, `:other` and a trailing `/*`. No template becomes a regular expression.
 
+/** The name of the parameter that is the account, unless the configuration gives it another. */
+export const defaultAccountParameter = 'account_id';
+
 export type TemplateSegment =
   | { readonly kind: 'literal'; readonly value: string }
   | { readonly kind: 'account' }
@@ -24,9 +27,13 @@ export interface RouteTemplateProblem {
 // A longer path is refused before it is matched.
 const maxTemplateBytes = 2048;
 const literalGrammar = /^[A-Za-z0-9._~:@-]+$/;
-const nameGrammar = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** Of parameters. */
+export const parameterGrammar = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-export function parseRouteTemplate(text: string): RouteTemplate | RouteTemplateProblem {
+export function parseRouteTemplate(
+  text: string,
+  accountParameter = defaultAccountParameter,
+): RouteTemplate | RouteTemplateProblem {
   if (!text.startsWith('/')) return problem('must start with "/"');
   if (text.length > maxTemplateBytes)
     return problem(`must not be longer than ${maxTemplateBytes} bytes: longer request paths are refused`);
@@ -36,33 +43,37 @@ export function parseRouteTemplate(text: string): RouteTemplate | RouteTemplateP
     return problem('must have at least one segment: "/" and "/*" alone would match every path');
   const segments: TemplateSegment[] = [];
   for (const segmentText of path.slice(1).split('/')) {
-    const segment = parseSegment(segmentText);
+    const segment = parseSegment(segmentText, accountParameter);
     if (segment.kind === 'problem') return segment;
     segments.push(segment);
   }
   return { kind: 'template', text, segments, subtree };
 }
 
-function parseSegment(text: string): TemplateSegment | RouteTemplateProblem {
+function parseSegment(text: string, accountParameter: string): TemplateSegment | RouteTemplateProblem {
   if (text === '') return problem('must not have an empty segment: remove "//", or "/" at the end');
   if (text === '.' || text === '..') return problem('must not have a "." or ".." segment: write the path without it');
-  if (text.startsWith(':')) return parseParameter(text.slice(1));
+  if (text.startsWith(':')) return parseParameter(text.slice(1), accountParameter);
   if (text.includes('*')) return problem('must have "*" only as its whole last segment ("/*")');
   if (text.startsWith('{') && text.endsWith('}'))
-    return problem('must write a parameter as :name, and that of the account as :account_id');
+    return problem(`must write a parameter as :name, and that of the account as :${accountParameter}`);
   if (!literalGrammar.test(text))
     return problem('must have only A-Z a-z 0-9 . _ ~ : @ - in a segment: paths are never decoded');
   return { kind: 'literal', value: text };
 }
 
-function parseParameter(name: string): TemplateSegment | RouteTemplateProblem {
-  if (!nameGrammar.test(name))
+function parseParameter(name: string, accountParameter: string): TemplateSegment | RouteTemplateProblem {
+  if (!parameterGrammar.test(name))
     return problem('must have a parameter name of letters, digits and _ that starts with a letter or _');
-  if (name === 'account_id') return { kind: 'account' };
-  // `:accountId` would match any account and check none.
-  if (name.replaceAll('_', '').toLowerCase() === 'accountid')
-    return problem('must write the account parameter as :account_id');
-  return { kind: 'any', name };
+  if (name === accountParameter) return { kind: 'account' };
+  // Such a parameter would match any account and check none.
+  const spelling = toSpelling(name);
+  const isMisspelt = spelling === toSpelling(accountParameter) || (spelling === 'accountid' && name !== 'account_id');
+  return isMisspelt ? problem(`must write the account parameter as :${accountParameter}`) : { kind: 'any', name };
+}
+
+function toSpelling(name: string): string {
+  return name.replaceAll('_', '').toLowerCase();
 }
 
 function problem(text: string): RouteTemplateProblem {

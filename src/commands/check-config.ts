@@ -81,8 +81,8 @@ function unreadable(problem: TextProblem): Problem {
 
 // The output is a valid configuration, in which lists must not be empty.
 function toYaml(config: Config): string {
-  const { headers, query } = config.account;
-  const account = { ...(headers.length > 0 ? { headers } : {}), ...(query.length > 0 ? { query } : {}) };
+  const { headers, query, ...others } = config.account;
+  const account = { ...(headers.length > 0 ? { headers } : {}), ...(query.length > 0 ? { query } : {}), ...others };
   const document = new Document({ ...config, account }, { aliasDuplicateObjects: false });
   visit(document, {
     Scalar(_, node) {

@@ -1,9 +1,11 @@
 // Rules over several fields of the configuration. They run even if a field is invalid: they take an unknown value and skip what
 // another rule reports.
 import type * as z from 'zod';
-import { isIdentityField } from '../authz/principal.ts';
-import { isJsonObject } from '../json/strict-json.ts';
+import { parseHostEntry } from '../authz/hosts.ts';
+import { defaultAccountParameter, parameterGrammar } from '../authz/route-template.ts';
+import { isJsonObject, memberOf } from '../json/strict-json.ts';
 import { isLoopback, isSameListener, parseListenAddress } from '../text/listen-address.ts';
+import { resourceProblem } from '../text/resource-metadata.ts';
 import { identityPrefixProblem } from './header-names.ts';
 import { report } from './value-schemas.ts';
 
@@ -54,20 +56,31 @@ export function requireSafeListeners(config: unknown, context: z.RefinementCtx):
   }
 }
 
-export function requireKnownRoles(config: unknown, context: z.RefinementCtx): void {
-  if (!isJsonObject(config) || !isJsonObject(config.roles) || !Array.isArray(config.routes)) return;
-  for (const [i, route] of config.routes.entries()) {
-    if (!isJsonObject(route) || !Array.isArray(route.roles)) continue;
-    for (const [j, role] of route.roles.entries()) {
-      if (typeof role !== 'string' || !isIdentityField(role) || Object.hasOwn(config.roles, role)) continue;
-      report(context, 'must be a role that roles defines: add it to roles, or remove it here', [
-        'routes',
-        i,
-        'roles',
-        j,
-      ]);
-    }
+/** The parameter that is the account, where it is valid; the default otherwise. */
+export function accountParameterOf(account: unknown): string {
+  const parameter = memberOf(account, 'parameter');
+  return typeof parameter === 'string' && parameterGrammar.test(parameter) ? parameter : defaultAccountParameter;
+}
+
+export function requireHosts(account: unknown, context: z.RefinementCtx): void {
+  for (const [i, host] of itemsOf(memberOf(account, 'hosts')).entries()) {
+    if (typeof host !== 'string') continue;
+    const entry = parseHostEntry(host, accountParameterOf(account));
+    if (entry.kind === 'problem') report(context, entry.problem, ['hosts', i]);
   }
+}
+
+export function requireResourceAmongHosts(config: unknown, context: z.RefinementCtx): void {
+  const resource = memberOf(memberOf(config, 'protectedResource'), 'resource');
+  const account = memberOf(config, 'account');
+  const hosts = memberOf(account, 'hosts');
+  if (typeof resource !== 'string' || resourceProblem(resource) !== undefined || !Array.isArray(hosts)) return;
+  const parameter = accountParameterOf(account);
+  const entries = itemsOf(hosts).flatMap(host => (typeof host === 'string' ? [parseHostEntry(host, parameter)] : []));
+  const { hostname } = new URL(resource);
+  if (entries.some(entry => entry.kind === 'literal' && entry.host === hostname)) return;
+  const message = 'must have a host that account.hosts has without the account: clients fetch its metadata from there';
+  report(context, message, ['protectedResource', 'resource']);
 }
 
 export function requireAccountHeadersOutsidePrefix(config: unknown, context: z.RefinementCtx): void {
@@ -83,6 +96,11 @@ export function requireAccountHeadersOutsidePrefix(config: unknown, context: z.R
       i,
     ]);
   }
+}
+
+/** The items of a list; none of another value. */
+export function itemsOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 function requireAtLeast(keys: unknown, larger: string, smaller: string, context: z.RefinementCtx): void {

@@ -1,6 +1,7 @@
 // The schema of an issuer: where its keys come from and which of its tokens are accepted.
 import * as z from 'zod';
-import { parsePath } from '../json/json-pointer.ts';
+import { isAccount } from '../authz/principal.ts';
+import { claims } from './claims-schema.ts';
 import { keySources, requireOneKeySource, requireWholeClientCertificate } from './cross-field-rules.ts';
 import { evenIfInvalid, fileName, keyUrl, list, mapping, patternedText, text } from './value-schemas.ts';
 
@@ -23,15 +24,6 @@ export const defaultAlgorithms: readonly (typeof algorithms)[number][] = ['RS256
 
 export const issuerGrammar = /^[!-~]{1,1024}$/;
 export const issuerRule = 'must be 1 to 1024 visible ASCII characters';
-
-const claims = mapping({
-  uid: claimName().default('uid').meta({ description: 'Claim that holds the user.' }),
-  app: claimName().default('app').meta({ description: 'Claim that holds the application.' }),
-  acc: claimName().default('acc').meta({ description: 'Claim that holds the account.' }),
-  role: claimName().default('role').meta({
-    description: 'Claim that holds the role, or a list of 1 to 100 roles.',
-  }),
-});
 
 export const issuer = mapping({
   issuer: patternedText(issuerGrammar, issuerRule).meta({
@@ -67,11 +59,18 @@ export const issuer = mapping({
     }),
   claims: claims.prefault({}).meta({
     description:
-      'Where each identity field is read from. A name that starts with / is a JSON Pointer (RFC 6901) into the payload, such as /realm_access/roles; any other is the name of a top-level claim, byte for byte.',
+      'Where each field is read from. A name that starts with / is a JSON Pointer (RFC 6901) into the payload, such as /realm_access/roles; any other is the name of a top-level claim, byte for byte.',
   }),
+  accounts: list(text(accountsProblem).meta({ pattern: '^[A-Za-z0-9._~-]{0,128}\\*?$' }), { noun: 'account' })
+    .default(['*'])
+    .meta({
+      description:
+        'The accounts that this issuer may speak for: names, or a prefix with * at its end, compared byte for byte. Other accounts of a token are ignored.',
+      examples: [['*'], ['partner-*', 'acme']],
+    }),
   allowIntegerClaims: z.boolean().default(false).meta({
     description:
-      'Whether uid, app, acc and role may also be safe integers of at least 0, read as their decimal digits. Members of a list of roles may not.',
+      'Whether uid, app, acc, role and actor may also be safe integers of at least 0, read as their decimal digits. Members of a list may not.',
   }),
   caFile: fileName().exactOptional().meta({
     description: 'CA certificates: a PEM file. They are trusted in addition when the keys of this issuer are fetched.',
@@ -91,16 +90,6 @@ export const issuer = mapping({
     oneOf: keySources.map(source => ({ required: [source] })),
   });
 
-function claimName() {
-  return text(claimNameProblem).meta({ minLength: 1, maxLength: 256, pattern: '^([^/]|(/([^~/]|~[01])*)+$)' });
-}
-
-function claimNameProblem(name: string): string | undefined {
-  if (!/^[^\p{Cc}]{1,256}$/u.test(name)) return 'must be the name of a claim, or a JSON Pointer that starts with /';
-  if (parsePath(name) !== undefined) return undefined;
-  return 'must be a valid JSON Pointer (RFC 6901) because it starts with /: write ~0 for ~ and ~1 for / within a name';
-}
-
 // YAML easily adds a line end or a space, with which no token would match.
 function audienceProblem(audience: string): string | undefined {
   const isPossible = /^[^\p{Cc}]{1,1024}$/u.test(audience) && audience.trim() === audience;
@@ -114,4 +103,12 @@ function toMediaType(item: unknown): unknown {
   if (typeof item !== 'string' || item === '') return item;
   const type = item.toLowerCase();
   return type.includes('/') ? type : `application/${type}`;
+}
+
+// With dots whatever account.dots says: such an entry covers no account then.
+function accountsProblem(entry: string): string | undefined {
+  const isPrefix = entry.endsWith('*');
+  const name = isPrefix ? entry.slice(0, -1) : entry;
+  const isValid = isPrefix ? /^[A-Za-z0-9._~-]{0,128}$/.test(name) : isAccount(name, true);
+  return isValid ? undefined : 'must be an account of A-Z a-z 0-9 . _ ~ -, or the start of one with "*" at its end';
 }

@@ -111,7 +111,7 @@ const isTime = (text: string): string | undefined => (parseDateTime(text) === un
 const rules = new Map<string, (text: string) => string | undefined>([
   ['iss', text => (issuerGrammar.test(text) ? undefined : issuerRule)],
   ['uid', text => (isIdentityField(text) ? undefined : identityRule)],
-  ['acc', text => (isAccount(text) ? undefined : 'must be 1 to 128 of A-Z a-z 0-9 . _ ~ -, and not . or ..')],
+  ['acc', text => (isAccount(text, true) ? undefined : 'must be 1 to 128 of A-Z a-z 0-9 . _ ~ -, and not . or ..')],
   ['app', text => (isIdentityField(text) ? undefined : identityRule)],
   ['jti', text => (text !== '' && text.length <= maxIdLength ? undefined : idRule)],
   ['issuedBefore', isTime],

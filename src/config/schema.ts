@@ -2,30 +2,19 @@
 // Every rule runs even if others fail, so that all problems are reported at once.
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
-import { parseRouteTemplate } from '../authz/route-template.ts';
-import { isJsonObject, memberOf } from '../json/strict-json.ts';
+import { memberOf } from '../json/strict-json.ts';
 import { parseListenAddress } from '../text/listen-address.ts';
 import {
-  refuseWildcardAmongOthers,
   requireAccountHeadersOutsidePrefix,
-  requireKnownRoles,
   requireOrderOfTimes,
+  requireResourceAmongHosts,
   requireSafeListeners,
 } from './cross-field-rules.ts';
 import { identityPrefixProblem } from './header-names.ts';
 import { issuer } from './issuer-schema.ts';
-import {
-  accountHeader,
-  evenIfInvalid,
-  fileName,
-  identityField,
-  list,
-  mapping,
-  patternedText,
-  report,
-  text,
-  wholeNumber,
-} from './value-schemas.ts';
+import { account, apps, protectedResource, publicRoutes, roles, routes, scopes } from './policy-schema.ts';
+import { requireSoundRoutes } from './route-rules.ts';
+import { evenIfInvalid, fileName, list, mapping, text, wholeNumber } from './value-schemas.ts';
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
@@ -75,41 +64,6 @@ const keys = mapping({
   }),
 }).superRefine(requireOrderOfTimes, evenIfInvalid);
 
-const route = mapping({
-  path: text(path => problemOf(parseRouteTemplate(path))).meta({
-    description:
-      'Path template: literal segments, :account_id, :other for any one segment, and /* at the end for the path itself and everything under it.',
-    examples: ['/api/subscriptions/*', '/api/subscriptions/accounts/:account_id/*'],
-    pattern: '^/[A-Za-z0-9._~:@-][A-Za-z0-9._~:@/-]*(/\\*)?$',
-  }),
-  roles: list(identityField('a role'), { noun: 'role' }).exactOptional().meta({
-    description: 'The roles that may use this route. It narrows what roles allows and never widens it.',
-  }),
-}).meta({ description: 'A protected route.' });
-
-const account = mapping({
-  headers: list(accountHeader(), { noun: 'header' }).default([]).meta({
-    description: 'Request headers that name an account: where present, they must equal acc.',
-  }),
-  query: list(patternedText(/^[A-Za-z0-9._~-]{1,128}$/, 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ -'), {
-    noun: 'parameter',
-    sameBy: toParameterFamily,
-  })
-    .default([])
-    .meta({ description: 'Query parameters that name an account: where present, they must equal acc.' }),
-});
-
-const roles = z
-  .record(
-    identityField('a role').superRefine((name, context) => {
-      if (name === '*') report(context, 'must be the name of one role ("*" does not stand for all roles)');
-    }),
-    list(patternedText(/^(?:[A-Z]+|\*)$/, 'must be a method in upper case such as GET, or "*"'), { noun: 'method' }),
-  )
-  .superRefine((value: unknown, context) => {
-    if (isJsonObject(value) && Object.keys(value).length === 0) report(context, 'must name at least one role');
-  });
-
 const revocation = mapping({
   file: fileName().meta({
     description:
@@ -118,7 +72,7 @@ const revocation = mapping({
 });
 
 const cache = mapping({
-  maxTokens: wholeNumber(0, 1_000_000).default(10_000).meta({
+  maxTokens: wholeNumber(0, 200_000).default(10_000).meta({
     description: 'How many verified tokens are remembered. 0 turns the cache off.',
   }),
 });
@@ -158,28 +112,25 @@ export const configSchema = mapping({
   }),
   token: token.prefault({}).meta({ description: 'Bounds of a token, the same for all issuers.' }),
   keys: keys.prefault({}).meta({ description: 'How the keys of each issuer are kept up to date.' }),
-  routes: list(route, { noun: 'route', sameBy: toRouteShape, repeatedAt: 'path' }).meta({
+  routes,
+  public: publicRoutes.exactOptional().meta({
     description:
-      'The protected routes. A request must match at least one of them; every :account_id of every match must equal acc.',
+      'Paths that Envoy serves without a check, for render and check-config. account-authz itself answers them 404.',
   }),
-  account: account
-    .prefault({})
-    .meta({ description: 'Places other than the path where a request may name an account.' }),
-  roles: roles.meta({
+  account: account.prefault({}).meta({ description: 'Where a request names its account, besides its path.' }),
+  roles,
+  scopes: scopes.exactOptional(),
+  apps,
+  protectedResource: protectedResource.exactOptional().meta({
     description:
-      'The methods that each role may use, the same on all routes. "*" stands for GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS. A role that is not named here is refused. Of a list of roles in a token, the first in this order that is enough counts (names that are whole numbers come first here).',
-    minProperties: 1,
+      'This API as an OAuth 2.0 protected resource (RFC 9728), so that clients find the authorization server.',
   }),
-  apps: list(identityField('an app id'), { noun: 'app' })
-    .superRefine(refuseWildcardAmongOthers, evenIfInvalid)
-    .default(['*'])
-    .meta({ description: 'The applications that may call, or "*" alone for all of them.' }),
   revocation: revocation.exactOptional().meta({
     description: 'Tokens, users, accounts and applications that are refused although their tokens are valid.',
   }),
   identityHeaders: text(identityPrefixProblem).default('x-auth-').meta({
     description:
-      'Prefix of the identity headers uid, app, acc, role and iss for the upstream; nothing that a client sends under it survives. 4 to 64 characters, at most 5 hyphens, one of them at the end.',
+      'Prefix of the identity headers uid, app, acc, role, iss and actor for the upstream; nothing that a client sends under it survives. 4 to 64 characters, at most 5 hyphens, one of them at the end.',
     pattern: '^[a-z0-9][a-z0-9-]*-$',
     minLength: 4,
     maxLength: 64,
@@ -189,8 +140,9 @@ export const configSchema = mapping({
   shutdown: shutdown.prefault({}).meta({ description: 'How the service stops.' }),
 })
   .superRefine(requireSafeListeners, evenIfInvalid)
-  .superRefine(requireKnownRoles, evenIfInvalid)
   .superRefine(requireAccountHeadersOutsidePrefix, evenIfInvalid)
+  .superRefine(requireSoundRoutes, evenIfInvalid)
+  .superRefine(requireResourceAmongHosts, evenIfInvalid)
   .meta({ title: 'account-authz configuration', description: 'The configuration file of account-authz.' });
 
 type DeepReadonly<T> = T extends readonly (infer Item)[]
@@ -224,19 +176,4 @@ function adminAddressProblem(address: string): string | undefined {
 
 function problemOf(parsed: { readonly kind: string; readonly problem?: string }): string | undefined {
   return parsed.problem;
-}
-
-// Two such parameters would be look-alikes of each other, and every request with one of them refused.
-function toParameterFamily(item: unknown): unknown {
-  return typeof item === 'string' ? item.toLowerCase().replaceAll('.', '_') : item;
-}
-
-// Routes that differ only in the names of other parameters match the same paths.
-function toRouteShape(item: unknown): unknown {
-  const path = memberOf(item, 'path');
-  if (typeof path !== 'string') return undefined;
-  const template = parseRouteTemplate(path);
-  if (template.kind === 'problem') return path;
-  const segments = template.segments.map(each => (each.kind === 'literal' ? each.value : `:${each.kind}`));
-  return [...segments, template.subtree ? '*' : ''].join('/');
 }

@@ -91,6 +91,14 @@ export function identityField(noun: string) {
   return text(value => (isIdentityField(value) ? undefined : rule)).meta({ pattern: '^[!#-+.-:<-~-]{1,128}$' });
 }
 
+/** RFC 6749 section 3.3; the length is bounded because the log and a challenge repeat it. */
+export function scopeToken() {
+  return patternedText(
+    /^[!#-[\]-~]{1,256}$/,
+    'must be a scope of 1 to 256 visible ASCII characters without space, " and \\',
+  );
+}
+
 /** Converted to lower case: header names are case-insensitive (RFC 9110 section 5.1). */
 export function accountHeader() {
   return text(name => accountHeaderProblem(name.toLowerCase()))

@@ -53,7 +53,7 @@ const line = z.object({
   route: text.optional(),
   uid: text.optional(),
   app: text.optional(),
-  acc: text.refine(isAccount).optional(),
+  acc: text.refine(acc => isAccount(acc, true)).optional(),
   role: text.optional(),
   iss: text.optional(),
   kid: text.optional(),
@@ -78,7 +78,7 @@ export function parseDecisionLine(input: string): DecisionLine | NoDecisionLine 
     };
   }
   const isVerified = uid !== undefined && app !== undefined && acc !== undefined && iss !== undefined;
-  const principal = isVerified && isAccount(acc) ? { uid, app, acc, role, iss } : undefined;
+  const principal = isVerified && isAccount(acc, true) ? { uid, app, acc, role, iss } : undefined;
   const answer = { decision, reason, ...(reason === 'allowed' ? passedOn : refusedWith(reason)) };
   const fields = Object.entries(meanings).flatMap(([name, meaning]) => {
     const value = parsed.data[name as keyof typeof meanings];

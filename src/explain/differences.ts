@@ -9,6 +9,7 @@ import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.
 import { compileRoutes, matchRoutes } from '../authz/route-tree.ts';
 import type { Config, IssuerConfig } from '../config/schema.ts';
 import { quotedPrintable } from '../text/printable.ts';
+import { describeSource } from '../token/claim-source.ts';
 import { issuerIn, type Known, type LiveFacts } from './known.ts';
 import type { RefusedCheck } from './refused-checks.ts';
 import { duration, instant, keyAge, listed } from './wording.ts';
@@ -60,7 +61,7 @@ const settingsSide: ByRefusal<(live: LiveFacts, role: string) => string | undefi
   audience: live => ofIssuer(live, ({ audiences }) => `audiences: ${listed(audiences)}`),
   claims: live =>
     ofIssuer(live, ({ claims }) => {
-      const names = Object.entries(claims).map(([field, claim]) => `${field} from ${quotedPrintable(claim)}`);
+      const names = Object.entries(claims).map(([field, claim]) => `${field} from ${describeSource(claim)}`);
       return [`claims: ${names.join(', ')}`, ...live.missingClaims.flatMap(pointerHint)].join('; ');
     }),
   '{} is not a time': () => undefined,

@@ -8,6 +8,7 @@ import { memberOf } from '../json/strict-json.ts';
 import type { IssuerRing, KeyRingStatus } from '../keys/key-ring.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
+import { type ClaimSource, textOf } from '../token/claim-source.ts';
 import { parseCompactJws } from '../token/compact.ts';
 import { type SentRequest, toCheckRequest } from './check-request.ts';
 import { type FetchSettings, fetchKeys } from './current-keys.ts';
@@ -105,11 +106,13 @@ function signedFacts(token: string, { issuers }: Config, issuer: string | undefi
     const value = memberOf(jws.payload, name);
     return typeof value === 'number' ? value : undefined;
   };
-  const claimIn = (name: string): unknown => valueAt(jws.payload, parsePath(name) ?? []);
+  const claimIn = (source: ClaimSource): unknown => valueAt(jws.payload, parsePath(textOf(source)) ?? []);
   const role = claimIn(claims.role);
   return {
     times: { exp: timeIn('exp'), nbf: timeIn('nbf'), iat: timeIn('iat') },
     roles: Array.isArray(role) ? role.filter(each => typeof each === 'string') : undefined,
-    missingClaims: Object.values(claims).filter(name => claimIn(name) === undefined),
+    missingClaims: [claims.uid, claims.app, claims.acc, claims.role]
+      .filter(source => claimIn(source) === undefined)
+      .map(textOf),
   };
 }

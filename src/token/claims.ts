@@ -4,6 +4,7 @@ import { type Identity, isAccount, isIdentityField } from '../authz/principal.ts
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { type JsonPath, parsePath, valueAt } from '../json/json-pointer.ts';
 import { memberOf } from '../json/strict-json.ts';
+import { type ClaimSource, textOf } from './claim-source.ts';
 
 /** Where the payload has each identity field. */
 export type ClaimPaths = Readonly<Record<'uid' | 'app' | 'acc' | 'role', JsonPath>>;
@@ -39,13 +40,13 @@ export const maxIdLength = 1024;
 
 type Payload = Readonly<Record<string, unknown>>;
 
-export function toClaimPaths(names: Readonly<Record<keyof ClaimPaths, string>>): ClaimPaths {
+export function toClaimPaths(names: Readonly<Record<keyof ClaimPaths, ClaimSource>>): ClaimPaths {
   const { uid, app, acc, role } = names;
   return { uid: toClaimPath(uid), app: toClaimPath(app), acc: toClaimPath(acc), role: toClaimPath(role) };
 }
 
-function toClaimPath(name: string): JsonPath {
-  const path = parsePath(name);
+function toClaimPath(source: ClaimSource): JsonPath {
+  const path = parsePath(textOf(source));
   if (path === undefined) throw new Error('the configuration has an invalid JSON Pointer');
   return path;
 }
@@ -65,7 +66,7 @@ export function parseClaims(payload: Payload, rules: ClaimRules): Claims | Refus
   if (typeof app !== 'string') return app;
   const acc = identityField(payload, rules, 'acc');
   if (typeof acc !== 'string') return acc;
-  if (!isAccount(acc)) return invalid('acc is outside the grammar');
+  if (!isAccount(acc, true)) return invalid('acc is outside the grammar');
   const role = parseRole(payload, rules);
   if (typeof role !== 'string' && 'kind' in role) return role;
   const { exp, nbf, iat } = times;

@@ -24,23 +24,30 @@ describe('isIdentityField', () => {
 });
 
 describe('isAccount', () => {
-  it('accepts only the unreserved characters of RFC 3986', () => {
-    const accepted = printable.filter(character => /[A-Za-z0-9._~-]/.test(character));
-    expect(printable.filter(isAccount)).to.deep.equal(accepted.filter(character => character !== '.'));
-    expect(printable.filter(character => isAccount(`a${character}b`))).to.deep.equal(accepted);
-    expect(printable.filter(character => isAccount(`${character}a`))).to.deep.equal(accepted);
-    expect(printable.filter(character => isAccount(`a${character}`))).to.deep.equal(accepted);
+  const isName = (text: string): boolean => isAccount(text, false);
+  const isNameWithDots = (text: string): boolean => isAccount(text, true);
+
+  it('accepts only the unreserved characters of RFC 3986, the dot only where account.dots is on', () => {
+    const accepted = printable.filter(character => /[A-Za-z0-9_~-]/.test(character));
+    expect(printable.filter(isName)).to.deep.equal(accepted);
+    for (const place of [(it: string) => `a${it}b`, (it: string) => `${it}a`, (it: string) => `a${it}`]) {
+      expect(printable.filter(character => isName(place(character)))).to.deep.equal(accepted);
+      const withDots = printable.filter(character => isNameWithDots(place(character)));
+      expect(withDots).to.deep.equal(printable.filter(character => accepted.includes(character) || character === '.'));
+    }
   });
 
   it('accepts 128 characters', () => {
-    expect(isAccount('a'.repeat(128))).to.equal(true);
+    expect([isName, isNameWithDots].map(accepts => accepts('a'.repeat(128)))).to.deep.equal([true, true]);
   });
 
-  it('accepts three dots and refuses the dot segments "." and ".."', () => {
-    expect(['.', '..', '...'].filter(isAccount)).to.deep.equal(['...']);
+  it('refuses the dot segments "." and ".." with and without account.dots', () => {
+    expect(['.', '..', '...'].filter(isNameWithDots)).to.deep.equal(['...']);
+    expect(['.', '..', '...', 'a.b'].filter(isName)).to.deep.equal([]);
   });
 
   it('refuses empty text, control characters, non-ASCII text and 129 characters', () => {
-    expect(invalid.filter(isAccount)).to.deep.equal([]);
+    expect(invalid.filter(isName)).to.deep.equal([]);
+    expect(invalid.filter(isNameWithDots)).to.deep.equal([]);
   });
 });

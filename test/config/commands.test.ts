@@ -369,11 +369,11 @@ describe('config.example.yaml', () => {
     expect(issuers).to.deep.equal(own);
     expect({ routes, roles, account }).to.deep.equal({
       routes: [
-        { path: '/api/subscriptions/*' },
-        { path: '/api/subscriptions/accounts/:account_id/*', roles: ['owner', 'admin'] },
+        { path: '/api/subscriptions/*', characters: 'strict' },
+        { path: '/api/subscriptions/accounts/:account_id/*', roles: ['owner', 'admin'], characters: 'strict' },
       ],
       roles: { owner: ['*'], admin: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], member: ['GET', 'HEAD'] },
-      account: { headers: ['x-account-id'], query: ['account_id'] },
+      account: { headers: ['x-account-id'], query: ['account_id'], parameter: 'account_id', dots: false },
     });
   });
 

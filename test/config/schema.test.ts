@@ -8,6 +8,8 @@ const socket = (bytes: number) => `unix:/${long(bytes - 1)}`;
 
 type Changes = Readonly<Record<string, unknown>>;
 
+const tenants = (name: string) => ({ path: `/a/:${name}/*`, accountInPath: false });
+
 const own = testCertificate();
 const tls = { certFile: writeFixture('tls.crt', own.cert), keyFile: writeFixture('tls.key', own.key) };
 
@@ -48,6 +50,15 @@ describe('configuration schema', () => {
     { 'issuers.0.claims': { uid: 'https://a.test/uid', app: 'azp', acc: 'kundennummer ü', role: '__proto__' } },
     { 'issuers.0.claims': { uid: '/', app: '/ext/~0app', acc: '/a~1b/0', role: '/realm_access/roles' } },
     { 'issuers.0.claims': { uid: 'a~b/c', app: `/${long(255)}`, acc: '/'.repeat(256), role: '/a b/ü' } },
+    { 'issuers.0.claims': { acc: { keysOf: '/organization' }, role: '/organization/{acc}/realm_access/roles' } },
+    { 'issuers.0.claims.acc': { keysOf: 'memberships' } },
+    { 'issuers.0.claims.role': { keysOf: 'urn:zitadel:iam:org:project:roles', having: '{acc}' } },
+    { 'issuers.0.claims.role': { keysOf: '/tenants/{acc}/{acc}' } },
+    { 'issuers.0.claims.role': { wordsOf: '/{acc}' } },
+    { 'issuers.0.claims.role': { wordsOf: 'scope' } },
+    { 'issuers.0.claims': { scope: '/tenants/{acc}/permissions', actor: '/act/sub' } },
+    { 'issuers.0.accounts': ['*'] },
+    { 'issuers.0.accounts': ['partner-*', 'acme', 'a.c*', '...'] },
     { 'issuers.0.allowIntegerClaims': true },
     { 'token.clockToleranceSeconds': 0 },
     { 'token.clockToleranceSeconds': 300 },
@@ -71,6 +82,20 @@ describe('configuration schema', () => {
     { 'routes.0.roles': ['owner'] },
     { 'routes.1': { path: '/api/Subscriptions/*' } },
     { 'routes.1': { path: '/api/subscriptions/:account_id' } },
+    { 'routes.0.path': '/a/:other', 'routes.0.accountInPath': false },
+    { 'routes.0.path': '/a/:account_id/:other' },
+    { 'routes.0.characters': 'rfc3986' },
+    { 'routes.0.path': '/a/:tenant/*', 'account.parameter': 'tenant' },
+    { 'routes.0.path': '/a/:tenant/:account_id/*', 'account.parameter': 'tenant' },
+    { 'routes.0.scopes': ['billing'], scopes: { billing: ['*'], 'orders:read': ['GET', 'HEAD'] } },
+    { public: [{ path: '/healthz' }, { path: '/assets/*', methods: ['GET', 'OPTIONS'] }] },
+    { public: [{ path: '/api' }, { path: '/api/subscriptions2/*' }, { path: '/api/subscription' }] },
+    { 'routes.0.path': '/api', public: [{ path: '/api/health' }] },
+    { 'account.hosts': [':account_id.api.example.com', 'api.example.com', 'API2.Example.com', ':account_id.com'] },
+    { 'account.hosts': [':tenant.example.com', 'localhost'], 'account.parameter': 'tenant' },
+    { 'account.dots': true },
+    { protectedResource: { resource: 'https://api.example.com/subscriptions' } },
+    { protectedResource: { resource: 'https://api.example.com:8443/' }, 'account.hosts': ['API.example.com'] },
     { 'account.headers': ['x-account-id', 'X-Tenant'] },
     { 'account.headers': [long(128)] },
     { 'account.headers': ['x-authority'] },
@@ -87,7 +112,7 @@ describe('configuration schema', () => {
     { identityHeaders: `${long(63)}-` },
     { identityHeaders: 'x-account-', 'account.headers': ['x-auth-acc'] },
     { 'cache.maxTokens': 0 },
-    { 'cache.maxTokens': 1_000_000 },
+    { 'cache.maxTokens': 200_000 },
     ...['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'].map(level => ({ 'log.level': level })),
     { 'log.allowed': false },
     { 'shutdown.graceSeconds': 0 },
@@ -107,7 +132,7 @@ describe('configuration schema', () => {
     'keys.maxAgeSeconds': [0],
     'keys.cooldownSeconds': [0, 2_000_001],
     'keys.timeoutSeconds': [0, 2_000_001],
-    'cache.maxTokens': [-1, 1_000_001],
+    'cache.maxTokens': [-1, 200_001],
     'shutdown.graceSeconds': [-1, 301],
   };
   for (const [place, values] of Object.entries(numbers)) {
@@ -209,6 +234,32 @@ describe('configuration schema', () => {
     ),
     ['issuers[0].claims.iss', { 'issuers.0.claims.iss': 'iss' }],
     ['issuers[0].claims.uid', { 'issuers.0.claims.uid': ['a', 'b'] }],
+    ...['/organization/{acc}', '{acc}', 'a{acc}'].flatMap(name =>
+      ['uid', 'app', 'acc', 'actor'].map(
+        field => [`issuers[0].claims.${field}`, { [`issuers.0.claims.${field}`]: name }] as const,
+      ),
+    ),
+    ...['{acc}', 'a{acc}', '/a{acc}', '/{acc}b/c', '/a/{acc}{acc}'].flatMap(name => [
+      ['issuers[0].claims.scope', { 'issuers.0.claims.scope': name }] as const,
+      ['issuers[0].claims.role', { 'issuers.0.claims.role': name }] as const,
+      ['issuers[0].claims.role.keysOf', { 'issuers.0.claims.role': { keysOf: name } }] as const,
+    ]),
+    ['issuers[0].claims.acc.keysOf', { 'issuers.0.claims.acc': { keysOf: '/{acc}' } }],
+    ...[{}, { wordsOf: 'a' }, { keysOf: ['a'] }, ['a'], null, 7].map(
+      source => ['issuers[0].claims.acc', { 'issuers.0.claims.acc': source }] as const,
+    ),
+    ...[{ having: '{acc}' }, { keysOf: 'a', having: 'a' }, { keysOf: 'a', wordsOf: 'a' }, { wordsOf: null }].map(
+      source => ['issuers[0].claims.role', { 'issuers.0.claims.role': source }] as const,
+    ),
+    ['issuers[0].claims.acc.having', { 'issuers.0.claims.acc': { keysOf: 'a', having: '{acc}' } }],
+    ['issuers[0].claims.role.having', { 'issuers.0.claims.role': { wordsOf: 'a', having: '{acc}' } }],
+    ['issuers[0].claims.scope', { 'issuers.0.claims.scope': { wordsOf: 'scope' } }],
+    ['issuers[0].claims.uid', { 'issuers.0.claims.uid': { keysOf: 'uid' } }],
+    ['issuers[0].accounts', { 'issuers.0.accounts': [] }],
+    ['issuers[0].accounts[1]', { 'issuers.0.accounts': ['a*', 'a*'] }],
+    ...['', '.', '..', 'a b', '*a', 'a**', 'a*b', 'a/*', long(129)].map(
+      name => ['issuers[0].accounts[0]', { 'issuers.0.accounts': [name] }] as const,
+    ),
     ['keys.maxAgeSeconds', { 'keys.refreshSeconds': 3601 }],
     ['keys.refreshSeconds', { 'keys.cooldownSeconds': 301 }],
     ['keys.cacheDirectory', { 'keys.cacheDirectory': '' }],
@@ -218,7 +269,96 @@ describe('configuration schema', () => {
     ['routes[0].path', { 'routes.0.path': '/*' }],
     ['routes[0].path', { 'routes.0.path': undefined }],
     ['routes[1].path', { 'routes.1': { path: '/api/subscriptions/*' } }],
-    ['routes[2].path', { 'routes.1': { path: '/a/:x/*' }, 'routes.2': { path: '/a/:y/*' } }],
+    ['routes[2].path', { 'routes.1': tenants('x'), 'routes.2': tenants('y') }],
+    ['routes[0].path', { 'routes.0.path': '/api/tenants/:tenant/*' }],
+    ['routes[0].path', { 'routes.0.path': '/a/:account_id', 'routes.0.accountInPath': false }],
+    ['routes[0].path', { 'routes.0.path': '/a', 'routes.0.accountInPath': false }],
+    ['routes[0].accountInPath', { 'routes.0.accountInPath': true }],
+    ...['/a/:accountId', '/a/:AccountID', '/a/:account__id', '/a/:accountid/:account_id'].flatMap(path => [
+      ['routes[0].path', { 'routes.0.path': path }] as const,
+      ['routes[0].path', { 'routes.0': { path, accountInPath: false } }] as const,
+    ]),
+    ...['/a/:Tenant', '/a/:_tenant', '/a/:accountId/:tenant'].map(
+      path => ['routes[0].path', { 'routes.0': { path }, 'account.parameter': 'tenant' }] as const,
+    ),
+    ['routes[0].path', { 'routes.0.path': '/a/:account_id', 'account.parameter': 'tenant' }],
+    ['routes[0].characters', { 'routes.0.characters': 'RFC3986' }],
+    ['routes[0].scopes[0]', { 'routes.0.scopes': ['billing'] }],
+    ['routes[0].scopes[0]', { 'routes.0.scopes': ['billing'], scopes: { other: ['*'] } }],
+    ['routes[0].scopes', { 'routes.0.scopes': [], scopes: { other: ['*'] } }],
+    ['scopes', { scopes: {} }],
+    ['scopes["*"]', { scopes: { '*': ['*'] } }],
+    ...['a b', 'a"b', 'a\\b', 'ü', ''].map(
+      scope => [`scopes[${JSON.stringify(scope)}]`, { scopes: { [scope]: ['*'] } }] as const,
+    ),
+    ['scopes.billing[0]', { scopes: { billing: ['get'] } }],
+    ['public', { public: [] }],
+    ['public[1].path', { public: [{ path: '/a' }, { path: '/a', methods: ['POST'] }] }],
+    ...['/', '/*', '/a/:account_id', '/a/:x', 'a', '/a//b', '/a%20b', '/a*'].map(
+      path => ['public[0].path', { public: [{ path }] }] as const,
+    ),
+    ...['/api/subscriptions', '/API/Subscriptions', '/api/subscriptions/health', '/api/*'].map(
+      path => ['public[0].path', { public: [{ path }] }] as const,
+    ),
+    ['public[0].path', { 'routes.0.path': '/a/:account_id/b', public: [{ path: '/a/x/B' }] }],
+    ...[[], ['get'], ['*'], ['GET', 'GET'], ['']].map(
+      methods =>
+        [
+          `public[0].methods${methods.length === 0 ? '' : `[${methods.length - 1}]`}`,
+          { public: [{ path: '/a', methods }] },
+        ] as const,
+    ),
+    ['account.hosts', { 'account.hosts': [] }],
+    ['account.hosts[1]', { 'account.hosts': ['a.test', 'A.test'] }],
+    ...[
+      '',
+      'a.test.',
+      'a.test:443',
+      '*.a.test',
+      ':account_id',
+      ':account_id.',
+      ':other.a.test',
+      'a.:account_id.test',
+      'a..test',
+      'a_b.test',
+      '-a.test',
+      '[::1]',
+      `${long(64)}.test`,
+    ].map(host => ['account.hosts[0]', { 'account.hosts': [host] }] as const),
+    ['account.hosts[0]', { 'account.hosts': [':account_id.a.test'], 'account.parameter': 'tenant' }],
+    ...['', '1a', 'a-b', ':tenant'].map(name => ['account.parameter', { 'account.parameter': name }] as const),
+    ['account.dots', { 'account.dots': 'true' }],
+    ['account.headers[0]', { 'account.headers': ['x-host'] }],
+    ...['_method', '_METHOD', 'x-http-method-override', 'X_HTTP_Method_Override', '_', '-.'].map(
+      name => ['account.query[0]', { 'account.query': [name] }] as const,
+    ),
+    ['protectedResource.resource', { protectedResource: {} }],
+    ...[
+      '',
+      'http://a.test',
+      'https://',
+      'https:///a',
+      'https://u@a.test',
+      'https://u:p@a.test/',
+      'https://a.test/#a',
+      'https://a.test/"',
+      'https://a.test:x/',
+    ].map(resource => ['protectedResource.resource', { protectedResource: { resource } }] as const),
+    [
+      'protectedResource.resource',
+      { 'routes.0.path': '/.Well-Known/*', protectedResource: { resource: 'https://a.test/b' } },
+    ],
+    [
+      'protectedResource.resource',
+      {
+        public: [{ path: '/.well-known/oauth-protected-resource/b' }],
+        protectedResource: { resource: 'https://a.test/b' },
+      },
+    ],
+    [
+      'protectedResource.resource',
+      { 'account.hosts': [':account_id.a.test'], protectedResource: { resource: 'https://b.a.test' } },
+    ],
     ['routes[0].roles', { 'routes.0.roles': [] }],
     ['routes[0].roles[1]', { 'routes.0.roles': ['owner', 'owner'] }],
     ['routes[0].roles[0]', { 'routes.0.roles': ['Owner'] }],
@@ -343,7 +483,7 @@ describe('configuration schema', () => {
     ['apps[0]: must be text: put it in quotes', { apps: [7] }],
     ['listenInsecure: must be true or false', { listenInsecure: 1 }],
     [
-      'issuers[0].claims.sub: is not a known key: the keys here are uid, app, acc, role',
+      'issuers[0].claims.sub: is not a known key: the keys here are uid, app, acc, role, scope, actor',
       { 'issuers.0.claims.sub': 'uid' },
     ],
     [
@@ -376,14 +516,15 @@ describe('configuration schema', () => {
           jwksUrl: 'https://auth.example.com/.well-known/jwks.json',
           algorithms: ['RS256', 'ES256', 'EdDSA'],
           tokenTypes: ['JWT', 'at+jwt'],
-          claims: { uid: 'uid', app: 'app', acc: 'acc', role: 'role' },
+          claims: { uid: 'uid', app: 'app', acc: 'acc', role: 'role', scope: 'scope' },
+          accounts: ['*'],
           allowIntegerClaims: false,
         },
       ],
       token: { clockToleranceSeconds: 30, maxLifetimeSeconds: 86_400, maxBytes: 8192, forward: false },
       keys: { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3 },
-      routes: [{ path: '/api/subscriptions/*' }],
-      account: { headers: [], query: [] },
+      routes: [{ path: '/api/subscriptions/*', characters: 'strict' }],
+      account: { headers: [], query: [], parameter: 'account_id', dots: false },
       roles: { owner: ['*'] },
       apps: ['*'],
       identityHeaders: 'x-auth-',
@@ -401,7 +542,13 @@ describe('configuration schema', () => {
       cooldownSeconds: 5,
       timeoutSeconds: 3,
     });
-    expect(config.issuers[0]?.claims).to.deep.equal({ uid: 'sub', app: 'app', acc: 'acc', role: 'role' });
+    expect(config.issuers[0]?.claims).to.deep.equal({
+      uid: 'sub',
+      app: 'app',
+      acc: 'acc',
+      role: 'role',
+      scope: 'scope',
+    });
   });
 
   it('reads account headers in lower case', async () => {

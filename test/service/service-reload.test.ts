@@ -358,7 +358,10 @@ describe('configuration reload', () => {
 
     it('changes nothing after an internal error', async () => {
       const check = await knownToken();
-      await lab.service.reload({ kind: 'config', config: { ...config(), routes: [{ path: 'no path' }] } });
+      await lab.service.reload({
+        kind: 'config',
+        config: { ...config(), routes: [{ path: 'no path', characters: 'strict' as const }] },
+      });
       expect(await check()).to.equal('allowed');
       expect(lines('fault')).to.have.lengthOf(1);
       expect(await failures()).to.equal('1');

@@ -59,6 +59,6 @@ export function principal(
 }
 
 export function account(text: string): Account {
-  if (!isAccount(text)) throw new Error('not an account');
+  if (!isAccount(text, true)) throw new Error('not an account');
   return text;
 }

@@ -8,6 +8,7 @@ interface Node {
   readonly properties?: Readonly<Record<string, Node>>;
   readonly required?: readonly string[];
   readonly items?: Node;
+  readonly anyOf?: readonly Node[];
   readonly additionalProperties?: Node | boolean;
   readonly enum?: readonly unknown[];
   readonly minimum?: number;
@@ -34,8 +35,10 @@ export function makeConfigurationPage(): string {
     'A changed file takes effect within 5 seconds, or at once with SIGHUP; one with a problem is refused as a whole, and the old one stays in force.',
     'Keys marked **restart** keep their value until the next start. Between keys these rules hold as well:',
     '`keys.maxAgeSeconds` ≥ `keys.refreshSeconds` ≥ `keys.cooldownSeconds`; each issuer has exactly one of `jwksUrl`, `discoveryUrl` and `jwksFile`, and both',
-    'of `clientCertFile` and `clientKeyFile` or neither, and neither with `jwksFile`; each role of a route is named in `roles`; no account header is under the prefix',
-    'of `identityHeaders`; no issuer, route or list item stands there twice.',
+    'of `clientCertFile` and `clientKeyFile` or neither, and neither with `jwksFile`; each role of a route is named in `roles` and each scope in `scopes`; a path with',
+    'parameters has the account among them, or its route says `accountInPath: false`; no public route matches a path that a route matches; no account header is under',
+    'the prefix of `identityHeaders`; no route matches the path of the metadata document of `protectedResource`, whose host is one of `account.hosts`; no issuer, route',
+    'or list item stands there twice.',
     '',
     ...table('At the top', '', schema),
   ];
@@ -45,12 +48,15 @@ export function makeConfigurationPage(): string {
 /** A table of the members of an object, then one for each nested object. */
 function table(title: string, prefix: string, object: Node): string[] {
   const members = Object.entries(object.properties ?? {});
-  const row = ([name, node]: readonly [string, Node]): string => {
-    const path = `${prefix}${name}`;
+  const row = ([path, node, isRequired]: readonly [string, Node, boolean]): string => {
     const marks = needsRestart.test(path) ? ' **restart**' : '';
-    const cells = [typeOf(node), defaultOf(node, object.required?.includes(name) ?? false), boundsOf(node)];
+    const cells = [typeOf(node), defaultOf(node, isRequired), boundsOf(node)];
     return `| \`${path}\` | ${cells.join(' | ')} | ${escaped(node.description ?? '')}${marks} |`;
   };
+  const rows = members.flatMap(([name, node]) => [
+    row([`${prefix}${name}`, node, object.required?.includes(name) ?? false]),
+    ...formsOf(node).map(([form, inner]) => row([`${prefix}${name}.${form}`, inner, false])),
+  ]);
   const deeper = members.flatMap(([name, node]) => {
     const inner = node.items?.properties === undefined ? node : node.items;
     if (inner.properties === undefined) return [];
@@ -62,13 +68,19 @@ function table(title: string, prefix: string, object: Node): string[] {
     '',
     '| key | type | default | bounds | what |',
     '|---|---|---|---|---|',
-    ...members.map(row),
+    ...rows,
     '',
     ...deeper,
   ];
 }
 
+/** The members of the forms of a value that may be written in several. */
+function formsOf({ anyOf = [] }: Node): readonly (readonly [string, Node])[] {
+  return anyOf.flatMap(({ properties = {} }) => Object.entries(properties));
+}
+
 function typeOf(node: Node): string {
+  if (node.anyOf !== undefined) return 'text or object';
   if (node.enum !== undefined) return 'one of a set';
   if (node.type === 'array') return `list of ${node.items?.properties === undefined ? 'text' : 'objects'}`;
   if (node.type === 'object') return typeof node.additionalProperties === 'object' ? 'object of lists' : 'object';

@@ -1,0 +1,166 @@
+// The schema of the policy: routes, public routes, places of the account, roles, scopes and applications.
+import * as z from 'zod';
+import { defaultAccountParameter, parameterGrammar, parseRouteTemplate } from '../authz/route-template.ts';
+import { isJsonObject, memberOf } from '../json/strict-json.ts';
+import { resourceProblem } from '../text/resource-metadata.ts';
+import { refuseWildcardAmongOthers, requireHosts } from './cross-field-rules.ts';
+import {
+  accountHeader,
+  evenIfInvalid,
+  identityField,
+  list,
+  mapping,
+  patternedText,
+  report,
+  scopeToken,
+  text,
+} from './value-schemas.ts';
+
+const method = () => patternedText(/^[A-Z]{1,32}$/, 'must be a method in upper case such as GET');
+
+// route-rules.ts checks the path: what is right depends on account.parameter.
+const route = mapping({
+  path: z.string().meta({
+    description:
+      'Path template: literal segments, :account_id for the account, :other for any one segment, and /* at the end for the path itself and everything under it.',
+    examples: ['/api/subscriptions/*', '/api/subscriptions/accounts/:account_id/*'],
+    pattern: '^/[A-Za-z0-9._~:@-][A-Za-z0-9._~:@/-]*(/\\*)?$',
+  }),
+  roles: list(identityField('a role'), { noun: 'role' }).exactOptional().meta({
+    description: 'The roles that may use this route. It narrows what roles allows and never widens it.',
+  }),
+  scopes: list(scopeToken(), { noun: 'scope' }).exactOptional().meta({
+    description: 'The scopes of which a token must have one here. It narrows what scopes allows and never widens it.',
+  }),
+  accountInPath: z.literal(false).exactOptional().meta({
+    description:
+      'Set it to false for a path with parameters of which none is the account: the route serves them to every token. Any other path must leave it out.',
+  }),
+  characters: z.enum(['strict', 'rfc3986']).default('strict').meta({
+    description:
+      'Which characters a path may have where :other and /* cover it. strict: A-Z a-z 0-9 . _ ~ : @ -. rfc3986: the characters of RFC 3986 except ";", percent-encoded ones too.',
+  }),
+}).meta({ description: 'A protected route.' });
+
+export const routes = z
+  .array(route)
+  .superRefine((value: unknown, context) => {
+    if (Array.isArray(value) && value.length === 0) report(context, 'must name at least one route');
+  }, evenIfInvalid)
+  .meta({
+    description:
+      'The protected routes. A request must match at least one of them; every :account_id of every match must be the addressed account.',
+    minItems: 1,
+  });
+
+const publicRoute = mapping({
+  path: text(publicPathProblem).meta({
+    description: 'A literal path; with /* at the end also everything under it. No route may match such a path too.',
+    examples: ['/healthz', '/assets/*'],
+    pattern: '^/[A-Za-z0-9._~@-][A-Za-z0-9._~:@/-]*(/\\*)?$',
+  }),
+  methods: list(method(), { noun: 'method' })
+    .default(['GET', 'HEAD'])
+    .meta({ description: 'The methods that Envoy serves without a check. It answers any other with 404.' }),
+}).meta({ description: 'A path that Envoy serves without a check. account-authz itself never allows it.' });
+
+export const publicRoutes = list(publicRoute, {
+  noun: 'public route',
+  sameBy: item => memberOf(item, 'path'),
+  repeatedAt: 'path',
+});
+
+export const account = mapping({
+  headers: list(accountHeader(), { noun: 'header' }).default([]).meta({
+    description: 'Request headers that name the account. Every place that names one must name the same.',
+  }),
+  query: list(text(accountParameterProblem).meta({ pattern: accountParameterPattern() }), {
+    noun: 'parameter',
+    sameBy: item => (typeof item === 'string' ? toParameterFamily(item) : item),
+  })
+    .default([])
+    .meta({ description: 'Query parameters that name the account. Every place that names one must name the same.' }),
+  hosts: list(z.string().toLowerCase(), { noun: 'host', sameBy: each => lowerCase(each) })
+    .exactOptional()
+    .meta({
+      description:
+        'The hosts that requests may be for. The first label may be :account_id (as account.parameter names it) and then names the account. Without hosts, any host is accepted.',
+      examples: [[':account_id.api.example.com', 'api.example.com']],
+    }),
+  parameter: patternedText(parameterGrammar, 'must be a name of letters, digits and _ that starts with a letter or _')
+    .default(defaultAccountParameter)
+    .meta({ description: 'The name of the path parameter that is the account: with tenant, paths write :tenant.' }),
+  dots: z.boolean().default(false).meta({
+    description:
+      'Whether an account may have dots (acme.com). Many servers read /accounts/acme.json as the account acme in the format json.',
+  }),
+}).superRefine(requireHosts, evenIfInvalid);
+
+/** What holders of each name may do: roles and scopes alike. */
+function permissions<Name extends z.core.$ZodRecordKey>(name: Name, noun: string) {
+  const methods = list(patternedText(/^(?:[A-Z]{1,32}|\*)$/, 'must be a method in upper case such as GET, or "*"'), {
+    noun: 'method',
+  });
+  return z.record(name, methods).superRefine((value: unknown, context) => {
+    if (isJsonObject(value) && Object.keys(value).length === 0) report(context, `must name at least one ${noun}`);
+    if (isJsonObject(value) && Object.hasOwn(value, '*'))
+      report(context, `must be the name of one ${noun} ("*" does not stand for all ${noun}s)`, ['*']);
+  });
+}
+
+export const roles = permissions(identityField('a role'), 'role').meta({
+  description:
+    'The methods that each role may use, the same on all routes. "*" stands for GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS. A role that is not named here is refused. Of several roles in a token, the first in this order that is enough counts (names that are whole numbers come first here).',
+  minProperties: 1,
+});
+
+export const scopes = permissions(scopeToken(), 'scope').meta({
+  description:
+    'The methods that each scope may use, the same on all routes, beside what roles allows: a request needs one role and one scope that may use its method. Without scopes, the scopes of a token are not looked at.',
+  examples: [{ billing: ['*'], 'orders:read': ['GET', 'HEAD'] }],
+  minProperties: 1,
+});
+
+export const apps = list(identityField('an app id'), { noun: 'app' })
+  .superRefine(refuseWildcardAmongOthers, evenIfInvalid)
+  .default(['*'])
+  .meta({ description: 'The applications that may call, or "*" alone for all of them.' });
+
+export const protectedResource = mapping({
+  resource: text(resourceProblem).meta({
+    format: 'uri',
+    pattern: '^https://',
+    description:
+      'The resource identifier of this API (RFC 9728): an https URL. Refusals name the metadata document at its well-known URL, by which clients find the authorization server.',
+    examples: ['https://api.example.com/subscriptions'],
+  }),
+});
+
+function publicPathProblem(path: string): string | undefined {
+  const template = parseRouteTemplate(path);
+  if (template.kind === 'problem') return template.problem;
+  return template.segments.every(({ kind }) => kind === 'literal')
+    ? undefined
+    : 'must not have parameters: a public route is a literal path';
+}
+
+function accountParameterPattern(): string {
+  return '^(?=.*[A-Za-z0-9])[A-Za-z0-9._~-]{1,128}$';
+}
+
+function accountParameterProblem(name: string): string | undefined {
+  if (!new RegExp(accountParameterPattern()).test(name))
+    return 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ -, with a letter or digit among them';
+  return name.toLowerCase() === '_method' || name.toLowerCase().replaceAll(/[._-]/g, '') === 'xhttpmethodoverride'
+    ? 'must not be a parameter by which servers let a client change the method: requests with it are refused'
+    : undefined;
+}
+
+// Two such parameters would be look-alikes of each other, and every request with one of them refused.
+function toParameterFamily(name: string): string {
+  return name.toLowerCase().replaceAll('.', '_');
+}
+
+function lowerCase(item: unknown): unknown {
+  return typeof item === 'string' ? item.toLowerCase() : item;
+}

@@ -1,0 +1,109 @@
+// Rules over all routes: their paths, what each may narrow, and that no public route and no metadata document hides one.
+import type * as z from 'zod';
+import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
+import { isJsonObject, memberOf } from '../json/strict-json.ts';
+import { resourceMetadataPath, resourceProblem } from '../text/resource-metadata.ts';
+import { accountParameterOf, itemsOf } from './cross-field-rules.ts';
+import { report } from './value-schemas.ts';
+
+/** Takes the unknown value of a whole configuration; reports each problem at its place. */
+export function requireSoundRoutes(config: unknown, context: z.RefinementCtx): void {
+  const routes = itemsOf(memberOf(config, 'routes'));
+  const parameter = accountParameterOf(memberOf(config, 'account'));
+  const templates: RouteTemplate[] = [];
+  const shapes = new Set<string>();
+  for (const [i, route] of routes.entries()) {
+    for (const kind of ['roles', 'scopes'] as const) requireKnown(config, route, kind, i, context);
+    const path = memberOf(route, 'path');
+    if (typeof path !== 'string') continue;
+    const template = parseRouteTemplate(path, parameter);
+    const problem =
+      template.kind === 'problem'
+        ? template.problem
+        : (accountProblem(template, parameter, memberOf(route, 'accountInPath') !== false) ??
+          repetitionProblem(template, shapes));
+    report(context, problem, ['routes', i, 'path']);
+    if (template.kind === 'template') templates.push(template);
+  }
+  const publicTemplates = requirePublicApart(config, templates, context);
+  requireMetadataApart(config, [...templates, ...publicTemplates], context);
+}
+
+function requireKnown(
+  config: unknown,
+  route: unknown,
+  kind: 'roles' | 'scopes',
+  i: number,
+  context: z.RefinementCtx,
+): void {
+  const known = memberOf(config, kind);
+  if (known !== undefined && !isJsonObject(known)) return;
+  const noun = kind.slice(0, -1);
+  for (const [j, name] of itemsOf(memberOf(route, kind)).entries()) {
+    if (typeof name !== 'string' || (known !== undefined && Object.hasOwn(known, name))) continue;
+    if (known === undefined && kind === 'roles') continue;
+    const message = `must be a ${noun} that ${kind} defines: add it to ${kind}, or remove it here`;
+    report(context, message, ['routes', i, kind, j]);
+  }
+}
+
+function accountProblem(template: RouteTemplate, parameter: string, accountInPath: boolean): string | undefined {
+  const hasAccount = template.segments.some(({ kind }) => kind === 'account');
+  const hasParameter = template.segments.some(({ kind }) => kind !== 'literal');
+  if (accountInPath && hasParameter && !hasAccount) {
+    const remedy = `name it :${parameter}, or set accountInPath: false if none is the account`;
+    return `must say which parameter is the account: ${remedy}`;
+  }
+  if (accountInPath || (hasParameter && !hasAccount)) return undefined;
+  return `must have parameters, none of them :${parameter}, where accountInPath is false: remove accountInPath`;
+}
+
+// Routes that differ only in the names of other parameters match the same paths.
+function repetitionProblem({ segments, subtree }: RouteTemplate, shapes: Set<string>): string | undefined {
+  const names = segments.map(each => (each.kind === 'literal' ? each.value : `:${each.kind}`));
+  const shape = [...names, subtree ? '*' : ''].join('/');
+  if (shapes.has(shape)) return 'must not name the same route twice';
+  shapes.add(shape);
+  return undefined;
+}
+
+function requirePublicApart(
+  config: unknown,
+  templates: readonly RouteTemplate[],
+  context: z.RefinementCtx,
+): readonly RouteTemplate[] {
+  return itemsOf(memberOf(config, 'public')).flatMap((each, i) => {
+    const path = memberOf(each, 'path');
+    const open = typeof path === 'string' ? parseRouteTemplate(path) : undefined;
+    if (open?.kind !== 'template') return [];
+    if (templates.some(template => overlaps(open, template))) {
+      report(context, 'must not match a path that one of routes matches, case ignored', ['public', i, 'path']);
+    }
+    return [open];
+  });
+}
+
+function requireMetadataApart(config: unknown, templates: readonly RouteTemplate[], context: z.RefinementCtx): void {
+  const resource = memberOf(memberOf(config, 'protectedResource'), 'resource');
+  if (typeof resource !== 'string' || resourceProblem(resource) !== undefined) return;
+  const path = resourceMetadataPath(resource);
+  const segments = path.split('/').filter(segment => segment !== '');
+  const document = { segments: segments.map(value => ({ kind: 'literal', value }) as const), subtree: false };
+  if (!templates.some(template => overlaps(document, template))) return;
+  const message = 'must have a metadata document whose path no route and no public route matches';
+  report(context, message, ['protectedResource', 'resource']);
+}
+
+type Covered = Pick<RouteTemplate, 'segments' | 'subtree'>;
+
+/** Whether a path can match both, case ignored. */
+function overlaps(one: Covered, other: Covered): boolean {
+  const shared = Math.min(one.segments.length, other.segments.length);
+  for (let i = 0; i < shared; i += 1) {
+    const [mine, its] = [one.segments[i], other.segments[i]];
+    if (mine?.kind !== 'literal' || its?.kind !== 'literal') continue;
+    if (mine.value.toLowerCase() !== its.value.toLowerCase()) return false;
+  }
+  if (one.segments.length > shared) return other.subtree;
+  return other.segments.length === shared || one.subtree;
+}
