@@ -20,6 +20,11 @@ export const authzCall = {
   maxConnections: 1024,
   maxRequests: 4096,
   maxRetries: 1024,
+  /**
+   * A client that goes away during its check resets a stream. nghttp2 ends a connection after 1,000 resets and then 33 a second, with the
+   * checks of others on it; a connection with fewer checks never has so many.
+   */
+  maxChecksPerConnection: 900,
 } as const;
 
 /** A duration in protobuf JSON: `0.5s`. */

@@ -26,7 +26,7 @@ function isName(address: ListenAddress): boolean {
 
 export function authzClusterOf(settings: EnvoySettings): Members {
   const { authz, tls } = settings;
-  const { keepalive, maxConnections, maxRequests, maxRetries } = authzCall;
+  const { keepalive, maxConnections, maxRequests, maxRetries, maxChecksPerConnection } = authzCall;
   const isSeveral = isName(authz);
   return {
     ...host(authzCluster, authz),
@@ -49,6 +49,10 @@ export function authzClusterOf(settings: EnvoySettings): Members {
             'gRPC; without it every check fails',
           ),
         },
+        common_http_protocol_options: above(
+          'Each client that goes away during its check resets a stream. Node ends a connection after 1,000 resets, with the checks of others on it.',
+          inline({ max_requests_per_connection: maxChecksPerConnection }),
+        ),
         http_filters: above(
           'account-authz uses none of the headers that this removes, and each costs it memory (docs/dev/performance.md). Envoy itself ends a late check.',
           upstreamFilters(isSeveral),

@@ -27,7 +27,7 @@ function gatewayOf({ gateway, name }: RenderSettings): string | undefined {
 /** `authz` is the Service of account-authz. */
 export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tree {
   const { name, namespace, shownHeaders, corsOrigins } = settings;
-  const { keepalive, maxConnections, maxRequests, maxRetries } = authzCall;
+  const { keepalive, maxConnections, maxRequests, maxRetries, maxChecksPerConnection } = authzCall;
   const extAuth = {
     failOpen: beside(
       false,
@@ -69,6 +69,7 @@ export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tre
           maxPendingRequests: maxRequests,
           maxParallelRequests: maxRequests,
           maxParallelRetries: maxRetries,
+          maxRequestsPerConnection: maxChecksPerConnection,
         }),
         healthCheck: above(
           'No active check: it would carry the name of its cluster, with slashes, as the authority, which the HTTP/2 of Node refuses (RFC 9113 section 8.3.1), so that no pod would ever be healthy. Envoy Gateway learns from Kubernetes which pods are ready.',

@@ -111,6 +111,21 @@ export function serviceEntry(settings: RenderSettings): Tree {
   });
 }
 
+export function destinationRule(settings: RenderSettings): Tree {
+  return resource('networking.istio.io/v1', 'DestinationRule', 'account-authz', settings, {
+    host: serviceName,
+    exportTo: inline(['.']),
+    trafficPolicy: {
+      connectionPool: {
+        http: above(
+          'Each client that goes away during its check resets a stream. Node ends a connection after 1,000 resets, with the checks of others on it.',
+          inline({ maxRequestsPerConnection: authzCall.maxChecksPerConnection }),
+        ),
+      },
+    },
+  });
+}
+
 /** A part of MeshConfig. */
 export function meshConfig(settings: RenderSettings): Tree {
   return {

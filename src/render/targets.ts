@@ -7,7 +7,7 @@ import { authzClusterOf, tlsFiles } from './clusters.ts';
 import { managerSettings, virtualHost } from './connection-manager.ts';
 import { backendTls, clientTrafficPolicy, httpRoute, maxMatches, securityPolicy } from './envoy-gateway.ts';
 import { typed } from './extension.ts';
-import { authorizationPolicies, envoyFilter, meshConfig, serviceEntry } from './istio.ts';
+import { authorizationPolicies, destinationRule, envoyFilter, meshConfig, serviceEntry } from './istio.ts';
 import { accountAuthzPatch, envoyPatch, sidecarKustomization, socketPatch } from './kubernetes.ts';
 import type { OptionName } from './options.ts';
 import { type EnvoySettings, isInPod, type RenderOptions, type RenderSettings } from './settings.ts';
@@ -90,7 +90,7 @@ export const targets: Readonly<Record<string, Target>> = {
       ),
       file(
         'service-entry.yaml',
-        [serviceEntry(settings)],
+        [serviceEntry(settings), destinationRule(settings)],
         [
           'The name of account-authz in the mesh: each pod reaches its own. A namespace whose workloads are checked needs one.',
         ],

@@ -12,7 +12,7 @@ const kinds: Readonly<Record<string, readonly string[]>> = {
   'apis/gateway.envoyproxy.io/v1alpha1': ['ClientTrafficPolicy', 'EnvoyProxy', 'SecurityPolicy'],
   'apis/gateway.networking.k8s.io/v1': ['BackendTLSPolicy', 'Gateway', 'GatewayClass', 'HTTPRoute'],
   'apis/monitoring.coreos.com/v1': ['PodMonitor'],
-  'apis/networking.istio.io/v1': ['ServiceEntry'],
+  'apis/networking.istio.io/v1': ['DestinationRule', 'ServiceEntry'],
   'apis/networking.istio.io/v1alpha3': ['EnvoyFilter'],
   'apis/networking.k8s.io/v1': ['NetworkPolicy'],
   'apis/policy/v1': ['PodDisruptionBudget'],
