@@ -3,10 +3,17 @@
 import { validateInThread } from '../config/config-thread.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { formatProblems, type Misconfiguration } from '../config/problems.ts';
-import { type FileWatch, startFileWatch } from '../config/watch.ts';
-import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
+import { refusedConfig } from '../config/verdict.ts';
+import { type FileContent, loadBoundedFile, loadRegularFile } from '../files/bounded-file.ts';
+import {
+  createFileWatch,
+  type FileVersion,
+  type FileWatch,
+  fileVersions,
+  type WatchFiles,
+} from '../files/file-watch.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
-import { createLogger, type Logger } from '../operations/log.ts';
+import { createLogger } from '../operations/log.ts';
 import { RevocationFileError } from '../revocation/revocations.ts';
 import { type Service, startService } from '../serve/service.ts';
 import { printable } from '../text/printable.ts';
@@ -50,6 +57,7 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   const healthy = admin && (await askEnvoyAdmin({ admin, method: 'POST', path: '/healthcheck/ok', timeoutMs: 1000 }));
   // Files that the service creates are for its own user only; socket-file.ts gives the socket its mode afterwards.
   process.umask(0o077);
+  const known = await fileVersions([file]);
   const content = await loadBoundedFile(file);
   const loaded = await validateAtStart(content, file);
   if (loaded.kind === 'misconfiguration') {
@@ -61,17 +69,18 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   if (healthy?.kind === 'problem') logger.warn({ problem: healthy.problem }, 'Envoy not told that it is healthy');
   const reloadSignal = listenForReloadSignal();
   try {
-    const service = await startService({ config, version, logger, proxy: proxyOf(io.env) });
+    const watchFiles = createFileWatch();
+    const service = await startService({ config, version, logger, proxy: proxyOf(io.env), watchFiles });
     logger.info({ version, listen: config.listen, admin: config.admin, ports: service.ports }, 'serving');
-    const watch = await watchFile(file, content, service, logger);
+    const watch = watchConfig({ file, known, service, watchFiles });
     reloadSignal.onSignal(() => {
-      watch.reportNow();
+      watch.applyNow();
       service.reloadRevocations();
     });
     const signal = await stopSignal;
     logger.info({ signal, graceSeconds: service.config().shutdown.graceSeconds }, 'stopping');
-    watch.stop();
     await service.stop();
+    watch.stop();
     logger.info('stopped');
     return 0;
   } catch (error) {
@@ -94,12 +103,23 @@ async function validateAtStart(content: FileContent, file: string): Promise<Load
   return validateConfig(content, file);
 }
 
-function watchFile(file: string, known: FileContent, service: Service, logger: Logger): Promise<FileWatch> {
-  return startFileWatch({
-    file,
+function watchConfig(options: {
+  readonly file: string;
+  readonly known: readonly FileVersion[];
+  readonly service: Service;
+  readonly watchFiles: WatchFiles;
+}): FileWatch {
+  const { file, known, service, watchFiles } = options;
+  return watchFiles({
+    files: [file],
     known,
-    onContent: async content => service.reload(await validateInThread(content, file)),
-    onProblem: problem => logger.warn({ problem }, 'configuration watch'),
+    load: () => loadRegularFile(file),
+    async apply(content, isRetry) {
+      if (content.kind === 'bytes' || content.reason !== 'other')
+        return service.reload(await validateInThread(content, file));
+      if (!isRetry) await service.reload(refusedConfig([`${file}: ${content.problem}`]));
+      return { kind: 'retry' };
+    },
   });
 }
 

@@ -2,9 +2,10 @@
 // Does not use the network.
 import { dirname, resolve } from 'node:path';
 import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
+import { type FileVersion, fileVersions } from '../files/file-watch.ts';
 import { memberOf } from '../json/strict-json.ts';
 import { createRevocationList, type RevocationList } from '../revocation/revocation-list.ts';
-import { loadNamedFileProblems, nameIn, resolveNamedFiles } from './named-files.ts';
+import { loadNamedFileProblems, namedFiles, nameIn, resolveNamedFiles } from './named-files.ts';
 import { type Misconfiguration, misconfiguration, type Problem, toProblem, unreadable } from './problems.ts';
 import { parseRevocations } from './revocation-file.ts';
 import { maxRevocationBytes } from './revocation-thread.ts';
@@ -18,6 +19,8 @@ export interface LoadedConfig {
   readonly config: Config;
   /** The list that the configuration names, if it was to be read. */
   readonly revocations?: RevocationList;
+  /** The files that the configuration names, as they were before they were read. */
+  readonly namedFiles?: readonly FileVersion[];
 }
 
 export interface LoadOptions {
@@ -43,6 +46,7 @@ export async function validateConfig(
   if (document.kind === 'problems') return misconfiguration(problems);
 
   const folder = dirname(resolve(file));
+  const versions = readsNamedFiles ? await fileVersions(namedFiles(document.value, folder)) : [];
   const parsed = configSchema.safeParse(document.value, { reportInput: true });
   problems.push(...toProblems(parsed.error?.issues ?? [], document));
   const fileProblems = readsNamedFiles ? await loadNamedFileProblems(document.value, folder) : [];
@@ -56,9 +60,14 @@ export async function validateConfig(
     problems.push(toProblem({ path, position: document.positionOf(path, 'value'), message: revocations.problem }));
   }
   if (revocations?.kind === 'problems') problems.push(...revocations.problems);
-  if (!parsed.success || problems.length > 0) return misconfiguration(problems);
+  if (!parsed.success || problems.length > 0) return misconfiguration(problems, versions);
   const config = resolveNamedFiles(parsed.data, folder);
-  return { kind: 'config', config, ...(revocations?.kind === 'revocations' ? { revocations: revocations.list } : {}) };
+  return {
+    kind: 'config',
+    config,
+    namedFiles: versions,
+    ...(revocations?.kind === 'revocations' ? { revocations: revocations.list } : {}),
+  };
 }
 
 async function loadRevocations(file: string) {

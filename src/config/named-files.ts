@@ -1,6 +1,6 @@
 // Checks the files that a configuration names: each must be readable and have the right content.
 import { resolve } from 'node:path';
-import { loadBoundedFile } from '../files/bounded-file.ts';
+import { loadRegularFile } from '../files/bounded-file.ts';
 import { parseCertificates } from '../files/certificates.ts';
 import { loadTlsFiles, type TlsFileNames, tlsFileKeys } from '../files/tls-files.ts';
 import { memberOf } from '../json/strict-json.ts';
@@ -23,6 +23,18 @@ const contentProblems = {
 } as const satisfies Partial<Record<keyof IssuerConfig, (bytes: Uint8Array, issuer: unknown) => ContentProblem>>;
 const fileKeys = ['caFile', 'jwksFile'] as const satisfies readonly (keyof typeof contentProblems)[];
 
+/** The absolute names of all files that the configuration names. Takes the value before validation. */
+export function namedFiles(value: unknown, folder: string): readonly string[] {
+  const issuers = memberOf(value, 'issuers');
+  const sections: readonly (readonly [section: unknown, keys: readonly string[]])[] = [
+    [memberOf(value, 'tls'), tlsFileKeys],
+    [memberOf(value, 'revocation'), ['file']],
+    ...(Array.isArray(issuers) ? issuers : []).map((issuer: unknown) => [issuer, issuerFileKeys] as const),
+  ];
+  const names = sections.flatMap(([section, keys]) => keys.map(key => nameIn(section, key, folder)));
+  return [...new Set(names.filter(name => name !== undefined))];
+}
+
 /** Takes the value before validation, which may be invalid elsewhere. Relative names start at the folder. */
 export async function loadNamedFileProblems(value: unknown, folder: string): Promise<readonly NamedFileProblem[]> {
   const issuers = memberOf(value, 'issuers');
@@ -30,7 +42,7 @@ export async function loadNamedFileProblems(value: unknown, folder: string): Pro
     ...fileKeys.map(async key => {
       const name = nameIn(issuer, key, folder);
       if (name === undefined) return [];
-      const loaded = await loadBoundedFile(name);
+      const loaded = await loadRegularFile(name);
       const message = loaded.kind === 'problem' ? loaded.problem : await contentProblems[key](loaded.bytes, issuer);
       return message === undefined ? [] : [{ path: ['issuers', i, key], message }];
     }),
@@ -39,6 +51,8 @@ export async function loadNamedFileProblems(value: unknown, folder: string): Pro
   const tls = await loadTlsProblems(memberOf(value, 'tls'), ['tls'], ownTlsKeys, folder);
   return [...tls, ...(await Promise.all(checks)).flat()];
 }
+
+const issuerFileKeys = [...fileKeys, ...clientCertificateKeys];
 
 const ownTlsKeys = { certFile: 'certFile', keyFile: 'keyFile', clientCaFile: 'clientCaFile' };
 
@@ -70,7 +84,7 @@ export function resolveNamedFiles(config: Config, folder: string): Config {
     ...config,
     ...(revocation === undefined ? {} : { revocation: withAbsolute(revocation, ['file'], folder) }),
     ...(tls === undefined ? {} : { tls: withAbsolute(tls, tlsFileKeys, folder) }),
-    issuers: config.issuers.map(issuer => withAbsolute(issuer, [...fileKeys, ...clientCertificateKeys], folder)),
+    issuers: config.issuers.map(issuer => withAbsolute(issuer, issuerFileKeys, folder)),
   };
 }
 

@@ -1,4 +1,5 @@
 // Problems of a configuration and how they are printed. Does not import the parser, because the service prints problems too.
+import type { FileVersion } from '../files/file-watch.ts';
 import { printable, quotedPrintable } from '../text/printable.ts';
 import type { TextProblem } from './yaml-document.ts';
 
@@ -18,6 +19,8 @@ export interface Misconfiguration {
   readonly kind: 'misconfiguration';
   /** Never empty: those of the configuration in the order of the file, then those of the files that it names. */
   readonly problems: readonly Problem[];
+  /** The files that the configuration names, as they were before they were read. */
+  readonly namedFiles?: readonly FileVersion[];
 }
 
 export function toProblem({ path, position, message }: TextProblem): Problem {
@@ -39,12 +42,15 @@ export function unreadable(problem: string): Misconfiguration {
   return misconfiguration([{ place: '', line: 1, column: 1, message: problem }]);
 }
 
-export function misconfiguration(problems: readonly Problem[]): Misconfiguration {
+export function misconfiguration(
+  problems: readonly Problem[],
+  namedFiles: readonly FileVersion[] = [],
+): Misconfiguration {
   const isNamed = ({ file }: Problem): number => (file === undefined ? 0 : 1);
   const sorted = problems.toSorted(
     (one, other) => isNamed(one) - isNamed(other) || one.line - other.line || one.column - other.column,
   );
-  return { kind: 'misconfiguration', problems: sorted };
+  return { kind: 'misconfiguration', problems: sorted, namedFiles };
 }
 
 const maxKeyLength = 65;

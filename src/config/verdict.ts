@@ -1,4 +1,5 @@
 // The result of validating a configuration for a running service: the settings, or the problems, bounded for one log line.
+import type { FileVersion } from '../files/file-watch.ts';
 import { printable } from '../text/printable.ts';
 import type { LoadedConfig } from './load.ts';
 import { formatProblems, type Misconfiguration, type Problem } from './problems.ts';
@@ -9,6 +10,8 @@ export interface RefusedConfig {
   readonly problems: readonly string[];
   /** The number of all problems. */
   readonly count: number;
+  /** The files that the configuration names, as they were before they were read. */
+  readonly namedFiles?: readonly FileVersion[];
 }
 
 export type ConfigVerdict = LoadedConfig | RefusedConfig;
@@ -17,18 +20,23 @@ const maxProblems = 20;
 const maxProblemLength = 300;
 
 export function toVerdict(file: string, loaded: LoadedConfig | Misconfiguration): ConfigVerdict {
-  return loaded.kind === 'config' ? loaded : refuse(file, loaded.problems);
+  return loaded.kind === 'config' ? loaded : refuse(file, loaded.problems, loaded.namedFiles);
 }
 
-export function refuse(file: string, problems: readonly Problem[]): RefusedConfig {
+export function refuse(file: string, problems: readonly Problem[], namedFiles?: readonly FileVersion[]): RefusedConfig {
   const lines = formatProblems(file, problems.slice(0, maxProblems)).split('\n');
   return refusedConfig(
     lines.filter(line => line !== ''),
     problems.length,
+    namedFiles,
   );
 }
 
-export function refusedConfig(problems: readonly string[], count = problems.length): RefusedConfig {
+export function refusedConfig(
+  problems: readonly string[],
+  count = problems.length,
+  namedFiles: readonly FileVersion[] = [],
+): RefusedConfig {
   const shown = problems.slice(0, maxProblems).map(problem => printable(problem, maxProblemLength));
-  return { kind: 'refused', problems: shown, count };
+  return { kind: 'refused', problems: shown, count, namedFiles };
 }

@@ -2,13 +2,14 @@
 import { constants } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';
 import { ServerCredentials } from '@grpc/grpc-js';
-import { createFileWatch, type WatchFiles } from '../files/file-watch.ts';
+import { accepted, createFileWatch, fileVersions, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
 import type { TlsMaterial } from '../files/tls-files.ts';
+import type { Problem } from '../text/problem.ts';
 
 export interface TlsSource {
   /** A change of one of them causes a reload. */
   readonly files: readonly string[];
-  readonly load: () => Promise<TlsMaterial | { readonly kind: 'problem'; readonly problem: string }>;
+  readonly load: () => Promise<TlsMaterial | Problem>;
   readonly onReload: (material: TlsMaterial) => void;
   /** Called once per version of the files; the previous certificate stays in use. */
   readonly onRefused: (problem: string) => void;
@@ -21,9 +22,6 @@ export interface TlsCredentials {
 
 /** A client that does not finish its handshake holds a socket; Node's own limit is two minutes. */
 const handshakeTimeoutMs = 10_000;
-
-// A refused pair is loaded again: the problem may be temporary, such as too many open files.
-const defaultRetryMs = 1000;
 
 // TLS 1.3, and of TLS 1.2 what RFC 9113 appendix A leaves: an ephemeral key exchange with an AEAD cipher. OpenSSL's names.
 const cipherSuites = [
@@ -38,47 +36,24 @@ const cipherSuites = [
 /** Rejects if the files are unusable. New connections get the certificate that was loaded last, existing ones live on. */
 export async function startTlsCredentials(
   source: TlsSource,
-  { watchFiles = createFileWatch(), retryMs = defaultRetryMs }: { watchFiles?: WatchFiles; retryMs?: number } = {},
+  watchFiles: WatchFiles = createFileWatch(),
 ): Promise<TlsCredentials> {
-  let refused: string | undefined;
-  let retry: NodeJS.Timeout | undefined;
-  let isStopped = false;
-  let reloads = Promise.resolve();
-  const unwatch = watchFiles(source.files, () => {
-    refused = undefined;
-    requestReload();
-  });
-  function stop(): void {
-    isStopped = true;
-    clearTimeout(retry);
-    unwatch();
-  }
-
-  function requestReload(): void {
-    clearTimeout(retry);
-    reloads = reloads.then(reload);
-  }
-
-  async function reload(): Promise<void> {
-    const loaded = await source.load();
-    if (isStopped) return;
-    if (loaded.kind !== 'problem') {
-      credentials.replace(loaded);
-      source.onReload(loaded);
-      return;
-    }
-    if (loaded.problem !== refused) source.onRefused(loaded.problem);
-    refused = loaded.problem;
-    retry = setTimeout(requestReload, retryMs).unref();
-  }
-
-  // A change from now on is reported, so none is missed while the files are loaded.
+  const known = await fileVersions(source.files);
   const first = await source.load();
-  if (first.kind === 'problem') {
-    stop();
-    throw new Error(first.problem);
-  }
+  if (first.kind === 'problem') throw new Error(first.problem);
   const credentials = new ReplaceableCredentials(first);
+
+  function apply(loaded: TlsMaterial | Problem, isRetry: boolean): WatchOutcome {
+    if (loaded.kind === 'problem') {
+      if (!isRetry) source.onRefused(loaded.problem);
+      return { kind: 'retry' };
+    }
+    credentials.replace(loaded);
+    source.onReload(loaded);
+    return accepted;
+  }
+
+  const { stop } = watchFiles({ files: source.files, known, load: source.load, apply });
   return { credentials, stop };
 }
 

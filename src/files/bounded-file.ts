@@ -1,22 +1,32 @@
-// Reads a file of at most 1 MiB into memory, or gives the reason why it cannot be read.
+// Reads a file into memory up to a bound, or gives the reason why it cannot be read.
 import { open } from 'node:fs/promises';
+import { errorCode, type Problem } from '../text/problem.ts';
+import { fileSignature, notARegularFile } from './file-signature.ts';
+import { withFileSlot } from './file-slots.ts';
 
 const defaultMaxBytes = 1024 * 1024;
 
-export interface FileProblem {
-  readonly kind: 'problem';
-  /** A sentence: "the file does not exist". */
-  readonly problem: string;
-}
-
-export interface UnreadableFile extends FileProblem {
-  readonly reason: 'missing' | 'directory' | 'denied' | 'too large' | 'other';
+/** The problem is a sentence: "the file does not exist". */
+export interface UnreadableFile extends Problem {
+  /** `other` may be temporary: too many open files, an error of the mount. */
+  readonly reason: 'missing' | 'not regular' | 'denied' | 'too large' | 'other';
 }
 
 export type FileContent = { readonly kind: 'bytes'; readonly bytes: Uint8Array } | UnreadableFile;
 
-/** 1 MiB is also the limit of a ConfigMap and of a Secret. */
-export async function loadBoundedFile(file: string, maxBytes = defaultMaxBytes): Promise<FileContent> {
+/** `maxBytes` is 1 MiB by default, which is also the limit of a ConfigMap and of a Secret. Reads pipes too, and waits for their writer. */
+export function loadBoundedFile(file: string, maxBytes = defaultMaxBytes): Promise<FileContent> {
+  return withFileSlot(file, () => readBounded(file, maxBytes));
+}
+
+/** Refuses a pipe, which would block until somebody writes to it. */
+export async function loadRegularFile(file: string, maxBytes?: number): Promise<FileContent> {
+  if ((await fileSignature(file)) === notARegularFile)
+    return unreadable('not regular', 'the file is not a regular file');
+  return loadBoundedFile(file, maxBytes);
+}
+
+async function readBounded(file: string, maxBytes: number): Promise<FileContent> {
   try {
     const handle = await open(file, 'r');
     try {
@@ -39,7 +49,7 @@ export async function loadBoundedFile(file: string, maxBytes = defaultMaxBytes):
 }
 
 function toUnreadable(error: unknown): UnreadableFile {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = errorCode(error);
   switch (code) {
     case 'ENOENT':
     case 'ENOTDIR':
@@ -47,12 +57,12 @@ function toUnreadable(error: unknown): UnreadableFile {
     case 'ERR_INVALID_ARG_VALUE':
       return unreadable('missing', 'the file does not exist');
     case 'EISDIR':
-      return unreadable('directory', 'the file is a directory');
+      return unreadable('not regular', 'the file is a directory');
     case 'EACCES':
     case 'EPERM':
       return unreadable('denied', 'the file cannot be read: permission denied');
     default:
-      if (typeof code !== 'string') throw error;
+      if (code === undefined) throw error;
       return unreadable('other', `the file cannot be read (${code})`);
   }
 }

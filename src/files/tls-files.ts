@@ -1,7 +1,8 @@
 // Loads and validates the files of a certificate together, and of the authorities of clients: for check-config, the start and each reload.
 import { createPrivateKey, type KeyObject, type X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { type FileProblem, loadBoundedFile } from './bounded-file.ts';
+import { errorCode, type Problem, problem } from '../text/problem.ts';
+import { loadRegularFile } from './bounded-file.ts';
 import { type Certificates, parseCertificates } from './certificates.ts';
 
 export const tlsFileKeys = ['certFile', 'keyFile', 'clientCaFile'] as const;
@@ -52,10 +53,10 @@ export async function loadTlsFiles(names: TlsFileNames): Promise<TlsMaterial | T
 /** Undefined if no file is named. */
 export async function loadFilePart<Part>(
   name: string | undefined,
-  parse: (bytes: Uint8Array) => Part | FileProblem,
-): Promise<Part | FileProblem | undefined> {
+  parse: (bytes: Uint8Array) => Part | Problem,
+): Promise<Part | Problem | undefined> {
   if (name === undefined) return undefined;
-  const loaded = await loadBoundedFile(name);
+  const loaded = await loadRegularFile(name);
   return loaded.kind === 'problem' ? loaded : parse(loaded.bytes);
 }
 
@@ -64,19 +65,18 @@ export interface PrivateKey {
   readonly privateKey: KeyObject;
 }
 
-export function parsePrivateKey(bytes: Uint8Array): PrivateKey | FileProblem {
+export function parsePrivateKey(bytes: Uint8Array): PrivateKey | Problem {
   const pem = Buffer.from(bytes).toString('latin1');
   try {
     return { kind: 'private key', privateKey: createPrivateKey({ key: pem, format: 'pem' }) };
   } catch {
     // Detected by the labels of RFC 7468 section 11 and RFC 1421: the error code differs between releases of Node.
     const isEncrypted = /^(?:-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)/m.test(pem);
-    return {
-      kind: 'problem',
-      problem: isEncrypted
+    return problem(
+      isEncrypted
         ? 'the private key must not be encrypted: there is no setting for a passphrase'
         : 'the file must contain a PEM private key',
-    };
+    );
   }
 }
 
@@ -91,10 +91,9 @@ function problemOfPair(
     createSecureContext({ cert: toPem(certificates), key: toKeyPem(key) });
     return undefined;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code';
     return {
       key: 'certFile',
-      message: `OpenSSL refuses the certificate (${code}): its key may be too short or its signature too weak`,
+      message: `OpenSSL refuses the certificate (${errorCode(error) ?? 'no code'}): its key may be too short or its signature too weak`,
     };
   }
 }

@@ -1,5 +1,5 @@
 // The keys of one source, for all issuers that have it: fetches them, checks who vouches for them, and keeps seeds.
-import { createFileWatch, type WatchFiles } from '../files/file-watch.ts';
+import { accepted, createFileWatch, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
 import { createFetchSlots, type FetchSlots } from './fetch-slots.ts';
 import { createIssuerRing, type IssuerRing } from './issuer-ring.ts';
 import { namedConnectionFiles } from './key-connection.ts';
@@ -201,9 +201,10 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     events.withdrawn();
   }
 
-  function onFileChange(): void {
+  function onFileChange(): WatchOutcome {
     // Refreshes, so that the new authorities vouch for the keys and the old ones can be removed, and a new client certificate is used.
     void checkTrust().then(areKept => areKept && step({ kind: 'changed' }));
+    return accepted;
   }
 
   async function firstKeysOf(selection: (typeof selections)[number]): Promise<FirstKeys | undefined> {
@@ -258,7 +259,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       await takeFirstKeys();
       // No effect: stopped while the seed was read.
       if (step({ kind: 'started' }).length === 0) return;
-      unwatch = watchFiles(files, onFileChange);
+      unwatch = watchFiles({ files, load: async () => undefined, apply: onFileChange }).stop;
       if (!isFile) return;
       await fetchEnded();
       const failed = selections.find(({ selected }) => selected.lastResult === 'failure');

@@ -2,8 +2,7 @@
 // Returns bytes or a problem within one total timeout. jwks.ts parses the bytes.
 
 import { createDeferred } from '../deferred.ts';
-import { loadBoundedFile, type UnreadableFile } from '../files/bounded-file.ts';
-import { fileSignature, notARegularFile } from '../files/file-signature.ts';
+import { loadRegularFile, type UnreadableFile } from '../files/bounded-file.ts';
 import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
 import { isLoopbackUrl, keyUrlProblem } from '../text/key-url.ts';
 import type { FetchSlots } from './fetch-slots.ts';
@@ -165,16 +164,14 @@ function createFileSource(path: string, timeoutMs: number): KeySource {
 }
 
 async function readKeyFile(path: string): Promise<SourceResult> {
-  // Before opening: a pipe would block until somebody writes to it.
-  if ((await fileSignature(path)) === notARegularFile) return problem('not a regular file');
-  const content = await loadBoundedFile(path, maxKeySetBytes);
+  const content = await loadRegularFile(path, maxKeySetBytes);
   if (content.kind === 'problem') return problem(fileProblems[content.reason]);
   return { kind: 'body', bytes: content.bytes, validator: undefined, metadataIssuer: undefined, anchors: [] };
 }
 
 const fileProblems: Readonly<Record<UnreadableFile['reason'], string>> = {
   missing: 'no such file',
-  directory: 'not a regular file',
+  'not regular': 'not a regular file',
   denied: 'file not readable',
   'too large': 'body too large',
   other: 'file error',

@@ -3,7 +3,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import * as tls from 'node:tls';
-import { loadBoundedFile } from '../files/bounded-file.ts';
+import { loadRegularFile } from '../files/bounded-file.ts';
 import { noCertificate, parseCertificates } from '../files/certificates.ts';
 import type { FetchProblem } from './network-problem.ts';
 
@@ -43,7 +43,7 @@ export function createKeyTrust(caFile: string | undefined): KeyTrust {
 }
 
 export async function loadCaFile(path: string): Promise<CaFile | FetchProblem> {
-  const loaded = await loadBoundedFile(path);
+  const loaded = await loadRegularFile(path);
   const file = loaded.kind === 'problem' ? loaded : parseCertificates(loaded.bytes);
   if (loaded.kind === 'bytes' && file.kind === 'certificates')
     return { kind: 'caFile', content: Buffer.from(loaded.bytes), certificates: file.certificates };

@@ -2,8 +2,8 @@
 // valid. A file that is not changes nothing.
 import { loadRevocationsInThread, maxRevocationBytes } from '../config/revocation-thread.ts';
 import type { RefusedConfig } from '../config/verdict.ts';
-import { startFileWatch } from '../config/watch.ts';
-import { loadBoundedFile } from '../files/bounded-file.ts';
+import { loadRegularFile } from '../files/bounded-file.ts';
+import { accepted, fileVersions, type WatchFiles } from '../files/file-watch.ts';
 import type { Logger } from '../operations/log.ts';
 import type { Metrics } from '../operations/metrics.ts';
 import type { RevocationStatus } from '../operations/reload-record.ts';
@@ -47,40 +47,42 @@ export function createRevocations(options: {
   readonly metrics: Pick<Metrics, 'countRevocationReload'>;
   /** Wall time in seconds since the epoch. */
   readonly now: () => number;
+  readonly watchFiles: WatchFiles;
   /** The entry of the thread that reads a list; by default the built one. */
   readonly threadEntry?: URL | undefined;
 }): Revocations {
-  const { logger, metrics, now, threadEntry } = options;
+  const { logger, metrics, now, watchFiles, threadEntry } = options;
   const thread = threadEntry === undefined ? {} : { entry: threadEntry };
   let active: WatchedList | undefined;
 
   async function startWatchedList(file: string): Promise<WatchedList> {
-    const content = await loadBoundedFile(file, maxRevocationBytes);
-    const loaded = await loadRevocationsInThread(content, file, { ...thread, keepsProcess: active === undefined });
+    const known = await fileVersions([file]);
+    const load = () => loadRegularFile(file, maxRevocationBytes);
+    const loaded = await loadRevocationsInThread(await load(), file, { ...thread, keepsProcess: active === undefined });
     if (loaded.kind === 'refused') throw new RevocationFileError(loaded);
     let { list } = loaded;
     let status: RevocationStatus = { entries: list.entries, loadedAtSeconds: now(), problems: 0 };
-    const watch = await startFileWatch({
-      file,
-      maxBytes: maxRevocationBytes,
-      known: content,
-      async onContent(changed) {
+    const watch = watchFiles({
+      files: [file],
+      known,
+      load,
+      async apply(changed) {
         const next = await loadRevocationsInThread(changed, file, thread);
         if (next.kind === 'refused') {
           const { problems, count } = next;
           status = { ...status, problems: count };
           metrics.countRevocationReload('failure');
           logger.error({ problems, count }, 'revocation list refused, the old one stays in force');
-          return;
+          return { kind: 'refused', alsoWatch: [] };
         }
         ({ list } = next);
         status = { entries: list.entries, loadedAtSeconds: now(), problems: 0 };
         metrics.countRevocationReload('success');
         logger.info({ entries: list.entries }, 'revocation list reloaded');
+        return accepted;
       },
-      onProblem: problem => logger.warn({ problem }, 'revocation list watch'),
     });
-    return { file, list: () => list, status: () => status, reloadNow: watch.reportNow, stop: watch.stop };
+    return { file, list: () => list, status: () => status, reloadNow: watch.applyNow, stop: watch.stop };
   }
 
   return {

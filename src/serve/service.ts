@@ -12,6 +12,7 @@ import { type Answers, createAnswers } from '../envoy/answers.ts';
 import { startGrpcServer } from '../envoy/grpc-server.ts';
 import { createIdentityHeaders } from '../envoy/identity-headers.ts';
 import type { TlsSource } from '../envoy/tls-credentials.ts';
+import { accepted, createFileWatch, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
 import { loadTlsFiles } from '../files/tls-files.ts';
 import { isKeyFileError, type KeyRingObserver, type ProxySettings } from '../keys/key-ring.ts';
 import { createKeyRings } from '../keys/key-rings.ts';
@@ -33,7 +34,7 @@ export interface Service {
    * Applies a valid configuration from the next call on; a refused one changes nothing. Preserves FIFO order, even after a reload
    * that rejected. Rejects only on an internal error, which must end the process.
    */
-  reload(verdict: ConfigVerdict): Promise<void>;
+  reload(verdict: ConfigVerdict): Promise<WatchOutcome>;
   /** Reads the revocation list again. A valid one is in force from then on. */
   reloadRevocations(): void;
   reloadStatus(): ReloadStatus;
@@ -46,6 +47,7 @@ export interface ServiceOptions {
   readonly version: string;
   readonly logger: Logger;
   readonly proxy: ProxySettings;
+  readonly watchFiles?: WatchFiles;
   /** The entry of the key thread; by default the built one. */
   readonly keyThreadEntry?: URL;
   /** The entry of the thread that reads the revocation list; by default the built one. */
@@ -65,7 +67,7 @@ const firstKeysMs = 500;
 
 /** Rejects if a key file, a TLS file or the revocation list is unusable or an address cannot be bound; then nothing is left running. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { config: first, version, logger, proxy } = options;
+  const { config: first, version, logger, proxy, watchFiles = createFileWatch() } = options;
   const now = (): number => Date.now() / 1000;
   const health = createHealth();
   const metrics = createMetrics(version, {
@@ -74,8 +76,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     revocations: () => revocations.status(),
   });
   const reloads = createReloadRecord({ logger, metrics, now });
-  const revocations = createRevocations({ logger, metrics, now, threadEntry: options.revocationThreadEntry });
+  const revocations = createRevocations({
+    logger,
+    metrics,
+    now,
+    watchFiles,
+    threadEntry: options.revocationThreadEntry,
+  });
   let isBound = false;
+  let isStopped = false;
   const markReady = (): void => {
     if (isBound && keyRings.active().some(ring => ring.status().state === 'usable')) health.markReady();
   };
@@ -129,9 +138,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let active: ActiveConfig = initial.activeConfig;
   initial.takeOver();
 
-  let changes: Promise<void> = Promise.resolve();
-  async function change(verdict: ConfigVerdict): Promise<void> {
-    if (verdict.kind === 'refused') return reloads.refused(verdict);
+  let changes: Promise<unknown> = Promise.resolve();
+  async function change(verdict: ConfigVerdict): Promise<WatchOutcome> {
+    const refused: WatchOutcome = { kind: 'refused', alsoWatch: verdict.namedFiles ?? [] };
+    if (verdict.kind === 'refused') {
+      reloads.refused(verdict);
+      return refused;
+    }
     const { config } = verdict;
     const before = active.config;
     const next = await prepare(config, active).catch((error: unknown) => {
@@ -141,8 +154,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       const problem = isKeyFileError(error) ? error.message : 'internal error: see the log line before this one';
       reloads.refused(refusedConfig([problem]));
     });
-    if (next !== undefined) {
-      if (health.isDraining()) return next.discard();
+    if (next !== undefined && isStopped) await next.discard();
+    else if (next !== undefined) {
       active = next.activeConfig;
       next.takeOver();
       logger.level = config.log.level;
@@ -150,6 +163,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       reloads.succeeded({ issuers: config.issuers.length, needsRestart: settingsThatNeedRestart(first, config) });
     }
     forgetIssuers(before, config);
+    return next === undefined ? refused : accepted;
   }
 
   // A refused configuration may have named an issuer too.
@@ -225,8 +239,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         reloadStatus: reloads.status,
         async stop() {
           health.drain();
-          revocations.stop();
           await grpc.stop(active.config.shutdown.graceSeconds * 1000, health.endWatches);
+          isStopped = true;
+          revocations.stop();
           await Promise.all([admin.stop(), keyRings.stop()]);
           await changes;
         },

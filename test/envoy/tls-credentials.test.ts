@@ -1,13 +1,12 @@
 // TLS on listen: client certificates, protocol versions, unusable files, and certificate rotation without a restart.
 import { X509Certificate } from 'node:crypto';
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { rename, writeFile } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
 import * as tls from 'node:tls';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { startTlsCredentials, type TlsCredentials, type TlsSource } from '../../src/envoy/tls-credentials.ts';
-import type { WatchFiles } from '../../src/files/file-watch.ts';
+import type { WatchFiles, WatchOutcome } from '../../src/files/file-watch.ts';
 import type { TlsMaterial } from '../../src/files/tls-files.ts';
 import { type TestCertificate, testCertificate } from '../keys/test-certificate.ts';
 import { checkRequest } from '../support/check-request.ts';
@@ -104,15 +103,14 @@ describe('TLS credentials', () => {
   const own = testCertificate();
   const material = (): TlsMaterial => ({ ...own, kind: 'tls material', clientCa: undefined, notAfter: new Date() });
   const problem = (text: string): Loaded => ({ kind: 'problem', problem: text });
-  // Short, and long beside what a load takes here.
-  const retryMs = 20;
 
   let loads: number;
   let load: () => Loaded | Promise<Loaded>;
   let reloaded: TlsMaterial[];
   let refusals: string[];
   let active: TlsCredentials;
-  let changeFiles: () => void;
+  /** What a watch does after a change of the files, and at each poll after the outcome `retry`. */
+  let reload: (isRetry: boolean) => Promise<WatchOutcome>;
   let isWatched: boolean;
 
   beforeEach(async () => {
@@ -126,14 +124,19 @@ describe('TLS credentials', () => {
       onReload: each => reloaded.push(each),
       onRefused: each => refusals.push(each),
     };
-    const watchFiles: WatchFiles = (files, onChange) => {
-      expect(files).to.deep.equal(source.files);
-      [changeFiles, isWatched] = [onChange, true];
-      return () => {
-        isWatched = false;
+    const watchFiles: WatchFiles = watched => {
+      expect(watched.files).to.deep.equal(source.files);
+      expect(watched.known?.map(({ signature }) => signature)).to.deep.equal(['ENOENT', 'ENOENT']);
+      isWatched = true;
+      reload = async isRetry => watched.apply(await watched.load(), isRetry);
+      return {
+        applyNow: () => undefined,
+        stop() {
+          isWatched = false;
+        },
       };
     };
-    active = await startTlsCredentials(source, { watchFiles, retryMs });
+    active = await startTlsCredentials(source, watchFiles);
     expect(loads).to.equal(1);
   });
   afterEach(() => active.stop());
@@ -141,70 +144,26 @@ describe('TLS credentials', () => {
   it('loads the files again when they have changed', async () => {
     const next = material();
     load = () => next;
-    changeFiles();
-    await until(() => reloaded.length > 0);
+    expect(await reload(false)).to.deep.equal({ kind: 'accepted' });
     expect(reloaded).to.deep.equal([next]);
-    await delay(3 * retryMs);
     expect(loads).to.equal(2);
   });
 
-  it('retries refused files, and reports each problem once per version of the files', async () => {
+  it('retries refused files, and reports the problem once per version of the files', async () => {
     load = () => problem('one');
-    changeFiles();
-    await until(() => loads > 3);
+    for (const isRetry of [false, true, true]) expect(await reload(isRetry)).to.deep.equal({ kind: 'retry' });
     expect(refusals).to.deep.equal(['one']);
-    load = () => problem('other');
-    await until(() => refusals.length > 1);
-    changeFiles();
-    await until(() => refusals.length > 2);
-    expect(refusals).to.deep.equal(['one', 'other', 'other']);
+    await reload(false);
+    expect(refusals).to.deep.equal(['one', 'one']);
     load = material;
-    await until(() => reloaded.length > 0);
-    const accepted = loads;
-    await delay(3 * retryMs);
-    expect([loads, reloaded.length]).to.deep.equal([accepted, 1]);
+    expect(await reload(true)).to.deep.equal({ kind: 'accepted' });
+    expect(reloaded.length).to.equal(1);
   });
 
-  it('loads one version at a time', async () => {
-    const loading = new EventEmitter();
-    const [older, newer] = [material(), material()];
-    load = async () => {
-      await once(loading, 'end');
-      return older;
-    };
-    changeFiles();
-    await until(() => loads > 1);
-    load = () => newer;
-    changeFiles();
-    await delay(retryMs);
-    expect(loads).to.equal(2);
-    loading.emit('end');
-    await until(() => reloaded.length > 1);
-    expect(reloaded).to.deep.equal([older, newer]);
-  });
-
-  it('discards what is being loaded when it stops, and ends its watch', async () => {
-    const loading = new EventEmitter();
-    load = async () => {
-      await once(loading, 'end');
-      return material();
-    };
-    changeFiles();
-    await until(() => loads > 1);
+  it('ends its watch when it stops', () => {
+    expect(isWatched).to.equal(true);
     active.stop();
-    loading.emit('end');
-    await delay(3 * retryMs);
-    expect([loads, reloaded.length, isWatched]).to.deep.equal([2, 0, false]);
-  });
-
-  it('ends its retries when it stops', async () => {
-    load = () => problem('one');
-    changeFiles();
-    await until(() => refusals.length > 0);
-    active.stop();
-    const stopped = loads;
-    await delay(3 * retryMs);
-    expect(loads).to.equal(stopped);
+    expect(isWatched).to.equal(false);
   });
 });
 

@@ -24,7 +24,7 @@ describe('loadBoundedFile', () => {
     ['none', 'missing'],
     ['ten/below', 'missing'],
     ['nul\0', 'missing'],
-    ['', 'directory'],
+    ['', 'not regular'],
     ['x'.repeat(300), 'other'],
   ];
   for (const [name, reason, maxBytes] of refused) {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Config } from '../../src/config/schema.ts';
 import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
+import type { WatchOutcome } from '../../src/files/file-watch.ts';
 import type { CheckRequestParts } from '../support/check-request.ts';
 import { type LogLine, reasonOf, type ServiceLab, serviceConfig, startServiceLab, until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
@@ -40,9 +41,9 @@ describe('configuration reload', () => {
     ...changes,
   });
   const config = (changes: Changes = {}): Config => serviceConfig(lab.issuer, { ...quick, ...changes });
-  const reload = (changes: Changes = {}): Promise<void> =>
+  const reload = (changes: Changes = {}): Promise<WatchOutcome> =>
     lab.service.reload({ kind: 'config', config: config(changes) });
-  const reloadIssuer = (changes: Changes): Promise<void> => reload({ issuers: [issuerConfig(changes)] });
+  const reloadIssuer = (changes: Changes): Promise<WatchOutcome> => reload({ issuers: [issuerConfig(changes)] });
 
   async function otherIssuer(kid = 'k1'): Promise<TestIssuer> {
     const issuer = await startTestIssuer({ keys: [(await signingKey(kid)).publicJwk] });
@@ -448,7 +449,7 @@ describe('configuration reload under load', () => {
     // Each configuration is visible twice: in the header prefix of the answer, and in the claim that uid is read from.
     const names = Array.from({ length: generations + 1 }, (_, n) => [`uid${n - (n % 2)}`, `user-${n - (n % 2)}`]);
     const authorization = `Bearer ${await lab.token({ claims: Object.fromEntries(names) })}`;
-    const reloadTo = (n: number): Promise<void> => {
+    const reloadTo = (n: number): Promise<WatchOutcome> => {
       const issuer = { issuer: lab.issuer.url, audiences: [audience], jwksUrl: lab.issuer.jwksUrl };
       const changed = serviceConfig(lab.issuer, {
         issuers: [{ ...issuer, claims: { uid: `uid${n - (n % 2)}` } }],

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
+import type { WatchOutcome } from '../../src/files/file-watch.ts';
 import { RevocationFileError } from '../../src/revocation/revocations.ts';
 import { mountSecret } from '../support/secret-mount.ts';
 import { type LogLine, reasonOf, type ServiceLab, serviceConfig, startServiceLab, until } from '../support/service.ts';
@@ -154,7 +155,7 @@ describe('service with a revocation list', () => {
   });
 
   describe('and a configuration reload', () => {
-    const reload = (changes: Readonly<Record<string, unknown>>): Promise<void> =>
+    const reload = (changes: Readonly<Record<string, unknown>>): Promise<WatchOutcome> =>
       lab.service.reload({ kind: 'config', config: serviceConfig(lab.issuer, config(changes)) });
 
     it('loads the list of a new file with the other settings, and watches that file', async () => {
