@@ -41,13 +41,13 @@ describe('configuration thread', () => {
     const loaded = await loadConfig(file);
     const printed = loaded.kind === 'config' ? '' : formatProblems(file, loaded.problems);
     const result = await validate(JSON.stringify({ ...smallestConfig(), apps: [], colour: 'red' }), file);
-    expect(result).to.deep.equal({ kind: 'refused', problems: printed.trimEnd().split('\n'), count: 2 });
+    expect(result).to.deep.include({ kind: 'refused', problems: printed.trimEnd().split('\n'), count: 2 });
   });
 
   it('returns the read error of an unreadable file as its problem', async () => {
     const missing = { kind: 'problem', reason: 'missing', problem: 'the file does not exist' } as const;
     const result = await validateInThread(missing, '/x/config.yaml');
-    expect(result).to.deep.equal({
+    expect(result).to.deep.include({
       kind: 'refused',
       problems: ['/x/config.yaml:1:1: the file does not exist'],
       count: 1,

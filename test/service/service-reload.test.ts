@@ -430,15 +430,18 @@ describe('configuration reload', () => {
     await until(async () => (await waiting.admin('/readyz')).ok);
   });
 
-  it('ignores a reload during shutdown', async () => {
-    const stopping = await startServiceLab();
-    ends.push(() => stopping.issuer.stop());
+  it('applies a reload during shutdown, while calls are still answered', async () => {
+    const config = { ...quick, shutdown: { graceSeconds: 120 } };
+    const stopping = await startServiceLab({ config });
+    ends.push(() => stopping.stop());
+    const authorization = `Bearer ${await stopping.token()}`;
+    expect(reasonOf(await stopping.check(authorization))).to.equal('allowed');
     const ended = stopping.service.stop();
-    const changed = serviceConfig(stopping.issuer, { apps: ['none'] });
+    const changed = serviceConfig(stopping.issuer, { ...config, apps: ['none'] });
     await stopping.service.reload({ kind: 'config', config: changed });
-    await ended;
+    expect(reasonOf(await stopping.check(authorization))).to.equal('app_forbidden');
     stopping.client.close();
-    expect(stopping.service.config().apps).to.deep.equal(['*']);
+    await ended;
   });
 });
 
