@@ -1,98 +1,119 @@
-// Reads the account parameters of a query. Servers parse queries in many ways, so a parameter that only some of them take for a configured
-// one is refused; docs/explain.md lists the readings. Every step is linear in the length of the query.
+// Reads the account parameters of a query, and refuses parameters that a server may take for one of them or for an override of the method.
+// Servers parse queries in many ways: docs/explain.md lists the readings. Every step is linear in the length of the query.
+import { foldCase } from './fold-case.ts';
 import { type Refusal, refusal } from './refusal.ts';
 
 export interface AccountParameters {
   readonly names: ReadonlySet<string>;
-  /** The names as `folded` and `underscored` write them, and all their look-alikes. */
-  readonly foldedNames: ReadonlySet<string>;
-  /** Of the folded names: a shorter or longer piece is not compared. */
-  readonly minLength: number;
-  readonly maxLength: number;
+  /** The names as `bare` writes them, and all their look-alikes. */
+  readonly bareNames: ReadonlySet<string>;
 }
 
-/** The configuration's schema allows only ASCII names. */
+/** The configuration's schema allows only ASCII names with a letter or digit, and none that overrides the method. */
 export function compileAccountParameters(names: readonly string[]): AccountParameters {
-  const foldedNames = new Set(names.map(name => underscored(folded(name))));
-  const lengths = Array.from(foldedNames, ({ length }) => length);
-  return { names: new Set(names), foldedNames, minLength: Math.min(...lengths), maxLength: Math.max(...lengths) };
+  return { names: new Set(names), bareNames: new Set(names.map(name => bare(name.toLowerCase()))) };
 }
 
 /** The value of each occurrence of a configured parameter. Parameters that nobody takes for a configured one are ignored. */
 export function accountsInQuery(parameters: AccountParameters, query: string): readonly string[] | Refusal {
-  if (parameters.names.size === 0 || query === '') return [];
+  if (query === '') return [];
   const accounts: string[] = [];
+  const others: string[] = [];
   for (const parameter of query.split('&')) {
     const equals = parameter.indexOf('=');
-    const name = equals === -1 ? parameter : parameter.slice(0, equals);
-    if (parameters.names.has(name)) {
-      const value = equals === -1 ? '' : parameter.slice(equals + 1);
-      if (value === '' || /[%+;]/.test(value))
-        return refusal('request_invalid', 'an account parameter with an ambiguous value');
-      accounts.push(value);
-    } else if (readings(parameter).some(reading => namesOneOf(parameters, reading))) {
-      return refusal('request_invalid', 'a look-alike of an account parameter');
+    if (!parameters.names.has(equals === -1 ? parameter : parameter.slice(0, equals))) {
+      others.push(parameter);
+      continue;
     }
+    const value = equals === -1 ? '' : parameter.slice(equals + 1);
+    if (value === '' || /[%+;]/.test(value))
+      return refusal('request_invalid', 'an account parameter with an ambiguous value');
+    accounts.push(value);
   }
-  return accounts;
+  return refuseLookAlike(parameters, others) ?? accounts;
 }
 
-// A parameter as a server may read it: as sent, decoded once, decoded twice. Name and value are decoded together: for a server that
-// decodes before it splits, an encoded delimiter ends a name or starts one (`x=1%26account_id=a`).
-function readings(parameter: string): readonly string[] {
-  if (!parameter.includes('%')) return [parameter];
-  const once = percentDecoded(parameter);
-  return [...new Set([parameter, once, percentDecoded(once)])];
+/** Whether the name of a parameter is one by which frameworks let a client change the method of a request. */
+export function isMethodOverride(name: string): boolean {
+  return overridesMethod(name.toLowerCase());
 }
 
-// Some servers still split at `;` (the form of HTML 4.01 appendix B.2.2).
-function namesOneOf({ foldedNames, minLength, maxLength }: AccountParameters, reading: string): boolean {
-  return folded(reading)
-    .split(/[&;]/)
-    .some(
-      piece =>
-        piece.length >= minLength &&
-        possibleNames(piece).some(name => name.length <= maxLength && foldedNames.has(underscored(name))),
-    );
+function refuseLookAlike({ bareNames }: AccountParameters, parameters: readonly string[]): Refusal | undefined {
+  // All names are read together: thousands of short ones would cost thousands of calls.
+  const names = parameters.map(namesIn).join(endOfName);
+  for (const reading of readings(names)) {
+    if (candidates(reading.replace(signs, '')).some(name => bareNames.has(name)))
+      return refusal('request_invalid', 'a look-alike of an account parameter');
+    if (overridesMethod(reading)) return refusal('request_invalid', 'a parameter that overrides the method');
+  }
+  return undefined;
 }
 
-// Maps characters that parsers treat alike to one. Many frameworks ignore case. URL drops tabs and line ends. Other control and format
-// characters become spaces, except NUL, which ends a name. Code points are normalized one by one, because ordering a run of combining
-// marks takes quadratic time.
+// The names that servers may read in one parameter as sent, joined by their ends. Netty and h3 drop every leading `=`. Some servers still split at `;` (the form
+// of HTML 4.01 appendix B.2.2).
+function namesIn(parameter: string): string {
+  const [name = ''] = /^=*[^=]*/.exec(parameter) ?? [];
+  if (name.length === parameter.length) return name;
+  const value = parameter.slice(name.length);
+  return value.includes(';') ? name + value.replace(/[^;]*(?:;(=*[^=;]*)|$)/g, `${endOfName}$1`) : name;
+}
+
+// No server takes a name with this noncharacter for an ASCII name, so nothing is missed where a client sends it.
+const endOfName = '\uffff';
+
+// Text as servers may read it: as sent, decoded once, decoded twice. Each is folded.
+function readings(text: string): readonly string[] {
+  const asSent = folded(text);
+  if (!asSent.includes('%')) return [asSent];
+  const once = folded(percentDecoded(asSent));
+  return once.includes('%') ? [asSent, once, folded(percentDecoded(once))] : [asSent, once];
+}
+
+const signs = /[_-]+/g;
+// Every character that some parser treats as a delimiter of names. C libraries stop at NUL; URL drops tabs and line ends, and other control
+// characters are as suspicious.
+const delimiters = /[\0- =&;.[\]?!+\x7f]+/g;
+const delimitersAndEnds = /[\0- =&;.[\]?!+\x7f\uffff]+/;
+
+/** Each piece of each name, and the pieces of each name joined. */
+function candidates(names: string): readonly string[] {
+  return [...names.split(delimitersAndEnds), ...names.replace(delimiters, '').split(endOfName)];
+}
+
+// `_method` (Laravel, Rails, Spring, Express), where `method` is an ordinary name, and `x-http-method-override`.
+function overridesMethod(names: string): boolean {
+  if (!bare(names).includes('method')) return false;
+  const withUnderscores = names.replaceAll('-', '');
+  return (
+    candidates(names.replace(signs, '')).includes('xhttpmethodoverride') ||
+    // PHP turns dots into underscores.
+    [withUnderscores, withUnderscores.replaceAll('.', '_')].some(each => candidates(each).includes('_method'))
+  );
+}
+
+/** A folded text without delimiters and signs. */
+function bare(text: string): string {
+  return text.replace(signs, '').replace(delimiters, '');
+}
+
+// Text in ASCII, apart from ends of names: names are ASCII, so any other character is replaced by one that no name has.
 function folded(text: string): string {
-  return text
-    .replace(/[^\p{ASCII}]/gu, compatible)
-    .replace(/[\t\n\r]/g, '')
-    .replace(/(?:(?!\0)[\s+\p{Cc}\p{Cf}])+/gu, blanks => ' '.repeat(blanks.length))
-    .toLowerCase()
-    .toUpperCase();
+  return /[^\0-\x7f]/.test(text) ? text.replace(/[^\p{ASCII}]/gu, asciiForm).toLowerCase() : text.toLowerCase();
 }
 
-// Of what one character stands for in more than six, up to eighteen, no letter is ASCII (Unicode 17).
-function compatible(character: string): string {
-  const normalized = character.normalize('NFKC');
-  return normalized.length > 6 ? character : normalized;
+// Characters are normalized (NFKC) one by one, because ordering a run of combining marks takes quadratic time. White space, control and
+// format characters become spaces.
+function asciiForm(character: string): string {
+  if (character === endOfName) return character;
+  if (/[\s\p{Cc}\p{Cf}]/u.test(character)) return ' ';
+  const compatible = foldCase(character.normalize('NFKC'));
+  return /[^\0-\x7f]/.test(compatible) ? '*' : compatible;
 }
 
-// The names that parsers may read in a folded piece. Parsers trim spaces. URLSearchParams drops a leading `?`, Spring's data binder a
-// leading `!`. qs and Rack 2 drop leading brackets (`[a]`, `[]a`), Rack 2 a trailing one (`a]`). C libraries stop at NUL. qs and Rails cut
-// at `[` (`a[]`, `a[b]`). PHP turns an unclosed `[` into an underscore.
-function possibleNames(piece: string): readonly string[] {
-  const [beforeEquals = ''] = piece.split('=', 1);
-  const [name = ''] = beforeEquals.replace(/^[ ?![\]\0]+/, '').split('\0', 1);
-  const bracket = name.search(/[[\]]/);
-  const forms = bracket === -1 ? [name] : [name.slice(0, bracket), name.replaceAll('[', '_')];
-  return forms.map(form => form.trimEnd());
-}
-
-// PHP turns dots and spaces into underscores.
-function underscored(name: string): string {
-  return name.replace(/[ .]/g, '_');
-}
-
-// Decodes valid escapes and keeps the rest, as lenient servers do. `%uXXXX` is the form of old IIS. Between the steps, a character is a byte.
+// Decodes valid escapes and keeps the rest, as lenient servers do. `%uXXXX` is the form of old IIS.
 function percentDecoded(text: string): string {
-  const fromHex = (_: string, hex: string): string => String.fromCharCode(Number.parseInt(hex, 16));
-  const bytes = Buffer.from(text.replace(/%u([0-9a-f]{4})/gi, fromHex)).toString('latin1');
-  return Buffer.from(bytes.replace(/%([0-9a-f]{2})/gi, fromHex), 'latin1').toString();
+  return text.replace(/(?:%[0-9a-f]{2})+|%u[0-9a-f]{4}/g, escapes => {
+    if (escapes.startsWith('%u')) return String.fromCharCode(Number.parseInt(escapes.slice(2), 16));
+    return Buffer.from(escapes.replaceAll('%', ''), 'hex').toString();
+  });
 }

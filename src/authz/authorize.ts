@@ -1,6 +1,7 @@
 // The policy in the order of its checks: `admit` runs before the token is verified, `authorize` after. `token/` verifies signature and
 // claims between the two.
 import { type AccountPlaces, accountsNamed } from './account.ts';
+import { refuseAmbiguousHeaders } from './ambiguous-headers.ts';
 import { type BearerToken, parseBearerToken, refuseAmbiguousAuthorization } from './bearer.ts';
 import type { DetailOf } from './checks.ts';
 import type { Decision } from './decision.ts';
@@ -18,6 +19,8 @@ export interface Policy {
   /** Allowed applications; undefined allows all. */
   readonly apps: ReadonlySet<string> | undefined;
   readonly accountPlaces: AccountPlaces;
+  /** Lower case. */
+  readonly identityPrefix: string;
 }
 
 /** A valid request on a known route, with a token that is not verified yet. */
@@ -50,6 +53,8 @@ export function admit(policy: Policy, facts: RequestFacts): Admission {
   const authorization = facts.headers.get('authorization') ?? [];
   const ambiguity = refuseAmbiguousAuthorization(authorization);
   if (ambiguity !== undefined) return refused(ambiguity);
+  const ambiguousHeader = refuseAmbiguousHeaders(policy.identityPrefix, policy.accountPlaces, facts.headers);
+  if (ambiguousHeader !== undefined) return refused(ambiguousHeader);
   const named = accountsNamed(policy.accountPlaces, facts, target.query);
   if ('kind' in named) return refused(named);
 

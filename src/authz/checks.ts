@@ -60,6 +60,12 @@ export const checks = {
       'a look-alike of an account header': oneSpelling,
       'an account parameter with an ambiguous value': oneSpelling,
       'a look-alike of an account parameter': oneSpelling,
+      'a parameter that overrides the method':
+        'the client must send the method itself, without _method and x-http-method-override in the query',
+      'connection nominates a header that the upstream needs':
+        'connection must not name an identity header or an account header',
+      'content-type with an ambiguous charset':
+        'with account.query, content-type has at most one charset: utf-8 or us-ascii, without quotes',
     },
   },
   route: {

@@ -124,6 +124,7 @@ function toPolicy(config: Config): Policy {
     roles: compileRoles(config.roles),
     apps: config.apps.includes('*') ? undefined : new Set(config.apps),
     accountPlaces: { headers: config.account.headers, query: compileAccountParameters(config.account.query) },
+    identityPrefix: config.identityHeaders,
   };
 }
 

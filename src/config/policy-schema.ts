@@ -1,5 +1,6 @@
 // The schema of the policy: routes, public routes, places of the account, roles, scopes and applications.
 import * as z from 'zod';
+import { isMethodOverride } from '../authz/account-query.ts';
 import { defaultAccountParameter, parameterGrammar, parseRouteTemplate } from '../authz/route-template.ts';
 import { isJsonObject, memberOf } from '../json/strict-json.ts';
 import { resourceProblem } from '../text/resource-metadata.ts';
@@ -151,7 +152,7 @@ function accountParameterPattern(): string {
 function accountParameterProblem(name: string): string | undefined {
   if (!new RegExp(accountParameterPattern()).test(name))
     return 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ -, with a letter or digit among them';
-  return name.toLowerCase() === '_method' || name.toLowerCase().replaceAll(/[._-]/g, '') === 'xhttpmethodoverride'
+  return isMethodOverride(name)
     ? 'must not be a parameter by which servers let a client change the method: requests with it are refused'
     : undefined;
 }

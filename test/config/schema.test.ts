@@ -371,7 +371,7 @@ describe('configuration schema', () => {
     ['account.headers[0]', { 'account.headers': ['host'] }],
     ['account.headers[0]', { 'account.headers': ['X-Auth-Account'] }],
     ['account.headers[0]', { identityHeaders: 'x-account-', 'account.headers': ['x-account-id'] }],
-    ...['', 'a b', 'a&b', 'a=b', 'a[]', 'a%62', 'a+b', 'ü', long(129)].map(
+    ...['', 'a b', 'a&b', 'a=b', 'a[]', 'a%62', 'a+b', 'ü', long(129), '_-.~', '_method', 'X_http-method_override'].map(
       name => ['account.query[0]', { 'account.query': [name] }] as const,
     ),
     ...['account.id', 'Account_Id', 'account_id'].map(

@@ -178,7 +178,8 @@ describe('service with a valid token', () => {
     ...['x-http-method-override', 'x-method-override', 'x-http-method'].map(
       name => [`O-015 ${name}`, { method: 'TRACE', headers: { [name]: 'GET' } }, roleForbidden] as const,
     ),
-    ['O-015 _method in the query', { method: 'TRACE', path: `${mine}?_method=GET` }, roleForbidden],
+    ['O-015 _method in the query', { method: 'TRACE', path: `${mine}?_method=GET` }, invalid],
+    ['O-015 a parameter named method', { path: `${mine}?method=DELETE` }, allowed],
     ['H-034 200 headers with cookie and Authorization', { headers: manyHeaders(198) }, allowed],
     ['H-034 201 headers with cookie and Authorization', { headers: manyHeaders(199) }, invalid],
     ['H-034 1,000 headers', { headers: manyHeaders(1000) }, invalid],

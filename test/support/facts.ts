@@ -42,6 +42,7 @@ export function policy(
     roles: compileRoles(changes.roles ?? { owner: ['*'], member: ['GET', 'HEAD'] }),
     apps: changes.apps === undefined ? undefined : new Set(changes.apps),
     accountPlaces: { headers: changes.headers ?? [], query: compileAccountParameters(changes.query ?? []) },
+    identityPrefix: 'x-auth-',
   };
 }
 

@@ -316,7 +316,6 @@ const queries: readonly Row[] = [
           'q=%zz',
           '%',
           '=x',
-          'account-id=acct2',
           'accounts=acct2',
           'aid=acct2',
           'x=account_id',
@@ -357,6 +356,25 @@ const queries: readonly Row[] = [
     },
   ],
   [2, 'an account parameter without a value', (draft, context) => addQuery(draft, accountParameter(context))],
+  [
+    3,
+    'a parameter that overrides the method, or nearly',
+    (draft, { random }) =>
+      addQuery(
+        draft,
+        random.pick([
+          '_method=DELETE',
+          '%5fMethod=DELETE',
+          'a=1;[_method]=DELETE',
+          'X-HTTP_Method-Override=DELETE',
+          '=x.http.method.override',
+          'method=DELETE',
+          'a=_method',
+          'my_method=1',
+          'a=1%26_method=DELETE',
+        ]),
+      ),
+  ],
   [
     9,
     'a look-alike of an account parameter',
@@ -402,6 +420,14 @@ const queries: readonly Row[] = [
         `a=1%3B!${name}`,
         `a=1%26b${name}`,
         `[${name}]`,
+        `=${name}`,
+        `==${name}`,
+        `%3D${name}`,
+        `%2e${name}`,
+        `filter.${name}`,
+        `filter[${name}]`,
+        `a=1;=${name}`,
+        `${name}?`,
         `${name}%26a`,
         `a%26${name}`,
         `a%3b${name}`,
@@ -553,6 +579,23 @@ const headers: readonly Row[] = [
       ] as const);
       draft.lines.push([name, value]);
       if (random.chance(0.2)) draft.lines.push(['x-request-id', 'r-5']);
+    },
+  ],
+  [
+    3,
+    'connection or content-type, ambiguous or not',
+    (draft, context) => {
+      const { random, setup } = context;
+      const line = (name: string, ...values: readonly string[]): [string, string] => [name, random.pick(values)];
+      draft.lines.push(
+        random.pick([
+          line('connection', 'upgrade', 'keep-alive, te', '', accountHeader(context)),
+          line('Connection', `${setup.settings.identityPrefix}acc`, `Upgrade, ${accountHeader(context).toUpperCase()}`),
+          line('content-type', 'text/plain', 'text/plain; charset=utf-8', 'a/b;Charset=US-ASCII', ''),
+          line('content-type', 'text/plain; charset=utf-7', 'a/b; charset="utf-8"', "a/b; charset*=x''utf-8"),
+          line('content-type', 'a/b; charset=utf-8; charset=utf-8', 'a/b; charset=latin1'),
+        ]),
+      );
     },
   ],
   [

@@ -38,6 +38,8 @@ export function readRequest(message: CheckMessage, settings: Settings): RequestF
   const authorizations = (headers.get('authorization') ?? []).map(withoutSpaceAround).filter(value => value !== '');
   if (authorizations.length > 1 || authorizations.some(value => value.includes(','))) return outside;
 
+  if (hasAmbiguousHeader(headers, settings)) return outside;
+
   const inHeaders = accountsInHeaders(headers, settings.accountHeaders);
   const query = http.path.includes('?') ? http.path.slice(http.path.indexOf('?') + 1) : '';
   const inQuery = accountsInQuery(query, settings.accountQuery);
@@ -152,6 +154,23 @@ export function routesOf(segments: readonly string[], settings: Settings): reado
     }));
 }
 
+// "Connection: nominates no owned and no account header." "Charset: with `account.query` set, no `content-type` with a charset other than utf-8
+// or us-ascii, twice, quoted or extended."
+function hasAmbiguousHeader(headers: ReadonlyMap<string, readonly string[]>, settings: Settings): boolean {
+  const nominated = (headers.get('connection') ?? []).flatMap(line => line.split(',')).map(withoutSpaceAround);
+  const isOwned = (name: string): boolean =>
+    name.startsWith(settings.identityPrefix) || settings.accountHeaders.includes(name);
+  if (nominated.some(name => isOwned(name.toLowerCase()))) return true;
+  if (settings.accountQuery.length === 0) return false;
+  const [contentType = '', ...others] = headers.get('content-type') ?? [];
+  const charsets = contentType
+    .toLowerCase()
+    .split(/[;,]/)
+    .filter(part => part.includes('charset'));
+  const isPlain = (part: string): boolean => ['charset=utf-8', 'charset=us-ascii'].includes(withoutSpaceAround(part));
+  return others.length > 0 || charsets.length > 1 || !charsets.every(isPlain);
+}
+
 function accountsInHeaders(
   headers: ReadonlyMap<string, readonly string[]>,
   configured: readonly string[],
@@ -191,34 +210,42 @@ function accountsInQuery(query: string, configured: readonly string[]): QueryFin
   let mayBeInvalid = false;
   for (const parameter of query.split('&')) {
     const [name = ''] = parameter.split('=', 1);
-    if (configured.includes(name)) {
+    const isConfigured = configured.includes(name);
+    if (isConfigured) {
       const value = parameter.slice(name.length + 1);
       if (value === '' || ['%', '+', ';'].some(char => value.includes(char))) return undefined;
       accounts.push(value);
-    } else {
-      const readings = [parameter, decoded(parameter), decoded(decoded(parameter))];
-      const names = readings.flatMap(reading => reading.split(/[&;]/).map(piece => piece.split('=', 1)[0] ?? ''));
-      if (names.some(name => configured.some(wanted => looksLike(name, wanted)))) return undefined;
-      mayBeInvalid ||= configured.some(wanted => resembles(parameter, wanted));
     }
+    for (const reading of namesIn(parameter).flatMap(sent => [sent, decoded(sent), decoded(decoded(sent))])) {
+      const pieces = reading.split(/[=&;.[\]?!+\s\0]/);
+      const candidates = [...pieces, pieces.join('')];
+      if (candidates.some(piece => piece.replaceAll('-', '').toLowerCase() === '_method')) return undefined;
+      if (candidates.some(piece => plain(piece) === 'xhttpmethodoverride')) return undefined;
+      if (!isConfigured && candidates.some(piece => configured.some(wanted => plain(piece) === plain(wanted))))
+        return undefined;
+    }
+    mayBeInvalid ||= [...configured, 'method'].some(wanted => !isConfigured && resembles(parameter, wanted));
   }
   return { accounts, mayBeInvalid };
 }
 
-// Other case, decoded once or twice, `+` or spaces around it, a leading `!`, `.` for `_`, anything from `[` on. Not in the contract's list:
-// brackets around it, which common parsers remove (qs, the parser of Express; Rack 2), and tabs and line ends, which URL removes.
-function looksLike(name: string, wanted: string): boolean {
-  const once = decoded(name);
-  const plain = (text: string): string => text.toLowerCase().replaceAll('.', '_');
-  return [name, once, decoded(once)].some(reading => {
-    const around = reading.replace(/[\t\r\n]/g, '').replace(/^[+ !?[\]]+/, '');
-    const cut = around.includes('[') ? around.slice(0, around.indexOf('[')) : around;
-    return plain(cut.replace(/[+ ]+$/, '')) === plain(wanted);
-  });
+// "Cut as sent at its first `=` that is not at the beginning; what stands before it, and in the value the same after each `;`".
+function namesIn(parameter: string): readonly string[] {
+  const cut = (text: string): string => {
+    const rest = text.replace(/^=+/, '');
+    return text.slice(0, text.length - rest.length) + (rest.split('=', 1)[0] ?? '');
+  };
+  const name = cut(parameter);
+  const [, ...parts] = parameter.slice(name.length).split(';');
+  return [name, ...parts.map(cut)];
 }
 
-// "Any common parser" covers more than the examples of the contract. The product may refuse a name that contains the configured one and a
-// character that parsers treat differently. The examples decide about names of plain characters.
+function plain(name: string): string {
+  return name.normalize('NFKC').toUpperCase().toLowerCase().replace(/[_-]/g, '');
+}
+
+// The product may refuse a name that contains the configured one, or a method override, and a character that parsers treat differently: the
+// contract's list of delimiters and compatibility forms is the least, not the most.
 function resembles(parameter: string, wanted: string): boolean {
   if (/^[A-Za-z0-9_~=-]*$/.test(parameter)) return false;
   const bare = (text: string): string =>
