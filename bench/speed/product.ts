@@ -1,9 +1,9 @@
 // account-authz as a contender: the built product, with the full configuration of an installation.
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { testCertificate } from '../../test/keys/test-certificate.ts';
 import { freePorts } from '../../test/support/envoy.ts';
 import { revocationList } from '../../test/support/revocation-list.ts';
+import { testCertificate } from '../../test/support/test-certificate.ts';
 import type { WireRequest, WireTarget } from '../load/wire-client.ts';
 import { type BenchLab, projectDirectory } from './lab.ts';
 import { checkCallBlocks } from './requests.ts';

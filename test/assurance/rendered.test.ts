@@ -2,9 +2,9 @@
 // answers generated requests as the oracle. Envoy itself answers 404 without a route.
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { writeFixture } from '../config/config-file.ts';
 import { bearer, configuration, installEnvoys, type Lab, reasonOf, startLab } from '../e2e/lab.ts';
 import { runCommand } from '../support/command.ts';
+import { writeFixture } from '../support/config-file.ts';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, type HttpAnswer, requestBytes } from '../support/raw-http.ts';
 import { signingKey } from '../support/signing-key.ts';

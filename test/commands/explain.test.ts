@@ -6,7 +6,6 @@ import { stripVTControlCharacters } from 'node:util';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { createKeySeed } from '../../src/keys/key-seed.ts';
-import { writeFixture } from '../config/config-file.ts';
 import {
   dottedIssuer,
   type ExplainLab,
@@ -16,6 +15,7 @@ import {
   startExplainLab,
 } from '../explain/explain-lab.ts';
 import type { Outcome } from '../support/command.ts';
+import { writeFixture } from '../support/config-file.ts';
 import { serviceConfig } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer } from '../support/test-issuer.ts';

@@ -3,10 +3,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { writeFixture } from '../config/config-file.ts';
-import { testCertificate } from '../keys/test-certificate.ts';
 import { type Outcome, runCommand, runProduct } from '../support/command.ts';
+import { writeFixture } from '../support/config-file.ts';
 import { type ServiceLab, startServiceLab } from '../support/service.ts';
+import { testCertificate } from '../support/test-certificate.ts';
 
 const ca = testCertificate({ name: 'ca', isAuthority: true });
 const clientCa = testCertificate({ name: 'client ca', isAuthority: true });

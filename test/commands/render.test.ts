@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse, parseAllDocuments } from 'yaml';
 import { version } from '../../src/version.ts';
-import { changed, configOf, smallestConfig, writeFixture } from '../config/config-file.ts';
 import type { Part } from '../envoy-lint/shipped.ts';
 import { type Outcome, runCommand } from '../support/command.ts';
+import { changed, configOf, smallestConfig, writeFixture } from '../support/config-file.ts';
 
 const config = (changes: Readonly<Record<string, unknown>> = {}): string =>
   writeFixture('render.yaml', changed(changes));

@@ -2,8 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { changed, smallestConfig, writeFixture } from '../config/config-file.ts';
 import { runProduct } from '../support/command.ts';
+import { changed, smallestConfig, writeFixture } from '../support/config-file.ts';
 import { secrets } from '../support/secrets.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { isIdentityField } from '../../src/authz/principal.ts';
 import { toJsonSchema } from '../../src/config/schema.ts';
 import { type CommandName, type Outcome, runCommand } from '../support/command.ts';
-import { changed, configOf, fixtureFolder, smallestConfig, writeFixture } from './config-file.ts';
+import { changed, configOf, fixtureFolder, smallestConfig, writeFixture } from '../support/config-file.ts';
 
 const root = new URL('../../', import.meta.url);
 const exampleFile = new URL('config.example.yaml', root).pathname;

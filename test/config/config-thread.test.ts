@@ -6,8 +6,8 @@ import { validateInThread } from '../../src/config/config-thread.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { formatProblems } from '../../src/config/problems.ts';
 import { builtFile } from '../support/built.ts';
+import { fixtureFolder, smallestConfig, writeFixture } from '../support/config-file.ts';
 import { signingKey } from '../support/signing-key.ts';
-import { fixtureFolder, smallestConfig, writeFixture } from './config-file.ts';
 
 const entry = builtFile('config-thread-entry.js');
 

@@ -9,10 +9,10 @@ import fc from 'fast-check';
 import type { JWK } from 'jose';
 import { loadConfig } from '../../src/config/load.ts';
 import { formatProblems, type Problem } from '../../src/config/problems.ts';
-import { testCertificate } from '../keys/test-certificate.ts';
+import { changed, configOf, fixtureFolder, problemsOf, smallestConfig, writeFixture } from '../support/config-file.ts';
 import { secrets } from '../support/secrets.ts';
 import { signingKey } from '../support/signing-key.ts';
-import { changed, configOf, fixtureFolder, problemsOf, smallestConfig, writeFixture } from './config-file.ts';
+import { testCertificate } from '../support/test-certificate.ts';
 
 // Made with `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=test -days 36500`.
 const certificate = `-----BEGIN CERTIFICATE-----

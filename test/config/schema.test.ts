@@ -1,7 +1,7 @@
 // The rules of the configuration: accepted and refused values of each key, defaults, and the texts of problems.
 import { expect } from 'chai';
-import { testCertificate } from '../keys/test-certificate.ts';
-import { changed, configOf, placesOf, problemsOf, smallestConfig, writeFixture } from './config-file.ts';
+import { changed, configOf, placesOf, problemsOf, smallestConfig, writeFixture } from '../support/config-file.ts';
+import { testCertificate } from '../support/test-certificate.ts';
 
 const long = (length: number) => 'a'.repeat(length);
 const socket = (bytes: number) => `unix:/${long(bytes - 1)}`;

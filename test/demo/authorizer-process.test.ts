@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { authorizerPids, isAuthorizer } from '../../demo/authorizer-process.ts';
-import type { ComposeFile } from '../image/compose-file.ts';
-import { execForm, lastOf, parseDockerfile, product } from '../image/dockerfile.ts';
+import type { ComposeFile } from '../deploy/image/compose-file.ts';
+import { execForm, lastOf, parseDockerfile, product } from '../support/dockerfile.ts';
 
 const read = (name: string): Promise<string> =>
   readFile(fileURLToPath(new URL(`../../${name}`, import.meta.url)), 'utf8');

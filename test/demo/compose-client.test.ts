@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parseDocument } from 'yaml';
 import { send } from '../../demo/http-client.ts';
-import { execForm, lastOf, parseDockerfile, product } from '../image/dockerfile.ts';
 import { type Part, startPart } from '../support/demo-part.ts';
+import { execForm, lastOf, parseDockerfile, product } from '../support/dockerfile.ts';
 import { freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { secrets } from '../support/secrets.ts';
 

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { send } from '../../demo/http-client.ts';
-import { allPages } from '../docs/document.ts';
 import { builtFile } from '../support/built.ts';
+import { allPages } from '../support/document.ts';
 import { envoyBinary } from '../support/envoy.ts';
 import { secrets } from '../support/secrets.ts';
 

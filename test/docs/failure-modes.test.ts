@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { refusalAnswers } from '../../src/authz/refusal.ts';
-import { unknownMetrics } from '../monitoring/expressions.ts';
+import { unknownMetrics } from '../deploy/monitoring/expressions.ts';
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const rows = read('docs/failure-modes.md')

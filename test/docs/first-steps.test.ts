@@ -1,8 +1,8 @@
 // The configuration of docs/get-started.md and the table of docs/policy-tests.md belong together.
 import { expect } from 'chai';
-import { writeFixture } from '../config/config-file.ts';
 import { runCommand } from '../support/command.ts';
-import { allPages } from './document.ts';
+import { writeFixture } from '../support/config-file.ts';
+import { allPages } from '../support/document.ts';
 
 function firstYaml(path: string): string {
   const page = allPages().find(each => each.path === path);

@@ -1,12 +1,12 @@
 // The pages of docs/providers: the configuration accepts the token on the page, and `npm run providers` runs every command on it.
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { readFixture } from '../../tools/providers/fixture.ts';
+import { providerPage } from '../../tools/providers/page.ts';
+import { headings } from '../../tools/providers/provider.ts';
 import { acceptedTokens } from '../fixtures/provider-tokens.ts';
-import { readFixture } from '../providers/fixture.ts';
-import { providerPage } from '../providers/page.ts';
-import { headings } from '../providers/provider.ts';
 import { type Decoded, decideToken } from '../support/decide-token.ts';
-import { allPages } from './document.ts';
+import { allPages } from '../support/document.ts';
 
 const names = allPages().flatMap(({ path }) => /^docs\/providers\/([a-z0-9-]+)\.md$/.exec(path)?.[1] ?? []);
 const live = ['keycloak', 'hydra'];

@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { answerOf, type Reason } from '../../src/authz/refusal.ts';
 import { findRefusedCheck } from '../../src/explain/refused-checks.ts';
-import { allPages } from './document.ts';
+import { allPages } from '../support/document.ts';
 
 const pages = allPages();
 

@@ -9,8 +9,8 @@ import { expect } from 'chai';
 import { residentMegabytes } from '../../bench/measure/resident-memory.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { CheckRequestMessage, CheckResponseMessage } from '../../src/envoy/protocol.ts';
-import { execForm, lastOf, parseDockerfile, product } from '../image/dockerfile.ts';
 import { checkRequest } from '../support/check-request.ts';
+import { execForm, lastOf, parseDockerfile, product } from '../support/dockerfile.ts';
 import { type Http2Connection, openHttp2Connection, type ReceivedFrame } from '../support/http2-connection.ts';
 import { invariants } from '../support/invariants.ts';
 import {

@@ -2,8 +2,8 @@
 // client gets the gRPC status of each kind of refusal.
 import { Client, credentials, Metadata, Server, ServerCredentials, type ServiceError, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { writeFixture } from '../config/config-file.ts';
 import { runCommand } from '../support/command.ts';
+import { writeFixture } from '../support/config-file.ts';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import { bearer, configuration, identity, installEnvoys, type Lab, reasonOf, startLab } from './lab.ts';

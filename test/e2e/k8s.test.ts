@@ -1,8 +1,8 @@
 // The overlays of k8s/ with their own Envoy: their bootstrap and their configuration, as mounted, in a real Envoy and the
-// built product. The other two need a control plane: test/k8s/real/verify.ts.
+// built product. The other two need a control plane: tools/control-planes/main.ts.
 import { expect } from 'chai';
-import { kustomizeBinary } from '../k8s/kustomize.ts';
-import { verifyStandalone } from '../k8s/real/standalone.ts';
+import { kustomizeBinary } from '../deploy/k8s/kustomize.ts';
+import { verifyStandalone } from '../deploy/k8s/real/standalone.ts';
 import { installEnvoys } from './lab.ts';
 
 describe('k8s/: the Envoy and the product of an overlay', function () {

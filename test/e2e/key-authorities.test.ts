@@ -4,11 +4,11 @@ import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { testCertificate } from '../keys/test-certificate.ts';
 import { checkRequest } from '../support/check-request.ts';
 import { connect, until } from '../support/service.ts';
 import { type ServiceProcess, type ServiceProcessOptions, startServiceProcess } from '../support/service-process.ts';
 import { signingKey } from '../support/signing-key.ts';
+import { testCertificate } from '../support/test-certificate.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 import { audience, token } from '../support/token.ts';
 

@@ -2,9 +2,9 @@
 // the request and for the log line.
 import { expect } from 'chai';
 import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
-import { writeFixture } from '../config/config-file.ts';
 import { explanationOf, failedCheck, runExplain } from '../explain/explain-lab.ts';
 import { runProduct } from '../support/command.ts';
+import { writeFixture } from '../support/config-file.ts';
 import { freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
 import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';

@@ -4,12 +4,12 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { writeFixture } from '../config/config-file.ts';
-import { testCertificate } from '../keys/test-certificate.ts';
 import { runCommand } from '../support/command.ts';
+import { writeFixture } from '../support/config-file.ts';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { mountSecret, type SecretMount } from '../support/secret-mount.ts';
+import { testCertificate } from '../support/test-certificate.ts';
 import { bearer, configuration, expectRefusal, installEnvoys, type Lab, reasonOf, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';

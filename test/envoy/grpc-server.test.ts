@@ -13,7 +13,7 @@ import { type GrpcServer, startGrpcServer } from '../../src/envoy/grpc-server.ts
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { TlsSource } from '../../src/envoy/tls-credentials.ts';
 import type { ListenAddress } from '../../src/text/listen-address.ts';
-import { testCertificate } from '../keys/test-certificate.ts';
+import { testCertificate } from '../support/test-certificate.ts';
 
 const anyPort = { kind: 'tcp', host: '127.0.0.1', port: 0 } as const;
 const answerBytes = Buffer.from('an answer');

@@ -8,7 +8,6 @@ import { expect } from 'chai';
 import { startTlsCredentials, type TlsCredentials, type TlsSource } from '../../src/envoy/tls-credentials.ts';
 import type { WatchFiles, WatchOutcome } from '../../src/files/file-watch.ts';
 import type { TlsMaterial } from '../../src/files/tls-files.ts';
-import { type TestCertificate, testCertificate } from '../keys/test-certificate.ts';
 import { checkRequest } from '../support/check-request.ts';
 import { type Outcome, runCommand } from '../support/command.ts';
 import { mountSecret, type SecretMount } from '../support/secret-mount.ts';
@@ -22,6 +21,7 @@ import {
   startTestService,
   until,
 } from '../support/service.ts';
+import { type TestCertificate, testCertificate } from '../support/test-certificate.ts';
 
 type Secret = Readonly<Record<'tls.crt' | 'tls.key' | 'ca.crt', string>>;
 

@@ -2,9 +2,9 @@
 
 import { expect } from 'chai';
 import type { Explanation } from '../../src/explain/explanation.ts';
-import { writeFixture } from '../config/config-file.ts';
 import { checkRequest } from '../support/check-request.ts';
 import { type CommandOptions, type Outcome, runCommand } from '../support/command.ts';
+import { writeFixture } from '../support/config-file.ts';
 import { freePorts } from '../support/envoy.ts';
 import { secrets } from '../support/secrets.ts';
 import { connect, currentToken, type LogLine, serviceConfig, startTestService, until } from '../support/service.ts';

@@ -9,9 +9,9 @@ import type { KeyRings, PreparedKeyRings } from '../../src/keys/key-rings.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
 import { until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
+import { testCertificate } from '../support/test-certificate.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 import { startKeyRings } from './started-rings.ts';
-import { testCertificate } from './test-certificate.ts';
 
 const times: KeySettings = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 60 };
 const name = 'https://issuer.test';

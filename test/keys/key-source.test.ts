@@ -10,6 +10,7 @@ import type { KeyConnectionFiles } from '../../src/keys/key-connection.ts';
 import { createKeySource, type KeyPlace, type KeySource, type SourceResult } from '../../src/keys/key-source.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
 import { signingKey } from '../support/signing-key.ts';
+import { testCertificate } from '../support/test-certificate.ts';
 import {
   gzipped,
   type IssuerFault,
@@ -18,7 +19,6 @@ import {
   type TestIssuerOptions,
 } from '../support/test-issuer.ts';
 import { startConnectProxy } from './connect-proxy.ts';
-import { testCertificate } from './test-certificate.ts';
 
 const jwksText = '{"keys":[]}';
 

@@ -14,8 +14,8 @@ import { createKeyThread, type KeyThread } from '../../src/keys/key-thread.ts';
 import type { KeyDocument } from '../../src/keys/key-transport.ts';
 import { keyThreadEntry } from '../support/key-thread.ts';
 import { secrets } from '../support/secrets.ts';
+import { testCertificate } from '../support/test-certificate.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
-import { testCertificate } from './test-certificate.ts';
 
 const failingEntry = new URL('failing-key-thread.mjs', import.meta.url);
 

@@ -17,9 +17,9 @@ import {
 } from '../../src/keys/key-transport.ts';
 import { networkProblem } from '../../src/keys/network-problem.ts';
 import { keyThreadEntry } from '../support/key-thread.ts';
+import { type TestCertificateOptions, testCertificate } from '../support/test-certificate.ts';
 import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../support/test-issuer.ts';
 import { type ConnectProxy, startConnectProxy } from './connect-proxy.ts';
-import { type TestCertificateOptions, testCertificate } from './test-certificate.ts';
 
 const authority = testCertificate({ name: 'test authority', isAuthority: true, addresses: [] });
 

@@ -10,9 +10,9 @@ import { createKeyTransport } from '../../src/keys/key-transport.ts';
 import { createKeyTrust } from '../../src/keys/key-trust.ts';
 import { until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
+import { testCertificate } from '../support/test-certificate.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 import { startKeyRings } from './started-rings.ts';
-import { testCertificate } from './test-certificate.ts';
 
 const authorityNamed = (name: string) => testCertificate({ name, isAuthority: true, addresses: [] });
 const first = authorityNamed('one');

@@ -9,9 +9,9 @@ import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
 import { until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
+import { testCertificate } from '../support/test-certificate.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 import { startKeyRings } from './started-rings.ts';
-import { testCertificate } from './test-certificate.ts';
 
 type Refresh = Parameters<KeyRingObserver['onRefresh']>[0];
 

@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { refusalAnswers } from '../../src/authz/refusal.ts';
 import { createMetrics } from '../../src/operations/metrics.ts';
-import { checkMetrics } from '../monitoring/promtool.ts';
+import { checkMetrics } from '../deploy/monitoring/promtool.ts';
 import { startServiceLab } from '../support/service.ts';
 
 const issuer = 'https://idp.test';

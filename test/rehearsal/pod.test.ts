@@ -1,6 +1,6 @@
 // The pod of the envoy-sidecar overlay on this machine: started, probed and stopped as by a kubelet, and rolled under load.
 import { expect } from 'chai';
-import { renderText } from '../k8s/kustomize.ts';
+import { renderText } from '../deploy/k8s/kustomize.ts';
 import { type PodPlan, parsePodPlan } from './pod-plan.ts';
 import { type Rehearsal, type RehearsalOptions, rehearse } from './rehearsal.ts';
 import { isLossless, reportOf } from './report.ts';

@@ -9,7 +9,6 @@ import { Client, credentials, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { authorizationService, healthService } from '../../src/envoy/proto-files.ts';
 import { type HealthCheckResponseMessage, servingStatus } from '../../src/envoy/protocol.ts';
-import { testCertificate } from '../keys/test-certificate.ts';
 import { checkRequest } from '../support/check-request.ts';
 import { freePorts } from '../support/envoy.ts';
 import { secrets } from '../support/secrets.ts';
@@ -22,6 +21,7 @@ import {
   until,
 } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
+import { testCertificate } from '../support/test-certificate.ts';
 import { uid } from '../support/token.ts';
 
 describe('service', () => {

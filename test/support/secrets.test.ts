@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { testCertificate } from '../keys/test-certificate.ts';
 import { createSecretWatch, type SecretKind, secrets } from './secrets.ts';
+import { testCertificate } from './test-certificate.ts';
 import { claims, token } from './token.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));

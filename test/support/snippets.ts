@@ -1,5 +1,5 @@
 // Finds one code block of a document, so that a test runs what a reader copies.
-import { allPages } from '../docs/document.ts';
+import { allPages } from './document.ts';
 
 /** The block of this language that contains the text; throws unless there is exactly one. */
 export function readSnippet(path: string, language: string, holding: string): string {

@@ -1,0 +1,123 @@
+// The output of `render` for Kubernetes, for a workload that is not the sample: kustomize accepts the component, and every object matches
+// the schema that an API server with the custom kinds publishes.
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { stringify } from 'yaml';
+import { runCommand } from '../../support/command.ts';
+import { changed, writeFixture } from '../../support/config-file.ts';
+import { kustomizeBinary, render } from './kustomize.ts';
+import { configMapOf, type Manifest, ofKind, parseManifests, podsOf } from './manifest.ts';
+import { createSchemaCheck } from './schemas.ts';
+
+const project = fileURLToPath(new URL('../../../', import.meta.url));
+const routes = [{ path: '/api/orders/:account_id/*' }, { path: '/v2/billing/*' }];
+const labels = { app: 'orders' };
+
+const workload = [
+  {
+    ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'orders', labels } },
+    spec: {
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [{ name: 'orders', image: 'orders:1' }] } },
+    },
+  },
+  {
+    ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'orders', labels } },
+    spec: { selector: labels, ports: [{ name: 'http', port: 80, targetPort: 9000 }] },
+  },
+  {
+    ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'other', labels: { app: 'other' } } },
+    spec: {
+      selector: { matchLabels: { app: 'other' } },
+      template: { metadata: { labels: { app: 'other' } }, spec: { containers: [{ name: 'other', image: 'other:1' }] } },
+    },
+  },
+];
+
+describe('the output of render for Kubernetes', function () {
+  this.timeout(60_000);
+  let folder: string;
+  let schemaProblems: (manifests: readonly Manifest[]) => readonly string[];
+
+  before(async function () {
+    this.timeout(600_000); // the first run builds kustomize
+    await kustomizeBinary();
+    schemaProblems = await createSchemaCheck();
+  });
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'account-authz-rendered-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  async function into(
+    out: string,
+    target: string,
+    settings: Readonly<Record<string, unknown>>,
+    ...args: readonly string[]
+  ) {
+    const config = writeFixture('workload.yaml', stringify(changed({ routes, ...settings })));
+    const outcome = await runCommand('render', [target, '--config', config, '--out', out, ...args]);
+    expect(outcome).to.include({ code: 0, stderr: '' });
+  }
+
+  for (const listen of ['127.0.0.1:9191', 'unix:/run/account-authz/authz.sock']) {
+    it(`puts both sidecars into the Deployments with the labels and no others, with ${listen}`, async () => {
+      await into(
+        join(folder, 'authz'),
+        'kubernetes',
+        { listen },
+        '--selector',
+        'app=orders',
+        '--upstream',
+        '127.0.0.1:9000',
+      );
+      await writeFile(join(folder, 'workload.yaml'), workload.map(each => stringify(each)).join('---\n'));
+      const kustomization = { kind: 'Kustomization', resources: ['workload.yaml'], components: ['authz'] };
+      await writeFile(join(folder, 'kustomization.yaml'), stringify(kustomization));
+      const manifests = await render(relative(project, folder));
+      expect(schemaProblems(manifests)).to.deep.equal([]);
+      const [orders, other] = podsOf(manifests);
+      expect(orders?.spec.initContainers?.map(({ name }) => name)).to.deep.equal(['account-authz', 'envoy']);
+      expect(other?.spec.initContainers).to.equal(undefined);
+      const mounted = orders?.spec.initContainers?.flatMap(({ volumeMounts = [] }) =>
+        volumeMounts.map(({ name }) => name),
+      );
+      expect([...new Set(mounted)].sort()).to.deep.equal(orders?.spec.volumes?.map(({ name }) => name).sort());
+      expect(configMapOf(manifests, 'account-authz-config')?.['config.yaml']).to.include('/v2/billing/*');
+      expect(configMapOf(manifests, 'account-authz-envoy')?.['envoy.yaml']).to.include('port_value: 9000');
+      expect(ofKind(manifests, 'Service').map(({ spec }) => spec.ports[0]?.targetPort)).to.deep.equal(['envoy-http']);
+    });
+  }
+
+  const others: readonly (readonly [
+    target: string,
+    settings: Readonly<Record<string, unknown>>,
+    args: readonly string[],
+  ])[] = [
+    ['istio', {}, ['--selector', 'app=orders', '--namespace', 'shop']],
+    [
+      'envoy-gateway',
+      { listen: '0.0.0.0:9191', listenInsecure: true },
+      ['--upstream', 'orders:80', '--name', 'orders'],
+    ],
+    [
+      'envoy-gateway',
+      { listen: '0.0.0.0:9191', tls: { certFile: '/tls.crt', keyFile: '/tls.key', clientCaFile: '/ca.crt' } },
+      ['--cors-origin', 'https://app.example.com', '--trusted-hops', '1', '--namespace', 'shop'],
+    ],
+  ];
+  for (const [target, settings, args] of others) {
+    it(`matches the schemas of its kinds: ${target} ${args.join(' ')}`, async () => {
+      await mkdir(join(folder, 'out'));
+      await into(join(folder, 'out'), target, settings, ...args);
+      const names = (await readdir(join(folder, 'out'))).filter(name => name !== 'mesh-config.yaml');
+      const texts = await Promise.all(names.map(name => readFile(join(folder, 'out', name), 'utf8')));
+      const manifests = texts.flatMap(text => parseManifests(text));
+      expect(manifests.length).to.be.at.least(names.length);
+      expect(schemaProblems(manifests)).to.deep.equal([]);
+    });
+  }
+});

@@ -1,0 +1,140 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { dashboardExpressions } from '../../../tools/derive/dashboard.ts';
+import { metricsIn, parseExpressions, unknownMetrics } from './expressions.ts';
+import { runPromtool } from './promtool.ts';
+
+interface Alert {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly description: string; readonly runbook_url: string };
+}
+
+interface RuleFile {
+  readonly groups: readonly { readonly name: string; readonly rules: readonly Alert[] }[];
+}
+
+interface Case {
+  readonly promql_expr_test: readonly { readonly expr: string; readonly exp_samples: readonly unknown[] }[];
+}
+
+const project = new URL('../../../', import.meta.url);
+const path = (name: string): string => fileURLToPath(new URL(name, project));
+const read = (name: string): string => readFileSync(new URL(name, project), 'utf8');
+const { groups }: RuleFile = parse(read('k8s/monitoring/alerts.yaml'));
+const alerts = groups.flatMap(({ rules }) => rules);
+const cases: readonly Case[] = parse(read('k8s/monitoring/alerts.test.yaml')).tests;
+const expressionTests = cases.flatMap(({ promql_expr_test }) => promql_expr_test);
+const pages = readdirSync(new URL('docs/runbooks/', project)).filter(name => name !== 'README.md');
+
+describe('the alerts', function () {
+  this.timeout(120_000); // the first run unpacks promtool
+
+  it('are valid Prometheus rules', async () => {
+    const { good, output } = await runPromtool(['check', 'rules', path('k8s/monitoring/alerts.yaml')]);
+    expect(good, output).to.equal(true);
+  });
+
+  it('pass promtool test rules: each fires and stays silent as intended', async () => {
+    const { good, output } = await runPromtool(['test', 'rules', path('k8s/monitoring/alerts.test.yaml')]);
+    expect(good, output).to.equal(true);
+  });
+
+  for (const { alert, annotations, labels } of alerts) {
+    it(`${alert} is tested firing and silent`, () => {
+      const own = expressionTests.filter(({ expr }) => expr.includes(`"${alert}"`));
+      expect(own.some(({ exp_samples }) => exp_samples.length > 0)).to.equal(true);
+      expect(own.some(({ exp_samples }) => exp_samples.length === 0)).to.equal(true);
+    });
+
+    it(`${alert} has a summary, a severity and a link to its runbook`, () => {
+      expect(labels.severity).to.be.oneOf(['critical', 'warning']);
+      expect(annotations.summary).to.be.a('string').that.is.not.empty;
+      expect(annotations.description).to.be.a('string').that.is.not.empty;
+      expect(annotations.runbook_url).to.equal(`https://runbooks.example.com/${alert}.md`);
+    });
+  }
+
+  it('name only existing metrics', async () => {
+    expect(await unknownMetrics(alerts.map(({ expr }) => expr))).to.deep.equal([]);
+    expect(await unknownMetrics(['rate(account_authz_check_total[5m])'])).to.deep.equal(['account_authz_check_total']);
+  });
+});
+
+describe('the runbooks', () => {
+  const index = read('docs/runbooks/README.md');
+
+  it('have one page for each alert', () => {
+    expect(pages.toSorted()).to.deep.equal(alerts.map(({ alert }) => `${alert}.md`).toSorted());
+  });
+
+  it('are listed with the severity of their alert, in the order of the alerts', () => {
+    const rows = Array.from(index.matchAll(/^\| \[(\w+)\]\(\1\.md\) \| (\w+) \|/gm), ([, name, severity]) => [
+      name,
+      severity,
+    ]);
+    expect(rows).to.deep.equal(alerts.map(({ alert, labels }) => [alert, labels.severity]));
+  });
+
+  for (const page of pages) {
+    it(`${page} has its sections, none empty, and a query that proves the recovery`, () => {
+      const [title, ...sections] = read(`docs/runbooks/${page}`).split(/^## /m);
+      expect(title?.trim()).to.equal(`# ${page.replace('.md', '')}`);
+      expect(sections.map(section => section.split('\n', 1)[0])).to.deep.equal([
+        'Symptom',
+        'Meaning',
+        'First look',
+        'Action',
+        'Proof of recovery',
+      ]);
+      for (const section of sections) expect(section.split('\n').slice(1).join('').trim()).to.not.equal('');
+      expect(sections[4]).to.contain('```promql');
+    });
+  }
+});
+
+describe('the dashboard', function () {
+  this.timeout(120_000);
+  const dashboard = JSON.parse(read('k8s/monitoring/dashboard.json'));
+
+  it('has valid PromQL expressions', async () => {
+    const { good, output } = await parseExpressions(dashboardExpressions());
+    expect(good, output).to.equal(true);
+    expect(await parseExpressions(['sum(rate(']).then(verdict => verdict.good)).to.equal(false);
+  });
+
+  it('names only existing metrics', async () => {
+    expect(await unknownMetrics(dashboardExpressions())).to.deep.equal([]);
+  });
+
+  it('shows every metric of the product', () => {
+    const shown = new Set(dashboardExpressions().flatMap(metricsIn));
+    expect([...shown]).to.include.members([
+      ...['account_authz_checks_total', 'account_authz_check_duration_seconds_bucket'],
+      ...['account_authz_key_refreshes_total', 'account_authz_key_set_age_seconds', 'account_authz_key_set_keys'],
+      ...['account_authz_token_cache_total', 'account_authz_token_cache_entries', 'account_authz_build_info'],
+      ...['account_authz_config_reloads_total', 'account_authz_config_last_reload_timestamp_seconds'],
+      ...['account_authz_revocation_entries', 'account_authz_revocation_reloads_total'],
+    ]);
+  });
+
+  it('has a stable uid and works with any data source', () => {
+    expect(dashboard).to.include({ uid: 'account-authz', title: 'account-authz' });
+    expect(dashboard).to.not.have.property('id');
+    const sources = Array.from(read('k8s/monitoring/dashboard.json').matchAll(/"uid": "([^"]+)"/g), ([, uid]) => uid);
+    expect(new Set(sources)).to.deep.equal(new Set(['$datasource', 'account-authz']));
+  });
+
+  it('has panels that do not overlap, each with a unique id', () => {
+    const panels: { id: number; gridPos: Record<'x' | 'y' | 'w' | 'h', number> }[] = dashboard.panels;
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, i) => `${x + (i % w)}:${y + Math.floor(i / w)}`),
+    );
+    expect(new Set(cells)).to.have.property('size', cells.length);
+    expect(new Set(panels.map(({ id }) => id))).to.have.property('size', panels.length);
+    for (const { gridPos } of panels) expect(gridPos.x + gridPos.w).to.be.at.most(24);
+  });
+});

@@ -1,0 +1,90 @@
+// The mutated source files, and the tests that run against each of them.
+import { readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+export const project = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Files with the same tests, which are bundled and run together. Paths are relative to the project. */
+export interface Group {
+  readonly name: string;
+  readonly sources: readonly string[];
+  readonly tests: readonly string[];
+}
+
+// Tests that open ports and wait for clocks take seconds and cover most mutants: each such file is a group of its own.
+const serving: readonly Group[] = [
+  {
+    name: 'grpc-server',
+    sources: ['src/envoy/grpc-server.ts'],
+    tests: ['test/envoy/grpc-server.test.ts', 'test/service/service.test.ts'],
+  },
+  { name: 'socket-file', sources: ['src/envoy/socket-file.ts'], tests: ['test/envoy/socket-file.test.ts'] },
+  {
+    name: 'tls-credentials',
+    sources: ['src/envoy/tls-credentials.ts'],
+    tests: ['test/envoy/tls-credentials.test.ts'],
+  },
+];
+
+export const groups: readonly Group[] = [
+  { name: 'authz', sources: within('src/authz', '.ts'), tests: within('test/authz', '.test.ts') },
+  { name: 'token', sources: within('src/token', '.ts'), tests: within('test/token', '.test.ts') },
+  {
+    name: 'keys',
+    sources: ['src/keys/key-set-state.ts', 'src/keys/key-set-reducer.ts', 'src/keys/key-set-times.ts'],
+    tests: ['test/keys/key-set-state.test.ts'],
+  },
+  {
+    name: 'jwks',
+    sources: ['src/keys/jwks.ts', 'src/keys/key-material.ts'],
+    tests: ['test/keys/jwks.test.ts', 'test/keys/key-material.test.ts'],
+  },
+  {
+    name: 'key-selection',
+    sources: ['src/keys/key-selection.ts', 'src/keys/issuer-ring.ts'],
+    tests: ['test/keys/key-selection.test.ts', 'test/keys/shared-source.test.ts', 'test/keys/key-ring.test.ts'],
+  },
+  { name: 'fetch-slots', sources: ['src/keys/fetch-slots.ts'], tests: ['test/keys/fetch-slots.test.ts'] },
+  {
+    name: 'revocation',
+    sources: [
+      'src/config/revocation-file.ts',
+      'src/config/plain-list.ts',
+      'src/config/yaml-list.ts',
+      'src/text/instant.ts',
+    ],
+    tests: [
+      'test/config/plain-list.test.ts',
+      'test/config/yaml-list.test.ts',
+      'test/config/revocation-file.test.ts',
+      'test/text/instant.test.ts',
+    ],
+  },
+  { name: 'json', sources: within('src/json', '.ts'), tests: within('test/json', '.test.ts') },
+  {
+    name: 'envoy',
+    sources: within('src/envoy', '.ts').filter(file => !serving.some(({ sources }) => sources.includes(file))),
+    tests: [
+      ...within('test/envoy', '.test.ts').filter(file => !serving.some(({ tests }) => tests.includes(file))),
+      'test/check/check.test.ts',
+    ],
+  },
+  {
+    name: 'check',
+    sources: ['src/check/check.ts', 'src/check/engine.ts'],
+    tests: [
+      'test/check/check.test.ts',
+      'test/check/engine.test.ts',
+      'test/token/provider-tokens.test.ts',
+      'test/service/service-requests.test.ts',
+      'test/service/service-revocation.test.ts',
+      'test/service/service-reload.test.ts',
+    ],
+  },
+  ...serving,
+];
+
+function within(folder: string, ending: string): string[] {
+  const names = readdirSync(`${project}${folder}`).filter(name => name.endsWith(ending));
+  return names.sort().map(name => `${folder}/${name}`);
+}

@@ -1,0 +1,116 @@
+// Keycloak in development mode on loopback, its database in a file, set up by the commands of docs/providers/keycloak.md.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePorts } from '../../test/support/envoy.ts';
+import { keycloakHome, keycloakVersion } from './distributions.ts';
+import { authorizationCode, clientCredentials, type Endpoints, type Tokens } from './oauth.ts';
+import { providerPage } from './page.ts';
+import { createProvider, type Provider, refusals } from './provider.ts';
+
+const adminPassword = 'admin-password';
+const redirectUri = 'https://app.example.com/callback';
+
+export async function createKeycloak(say: (text: string) => void): Promise<Provider> {
+  const home = await keycloakHome(say);
+  const [port] = await freePorts(1);
+  const url = `http://127.0.0.1:${port}`;
+  const directory = await mkdtemp(join(tmpdir(), 'account-authz-keycloak-'));
+  const page = providerPage('keycloak');
+  const endpoints: Endpoints = {
+    authorization: `${url}/realms/shop/protocol/openid-connect/auth`,
+    token: `${url}/realms/shop/protocol/openid-connect/token`,
+  };
+  const logIn = (username: string, clientId = 'web'): Promise<Tokens> =>
+    authorizationCode(endpoints, {
+      clientId,
+      redirectUri,
+      scope: 'openid',
+      fields: { username, password: `${username}-password` },
+    });
+  const serve = (id: string): Promise<Tokens> => clientCredentials(endpoints, { id, secret: `${id}-secret` });
+
+  return createProvider({
+    id: 'keycloak',
+    name: `Keycloak ${keycloakVersion}`,
+    page,
+    addresses: new Map([['https://id.example.com', url]]),
+    server: {
+      name: 'Keycloak',
+      command: 'bash',
+      args: [join(home, 'bin', 'kc.sh'), 'start-dev'],
+      env: {
+        KC_BOOTSTRAP_ADMIN_USERNAME: 'admin',
+        KC_BOOTSTRAP_ADMIN_PASSWORD: adminPassword,
+        KC_DB_URL: `jdbc:h2:file:${join(directory, 'keycloak')};NON_KEYWORDS=VALUE;DB_CLOSE_ON_EXIT=FALSE`,
+        KC_HOSTNAME: url,
+        KC_HTTP_HOST: '127.0.0.1',
+        KC_HTTP_PORT: String(port),
+      },
+      healthUrl: `${url}/realms/master`,
+    },
+    shellEnv: { KEYCLOAK_ADMIN_PASSWORD: adminPassword },
+    trialClients,
+    cleanUp: () => rm(directory, { recursive: true, force: true }),
+    userTokens: logIn,
+    serviceTokens: serve,
+    async cases() {
+      const alice = await logIn('alice');
+      return [
+        ...[
+          { name: 'the ID token', token: alice.id_token, expected: refusals.audience },
+          { name: 'the refresh token', token: alice.refresh_token, expected: refusals.algorithm },
+          {
+            name: 'an attribute that the user profile lacks',
+            token: (await logIn('homeless', 'undeclared')).access_token,
+            expected: refusals.account,
+          },
+        ].map(each => ({ grant: 'authorization code', ...each })),
+        ...[
+          {
+            name: 'a client without the scope',
+            token: (await serve('plain')).access_token,
+            expected: refusals.audience,
+          },
+          { name: 'signed with PS256', token: (await serve('ps256')).access_token, expected: refusals.algorithm },
+        ].map(each => ({ grant: 'client credentials', ...each })),
+      ];
+    },
+  });
+}
+
+// `service` adds a client of account acme with the role owner.
+const trialClients = `
+service() {   # service NAME ATTRIBUTES [SCOPE]
+  keycloak POST "/$REALM/clients" '{"clientId": "'"$1"'", "publicClient": false, "standardFlowEnabled": false, "serviceAccountsEnabled": true,
+    "secret": "'"$1"'-secret", "attributes": '"$2"'}'
+  local id user
+  id=$(keycloak GET "/$REALM/clients?clientId=$1" | jq -r '.[0].id')
+  [ -z "\${3:-}" ] || keycloak PUT "/$REALM/clients/$id/default-client-scopes/$3"
+  user=$(keycloak GET "/$REALM/clients/$id/service-account-user")
+  keycloak PUT "/$REALM/users/$(jq -r .id <<< "$user")" "$(jq '.attributes = {account: ["acme"]}' <<< "$user")"
+  keycloak POST "/$REALM/users/$(jq -r .id <<< "$user")/role-mappings/realm" "[$(keycloak GET "/$REALM/roles/owner")]"
+}
+service short '{"access.token.lifespan": "2"}' "$scope"
+service plain '{}'
+service ps256 '{"access.token.signed.response.alg": "PS256"}' "$scope"
+keycloak POST "/$REALM/client-scopes" "$(keycloak GET "/$REALM/client-scopes/$scope" |
+  jq '.name = "undeclared" | del(.id, .protocolMappers[].id) |
+    (.protocolMappers[] | select(.name == "account").config["user.attribute"]) = "company"')"
+keycloak POST "/$REALM/clients" '{"clientId": "undeclared", "publicClient": true, "standardFlowEnabled": true,
+  "redirectUris": ["https://app.example.com/callback"]}'
+keycloak PUT "/$REALM/clients/$(keycloak GET "/$REALM/clients?clientId=undeclared" | jq -r '.[0].id')/default-client-scopes/$(
+  keycloak GET "/$REALM/client-scopes" | jq -r '.[] | select(.name == "undeclared").id')"
+
+user() {   # user NAME ATTRIBUTES ROLE...
+  keycloak POST "/$REALM/users" '{"username": "'"$1"'", "enabled": true, "attributes": '"$2"',
+    "email": "'"$1"'@example.com", "emailVerified": true, "firstName": "A", "lastName": "User",
+    "credentials": [{"type": "password", "value": "'"$1"'-password", "temporary": false}]}'
+  local id role
+  id=$(keycloak GET "/$REALM/users?username=$1&exact=true" | jq -r '.[0].id')
+  for role in "\${@:3}"; do keycloak POST "/$REALM/users/$id/role-mappings/realm" "[$(keycloak GET "/$REALM/roles/$role")]"; done
+}
+user both '{"account": ["acme"]}' member admin
+user homeless '{"company": ["acme"]}' member
+user roleless '{"account": ["acme"]}'
+`;

@@ -1,0 +1,72 @@
+// The request path for a provider's tokens: a real Envoy with the shipped envoy.yaml, and the built product with the configuration of a page.
+import { parse } from 'yaml';
+import { startEnvoy } from '../../test/support/envoy.ts';
+import { type HttpAnswer, headerValues } from '../../test/support/raw-http.ts';
+import { startRecordingUpstream } from '../../test/support/recording-upstream.ts';
+import { startServiceProcess } from '../../test/support/service-process.ts';
+import { decodeToken } from './oauth.ts';
+import { replaceAll } from './page.ts';
+import { headings, type Provider, type Request } from './provider.ts';
+
+/** Shorter than the defaults, so that the trial takes minutes. */
+export const keyTimes = { refreshSeconds: 20, cooldownSeconds: 5, maxAgeSeconds: 40, timeoutSeconds: 3 };
+
+export interface KeySet {
+  readonly kids: readonly string[];
+  readonly ageSeconds: number;
+}
+
+export interface Lab {
+  /** The answer to a request with the token, in short: `200 member of acme, app web`, `403 account_mismatch`, or with the
+   * detail of the log `401 token_invalid: aud names none of audiences`. */
+  ask(token: string, request?: Request): Promise<string>;
+  /** The provider's keys that the service has. */
+  keySet(): Promise<KeySet>;
+  stop(): Promise<void>;
+}
+
+// The upstream echoes the request; the service answers with a problem document (RFC 9457).
+interface Body extends Pick<HttpAnswer, 'headers'> {
+  readonly reason?: string;
+  readonly request_id?: string;
+}
+
+export async function startLab(provider: Provider): Promise<Lab> {
+  const [text = ''] = provider.page.blocks(headings.configuration, 'yaml');
+  const upstream = await startRecordingUpstream();
+  const service = await startServiceProcess({
+    ...parse(replaceAll(text, provider.addresses)),
+    listen: '127.0.0.1:0',
+    admin: '127.0.0.1:0',
+    keys: keyTimes,
+    account: { headers: ['x-account-id'], query: ['account_id'] },
+  });
+  const envoy = await startEnvoy({ authz: service.address, upstream: upstream.port });
+  return {
+    async ask(token, { method = 'GET', path, headers } = { path: '/api/subscriptions/accounts/acme' }) {
+      const url = `http://127.0.0.1:${envoy.port}${path}`;
+      const answer = await fetch(url, { method, headers: { ...headers, authorization: `Bearer ${token}` } });
+      const body = (await answer.json()) as Body;
+      if (answer.status !== 200) {
+        const retry = answer.headers.has('retry-after') ? ', Retry-After' : '';
+        const { detail } = await service.logLine(body.request_id ?? '');
+        return `${answer.status} ${body.reason}${body.reason === 'token_invalid' ? `: ${detail}` : retry}`;
+      }
+      const [uid, app, acc, role] = ['uid', 'app', 'acc', 'role'].map(name =>
+        headerValues(body, `x-auth-${name}`).join(),
+      );
+      const subject = uid === decodeToken(token).claims.sub ? '' : ', uid is not sub';
+      return `200 ${role} of ${acc}, app ${app}${subject}`;
+    },
+    async keySet() {
+      const ready = await (await fetch(`http://127.0.0.1:${service.adminPort}/readyz`)).json();
+      const { issuers } = ready as { readonly issuers: readonly [KeySet] };
+      return issuers[0];
+    },
+    async stop() {
+      await envoy.stop();
+      await service.stop();
+      await upstream.stop();
+    },
+  };
+}
