@@ -43,6 +43,12 @@ describe('dist/', () => {
     });
   }
 
+  it('has no language of zod but English', () => {
+    const texts = readdirSync(join(project, 'dist')).map(file => readFileSync(join(project, 'dist', file), 'utf8'));
+    // A word of zod's Turkish messages; esbuild keeps names of functions and strings.
+    expect(texts.filter(each => each.includes('Geçersiz') || each.includes('Ge\\xE7ersiz'))).to.deep.equal([]);
+  });
+
   describe('main thread of serve', () => {
     const text = (file: string): string => readFileSync(join(project, 'dist', file), 'utf8');
     const importsOf = (file: string, seen = new Set<string>()): ReadonlySet<string> => {

@@ -1,5 +1,5 @@
 // Parses a decision line of the log. The line is untrusted: parsed strictly, printed escaped.
-import { z } from 'zod';
+import * as z from 'zod';
 import { isAccount } from '../authz/principal.ts';
 import { answerOf, type Reason, refusalAnswers } from '../authz/refusal.ts';
 import { createIdentityHeaders } from '../envoy/identity-headers.ts';
