@@ -1,0 +1,92 @@
+// What a client gets from the deployed pods and what the app behind them gets to see, before anything is restarted.
+import { forward, podsOf } from './kubectl.ts';
+import type { ClusterRun } from './run.ts';
+
+interface Case {
+  readonly what: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Status, and reason of a refusal by account-authz. */
+  readonly expected: string;
+}
+
+const own = '/api/subscriptions/accounts/acme';
+
+/** Each pod answers each request as account-authz decides, and the app sees the identity of the token and no forged one. */
+export async function answerSteps(run: ClusterRun, token: string): Promise<void> {
+  const { namespace, labels } = run.deployed;
+  const authorization = `Bearer ${token}`;
+  const cases: readonly Case[] = [
+    { what: 'its own account', path: own, headers: { authorization }, expected: '200' },
+    {
+      what: 'another account in the path',
+      path: '/api/subscriptions/accounts/globex',
+      headers: { authorization },
+      expected: '403 account_mismatch',
+    },
+    {
+      what: 'another account in a header',
+      path: own,
+      headers: { authorization, 'x-account-id': 'globex' },
+      expected: '403 account_mismatch',
+    },
+    { what: 'no token', path: own, expected: '401 token_missing' },
+    {
+      what: 'a changed token',
+      path: own,
+      headers: { authorization: `${authorization.slice(0, -8)}AAAAAAAA` },
+      expected: '401 token_invalid',
+    },
+    { what: 'a path that no route has', path: '/metrics', headers: { authorization }, expected: '404' },
+  ];
+  for (const { name } of await podsOf(namespace, labels)) {
+    const { url, stop } = await forward(namespace, `pod/${name}`, 8080);
+    try {
+      for (const { what, path, headers = {}, expected } of cases) {
+        const answer = await fetch(`${url}${path}`, { headers });
+        const text = await answer.text();
+        const reason = answer.ok || text === '' ? undefined : JSON.parse(text).reason;
+        const measured = [answer.status, reason].filter(each => each !== undefined).join(' ');
+        run.add({ what: `${what}, ${name}`, expected, measured, isGood: measured === expected });
+      }
+      const forged = { 'x-auth-uid': 'root', 'x-auth-acc': 'globex', 'x-auth-role': 'owner', 'x-auth-future': 'any' };
+      const answer = await fetch(`${url}${own}`, { headers: { authorization, ...forged } });
+      const seen = Object.fromEntries(
+        (await answer.json()).headers.filter(([header]: [string]) => /^x-auth-|^authorization$/.test(header)),
+      );
+      const isGood =
+        seen['x-auth-acc'] === 'acme' &&
+        seen['x-auth-uid'] === 'user-alice' &&
+        !('x-auth-future' in seen) &&
+        !('authorization' in seen);
+      const measured = Object.entries(seen)
+        .map(([header, value]) => `${header}: ${value}`)
+        .join(', ');
+      run.add({
+        what: `forged identity headers, ${name}`,
+        expected: 'the app sees the identity of the token alone',
+        measured,
+        isGood,
+      });
+    } finally {
+      stop();
+    }
+  }
+}
+
+/** A token of the demo's own authentication service, which is in the pod. */
+export async function quickstartToken(namespace: string): Promise<string> {
+  const { url, stop } = await forward(namespace, 'deployment/subscriptions', 8090);
+  try {
+    const body = JSON.stringify({ user: 'alice', password: 'wonderland' });
+    const headers = { 'content-type': 'application/json' };
+    const { session_token: session } = await (
+      await fetch(`${url}/auth/sign-in`, { method: 'POST', headers, body })
+    ).json();
+    const authorization = `Bearer ${session}`;
+    const issued = await fetch(`${url}/api/accounts/acme/token`, { method: 'POST', headers: { authorization } });
+    return (await issued.json()).access_token;
+  } finally {
+    stop();
+  }
+}

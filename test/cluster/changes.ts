@@ -1,0 +1,200 @@
+// A configuration, a revocation list, a certificate and an authentication service that change under load, in running pods.
+import { createAuthority, issue } from './certificates.ts';
+import { apply, forward, kubectl, type PodState, podsOf, until } from './kubectl.ts';
+import { authzPods, type ClusterRun, measure, seconds, settle } from './run.ts';
+
+/** For the overlay envoy-sidecar, whose configuration has a stable name here. */
+export async function changeSteps(run: ClusterRun): Promise<void> {
+  const { authentication, deployed } = run;
+  const { namespace } = deployed;
+  const [other, revoked] = await Promise.all([
+    authentication.sign({ app: 'other-app' }),
+    authentication.sign({ jti: 'to-be-revoked' }),
+  ]);
+  const configOf = async (): Promise<string> =>
+    JSON.parse(await kubectl(['get', 'configmap', '-n', namespace, 'account-authz-config', '-o', 'json'])).data[
+      'config.yaml'
+    ];
+  const original = await configOf();
+  const configure = (text: string): Promise<string> =>
+    patchMap(namespace, 'account-authz-config', { 'config.yaml': text });
+
+  await measure(run, {
+    what: 'the configuration changes (apps), and the kubelet is told by an annotation',
+    expected: 'in force in every pod, nothing lost',
+    async act() {
+      await configure(`${original}apps: [web-app]\n`);
+      return { measured: `in force after ${seconds(await untilAnswered(run, other, 403))}` };
+    },
+  });
+  await measure(run, {
+    what: 'the configuration becomes bad (unknown key)',
+    expected: 'refused and counted by every pod, nothing lost',
+    async act() {
+      await configure(`${original}apps: [web-app]\nnonsense: 1\n`);
+      const after = await untilEachPod(run, async pod => /result="failure"} [1-9]/.test(await reloadsOf(run, pod)));
+      return { measured: `counted after ${seconds(after)}` };
+    },
+  });
+  await measure(run, {
+    what: 'the old configuration comes back',
+    expected: 'in force in every pod, nothing lost',
+    async act() {
+      await configure(original);
+      return { measured: `in force after ${seconds(await untilAnswered(run, other, 200))}` };
+    },
+  });
+  await measure(run, {
+    what: 'a token is revoked, as docs/revocation.md says',
+    expected: '401 in every pod, nothing else lost',
+    async act() {
+      await patchMap(namespace, 'account-authz-revocation', { 'revoked.jsonl': '{"jti":"to-be-revoked"}\n' });
+      return { measured: `in force after ${seconds(await untilAnswered(run, revoked, 401))}` };
+    },
+  });
+}
+
+/** The certificate of account-authz and that of its callers, each by the same authority as before. */
+export async function certificateStep(run: ClusterRun, authorities: Authorities): Promise<void> {
+  const { namespace, labels } = run.deployed;
+  await measure(run, {
+    what: 'the certificates of account-authz and of its callers are renewed',
+    expected: 'picked up by both, nothing lost',
+    async act() {
+      const before = await renewals(run);
+      await applyCertificates(namespace, authorities);
+      for (const kind of [labels, run.deployed.authz.labels]) await touch(namespace, kind);
+      const startMs = performance.now();
+      const logged = await untilEachPod(run, async ({ name }) => {
+        const log = await kubectl(['logs', '-n', namespace, name, '-c', 'account-authz', '--tail=-1']);
+        return log.includes('"tls files reloaded"');
+      });
+      await until('a new client certificate in Envoy', 120, async () => {
+        const counts = await renewals(run);
+        return before.every((count, index) => Number(counts[index]) > count) ? true : undefined;
+      });
+      const all = (performance.now() - startMs) / 1000;
+      return { measured: `account-authz after ${seconds(logged)}, Envoy after ${seconds(all)}` };
+    },
+  });
+}
+
+export interface Authorities {
+  readonly server: Awaited<ReturnType<typeof createAuthority>>;
+  readonly client: Awaited<ReturnType<typeof createAuthority>>;
+}
+
+export async function createAuthorities(): Promise<Authorities> {
+  return {
+    server: await createAuthority('servers of a cluster run'),
+    client: await createAuthority('callers of a cluster run'),
+  };
+}
+
+/** New certificates of both sides, in the Secrets of docs/deploy/service.md. */
+export async function applyCertificates(namespace: string, { server, client }: Authorities): Promise<void> {
+  const [own, callers] = [
+    await issue(server, 'account-authz', 'serverAuth'),
+    await issue(client, 'envoy', 'clientAuth'),
+  ];
+  const secret = (name: string, { key, certificate }: typeof own, authority: string): object => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace },
+    type: 'kubernetes.io/tls',
+    stringData: { 'tls.crt': certificate, 'tls.key': key, 'ca.crt': authority },
+  });
+  await apply([
+    secret('account-authz-tls', own, client.certificate),
+    secret('account-authz-client-tls', callers, server.certificate),
+  ]);
+}
+
+export async function outageSteps(run: ClusterRun): Promise<void> {
+  const { namespace, workload, labels, replicas } = run.deployed;
+  await measure(run, {
+    what: 'the authentication service goes away, and a rollout begins meanwhile',
+    expected: 'nothing lost; the new pod does not become ready',
+    async act() {
+      await run.authentication.scale(0);
+      await kubectl(['rollout', 'restart', '-n', namespace, `deployment/${workload}`]);
+      const rollout = ['rollout', 'status', '-n', namespace, `deployment/${workload}`, '--timeout=30s'];
+      const isOver = await kubectl(rollout).then(
+        () => true,
+        () => false,
+      );
+      const ready = (await podsOf(namespace, labels)).filter(({ isReady }) => isReady).length;
+      return { measured: `after 30 s ${ready} pods are ready`, isGood: !isOver && ready === replicas };
+    },
+  });
+  await measure(run, {
+    what: 'the authentication service comes back',
+    expected: 'the rollout completes, nothing lost',
+    async act() {
+      const startMs = performance.now();
+      await run.authentication.scale(1);
+      await kubectl(['rollout', 'status', '-n', namespace, `deployment/${workload}`, '--timeout=240s']);
+      await settle(run);
+      return { measured: `complete after ${seconds((performance.now() - startMs) / 1000)}` };
+    },
+  });
+}
+
+async function patchMap(namespace: string, name: string, data: Readonly<Record<string, string>>): Promise<string> {
+  await kubectl(['patch', 'configmap', '-n', namespace, name, '--type=merge', '-p', JSON.stringify({ data })]);
+  return touch(namespace, 'account-authz/mode');
+}
+
+/** A change of a pod's annotation makes its kubelet look at the volumes at once, and not only about once a minute. */
+function touch(namespace: string, labels: string): Promise<string> {
+  return kubectl(['annotate', 'pods', '-n', namespace, '-l', labels, `touched=${Date.now()}`, '--overwrite']);
+}
+
+async function untilEachPod(run: ClusterRun, holds: (pod: PodState) => Promise<boolean>): Promise<number> {
+  const startMs = performance.now();
+  await until('the change in every pod', 120, async () => {
+    const all = await Promise.all((await authzPods(run)).map(holds));
+    return all.length > 0 && all.every(each => each) ? true : undefined;
+  });
+  return (performance.now() - startMs) / 1000;
+}
+
+function untilAnswered(run: ClusterRun, token: string, status: number): Promise<number> {
+  const path = '/api/subscriptions/accounts/acme';
+  return untilEachPod(run, async ({ name }) => {
+    const { url, stop } = await forward(run.deployed.namespace, `pod/${name}`, 8080);
+    try {
+      return (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` } })).status === status;
+    } finally {
+      stop();
+    }
+  });
+}
+
+async function reloadsOf(run: ClusterRun, { name }: PodState): Promise<string> {
+  const { url, stop } = await forward(run.deployed.namespace, `pod/${name}`, 9192);
+  try {
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    return metrics
+      .split('\n')
+      .filter(line => line.startsWith('account_authz_config_reloads_total'))
+      .join('\n');
+  } finally {
+    stop();
+  }
+}
+
+/** For each pod of the workload: how often Envoy has taken certificates from its files. */
+async function renewals({ deployed: { namespace, labels } }: ClusterRun): Promise<readonly number[]> {
+  const counts: number[] = [];
+  for (const { name } of await podsOf(namespace, labels)) {
+    const { url, stop } = await forward(namespace, `pod/${name}`, 9901);
+    try {
+      const stats = await (await fetch(`${url}/stats?filter=ssl_context_update_by_sds`)).text();
+      counts.push(Number(/: (\d+)/.exec(stats)?.[1] ?? 0));
+    } finally {
+      stop();
+    }
+  }
+  return counts;
+}

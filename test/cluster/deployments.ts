@@ -1,0 +1,177 @@
+// What a cluster run deploys: each overlay with the run's authentication service, and a Deployment of somebody else with `render kubernetes`.
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { parseDocument, stringify } from 'yaml';
+import { type Authentication, audience } from './authentication.ts';
+import { kubectl } from './kubectl.ts';
+
+const run = promisify(execFile);
+const project = fileURLToPath(new URL('../../', import.meta.url));
+
+export const deploymentNames = [
+  'quickstart',
+  'envoy-sidecar',
+  'envoy-sidecar-socket',
+  'plain containers',
+  'render kubernetes',
+  'service',
+] as const;
+export type DeploymentName = (typeof deploymentNames)[number];
+
+export interface Deployed {
+  readonly name: DeploymentName;
+  readonly namespace: string;
+  /** The Deployment whose pods hold the app. */
+  readonly workload: string;
+  readonly labels: string;
+  readonly replicas: number;
+  /** The Deployment with account-authz. */
+  readonly authz: { readonly workload: string; readonly labels: string; readonly replicas: number };
+  readonly service: { readonly name: string; readonly port: number };
+}
+
+const sample = { workload: 'subscriptions', labels: 'app.kubernetes.io/name=subscriptions', replicas: 2 };
+
+export function describeDeployment(name: DeploymentName): Deployed {
+  const service = { name: 'subscriptions', port: 80 };
+  const inSample = { name, namespace: 'subscriptions', ...sample, authz: sample, service };
+  switch (name) {
+    case 'quickstart': {
+      const one = { ...sample, replicas: 1 };
+      return { ...inSample, namespace: 'account-authz-demo', ...one, authz: one };
+    }
+    case 'service': {
+      const authz = { workload: 'account-authz', labels: 'app.kubernetes.io/name=account-authz', replicas: 2 };
+      return { ...inSample, authz };
+    }
+    case 'render kubernetes': {
+      const orders = { workload: 'orders', labels: 'app=orders', replicas: 2 };
+      return { name, namespace: 'shop', ...orders, authz: orders, service: { name: 'orders', port: 80 } };
+    }
+    default:
+      return inSample;
+  }
+}
+
+/** The manifests, as `kubectl kustomize` prints them. */
+export async function manifestsOf(name: DeploymentName, authentication: Authentication): Promise<string> {
+  if (name === 'quickstart') return readFile(join(project, 'k8s', 'quickstart.yaml'), 'utf8');
+  const folder = await mkdtemp(join(tmpdir(), 'cluster-'));
+  try {
+    await cp(join(project, 'k8s'), join(folder, 'k8s'), { recursive: true });
+    return await kubectl(['kustomize', await writeKustomization(name, folder, authentication)]);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The folder to apply. */
+async function writeKustomization(
+  name: DeploymentName,
+  folder: string,
+  authentication: Authentication,
+): Promise<string> {
+  const overlays = join(folder, 'k8s', 'overlays');
+  const configOf = (overlay: string): Promise<string> => readFile(join(overlays, overlay, 'config.yaml'), 'utf8');
+  const files = ['config.yaml', 'ca.pem'];
+  const write = async (target: string, config: string, kustomization?: object): Promise<string> => {
+    await mkdir(target, { recursive: true });
+    await writeFile(join(target, 'config.yaml'), withIssuer(config, authentication));
+    await writeFile(join(target, 'ca.pem'), authentication.authority);
+    if (kustomization !== undefined) await writeFile(join(target, 'kustomization.yaml'), stringify(kustomization));
+    return target;
+  };
+  switch (name) {
+    case 'render kubernetes':
+      return writeOrders(join(folder, 'orders'), write, await configOf('envoy-sidecar'));
+    case 'plain containers':
+      return write(join(overlays, 'plain'), await configOf('envoy-sidecar'), {
+        namespace: 'subscriptions',
+        resources: ['../../base'],
+        components: ['../../components/envoy-sidecar-plain', '../../components/authz-sidecar-plain'],
+        configMapGenerator: [{ name: 'account-authz-config', files }],
+        patches: [{ path: '../envoy-sidecar/app-on-loopback.yaml' }],
+      });
+    default: {
+      const target = join(overlays, name);
+      const text = await readFile(join(target, 'kustomization.yaml'), 'utf8');
+      const kustomization = parseDocument(text);
+      kustomization.setIn(['configMapGenerator', 0, 'files'], files);
+      let config = await configOf(name);
+      if (name === 'envoy-sidecar') {
+        // As docs/deploy says for a change without a rollout, and as docs/revocation.md says.
+        kustomization.setIn(['configMapGenerator', 0, 'options'], { disableNameSuffixHash: true });
+        kustomization.addIn(['components'], '../../components/revocation');
+        config += 'revocation: { file: /etc/account-authz-revocation/revoked.jsonl }\n';
+      }
+      await writeFile(join(target, 'kustomization.yaml'), kustomization.toString());
+      return write(target, config);
+    }
+  }
+}
+
+type Write = (target: string, config: string, kustomization?: object) => Promise<string>;
+
+/** The steps of "Your own workload" in docs/deploy/README.md, for an app that listens on 127.0.0.1:9000. */
+async function writeOrders(target: string, write: Write, config: string): Promise<string> {
+  await write(target, config, {
+    namespace: 'shop',
+    resources: ['orders.yaml'],
+    components: ['authz'],
+    configMapGenerator: [{ name: 'account-authz-config', behavior: 'merge', files: ['ca.pem'] }],
+  });
+  const labels = { app: 'orders' };
+  const app = {
+    name: 'app',
+    image: 'ghcr.io/account-authz/account-authz-demo:0.1.0',
+    args: ['demo/serve.ts', 'upstream', '--listen', '127.0.0.1:9000', '--health', '0.0.0.0:8001'],
+    ports: [{ name: 'health', containerPort: 8001 }],
+    readinessProbe: { httpGet: { path: '/healthz', port: 'health' }, periodSeconds: 5 },
+    lifecycle: { preStop: { sleep: { seconds: 15 } } },
+    securityContext: {
+      runAsNonRoot: true,
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+  };
+  const spec = {
+    replicas: 2,
+    selector: { matchLabels: labels },
+    strategy: { rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+    template: { metadata: { labels }, spec: { containers: [app] } },
+  };
+  const objects = [
+    {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'shop', labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
+    },
+    { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'orders', labels }, spec },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'orders', labels },
+      spec: { selector: labels, ports: [{ port: 80, targetPort: 9000 }] },
+    },
+  ];
+  await writeFile(join(target, 'orders.yaml'), objects.map(each => stringify(each)).join('---\n'));
+  const command = ['render', 'kubernetes', '--config', 'config.yaml', '--upstream', '127.0.0.1:9000'];
+  await run(
+    process.execPath,
+    [join(project, 'dist', 'main.js'), ...command, ...['--selector', 'app=orders', '--out', 'authz']],
+    { cwd: target },
+  );
+  return target;
+}
+
+function withIssuer(text: string, { issuer, jwksUrl }: Authentication): string {
+  const config = parseDocument(text);
+  const caFile = '/etc/account-authz/ca.pem';
+  config.setIn(['issuers', 0], { issuer, audiences: [audience], jwksUrl, caFile });
+  return config.toString();
+}

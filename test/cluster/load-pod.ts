@@ -1,0 +1,44 @@
+// Runs in a pod: sends requests to a Service without a pause and prints each 100 ms what came of them, one JSON object a line.
+import { readFile } from 'node:fs/promises';
+import { createService, type Order, startLoad } from '../rehearsal/load.ts';
+
+/** /program/load.json. */
+export interface LoadPlan {
+  readonly address: string;
+  readonly port: number;
+  readonly orders: readonly Order[];
+}
+
+export interface LoadLine {
+  /** The end of these 100 ms, Date.now() of the pod. */
+  readonly atMs: number;
+  readonly requests: number;
+  /** The longest time in milliseconds between two good answers, of which the second came in these 100 ms. */
+  readonly longestGapMs: number;
+  /** The number of requests by what came in the place of the expected answer. */
+  readonly lost: Readonly<Record<string, number>>;
+}
+
+const { address, port, orders }: LoadPlan = JSON.parse(await readFile('/program/load.json', 'utf8'));
+const service = createService();
+service.add({ name: 'service', address, port });
+const clients = { 'HTTP/1.1': 3, 'HTTP/2': 2, 'one request a connection': 1 };
+const { answers } = startLoad({ service, orders, clients, pauseMs: 30 });
+
+let reported = 0;
+let lastGoodMs = performance.now();
+setInterval(() => {
+  const fresh = answers.slice(reported);
+  reported = answers.length;
+  const lost: Record<string, number> = {};
+  let longestGapMs = 0;
+  for (const { atMs, latencyMs, failure } of fresh) {
+    if (failure !== undefined) lost[failure] = (lost[failure] ?? 0) + 1;
+    else {
+      longestGapMs = Math.max(longestGapMs, atMs + latencyMs - lastGoodMs);
+      lastGoodMs = atMs + latencyMs;
+    }
+  }
+  const line: LoadLine = { atMs: Date.now(), requests: fresh.length, longestGapMs, lost };
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}, 100);

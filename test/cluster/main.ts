@@ -1,0 +1,167 @@
+// `npm run cluster`: deploys the product as real pods on the cluster of $KUBECONFIG, puts them under load, and restarts, kills and changes
+// what can be. Prints each row, writes docs/dev/cluster.md with --page, and exits with 0 only if every row is as expected.
+//   npm run cluster -- [--only NAME]… [--page] [--keep]
+// Needs kubectl, openssl, and in the cluster the two images of docs/deploy/README.md and Envoy's. The nodes must be Linux.
+import { execFileSync } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { release } from 'node:os';
+import { parseArgs } from 'node:util';
+import type { Order } from '../rehearsal/load.ts';
+import { answerSteps, quickstartToken } from './answers.ts';
+import { type Authentication, startAuthentication } from './authentication.ts';
+import { applyCertificates, certificateStep, changeSteps, createAuthorities, outageSteps } from './changes.ts';
+import { type Deployed, type DeploymentName, deploymentNames, describeDeployment, manifestsOf } from './deployments.ts';
+import { apply, kubectl, podsOf } from './kubectl.ts';
+import { startClusterLoad } from './load.ts';
+import { agentNamespace, type NodeAgent, startNodeAgent } from './node-agent.ts';
+import { lineOf, pageOf, type Row } from './report.ts';
+import { restartSteps } from './restarts.ts';
+import { authzPods, type ClusterRun, settle } from './run.ts';
+
+const toolNamespace = 'account-authz-cluster';
+const image = 'ghcr.io/account-authz/account-authz-demo:0.1.0';
+const page = new URL('../../docs/dev/cluster.md', import.meta.url);
+
+const { values: options } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true, default: [...deploymentNames] },
+    page: { type: 'boolean', default: false },
+    keep: { type: 'boolean', default: false },
+  },
+});
+const chosen = options.only.map(name => {
+  const found = deploymentNames.find(each => each === name);
+  if (found === undefined) throw new Error(`--only ${name}: one of ${deploymentNames.join(', ')}`);
+  return found;
+});
+
+const rows: Row[] = [];
+const startMs = performance.now();
+const say = (text: string): void => {
+  process.stdout.write(`${((performance.now() - startMs) / 1000).toFixed(0).padStart(5)} s  ${text}\n`);
+};
+
+const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+await apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: toolNamespace, labels } }]);
+const agent = await startNodeAgent(image);
+const authentication = await startAuthentication(toolNamespace, image);
+try {
+  for (const name of chosen) await runDeployment(name, agent, authentication);
+} finally {
+  if (!options.keep) await kubectl(['delete', 'namespace', toolNamespace, agentNamespace, '--wait=false']);
+}
+if (options.page) await writeFile(page, pageOf(rows, await surroundings()));
+const bad = rows.filter(({ isGood }) => !isGood);
+say(`${rows.length} rows, ${bad.length} not as expected`);
+process.exitCode = bad.length === 0 ? 0 : 1;
+
+async function runDeployment(name: DeploymentName, agent: NodeAgent, authentication: Authentication): Promise<void> {
+  const deployed = describeDeployment(name);
+  const add = (row: Omit<Row, 'deployment'>): void => {
+    rows.push({ deployment: name, ...row });
+    say(lineOf({ deployment: name, ...row }));
+  };
+  say(name);
+  await kubectl(['delete', 'namespace', deployed.namespace, '--ignore-not-found', '--wait=true']);
+  try {
+    const authorities = await createAuthorities();
+    await deploy(deployed, authentication, add, () => applyCertificates(deployed.namespace, authorities));
+    const isQuickstart = name === 'quickstart';
+    const token = isQuickstart ? await quickstartToken(deployed.namespace) : await authentication.sign({});
+    const service = { ...deployed.service, namespace: deployed.namespace };
+    const orders = isQuickstart ? refusedOrders : ordersFor(token);
+    const load = await startClusterLoad({ namespace: toolNamespace, image, service, orders });
+    const run: ClusterRun = { deployed, load, agent, authentication, add };
+    try {
+      await answerSteps(run, token);
+      if (name === 'envoy-sidecar') {
+        await changeSteps(run);
+        await outageSteps(run);
+      }
+      if (name === 'service') await certificateStep(run, authorities);
+      await restartSteps(run);
+      await memoryStep(run);
+    } finally {
+      await load.stop();
+    }
+  } catch (error) {
+    add({ what: 'the run', expected: 'ends', measured: String(error), isGood: false });
+  } finally {
+    if (!options.keep) await kubectl(['delete', 'namespace', deployed.namespace, '--wait=true']);
+  }
+}
+
+async function deploy(
+  deployed: Deployed,
+  authentication: Authentication,
+  add: ClusterRun['add'],
+  makeCertificates: () => Promise<void>,
+): Promise<void> {
+  const { name, namespace } = deployed;
+  const manifests = await manifestsOf(name, authentication);
+  if (namespace === 'subscriptions') await kubectl(['apply', '-f', 'k8s/base/namespace.yaml']);
+  if (name === 'service') await makeCertificates();
+  if (name === 'envoy-sidecar')
+    await kubectl([
+      'create',
+      'configmap',
+      '-n',
+      namespace,
+      'account-authz-revocation',
+      '--from-literal=revoked.jsonl=',
+    ]);
+  const beforeMs = performance.now();
+  const warnings = await apply(manifests);
+  await settle({ deployed });
+  const measured = `ready after ${((performance.now() - beforeMs) / 1000).toFixed(1)} s; warnings of the API server: ${warnings.length}`;
+  add({ what: 'deployed', expected: 'every pod ready; no warning', measured, isGood: warnings.length === 0 });
+}
+
+/** An allow and two refusals in turn, which only a working account-authz gives. */
+function ordersFor(token: string): readonly Order[] {
+  return [
+    { path: '/api/subscriptions/accounts/acme', token, status: 200 },
+    { path: '/api/subscriptions', token, status: 200 },
+    { path: '/api/subscriptions/accounts/globex', token, status: 403 },
+    { path: '/api/subscriptions', status: 401 },
+  ];
+}
+
+/** Each pod of the quickstart has an authentication service with keys of its own, so a token does not outlive its pod. */
+const refusedOrders: readonly Order[] = [
+  { path: '/api/subscriptions', status: 401 },
+  { path: '/api/subscriptions/accounts/acme', token: 'no.such.token', status: 401 },
+];
+
+async function memoryStep(run: ClusterRun): Promise<void> {
+  const { namespace, labels } = run.deployed;
+  const limits = { 'account-authz': 256, envoy: 512 };
+  for (const [container, limit] of Object.entries(limits)) {
+    const pods = container === 'envoy' ? await podsOf(namespace, labels) : await authzPods(run);
+    const peaks = await Promise.all(pods.map(pod => run.agent.memoryPeak(pod, container)));
+    const peak = Math.max(...peaks) / 1024 ** 2;
+    const measured = `${peak.toFixed(0)} MiB, of ${limit} MiB`;
+    run.add({
+      what: `memory peak of ${container}'s cgroup`,
+      expected: 'below its limit',
+      measured,
+      isGood: peak < limit,
+    });
+  }
+}
+
+async function surroundings() {
+  const version = JSON.parse(await kubectl(['version', '-o', 'json'])).serverVersion.gitVersion;
+  const { items } = JSON.parse(await kubectl(['get', 'nodes', '-o', 'json']));
+  const { containerRuntimeVersion } = items[0].status.nodeInfo;
+  const cpus = items[0].status.capacity.cpu;
+  const { version: product } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
+  const git = (...args: string[]): string => execFileSync('git', args, { encoding: 'utf8' }).trim();
+  return {
+    commit: `${git('rev-parse', '--short', 'HEAD')} (${product})`,
+    date: new Date().toISOString().slice(0, 10),
+    kubernetes: version,
+    nodes: `${items.length} node with ${cpus} CPUs, ${containerRuntimeVersion}, Linux ${release()}`,
+    command: 'npm run cluster -- --page',
+  };
+}

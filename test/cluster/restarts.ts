@@ -1,0 +1,149 @@
+// Pods that are rolled, deleted, evicted, and containers that are killed or hang, under load.
+import { kubectl, podsOf, until, untilSettled } from './kubectl.ts';
+import type { Window } from './load.ts';
+import {
+  authzPods,
+  type ClusterRun,
+  measure,
+  noAnswer,
+  oneOf,
+  only,
+  seconds,
+  settle,
+  untilLivenessKill,
+  untilRestarted,
+} from './run.ts';
+
+const unavailable = only(/^503 /);
+const unavailableOrRefused = only(
+  /^503 |ECONNREFUSED|ECONNRESET|socket hang up|NGHTTP2|no answer in time|closed|aborted/,
+);
+
+export async function restartSteps(run: ClusterRun): Promise<void> {
+  const { workload, authz } = run.deployed;
+  await roll(run, workload);
+  if (authz.workload !== workload) await roll(run, authz.workload);
+  if (run.deployed.replicas > 1) await deleteAndEvict(run);
+  await killAuthz(run);
+  await killEnvoy(run);
+  // One replica, so that nobody else can answer. Behind a service of its own, another instance does.
+  const isAlone = authz.workload === workload && run.deployed.replicas > 1;
+  if (isAlone) await scale(run, 1);
+  for (const resumes of [true, false]) await hang(run, resumes);
+  if (isAlone) await scale(run, run.deployed.replicas);
+}
+
+async function scale({ deployed }: ClusterRun, replicas: number): Promise<void> {
+  await kubectl(['scale', '-n', deployed.namespace, `deployment/${deployed.workload}`, `--replicas=${replicas}`]);
+  await untilSettled(deployed.namespace, deployed.labels, replicas);
+}
+
+function roll(run: ClusterRun, workload: string): Promise<void> {
+  const at = ['-n', run.deployed.namespace, `deployment/${workload}`];
+  return measure(run, {
+    what: `rolling restart of ${workload}, twice`,
+    expected: 'nothing lost',
+    async act() {
+      const startMs = performance.now();
+      for (let turn = 0; turn < 2; turn += 1) {
+        await kubectl(['rollout', 'restart', ...at]);
+        await kubectl(['rollout', 'status', ...at, '--timeout=240s']);
+        await settle(run);
+      }
+      return { measured: `${seconds((performance.now() - startMs) / 2000)} each` };
+    },
+  });
+}
+
+async function deleteAndEvict(run: ClusterRun): Promise<void> {
+  const { namespace, labels, authz } = run.deployed;
+  for (const [who, which] of new Map([
+    ['app', labels],
+    ['account-authz', authz.labels],
+  ])) {
+    if (who === 'account-authz' && authz.labels === labels) continue;
+    await measure(run, {
+      what: `a pod with ${who} is deleted`,
+      expected: 'nothing lost',
+      async act() {
+        const { name } = await oneOf(podsOf(namespace, which));
+        await kubectl(['delete', 'pod', '-n', namespace, name, '--wait=true']);
+        await settle(run);
+        return { measured: '' };
+      },
+    });
+    await measure(run, {
+      what: `a pod with ${who} is evicted`,
+      expected: 'nothing lost',
+      async act() {
+        const { name } = await oneOf(podsOf(namespace, which));
+        const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
+        const path = `/api/v1/namespaces/${namespace}/pods/${name}/eviction`;
+        await kubectl(['create', '--raw', path, '-f', '-'], JSON.stringify(eviction));
+        await until(`${name} to be gone`, 90, async () =>
+          (await podsOf(namespace, which)).every(pod => pod.name !== name) ? true : undefined,
+        );
+        await settle(run);
+        return { measured: '' };
+      },
+    });
+  }
+}
+
+async function killAuthz(run: ClusterRun): Promise<void> {
+  const hasOthers = run.deployed.authz.workload !== run.deployed.workload;
+  const crashes = run.deployed.name === 'envoy-sidecar' ? 3 : 1;
+  const pod = await oneOf(authzPods(run));
+  for (let crash = 1; crash <= crashes; crash += 1) {
+    await measure(run, {
+      what: `SIGKILL to account-authz${crashes > 1 ? `, crash ${crash} of one pod` : ''}`,
+      expected: hasOthers ? 'nothing lost' : '503 in this pod while it is away, nothing else',
+      allows: hasOthers ? ({ lost }: Window) => Object.keys(lost).length === 0 : unavailable,
+      async act() {
+        const [before] = (await authzPods(run)).filter(({ name }) => name === pod.name);
+        if (before === undefined) throw new Error(`${pod.name} is gone`);
+        await run.agent.signal(before, 'account-authz', 'SIGKILL');
+        return { measured: `away for ${seconds(await untilRestarted(run, before, 'account-authz'))}` };
+      },
+    });
+  }
+}
+
+async function killEnvoy(run: ClusterRun): Promise<void> {
+  await measure(run, {
+    what: 'SIGKILL to Envoy',
+    expected: 'what it held, and what comes to this pod while it is away',
+    allows: unavailableOrRefused,
+    async act() {
+      const pod = await oneOf(podsOf(run.deployed.namespace, run.deployed.labels));
+      await run.agent.signal(pod, 'envoy', 'SIGKILL');
+      return { measured: `away for ${seconds(await untilRestarted(run, pod, 'envoy'))}` };
+    },
+  });
+}
+
+/** A process that hangs is found by its liveness probe; it may wake up before SIGTERM, or never. */
+async function hang(run: ClusterRun, resumes: boolean): Promise<void> {
+  const hasOthers = run.deployed.authz.workload !== run.deployed.workload;
+  let away = 0;
+  await measure(run, {
+    what: `account-authz hangs (SIGSTOP)${resumes ? ' until its liveness probe has failed (SIGCONT)' : ' for good'}${hasOthers ? '' : ', one replica'}`,
+    expected: hasOthers ? 'nothing lost but checks in flight' : 'no answer for no longer than account-authz is away',
+    allows: window => unavailableOrRefused(window) && window.longestGapSeconds <= (hasOthers ? 2 : away + 1),
+    measured: noAnswer,
+    async act() {
+      const pod = await oneOf(authzPods(run));
+      const startMs = performance.now();
+      await run.agent.signal(pod, 'account-authz', 'SIGSTOP');
+      await untilLivenessKill(run, pod, 'account-authz');
+      const killSeconds = (performance.now() - startMs) / 1000;
+      if (resumes) await run.agent.signal(pod, 'account-authz', 'SIGCONT');
+      await untilRestarted(run, pod, 'account-authz');
+      await settle(run).catch(() => undefined);
+      away = (performance.now() - startMs) / 1000;
+      return {
+        measured: `away for ${seconds(away)}, of which ${seconds(killSeconds)} until the liveness probe had failed`,
+      };
+    },
+  });
+}
