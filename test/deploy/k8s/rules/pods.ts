@@ -9,7 +9,9 @@ import { type Container, containerOf, containersOf, nameOf, ofKind, type Pod, po
 const project = new URL('../../../../', import.meta.url);
 /** From the Dockerfile. */
 const user = 65_532;
-const sidecars = ['account-authz', 'envoy'];
+const sidecars = ['account-authz', 'envoy', 'drain'];
+const authzImage = `ghcr.io/account-authz/account-authz:${version}`;
+const envoyAdmin = 'http://127.0.0.1:9901';
 
 export function podProblems(facts: Facts): string[] {
   const pods = podsOf(facts.manifests);
@@ -35,7 +37,7 @@ function startRules(pod: Pod): Rules {
       (pod.spec.initContainers ?? []).every(each => each.restartPolicy === 'Always'),
       `${pod.name} has a sidecar that is none`,
     ],
-    [native.length < 2 || native[0] === 'account-authz', `account-authz is not the first of ${pod.name}`],
+    [native.length < 2 || native[0] !== 'envoy', `account-authz is not the first of ${pod.name}`],
     [pod.spec.securityContext?.fsGroup === user, `${pod.name} gives its files to another group`],
     [new Set([...native, ...plain]).size === native.length + plain.length, `${pod.name} has a container twice`],
   ];
@@ -49,12 +51,16 @@ function waitOf({ lifecycle }: Container): number {
 function stopRules({ config, bootstrap, manifests }: Facts, pod: Pod): Rules {
   const longest = Math.max(...containersOf(pod).map(waitOf));
   const [app, authz, envoy] = ['app', 'account-authz', 'envoy'].map(name => containerOf(pod, name));
-  const drain = authz?.lifecycle?.preStop?.exec?.command.join(' ');
-  // A plain container may end before the app.
-  const canDrain = pod.spec.initContainers?.[0] === authz && authz !== undefined && envoy !== undefined;
+  const native = pod.spec.initContainers ?? [];
+  const hooks = containersOf(pod).flatMap(each => each.lifecycle?.preStop?.exec?.command.join(' ') ?? []);
+  // A plain container may end before the app, so it drains nothing.
+  const isDrained = envoy !== undefined && native.includes(envoy);
+  const drain = `/nodejs/bin/node /app/dist/main.js drain --envoy-admin ${envoyAdmin} --seconds`;
+  const canDrain = native.some(
+    ({ image, lifecycle }) => image === authzImage && lifecycle?.preStop?.exec !== undefined,
+  );
   const isMeshed = manifests.some(({ kind }) => kind === 'EnvoyFilter');
   const admin = at(bootstrap, 'admin', 'address', 'socket_address');
-  const drainsItself = envoy === undefined || optionOf(envoy, '--drain-time-s') === String(waitOf(envoy));
   return [
     [
       pod.spec.terminationGracePeriodSeconds >= longest + config.shutdown.graceSeconds + 5,
@@ -63,15 +69,22 @@ function stopRules({ config, bootstrap, manifests }: Facts, pod: Pod): Rules {
     // Without a wait in preStop they would exit while requests still arrive: wait longer than endpoint removal takes.
     [app === undefined || waitOf(app) === 15, 'the app stops before its callers know'],
     [envoy === undefined || waitOf(envoy) === 15, 'Envoy stops before its callers know'],
-    [authz === undefined || canDrain || isMeshed || waitOf(authz) >= 10, 'account-authz stops before its callers know'],
-    [drainsItself, 'Envoy drains for another time than it waits for'],
     [
-      (drain ?? '') === (canDrain ? `/nodejs/bin/node /app/dist/main.js drain --seconds ${waitOf(envoy)}` : ''),
+      authz === undefined || isDrained || isMeshed || waitOf(authz) >= 10,
+      'account-authz stops before its callers know',
+    ],
+    [
+      isDrained ? canDrain && hooks.join() === `${drain} ${waitOf(envoy)}` : hooks.length === 0,
       'Envoy is not drained, or by a container that cannot drain it',
     ],
     [
-      !canDrain || (at(admin, 'address') === '127.0.0.1' && at(admin, 'port_value') === 9901),
+      !isDrained || (at(admin, 'address') === '127.0.0.1' && at(admin, 'port_value') === 9901),
       'drain finds no admin of Envoy',
+    ],
+    // A liveness restart runs preStop: what the drain told Envoy must be taken back.
+    [
+      authz === undefined || authz.args?.includes('--envoy-admin') === (authz.lifecycle?.preStop?.exec !== undefined),
+      'account-authz does not take back its drain, or one of somebody else',
     ],
   ];
 }
@@ -91,7 +104,16 @@ function containerRules(facts: Facts, pod: Pod, container: Container): Rules {
       (startupProbe?.periodSeconds ?? 10) * (startupProbe?.failureThreshold ?? 3) >= 30,
       `${who} has too little time to start`,
     ],
-    [(container.livenessProbe?.timeoutSeconds ?? 1) >= 2, `${who} is killed for being slow`],
+    [
+      container.livenessProbe === undefined || (container.livenessProbe.timeoutSeconds ?? 1) >= 2,
+      `${who} is killed for being slow`,
+    ],
+    // Otherwise a container that hangs gets the grace period of its pod before it is killed.
+    [
+      !['account-authz', 'envoy'].includes(container.name) ||
+        container.livenessProbe?.terminationGracePeriodSeconds === 5,
+      `${who} is away longer than it hangs`,
+    ],
     [
       context.runAsUser === user && context.runAsGroup === user,
       `${who} runs as another user than its image and its socket have`,
@@ -125,12 +147,20 @@ function programRules({ bootstrap }: Facts, who: string, container: Container): 
   const { name, image, args = [] } = container;
   if (name === 'account-authz')
     return [
-      [image === `ghcr.io/account-authz/account-authz:${version}`, `${who} is not the image of ${version}`],
-      [args.join(' ') === `serve --config ${defaultConfigFile}`, `${who} is given another command`],
+      [image === authzImage, `${who} is not the image of ${version}`],
+      [
+        args.join(' ').replace(` --envoy-admin ${envoyAdmin}`, '') === `serve --config ${defaultConfigFile}`,
+        `${who} is given another command`,
+      ],
     ];
+  if (name === 'drain') return [[image === authzImage, `${who} is not the image of ${version}`]];
   if (name === 'envoy') {
-    const options = ['--config-path /etc/envoy/envoy.yaml', '--concurrency 2', '--disable-hot-restart'];
-    const drained = [`--drain-time-s ${optionOf(container, '--drain-time-s')}`, '--drain-strategy immediate'];
+    const options = [
+      '--config-path /etc/envoy/envoy.yaml',
+      '--concurrency 2',
+      '--disable-hot-restart',
+      '--file-flush-interval-msec 1000',
+    ];
     const heap = at(bootstrap, 'overload_manager', 'resource_monitors', 'envoy.resource_monitors.fixed_heap');
     const heapBytes = Number(at(heap, 'typed_config', 'max_heap_size_bytes'));
     const limit = bytesOf(container.resources?.limits?.memory);
@@ -139,7 +169,7 @@ function programRules({ bootstrap }: Facts, who: string, container: Container): 
         envoyVersions.some(each => image === `docker.io/envoyproxy/envoy:distroless-v${each}`),
         `${who} is no Envoy that was tried`,
       ],
-      [args.join(' ') === [...options, ...drained].join(' '), `${who} is given another command`],
+      [args.join(' ') === options.join(' '), `${who} is given another command`],
       [heapBytes <= 0.8 * limit && heapBytes > 0.5 * limit, `${who} has a heap that does not fit its limit`],
       [container.livenessProbe?.httpGet === undefined, `the liveness probe of ${who} fails during a drain`],
     ];
