@@ -51,9 +51,8 @@ export async function answerSteps(run: ClusterRun, token: string): Promise<void>
       }
       const forged = { 'x-auth-uid': 'root', 'x-auth-acc': 'globex', 'x-auth-role': 'owner', 'x-auth-future': 'any' };
       const answer = await fetch(`${url}${own}`, { headers: { authorization, ...forged } });
-      const seen = Object.fromEntries(
-        (await answer.json()).headers.filter(([header]: [string]) => /^x-auth-|^authorization$/.test(header)),
-      );
+      const { headers } = (await answer.json()) as { headers: readonly (readonly [string, string])[] };
+      const seen = Object.fromEntries(headers.filter(([header]) => /^x-auth-|^authorization$/.test(header)));
       const isGood =
         seen['x-auth-acc'] === 'acme' &&
         seen['x-auth-uid'] === 'user-alice' &&
@@ -80,12 +79,11 @@ export async function quickstartToken(namespace: string): Promise<string> {
   try {
     const body = JSON.stringify({ user: 'alice', password: 'wonderland' });
     const headers = { 'content-type': 'application/json' };
-    const { session_token: session } = await (
-      await fetch(`${url}/auth/sign-in`, { method: 'POST', headers, body })
-    ).json();
+    const signedIn = await fetch(`${url}/auth/sign-in`, { method: 'POST', headers, body });
+    const { session_token: session } = (await signedIn.json()) as { session_token: string };
     const authorization = `Bearer ${session}`;
     const issued = await fetch(`${url}/api/accounts/acme/token`, { method: 'POST', headers: { authorization } });
-    return (await issued.json()).access_token;
+    return ((await issued.json()) as { access_token: string }).access_token;
   } finally {
     stop();
   }
