@@ -58,7 +58,7 @@ export function admit(policy: Policy, facts: RequestFacts): Admission {
   const named = accountsNamed(policy.accountPlaces, facts, target.query);
   if ('kind' in named) return refused(named);
 
-  const match = matchRoutes(policy.routes, target.segments);
+  const match = matchRoutes(policy.routes, target);
   if (match.kind === 'refusal') return refused(match);
 
   const token = parseBearerToken(authorization);

@@ -42,7 +42,7 @@ export const checks = {
       'path longer than {} bytes': 'the client must send a shorter path',
       'more than {} query parameters': 'the client must send fewer query parameters',
       'path outside the grammar':
-        'a path starts with / and has non-empty segments of A-Z a-z 0-9 . _ ~ : @ -; it is never decoded',
+        'a path starts with / and has non-empty segments, without ; and encoded / \\ % . ; and control characters',
       'a dot segment in the path': 'no segment may be . or ..',
     },
   },
@@ -70,7 +70,10 @@ export const checks = {
   },
   route: {
     request_invalid: {
-      'the path matches a route only if case is ignored': 'the path must have the upper and lower case of routes',
+      'the path matches a route only if case is ignored or segments are decoded':
+        'the path must have literal segments as routes has them, in upper and lower case, and not encoded',
+      'a character that not every matching route permits':
+        'segments have A-Z a-z 0-9 . _ ~ : @ -, or every route that matches must have characters: rfc3986; the account is never encoded',
     },
     route_unknown: { 'no route matches': 'the path must match one of routes' },
   },

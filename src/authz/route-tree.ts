@@ -1,10 +1,17 @@
 // Matches a path against all routes at once, by a tree over the segments of their templates that is built once per configuration.
-// Literals that differ only in case share a branch: one walk finds the templates that match exactly and those that match if case is
-// ignored. At each segment the walk holds the nodes that are reached by the path so far, two more per node at most (its literal and its
+// Literals that differ only in case share a branch: one walk finds the templates that match exactly and those that match if segments are
+// decoded and case is ignored. At each segment the walk holds the nodes that are reached by the path so far, two more per node at most (its literal and its
 // parameter) and never one twice. So the cost of a match is bounded by those nodes, which the number of other routes does not change.
+import { foldCase } from './fold-case.ts';
+import { isStrictSegment, type RequestPath } from './path.ts';
 import { type Refusal, refusal } from './refusal.ts';
 import type { Route, RouteDefinition, RouteMatch } from './route.ts';
-import { parseRouteTemplate, type RouteTemplate, type TemplateSegment } from './route-template.ts';
+import {
+  defaultAccountParameter,
+  parseRouteTemplate,
+  type RouteTemplate,
+  type TemplateSegment,
+} from './route-template.ts';
 
 /** The routes of one configuration, compiled for `matchRoutes`. */
 export type RouteTree = RouteNode;
@@ -30,14 +37,21 @@ interface RankedRoute {
 }
 
 /** Throws on an invalid template, which the validation of a configuration reports. */
-export function compileRoutes(definitions: readonly RouteDefinition[]): RouteTree {
+export function compileRoutes(
+  definitions: readonly RouteDefinition[],
+  accountParameter = defaultAccountParameter,
+): RouteTree {
   const root = createNode();
-  for (const [order, { path, roles }] of definitions.entries()) {
-    const template = parseRouteTemplate(path);
+  for (const [order, { path, roles, characters }] of definitions.entries()) {
+    const template = parseRouteTemplate(path, accountParameter);
     if (template.kind === 'problem') throw new Error(`the configuration has an invalid route: ${template.problem}`);
     let node = root;
     for (const segment of template.segments) node = grow(node, segment);
-    const route = { template, roles: roles === undefined ? undefined : new Set(roles) };
+    const route = {
+      template,
+      roles: roles === undefined ? undefined : new Set(roles),
+      isWide: characters === 'rfc3986',
+    };
     const ranked = { route, length: template.segments.length, order };
     const ends = template.subtree ? 'subtrees' : 'exact';
     node[ends] ??= [];
@@ -46,18 +60,20 @@ export function compileRoutes(definitions: readonly RouteDefinition[]): RouteTre
   return root;
 }
 
-export function matchRoutes(root: RouteTree, segments: readonly string[]): RouteMatch | Refusal {
+export function matchRoutes(root: RouteTree, { segments, decoded }: RequestPath): RouteMatch | Refusal {
   const matching: RankedRoute[] = [];
   let reached: readonly RouteNode[] = [root];
-  for (const segment of segments) {
-    reached = step(reached, segment.toLowerCase());
+  for (const segment of decoded ?? segments) {
+    reached = step(reached, decoded === undefined ? segment.toLowerCase() : foldCase(segment));
     for (const { subtrees } of reached) if (subtrees !== undefined) matching.push(...subtrees);
   }
   for (const { exact } of reached) if (exact !== undefined) matching.push(...exact);
 
-  // An upstream that ignores case would serve a route whose rules were not applied.
-  if (!matching.every(({ route }) => isSameCase(route.template, segments)))
-    return refusal('request_invalid', 'the path matches a route only if case is ignored');
+  // An upstream that ignores case, or decodes, would serve a route whose rules were not applied.
+  if (!matching.every(({ route }) => hasLiterals(route.template, segments)))
+    return refusal('request_invalid', 'the path matches a route only if case is ignored or segments are decoded');
+  if (decoded !== undefined && !permitWide(matching, segments))
+    return refusal('request_invalid', 'a character that not every matching route permits');
   matching.sort((one, other) => one.order - other.order);
   const [first, ...others] = matching;
   if (first === undefined) return refusal('route_unknown', 'no route matches');
@@ -94,6 +110,15 @@ function step(reached: readonly RouteNode[], folded: string): readonly RouteNode
   return next;
 }
 
-function isSameCase(template: RouteTemplate, segments: readonly string[]): boolean {
+function hasLiterals(template: RouteTemplate, segments: readonly string[]): boolean {
   return template.segments.every((segment, i) => segment.kind !== 'literal' || segment.value === segments[i]);
+}
+
+// A matching template covers every segment of a path, and its literals are strict.
+function permitWide(matching: readonly RankedRoute[], segments: readonly string[]): boolean {
+  if (matching.length === 0 || !matching.every(({ route }) => route.isWide)) return false;
+  const isWide = segments.map(segment => !isStrictSegment(segment));
+  return matching.every(({ route }) =>
+    route.template.segments.every(({ kind }, i) => kind !== 'account' || !isWide[i]),
+  );
 }

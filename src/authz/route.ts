@@ -5,12 +5,16 @@ import type { RouteTemplate } from './route-template.ts';
 export interface RouteDefinition {
   readonly path: string;
   readonly roles?: readonly string[] | undefined;
+  /** `strict` by default. */
+  readonly characters?: 'strict' | 'rfc3986' | undefined;
 }
 
 export interface Route {
   readonly template: RouteTemplate;
   /** The only roles that may call; undefined allows every role. */
   readonly roles: ReadonlySet<string> | undefined;
+  /** Whether a parameter other than the account, and `/*`, may match a segment outside the strict grammar. */
+  readonly isWide: boolean;
 }
 
 /** All routes that a path matches; every one of them must permit the request. */

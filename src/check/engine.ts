@@ -120,7 +120,7 @@ export function createEngine(options: {
 
 function toPolicy(config: Config): Policy {
   return {
-    routes: compileRoutes(config.routes),
+    routes: compileRoutes(config.routes, config.account.parameter),
     roles: compileRoles(config.roles),
     apps: config.apps.includes('*') ? undefined : new Set(config.apps),
     accountPlaces: { headers: config.account.headers, query: compileAccountParameters(config.account.query) },

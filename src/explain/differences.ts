@@ -42,6 +42,7 @@ const tokenSide: ByRefusal<(principal: Principal, known: Known) => string> = {
 const settingsSide: ByRefusal<(live: LiveFacts, role: string) => string | undefined> = {
   service: ({ fault }) => fault,
   'path outside the grammar': ({ request }) => wrongSegment(request.target),
+  'a character that not every matching route permits': ({ request }) => wrongSegment(request.target),
   'account-places': ({ config: { account } }) =>
     (['headers', 'query'] as const)
       .filter(place => account[place].length > 0)
@@ -169,9 +170,9 @@ function accountSegments({ segments }: RouteTemplate): readonly number[] {
   return segments.flatMap(({ kind }, i) => (kind === 'account' ? [i + 1] : []));
 }
 
-function matchingRoutes(path: string, { routes }: Config): readonly Route[] {
+function matchingRoutes(path: string, { routes, account }: Config): readonly Route[] {
   const target = parseRequestTarget(path);
   if (target.kind === 'refusal') return [];
-  const match = matchRoutes(compileRoutes(routes), target.segments);
+  const match = matchRoutes(compileRoutes(routes, account.parameter), target);
   return match.kind === 'match' ? match.routes : [];
 }

@@ -407,7 +407,10 @@ describe('admit and authorize', () => {
       ['an empty account header', { headers: { 'x-account-id': ' ' } }],
       ['a list in an account header', { headers: { 'x-account-id': 'acct1,acct2' } }],
       ['a look-alike of an account header', { headers: { x_account_id: 'acct1' } }],
-      ['the path matches a route only if case is ignored', { target: '/API/subscriptions/acct1' }],
+      [
+        'the path matches a route only if case is ignored or segments are decoded',
+        { target: '/API/subscriptions/acct1' },
+      ],
       ['no route matches', { target: '/x' }],
       ['no Authorization', { headers: { authorization: [] } }],
       ['Authorization has another scheme', { headers: { authorization: 'Basic a' } }],

@@ -1,13 +1,21 @@
 // The route tree: which routes match, which path is refused, which route is logged, and the cost of a match.
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { Route } from '../../src/authz/route.ts';
+import { parseRequestTarget, type RequestPath } from '../../src/authz/path.ts';
+import type { Route, RouteDefinition } from '../../src/authz/route.ts';
 import { parseRouteTemplate } from '../../src/authz/route-template.ts';
 import { compileRoutes, matchRoutes } from '../../src/authz/route-tree.ts';
 import { searchRoutes } from './route-search.ts';
 
 const match = (paths: readonly string[], segments: readonly string[]) =>
-  matchRoutes(compileRoutes(paths.map(path => ({ path }))), segments);
+  matchRoutes(compileRoutes(paths.map(path => ({ path }))), { segments, decoded: undefined });
+
+/** The path of a request, as it is sent. */
+const pathOf = (path: string): RequestPath => {
+  const target = parseRequestTarget(path);
+  if (target.kind === 'refusal') throw new Error(target.detail);
+  return target;
+};
 
 describe('route tree', () => {
   it('finds every matching route, in the order of the configuration', () => {
@@ -22,9 +30,16 @@ describe('route tree', () => {
   });
 
   it('keeps the roles of a route', () => {
-    const found = matchRoutes(compileRoutes([{ path: '/a', roles: ['owner', 'admin'] }]), ['a']);
+    const found = matchRoutes(compileRoutes([{ path: '/a', roles: ['owner', 'admin'] }]), pathOf('/a'));
     expect(found.kind === 'match' && found.routes.map(({ roles }) => [...(roles ?? [])])).to.deep.equal([
       ['owner', 'admin'],
+    ]);
+  });
+
+  it('takes the account parameter by its configured name', () => {
+    const found = matchRoutes(compileRoutes([{ path: '/a/:tenant/:account_id' }], 'tenant'), pathOf('/a/b/c'));
+    expect(found.kind === 'match' && found.routes.map(({ template }) => template.segments)).to.deep.equal([
+      [{ kind: 'literal', value: 'a' }, { kind: 'account' }, { kind: 'any', name: 'account_id' }],
     ]);
   });
 
@@ -79,6 +94,44 @@ describe('route tree', () => {
     });
   }
 
+  const notPermitted = 'a character that not every matching route permits';
+  const notLiteral = 'the path matches a route only if case is ignored or segments are decoded';
+  const wide: readonly (readonly [
+    name: string,
+    routes: readonly string[],
+    path: string,
+    detail: string | undefined,
+  ])[] = [
+    ['in a subtree of an rfc3986 route', ['+/a/*'], '/a/%C3%9Cbersicht%20(1).pdf', undefined],
+    ['in a parameter of an rfc3986 route', ['+/a/:x'], '/a/b+c', undefined],
+    ['beside the account of an rfc3986 route', ['+/a/:account_id/:x'], '/a/acct1/b%20c', undefined],
+    ['where two rfc3986 routes match', ['+/a/*', '+/a/:x'], '/a/b,c', undefined],
+    ['beside a strict route that does not match', ['+/a/*', '/a/b/*'], '/a/b%20c', undefined],
+    ['with a literal of a strict route deeper in the path', ['+/a/*', '/a/b'], '/a/c%20/b', undefined],
+    ['where no route matches', ['+/a/*'], '/b/c%20d', notPermitted],
+    ['where no rfc3986 route matches', ['+/a/b', '/a/*'], '/a/c%20d', notPermitted],
+    ['where a strict route matches too', ['+/a/*', '/a/:x'], '/a/b%20c', notPermitted],
+    ['behind a strict route that matches', ['+/a/*', '/a/:account_id/*'], '/a/acct1/b%20c', notPermitted],
+    ['in the account', ['+/a/:account_id'], '/a/b%20c', notPermitted],
+    ['in the account of another route', ['+/a/*', '+/a/:account_id'], '/a/b+c', notPermitted],
+    ['that encodes one of the account', ['+/a/:account_id/*'], '/a/%61cct1/x', notPermitted],
+    ['that encodes a letter of a literal', ['+/a/*', '+/a/admin'], '/a/%61dmin', notLiteral],
+    ['that encodes a letter of a strict literal', ['+/a/*', '/a/admin/*'], '/a/adm%69n/x', notLiteral],
+    ['that encodes a literal in another case', ['+/a/*', '+/a/admin'], '/a/%41DMIN', notLiteral],
+    ['beside a literal in another case', ['+/a/*', '+/a/admin/:x'], '/a/Admin/b%20c', notLiteral],
+    ['whose case folds to ASCII', ['+/a/*', '+/a/stats'], '/a/%C5%BFtat%C5%BF', notLiteral],
+    ['that is a Kelvin sign', ['+/a/*', '+/a/kind'], '/a/%E2%84%AAind', notLiteral],
+    ['that is a dotted I', ['+/a/*', '+/a/admin'], '/a/adm%C4%B0n', notLiteral],
+    ['that encodes a letter of the only literal', ['+/a/:x'], '/%61/b', notLiteral],
+    ['that encodes a colon before the name of a parameter', ['+/a/*', '+/a/:x'], '/a/%3Ax', undefined],
+  ];
+  for (const [name, routes, path, detail] of wide) {
+    it(`${detail === undefined ? 'permits' : 'refuses'} a character ${name}`, () => {
+      const found = matchRoutes(compileRoutes(routes.map(toDefinition)), pathOf(path));
+      expect(found).to.include(detail === undefined ? { kind: 'match' } : { reason: 'request_invalid', detail });
+    });
+  }
+
   const seed = fc.readConfigureGlobal().seed ?? Date.now() % 2 ** 31;
   it(`agrees with a linear search on 20,000 random configurations and paths (seed ${seed})`, () => {
     const literal = fc.constantFrom('a', 'A', 'b', 'B', 'aB', 'AB');
@@ -91,24 +144,30 @@ describe('route tree', () => {
         subtree: fc.boolean(),
       })
       .map(({ segments, subtree }) => `/${segments.join('/')}${subtree ? '/*' : ''}`);
+    const definition = fc.record({
+      path: template,
+      roles: fc.option(fc.constant(['owner']), { nil: undefined }),
+      characters: fc.constantFrom('strict' as const, 'rfc3986' as const, 'rfc3986' as const),
+    });
+    const segment = fc.oneof(
+      { arbitrary: literal, weight: 8 },
+      fc.constantFrom('c', '%61', '%41b', 'a%42', 'b+', '%C3%9C', 'a%20'),
+    );
     const outcomes = new Map<string, number>();
     fc.assert(
       fc.property(
-        fc.array(fc.record({ path: template, roles: fc.option(fc.constant(['owner']), { nil: undefined }) }), {
-          minLength: 1,
-          maxLength: 12,
-        }),
-        fc.array(fc.oneof(literal, fc.constant('c')), { maxLength: 6 }),
+        fc.array(definition, { minLength: 1, maxLength: 12 }),
+        fc.array(segment, { maxLength: 6 }),
         (definitions, segments) => {
           const found = searchRoutes(definitions.map(toRoute), segments);
-          const outcome = found.kind === 'match' ? found.kind : found.reason;
+          const outcome = found.kind === 'match' ? found.kind : found.detail;
           outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-          expect(matchRoutes(compileRoutes(definitions), segments)).to.deep.equal(found);
+          expect(matchRoutes(compileRoutes(definitions), pathOf(`/${segments.join('/')}`))).to.deep.equal(found);
         },
       ),
       { numRuns: 20_000, seed },
     );
-    expect([...outcomes.keys()]).to.have.members(['match', 'request_invalid', 'route_unknown']);
+    expect([...outcomes.keys()]).to.have.members(['match', notLiteral, notPermitted, 'no route matches']);
     // Each outcome is frequent enough to be compared.
     for (const count of outcomes.values()) expect(count).to.be.above(1_000);
   });
@@ -117,10 +176,10 @@ describe('route tree', () => {
   it('matches among 10,000 routes in about the time of 10', () => {
     const elapsed = (count: number): number => {
       const tree = compileRoutes(Array.from({ length: count }, (_, i) => ({ path: `/api/r${i}/:account_id/*` })));
-      const paths = Array.from({ length: 10 }, (_, i) => ['api', `r${count - 1 - i}`, 'acct1', 'items']);
+      const paths = Array.from({ length: 10 }, (_, i) => pathOf(`/api/r${count - 1 - i}/acct1/items`));
       const rounds = Array.from({ length: 5 }, () => {
         const begin = performance.now();
-        for (let i = 0; i < 500; i += 1) for (const segments of paths) matchRoutes(tree, segments);
+        for (let i = 0; i < 500; i += 1) for (const path of paths) matchRoutes(tree, path);
         return performance.now() - begin;
       });
       return Math.min(...rounds);
@@ -137,14 +196,19 @@ describe('route tree', () => {
     const tree = compileRoutes(prefixes.map(each => ({ path: `${each}/b` })));
     const begin = performance.now();
     for (let i = 0; i < 10; i += 1) {
-      expect(matchRoutes(tree, Array<string>(1_000).fill('a'))).to.include({ reason: 'route_unknown' });
+      expect(matchRoutes(tree, pathOf('/a'.repeat(1_000)))).to.include({ reason: 'route_unknown' });
     }
     expect(performance.now() - begin).to.be.below(2_000);
   });
 });
 
-function toRoute({ path, roles }: { readonly path: string; readonly roles: readonly string[] | undefined }): Route {
+/** `+` marks an rfc3986 route. */
+function toDefinition(text: string): RouteDefinition {
+  return { path: text.replace('+', ''), characters: text.startsWith('+') ? 'rfc3986' : 'strict' };
+}
+
+function toRoute({ path, roles, characters }: RouteDefinition): Route {
   const template = parseRouteTemplate(path);
   if (template.kind === 'problem') throw new Error(template.problem);
-  return { template, roles: roles && new Set(roles) };
+  return { template, roles: roles && new Set(roles), isWide: characters === 'rfc3986' };
 }

@@ -6,7 +6,7 @@ import { route } from '../support/facts.ts';
 
 describe('matching routes', () => {
   const matched = (routes: readonly RouteDefinition[], ...segments: string[]): RouteMatch => {
-    const match = matchRoutes(compileRoutes(routes), segments);
+    const match = matchRoutes(compileRoutes(routes), { segments, decoded: undefined });
     if (match.kind !== 'match') throw new Error('no match');
     return match;
   };

@@ -14,7 +14,8 @@ export function protectedPathProblems(facts: Facts): string[] {
   if (prefixes.length === 0) return ['nothing leads to the app'];
   const { routes } = facts.config;
   const tree = compileRoutes(routes);
-  const isKnown = (path: string): boolean => matchRoutes(tree, path.slice(1).split('/')).kind === 'match';
+  const isKnown = (path: string): boolean =>
+    matchRoutes(tree, { segments: path.slice(1).split('/'), decoded: undefined }).kind === 'match';
   const whos = new Set(prefixes.map(({ who }) => who));
   return [
     ...prefixes
