@@ -1,7 +1,14 @@
 // The HTTP filters around the check: what is removed from trailers, CORS, ext_authz and the guard behind it.
 import { authzCall, authzCluster, seconds } from './authz-call.ts';
 import { extension, typed } from './extension.ts';
-import { anySpelling, mutablePattern, overridePatterns, ownedPattern, setByExtAuthz } from './header-patterns.ts';
+import {
+  anySpelling,
+  hostOverridePattern,
+  mutablePattern,
+  overridePatterns,
+  ownedPattern,
+  setByExtAuthz,
+} from './header-patterns.ts';
 import type { EnvoySettings } from './settings.ts';
 import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
@@ -18,12 +25,17 @@ export function authzFilters(settings: EnvoySettings): readonly Tree[] {
 }
 
 /** The names that no client may send. */
-export function earlyMutations({ identityPrefix }: EnvoySettings): readonly Tree[] {
+export function earlyMutations(settings: EnvoySettings): readonly Tree[] {
   return [
-    removeOnMatch(ownedPattern(identityPrefix)),
+    removeOnMatch(ownedPattern(settings.identityPrefix)),
     ...setByExtAuthz.map(name => ({ remove: beside(name, 'ext_authz sets it') })),
-    ...overridePatterns.map(removeOnMatch),
+    ...overridesOf(settings).map(removeOnMatch),
   ];
+}
+
+/** RE2 for the headers by which an upstream would act on another request than the checked one. Without `hosts` any host is good. */
+export function overridesOf({ hosts }: EnvoySettings): readonly string[] {
+  return hosts === undefined ? overridePatterns : [...overridePatterns, hostOverridePattern];
 }
 
 export function trailersFilter(settings: EnvoySettings): Members {
@@ -33,7 +45,9 @@ export function trailersFilter(settings: EnvoySettings): Members {
       request_trailers_mutations: above(
         'Removes the same names, the account headers and the token from trailers: no check sees trailers, and a service over HTTP/2 gets them.',
         [
-          ...[ownedPattern(identityPrefix), ...overridePatterns, ...accountHeaders.map(anySpelling)].map(removeOnMatch),
+          ...[ownedPattern(identityPrefix), ...overridesOf(settings), ...accountHeaders.map(anySpelling)].map(
+            removeOnMatch,
+          ),
           { remove: 'authorization' },
         ],
       ),
@@ -192,12 +206,4 @@ function guardFilter(): Tree {
       },
     }),
   );
-}
-
-/** Nothing is behind the route, so there is nothing to check. */
-export function unchecked(): Members {
-  return {
-    [filterNames.extAuthz]: typed('filters.http.ext_authz.v3.ExtAuthzPerRoute', { disabled: true }),
-    [filterNames.guard]: typed('filters.http.rbac.v3.RBACPerRoute'),
-  };
 }

@@ -1,17 +1,34 @@
 // The HTTP connection manager of the public listener: how requests are read, routed, checked and logged.
-import { authzFilters, corsPolicy, earlyMutations, filterNames, unchecked } from './authz-filters.ts';
+import { authzFilters, corsPolicy, earlyMutations, filterNames } from './authz-filters.ts';
 import { extension } from './extension.ts';
-import type { EnvoySettings } from './settings.ts';
+import {
+  domainOf,
+  metadataRoute,
+  nothingElse,
+  openMatch,
+  publicFilters,
+  publicMatch,
+  publicPathPattern,
+  unchecked,
+} from './open-routes.ts';
+import type { EnvoySettings, PublicRoute, UpstreamProtocol } from './settings.ts';
 import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
 export const managerType = 'filters.network.http_connection_manager.v3.HttpConnectionManager';
 
+const defaultMaxBodyBytes = 4096;
+
 export function connectionManager(settings: EnvoySettings): Members {
+  const metadataBytes = Buffer.byteLength(settings.metadata?.json ?? '');
   return extension('envoy.filters.network.http_connection_manager', managerType, {
     stat_prefix: 'public',
     codec_type: beside('AUTO', 'HTTP/1.1, and HTTP/2 with prior knowledge'),
     ...managerSettings(settings),
-    route_config: { name: 'public', virtual_hosts: [virtualHost(settings)] },
+    route_config: {
+      name: 'public',
+      max_direct_response_body_size_bytes: metadataBytes > defaultMaxBodyBytes ? metadataBytes : undefined,
+      virtual_hosts: virtualHosts(settings),
+    },
     http_filters: above('Nothing after ext_authz may change the path, the route or the identity headers.', [
       ...authzFilters(settings),
       extension('envoy.filters.http.router', 'filters.http.router.v3.Router', {
@@ -115,13 +132,23 @@ const grpcStatuses = above(
   { mappers: [grpcStatus(404, 5), grpcStatus(400, 3)] },
 );
 
+function virtualHosts(settings: EnvoySettings): readonly Tree[] {
+  return settings.hosts === undefined ? [virtualHost(settings)] : [virtualHost(settings), otherHosts];
+}
+
+export const otherHosts = above('Every other host. Without it, the guard would answer 403 in place of 404.', {
+  name: 'other-hosts',
+  domains: inline(['*']),
+  routes: [nothingElse],
+});
+
 /** Every route of the configuration and nothing else. */
 export function virtualHost(settings: EnvoySettings): Members {
-  const { paths, corsOrigins } = settings;
+  const { paths, corsOrigins, publicRoutes, metadata, hosts, upstreamProtocol } = settings;
   const hasCors = corsOrigins.length > 0;
   return {
-    name: 'any',
-    domains: ['*'],
+    name: hosts === undefined ? 'any' : 'hosts',
+    domains: hosts?.map(domainOf) ?? ['*'],
     typed_per_filter_config: hasCors ? { [filterNames.cors]: corsPolicy(settings) } : undefined,
     response_headers_to_add: hasCors
       ? beside(
@@ -129,33 +156,62 @@ export function virtualHost(settings: EnvoySettings): Members {
           'a cache must not answer one origin with the headers for another',
         )
       : undefined,
-    routes: [...paths.flatMap(path => routesOf(path, settings)), ...(paths.includes('/') ? [] : [nothingElse])],
+    routes: [
+      metadata &&
+        above('RFC 9728: by it, clients find the authorization server.', {
+          ...metadataRoute(metadata, settings),
+          typed_per_filter_config: unchecked(),
+        }),
+      ...publicRoutes.flatMap(route => publicRoutesOf(route, settings)),
+      ...paths.flatMap(path => upstreamRoutes(path, prefixMatch(path), upstreamProtocol)),
+      ...(paths.includes('/') ? [] : [nothingElse]),
+    ],
   };
 }
 
-function routesOf(path: string, { upstreamProtocol }: EnvoySettings): readonly Tree[] {
-  const match = path === '/' ? { prefix: '/' } : { path_separated_prefix: path };
-  const route = { name: path, match: inline(match), route: inline({ cluster: 'upstream', timeout: '15s' }) };
+function publicRoutesOf(route: PublicRoute, settings: EnvoySettings): readonly Tree[] {
+  const name = `public ${route.path}${route.subtree ? '/*' : ''}`;
+  const protocol = route.methods.includes('POST') ? settings.upstreamProtocol : 'http1';
+  const filters = { typed_per_filter_config: { ...unchecked(), ...publicFilters(settings, filterNames.trailers) } };
+  const [first, ...more] = upstreamRoutes(name, publicMatch(route, settings), protocol, filters);
+  const served = [
+    above(
+      'Served without a check. Other methods and spellings of the path go on to the next route that matches.',
+      first,
+    ),
+    ...more,
+  ];
+  if (settings.corsOrigins.length === 0 || route.methods.includes('OPTIONS')) return served;
+  const options = openMatch({ safe_regex: inline({ regex: publicPathPattern(route) }) }, ['OPTIONS'], undefined);
+  const comment = 'Preflight requests, with the check: it refuses what the CORS filter does not answer.';
+  return [...served, ...upstreamRoutes(`${name} preflight`, options, 'http1').map(each => above(comment, each))];
+}
+
+function prefixMatch(path: string): Members {
+  return path === '/' ? { prefix: '/' } : { path_separated_prefix: path };
+}
+
+function upstreamRoutes(
+  name: string,
+  match: Members,
+  upstreamProtocol: UpstreamProtocol,
+  filters: Members = {},
+): readonly Tree[] {
+  const route = { name, match: inline(match), route: inline({ cluster: 'upstream', timeout: '15s' }), ...filters };
   if (upstreamProtocol === 'http1') return [route];
   const times = { timeout: '0s', max_stream_duration: { grpc_timeout_header_max: '0s' } };
   const grpcRoute = {
-    name: `${path} gRPC`,
+    name: `${name} gRPC`,
     match: inline({ ...match, grpc: {} }),
     route: inline({ cluster: upstreamProtocol === 'auto' ? 'upstream-grpc' : 'upstream', ...times }),
+    ...filters,
   };
   const comment = 'A call may stream: the deadline of the client holds (grpc-timeout), and stream_idle_timeout.';
   return [above(comment, grpcRoute), route];
 }
 
-const nothingElse = above('Deny by default. Nothing is behind this route, so there is nothing to check.', {
-  name: 'nothing-else',
-  match: inline({ prefix: '/' }),
-  direct_response: inline({ status: 404 }),
-  typed_per_filter_config: unchecked(),
-});
-
 const metadata = (field: string): string => `%DYNAMIC_METADATA(${filterNames.extAuthz}:${field})%`;
-const decisionFields = ['decision', 'reason', 'uid', 'app', 'acc', 'role', 'iss'];
+const decisionFields = ['decision', 'reason', 'uid', 'app', 'acc', 'role', 'iss', 'actor'];
 
 function accessLog(): Tree {
   const stdout = extension('envoy.access_loggers.stdout', 'access_loggers.stream.v3.StdoutAccessLog', {

@@ -1,32 +1,30 @@
 // What Envoy Gateway needs, so that its proxies ask account-authz, a service of its own with TLS, about one HTTPRoute.
 import type { TcpAddress } from '../text/listen-address.ts';
 import { authzCall, authzCluster } from './authz-call.ts';
-import { corsHeadersOf } from './authz-filters.ts';
-import { anySpelling, overridePatterns, ownedPattern, setByExtAuthz } from './header-patterns.ts';
+import { corsHeadersOf, overridesOf } from './authz-filters.ts';
+import { anySpelling, ownedPattern, setByExtAuthz } from './header-patterns.ts';
 import type { RenderSettings } from './settings.ts';
 import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
-/** Of a rule of an HTTPRoute (Gateway API). */
-export const maxMatches = 64;
-const gatewayApi = 'gateway.networking.k8s.io';
+export const gatewayApi = 'gateway.networking.k8s.io';
 const ms = (time: number): string => `${time}ms`;
 
 function resource(apiVersion: string, kind: string, metadata: Members, spec: Members): Members {
   return { apiVersion, kind, metadata, spec };
 }
 
-const own = (kind: string, spec: Members, place: Members): Members =>
+export const own = (kind: string, spec: Members, place: Members): Members =>
   resource('gateway.envoyproxy.io/v1alpha1', kind, place, spec);
-const standard = (kind: string, spec: Members, place: Members): Members =>
+export const standard = (kind: string, spec: Members, place: Members): Members =>
   resource(`${gatewayApi}/v1`, kind, place, spec);
 
-function gatewayOf({ gateway, name }: RenderSettings): string | undefined {
+export function gatewayOf({ gateway, name }: RenderSettings): string | undefined {
   return gateway ?? name;
 }
 
 /** `authz` is the Service of account-authz. */
 export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tree {
-  const { name, namespace, shownHeaders, corsOrigins } = settings;
+  const { name, namespace, shownHeaders } = settings;
   const { keepalive, maxConnections, maxRequests, maxRetries, maxChecksPerConnection } = authzCall;
   const extAuth = {
     failOpen: beside(
@@ -89,24 +87,24 @@ export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tre
       },
     },
   };
+  return own(
+    'SecurityPolicy',
+    { targetRefs: [inline({ group: gatewayApi, kind: 'HTTPRoute', name })], cors: corsOf(settings), extAuth },
+    { name, namespace },
+  );
+}
+
+export function corsOf(settings: RenderSettings): Members | undefined {
+  if (settings.corsOrigins.length === 0) return undefined;
   const { allowHeaders, allowMethods, exposeHeaders } = corsHeadersOf(settings);
-  const cors = {
-    allowOrigins: corsOrigins,
+  return {
+    allowOrigins: settings.corsOrigins,
     allowMethods,
     allowHeaders,
     exposeHeaders,
     maxAge: '10m',
     allowCredentials: beside(false, 'no cookies: the token is in a header'),
   };
-  return own(
-    'SecurityPolicy',
-    {
-      targetRefs: [inline({ group: gatewayApi, kind: 'HTTPRoute', name })],
-      cors: corsOrigins.length === 0 ? undefined : cors,
-      extAuth,
-    },
-    { name, namespace },
-  );
 }
 
 export function clientTrafficPolicy(settings: RenderSettings): Tree {
@@ -126,7 +124,7 @@ export function clientTrafficPolicy(settings: RenderSettings): Tree {
         earlyRequestHeaders: beside(
           {
             removeOnMatch: [
-              ...[ownedPattern(identityPrefix), ...overridePatterns].map(remove),
+              ...[ownedPattern(identityPrefix), ...overridesOf(settings)].map(remove),
               // account-authz is shown exact names only.
               ...accountHeaders.filter(header => header.includes('-')).map(header => remove(lookAlikes(header))),
             ],
@@ -163,27 +161,6 @@ function lookAlikes(name: string): string {
       parts.reduce((start, part, i) => `${start}${i - 1 === changed ? '[^a-z0-9-]' : '[^a-z0-9]'}${part}`),
     )
     .join('|');
-}
-
-export function httpRoute(settings: RenderSettings): Tree {
-  const { name, namespace, selector, paths, upstream } = settings;
-  return standard(
-    'HTTPRoute',
-    {
-      parentRefs: [inline({ group: gatewayApi, kind: 'Gateway', name: gatewayOf(settings) })],
-      rules: beside(
-        [
-          {
-            matches: paths.map(value => ({ path: inline({ type: 'PathPrefix', value }) })),
-            backendRefs: [inline({ group: '', kind: 'Service', name: upstream.host, port: upstream.port, weight: 1 })],
-            timeouts: inline({ request: '15s' }),
-          },
-        ],
-        'whole segments: /api/ordersX does not match /api/orders. No other route: 404.',
-      ),
-    },
-    { name, namespace, labels: selector },
-  );
 }
 
 /** The gateway speaks TLS to account-authz, and only to one whose certificate says so. */

@@ -3,6 +3,7 @@ import { authzCall, seconds } from './authz-call.ts';
 import { checkSettings, earlyMutations, filterNames, grpcLimits, retries, trailersFilter } from './authz-filters.ts';
 import { managerType } from './connection-manager.ts';
 import { typed } from './extension.ts';
+import { checkOff, metadataRoute, publicFilters, publicMatch } from './open-routes.ts';
 import type { RenderSettings } from './settings.ts';
 import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
@@ -30,7 +31,12 @@ function authzPort({ authz }: RenderSettings): number {
 
 /** CUSTOM comes before ALLOW, and a request that no CUSTOM rule matches is not checked at all: the second policy refuses it. */
 export function authorizationPolicies(settings: RenderSettings): readonly Tree[] {
-  const paths = settings.paths.flatMap(path => (path === '/' ? ['/*'] : [path, `${path}/*`]));
+  const paths = [
+    ...settings.paths.flatMap(path => (path === '/' ? ['/*'] : [path, `${path}/*`])),
+    // Checked too where the EnvoyFilter does not serve them: other methods, hosts and spellings are refused.
+    ...settings.publicRoutes.flatMap(({ path, subtree }) => [path, subtree ? `${path}/*` : `${path}/`]),
+    ...(settings.metadata === undefined ? [] : [settings.metadata.path]),
+  ];
   const policy = (name: string, spec: Members): Members =>
     resource('security.istio.io/v1', 'AuthorizationPolicy', name, settings, {
       selector: { matchLabels: settings.selector },
@@ -53,6 +59,28 @@ export function authorizationPolicies(settings: RenderSettings): readonly Tree[]
       ],
     }),
   ];
+}
+
+const trailersName = 'account-authz.request-trailers';
+
+/** Served without a check, each before the route of Istio that leads everything to the app. */
+function openRoutes(settings: RenderSettings): readonly Tree[] {
+  const { publicRoutes, metadata, upstream } = settings;
+  const served = publicRoutes.map(route => ({
+    name: `public ${route.path}${route.subtree ? '/*' : ''}`,
+    match: publicMatch(route, settings),
+    route: inline({ cluster: `inbound|${upstream.port}||`, timeout: '15s' }),
+    typed_per_filter_config: { ...checkOff(), ...publicFilters(settings, trailersName) },
+  }));
+  const document = metadata && { ...metadataRoute(metadata, settings), typed_per_filter_config: checkOff() };
+  return [...served, ...(document === undefined ? [] : [document])].map(value => ({
+    applyTo: 'HTTP_ROUTE',
+    match: {
+      context: 'SIDECAR_INBOUND',
+      routeConfiguration: inline({ portNumber: upstream.port }),
+    },
+    patch: { operation: 'INSERT_FIRST', value },
+  }));
 }
 
 /** What Istio has no field for. */
@@ -94,8 +122,9 @@ export function envoyFilter(settings: RenderSettings): Tree {
       }),
       patch('HTTP_FILTER', match(filterNames.extAuthz), 'INSERT_BEFORE', {
         ...trailersFilter(settings),
-        name: 'account-authz.request-trailers',
+        name: trailersName,
       }),
+      ...openRoutes(settings),
     ],
   });
 }

@@ -1,6 +1,7 @@
 // What Envoy needs to know, derived from the configuration and the options of `render`.
 import { isIP } from 'node:net';
-import { parseRouteTemplate } from '../authz/route-template.ts';
+import { type HostEntry, parseHostEntry } from '../authz/hosts.ts';
+import { parseRouteTemplate, type TemplateSegment } from '../authz/route-template.ts';
 import { shownHeaders } from '../config/header-names.ts';
 import type { Config } from '../config/schema.ts';
 import {
@@ -10,12 +11,24 @@ import {
   parseListenAddress,
   type TcpAddress,
 } from '../text/listen-address.ts';
+import { resourceMetadataPath } from '../text/resource-metadata.ts';
 import { version } from '../version.ts';
 
 /** The part of the configuration that Envoy must agree with. */
 type EnvoyRelevantConfig = Pick<
   Config,
-  'listen' | 'tls' | 'admin' | 'routes' | 'roles' | 'account' | 'identityHeaders' | 'token'
+  | 'listen'
+  | 'tls'
+  | 'admin'
+  | 'issuers'
+  | 'token'
+  | 'routes'
+  | 'public'
+  | 'account'
+  | 'roles'
+  | 'scopes'
+  | 'protectedResource'
+  | 'identityHeaders'
 >;
 
 /** http2: for everything. auto: for gRPC calls, and HTTP/1.1 for everything else. */
@@ -53,6 +66,22 @@ export interface WorkloadOptions {
 
 export type RenderOptions = EnvoyOptions & WorkloadOptions;
 
+/** A path that Envoy serves without a check. */
+export interface PublicRoute {
+  readonly path: string;
+  /** Whether everything under the path is served too. */
+  readonly subtree: boolean;
+  readonly methods: readonly string[];
+}
+
+/** The metadata document of RFC 9728. */
+export interface MetadataDocument {
+  readonly path: string;
+  /** The host of the resource. */
+  readonly host: string;
+  readonly json: string;
+}
+
 export interface EnvoySettings extends EnvoyOptions {
   readonly authz: ListenAddress;
   /** The HTTP listener of account-authz. */
@@ -61,6 +90,10 @@ export interface EnvoySettings extends EnvoyOptions {
   readonly tls: { readonly serverName: string; readonly showsCertificate: boolean } | undefined;
   /** The protected paths: each with everything under it, none under another. */
   readonly paths: readonly string[];
+  readonly publicRoutes: readonly PublicRoute[];
+  readonly metadata: MetadataDocument | undefined;
+  /** Undefined: any host. */
+  readonly hosts: readonly HostEntry[] | undefined;
   readonly methods: readonly string[];
   readonly accountHeaders: readonly string[];
   /** What account-authz is shown, the account headers included. */
@@ -101,13 +134,17 @@ export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptio
   const methods = Object.values(config.roles).flatMap(each =>
     each.flatMap(method => (method === '*' ? anyMethod : method)),
   );
+  const openRoutes = (config.public ?? []).map(toPublicRoute);
   return {
     ...options,
     authz,
     authzAdmin: parseAdmin(config.admin),
     tls: config.tls && { serverName, showsCertificate: config.tls.clientCaFile !== undefined },
-    paths: toProtectedPaths(config.routes.map(({ path }) => path)),
-    methods: [...new Set(methods)],
+    paths: toProtectedPaths(config.routes.map(({ path }) => literalStart(path, config.account.parameter))),
+    publicRoutes: openRoutes,
+    metadata: toMetadata(config),
+    hosts: toHosts(config.account),
+    methods: [...new Set([...methods, ...openRoutes.flatMap(route => route.methods)])],
     accountHeaders: config.account.headers.map(header => header.toLowerCase()),
     shownHeaders: shownHeaders(config.account),
     identityPrefix: config.identityHeaders,
@@ -115,9 +152,30 @@ export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptio
   };
 }
 
-/** The literal part of each template up to its first parameter, without those that another covers; `/` if it has none. */
-function toProtectedPaths(templates: readonly string[]): readonly string[] {
-  const paths = new Set(templates.map(literalStart));
+function toPublicRoute({ path, methods }: NonNullable<Config['public']>[number]): PublicRoute {
+  return { path: path.replace(/\/\*$/, ''), subtree: path.endsWith('/*'), methods };
+}
+
+/** RFC 9728 section 2. */
+function toMetadata({ protectedResource, issuers, scopes }: EnvoyRelevantConfig): MetadataDocument | undefined {
+  if (protectedResource === undefined) return undefined;
+  const { resource } = protectedResource;
+  const document = {
+    resource,
+    authorization_servers: issuers.map(({ issuer }) => issuer),
+    ...(scopes && { scopes_supported: Object.keys(scopes) }),
+    bearer_methods_supported: ['header'],
+  };
+  return { path: resourceMetadataPath(resource), host: new URL(resource).hostname, json: JSON.stringify(document) };
+}
+
+function toHosts({ hosts, parameter }: Config['account']): readonly HostEntry[] | undefined {
+  return hosts?.map(host => parseHostEntry(host, parameter)).filter(entry => entry.kind !== 'problem');
+}
+
+/** Without those that another covers. */
+function toProtectedPaths(literalStarts: readonly string[]): readonly string[] {
+  const paths = new Set(literalStarts);
   return [...paths].filter(path => !pathsAbove(path).some(each => paths.has(each)));
 }
 
@@ -136,9 +194,10 @@ export function isInPod(authz: ListenAddress): boolean {
   return authz.kind === 'unix' || isLoopback(authz.host);
 }
 
-function literalStart(template: string): string {
-  const parsed = parseRouteTemplate(template);
-  const segments = parsed.kind === 'template' ? parsed.segments : [];
+/** The literal part of a template up to its first parameter; `/` if it has none. */
+function literalStart(template: string, accountParameter: string): string {
+  const parsed = parseRouteTemplate(template, accountParameter);
+  const segments: readonly TemplateSegment[] = parsed.kind === 'template' ? parsed.segments : [];
   const end = segments.findIndex(({ kind }) => kind !== 'literal');
   const literals = segments.slice(0, end === -1 ? undefined : end);
   return `/${literals.map(each => (each.kind === 'literal' ? each.value : '')).join('/')}`;

@@ -4,8 +4,9 @@ import { isLoopback, type TcpAddress } from '../text/listen-address.ts';
 import { authzFilters } from './authz-filters.ts';
 import { bootstrap, bootstrapIntroduction } from './bootstrap.ts';
 import { authzClusterOf, tlsFiles } from './clusters.ts';
-import { managerSettings, virtualHost } from './connection-manager.ts';
-import { backendTls, clientTrafficPolicy, httpRoute, maxMatches, securityPolicy } from './envoy-gateway.ts';
+import { managerSettings, otherHosts, virtualHost } from './connection-manager.ts';
+import { backendTls, clientTrafficPolicy, securityPolicy } from './envoy-gateway.ts';
+import { gatewayRoutesProblem, httpRoute, openHttpRoutes } from './envoy-gateway-routes.ts';
 import { typed } from './extension.ts';
 import { authorizationPolicies, destinationRule, envoyFilter, meshConfig, serviceEntry } from './istio.ts';
 import { accountAuthzPatch, envoyPatch, sidecarKustomization, socketPatch } from './kubernetes.ts';
@@ -113,10 +114,7 @@ export const targets: Readonly<Record<string, Target>> = {
       isInPod(authz)
         ? 'listen of the configuration is loopback or a socket: the account-authz that the gateway asks must listen on 0.0.0.0, with tls'
         : undefined,
-    problem({ paths }) {
-      if (paths.length <= maxMatches) return undefined;
-      return `routes of the configuration must lead to at most ${maxMatches} paths, more do not fit into a rule of an HTTPRoute`;
-    },
+    problem: gatewayRoutesProblem,
     files: settings => [
       file('security-policy.yaml', [securityPolicy(settings, serviceAddress(settings))], []),
       file(
@@ -125,6 +123,7 @@ export const targets: Readonly<Record<string, Target>> = {
         ['As strict as a bootstrap of `render envoy`, which has the reasons.'],
       ),
       file('http-route.yaml', [httpRoute(settings)], []),
+      ...openFiles(openHttpRoutes(settings)),
       ...(settings.tls === undefined
         ? []
         : [
@@ -143,6 +142,15 @@ function file(name: string, content: RenderedFile['content'], introduction: read
 
 function bootstrapFile(settings: EnvoySettings): RenderedFile {
   return file('envoy.yaml', [bootstrap(settings)], bootstrapIntroduction(settings));
+}
+
+function openFiles(routes: readonly Tree[]): readonly RenderedFile[] {
+  if (routes.length === 0) return [];
+  return [
+    file('open-routes.yaml', routes, [
+      'What the gateway serves without a check: no SecurityPolicy with extAuth names these routes.',
+    ]),
+  ];
 }
 
 function kubernetesFiles(settings: RenderSettings): readonly RenderedFile[] {
@@ -186,7 +194,8 @@ const partsIntroduction = [
 ];
 
 function parts(settings: EnvoySettings): Members {
-  const { routes, domains, name, ...hostSettings } = virtualHost(settings);
+  const { routes, domains, name, ...corsSettings } = virtualHost(settings);
+  const hostSettings = { ...(settings.hosts && { domains }), ...corsSettings };
   return {
     cluster: above('Add to static_resources.clusters.', authzClusterOf(settings)),
     connection_manager: above(
@@ -197,17 +206,17 @@ function parts(settings: EnvoySettings): Members {
       'Put at the start of http_filters of that connection manager. After them, keep only filters that refuse, limit or count, and the router.',
       authzFilters(settings),
     ),
-    virtual_host: corsOf(hostSettings),
+    virtual_host: Object.values(hostSettings).some(each => each !== undefined)
+      ? above('Add to the virtual host.', hostSettings)
+      : undefined,
     routes: above(
       'The routes of the virtual host. The cluster `upstream` is your service, `upstream-grpc` the same over HTTP/2. The last route refuses every other path.',
       routes,
     ),
+    other_hosts:
+      settings.hosts &&
+      above('Add to virtual_hosts: a request for a host that account.hosts does not have is answered 404.', otherHosts),
   };
-}
-
-function corsOf(hostSettings: Members): Tree {
-  if (hostSettings.typed_per_filter_config === undefined) return undefined;
-  return above('Add to the virtual host.', hostSettings);
 }
 
 /** Read by Envoy (SDS from a file), again whenever the mounted files change. */

@@ -1,0 +1,134 @@
+// The HTTPRoutes of Envoy Gateway: the protected one, and those that are served without a check.
+import { corsOf, gatewayApi, gatewayOf, own, standard } from './envoy-gateway.ts';
+import { documentMethods, domainOf, hostPattern, publicPathPattern } from './open-routes.ts';
+import type { MetadataDocument, RenderSettings } from './settings.ts';
+import { above, beside, inline, type Members, type Tree } from './tree.ts';
+
+// Bounds of the Gateway API.
+const maxMatches = 64;
+const maxHosts = 16;
+const maxRemoved = 16;
+
+/** What of the configuration does not fit into an HTTPRoute. */
+export function gatewayRoutesProblem(settings: RenderSettings): string | undefined {
+  const { paths, publicRoutes, hosts = [], accountHeaders, forwardsToken } = settings;
+  const tooMany = (what: string, most: number): string =>
+    `${what} of the configuration must be at most ${most}, more do not fit into an HTTPRoute`;
+  if (paths.length + preflights(settings).length > maxMatches)
+    return `routes of the configuration must lead to at most ${maxMatches} paths, more do not fit into a rule of an HTTPRoute`;
+  if (publicRoutes.flatMap(({ methods }) => methods).length > maxMatches) return tooMany('methods of public', maxMatches);
+  if (hosts.length > maxHosts) return tooMany('account.hosts', maxHosts);
+  const removed = accountHeaders.length + (forwardsToken ? 0 : 1);
+  return publicRoutes.length > 0 && removed > maxRemoved ? tooMany('account.headers', maxRemoved - 1) : undefined;
+}
+
+export function httpRoute(settings: RenderSettings): Tree {
+  const matches = settings.paths.map(value => ({ path: inline({ type: 'PathPrefix', value }) }));
+  return route(settings, settings.name, settings.hosts?.map(domainOf), {
+    matches: [...matches, ...preflights(settings)],
+    ...toService(settings),
+  });
+}
+
+/** Public routes and the metadata document, each with what belongs to it. */
+export function openHttpRoutes(settings: RenderSettings): readonly Tree[] {
+  const { publicRoutes, metadata } = settings;
+  return [
+    ...(publicRoutes.length === 0 ? [] : publicRoute(settings)),
+    ...(metadata === undefined ? [] : metadataRoute(metadata, settings)),
+  ];
+}
+
+/** Preflight requests to public routes are checked: what the CORS of the gateway does not answer is refused. */
+function preflights({ publicRoutes, corsOrigins }: RenderSettings): readonly Members[] {
+  if (corsOrigins.length === 0) return [];
+  return publicRoutes
+    .filter(({ methods }) => !methods.includes('OPTIONS'))
+    .map(each => ({ path: regularExpression(publicPathPattern(each)), method: 'OPTIONS' }));
+}
+
+function publicRoute(settings: RenderSettings): readonly Tree[] {
+  const { name, namespace, publicRoutes, hosts, accountHeaders, forwardsToken } = settings;
+  const publicName = `${name}-public`;
+  const headers = hosts && [inline({ type: 'RegularExpression', name: 'host', value: hostPattern(hosts) })];
+  const matches = publicRoutes.flatMap(each =>
+    each.methods.map(method => ({ path: regularExpression(publicPathPattern(each)), method, headers })),
+  );
+  const remove = [...accountHeaders, ...(forwardsToken ? [] : ['authorization'])];
+  const removal = { type: 'RequestHeaderModifier', requestHeaderModifier: inline({ remove }) };
+  const cors = corsOf(settings);
+  return [
+    route(settings, publicName, hosts?.map(domainOf), {
+      matches,
+      filters: remove.length === 0 ? undefined : [removal],
+      ...toService(settings),
+    }),
+    cors &&
+      own(
+        'SecurityPolicy',
+        { targetRefs: [inline({ group: gatewayApi, kind: 'HTTPRoute', name: publicName })], cors },
+        { name: publicName, namespace },
+      ),
+  ].filter(each => each !== undefined);
+}
+
+function metadataRoute({ path, host, json }: MetadataDocument, settings: RenderSettings): readonly Tree[] {
+  const { name, namespace, hosts } = settings;
+  const documentName = `${name}-metadata`;
+  const set = [inline({ name: 'access-control-allow-origin', value: '*' })];
+  return [
+    route(settings, documentName, hosts && [host], {
+      matches: documentMethods.map(method => ({ path: inline({ type: 'Exact', value: path }), method })),
+      filters: [
+        { type: 'ResponseHeaderModifier', responseHeaderModifier: { set } },
+        {
+          type: 'ExtensionRef',
+          extensionRef: inline({ group: 'gateway.envoyproxy.io', kind: 'HTTPRouteFilter', name: documentName }),
+        },
+      ],
+    }),
+    above(
+      'RFC 9728: by it, clients find the authorization server. Pages of every origin may read it.',
+      own(
+        'HTTPRouteFilter',
+        {
+          directResponse: {
+            statusCode: 200,
+            contentType: 'application/json',
+            body: { type: 'Inline', inline: json },
+          },
+        },
+        { name: documentName, namespace },
+      ),
+    ),
+  ];
+}
+
+function toService({ upstream }: RenderSettings): Members {
+  return {
+    backendRefs: [inline({ group: '', kind: 'Service', name: upstream.host, port: upstream.port, weight: 1 })],
+    timeouts: inline({ request: '15s' }),
+  };
+}
+
+function route(
+  settings: RenderSettings,
+  name: string | undefined,
+  hostnames: readonly string[] | undefined,
+  rule: Members,
+): Tree {
+  const { namespace, selector } = settings;
+  return standard(
+    'HTTPRoute',
+    {
+      parentRefs: [inline({ group: gatewayApi, kind: 'Gateway', name: gatewayOf(settings) })],
+      hostnames,
+      rules: beside([rule], 'whole segments: /api/ordersX does not match /api/orders. No other route: 404.'),
+    },
+    { name, namespace, labels: selector },
+  );
+}
+
+function regularExpression(value: string): Tree {
+  return inline({ type: 'RegularExpression', value });
+}
