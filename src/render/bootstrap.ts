@@ -53,6 +53,7 @@ export function bootstrap(settings: EnvoySettings): Members {
       ],
       clusters: above('', [authzClusterOf(settings), ...upstreamClusters(settings)]),
     }),
+    layered_runtime: above('', layeredRuntime),
     overload_manager: above('', overloadManager),
   };
 }
@@ -105,6 +106,21 @@ function readiness({ listen, readinessPort }: EnvoySettings): Members {
     ],
   };
 }
+
+/** As Istio sets it. */
+export const layeredRuntime: Members = {
+  layers: [
+    {
+      name: 'patterns',
+      static_layer: {
+        're2.max_program_size.error_level': beside(
+          32_768,
+          'the default of 100 is too small for a pattern with a long name, path or host of the configuration',
+        ),
+      },
+    },
+  ],
+};
 
 const heap = 'envoy.resource_monitors.fixed_heap';
 

@@ -16,7 +16,8 @@ export function gatewayRoutesProblem(settings: RenderSettings): string | undefin
     `${what} of the configuration must be at most ${most}, more do not fit into an HTTPRoute`;
   if (paths.length + preflights(settings).length > maxMatches)
     return `routes of the configuration must lead to at most ${maxMatches} paths, more do not fit into a rule of an HTTPRoute`;
-  if (publicRoutes.flatMap(({ methods }) => methods).length > maxMatches) return tooMany('methods of public', maxMatches);
+  if (publicRoutes.flatMap(({ methods }) => methods).length > maxMatches)
+    return tooMany('methods of public', maxMatches);
   if (hosts.length > maxHosts) return tooMany('account.hosts', maxHosts);
   const removed = accountHeaders.length + (forwardsToken ? 0 : 1);
   return publicRoutes.length > 0 && removed > maxRemoved ? tooMany('account.headers', maxRemoved - 1) : undefined;
@@ -24,10 +25,9 @@ export function gatewayRoutesProblem(settings: RenderSettings): string | undefin
 
 export function httpRoute(settings: RenderSettings): Tree {
   const matches = settings.paths.map(value => ({ path: inline({ type: 'PathPrefix', value }) }));
-  return route(settings, settings.name, settings.hosts?.map(domainOf), {
-    matches: [...matches, ...preflights(settings)],
-    ...toService(settings),
-  });
+  const rule = { matches: [...matches, ...preflights(settings)], ...toService(settings) };
+  const comment = 'whole segments: /api/ordersX does not match /api/orders. No other route: 404.';
+  return route(settings, settings.name, settings.hosts?.map(domainOf), beside([rule], comment));
 }
 
 /** Public routes and the metadata document, each with what belongs to it. */
@@ -58,11 +58,9 @@ function publicRoute(settings: RenderSettings): readonly Tree[] {
   const removal = { type: 'RequestHeaderModifier', requestHeaderModifier: inline({ remove }) };
   const cors = corsOf(settings);
   return [
-    route(settings, publicName, hosts?.map(domainOf), {
-      matches,
-      filters: remove.length === 0 ? undefined : [removal],
-      ...toService(settings),
-    }),
+    route(settings, publicName, hosts?.map(domainOf), [
+      { matches, filters: remove.length === 0 ? undefined : [removal], ...toService(settings) },
+    ]),
     cors &&
       own(
         'SecurityPolicy',
@@ -77,16 +75,18 @@ function metadataRoute({ path, host, json }: MetadataDocument, settings: RenderS
   const documentName = `${name}-metadata`;
   const set = [inline({ name: 'access-control-allow-origin', value: '*' })];
   return [
-    route(settings, documentName, hosts && [host], {
-      matches: documentMethods.map(method => ({ path: inline({ type: 'Exact', value: path }), method })),
-      filters: [
-        { type: 'ResponseHeaderModifier', responseHeaderModifier: { set } },
-        {
-          type: 'ExtensionRef',
-          extensionRef: inline({ group: 'gateway.envoyproxy.io', kind: 'HTTPRouteFilter', name: documentName }),
-        },
-      ],
-    }),
+    route(settings, documentName, hosts && [host], [
+      {
+        matches: documentMethods.map(method => ({ path: inline({ type: 'Exact', value: path }), method })),
+        filters: [
+          { type: 'ResponseHeaderModifier', responseHeaderModifier: { set } },
+          {
+            type: 'ExtensionRef',
+            extensionRef: inline({ group: 'gateway.envoyproxy.io', kind: 'HTTPRouteFilter', name: documentName }),
+          },
+        ],
+      },
+    ]),
     above(
       'RFC 9728: by it, clients find the authorization server. Pages of every origin may read it.',
       own(
@@ -115,7 +115,7 @@ function route(
   settings: RenderSettings,
   name: string | undefined,
   hostnames: readonly string[] | undefined,
-  rule: Members,
+  rules: Tree,
 ): Tree {
   const { namespace, selector } = settings;
   return standard(
@@ -123,7 +123,7 @@ function route(
     {
       parentRefs: [inline({ group: gatewayApi, kind: 'Gateway', name: gatewayOf(settings) })],
       hostnames,
-      rules: beside([rule], 'whole segments: /api/ordersX does not match /api/orders. No other route: 404.'),
+      rules,
     },
     { name, namespace, labels: selector },
   );

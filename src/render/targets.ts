@@ -2,7 +2,7 @@
 import { dirname } from 'node:path';
 import { isLoopback, type TcpAddress } from '../text/listen-address.ts';
 import { authzFilters } from './authz-filters.ts';
-import { bootstrap, bootstrapIntroduction } from './bootstrap.ts';
+import { bootstrap, bootstrapIntroduction, layeredRuntime } from './bootstrap.ts';
 import { authzClusterOf, tlsFiles } from './clusters.ts';
 import { managerSettings, otherHosts, virtualHost } from './connection-manager.ts';
 import { backendTls, clientTrafficPolicy, securityPolicy } from './envoy-gateway.ts';
@@ -197,6 +197,7 @@ function parts(settings: EnvoySettings): Members {
   const { routes, domains, name, ...corsSettings } = virtualHost(settings);
   const hostSettings = { ...(settings.hosts && { domains }), ...corsSettings };
   return {
+    layered_runtime: above('Add to the bootstrap, or its setting to a layer of yours.', layeredRuntime),
     cluster: above('Add to static_resources.clusters.', authzClusterOf(settings)),
     connection_manager: above(
       'Add to the settings of the HttpConnectionManager of each listener that leads to the service, in place of its own.',

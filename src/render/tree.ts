@@ -96,8 +96,8 @@ function toPlainNode(value: Exclude<Tree, Commented>, depth: number): Node {
 
 function toScalar(value: string | number | boolean | undefined): Scalar {
   const scalar = new Scalar(value);
-  // A parser of YAML 1.1 wants it quoted in a mapping in one line.
-  if (typeof value === 'string' && value.startsWith(':')) scalar.type = Scalar.QUOTE_DOUBLE;
+  // The parser of Envoy wants these quoted in a mapping in one line.
+  if (typeof value === 'string' && /^:|\?$/.test(value)) scalar.type = Scalar.QUOTE_DOUBLE;
   return scalar;
 }
 
