@@ -1,7 +1,7 @@
 // What a rendered Envoy serves without a check (public routes, the metadata document of RFC 9728), and for which hosts.
 import { expect } from 'chai';
-import { writeFixture } from '../config/config-file.ts';
 import { runCommand } from '../support/command.ts';
+import { writeFixture } from '../support/config-file.ts';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, type HttpAnswer, headerValues, requestBytes } from '../support/raw-http.ts';
 import { issuer } from '../support/token.ts';
