@@ -5,6 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { release } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { Order } from '../rehearsal/load.ts';
 import { answerSteps, quickstartToken } from './answers.ts';
@@ -16,7 +17,7 @@ import { startClusterLoad } from './load.ts';
 import { agentNamespace, type NodeAgent, startNodeAgent } from './node-agent.ts';
 import { lineOf, pageOf, type Row } from './report.ts';
 import { restartSteps } from './restarts.ts';
-import { authzPods, type ClusterRun, settle } from './run.ts';
+import { authzPods, type ClusterRun, measure, settle } from './run.ts';
 
 const toolNamespace = 'account-authz-cluster';
 const image = 'ghcr.io/account-authz/account-authz-demo:0.1.0';
@@ -34,6 +35,12 @@ const chosen = options.only.map(name => {
   if (found === undefined) throw new Error(`--only ${name}: one of ${deploymentNames.join(', ')}`);
   return found;
 });
+
+/** Each pod of the quickstart has an authentication service with keys of its own, so a token does not outlive its pod. */
+const refusedOrders: readonly Order[] = [
+  { path: '/api/subscriptions', status: 401 },
+  { path: '/api/subscriptions/accounts/acme', token: 'no.such.token', status: 401 },
+];
 
 const rows: Row[] = [];
 const startMs = performance.now();
@@ -79,8 +86,8 @@ async function runDeployment(name: DeploymentName, agent: NodeAgent, authenticat
         await outageSteps(run);
       }
       if (name === 'service') await certificateStep(run, authorities);
+      await steadySteps(run);
       await restartSteps(run);
-      await memoryStep(run);
     } finally {
       await load.stop();
     }
@@ -127,14 +134,14 @@ function ordersFor(token: string): readonly Order[] {
   ];
 }
 
-/** Each pod of the quickstart has an authentication service with keys of its own, so a token does not outlive its pod. */
-const refusedOrders: readonly Order[] = [
-  { path: '/api/subscriptions', status: 401 },
-  { path: '/api/subscriptions/accounts/acme', token: 'no.such.token', status: 401 },
-];
-
-async function memoryStep(run: ClusterRun): Promise<void> {
+/** Before a restart sets the peaks back. */
+async function steadySteps(run: ClusterRun): Promise<void> {
   const { namespace, labels } = run.deployed;
+  await measure(run, {
+    what: 'steady for 20 s',
+    expected: 'nothing lost',
+    act: () => delay(20_000, { measured: '' }),
+  });
   const limits = { 'account-authz': 256, envoy: 512 };
   for (const [container, limit] of Object.entries(limits)) {
     const pods = container === 'envoy' ? await podsOf(namespace, labels) : await authzPods(run);

@@ -4,19 +4,19 @@ import type { Window } from './load.ts';
 import {
   authzPods,
   type ClusterRun,
+  livenessKills,
   measure,
   noAnswer,
   oneOf,
   only,
   seconds,
   settle,
-  untilLivenessKill,
   untilRestarted,
 } from './run.ts';
 
 const unavailable = only(/^503 /);
 const unavailableOrRefused = only(
-  /^503 |ECONNREFUSED|ECONNRESET|socket hang up|NGHTTP2|no answer in time|closed|aborted/,
+  /^503 |^0 in |ECONNREFUSED|ECONNRESET|socket hang up|NGHTTP2|no answer in time|closed|aborted/,
 );
 
 export async function restartSteps(run: ClusterRun): Promise<void> {
@@ -92,13 +92,21 @@ async function deleteAndEvict(run: ClusterRun): Promise<void> {
 
 async function killAuthz(run: ClusterRun): Promise<void> {
   const hasOthers = run.deployed.authz.workload !== run.deployed.workload;
+  const isOnly = run.deployed.replicas === 1;
   const crashes = run.deployed.name === 'envoy-sidecar' ? 3 : 1;
   const pod = await oneOf(authzPods(run));
   for (let crash = 1; crash <= crashes; crash += 1) {
     await measure(run, {
       what: `SIGKILL to account-authz${crashes > 1 ? `, crash ${crash} of one pod` : ''}`,
-      expected: hasOthers ? 'nothing lost' : '503 in this pod while it is away, nothing else',
-      allows: hasOthers ? ({ lost }: Window) => Object.keys(lost).length === 0 : unavailable,
+      expected: hasOthers
+        ? 'nothing lost'
+        : `503 in this pod while it is away${isOnly ? '; refused without a ready pod' : ''}`,
+      allows: hasOthers
+        ? ({ lost }: Window) => Object.keys(lost).length === 0
+        : isOnly
+          ? unavailableOrRefused
+          : unavailable,
+      measured: noAnswer,
       async act() {
         const [before] = (await authzPods(run)).filter(({ name }) => name === pod.name);
         if (before === undefined) throw new Error(`${pod.name} is gone`);
@@ -133,9 +141,12 @@ async function hang(run: ClusterRun, resumes: boolean): Promise<void> {
     measured: noAnswer,
     async act() {
       const pod = await oneOf(authzPods(run));
+      const kills = await livenessKills(run, pod, 'account-authz');
       const startMs = performance.now();
       await run.agent.signal(pod, 'account-authz', 'SIGSTOP');
-      await untilLivenessKill(run, pod, 'account-authz');
+      await until('a liveness kill', 90, async () =>
+        (await livenessKills(run, pod, 'account-authz')) > kills ? true : undefined,
+      );
       const killSeconds = (performance.now() - startMs) / 1000;
       if (resumes) await run.agent.signal(pod, 'account-authz', 'SIGCONT');
       await untilRestarted(run, pod, 'account-authz');

@@ -90,24 +90,11 @@ async function samePod(run: ClusterRun, { name }: PodState): Promise<PodState | 
   return pods.find(each => each.name === name);
 }
 
-/** Until the kubelet says that it will restart this container for its liveness probe. */
-export async function untilLivenessKill(
-  { deployed }: ClusterRun,
-  { name }: PodState,
-  container: string,
-): Promise<void> {
+/** How often the kubelet has said of this container that it restarts it for its liveness probe. */
+export async function livenessKills({ deployed }: ClusterRun, { name }: PodState, container: string): Promise<number> {
   const fields = `involvedObject.name=${name},reason=Killing`;
-  await until(`a liveness kill of ${container}`, 90, async () => {
-    const get = [
-      'get',
-      'events',
-      '-n',
-      deployed.namespace,
-      '--field-selector',
-      fields,
-      '-o',
-      'jsonpath={.items[*].message}',
-    ];
-    return (await kubectl(get)).includes(`${container} failed liveness probe`) ? true : undefined;
-  });
+  const get = ['get', 'events', '-n', deployed.namespace, '--field-selector', fields, '-o', 'json'];
+  const { items }: { items: readonly { message: string; count?: number }[] } = JSON.parse(await kubectl(get));
+  const kills = items.filter(({ message }) => message.includes(`${container} failed liveness probe`));
+  return kills.reduce((sum, { count = 1 }) => sum + count, 0);
 }
