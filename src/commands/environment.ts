@@ -12,11 +12,9 @@ export function environmentProblem(env: CommandIo['env']): string | undefined {
 export function proxyOf(env: CommandIo['env']): ProxySettings {
   const first = (...names: string[]): string | undefined =>
     names.map(name => env[name]).find(value => value !== undefined && value !== '');
-  const httpProxy = first('http_proxy', 'HTTP_PROXY');
   const httpsProxy = first('https_proxy', 'HTTPS_PROXY');
   const noProxy = first('no_proxy', 'NO_PROXY');
   return {
-    ...(httpProxy === undefined ? {} : { httpProxy }),
     ...(httpsProxy === undefined ? {} : { httpsProxy }),
     ...(noProxy === undefined ? {} : { noProxy }),
   };

@@ -32,12 +32,14 @@ export async function fetchKeys({ config, proxy, onWarning }: FetchSettings): Pr
     },
     proxy,
     seedReadOnly: true,
+    // All at once, so that keys.timeoutSeconds bounds the time for all of them together.
+    slots: { run: (_, work) => work() },
     // In this thread: there are no other checks to delay.
     createTransport: createKeyTransport,
   });
   try {
     const prepared = await rings.prepare(config.issuers, config.keys);
-    prepared.takeOver();
+    prepared.activate();
     await refreshed.promise;
     return rings;
   } catch (error) {

@@ -1,7 +1,7 @@
-// A key ring as one of its issuers uses it: the keys for its algorithms, and their state.
+// What one issuer sees of its key ring: the lookup of its keys, and their state.
 import { maxKidLength, type VerificationKey } from './jwks.ts';
-import { areUsable, type SelectedKeys, withoutKey } from './key-selection.ts';
-import type { KeyLookup } from './key-set-state.ts';
+import type { KeySetDriver } from './key-set-driver.ts';
+import { isUsable, type KeyLookup, usableKey } from './key-set-state.ts';
 
 export interface KeyRingStatus {
   readonly issuer: string;
@@ -26,27 +26,8 @@ export interface IssuerRing {
   status(): KeyRingStatus;
 }
 
-export function createIssuerRing(options: {
-  readonly issuer: string;
-  readonly maxAgeMs: number;
-  readonly monotonicNow: () => number;
-  /** The keys of the issuer now. */
-  readonly selected: () => SelectedKeys;
-  /** Asks the state machine of the source. */
-  readonly ask: (kid: string) => KeyLookup | Promise<KeyLookup>;
-}): IssuerRing {
-  const { issuer, maxAgeMs, monotonicNow, selected, ask } = options;
-
-  function current(kid: string): VerificationKey | undefined {
-    const set = selected();
-    return areUsable(set, maxAgeMs, monotonicNow()) ? set.keys.get(kid) : undefined;
-  }
-
-  function toOwn(kid: string, lookup: KeyLookup): KeyLookup {
-    const key = current(kid);
-    return key === undefined ? withoutKey(lookup, selected()) : { kind: 'key', key };
-  }
-
+export function createIssuerRing(issuer: string, { state, ask }: KeySetDriver, monotonicNow: () => number): IssuerRing {
+  const current = (kid: string): VerificationKey | undefined => usableKey(state(), kid, monotonicNow());
   return {
     issuer,
     current,
@@ -54,24 +35,16 @@ export function createIssuerRing(options: {
       const key = current(kid);
       if (key !== undefined) return { kind: 'key', key };
       // No set holds a longer kid: no fetch, and no memory for it.
-      if (kid.length > maxKidLength) return { kind: 'unknown' };
-      const lookup = ask(kid);
-      return lookup instanceof Promise ? lookup.then(answer => toOwn(kid, answer)) : toOwn(kid, lookup);
+      return kid.length > maxKidLength ? { kind: 'unknown' } : ask(kid);
     },
     status() {
       const nowMs = monotonicNow();
-      const { keys, confirmedMs, lastResult, lastProblem } = selected();
-      const isUsable = areUsable(selected(), maxAgeMs, nowMs);
-      const age = isUsable ? 'usable' : 'stale';
-      return {
-        issuer,
-        state: confirmedMs === undefined ? 'loading' : age,
-        keys: isUsable ? keys.size : 0,
-        ageSeconds: confirmedMs === undefined ? undefined : (nowMs - confirmedMs) / 1000,
-        lastResult,
-        lastProblem,
-        kids: isUsable ? [...keys.keys()] : [],
-      };
+      const { keys, confirmedMs, lastResult, lastProblem } = state();
+      const kids = isUsable(state(), nowMs) ? [...keys.keys()] : [];
+      const last = { issuer, keys: kids.length, lastResult, lastProblem, kids };
+      if (confirmedMs === undefined) return { ...last, state: 'loading', ageSeconds: undefined };
+      const ageSeconds = (nowMs - confirmedMs) / 1000;
+      return { ...last, state: isUsable(state(), nowMs) ? 'usable' : 'stale', ageSeconds };
     },
   };
 }

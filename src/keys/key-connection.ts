@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import * as tls from 'node:tls';
 import { loadTlsFiles, type TlsMaterial } from '../files/tls-files.ts';
-import { type CaFile, loadCaFile, rootsInForce } from './key-trust.ts';
+import { type CaFile, loadCaFile, recall, rootsInForce } from './key-authorities.ts';
 import type { FetchProblem } from './network-problem.ts';
 
 /** Of an issuer. All undefined: the default roots, and no certificate. */
@@ -15,7 +15,6 @@ export interface KeyConnectionFiles {
 
 export interface KeyConnection {
   readonly kind: 'connection';
-  readonly caFile: CaFile | undefined;
   /** Undefined: the default of Node. */
   readonly secureContext: tls.SecureContext | undefined;
   /** For a proxy, which gets no client certificate. */
@@ -34,7 +33,6 @@ export async function loadKeyConnection(files: KeyConnectionFiles): Promise<KeyC
   if (client?.kind === 'problem') return client;
   return {
     kind: 'connection',
-    caFile,
     secureContext: toSecureContext(caFile, client),
     proxyContext: () => toSecureContext(caFile, undefined),
   };
@@ -53,19 +51,13 @@ async function loadClientCertificate({
 
 // To parse the default roots takes 20 ms, and a thousand issuers may have the same files.
 const recentContexts = new Map<string, tls.SecureContext>();
-const maxRecent = 8;
 
 /** Trusts the default roots plus those of the file. */
 function toSecureContext(caFile: CaFile | undefined, client: TlsMaterial | undefined): tls.SecureContext | undefined {
   if (caFile === undefined && client === undefined) return undefined;
   const contents = [caFile?.content.toString('latin1'), client?.cert, client?.key];
   const id = createHash('sha256').update(JSON.stringify(contents)).digest('base64url');
-  const context = recentContexts.get(id) ?? createContext(caFile, client);
-  recentContexts.delete(id);
-  recentContexts.set(id, context);
-  const [oldest] = recentContexts.keys();
-  if (oldest !== undefined && recentContexts.size > maxRecent) recentContexts.delete(oldest);
-  return context;
+  return recall(recentContexts, id, () => createContext(caFile, client));
 }
 
 function createContext(caFile: CaFile | undefined, client: TlsMaterial | undefined): tls.SecureContext {

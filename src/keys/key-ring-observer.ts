@@ -36,7 +36,7 @@ export function createSafeObserver(issuers: readonly string[], observer: KeyRing
       quietly(() => observer.onRefresh({ issuers, result, problem, keys, skipped })),
     usable: () => quietly(() => observer.onUsable(issuers)),
     seed: (problem: string | undefined) => warn('seed', problem),
-    withdrawn: () =>
+    dropped: () =>
       quietly(() =>
         observer.onWarning({
           issuers,

@@ -1,19 +1,20 @@
-// The key rings of all sources across changes of the configuration: reuses a ring, hands its keys over, or starts a new one. Issuers
-// with the same source and TLS files share a ring. New rings start beside the active ones, and are not visible until they take over.
+// The key rings of all issuers across changes of the configuration: reuses a ring, lets a new one inherit its keys, or starts one
+// without keys. Issuers with the same location and TLS files share a ring. New rings run beside the active ones until they are activated.
 import { setTimeout as delay } from 'node:timers/promises';
 import { createDeferred } from '../deferred.ts';
 import { createFileWatch } from '../files/file-watch.ts';
-import { createFetchSlots } from './fetch-slots.ts';
+import { createAgeClock } from './age-clock.ts';
+import { createFetchSlots, type FetchSlots } from './fetch-slots.ts';
 import {
   createKeyRing,
-  type HandedOverKeys,
+  type InheritedKeys,
   type IssuerRing,
   type KeyRing,
   type KeyRingObserver,
   type KeySettings,
   type ProxySettings,
 } from './key-ring.ts';
-import type { IssuerKeySettings } from './key-source.ts';
+import { type IssuerKeySettings, locationKey } from './key-source.ts';
 import { createKeyThread } from './key-thread.ts';
 import type { CreateKeyTransport } from './key-transport.ts';
 
@@ -32,8 +33,8 @@ export interface KeyRings {
 export interface PreparedKeyRings {
   /** By issuer, in the order of the configuration. */
   readonly rings: ReadonlyMap<string, IssuerRing>;
-  /** Makes these rings active and stops the others. */
-  takeOver(): void;
+  /** Makes these rings the active ones and stops the others. */
+  activate(): void;
   /** Stops the rings that were started. */
   discard(): Promise<void>;
 }
@@ -46,7 +47,7 @@ interface ActiveRing {
 
 interface ActiveIssuer {
   readonly ring: KeyRing;
-  readonly place: string;
+  readonly location: string;
   readonly used: IssuerRing;
 }
 
@@ -59,6 +60,7 @@ export function createKeyRings(options: {
   readonly headStartMs?: number;
   /** Uses seeds, and never writes or removes them. */
   readonly seedReadOnly?: boolean;
+  readonly slots?: FetchSlots;
   /** The script of the fetch thread, if not the built one. */
   readonly threadEntry?: URL | undefined;
   /** Fetches without the thread. */
@@ -66,10 +68,11 @@ export function createKeyRings(options: {
 }): KeyRings {
   const { observer, proxy, headStartMs = usualHeadStartMs, seedReadOnly = false } = options;
   const thread = createKeyThread(options.threadEntry);
-  const { createTransport = thread.createTransport } = options;
-  const shared = { proxy, createTransport, seedReadOnly, slots: createFetchSlots(), watchFiles: createFileWatch() };
+  const { createTransport = thread.createTransport, slots = createFetchSlots() } = options;
+  const monotonicNow = createAgeClock();
+  const shared = { proxy, createTransport, seedReadOnly, slots, monotonicNow, watchFiles: createFileWatch() };
   const running = new Set<KeyRing>();
-  /** By source and TLS files. */
+  /** By ringKey. */
   let activeRings: ReadonlyMap<string, ActiveRing> = new Map();
   let activeIssuers: ReadonlyMap<string, ActiveIssuer> = new Map();
   const stopping = createDeferred<void>();
@@ -81,12 +84,12 @@ export function createKeyRings(options: {
   }
 
   async function prepare(issuers: readonly IssuerKeySettings[], keys: KeySettings): Promise<PreparedKeyRings> {
-    const added: { readonly ring: KeyRing; readonly issuers: readonly string[]; readonly refreshed: Promise<void> }[] =
-      [];
+    const added: { readonly ring: KeyRing; readonly refreshed: Promise<void> }[] = [];
     const kept: KeyRing[] = [];
     const nextRings = new Map<string, ActiveRing>();
-    for (const [id, members] of groupBySource(issuers)) {
-      const settings = JSON.stringify([keys, members.map(each => [each.issuer, each.algorithms.toSorted()])]);
+    const next = new Map<string, ActiveIssuer>();
+    for (const [id, members] of groupByRing(issuers)) {
+      const settings = JSON.stringify([keys, members.map(({ issuer }) => issuer)]);
       const before = activeRings.get(id);
       if (before?.settings === settings) {
         nextRings.set(id, before);
@@ -95,40 +98,35 @@ export function createKeyRings(options: {
       }
       const first = createDeferred<void>();
       const seen = withFirstRefresh(observer, () => first.resolve());
-      const ring = createKeyRing({
-        ...shared,
-        issuers: members,
-        keys,
-        handedOver: handOverTo(members),
-        observer: seen,
-      });
-      added.push({ ring, issuers: members.map(({ issuer }) => issuer), refreshed: first.promise });
+      const inherited = keysFor(members);
+      const ring = createKeyRing({ ...shared, issuers: members, keys, inherited, observer: seen });
+      added.push({ ring, refreshed: first.promise });
       nextRings.set(id, { ring, settings });
     }
-    const next = new Map<string, ActiveIssuer>();
-    for (const issuer of issuers) {
-      const ring = nextRings.get(sourceOf(issuer))?.ring;
-      const used = ring?.issuers.get(issuer.issuer);
-      if (ring !== undefined && used !== undefined) next.set(issuer.issuer, { ring, used, place: placeOf(issuer) });
+    for (const settings of issuers) {
+      const ring = nextRings.get(ringKey(settings))?.ring;
+      const used = ring?.issuers.get(settings.issuer);
+      if (ring !== undefined && used !== undefined)
+        next.set(settings.issuer, { ring, used, location: locationKey(settings) });
     }
     const discard = async (): Promise<void> => {
       await Promise.all(added.map(({ ring }) => stopRing(ring)));
     };
     try {
       for (const { ring } of added) running.add(ring);
-      await Promise.all([...added.map(({ ring }) => ring.start()), ...kept.map(ring => ring.checkTrust())]);
+      await Promise.all([...added.map(({ ring }) => ring.start()), ...kept.map(ring => ring.checkAuthorities())]);
     } catch (error) {
       await discard();
       throw error;
     }
     const losesKeys = (issuer: string): boolean => isUsable(activeIssuers.get(issuer)) && !isUsable(next.get(issuer));
-    const missed = added.filter(ring => ring.issuers.some(losesKeys)).map(({ refreshed }) => refreshed);
+    const missed = added.filter(({ ring }) => [...ring.issuers.keys()].some(losesKeys)).map(each => each.refreshed);
     await Promise.race([withinMs(headStartMs, missed), stopping.promise]);
     // Stopped meanwhile: `stop` may not have seen these rings.
     if (isStopped) await discard();
     return {
       rings: new Map(Array.from(next, ([issuer, { used }]) => [issuer, used])),
-      takeOver() {
+      activate() {
         const before = activeRings;
         activeRings = nextRings;
         activeIssuers = next;
@@ -139,10 +137,10 @@ export function createKeyRings(options: {
     };
   }
 
-  /** Of the ring that one of them uses now, if it is of the same source. */
-  function handOverTo(issuers: readonly IssuerKeySettings[]): HandedOverKeys | undefined {
-    const users = issuers.filter(each => activeIssuers.get(each.issuer)?.place === placeOf(each));
-    return activeIssuers.get(users[0]?.issuer ?? '')?.ring.handOver();
+  /** From the ring that one of these issuers uses now, if it is of the same location. */
+  function keysFor(issuers: readonly IssuerKeySettings[]): InheritedKeys | undefined {
+    const user = issuers.find(each => activeIssuers.get(each.issuer)?.location === locationKey(each));
+    return user === undefined ? undefined : activeIssuers.get(user.issuer)?.ring.exportKeys();
   }
 
   return {
@@ -161,10 +159,10 @@ function isUsable(issuer: ActiveIssuer | undefined): boolean {
   return issuer?.used.status().state === 'usable';
 }
 
-function groupBySource(issuers: readonly IssuerKeySettings[]): ReadonlyMap<string, readonly IssuerKeySettings[]> {
+function groupByRing(issuers: readonly IssuerKeySettings[]): ReadonlyMap<string, readonly IssuerKeySettings[]> {
   const groups = new Map<string, IssuerKeySettings[]>();
   for (const issuer of issuers) {
-    const id = sourceOf(issuer);
+    const id = ringKey(issuer);
     const group = groups.get(id);
     if (group === undefined) groups.set(id, [issuer]);
     else group.push(issuer);
@@ -172,14 +170,9 @@ function groupBySource(issuers: readonly IssuerKeySettings[]): ReadonlyMap<strin
   return groups;
 }
 
-/** Issuers share a ring where it is the same: the document may depend on the certificate, and the trust on the authorities. */
-function sourceOf(issuer: IssuerKeySettings): string {
-  return JSON.stringify([placeOf(issuer), issuer.caFile, issuer.clientCertFile, issuer.clientKeyFile]);
-}
-
-/** Without the TLS files: the ring decides whether keys stay trusted under another caFile. */
-function placeOf({ jwksUrl, discoveryUrl, jwksFile }: IssuerKeySettings): string {
-  return JSON.stringify([jwksUrl, discoveryUrl, jwksFile]);
+/** Issuers with the same key share a ring: what the source answers may depend on the certificate, and the trust on the authorities. */
+function ringKey(issuer: IssuerKeySettings): string {
+  return JSON.stringify([locationKey(issuer), issuer.caFile, issuer.clientCertFile, issuer.clientKeyFile]);
 }
 
 function withFirstRefresh(observer: KeyRingObserver, first: () => void): KeyRingObserver {

@@ -6,7 +6,7 @@ import { mkdir, open, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
 import { type KeySet, maxKeySetBytes, type PublicJwk, parseKeySet } from './jwks.ts';
-import type { Anchors } from './key-trust.ts';
+import type { Authorities } from './key-authorities.ts';
 
 export interface KeySeedSettings {
   readonly cacheDirectory: string;
@@ -17,7 +17,12 @@ export interface KeySeedSettings {
 }
 
 export type LoadedSeed =
-  | { readonly kind: 'seed'; readonly keySet: KeySet; readonly anchors: Anchors; readonly confirmedWallMs: number }
+  | {
+      readonly kind: 'seed';
+      readonly keySet: KeySet;
+      readonly authorities: Authorities;
+      readonly confirmedWallMs: number;
+    }
   | { readonly kind: 'none' }
   | { readonly kind: 'problem'; readonly problem: string };
 
@@ -25,15 +30,15 @@ export interface KeySeed {
   /** The last seed, of any age. Never rejects. */
   load(): Promise<LoadedSeed>;
   /** Resolves to the problem, if any. Never rejects. */
-  save(publicJwks: readonly PublicJwk[], anchors: Anchors, confirmedWallMs: number): Promise<string | undefined>;
+  save(keys: readonly PublicJwk[], authorities: Authorities, confirmedWallMs: number): Promise<string | undefined>;
   /** Resolves to the problem, if any. Never rejects. */
   remove(): Promise<string | undefined>;
 }
 
 // The set is a string in JSON, whose escapes can double it.
 const maxSeedBytes = 2 * maxKeySetBytes + 16 * 1024;
-// Version 1 had no anchors.
-const seedVersion = 2;
+// Versions 1 and 2 did not have the authorities of caFile.
+const seedVersion = 3;
 
 export function createKeySeed(settings: KeySeedSettings): KeySeed {
   const { cacheDirectory, issuer, source, algorithms } = settings;
@@ -48,21 +53,23 @@ export function createKeySeed(settings: KeySeedSettings): KeySeed {
       const fields = new Map(Object.entries(json.value));
       const confirmedWallMs = fields.get('confirmedAt');
       const jwks = fields.get('jwks');
-      const anchors = fields.get('anchors');
+      const authorities = fields.get('authorities');
       if (fields.get('version') !== seedVersion || typeof jwks !== 'string') return problem('not a seed');
-      if (!isAnchors(anchors)) return problem('not a seed');
+      if (!isListOfText(authorities)) return problem('not a seed');
       if (typeof confirmedWallMs !== 'number' || !Number.isSafeInteger(confirmedWallMs)) return problem('not a seed');
       if (fields.get('issuer') !== issuer || fields.get('source') !== source)
         return problem('of another issuer or source');
-      if (fields.get('digest') !== sha256([jwks, anchors])) return problem('damaged');
+      if (fields.get('digest') !== sha256([jwks, authorities])) return problem('damaged');
       const keySet = await parseKeySet(Buffer.from(jwks), algorithms);
-      return keySet.kind === 'problem' ? problem(keySet.problem) : { kind: 'seed', keySet, anchors, confirmedWallMs };
+      return keySet.kind === 'problem'
+        ? problem(keySet.problem)
+        : { kind: 'seed', keySet, authorities, confirmedWallMs };
     },
-    async save(publicJwks, anchors, confirmedWallMs) {
-      const jwks = JSON.stringify({ keys: publicJwks });
+    async save(keys, authorities, confirmedWallMs) {
+      const jwks = JSON.stringify({ keys });
       const confirmedAt = Math.floor(confirmedWallMs);
-      const digest = sha256([jwks, anchors]);
-      const seed = { version: seedVersion, issuer, source, confirmedAt, anchors, digest, jwks };
+      const digest = sha256([jwks, authorities]);
+      const seed = { version: seedVersion, issuer, source, confirmedAt, authorities, digest, jwks };
       try {
         await mkdir(cacheDirectory, { recursive: true, mode: 0o700 });
         // Reported while the issuer is up: the next start would not use the seed.
@@ -129,9 +136,8 @@ async function writeAtomically(path: string, text: string): Promise<void> {
   }
 }
 
-function isAnchors(value: unknown): value is Anchors {
-  const isList = (list: unknown): boolean => Array.isArray(list) && list.every(anchor => typeof anchor === 'string');
-  return Array.isArray(value) && value.every(isList);
+function isListOfText(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(each => typeof each === 'string');
 }
 
 function sha256(values: readonly unknown[]): string {

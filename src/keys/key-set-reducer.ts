@@ -11,7 +11,8 @@
 //               |          unavailable                                                         answered              waiters unavailable  this one       (abort)
 // stopped       | –        –                      unavailable                                  –                     –                    –              –
 //
-// `withdrawn` drops the set in every phase: no trusted authority vouches for it. Then it acts as `changed`.
+// `untrusted` acts as `changed`, and the set is dropped unless the next fetch to start succeeds: an authority that it was fetched under
+// is gone from caFile. In the phase `new` that is the first fetch.
 // `seeded` gives a new machine a set from disk with its age. A result of a fetch that is not in flight is ignored.
 // A key is usable while its set was confirmed less than maxAge ago, counted from the start of the fetch that confirmed it.
 // A fetch starts no sooner than the cooldown after the end of the one before, whatever its result and whoever asks.
@@ -23,30 +24,29 @@ import type { VerificationKey } from './jwks.ts';
 import { isUsable, type KeyLookup, type KeySetState, usableKey, type Waiter } from './key-set-state.ts';
 import { earlyDelayMs, refreshDelayMs, retryMs } from './key-set-times.ts';
 
+/** What a fetch brought. */
+export type FetchOutcome =
+  | { readonly kind: 'fetched'; readonly keys: ReadonlyMap<string, VerificationKey> }
+  | { readonly kind: 'notModified' }
+  | { readonly kind: 'failed'; readonly problem: string };
+
 /** `jitter` is a random number from 0 up to, not including, 1. */
+type FetchEnd = FetchOutcome & { readonly fetch: number; readonly jitter: number };
+
 export type KeySetEvent =
   | { readonly kind: 'seeded'; readonly keys: ReadonlyMap<string, VerificationKey>; readonly ageMs: number }
   | { readonly kind: 'started' }
   | { readonly kind: 'woken' }
   | { readonly kind: 'asked'; readonly kid: string }
-  | {
-      readonly kind: 'fetched';
-      readonly fetch: number;
-      readonly keys: ReadonlyMap<string, VerificationKey>;
-      readonly jitter: number;
-    }
-  | { readonly kind: 'notModified'; readonly fetch: number; readonly jitter: number }
-  | { readonly kind: 'failed'; readonly fetch: number; readonly problem: string; readonly jitter: number }
+  | FetchEnd
   | { readonly kind: 'changed' }
-  | { readonly kind: 'withdrawn' }
+  | { readonly kind: 'untrusted' }
   | { readonly kind: 'stopped' };
 
 export type KeySetEffect =
   | { readonly kind: 'fetch'; readonly fetch: number }
   | { readonly kind: 'abort' }
   | { readonly kind: 'answer'; readonly kid: string; readonly lookup: KeyLookup };
-
-type FetchEnd = Extract<KeySetEvent, { kind: 'fetched' | 'notModified' | 'failed' }>;
 
 export interface KeySetStep {
   readonly state: KeySetState;
@@ -73,8 +73,8 @@ export function reduce(state: KeySetState, event: KeySetEvent, nowMs: number): K
       return fetchEnded(state, event, nowMs);
     case 'changed':
       return changed(state, nowMs);
-    case 'withdrawn':
-      return changed({ ...state, keys: new Map(), confirmedMs: undefined, knownAbsent: new Set() }, nowMs);
+    case 'untrusted':
+      return changed({ ...state, untrustedUntil: state.fetch + 1 }, nowMs);
     case 'stopped':
       return stopped(state, nowMs);
   }
@@ -124,8 +124,9 @@ function asked(state: KeySetState, kid: string, nowMs: number): KeySetStep {
   const atOnce: KeySetEffect = { kind: 'answer', kid, lookup: answer(state, kid, nowMs) };
   if (atOnce.lookup.kind === 'key' || state.phase === 'new' || state.phase === 'stopped')
     return { state, effects: [atOnce] };
-  const fruitless = nowMs - state.askedMs >= state.limits.quietMs ? 0 : state.fruitless;
-  const noted = { ...state, askedMs: nowMs, fruitless, askedDuringFetch: remember(state, kid) };
+  const isQuiet = nowMs - state.askedMs >= state.limits.quietMs;
+  const earlyFetchesWithoutNews = isQuiet ? 0 : state.earlyFetchesWithoutNews;
+  const noted = { ...state, askedMs: nowMs, earlyFetchesWithoutNews, askedDuringFetch: remember(state, kid) };
   if (state.phase === 'waiting') {
     if (nowMs >= state.earlyNotBeforeMs) return wait(beginFetch(noted, nowMs), kid, nowMs);
     // The last successful fetch settled it, so no fetch is owed. After the backoff it may ask again.
@@ -185,8 +186,7 @@ function fetchEnded(state: KeySetState, event: FetchEnd, nowMs: number): KeySetS
 
 /** A changed set, or a usable set where there was none. */
 function broughtNews(state: KeySetState, event: FetchEnd, nowMs: number): boolean {
-  if (event.kind === 'failed' || state.confirmedMs === undefined) return event.kind === 'fetched';
-  return !isUsable(state, nowMs) || (event.kind === 'fetched' && !isSameSet(event.keys, state.keys));
+  return event.kind === 'fetched' && !(isUsable(state, nowMs) && isSameSet(event.keys, state.keys));
 }
 
 function isSameSet(one: ReadonlyMap<string, VerificationKey>, other: ReadonlyMap<string, VerificationKey>): boolean {
@@ -198,19 +198,19 @@ function earlyPace(
   isNews: boolean,
   jitter: number,
   nowMs: number,
-): Pick<KeySetState, 'fruitless' | 'earlyNotBeforeMs'> {
-  if (isNews) return { fruitless: 0, earlyNotBeforeMs: state.notBeforeMs };
+): Pick<KeySetState, 'earlyFetchesWithoutNews' | 'earlyNotBeforeMs'> {
+  if (isNews) return { earlyFetchesWithoutNews: 0, earlyNotBeforeMs: state.notBeforeMs };
   const isEarly = state.askedBeforeFetch.length > 0;
-  const fruitless = state.fruitless + (isEarly ? 1 : 0);
-  const earlyMs = isEarly ? nowMs + earlyDelayMs(state.limits, fruitless, jitter) : state.earlyNotBeforeMs;
-  return { fruitless, earlyNotBeforeMs: Math.max(state.notBeforeMs, earlyMs) };
+  const withoutNews = state.earlyFetchesWithoutNews + (isEarly ? 1 : 0);
+  const earlyMs = isEarly ? nowMs + earlyDelayMs(state.limits, withoutNews, jitter) : state.earlyNotBeforeMs;
+  return { earlyFetchesWithoutNews: withoutNews, earlyNotBeforeMs: Math.max(state.notBeforeMs, earlyMs) };
 }
 
 function afterFetch(state: KeySetState, event: FetchEnd, nowMs: number): Partial<KeySetState> {
   if (event.kind === 'failed') return afterFailure(state, event.problem, event.jitter, nowMs);
   if (event.kind === 'fetched') return afterSuccess(state, event.keys, event.jitter);
-  // Without a set nothing can be unmodified: an empty one must not count as confirmed.
-  if (state.confirmedMs === undefined) return afterFailure(state, 'status 304', event.jitter, nowMs);
+  // Without a usable set a 304 confirms nothing.
+  if (!isUsable(state, nowMs)) return afterFailure(state, 'status 304', event.jitter, nowMs);
   return afterSuccess(state, state.keys, event.jitter);
 }
 
@@ -232,6 +232,7 @@ function afterSuccess(
     lastProblem: undefined,
     askedDuringFetch,
     knownAbsent: stillKnownAbsent(state, keys),
+    untrustedUntil: settlesTrust(state) ? undefined : state.untrustedUntil,
   };
 }
 
@@ -240,9 +241,12 @@ function stillKnownAbsent(state: KeySetState, keys: ReadonlyMap<string, Verifica
   return new Set([...newestFirst].filter(kid => !keys.has(kid)).slice(0, state.limits.maxUnknownKids));
 }
 
-function afterFailure(state: KeySetState, problem: string, jitter: number, nowMs: number): Partial<KeySetState> {
+function afterFailure(before: KeySetState, problem: string, jitter: number, nowMs: number): Partial<KeySetState> {
+  const state = settlesTrust(before) ? { ...before, ...noSet } : before;
   const failures = state.failures + 1;
+  const { keys, confirmedMs, knownAbsent, untrustedUntil } = state;
   return {
+    ...{ keys, confirmedMs, knownAbsent, untrustedUntil },
     nextFetchMs: state.changed ? state.notBeforeMs : retryMs(state, failures, jitter, nowMs),
     failures,
     lastResult: 'failure',
@@ -250,6 +254,13 @@ function afterFailure(state: KeySetState, problem: string, jitter: number, nowMs
     // They were answered 503 and the retry is scheduled; a fetch for them would defeat the backoff.
     askedDuringFetch: [],
   };
+}
+
+const noSet = { keys: new Map(), confirmedMs: undefined, knownAbsent: new Set<string>(), untrustedUntil: undefined };
+
+/** True at the end of a fetch that began after an authority was gone. */
+function settlesTrust({ fetch, untrustedUntil }: KeySetState): boolean {
+  return untrustedUntil !== undefined && fetch >= untrustedUntil;
 }
 
 function changed(state: KeySetState, nowMs: number): KeySetStep {

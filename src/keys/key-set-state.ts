@@ -1,4 +1,4 @@
-// The state of one issuer's key set and what can be read from it. key-set-reducer.ts changes it.
+// The state of a key set, which several issuers may share, and what can be read from it. key-set-reducer.ts changes it.
 import type { DetailOf } from '../authz/checks.ts';
 import type { VerificationKey } from './jwks.ts';
 
@@ -57,7 +57,7 @@ export interface KeySetState {
   /** The end of the cooldown or, if that is later, of the backoff of early refreshes. */
   readonly earlyNotBeforeMs: number;
   /** Early refreshes in a row that brought nothing new. */
-  readonly fruitless: number;
+  readonly earlyFetchesWithoutNews: number;
   /** When a kid that is not usable was last asked for. */
   readonly askedMs: number;
   /** Failed fetches in a row. */
@@ -74,6 +74,8 @@ export interface KeySetState {
   readonly knownAbsent: ReadonlySet<string>;
   /** The source changed while a fetch was in flight. */
   readonly changed: boolean;
+  /** The set is dropped unless the fetch of this number succeeds: an authority that it was fetched under is gone. */
+  readonly untrustedUntil: number | undefined;
 }
 
 export function createKeySetState(limits: KeySetLimits): KeySetState {
@@ -87,7 +89,7 @@ export function createKeySetState(limits: KeySetLimits): KeySetState {
     nextFetchMs: 0,
     notBeforeMs: 0,
     earlyNotBeforeMs: 0,
-    fruitless: 0,
+    earlyFetchesWithoutNews: 0,
     askedMs: Number.NEGATIVE_INFINITY,
     failures: 0,
     lastResult: undefined,
@@ -97,6 +99,7 @@ export function createKeySetState(limits: KeySetLimits): KeySetState {
     askedBeforeFetch: [],
     knownAbsent: new Set(),
     changed: false,
+    untrustedUntil: undefined,
   };
 }
 

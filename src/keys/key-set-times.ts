@@ -25,9 +25,9 @@ function backoffMs({ cooldownMs }: KeySetLimits, failures: number, capMs: number
  * After this many early refreshes in a row that brought nothing new: the cooldown, then up to twice that, four times … the cap.
  * Near the cap the jitter narrows to a fifth: half of it would let a flood cause a third more fetches.
  */
-export function earlyDelayMs(limits: KeySetLimits, fruitless: number, jitter: number): number {
+export function earlyDelayMs(limits: KeySetLimits, withoutNews: number, jitter: number): number {
   const { cooldownMs, maxEarlyMs } = limits;
-  const stepMs = doubled(cooldownMs, fruitless - 1);
+  const stepMs = doubled(cooldownMs, withoutNews - 1);
   const lowMs = Math.max(cooldownMs, Math.min(stepMs / 2, maxEarlyMs * 0.8));
   return between(lowMs, Math.max(cooldownMs, Math.min(stepMs, maxEarlyMs)), jitter);
 }

@@ -7,19 +7,19 @@ import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts
 import { isLoopbackUrl, keyUrlProblem } from '../text/key-url.ts';
 import type { FetchSlots } from './fetch-slots.ts';
 import { documentBounds, maxKeySetBytes } from './jwks.ts';
+import { type Authorities, hasAll, loadAuthorities } from './key-authorities.ts';
 import type { KeyConnectionFiles } from './key-connection.ts';
-import type { CreateKeyTransport, GetAnchors, GetDocument, ProxySettings } from './key-transport.ts';
-import type { Anchors } from './key-trust.ts';
+import type { CreateKeyTransport, GetDocument, ProxySettings } from './key-transport.ts';
 import type { FetchProblem } from './network-problem.ts';
 
 /** Where keys come from. Exactly one of the three is set. */
-export interface KeyPlace {
+export interface KeyLocation {
   readonly jwksUrl?: string | undefined;
   readonly discoveryUrl?: string | undefined;
   readonly jwksFile?: string | undefined;
 }
 
-export interface IssuerKeySettings extends KeyPlace, KeyConnectionFiles {
+export interface IssuerKeySettings extends KeyLocation, KeyConnectionFiles {
   readonly issuer: string;
   readonly algorithms: readonly string[];
 }
@@ -28,42 +28,43 @@ export interface IssuerKeySettings extends KeyPlace, KeyConnectionFiles {
 export interface Validator {
   readonly url: string;
   readonly etag: string;
-  readonly metadataIssuer: string | undefined;
 }
 
-export type SourceResult =
-  | {
-      readonly kind: 'body';
-      readonly bytes: Uint8Array;
-      readonly validator: Validator | undefined;
-      /** Of a discovery document. */
-      readonly metadataIssuer: string | undefined;
-      readonly anchors: Anchors;
-    }
-  | { readonly kind: 'notModified'; readonly anchors: Anchors }
-  | FetchProblem;
+type KeySetDocument =
+  | { readonly kind: 'body'; readonly bytes: Uint8Array; readonly validator: Validator | undefined }
+  | { readonly kind: 'notModified' };
+
+/** `authorities` are those of caFile when the fetch began. */
+export type SourceResult = (KeySetDocument & { readonly authorities: Authorities }) | FetchProblem;
+
+export type ValidatorFor = (authorities: Authorities) => Validator | undefined;
 
 export interface KeySource {
   readonly kind: 'jwksUrl' | 'discoveryUrl' | 'jwksFile';
   /** The URL or path as configured. */
   readonly place: string;
-  /** Never rejects. Settles as soon as the signal aborts. */
-  read(signal: AbortSignal, validator: Validator | undefined): Promise<SourceResult>;
+  /** `validatorFor` gives what a 304 under these authorities may confirm. Never rejects. Settles as soon as the signal aborts. */
+  read(signal: AbortSignal, validatorFor: ValidatorFor): Promise<SourceResult>;
 }
 
 export interface KeySourceOptions {
-  readonly place: KeyPlace & KeyConnectionFiles;
-  /** The metadata of a discovery document must be of one of them. */
-  readonly issuers: readonly string[];
+  /** The issuer counts with a discoveryUrl only: the metadata must be its own. */
+  readonly settings: IssuerKeySettings;
   readonly timeoutMs: number;
   readonly proxy: ProxySettings;
   readonly createTransport: CreateKeyTransport;
   readonly slots: FetchSlots;
 }
 
+/** Issuers with the same key have the same keys: location, algorithms, and with discovery the issuer that the metadata must name. */
+export function locationKey({ issuer, jwksUrl, discoveryUrl, jwksFile, algorithms }: IssuerKeySettings): string {
+  const named = discoveryUrl === undefined ? undefined : issuer;
+  return JSON.stringify([jwksUrl, discoveryUrl, named, jwksFile, algorithms.toSorted()]);
+}
+
 /** Throws if no source is set, which the configuration does not allow. */
-export function createKeySource({ place, issuers, timeoutMs, proxy, ...io }: KeySourceOptions): KeySource {
-  const { jwksUrl, discoveryUrl, jwksFile, caFile, clientCertFile, clientKeyFile } = place;
+export function createKeySource({ settings, timeoutMs, proxy, ...io }: KeySourceOptions): KeySource {
+  const { issuer, jwksUrl, discoveryUrl, jwksFile, caFile, clientCertFile, clientKeyFile } = settings;
   if (jwksFile !== undefined) return createFileSource(jwksFile, timeoutMs);
   const url = jwksUrl ?? discoveryUrl;
   if (url === undefined) throw new Error('an issuer without a key source');
@@ -71,88 +72,76 @@ export function createKeySource({ place, issuers, timeoutMs, proxy, ...io }: Key
   const { host } = new URL(url);
   let isRetry = false;
 
-  const readOnce = (signal: AbortSignal, validator: Validator | undefined): Promise<SourceResult> =>
-    withinTime(timeoutMs, signal, limited =>
-      transport.use(limited, async (get, anchors) => {
-        if (jwksUrl !== undefined) return readKeySet(get, anchors, { jwksUri: jwksUrl, issuer: undefined }, validator);
-        const metadata = await readDiscovery(get, url, issuers);
-        return metadata.kind === 'problem' ? metadata : readKeySet(get, anchors, metadata, validator);
-      }),
-    );
+  const readOnce = (signal: AbortSignal, validatorFor: ValidatorFor): Promise<SourceResult> =>
+    withinTime(timeoutMs, signal, async limited => {
+      const authorities = await loadAuthorities(caFile);
+      if ('kind' in authorities) return authorities;
+      const document = await transport.use(limited, async get => {
+        if (jwksUrl !== undefined) return readKeySet(get, jwksUrl, validatorFor(authorities));
+        const metadata = await readDiscovery(get, url, issuer);
+        return metadata.kind === 'problem' ? metadata : readKeySet(get, metadata.jwksUri, validatorFor(authorities));
+      });
+      if (document.kind === 'problem') return document;
+      // Only a fetch begun after the change counts.
+      return hasAll(await loadAuthorities(caFile), authorities)
+        ? { ...document, authorities }
+        : problem('CA withdrawn');
+    });
 
   return {
     kind: jwksUrl === undefined ? 'discoveryUrl' : 'jwksUrl',
     place: url,
-    async read(signal, validator) {
+    async read(signal, validatorFor) {
       const slot = { host, isRetry, signal };
-      const result = (await io.slots.run(slot, () => readOnce(signal, validator))) ?? problem('stopped');
+      const result = (await io.slots.run(slot, () => readOnce(signal, validatorFor))) ?? problem('stopped');
       isRetry = result.kind === 'problem';
       return result;
     },
   };
 }
 
-/** What says where the key set is. */
-interface Metadata {
-  readonly jwksUri: string;
-  /** Undefined without a discovery document. */
-  readonly issuer: string | undefined;
-}
-
 async function readKeySet(
   get: GetDocument,
-  getAnchors: GetAnchors,
-  { jwksUri: url, issuer: metadataIssuer }: Metadata,
+  url: string,
   validator: Validator | undefined,
-): Promise<SourceResult> {
-  // Metadata that names another issuer than before: other selections need the document.
-  const isSame = validator?.url === url && validator.metadataIssuer === metadataIssuer;
-  const document = await get(url, isSame ? validator.etag : undefined);
-  if (document.kind === 'problem') return document;
-  const anchors = await getAnchors();
-  if (document.kind === 'notModified') return { kind: 'notModified', anchors };
+): Promise<KeySetDocument | FetchProblem> {
+  const document = await get(url, validator?.url === url ? validator.etag : undefined);
+  if (document.kind !== 'body') return document;
   const { bytes, etag } = document;
-  const next = etag === undefined ? undefined : { url, etag, metadataIssuer };
-  return { kind: 'body', bytes, validator: next, metadataIssuer, anchors };
+  return { kind: 'body', bytes, validator: etag === undefined ? undefined : { url, etag } };
 }
 
 async function readDiscovery(
   get: GetDocument,
   url: string,
-  issuers: readonly string[],
+  issuer: string,
 ): Promise<DiscoveredMetadata | FetchProblem> {
   const document = await get(url);
   if (document.kind === 'problem') return problem(`discovery: ${document.problem}`);
   if (document.kind === 'notModified') return problem('discovery: status 304');
-  return parseDiscovery(document.bytes, url, issuers);
+  return parseDiscovery(document.bytes, url, issuer);
 }
 
-interface DiscoveredMetadata extends Metadata {
+interface DiscoveredMetadata {
   readonly kind: 'metadata';
-  readonly issuer: string;
+  readonly jwksUri: string;
 }
 
-/** The metadata from this URL (OpenID Connect Discovery section 3, RFC 8414), which must be of one of these issuers. Never throws. */
-export function parseDiscovery(
-  bytes: Uint8Array,
-  url: string,
-  issuers: readonly string[],
-): DiscoveredMetadata | FetchProblem {
+/** The metadata from this URL (OpenID Connect Discovery section 3, RFC 8414), which must be of this issuer. Never throws. */
+export function parseDiscovery(bytes: Uint8Array, url: string, issuer: string): DiscoveredMetadata | FetchProblem {
   const json = parseBoundedJson(bytes, documentBounds);
   if (json.kind === 'problem') return problem(`discovery: ${json.problem}`);
   const metadata = json.value;
   if (!isJsonObject(metadata)) return problem('discovery: not an object');
   // RFC 8414 section 3.3: metadata of another issuer must not be used.
-  const named = memberOf(metadata, 'issuer');
-  const issuer = issuers.find(each => each === named);
-  if (issuer === undefined) return problem('discovery: issuer differs');
+  if (memberOf(metadata, 'issuer') !== issuer) return problem('discovery: issuer differs');
   const jwksUri = memberOf(metadata, 'jwks_uri');
   if (typeof jwksUri !== 'string') return problem('discovery: no jwks_uri');
   if (keyUrlProblem(jwksUri) !== undefined) return problem('discovery: jwks_uri refused');
   // Plain http is allowed for loopback only, and only a document from loopback may point there.
   const isPlain = new URL(jwksUri).protocol === 'http:';
   if (isPlain && !isLoopbackUrl(url)) return problem('discovery: jwks_uri refused');
-  return { kind: 'metadata', issuer, jwksUri };
+  return { kind: 'metadata', jwksUri };
 }
 
 function createFileSource(path: string, timeoutMs: number): KeySource {
@@ -166,7 +155,7 @@ function createFileSource(path: string, timeoutMs: number): KeySource {
 async function readKeyFile(path: string): Promise<SourceResult> {
   const content = await loadRegularFile(path, maxKeySetBytes);
   if (content.kind === 'problem') return problem(fileProblems[content.reason]);
-  return { kind: 'body', bytes: content.bytes, validator: undefined, metadataIssuer: undefined, anchors: [] };
+  return { kind: 'body', bytes: content.bytes, validator: undefined, authorities: [] };
 }
 
 const fileProblems: Readonly<Record<UnreadableFile['reason'], string>> = {

@@ -1,8 +1,8 @@
 // The script of the thread of key-thread.ts: answers each task once. The transport bounds the work.
 import { parentPort, workerData } from 'node:worker_threads';
-import type { FetchedDocument, KeyThreadAnswer, KeyThreadData, KeyThreadTask } from './key-thread.ts';
+import { setRootsInForce } from './key-authorities.ts';
+import type { KeyThreadAnswer, KeyThreadData, KeyThreadTask } from './key-thread.ts';
 import { createKeyTransport } from './key-transport.ts';
-import { setRootsInForce } from './key-trust.ts';
 import type { FetchProblem } from './network-problem.ts';
 
 const { roots }: KeyThreadData = workerData;
@@ -23,10 +23,7 @@ async function answer({ id, settings, url, etag }: KeyThreadTask & { readonly ki
   const aborted = new Promise<FetchProblem>(resolve => {
     signal.addEventListener('abort', () => resolve({ kind: 'problem', problem: 'stopped' }));
   });
-  const fetched = createKeyTransport(settings).use(signal, async (get, getAnchors): Promise<FetchedDocument> => {
-    const document = await get(url, etag);
-    return { kind: 'fetched', document, anchors: document.kind === 'problem' ? [] : await getAnchors() };
-  });
+  const fetched = createKeyTransport(settings).use(signal, get => get(url, etag));
   const result = await Promise.race([fetched, aborted]);
   inFlight.delete(id);
   send({ id, result });
@@ -34,12 +31,11 @@ async function answer({ id, settings, url, etag }: KeyThreadTask & { readonly ki
 
 function send(message: KeyThreadAnswer): void {
   const { result } = message;
-  if (result.kind === 'problem' || result.document.kind !== 'body') {
+  if (result.kind !== 'body') {
     parentPort?.postMessage(message);
     return;
   }
   // A copy: the bytes may be a view of a larger buffer, all of which would be sent.
-  const bytes = new Uint8Array(result.document.bytes);
-  const copied = { ...message, result: { ...result, document: { ...result.document, bytes } } };
-  parentPort?.postMessage(copied, [bytes.buffer]);
+  const bytes = new Uint8Array(result.bytes);
+  parentPort?.postMessage({ ...message, result: { ...result, bytes } }, [bytes.buffer]);
 }

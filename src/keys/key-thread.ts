@@ -1,8 +1,8 @@
 // Gets key documents in one worker thread, shared by all issuers: a flood of header lines, which undici parses for more than a second,
 // delays no check. The thread starts with a fetch and ends some time after the last one, or when it fails.
 import { Worker } from 'node:worker_threads';
+import { rootsInForce } from './key-authorities.ts';
 import type { CreateKeyTransport, KeyDocument, KeyTransportSettings } from './key-transport.ts';
-import { type Anchors, rootsInForce } from './key-trust.ts';
 import type { FetchProblem } from './network-problem.ts';
 
 export interface KeyThread {
@@ -27,20 +27,12 @@ export type KeyThreadTask =
 
 export interface KeyThreadAnswer {
   readonly id: number;
-  readonly result: FetchedDocument | FetchProblem;
+  readonly result: KeyDocument;
 }
-
-export interface FetchedDocument {
-  readonly kind: 'fetched';
-  readonly document: KeyDocument;
-  readonly anchors: Anchors;
-}
-
-type Result = KeyThreadAnswer['result'];
 
 interface RunningThread {
   readonly worker: Worker;
-  readonly inFlight: Map<number, (result: Result) => void>;
+  readonly inFlight: Map<number, (result: KeyDocument) => void>;
   /** Fails what is in flight. */
   end(problem: FetchProblem): void;
   /** Runs while nothing is in flight. */
@@ -100,7 +92,7 @@ export function createKeyThread(entry: URL = builtEntry, idleMs = defaultIdleMs)
     lastId += 1;
     const id = lastId;
     const post = (task: KeyThreadTask): void => worker.postMessage(task);
-    return new Promise<Result>(resolve => {
+    return new Promise<KeyDocument>(resolve => {
       let overdue: NodeJS.Timeout | undefined;
       const abort = (): void => {
         post({ kind: 'abort', id });
@@ -122,14 +114,7 @@ export function createKeyThread(entry: URL = builtEntry, idleMs = defaultIdleMs)
     createTransport: settings => ({
       async use(signal, work) {
         try {
-          const anchors: (readonly string[])[] = [];
-          const get = async (url: string, etag?: string): Promise<KeyDocument> => {
-            const result = await fetchDocument(settings, url, etag, signal);
-            if (result.kind === 'problem') return result;
-            anchors.push(...result.anchors);
-            return result.document;
-          };
-          return await work(get, async () => anchors);
+          return await work(async (url, etag) => fetchDocument(settings, url, etag, signal));
         } catch {
           // The system cannot start a thread.
           return ended;

@@ -8,12 +8,10 @@ import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent } from 'undic
 import { isLoopbackUrl } from '../text/key-url.ts';
 import { maxKeySetBytes } from './jwks.ts';
 import { type KeyConnection, type KeyConnectionFiles, loadKeyConnection } from './key-connection.ts';
-import { type Anchors, anchorsOf } from './key-trust.ts';
 import { type FetchProblem, networkProblem } from './network-problem.ts';
 
-/** From the usual environment variables, which the caller reads. */
+/** From the usual environment variables, which the caller reads. Plain http goes to loopback only, so there is no HTTP_PROXY. */
 export interface ProxySettings {
-  readonly httpProxy?: string | undefined;
   readonly httpsProxy?: string | undefined;
   readonly noProxy?: string | undefined;
 }
@@ -30,15 +28,9 @@ export type KeyDocument =
 
 export type GetDocument = (url: string, etag?: string) => Promise<KeyDocument>;
 
-/** The trust anchors of all documents so far. */
-export type GetAnchors = () => Promise<Anchors>;
-
 export interface KeyTransport {
   /** Runs `work` with its own connections, and closes them at its end or when the signal aborts. Never rejects. */
-  use<Result>(
-    signal: AbortSignal,
-    work: (get: GetDocument, anchors: GetAnchors) => Promise<Result>,
-  ): Promise<Result | FetchProblem>;
+  use<Result>(signal: AbortSignal, work: (get: GetDocument) => Promise<Result>): Promise<Result | FetchProblem>;
 }
 
 export type CreateKeyTransport = (settings: KeyTransportSettings) => KeyTransport;
@@ -48,7 +40,6 @@ interface TlsOptions {
   readonly minVersion: 'TLSv1.2';
   readonly timeout: number;
   readonly secureContext?: tls.SecureContext;
-  readonly checkServerIdentity?: typeof tls.checkServerIdentity;
 }
 
 const maxEtagLength = 256;
@@ -62,18 +53,14 @@ export function createKeyTransport(settings: KeyTransportSettings): KeyTransport
       try {
         const connection = await loadKeyConnection(settings);
         if (connection.kind === 'problem') return connection;
-        const shown: tls.DetailedPeerCertificate[] = [];
-        dispatchers = openDispatchers(settings, connection, certificate => shown.push(certificate));
+        dispatchers = openDispatchers(settings, connection);
         const { dispatcherFor, wasAskedForCertificate } = dispatchers;
-        return await work(
-          async (url, etag) => {
-            const document = await getDocument(url, etag, signal, dispatcherFor(url));
-            return document.kind === 'problem' && document.problem === closed && wasAskedForCertificate()
-              ? { kind: 'problem', problem: `${closed}, client certificate asked for` }
-              : document;
-          },
-          () => anchorsOf(connection.caFile, shown),
-        );
+        return await work(async (url, etag) => {
+          const document = await getDocument(url, etag, signal, dispatcherFor(url));
+          return document.kind === 'problem' && document.problem === closed && wasAskedForCertificate()
+            ? { kind: 'problem', problem: `${closed}, client certificate asked for` }
+            : document;
+        });
       } catch (error) {
         return { kind: 'problem', problem: networkProblem(error) };
       } finally {
@@ -93,11 +80,7 @@ interface Dispatchers {
   close(): void;
 }
 
-function openDispatchers(
-  settings: KeyTransportSettings,
-  { secureContext, proxyContext }: KeyConnection,
-  onVerified: (certificate: tls.DetailedPeerCertificate) => void,
-): Dispatchers {
+function openDispatchers(settings: KeyTransportSettings, { secureContext, proxyContext }: KeyConnection): Dispatchers {
   const { proxy, timeoutMs } = settings;
   const tlsOptions = (context: tls.SecureContext | undefined): TlsOptions => ({
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn it off.
@@ -106,14 +89,7 @@ function openDispatchers(
     timeout: timeoutMs,
     ...(context === undefined ? {} : { secureContext: context }),
   });
-  const options: TlsOptions = {
-    ...tlsOptions(secureContext),
-    // TLS calls it after it has verified the chain.
-    checkServerIdentity(host, certificate) {
-      if (isDetailed(certificate)) onVerified(certificate);
-      return tls.checkServerIdentity(host, certificate);
-    },
-  };
+  const options = tlsOptions(secureContext);
   const open = buildConnector(options);
   let wasAskedForCertificate = false;
   const connect: buildConnector.connector = (target, callback) =>
@@ -147,10 +123,6 @@ function openDispatchers(
       for (const dispatcher of new Set([direct, proxied])) dispatcher.destroy().catch(() => undefined);
     },
   };
-}
-
-function isDetailed(certificate: tls.PeerCertificate): certificate is tls.DetailedPeerCertificate {
-  return 'issuerCertificate' in certificate;
 }
 
 async function getDocument(

@@ -5,8 +5,8 @@ export interface WakeTimer {
   set(wakeMs: number | undefined, nowMs: number, keepsAlive: boolean): void;
 }
 
-// setTimeout takes 31 bits. After an early wake-up the caller sets the timer again.
-const maxDelayMs = 2 ** 31 - 1;
+// A timer stands still while the machine is suspended, the clock of the times does not. After an early wake-up the caller sets it again.
+const maxDelayMs = 5_000;
 
 export function createWakeTimer(onWake: () => void): WakeTimer {
   let timer: NodeJS.Timeout | undefined;

@@ -124,7 +124,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       const answers = createAnswers({ identityHeaders, forward: config.token.forward });
       const engine = createEngine({ config, keyRings: prepared.rings, memory, revocations: listed.list, now });
       const takeOver = (): void => {
-        prepared.takeOver();
+        prepared.activate();
         listed.takeOver();
       };
       return { takeOver, discard, activeConfig: { config, memory, engine, answers } };

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { KeyRings } from '../../src/keys/key-rings.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
+import { startKeyRings } from '../support/key-rings.ts';
 import { until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { type TestCertificate, testCertificate } from '../support/test-certificate.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
-import { startKeyRings } from './started-rings.ts';
 
 const authority = testCertificate({ name: 'servers', isAuthority: true, addresses: [] });
 const firstClients = testCertificate({ name: 'first clients', isAuthority: true, addresses: [] });
@@ -70,9 +70,9 @@ describe('client certificate of key fetches', function () {
   });
   const times = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 0.05, timeoutSeconds: 60 };
 
-  async function takeOver(rings: KeyRings, changes: Partial<IssuerKeySettings> = {}) {
+  async function activate(rings: KeyRings, changes: Partial<IssuerKeySettings> = {}) {
     const prepared = await rings.prepare([settings(changes)], times);
-    prepared.takeOver();
+    prepared.activate();
     const keys = prepared.rings.get(issuer.url);
     if (keys === undefined) throw new Error('no keys');
     return keys;
@@ -80,23 +80,23 @@ describe('client certificate of key fetches', function () {
 
   it('is required to fetch the keys of an issuer that asks for one', async () => {
     const rings = startRings();
-    const withoutCertificate = await takeOver(rings, { clientCertFile: undefined, clientKeyFile: undefined });
+    const withoutCertificate = await activate(rings, { clientCertFile: undefined, clientKeyFile: undefined });
     await until(() => problems.length > 0);
     expect(withoutCertificate.current('k1')).to.equal(undefined);
     expect(problems[0]).to.equal('connection closed, client certificate asked for');
-    const keys = await takeOver(rings);
+    const keys = await activate(rings);
     await until(() => keys.current('k1') !== undefined);
   });
 
   it('is presented for the discovery document and to the host of its jwks_uri', async () => {
     const other = await startStrictIssuer('elsewhere');
     issuer = await startStrictIssuer('k1', { jwks_uri: other.jwksUrl });
-    const keys = await takeOver(startRings(), { jwksUrl: undefined, discoveryUrl: issuer.discoveryUrl });
+    const keys = await activate(startRings(), { jwksUrl: undefined, discoveryUrl: issuer.discoveryUrl });
     await until(() => keys.current('elsewhere') !== undefined);
   });
 
   it('is replaced without a restart: the changed files trigger a refresh', async () => {
-    const keys = await takeOver(startRings());
+    const keys = await activate(startRings());
     await until(() => keys.current('k1') !== undefined);
     clientAuthority = secondClients;
     await issuer.restart();
@@ -107,7 +107,7 @@ describe('client certificate of key fetches', function () {
   });
 
   it('fails the refresh while it is broken, keeps the keys, and recovers once repaired', async () => {
-    const keys = await takeOver(startRings());
+    const keys = await activate(startRings());
     await until(() => keys.current('k1') !== undefined);
     await writeFile(join(folder, 'client.key'), 'nothing');
     await until(() => problems.includes('client key not usable'));
@@ -122,10 +122,10 @@ describe('client certificate of key fetches', function () {
 
   it('can be removed at a reload without losing the keys', async () => {
     const rings = startRings();
-    const before = await takeOver(rings);
+    const before = await activate(rings);
     await until(() => before.current('k1') !== undefined);
     await issuer.stop();
-    const after = await takeOver(rings, { clientCertFile: undefined, clientKeyFile: undefined });
+    const after = await activate(rings, { clientCertFile: undefined, clientKeyFile: undefined });
     expect(after.current('k1')).to.equal(before.current('k1')).and.not.equal(undefined);
   });
 });

@@ -9,14 +9,13 @@ const [timeoutMs = '', goodUrl = '', ...hostileUrls] = process.argv.slice(2);
 
 const read = (jwksUrl: string): Promise<SourceResult> => {
   const source = createKeySource({
-    place: { jwksUrl },
-    issuers: ['https://issuer'],
+    settings: { issuer: 'https://issuer', algorithms: ['ES256'], jwksUrl },
     timeoutMs: Number(timeoutMs),
     proxy: {},
     createTransport: createKeyTransport,
     slots: createFetchSlots(),
   });
-  return source.read(new AbortController().signal, undefined);
+  return source.read(new AbortController().signal, () => undefined);
 };
 
 // Warm-up: load and compile the code and let the heap grow to its working size.

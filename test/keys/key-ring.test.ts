@@ -633,12 +633,14 @@ describe('key ring', () => {
     it('is reloaded when it changes, and a malformed version keeps the last good key set', async () => {
       const path = join(directory, 'jwks.json');
       await writeFile(path, JSON.stringify({ keys: [await jwk('k1')] }));
-      const { ring, refreshed } = await loaded({ jwksFile: path }, { cooldownSeconds: 0.01 }, {}, 'running');
+      const times = { cooldownSeconds: 0.01 };
+      const { ring, refreshed, refreshes } = await loaded({ jwksFile: path }, times, {}, 'running');
       await replace(path, '{');
       expect(await refreshed(2)).to.include({ result: 'failure', problem: 'not JSON', keys: 1 });
       expect(ring.current('k1')?.kid).to.equal('k1');
       await replace(path, JSON.stringify({ keys: [await jwk('k2')] }));
-      expect(await refreshed(3)).to.include({ result: 'success' });
+      // On a busy machine a retry may still read the malformed version.
+      while ((await refreshed(refreshes.length + 1)).result === 'failure');
       expect(ring.current('k1')).to.equal(undefined);
       expect(ring.current('k2')?.kid).to.equal('k2');
     });

@@ -42,14 +42,14 @@ describe('key seed', () => {
 
   /** Writes a seed, then changes its fields on disk. */
   async function tampered(change: (fields: Record<string, unknown>) => unknown): Promise<KeySeed> {
-    await seed().save(publicJwks, [['anchor']], 1_000);
+    await seed().save(publicJwks, ['authority'], 1_000);
     const path = await writtenFile();
     await writeFile(path, JSON.stringify(change(JSON.parse(await readFile(path, 'utf8')))));
     return seed();
   }
 
   it('returns the saved keys and the time of their confirmation', async () => {
-    expect(await seed().save(publicJwks, [['anchor']], 1_234.5)).to.equal(undefined);
+    expect(await seed().save(publicJwks, ['authority'], 1_234.5)).to.equal(undefined);
     const loaded = await seed().load();
     if (loaded.kind !== 'seed') throw new Error(JSON.stringify(loaded));
     expect(loaded.confirmedWallMs).to.equal(1_234);
@@ -62,7 +62,7 @@ describe('key seed', () => {
     const keys = [(await signingKey('seeded')).publicJwk, { ...publicJwk, ...(await exportJWK(privateKey)) }];
     const read = await parseKeySet(Buffer.from(JSON.stringify({ keys })), ['ES256']);
     if (read.kind !== 'keySet') throw new Error(read.problem);
-    await seed().save(read.publicJwks, [['anchor']], 1);
+    await seed().save(read.publicJwks, ['authority'], 1);
     const written = await readFile(await writtenFile(), 'utf8');
     expect(written).to.contain('seeded').and.to.not.contain('leaking');
     expect(written).to.not.match(/"d\\?"/);
@@ -76,18 +76,18 @@ describe('key seed', () => {
 
   it('creates its directory with mode 0700', async () => {
     const deep = join(cacheDirectory, 'a', 'b');
-    expect(await seed({ cacheDirectory: deep }).save(publicJwks, [['anchor']], 1)).to.equal(undefined);
+    expect(await seed({ cacheDirectory: deep }).save(publicJwks, ['authority'], 1)).to.equal(undefined);
     expect((await stat(deep)).mode & 0o777).to.equal(0o700);
   });
 
   it('is written with mode 0600', async () => {
-    await seed().save(publicJwks, [['anchor']], 1);
+    await seed().save(publicJwks, ['authority'], 1);
     expect((await stat(await writtenFile())).mode & 0o777).to.equal(0o600);
   });
 
   it('is replaced atomically without a temporary file left over', async () => {
-    await seed().save(publicJwks, [['anchor']], 1);
-    await seed().save(publicJwks, [['anchor']], 2);
+    await seed().save(publicJwks, ['authority'], 1);
+    await seed().save(publicJwks, ['authority'], 2);
     expect(await readdir(cacheDirectory)).to.have.length(1);
     expect(await seed().load()).to.include({ kind: 'seed', confirmedWallMs: 2 });
   });
@@ -97,13 +97,13 @@ describe('key seed', () => {
     ['source', { source: 'jwksUrl https://other/jwks' }],
   ] as const) {
     it(`is not used for another ${name}`, async () => {
-      await seed().save(publicJwks, [['anchor']], 1);
+      await seed().save(publicJwks, ['authority'], 1);
       expect(await seed(overrides).load()).to.deep.equal({ kind: 'none' });
     });
   }
 
   it('is not used if its keys are for other algorithms than the configured ones', async () => {
-    await seed().save(publicJwks, [['anchor']], 1);
+    await seed().save(publicJwks, ['authority'], 1);
     const loaded = await seed({ algorithms: ['RS256'] }).load();
     expect(loaded).to.deep.equal({ kind: 'problem', problem: 'seed not used: no usable key' });
   });
@@ -119,10 +119,10 @@ describe('key seed', () => {
       fields => ({ ...fields, source: 'x' }),
       'of another issuer or source',
     ],
-    ['a seed of another version', fields => ({ ...fields, version: 1 }), 'not a seed'],
-    ['a seed without anchors', fields => ({ ...fields, anchors: undefined }), 'not a seed'],
-    ['a seed with numbers as anchors', fields => ({ ...fields, anchors: [[1]] }), 'not a seed'],
-    ['a seed with changed anchors', fields => ({ ...fields, anchors: [] }), 'damaged'],
+    ['a seed of another version', fields => ({ ...fields, version: 2 }), 'not a seed'],
+    ['a seed without authorities', fields => ({ ...fields, authorities: undefined }), 'not a seed'],
+    ['a seed with numbers as authorities', fields => ({ ...fields, authorities: [1] }), 'not a seed'],
+    ['a seed with changed authorities', fields => ({ ...fields, authorities: [] }), 'damaged'],
     ['a seed with a string as time', fields => ({ ...fields, confirmedAt: '1' }), 'not a seed'],
     ['a seed with a fractional time', fields => ({ ...fields, confirmedAt: 1.5 }), 'not a seed'],
     ['a seed without a key set', fields => ({ ...fields, jwks: undefined }), 'not a seed'],
@@ -142,7 +142,7 @@ describe('key seed', () => {
     ['a file of 2 MiB', ' '.repeat(2 * 1024 * 1024), 'not a seed'],
   ] as const) {
     it(`${name} is not used: ${problem}`, async () => {
-      await seed().save(publicJwks, [['anchor']], 1);
+      await seed().save(publicJwks, ['authority'], 1);
       await writeFile(await writtenFile(), text);
       expect(await seed().load()).to.deep.equal({ kind: 'problem', problem: `seed not used: ${problem}` });
     });
@@ -181,7 +181,7 @@ describe('key seed', () => {
       // Only root can change the owner of a file.
       if (!isRoot && (owner.uid !== own.uid || owner.gid !== own.gid)) continue;
       it(`a ${at} ${what} (${mode.toString(8)}, ${owner.uid}:${owner.gid}) ${problem === undefined ? 'is used' : `fails with "${problem}"`}`, async () => {
-        await seed().save(publicJwks, [['anchor']], 1);
+        await seed().save(publicJwks, ['authority'], 1);
         const path = at === 'file' ? await writtenFile() : cacheDirectory;
         await chown(path, owner.uid, owner.gid);
         await chmod(path, mode);
@@ -193,17 +193,17 @@ describe('key seed', () => {
 
     it('are checked on save too: a folder writable by others is a problem', async () => {
       await chmod(cacheDirectory, 0o777);
-      expect(await seed().save(publicJwks, [['anchor']], 1)).to.equal('seed not written: folder writable by others');
+      expect(await seed().save(publicJwks, ['authority'], 1)).to.equal('seed not written: folder writable by others');
       expect(await readdir(cacheDirectory)).to.deep.equal([]);
       const below = seed({ cacheDirectory: join(cacheDirectory, 'below') });
-      expect(await below.save(publicJwks, [['anchor']], 1)).to.equal(undefined);
+      expect(await below.save(publicJwks, ['authority'], 1)).to.equal(undefined);
       expect(await below.load()).to.include({ kind: 'seed' });
       await rm(join(cacheDirectory, 'below'), { recursive: true });
     });
   });
 
   it('is not used if its file is a symbolic link', async () => {
-    await seed().save(publicJwks, [['anchor']], 1);
+    await seed().save(publicJwks, ['authority'], 1);
     const path = await writtenFile();
     const elsewhere = join(cacheDirectory, 'elsewhere');
     await writeFile(elsewhere, await readFile(path), { mode: 0o600 });
@@ -215,14 +215,14 @@ describe('key seed', () => {
   it('reports why it cannot be written and leaves no temporary file', async () => {
     const file = join(cacheDirectory, 'file');
     await writeFile(file, '');
-    const problem = await seed({ cacheDirectory: file }).save(publicJwks, [['anchor']], 1);
+    const problem = await seed({ cacheDirectory: file }).save(publicJwks, ['authority'], 1);
     expect(problem).to.match(/^seed not written: E(?:EXIST|NOTDIR)$/);
-    await seed().save(publicJwks, [['anchor']], 1);
+    await seed().save(publicJwks, ['authority'], 1);
     const path = await writtenFile().then(() => readdir(cacheDirectory));
     const name = path.find(entry => entry.endsWith('.json')) ?? '';
     await rm(join(cacheDirectory, name));
     await mkdir(join(cacheDirectory, name, 'occupied'), { recursive: true });
-    expect(await seed().save(publicJwks, [['anchor']], 1)).to.match(/^seed not written: E/);
+    expect(await seed().save(publicJwks, ['authority'], 1)).to.match(/^seed not written: E/);
     expect((await readdir(cacheDirectory)).filter(entry => entry.endsWith('.tmp'))).to.deep.equal([]);
   });
 });

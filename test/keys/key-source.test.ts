@@ -6,9 +6,14 @@ import { join } from 'node:path';
 import { brotliCompressSync, deflateSync } from 'node:zlib';
 import { expect } from 'chai';
 import { createFetchSlots } from '../../src/keys/fetch-slots.ts';
-import type { KeyConnectionFiles } from '../../src/keys/key-connection.ts';
-import { createKeySource, type KeyPlace, type KeySource, type SourceResult } from '../../src/keys/key-source.ts';
+import {
+  createKeySource,
+  type IssuerKeySettings,
+  type KeySource,
+  type SourceResult,
+} from '../../src/keys/key-source.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
+import { startConnectProxy } from '../support/connect-proxy.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { testCertificate } from '../support/test-certificate.ts';
 import {
@@ -18,7 +23,6 @@ import {
   type TestIssuer,
   type TestIssuerOptions,
 } from '../support/test-issuer.ts';
-import { startConnectProxy } from './connect-proxy.ts';
 
 const jwksText = '{"keys":[]}';
 
@@ -40,25 +44,21 @@ describe('key source', () => {
     return issuer;
   }
 
-  function createSource(
-    place: KeyPlace & KeyConnectionFiles,
-    issuers: readonly string[],
-    timeoutMs = 5_000,
-    proxy = {},
-  ) {
+  function createSource(changes: Partial<IssuerKeySettings>, timeoutMs = 5_000, proxy = {}) {
+    const settings = { issuer: 'https://issuer', algorithms: ['ES256'], ...changes };
     const io = { createTransport: createKeyTransport, slots: createFetchSlots() };
-    return createKeySource({ place, issuers, timeoutMs, proxy, ...io });
+    return createKeySource({ settings, timeoutMs, proxy, ...io });
   }
 
-  const jwksSource = (issuer: TestIssuer, timeoutMs?: number): KeySource =>
-    createSource({ jwksUrl: issuer.jwksUrl }, [issuer.url], timeoutMs);
+  const jwksSource = ({ jwksUrl }: TestIssuer, timeoutMs?: number): KeySource => createSource({ jwksUrl }, timeoutMs);
 
   const discoverySource = (issuer: TestIssuer, timeoutMs?: number, discoveryUrl = issuer.discoveryUrl): KeySource =>
-    createSource({ discoveryUrl }, [issuer.url], timeoutMs);
+    createSource({ issuer: issuer.url, discoveryUrl }, timeoutMs);
 
-  const fileSource = (path: string): KeySource => createSource({ jwksFile: path }, ['https://issuer'], 2_000);
+  const fileSource = (path: string): KeySource => createSource({ jwksFile: path }, 2_000);
 
-  const read = (source: KeySource): Promise<SourceResult> => source.read(new AbortController().signal, undefined);
+  const none = (): undefined => undefined;
+  const read = (source: KeySource): Promise<SourceResult> => source.read(new AbortController().signal, none);
 
   const textOf = (result: SourceResult): string =>
     result.kind === 'body' ? Buffer.from(result.bytes).toString() : JSON.stringify(result);
@@ -188,20 +188,16 @@ describe('key source', () => {
       const issuer = await issuerWith();
       const source = jwksSource(issuer);
       const { signal } = new AbortController();
-      const first = await source.read(signal, undefined);
+      const first = await source.read(signal, none);
       if (first.kind !== 'body') throw new Error(textOf(first));
-      expect((await source.read(signal, first.validator)).kind).to.equal('notModified');
+      expect((await source.read(signal, () => first.validator)).kind).to.equal('notModified');
       issuer.publish([(await signingKey('k2')).publicJwk]);
-      expect(textOf(await source.read(signal, first.validator))).to.contain('"kid":"k2"');
+      expect(textOf(await source.read(signal, () => first.validator))).to.contain('"kid":"k2"');
     });
 
     it('never receives the ETag of another URL', async () => {
       const issuer = await issuerWith();
-      await jwksSource(issuer).read(new AbortController().signal, {
-        url: 'https://other/',
-        etag: '"x"',
-        metadataIssuer: undefined,
-      });
+      await jwksSource(issuer).read(new AbortController().signal, () => ({ url: 'https://other/', etag: '"x"' }));
       expect(issuer.requests()[0]?.headers['if-none-match']).to.equal(undefined);
     });
 
@@ -218,7 +214,7 @@ describe('key source', () => {
       issuer.fault({ kind: 'hang' });
       const controller = new AbortController();
       const startedMs = performance.now();
-      const reading = jwksSource(issuer, 60_000).read(controller.signal, undefined);
+      const reading = jwksSource(issuer, 60_000).read(controller.signal, none);
       while (issuer.requests().length === 0) await new Promise(resolve => setImmediate(resolve));
       controller.abort();
       expect(await reading).to.deep.equal({ kind: 'problem', problem: 'stopped' });
@@ -236,7 +232,7 @@ describe('key source', () => {
 
     it('is not requested if the signal is already aborted', async () => {
       const issuer = await issuerWith();
-      const result = await jwksSource(issuer).read(AbortSignal.abort(), undefined);
+      const result = await jwksSource(issuer).read(AbortSignal.abort(), none);
       expect(result).to.deep.equal({ kind: 'problem', problem: 'stopped' });
       expect(issuer.requests()).to.have.length(0);
     });
@@ -276,7 +272,7 @@ describe('key source', () => {
       const proxy = await startConnectProxy(issuer.port);
       ends.push(() => proxy.stop());
       const { url, discoveryUrl } = issuer;
-      const source = createSource({ discoveryUrl, caFile }, [url], 5_000, { httpsProxy: proxy.url });
+      const source = createSource({ issuer: url, discoveryUrl, caFile }, 5_000, { httpsProxy: proxy.url });
       expect(await read(source)).to.deep.equal({ kind: 'problem', problem: 'discovery: jwks_uri refused' });
       expect(issuer.requests('discovery')).to.have.length(1);
     });

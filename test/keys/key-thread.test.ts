@@ -52,7 +52,7 @@ describe('key thread', function () {
     let port: number;
 
     before(async () => {
-      const script = fileURLToPath(new URL('flooding-issuer.ts', import.meta.url));
+      const script = fileURLToPath(new URL('../support/flooding-issuer.ts', import.meta.url));
       const issuer = spawn(process.execPath, ['--import', 'tsx', script], { stdio: ['ignore', 'pipe', 'inherit'] });
       after(() => issuer.kill());
       const [line] = await once(issuer.stdout, 'data');

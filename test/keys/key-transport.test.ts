@@ -16,10 +16,10 @@ import {
   type ProxySettings,
 } from '../../src/keys/key-transport.ts';
 import { networkProblem } from '../../src/keys/network-problem.ts';
+import { type ConnectProxy, startConnectProxy } from '../support/connect-proxy.ts';
 import { keyThreadEntry } from '../support/key-thread.ts';
 import { type TestCertificateOptions, testCertificate } from '../support/test-certificate.ts';
 import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../support/test-issuer.ts';
-import { type ConnectProxy, startConnectProxy } from './connect-proxy.ts';
 
 const authority = testCertificate({ name: 'test authority', isAuthority: true, addresses: [] });
 

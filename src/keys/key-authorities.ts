@@ -1,0 +1,80 @@
+// The certificate authorities that the fetches of keys trust: those of caFile, and the roots in force.
+import { createHash, type X509Certificate } from 'node:crypto';
+import * as tls from 'node:tls';
+import { loadRegularFile } from '../files/bounded-file.ts';
+import { noCertificate, parseCertificates } from '../files/certificates.ts';
+import type { FetchProblem } from './network-problem.ts';
+
+/** The authorities of a caFile, each as the digest of its public key, which a renewed certificate keeps. */
+export type Authorities = readonly string[];
+
+export interface CaFile {
+  readonly kind: 'caFile';
+  /** PEM */
+  readonly content: Buffer;
+  readonly authorities: Authorities;
+}
+
+// To parse a bundle of 150 certificates takes 100 ms, and a thousand issuers may have the same file.
+const recentFiles = new Map<string, CaFile | FetchProblem>();
+
+export async function loadCaFile(path: string): Promise<CaFile | FetchProblem> {
+  const loaded = await loadRegularFile(path);
+  if (loaded.kind === 'problem') return { kind: 'problem', problem: 'CA file not readable' };
+  const { bytes } = loaded;
+  return recall(recentFiles, createHash('sha256').update(bytes).digest('base64url'), () => parseCaFile(bytes));
+}
+
+function parseCaFile(bytes: Uint8Array): CaFile | FetchProblem {
+  const parsed = parseCertificates(bytes);
+  if (parsed.kind === 'certificates')
+    return { kind: 'caFile', content: Buffer.from(bytes), authorities: parsed.certificates.map(keyDigest) };
+  const isEmpty = parsed.problem === noCertificate;
+  return { kind: 'problem', problem: isEmpty ? 'CA file without certificate' : 'CA file not readable' };
+}
+
+const maxRecent = 8;
+
+/** The value of this id, made unless it is one of the last few. */
+export function recall<Value>(recent: Map<string, Value>, id: string, make: () => Value): Value {
+  const value = recent.get(id) ?? make();
+  recent.delete(id);
+  recent.set(id, value);
+  const [oldest] = recent.keys();
+  if (oldest !== undefined && recent.size > maxRecent) recent.delete(oldest);
+  return value;
+}
+
+/** The authorities of the file now. None without a file. */
+export async function loadAuthorities(caFile: string | undefined): Promise<Authorities | FetchProblem> {
+  if (caFile === undefined) return [];
+  const file = await loadCaFile(caFile);
+  return file.kind === 'problem' ? file : file.authorities;
+}
+
+/** Whether the file still has all authorities of before. A broken file has lost none: it may be half-written. */
+export function hasAll(now: Authorities | FetchProblem, before: Authorities): boolean {
+  return 'kind' in now || before.every(authority => now.includes(authority));
+}
+
+function keyDigest({ publicKey }: X509Certificate): string {
+  return createHash('sha256')
+    .update(publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('base64url');
+}
+
+/**
+ * Gives a thread the roots of its process, whose environment and options it does not have. No effect before Node 22.19 and 24.5, which
+ * use both in the handshake, but do not list them.
+ */
+export function setRootsInForce(roots: readonly string[]): void {
+  if ('setDefaultCACertificates' in tls && typeof tls.setDefaultCACertificates === 'function')
+    tls.setDefaultCACertificates(roots);
+}
+
+/** From Node 22.15 with those of NODE_EXTRA_CA_CERTS and --use-system-ca; before, only Node's own. */
+export function rootsInForce(): readonly string[] {
+  if (!('getCACertificates' in tls) || typeof tls.getCACertificates !== 'function') return tls.rootCertificates;
+  const roots: unknown = tls.getCACertificates('default');
+  return Array.isArray(roots) ? roots.filter(root => typeof root === 'string') : tls.rootCertificates;
+}
