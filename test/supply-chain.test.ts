@@ -42,7 +42,10 @@ const minima: readonly Minimum[] = [
   { name: 'undici', version: '7.18.2', reason: 'CVE-2026-22036: a chain of content codings without an end' },
 ];
 
-/** By LTS line of Node; the other supported lines have had these fixes from their first release. */
+/**
+ * By LTS line of Node; the other supported lines have had these fixes from their first release. No release of line 20 has an nghttp2
+ * that random frames cannot abort (NGHTTP2_IB_IGN_ALL): `serve` and `check-config` warn of it (src/operations/nghttp2.ts).
+ */
 const nodeMinima: Readonly<Record<string, Minimum>> = {
   20: { name: 'Node 20', version: '20.20.2', reason: 'CVE-2026-21714: HTTP/2 sessions leak' },
   22: { name: 'Node 22', version: '22.22.2', reason: 'CVE-2026-21714: HTTP/2 sessions leak' },

@@ -1,23 +1,27 @@
-// `check-config`: prints every problem of a configuration and of the Envoy bootstrap beside it, or the effective settings.
+// `check-config`: prints every problem of a configuration and of the Envoy in front of it, or the effective settings, and warnings.
 import { Document, Scalar, visit } from 'yaml';
 import { loadConfig } from '../config/load.ts';
-import { formatProblems, type Problem, toProblem } from '../config/problems.ts';
+import { formatProblems, formatWarnings } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
-import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
-import { lintBootstrap } from '../envoy-lint/lint.ts';
-import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
+import { nghttp2Warning } from '../operations/nghttp2.ts';
 import { renderCommandFor } from '../render/rendered-files.ts';
 import { isUnprintable, printable, replaceUnprintable } from '../text/printable.ts';
-import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine } from './command.ts';
+import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
+import { parseConfidentialAdmin } from './envoy-admin.ts';
+import { findAdminProblems, findFileProblems } from './envoy-problems.ts';
 
-const usage = `account-authz check-config [--config FILE] [--envoy FILE] [--without-files]
+const usage = `account-authz check-config [--config FILE] [--envoy FILE | --envoy-admin URL] [--strict] [--without-files]
 
 Validates a configuration file and the files that it names, without network access.
-Prints all problems with file, line and column to standard error, or the effective settings to standard output.
+Prints all problems with file, line and column, and warnings, to standard error, or the effective settings to standard output.
 
-  --config FILE    the configuration, ${defaultConfigFile} if not given
-  --envoy FILE     an Envoy bootstrap (YAML or JSON): also reports its settings that are dangerous with this configuration
-  --without-files  leaves out the files that the configuration names, for a machine that does not have them
+  --config FILE      the configuration, ${defaultConfigFile} if not given
+  --envoy FILE       an Envoy bootstrap (YAML or JSON), or a dump of a running Envoy (/config_dump?include_eds), as also
+                     "istioctl proxy-config all -o json" and "egctl config envoy-proxy all" print it: reports its settings
+                     that are dangerous with this configuration or do not agree with it
+  --envoy-admin URL  the same for the dump of a running Envoy with this admin interface: https, or http to loopback
+  --strict           warnings are problems
+  --without-files    leaves out the files that the configuration names, for a machine that does not have them
 
 Example: account-authz check-config --config config.yaml --envoy envoy.yaml
 
@@ -28,56 +32,48 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
   const options = {
     config: { type: 'string', default: defaultConfigFile },
     envoy: { type: 'string' },
+    'envoy-admin': { type: 'string' },
+    strict: { type: 'boolean', default: false },
     'without-files': { type: 'boolean', default: false },
     ...helpOption,
   } as const;
   const parsed = parseCommandLine({ name: 'check-config', usage, args, options }, io);
   if (parsed.kind === 'end') return parsed.code;
-  const { config: file, envoy } = parsed.values;
-  const loaded = await loadConfig(file, { readsNamedFiles: !parsed.values['without-files'] });
+  const { config: file, envoy, 'envoy-admin': adminText, strict } = parsed.values;
+  const fail = (problem: string): number => usageError(io, 'check-config', problem);
+  if (envoy !== undefined && adminText !== undefined) return fail('--envoy and --envoy-admin exclude each other');
+  const admin = adminText === undefined ? undefined : parseConfidentialAdmin(adminText);
+  if (adminText !== undefined && admin === undefined) return fail(adminRule);
+
+  const loaded = await loadConfig(file, { readsNamedFiles: !parsed.values['without-files'], findsWarnings: true });
   if (loaded.kind === 'misconfiguration') {
     io.stderr.write(formatProblems(file, loaded.problems));
     return 1;
   }
-  if (envoy !== undefined) {
-    const content = await loadBoundedFile(envoy, maxBootstrapBytes);
-    const found = toEnvoyProblems(content, loaded.config);
-    if (found.length > 0) {
-      io.stderr.write(formatProblems(envoy, found));
-      if (content.kind === 'problem') return 1;
-      const command = renderCommandFor(content.bytes, file);
+  const { config, warnings = [] } = loaded;
+  // The check may run on another machine than the service, so this one is never a problem.
+  const oldNghttp2 = nghttp2Warning();
+  if (oldNghttp2 !== undefined) io.stderr.write(`warning: ${oldNghttp2}\n`);
+  io.stderr.write(strict ? formatProblems(file, warnings) : formatWarnings(file, warnings));
+  let isGood = !strict || warnings.length === 0;
+  const name = envoy ?? admin?.href;
+  if (name !== undefined) {
+    const { lines, bytes } = await (admin ? findAdminProblems(admin, config) : findFileProblems(name, config));
+    io.stderr.write(lines);
+    if (lines !== '' && bytes !== undefined) {
+      const command = renderCommandFor(bytes, file);
       io.stderr.write(`account-authz check-config: to print the settings to use, run: ${command}\n`);
-      return 1;
     }
+    isGood &&= lines === '';
   }
-  io.stdout.write(toYaml(loaded.config));
+  if (!isGood) return 1;
+  io.stdout.write(toYaml(config));
   // A comment, so that the output is a valid configuration.
-  if (envoy !== undefined) io.stdout.write(`# ${printable(envoy, 1024)}: no dangerous setting found\n`);
+  if (name !== undefined) io.stdout.write(`# ${printable(name, 1024)}: no dangerous setting found\n`);
   return 0;
 }
 
-// A bootstrap is nested deeper than a configuration, and Envoy knows one tag.
-const envoyYaml = { maxDepth: 64, keyTag: '!ignore' } as const;
-// Ten thousand routes take more than the megabyte that bounds a configuration.
-const maxBootstrapBytes = 4 * 1024 * 1024;
-
-function toEnvoyProblems(loaded: FileContent, config: Config): readonly Problem[] {
-  if (loaded.kind === 'problem') return [unreadable({ path: [], position: start, message: loaded.problem })];
-  const document = parseYamlDocument(loaded.bytes, envoyYaml);
-  const problems = document.problems.map(unreadable);
-  if (document.kind === 'document') {
-    for (const { path, message } of lintBootstrap(document.value, config)) {
-      problems.push(toProblem({ path, position: document.positionOf(path, 'value'), message }));
-    }
-  }
-  return problems.toSorted((one, other) => one.line - other.line || one.column - other.column);
-}
-
-const start = { line: 1, column: 1 } as const;
-
-function unreadable(problem: TextProblem): Problem {
-  return toProblem({ ...problem, message: `${problem.message} [unreadable-file]` });
-}
+const adminRule = '--envoy-admin must be a URL such as http://127.0.0.1:9901: https, or http to a loopback address';
 
 // The output is a valid configuration, in which lists must not be empty.
 function toYaml(config: Config): string {

@@ -1,5 +1,7 @@
 // The admin interface of an Envoy: one bounded request, never through a proxy and never redirected.
-import { Agent, request } from 'node:http';
+import { Agent, request as httpRequest } from 'node:http';
+import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
+import { isLoopbackUrl } from '../text/key-url.ts';
 
 export const defaultEnvoyAdmin = 'http://127.0.0.1:9901';
 export const envoyAdminRule = `--envoy-admin must be an http URL such as ${defaultEnvoyAdmin}`;
@@ -26,6 +28,13 @@ export function parseEnvoyAdmin(text: string): URL | undefined {
   return url.protocol === 'http:' && url.username === '' && url.password === '' ? url : undefined;
 }
 
+/** For what has secrets, such as a dump: the URL if it is https, or http to loopback. */
+export function parseConfidentialAdmin(text: string): URL | undefined {
+  const url = parseEnvoyAdmin(text.replace(/^https:/, 'http:'));
+  if (url === undefined || (!text.startsWith('https:') && !isLoopbackUrl(text))) return undefined;
+  return new URL(text);
+}
+
 /** Any status but 200 is a problem. Never rejects. A new agent, because the global one may use a proxy (NODE_USE_ENV_PROXY). */
 export function askEnvoyAdmin(options: EnvoyAdminRequest): Promise<EnvoyAdminAnswer> {
   const { admin, method, path, timeoutMs, maxBytes = 1_048_576 } = options;
@@ -34,7 +43,9 @@ export function askEnvoyAdmin(options: EnvoyAdminRequest): Promise<EnvoyAdminAns
     const fail = (problem: string): void => resolve({ kind: 'problem', problem });
     const onError = (error: NodeJS.ErrnoException): void =>
       fail(signal.aborted ? `no answer in ${timeoutMs} ms` : (error.code ?? 'no HTTP answer'));
-    const sent = request(new URL(path, admin), { method, signal, agent: new Agent() }, answer => {
+    const isPlain = admin.protocol === 'http:';
+    const [request, agent] = isPlain ? [httpRequest, new Agent()] : [httpsRequest, new TlsAgent()];
+    const sent = request(new URL(path, admin), { method, signal, agent }, answer => {
       const { statusCode } = answer;
       if (statusCode !== 200) {
         answer.destroy();

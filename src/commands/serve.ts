@@ -14,6 +14,7 @@ import {
 } from '../files/file-watch.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { createLogger } from '../operations/log.ts';
+import { nghttp2Warning } from '../operations/nghttp2.ts';
 import { RevocationFileError } from '../revocation/revocations.ts';
 import { type Service, startService } from '../serve/service.ts';
 import { printable } from '../text/printable.ts';
@@ -67,6 +68,8 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   const { config } = loaded;
   const logger = createLogger(config.log, io.log);
   if (healthy?.kind === 'problem') logger.warn({ problem: healthy.problem }, 'Envoy not told that it is healthy');
+  const oldNghttp2 = nghttp2Warning();
+  if (oldNghttp2 !== undefined) logger.warn({ problem: oldNghttp2 }, 'old nghttp2');
   const reloadSignal = listenForReloadSignal();
   try {
     const watchFiles = createFileWatch();

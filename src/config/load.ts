@@ -11,6 +11,7 @@ import { parseRevocations } from './revocation-file.ts';
 import { maxRevocationBytes } from './revocation-thread.ts';
 import { type Config, configSchema } from './schema.ts';
 import { toProblems } from './schema-problems.ts';
+import { findWarnings } from './warnings.ts';
 import { parseYamlDocument } from './yaml-document.ts';
 
 /** File names are absolute: relative ones start at the folder of the configuration file. */
@@ -21,6 +22,8 @@ export interface LoadedConfig {
   readonly revocations?: RevocationList;
   /** The files that the configuration names, as they were before they were read. */
   readonly namedFiles?: readonly FileVersion[];
+  /** What is valid and rarely meant, if it was to be found. */
+  readonly warnings?: readonly Problem[];
 }
 
 export interface LoadOptions {
@@ -28,6 +31,8 @@ export interface LoadOptions {
   readonly readsNamedFiles?: boolean;
   /** false: the service reads its revocation list itself. By default as `readsNamedFiles`. */
   readonly readsRevocations?: boolean;
+  /** false by default. */
+  readonly findsWarnings?: boolean;
 }
 
 export async function loadConfig(file: string, options?: LoadOptions): Promise<LoadedConfig | Misconfiguration> {
@@ -38,7 +43,7 @@ export async function loadConfig(file: string, options?: LoadOptions): Promise<L
 export async function validateConfig(
   content: FileContent,
   file: string,
-  { readsNamedFiles = true, readsRevocations = readsNamedFiles }: LoadOptions = {},
+  { readsNamedFiles = true, readsRevocations = readsNamedFiles, findsWarnings = false }: LoadOptions = {},
 ): Promise<LoadedConfig | Misconfiguration> {
   if (content.kind === 'problem') return unreadable(content.problem);
   const document = parseYamlDocument(content.bytes);
@@ -62,11 +67,18 @@ export async function validateConfig(
   if (revocations?.kind === 'problems') problems.push(...revocations.problems);
   if (!parsed.success || problems.length > 0) return misconfiguration(problems, versions);
   const config = resolveNamedFiles(parsed.data, folder);
+  const list = revocations?.kind === 'revocations' ? revocations.list : undefined;
+  const warnings = findsWarnings
+    ? findWarnings(config, list?.issuers()).map(({ path, message }) =>
+        toProblem({ path, position: document.positionOf(path, 'value'), message }),
+      )
+    : undefined;
   return {
     kind: 'config',
     config,
     namedFiles: versions,
-    ...(revocations?.kind === 'revocations' ? { revocations: revocations.list } : {}),
+    ...(list && { revocations: list }),
+    ...(warnings && { warnings }),
   };
 }
 

@@ -37,6 +37,11 @@ export function formatProblems(configFile: string, problems: readonly Problem[])
     .join('');
 }
 
+/** The same for what is valid, each line after `warning: `. */
+export function formatWarnings(configFile: string, warnings: readonly Problem[]): string {
+  return warnings.map(warning => `warning: ${formatProblems(configFile, [warning])}`).join('');
+}
+
 /** For a file that cannot be read. */
 export function unreadable(problem: string): Misconfiguration {
   return misconfiguration([{ place: '', line: 1, column: 1, message: problem }]);

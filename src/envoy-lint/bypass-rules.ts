@@ -63,8 +63,8 @@ export const bypassRules = {
     what: 'The admin interface listens on more than loopback or a Unix socket',
     why: 'anybody who reaches it can change runtime settings, read the configuration and stop Envoy',
     fix: 'bind `admin.address` to 127.0.0.1',
-    find: ({ root }) => {
-      const address = root.field('admin', 'address');
+    find: ({ resources }) => {
+      const address = resources.admin.field('address');
       return when(address.isPresent && !isLocal(readAddress(address)), address, 'is not loopback');
     },
   },
@@ -74,8 +74,7 @@ export const bypassRules = {
     fix: 'pass the bootstrap of the Envoy in front of the service, with its listeners in static_resources',
     find: model => {
       const others = [...model.guarded, ...dynamicSettings(model), ...uncheckedManagers(model)];
-      const listeners = model.root.field('static_resources', 'listeners');
-      return when(others.length === 0, listeners, 'have no filter that asks account-authz');
+      return when(others.length === 0, model.resources.place, 'have no filter that asks account-authz');
     },
   },
   'unjudged-route': {
@@ -91,14 +90,14 @@ export const bypassRules = {
   'dynamic-settings': {
     what: 'Listeners, routes or filters come from a control plane (LDS, RDS, VHDS, ECDS) or from a tree of matchers',
     why: 'the lint cannot check settings that are not in the file',
-    fix: 'lint a static copy, which the admin interface of Envoy has at /config_dump',
+    fix: 'check what Envoy runs with: `--envoy-admin`, or a file of what its admin interface has at /config_dump?include_eds',
     find: model => dynamicSettings(model).map(at => ({ at, says: 'takes settings from outside this file' })),
   },
 } as const satisfies Rules<LintModel>;
 
-function dynamicSettings({ root, listeners, managers }: LintModel): readonly ProtoValue[] {
+function dynamicSettings({ resources, listeners, managers }: LintModel): readonly ProtoValue[] {
   const inside = [...listeners, ...managers].flatMap(({ dynamic }) => dynamic);
-  return [root.field('dynamic_resources', 'lds_config'), ...inside].filter(({ isPresent }) => isPresent);
+  return [...resources.discovery, ...inside].filter(({ isPresent }) => isPresent);
 }
 
 function uncheckedManagers(model: LintModel): readonly Finding[] {

@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { protocolOptions } from '../render/clusters.ts';
 import { isLoopback, isSameListener, type ListenAddress, parseListenAddress } from '../text/listen-address.ts';
 import type { ProtoValue } from './proto-value.ts';
+import type { Resources } from './resources.ts';
 
 export interface Cluster {
   readonly name: string;
@@ -13,8 +14,10 @@ export interface Cluster {
   readonly place: ProtoValue;
 }
 
-export function readCluster(value: ProtoValue): Cluster {
-  const assignment = value.field('load_assignment');
+export function readCluster(value: ProtoValue, { endpointsNamed }: Pick<Resources, 'endpointsNamed'>): Cluster {
+  const service = value.field('eds_cluster_config', 'service_name');
+  const discovered = endpointsNamed((service.isPresent ? service : value.field('name')).text());
+  const assignment = discovered ?? value.field('load_assignment');
   const hosts = assignment.items('endpoints', 'lb_endpoints').map(each => each.field('endpoint', 'address'));
   const name = value.field('name').text() ?? '';
   return { name, value, endpoints: hosts.map(readAddress), place: hosts[0] ?? assignment };

@@ -2,6 +2,7 @@
 import { isLocal, readAddress } from './cluster.ts';
 import { type FilterChain, readFilterChain } from './http-filter.ts';
 import type { ProtoValue } from './proto-value.ts';
+import type { Resources } from './resources.ts';
 import { readRouteMatch } from './route-match.ts';
 import { createEarlierMatches, createLeads, findRouted, type Leads, type ProtectedRoutes } from './routed-path.ts';
 
@@ -52,7 +53,13 @@ const mobileManagerType = `${network}.http_connection_manager.v3.EnvoyMobileHttp
 const tcpProxyType = `${network}.tcp_proxy.v3.TcpProxy`;
 const remainingPaths = ['/', '/left-over/by-all-others'];
 
-export function readListener(value: ProtoValue, protectedRoutes: ProtectedRoutes): Listener {
+/** What a manager is judged with. */
+export interface ManagerContext {
+  readonly protectedRoutes: ProtectedRoutes;
+  readonly resources: Resources;
+}
+
+export function readListener(value: ProtoValue, context: ManagerContext): Listener {
   const isPublic = isReachable(value);
   const chains = [...value.items('filter_chains'), value.field('default_filter_chain')];
   const filters = chains.flatMap(chain => chain.items('filters'));
@@ -62,7 +69,7 @@ export function readListener(value: ProtoValue, protectedRoutes: ProtectedRoutes
     return type === mobileManagerType ? [message.field('config')] : [];
   });
   return {
-    managers: managers.map(each => readManager(each, isPublic, protectedRoutes)),
+    managers: managers.map(each => readManager(each, isPublic, context)),
     tcpTargets: typed
       .filter(({ type }) => type === tcpProxyType)
       .flatMap(({ message }) => [
@@ -80,16 +87,21 @@ function isReachable(listener: ProtoValue): boolean {
   return !addresses.map(readAddress).every(isLocal);
 }
 
-function readManager(value: ProtoValue, isPublic: boolean, protectedRoutes: ProtectedRoutes): ConnectionManager {
+function readManager(
+  value: ProtoValue,
+  isPublic: boolean,
+  { protectedRoutes, resources }: ManagerContext,
+): ConnectionManager {
   const upgrades = value.items('upgrade_configs').filter(each => each.items('filters').length > 0);
   const chains = [
     readFilterChain(value.field('http_filters')),
     ...upgrades.map(each => readFilterChain(each.field('filters'), each.field('upgrade_type').text() ?? '')),
   ];
-  const routes = value.field('route_config');
+  const discovered = resources.routesNamed(value.field('rds', 'route_config_name').text());
+  const routes = discovered ?? value.field('route_config');
   const hosts = routes.items('virtual_hosts');
   const dynamic = [
-    value.field('rds'),
+    ...(discovered === undefined ? [value.field('rds')] : []),
     value.field('scoped_routes'),
     routes.field('vhds'),
     ...hosts.map(host => host.field('matcher')),

@@ -5,12 +5,13 @@ import { type ConnectionManager, type Listener, type RouteTarget, readListener }
 import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
 import { type CheckedConfig, createOwnedNames, type OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
+import type { Resources } from './resources.ts';
 import { indexProtectedRoutes } from './routed-path.ts';
 
 type Clusters = ReadonlyMap<string, Cluster>;
 
 export interface LintModel {
-  readonly root: ProtoValue;
+  readonly resources: Resources;
   readonly listeners: readonly Listener[];
   readonly managers: readonly ConnectionManager[];
   readonly clusters: Clusters;
@@ -53,14 +54,13 @@ export interface AuthzFilter {
   readonly later: readonly HttpFilter[];
 }
 
-export function toLintModel(root: ProtoValue, config: CheckedConfig): LintModel {
-  const resources = root.field('static_resources');
-  const clusterList = resources.items('clusters').map(readCluster);
+export function toLintModel(resources: Resources, config: CheckedConfig): LintModel {
+  const clusterList = resources.clusters.map(each => readCluster(each, resources));
   const clusters = new Map(clusterList.map(cluster => [cluster.name, cluster]));
   const parsed = config.routes.map(({ path }) => parseRouteTemplate(path));
   const templates = parsed.filter(template => template.kind === 'template');
   const protectedRoutes = indexProtectedRoutes(templates);
-  const listeners = resources.items('listeners').map(listener => readListener(listener, protectedRoutes));
+  const listeners = resources.listeners.map(listener => readListener(listener, { protectedRoutes, resources }));
   const managers = listeners.flatMap(listener => listener.managers);
   const names = createOwnedNames(config);
   const allChecks = ownChecks(managers.flatMap(manager => readChecks(manager, { config, names }, clusters)));
@@ -75,11 +75,19 @@ export function toLintModel(root: ProtoValue, config: CheckedConfig): LintModel 
       .filter(({ scopes }) => checks.some(({ filter }) => stateOf(filter, scopes).runs))
       .flatMap(({ cluster }) => cluster ?? []),
   );
-  const elsewhere = [root.field('dynamic_resources', 'lds_config'), ...listeners.flatMap(({ dynamic }) => dynamic)];
+  const elsewhere = [...resources.discovery, ...listeners.flatMap(({ dynamic }) => dynamic)];
   const isComplete =
     !elsewhere.some(({ isPresent }) => isPresent) && guarded.every(({ manager }) => manager.dynamic.length === 0);
   const unreachable = templates.filter(each => isComplete && !guarded.some(({ manager }) => manager.leadsOn(each)));
-  return { root, listeners, managers, clusters, guarded, protectedClusters: new Set(protectedClusters), unreachable };
+  return {
+    resources,
+    listeners,
+    managers,
+    clusters,
+    guarded,
+    protectedClusters: new Set(protectedClusters),
+    unreachable,
+  };
 }
 
 /** Whether a cluster has a host that is also behind protected routes. */

@@ -1,4 +1,4 @@
-// Finds every dangerous setting of an Envoy bootstrap for a configuration. Pure: no file, no network, no Envoy.
+// Finds every dangerous setting of an Envoy bootstrap or dump for a configuration. Pure: no file, no network, no Envoy.
 import { laterFilterRules, routeRules } from './after-check-rules.ts';
 import { agreementRules, reachRules } from './agreement-rules.ts';
 import { bypassRules } from './bypass-rules.ts';
@@ -7,6 +7,7 @@ import { toLintModel } from './lint-model.ts';
 import type { CheckedConfig } from './owned-names.ts';
 import { createProtoValue, type ProtoValue, type ValuePath } from './proto-value.ts';
 import { requestRules } from './request-rules.ts';
+import { readResources } from './resources.ts';
 import type { Rule, Rules } from './rule.ts';
 import { transportRules } from './transport-rules.ts';
 
@@ -56,13 +57,15 @@ export function lintBootstrap(bootstrap: unknown, config: CheckedConfig): readon
     }
   };
   const root = createProtoValue(bootstrap, (at, says) => report('unreadable-value', at, says, unreadable));
-  const model = toLintModel(root, config);
-  const checks = model.guarded.flatMap(guarded => guarded.checks);
-  const targets = model.guarded.flatMap(guarded => guarded.targets);
-  judge(bypassRules, [model]);
-  judge(reachRules, [model]);
-  judge(requestRules, model.guarded);
-  judge(filterRules, checks);
-  judge(routeRules, targets);
+  for (const resources of readResources(root)) {
+    const model = toLintModel(resources, config);
+    const checks = model.guarded.flatMap(guarded => guarded.checks);
+    const targets = model.guarded.flatMap(guarded => guarded.targets);
+    judge(bypassRules, [model]);
+    judge(reachRules, [model]);
+    judge(requestRules, model.guarded);
+    judge(filterRules, checks);
+    judge(routeRules, targets);
+  }
   return [...problems.values()];
 }

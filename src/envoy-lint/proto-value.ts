@@ -8,6 +8,7 @@ export interface ProtoValue {
   /** Its place in the file, also if absent. */
   readonly path: ValuePath;
   readonly isPresent: boolean;
+  readonly isMapping: boolean;
   /** A field of a message, or of nested messages, by names of the .proto files. */
   field(name: string, ...inner: readonly string[]): ProtoValue;
   entry(key: string): ProtoValue;
@@ -59,6 +60,10 @@ class LooseValue implements ProtoValue {
 
   get isPresent(): boolean {
     return isGiven(this.#value);
+  }
+
+  get isMapping(): boolean {
+    return isJsonObject(this.#value);
   }
 
   field(name: string, ...inner: readonly string[]): ProtoValue {

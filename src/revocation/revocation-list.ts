@@ -23,6 +23,8 @@ export type RevocableToken = Pick<Claims, 'identity' | 'iat' | 'jti'>;
 export interface RevocationList {
   /** The number of entries, with those that have expired. */
   readonly entries: number;
+  /** Each `iss` of the entries. */
+  issuers(): ReadonlySet<string>;
   /** The members by which an entry matches the token: `uid, issuedBefore`. Undefined if none does. `now` is wall time in seconds. */
   find(token: RevocableToken, now: number): string | undefined;
 }
@@ -67,6 +69,12 @@ export function createRevocationList(): RevocationListBuilder {
       if (windows !== undefined) addWindow(windows, { issuedBefore, expires });
       else if (issuedBefore === Infinity && expires === Infinity) windowsByKey.set(key, always);
       else windowsByKey.set(key, [{ issuedBefore, expires }]);
+    },
+    issuers() {
+      const byIssuer = [...tables.values()].filter(({ names }) => names[0] === 'iss');
+      return new Set(
+        byIssuer.flatMap(({ windowsByKey }) => [...windowsByKey.keys()].map(key => key.split('\0', 1)[0] ?? '')),
+      );
     },
     find(token, now) {
       for (const { selectors, names, windowsByKey } of tables.values()) {

@@ -12,6 +12,7 @@ import { health } from '../../src/commands/health.ts';
 import { render } from '../../src/commands/render.ts';
 import { schema } from '../../src/commands/schema.ts';
 import { test } from '../../src/commands/test.ts';
+import { nghttp2Warning } from '../../src/operations/nghttp2.ts';
 import { builtFile } from './built.ts';
 import { type Output, secrets } from './secrets.ts';
 
@@ -71,9 +72,12 @@ export async function runProduct(
   return shown(args[0] ?? '', { code, stdout, stderr });
 }
 
+// The tests run on several versions of Node, of which some have an old nghttp2.
+const nghttp2Line = `warning: ${nghttp2Warning()}\n`;
+
 function shown(name: string, outcome: Outcome): Outcome {
   const output: Output = name === 'explain' ? 'explanation' : 'command';
   secrets.show(output, outcome.stdout);
   secrets.show('standard error', outcome.stderr);
-  return outcome;
+  return { ...outcome, stderr: outcome.stderr.replace(nghttp2Line, '') };
 }

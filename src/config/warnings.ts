@@ -1,0 +1,98 @@
+// Finds settings that are valid and rarely meant.
+
+import { defaultAccountParameter, parseRouteTemplate } from '../authz/route-template.ts';
+import { compileRoutes, matchRoutes } from '../authz/route-tree.ts';
+import { parsePath } from '../json/json-pointer.ts';
+import { quotedPrintable } from '../text/printable.ts';
+import { accountPlaceholder, textOf } from '../token/claim-source.ts';
+import type { Config, IssuerConfig } from './schema.ts';
+
+export interface Warning {
+  readonly path: readonly PropertyKey[];
+  /** The rest of a sentence that starts with the place. */
+  readonly message: string;
+}
+
+/** `revokedIssuers`: each `iss` of the entries of the revocation list. */
+export function findWarnings(config: Config, revokedIssuers: Iterable<string> = []): readonly Warning[] {
+  return [
+    ...config.issuers.flatMap((issuer, i) => issuerWarnings(issuer, i, config.issuers.length > 1)),
+    ...routeWarnings(config),
+    ...resourceWarnings(config),
+    ...revocationWarnings(config, revokedIssuers),
+  ];
+}
+
+function issuerWarnings({ claims, accounts }: IssuerConfig, i: number, isOneOfSeveral: boolean): readonly Warning[] {
+  const warnings: Warning[] = [];
+  if (typeof claims.acc === 'object' && !isByAccount(claims.role)) {
+    const message =
+      'gives the same roles in every account of a token: write {acc} where the account stands, or having, unless the issuer means that';
+    warnings.push({ path: ['issuers', i, 'claims', 'role'], message });
+  }
+  if (isOneOfSeveral && accounts.length === 1 && accounts[0] === '*') {
+    const message =
+      'lets this issuer speak for every account, those of the other issuers too: name its own accounts, or a prefix such as partner-*';
+    warnings.push({ path: ['issuers', i, 'accounts'], message });
+  }
+  return warnings;
+}
+
+function isByAccount(role: IssuerConfig['claims']['role']): boolean {
+  if (typeof role === 'object' && 'having' in role) return true;
+  const name = textOf(role);
+  return name.startsWith('/') && parsePath(name)?.includes(accountPlaceholder) === true;
+}
+
+function routeWarnings({ routes, account: { parameter } }: Config): readonly Warning[] {
+  const tree = compileRoutes(routes);
+  return routes.flatMap(({ path: text }, i) => {
+    const path = ['routes', i, 'path'];
+    const template = parseRouteTemplate(text, parameter);
+    if (template.kind === 'problem') return [];
+    const { segments, subtree } = template;
+    if (parameter !== defaultAccountParameter && segments.some(each => isNamed(each, defaultAccountParameter))) {
+      return [
+        {
+          path,
+          message: `has :${defaultAccountParameter}, which is not the account: account.parameter is ${parameter}`,
+        },
+      ];
+    }
+    if (subtree || !segments.some(({ kind }) => kind === 'account')) return [];
+    // Some path under it, whose parameters equal no literal of another template.
+    const under = [...segments.map(each => (each.kind === 'literal' ? each.value : sample)), sample];
+    const match = matchRoutes(tree, under);
+    const isOpen =
+      match.kind === 'match' &&
+      match.routes.every(route => route.template.segments.every(({ kind }) => kind !== 'account'));
+    if (!isOpen) return [];
+    const message = `leaves what lies under it to ${quotedPrintable(match.route, 128)}, which compares no account there: end it with /*`;
+    return [{ path, message }];
+  });
+}
+
+const sample = '~any~';
+
+function isNamed(segment: { readonly kind: string; readonly name?: string }, name: string): boolean {
+  return segment.kind === 'any' && segment.name === name;
+}
+
+function resourceWarnings({ protectedResource, issuers }: Config): readonly Warning[] {
+  if (protectedResource === undefined) return [];
+  const { resource } = protectedResource;
+  if (issuers.some(({ audiences }) => audiences.includes(resource))) return [];
+  const message =
+    'is not among the audiences of an issuer: a client asks for a token with this audience (RFC 8707), which would be refused';
+  return [{ path: ['protectedResource', 'resource'], message }];
+}
+
+function revocationWarnings({ issuers }: Config, revokedIssuers: Iterable<string>): readonly Warning[] {
+  const known = new Set(issuers.map(({ issuer }) => issuer));
+  return [...revokedIssuers]
+    .filter(issuer => !known.has(issuer))
+    .map(issuer => ({
+      path: ['revocation', 'file'],
+      message: `has an entry whose iss ${quotedPrintable(issuer, 128)} is no issuer of the configuration: it revokes nothing`,
+    }));
+}

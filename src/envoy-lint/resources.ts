@@ -1,0 +1,82 @@
+// Finds listeners, clusters, routes and endpoints in a bootstrap or in dumps of running Envoys (envoy.admin.v3.ConfigDump).
+import type { ProtoValue } from './proto-value.ts';
+
+/** What one Envoy runs with. */
+export interface Resources {
+  readonly listeners: readonly ProtoValue[];
+  readonly clusters: readonly ProtoValue[];
+  /** Where the listeners are, or are missing. */
+  readonly place: ProtoValue;
+  /** envoy.config.bootstrap.v3.Admin. */
+  readonly admin: ProtoValue;
+  /** Where listeners come from that are not in the file. */
+  readonly discovery: readonly ProtoValue[];
+  /** envoy.config.route.v3.RouteConfiguration from a control plane. */
+  routesNamed(name: string | undefined): ProtoValue | undefined;
+  /** envoy.config.endpoint.v3.ClusterLoadAssignment from a control plane. */
+  endpointsNamed(name: string | undefined): ProtoValue | undefined;
+}
+
+// `egctl` prints a dump for each namespace and pod.
+const maxWrappers = 3;
+
+/** Of each dump in the file; of the bootstrap, if it has none. */
+export function readResources(root: ProtoValue): readonly Resources[] {
+  const dumps = findDumps(root, maxWrappers);
+  return dumps.length > 0 ? dumps.map(readDump) : [readBootstrap(root)];
+}
+
+function findDumps(value: ProtoValue, depth: number): readonly ProtoValue[] {
+  if (!value.isMapping) return [];
+  if (value.entry('configs').items().some(isSection)) return [value];
+  return depth === 0 ? [] : value.entries().flatMap(each => findDumps(each, depth - 1));
+}
+
+function isSection(value: ProtoValue): boolean {
+  return value.isMapping && value.any().type.startsWith('envoy.admin.');
+}
+
+function readBootstrap(root: ProtoValue): Resources {
+  const resources = root.field('static_resources');
+  return {
+    listeners: resources.items('listeners'),
+    clusters: resources.items('clusters'),
+    place: resources.field('listeners'),
+    admin: root.field('admin'),
+    discovery: [root.field('dynamic_resources', 'lds_config')],
+    routesNamed: () => undefined,
+    endpointsNamed: () => undefined,
+  };
+}
+
+function readDump(dump: ProtoValue): Resources {
+  const configs = dump.field('configs');
+  const sections = (name: string) => configs.items().filter(each => isSection(each) && each.any().type.endsWith(name));
+  const among = (name: string, lists: readonly string[], inner: string) =>
+    sections(name).flatMap(section => lists.flatMap(list => section.items(list)).map(each => each.field(inner)));
+  const [bootstrap] = sections('.BootstrapConfigDump').map(section => section.field('bootstrap'));
+  const states = sections('.ListenersConfigDump').flatMap(section =>
+    section.items('dynamic_listeners').flatMap(each => [each.field('active_state'), each.field('warming_state')]),
+  );
+  const clusterLists = ['static_clusters', 'dynamic_active_clusters', 'dynamic_warming_clusters'];
+  const routes = among('.RoutesConfigDump', ['dynamic_route_configs'], 'route_config');
+  const endpoints = among('.EndpointsConfigDump', ['dynamic_endpoint_configs'], 'endpoint_config');
+  const routesByName = byName(routes, 'name');
+  const endpointsByName = byName(endpoints, 'cluster_name');
+  return {
+    listeners: [
+      ...among('.ListenersConfigDump', ['static_listeners'], 'listener'),
+      ...states.map(each => each.field('listener')),
+    ].filter(({ isPresent }) => isPresent),
+    clusters: among('.ClustersConfigDump', clusterLists, 'cluster').filter(({ isPresent }) => isPresent),
+    place: configs,
+    admin: (bootstrap ?? dump).field('admin'),
+    discovery: [],
+    routesNamed: name => routesByName.get(name),
+    endpointsNamed: name => endpointsByName.get(name),
+  };
+}
+
+function byName(values: readonly ProtoValue[], field: string): ReadonlyMap<string | undefined, ProtoValue> {
+  return new Map(values.filter(({ isPresent }) => isPresent).map(each => [each.field(field).text(), each]));
+}

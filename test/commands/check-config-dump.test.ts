@@ -1,0 +1,253 @@
+// `check-config` on what a real Envoy runs: dumps of it in every form, from a file and from its admin interface.
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type Document, stringify } from 'yaml';
+import { exampleFile, type Part } from '../envoy-lint/shipped.ts';
+import { runCommand } from '../support/command.ts';
+import { fixtureFolder, writeFixture } from '../support/config-file.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+
+const adminOf = ({ adminPort }: RunningEnvoy) => `http://127.0.0.1:${adminPort}`;
+
+async function check(...args: readonly string[]) {
+  return runCommand('check-config', ['--config', exampleFile, ...args]);
+}
+
+async function dumpOf(envoy: RunningEnvoy): Promise<Part> {
+  return (await fetch(`${adminOf(envoy)}/config_dump?include_eds`)).json();
+}
+
+const checkDump = (dump: unknown) => check('--envoy', writeFixture('dump.json', dump));
+
+/** Moves listeners, routes, clusters and endpoints into files from which Envoy discovers them. */
+function moveToFiles(bootstrap: Document): void {
+  const { listeners, clusters }: Part = (bootstrap.toJS() as Part).static_resources;
+  const source = (name: string) => ({
+    resource_api_version: 'V3',
+    path_config_source: { path: join(fixtureFolder(), name) },
+  });
+  const write = (name: string, type: string, resources: readonly Part[]) => {
+    const typed = resources.map(each => ({ '@type': `type.googleapis.com/envoy.config.${type}`, ...each }));
+    writeFixture(name, { resources: typed });
+  };
+  // A file may have one resource of these types only.
+  for (const listener of listeners) {
+    const manager = listener.filter_chains[0].filters[0].typed_config;
+    const { name } = manager.route_config;
+    write(`rds-${name}.json`, 'route.v3.RouteConfiguration', [manager.route_config]);
+    manager.rds = { route_config_name: name, config_source: source(`rds-${name}.json`) };
+    delete manager.route_config;
+  }
+  for (const cluster of clusters) {
+    const { name, load_assignment: assignment } = cluster;
+    const file = `eds-${name}.json`;
+    write(file, 'endpoint.v3.ClusterLoadAssignment', [{ ...assignment, cluster_name: `eds/${name}` }]);
+    cluster.type = 'EDS';
+    cluster.eds_cluster_config = { service_name: `eds/${name}`, eds_config: source(file) };
+    delete cluster.load_assignment;
+  }
+  write('cds.json', 'cluster.v3.Cluster', clusters);
+  write('lds.json', 'listener.v3.Listener', listeners);
+  bootstrap.delete('static_resources');
+  bootstrap.set('dynamic_resources', { lds_config: source('lds.json'), cds_config: source('cds.json') });
+  bootstrap.set('node', { id: 'test', cluster: 'test' });
+}
+
+describe('check-config on a running Envoy', function () {
+  this.timeout(60_000);
+  const running: RunningEnvoy[] = [];
+  const servers: Server[] = [];
+  let envoy: RunningEnvoy;
+
+  async function start(...options: Parameters<typeof startEnvoy>): Promise<RunningEnvoy> {
+    const started = await startEnvoy(...options);
+    running.push(started);
+    return started;
+  }
+
+  /** An admin interface that answers so. */
+  async function fakeAdmin(answer: RequestListener): Promise<string> {
+    const server = createServer(answer).listen(0, '127.0.0.1');
+    servers.push(server);
+    await once(server, 'listening');
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  before(async () => {
+    envoy = await start();
+  });
+
+  after(async () => {
+    for (const server of servers) {
+      server.closeAllConnections();
+      server.close();
+    }
+    await Promise.all(running.map(each => each.stop()));
+  });
+
+  it('finds nothing in the dump of the shipped bootstrap, from its admin interface', async () => {
+    const { code, stdout, stderr } = await check('--envoy-admin', adminOf(envoy));
+    expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+    expect(stdout.split('\n').at(-2)).to.equal(`# ${adminOf(envoy)}/: no dangerous setting found`);
+  });
+
+  it('finds nothing in it in the oldest supported Envoy', async () => {
+    const old = await start({ version: envoyVersions[0] });
+    expect(await check('--envoy-admin', adminOf(old))).to.include({ code: 0, stderr: '' });
+  });
+
+  it('finds nothing in it where listeners, routes, clusters and endpoints are discovered', async () => {
+    const discovering = await start({ edit: moveToFiles });
+    expect(await check('--envoy-admin', adminOf(discovering))).to.include({ code: 0, stderr: '' });
+    const dump = await dumpOf(discovering);
+    for (const list of [
+      'dynamic_listeners',
+      'dynamic_route_configs',
+      'dynamic_active_clusters',
+      'dynamic_endpoint_configs',
+    ])
+      expect(JSON.stringify(dump)).to.contain(list);
+    const [first] = dump.configs.flatMap((each: Part) => each.dynamic_endpoint_configs ?? []);
+    first.endpoint_config.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.port_value = 9193;
+    const changed = await checkDump(dump);
+    expect(changed.code).to.equal(1);
+    expect(changed.stderr).to.match(
+      /\.dynamic_endpoint_configs\[0\]\.endpoint_config\.\S+: is not where the configuration listens .*\[authz-address\]/,
+    );
+    const listener = dump.configs.flatMap((each: Part) => each.dynamic_listeners ?? [])[0].active_state.listener;
+    listener.filter_chains[0].filters[0].typed_config.rds.route_config_name = 'elsewhere';
+    expect((await checkDump(dump)).stderr).to.match(
+      /\.active_state\.listener\.\S+\.rds: takes settings from outside this file: .*\[dynamic-settings\]/,
+    );
+  });
+
+  it('reads a dump as YAML, and wrapped by namespace and pod as egctl prints it', async () => {
+    const dump = await dumpOf(envoy);
+    expect(await check('--envoy', writeFixture('dump.yaml', stringify(dump)))).to.include({ code: 0, stderr: '' });
+    const wrapped = { 'envoy-gateway-system': { 'envoy-a': dump, 'envoy-b': toCamelCase(dump) } };
+    expect(await checkDump(wrapped)).to.include({ code: 0, stderr: '' });
+    const [, { static_clusters: clusters }] = dump.configs;
+    clusters[0].cluster.connect_timeout = '9s';
+    const { stderr } = await checkDump(wrapped);
+    expect(stderr).to.match(
+      /dump\.json:\d+:\d+: envoy-gateway-system\.envoy-a\.configs\[1\]\.static_clusters\[0\]\.cluster\.connect_timeout: .*\[connect-timeout\]/,
+    );
+  });
+
+  it('judges every listener of a dump', async () => {
+    const dump = await dumpOf(envoy);
+    const { static_listeners: listeners } = dump.configs.find((each: Part) => each.static_listeners !== undefined);
+    const second = structuredClone(listeners.find((each: Part) => each.listener.name === 'public'));
+    second.listener.name = 'second';
+    const manager = second.listener.filter_chains[0].filters[0].typed_config;
+    manager.http_filters = manager.http_filters.slice(-1);
+    listeners.push(second);
+    const { code, stderr } = await checkDump(dump);
+    expect(code).to.equal(1);
+    expect(stderr).to.match(/static_listeners\[2\]\.\S+http_filters: have no check.*\[unchecked-listener\]/);
+  });
+
+  it('reads a dump that is longer than 4 MiB, and names places without lines', async () => {
+    const dump = await dumpOf(envoy);
+    const wrapped = Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`pod-${i}`, dump]));
+    const file = writeFixture('long.json', wrapped);
+    expect(await check('--envoy', file)).to.include({ code: 0, stderr: '' });
+    wrapped['pod-79'] = structuredClone(dump);
+    wrapped['pod-79'].configs[1].static_clusters[0].cluster.connect_timeout = '9s';
+    writeFixture('long.json', wrapped);
+    expect((await check('--envoy', file)).stderr.split('\n')[0]).to.match(
+      /long\.json: pod-79\.configs\[1\]\.static_clusters\[0\]\.cluster\.connect_timeout: is not shorter .*\[connect-timeout\]$/,
+    );
+  });
+
+  it('prints names and places of a dump, and no value of it', async () => {
+    const dump = await dumpOf(envoy);
+    const secret = 'do-not-print-me';
+    const spoiled = JSON.parse(JSON.stringify(dump), (key, value) =>
+      typeof value === 'string' && !['@type', 'name', 'cluster', 'cluster_name', 'filter', 'key'].includes(key)
+        ? secret
+        : value,
+    );
+    const { code, stdout, stderr } = await checkDump(spoiled);
+    expect(code).to.equal(1);
+    expect(stderr.split('\n').length).to.be.above(10);
+    expect(stdout + stderr).not.to.contain(secret);
+  });
+
+  const refused: readonly (readonly [name: string, answer: RequestListener, problem: RegExp])[] = [
+    ['an error', (_, answer) => answer.writeHead(503).end('x'), /: it answers 503 \[unreadable-file\]$/],
+    [
+      'a redirect',
+      (_, answer) => answer.writeHead(302, { location: '/' }).end(),
+      /: it answers 302 \[unreadable-file\]$/,
+    ],
+    [
+      'something else than JSON',
+      (_, answer) => answer.end('<p>hello'),
+      /: it is no JSON that can be read: not JSON \[unreadable-file\]$/,
+    ],
+    ['a key twice', (_, answer) => answer.end('{"configs":[],"configs":[]}'), /: a member twice \[unreadable-file\]$/],
+    ['nothing that is a dump', (_, answer) => answer.end('{}'), /: .*\[nothing-checked\]$/],
+    [
+      'more than 64 MiB',
+      (_, answer) => {
+        const chunk = Buffer.alloc(1024 * 1024, ' ');
+        const write = (): void => {
+          while (answer.write(chunk));
+          answer.once('drain', write);
+        };
+        write();
+      },
+      /: its answer is longer than 67108864 bytes \[unreadable-file\]$/,
+    ],
+  ];
+  for (const [name, answer, problem] of refused) {
+    it(`exits 1 for an admin interface that answers ${name}`, async () => {
+      const admin = await fakeAdmin(answer);
+      const { code, stdout, stderr } = await check('--envoy-admin', admin);
+      expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
+      const [first = ''] = stderr.split('\n');
+      expect(first).to.match(problem);
+      expect(first.startsWith(`${admin}/: `)).to.equal(true);
+    });
+  }
+
+  it('asks for the dump with its endpoints, and through no proxy', async () => {
+    const paths: string[] = [];
+    const admin = await fakeAdmin((request, answer) => {
+      paths.push(`${request.method} ${request.url}`);
+      answer.end('{}');
+    });
+    await check('--envoy-admin', admin);
+    expect(paths).to.deep.equal(['GET /config_dump?include_eds']);
+  });
+
+  const urls = ['http://192.0.2.7:9901', 'http://user:secret@127.0.0.1:9901', 'ftp://127.0.0.1', '127.0.0.1:9901', ''];
+  for (const url of urls) {
+    it(`refuses ${url === '' ? 'an empty URL' : url.replace('secret', '…')} as --envoy-admin`, async () => {
+      const { code, stderr } = await check(`--envoy-admin=${url}`);
+      expect(code).to.equal(1);
+      expect(stderr).to.equal(
+        'account-authz check-config: --envoy-admin must be a URL such as http://127.0.0.1:9901: https, or http to a loopback address\n',
+      );
+    });
+  }
+
+  it('refuses --envoy together with --envoy-admin', async () => {
+    const { code, stderr } = await check('--envoy', 'x', '--envoy-admin', 'http://127.0.0.1:9901');
+    expect(code).to.equal(1);
+    expect(stderr).to.match(/--envoy and --envoy-admin exclude each other\n$/);
+  });
+});
+
+/** As protojson prints it: egctl does. */
+function toCamelCase(value: Part): Part {
+  if (Array.isArray(value)) return value.map(toCamelCase);
+  if (typeof value !== 'object' || value === null) return value;
+  const camel = (key: string) =>
+    /^[a-z_]+$/.test(key) ? key.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase()) : key;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [camel(key), toCamelCase(each)]));
+}

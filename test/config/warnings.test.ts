@@ -1,0 +1,177 @@
+// What is valid and rarely meant, and how check-config prints it.
+import { expect } from 'chai';
+import { nghttp2Warning } from '../../src/operations/nghttp2.ts';
+import { runCommand } from '../support/command.ts';
+import { changed, smallestConfig, writeFixture } from '../support/config-file.ts';
+
+const [issuer] = smallestConfig().issuers;
+const partner = { ...issuer, issuer: 'https://partner.example.com', accounts: ['partner-*'] };
+const routes = (...paths: string[]) => ({ routes: paths.map(path => ({ path })) });
+const exactUnderSubtree =
+  /^routes\[1\]\.path: leaves what lies under it to "\/v1\/\*", which compares no account there: end it with \/\*$/;
+
+type Case = readonly [name: string, changes: Readonly<Record<string, unknown>>, ...warnings: readonly RegExp[]];
+
+const cases: readonly Case[] = [
+  ['the smallest configuration', {}],
+  [
+    'accounts by keysOf with the same roles everywhere',
+    { 'issuers.0.claims': { acc: { keysOf: '/organization' } } },
+    /^issuers\[0\]\.claims\.role: gives the same roles in every account of a token: /,
+  ],
+  [
+    'accounts by keysOf with roles by wordsOf',
+    { 'issuers.0.claims': { acc: { keysOf: '/organization' }, role: { wordsOf: 'scope' } } },
+    /^issuers\[0\]\.claims\.role: gives the same roles/,
+  ],
+  [
+    'accounts by keysOf with roles of the account',
+    { 'issuers.0.claims': { acc: { keysOf: '/organization' }, role: '/organization/{acc}/roles' } },
+  ],
+  [
+    'accounts by keysOf with roles by keysOf and having',
+    { 'issuers.0.claims': { acc: { keysOf: '/o' }, role: { keysOf: '/roles', having: '{acc}' } } },
+  ],
+  ['accounts of a list with roles of a list', { 'issuers.0.claims': { acc: 'organization', role: '/roles' } }],
+  [
+    ':account_id where account.parameter names another',
+    { 'account.parameter': 'tenant', routes: [{ path: '/v1/:account_id/*', accountInPath: false }] },
+    /^routes\[0\]\.path: has :account_id, which is not the account: account\.parameter is tenant$/,
+  ],
+  [
+    ':account_id beside the parameter that is the account',
+    { 'account.parameter': 'tenant', ...routes('/v1/:tenant/:account_id') },
+    /^routes\[0\]\.path: has :account_id/,
+  ],
+  ['the parameter that is the account', { 'account.parameter': 'tenant', ...routes('/v1/:tenant/*') }],
+  [
+    'a resource that is no audience',
+    { protectedResource: { resource: 'https://api.example.com' } },
+    /^protectedResource\.resource: is not among the audiences of an issuer: /,
+  ],
+  ['a resource that is an audience', { protectedResource: { resource: 'https://api.example.com/subscriptions' } }],
+  [
+    'several issuers of which one may speak for every account',
+    { issuers: [issuer, partner] },
+    /^issuers\[0\]\.accounts: lets this issuer speak for every account/,
+  ],
+  [
+    'several issuers that may speak for every account',
+    { issuers: [issuer, { ...partner, accounts: ['*'] }] },
+    /^issuers\[0\]\.accounts: /,
+    /^issuers\[1\]\.accounts: /,
+  ],
+  ['several issuers with accounts of their own', { issuers: [{ ...issuer, accounts: ['acme', 'a*'] }, partner] }],
+  [
+    'an exact route under a subtree without the account',
+    routes('/v1/*', '/v1/accounts/:account_id'),
+    exactUnderSubtree,
+  ],
+  [
+    'an exact route whose other parameter the subtree has too',
+    { routes: [{ path: '/v1/:region/*', accountInPath: false }, { path: '/v1/eu/:account_id' }] },
+    /^routes\[1\]\.path: leaves what lies under it to "\/v1\/:region\/\*"/,
+  ],
+  [
+    'an exact route whose account has another name',
+    { 'account.parameter': 'tenant', ...routes('/v1/*', '/v1/accounts/:tenant') },
+    exactUnderSubtree,
+  ],
+  [
+    'an exact route beside a subtree with the account',
+    routes('/v1/*', '/v1/accounts/:account_id', '/v1/accounts/:account_id/*'),
+  ],
+  ['an exact route under a subtree with the account', routes('/v1/*', '/v1/:account_id/*', '/v1/:account_id/users')],
+  ['an exact route beside a subtree elsewhere', routes('/v2/*', '/v1/accounts/:account_id')],
+  ['an exact route without the account under a subtree', routes('/v1/*', '/v1/accounts')],
+];
+
+async function warningsOf(content: unknown, ...args: readonly string[]) {
+  const file = writeFixture('warned.yaml', content);
+  const { code, stdout, stderr } = await runCommand('check-config', ['--config', file, ...args]);
+  return { file, code, stdout, lines: stderr.split('\n').slice(0, -1) };
+}
+
+describe('warnings of a configuration', () => {
+  for (const [name, changes, ...expected] of cases) {
+    it(`${expected.length === 0 ? 'are none for' : 'name'} ${name}`, async () => {
+      const { file, code, lines } = await warningsOf(changed(changes));
+      expect(code).to.equal(0);
+      expect(lines).to.have.lengthOf(expected.length);
+      for (const [i, line] of lines.entries()) {
+        const [start, rest = ''] = line.split(/:\d+:\d+: (.*)/);
+        expect(start).to.equal(`warning: ${file}`);
+        expect(rest).to.match(expected[i] ?? /never/);
+      }
+    });
+  }
+
+  it('name each iss of the revocation list that is no issuer', async () => {
+    const known = smallestConfig().issuers[0]?.issuer;
+    const entries = [
+      { iss: known, uid: 'a' },
+      { iss: 'https://old.example.com' },
+      { iss: 'https://old.example.com', jti: '1' },
+    ];
+    writeFixture('revoked.jsonl', JSON.stringify(entries));
+    const { code, lines } = await warningsOf(changed({ 'revocation.file': 'revoked.jsonl' }));
+    expect(code).to.equal(0);
+    expect(lines).to.have.lengthOf(1);
+    expect(lines[0]).to.match(
+      /^warning: .*:1:\d+: revocation\.file: has an entry whose iss "https:\/\/old\.example\.com" is no issuer of the configuration: it revokes nothing$/,
+    );
+  });
+
+  it('stand at the place of the setting, and leave the settings on standard output', async () => {
+    const text = `issuers: [{ issuer: 'https://a.example.com', audiences: [a], jwksUrl: 'https://a.example.com/k' }]
+roles: { owner: ['*'] }
+routes:
+  - path: /v1/*
+  - path: /v1/accounts/:account_id
+`;
+    const { file, stdout, lines } = await warningsOf(text);
+    expect(lines[0])
+      .to.match(/^warning: /)
+      .and.contain(`${file}:5:11: routes[1].path: `);
+    expect(stdout).to.contain('listen: 127.0.0.1:9191');
+  });
+
+  it('are problems with --strict', async () => {
+    const { file, code, stdout, lines } = await warningsOf(
+      changed(routes('/v1/*', '/v1/accounts/:account_id')),
+      '--strict',
+    );
+    expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
+    expect(lines).to.have.lengthOf(1);
+    expect(lines[0])
+      .to.match(/^\S+:1:\d+: routes\[1\]\.path: leaves what /)
+      .and.match(new RegExp(`^${file}:`));
+  });
+
+  it('leave a configuration without any valid with --strict', async () => {
+    expect(await warningsOf(smallestConfig(), '--strict')).to.deep.include({ code: 0, lines: [] });
+  });
+});
+
+describe('nghttp2Warning', () => {
+  const versionsWith = (nghttp2?: string) => ({ ...process.versions, node: '20.20.2', ...(nghttp2 && { nghttp2 }) });
+
+  for (const old of ['1.61.0', '1.68.0', '1.9.9', '0.99.1']) {
+    it(`warns of nghttp2 ${old}`, () => {
+      expect(nghttp2Warning(versionsWith(old))).to.match(
+        new RegExp(`^Node 20\\.20\\.2 has nghttp2 ${old.replaceAll('.', '\\.')}, older than 1\\.68\\.1: `),
+      );
+    });
+  }
+
+  for (const fixed of ['1.68.1', '1.68.10', '1.69.0', '2.0.0']) {
+    it(`accepts nghttp2 ${fixed}`, () => {
+      expect(nghttp2Warning(versionsWith(fixed))).to.equal(undefined);
+    });
+  }
+
+  it('warns of a Node that names no nghttp2', () => {
+    const { nghttp2: _, ...others } = versionsWith('1');
+    expect(nghttp2Warning(others as NodeJS.ProcessVersions)).to.contain('older than 1.68.1');
+  });
+});
