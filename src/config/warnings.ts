@@ -45,7 +45,7 @@ function isByAccount(role: IssuerConfig['claims']['role']): boolean {
 }
 
 function routeWarnings({ routes, account: { parameter } }: Config): readonly Warning[] {
-  const tree = compileRoutes(routes);
+  const tree = compileRoutes(routes, parameter);
   return routes.flatMap(({ path: text }, i) => {
     const path = ['routes', i, 'path'];
     const template = parseRouteTemplate(text, parameter);
@@ -62,7 +62,7 @@ function routeWarnings({ routes, account: { parameter } }: Config): readonly War
     if (subtree || !segments.some(({ kind }) => kind === 'account')) return [];
     // Some path under it, whose parameters equal no literal of another template.
     const under = [...segments.map(each => (each.kind === 'literal' ? each.value : sample)), sample];
-    const match = matchRoutes(tree, under);
+    const match = matchRoutes(tree, { segments: under, decoded: undefined });
     const isOpen =
       match.kind === 'match' &&
       match.routes.every(route => route.template.segments.every(({ kind }) => kind !== 'account'));
