@@ -12,6 +12,7 @@ import { answerSteps, quickstartToken } from './answers.ts';
 import { type Authentication, startAuthentication } from './authentication.ts';
 import { applyCertificates, certificateStep, changeSteps, createAuthorities, outageSteps } from './changes.ts';
 import { type Deployed, type DeploymentName, deploymentNames, describeDeployment, manifestsOf } from './deployments.ts';
+import { documentedSteps } from './documented.ts';
 import { apply, kubectl, podsOf } from './kubectl.ts';
 import { startClusterLoad } from './load.ts';
 import { agentNamespace, type NodeAgent, startNodeAgent } from './node-agent.ts';
@@ -82,10 +83,14 @@ async function runDeployment(name: DeploymentName, agent: NodeAgent, authenticat
     try {
       await answerSteps(run, token);
       if (name === 'envoy-sidecar') {
+        await documentedSteps(run);
         await changeSteps(run);
         await outageSteps(run);
       }
-      if (name === 'service') await certificateStep(run, authorities);
+      if (name === 'service') {
+        await documentedSteps(run);
+        await certificateStep(run, authorities);
+      }
       await steadySteps(run);
       await restartSteps(run);
     } finally {

@@ -1,4 +1,5 @@
 // Pods that are rolled, deleted, evicted, and containers that are killed or hang, under load.
+import { setTimeout as delay } from 'node:timers/promises';
 import { kubectl, podsOf, until, untilSettled } from './kubectl.ts';
 import type { Window } from './load.ts';
 import {
@@ -23,6 +24,7 @@ export async function restartSteps(run: ClusterRun): Promise<void> {
   const { workload, authz } = run.deployed;
   await roll(run, workload);
   if (authz.workload !== workload) await roll(run, authz.workload);
+  if (run.deployed.name === 'envoy-sidecar' || run.deployed.name === 'service') await rollBack(run);
   if (run.deployed.replicas > 1) await deleteAndEvict(run);
   await killAuthz(run);
   await killEnvoy(run);
@@ -51,6 +53,20 @@ function roll(run: ClusterRun, workload: string): Promise<void> {
         await settle(run);
       }
       return { measured: `${seconds((performance.now() - startMs) / 2000)} each` };
+    },
+  });
+}
+
+function rollBack(run: ClusterRun): Promise<void> {
+  const at = ['-n', run.deployed.namespace, `deployment/${run.deployed.authz.workload}`];
+  return measure(run, {
+    what: 'rollout undo',
+    expected: 'nothing lost',
+    async act() {
+      await kubectl(['rollout', 'undo', ...at]);
+      await kubectl(['rollout', 'status', ...at, '--timeout=240s']);
+      await settle(run);
+      return { measured: '' };
     },
   });
 }
@@ -150,8 +166,10 @@ async function hang(run: ClusterRun, resumes: boolean): Promise<void> {
       const killSeconds = (performance.now() - startMs) / 1000;
       if (resumes) await run.agent.signal(pod, 'account-authz', 'SIGCONT');
       await untilRestarted(run, pod, 'account-authz');
-      await settle(run).catch(() => undefined);
       away = (performance.now() - startMs) / 1000;
+      // What a drain left behind in Envoy would show later.
+      await delay(20_000);
+      await settle(run);
       return {
         measured: `away for ${seconds(away)}, of which ${seconds(killSeconds)} until the liveness probe had failed`,
       };

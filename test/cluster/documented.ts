@@ -1,0 +1,75 @@
+// The kubectl commands of the operations guide and the runbooks, run on real pods as a reader copies them.
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { allPages, commandsOf } from '../support/document.ts';
+import { forward, podsOf } from './kubectl.ts';
+import type { ClusterRun } from './run.ts';
+
+const project = fileURLToPath(new URL('../../', import.meta.url));
+const exampleId = '6f1c2d6e-8d1f-4a55-9a1e-0d6a54a1c0de';
+
+/** Other steps deploy, roll and revoke; the rest needs a mesh, a gateway, the metrics API or the Prometheus operator. */
+const elsewhere = /istio-proxy|egctl|kubectl apply|rollout|kubectl .*top |create configmap|annotate|gatewayclass/;
+
+/** For a deployment in the namespace `subscriptions`, whose names the pages have. */
+export async function documentedSteps(run: ClusterRun): Promise<void> {
+  const id = await refusedRequest(run);
+  const folder = await mkdtemp(join(tmpdir(), 'documented-'));
+  const program = join(folder, 'account-authz');
+  await writeFile(program, `#!/bin/sh\nexec '${process.execPath}' '${join(project, 'dist', 'main.js')}' "$@"\n`);
+  await chmod(program, 0o755);
+  try {
+    for (const { path, blocks } of allPages()) {
+      if (path !== 'docs/operations.md' && !path.startsWith('docs/runbooks/')) continue;
+      const commands = blocks.flatMap(block => commandsOf(block) ?? []);
+      const chosen = commands.filter(text => text.includes('kubectl') && !elsewhere.test(text));
+      if (chosen.length === 0) continue;
+      const outcomes: Outcome[] = [];
+      for (const text of chosen) {
+        const command = text.replaceAll(exampleId, id).replaceAll(exampleId.slice(0, 6), id.slice(0, 6));
+        outcomes.push(await runInShell(command, folder));
+      }
+      const measured = outcomes.map(({ code, lines }) => `exit ${code}, ${lines} lines`).join('; ');
+      // Both logs have the line of a refused request, Envoy's a second later.
+      const isGood = outcomes.every(
+        ({ code }, index) => code === 0 && (!chosen[index]?.includes('id=') || outcomes[index]?.lines === 2),
+      );
+      run.add({ what: `the commands of ${path}`, expected: 'exit 0', measured, isGood });
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+interface Outcome {
+  readonly code: number;
+  readonly lines: number;
+}
+
+function runInShell(command: string, folder: string): Promise<Outcome> {
+  const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
+  return new Promise(resolve => {
+    execFile('bash', ['-euc', command], { cwd: project, env, timeout: 120_000 }, (error, stdout, stderr) => {
+      if (error !== null) process.stderr.write(`${command}\n${stderr}\n`);
+      const lines = stdout.split('\n').filter(line => line !== '').length;
+      resolve({ code: error === null ? 0 : Number(error.code ?? 1), lines });
+    });
+  });
+}
+
+/** Its request id, once Envoy has had time to write its line. */
+async function refusedRequest({ deployed }: ClusterRun): Promise<string> {
+  const [pod] = await podsOf(deployed.namespace, deployed.labels);
+  const { url, stop } = await forward(deployed.namespace, `pod/${pod?.name}`, 8080);
+  try {
+    const answer = await fetch(`${url}/api/subscriptions`);
+    await answer.text();
+    await new Promise(resolve => setTimeout(resolve, 1500));
+    return answer.headers.get('x-request-id') ?? '';
+  } finally {
+    stop();
+  }
+}
