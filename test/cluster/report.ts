@@ -27,8 +27,9 @@ export function lostText({ lost }: Window): string {
 }
 
 export function lineOf(row: Row): string {
-  const load = row.window === undefined ? '' : `; ${row.window.requests} requests, lost ${lostText(row.window)}`;
-  return `${row.isGood ? 'ok  ' : 'FAIL'}  ${row.what}: ${row.measured}${load} (expected: ${row.expected})`;
+  const load = row.window === undefined ? '' : `${row.window.requests} requests, lost ${lostText(row.window)}`;
+  const measured = [row.measured, load].filter(each => each !== '').join('; ');
+  return `${row.isGood ? 'ok  ' : 'FAIL'}  ${row.what}: ${measured} (expected: ${row.expected})`;
 }
 
 export function pageOf(rows: readonly Row[], { commit, date, kubernetes, nodes, command }: Surroundings): string {

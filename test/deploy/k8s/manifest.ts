@@ -134,6 +134,7 @@ export interface Container {
   name: string;
   image: string;
   restartPolicy?: string;
+  command?: string[];
   args?: string[];
   env?: { name: string }[];
   ports?: { name: string; containerPort: number; hostPort?: number; protocol?: string }[];

@@ -87,7 +87,7 @@ const planted: readonly Planted[] = [
     'service',
     'a bootstrap in another folder',
     'Deployment/subscriptions',
-    ['spec', 'template', 'spec', 'initContainers', 0, 'volumeMounts', 0, 'mountPath'],
+    ['spec', 'template', 'spec', 'initContainers', 1, 'volumeMounts', 0, 'mountPath'],
     '/etc/envoy-client',
   ],
   [

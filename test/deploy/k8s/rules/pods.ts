@@ -11,6 +11,9 @@ const project = new URL('../../../../', import.meta.url);
 const user = 65_532;
 const sidecars = ['account-authz', 'envoy', 'drain'];
 const authzImage = `ghcr.io/account-authz/account-authz:${version}`;
+/** Until SIGTERM, which a first process ignores unless it listens for it. */
+const waits =
+  "/nodejs/bin/node --eval process.once('SIGTERM', () => process.exit()); setInterval(() => undefined, 1e9)";
 const envoyAdmin = 'http://127.0.0.1:9901';
 
 export function podProblems(facts: Facts): string[] {
@@ -153,7 +156,11 @@ function programRules({ bootstrap }: Facts, who: string, container: Container): 
         `${who} is given another command`,
       ],
     ];
-  if (name === 'drain') return [[image === authzImage, `${who} is not the image of ${version}`]];
+  if (name === 'drain')
+    return [
+      [image === authzImage, `${who} is not the image of ${version}`],
+      [container.command?.join(' ') === waits, `${who} does something else than wait`],
+    ];
   if (name === 'envoy') {
     const options = [
       '--config-path /etc/envoy/envoy.yaml',
