@@ -49,13 +49,12 @@ function refuseLookAlike({ bareNames }: AccountParameters, parameters: readonly 
   return undefined;
 }
 
-// The names that servers may read in one parameter as sent, joined by their ends. Netty and h3 drop every leading `=`. Some servers still split at `;` (the form
-// of HTML 4.01 appendix B.2.2).
+// The names that servers may read in one parameter as sent, joined by their ends. Netty and h3 drop every leading `=`. Some servers, Netty
+// among them, still split at `;` (the form of HTML 4.01 appendix B.2.2).
 function namesIn(parameter: string): string {
   const [name = ''] = /^=*[^=]*/.exec(parameter) ?? [];
-  if (name.length === parameter.length) return name;
-  const value = parameter.slice(name.length);
-  return value.includes(';') ? name + value.replace(/[^;]*(?:;(=*[^=;]*)|$)/g, `${endOfName}$1`) : name;
+  if (!parameter.includes(';')) return name;
+  return name + `;${parameter}`.replace(/[^;]*(?:;(=*[^=;]*)|$)/g, `${endOfName}$1`);
 }
 
 // No server takes a name with this noncharacter for an ASCII name, so nothing is missed where a client sends it.

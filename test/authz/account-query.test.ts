@@ -94,6 +94,7 @@ describe('accountsInQuery', () => {
     ['an encoded equals sign before the name', '%3Daccount_id=acct2'],
     ['an equals sign before the name without a value', '=account_id'],
     ['an equals sign before the name, after a semicolon', 'a=1;=account_id=acct2'],
+    ['an equals sign before the name, after a semicolon in the name', 'a;=account_id=acct2'],
     ['a semicolon in the value of an equals sign', '==;account_id=acct2'],
     ['a dot before the name, which qs drops', '.account_id=acct2'],
     ['an encoded dot before the name', '%2eaccount_id=acct2'],

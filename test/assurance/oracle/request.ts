@@ -236,8 +236,8 @@ function namesIn(parameter: string): readonly string[] {
     return text.slice(0, text.length - rest.length) + (rest.split('=', 1)[0] ?? '');
   };
   const name = cut(parameter);
-  const [, ...parts] = parameter.slice(name.length).split(';');
-  return [name, ...parts.map(cut)];
+  // Netty splits at `;` first, so that `=` is at a beginning after each of them, in the name too.
+  return [name, ...parameter.split(';').map(cut)];
 }
 
 function plain(name: string): string {

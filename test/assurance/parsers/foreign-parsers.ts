@@ -1,0 +1,85 @@
+// Query parsers of Python, Go and Java, each where the machine has the language. The packages are installed under .cache/parsers.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readFile, stat } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+
+export interface ForeignParsers {
+  readonly language: string;
+  /** The accounts that each parser reads in each query, by parser; undefined where the machine does not have the language. */
+  read(queries: readonly string[]): Promise<ReadonlyMap<string, readonly (readonly string[])[]> | undefined>;
+}
+
+const here = fileURLToPath(new URL('foreign/', import.meta.url));
+const cache = fileURLToPath(new URL('../../../.cache/parsers/', import.meta.url));
+
+export const foreignParsers: readonly ForeignParsers[] = [
+  {
+    language: 'Python',
+    async read(queries) {
+      if (!hasCommand('python3', '--version')) return undefined;
+      const python = `${cache}venv/bin/python`;
+      if (!(await exists(python))) run('python3', '-m', 'venv', `${cache}venv`);
+      run(python, '-m', 'pip', 'install', '--quiet', '--requirement', `${here}python/requirements.txt`);
+      return ask(queries, python, `${here}python/read.py`);
+    },
+  },
+  {
+    language: 'Go',
+    async read(queries) {
+      if (!hasCommand('go', 'version')) return undefined;
+      run('go', '-C', `${here}go`, 'build', '-o', `${cache}go-read`, '.');
+      return ask(queries, `${cache}go-read`);
+    },
+  },
+  {
+    language: 'Java',
+    async read(queries) {
+      if (!hasCommand('java', '-version') || !hasCommand('mvn', '--version')) return undefined;
+      const classPath = `${cache}class-path.txt`;
+      const pom = `${here}java/pom.xml`;
+      run('mvn', '-q', '-B', '-f', pom, 'dependency:build-classpath', `-Dmdep.outputFile=${classPath}`);
+      return ask(queries, 'java', '-cp', await readFile(classPath, 'utf8'), `${here}java/Read.java`);
+    },
+  },
+];
+
+async function ask(
+  queries: readonly string[],
+  command: string,
+  ...args: readonly string[]
+): Promise<ReadonlyMap<string, readonly (readonly string[])[]>> {
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const chunks: Buffer[] = [];
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+  child.stdin.end(queries.map(query => `${JSON.stringify(query)}\n`).join(''));
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`${command} ended with ${code}`);
+  const readings = new Map<string, (readonly string[])[]>();
+  for (const line of Buffer.concat(chunks).toString().split('\n')) {
+    if (line === '') continue;
+    for (const [parser, accounts] of Object.entries(JSON.parse(line) as Record<string, string[]>)) {
+      const known = readings.get(parser);
+      if (known === undefined) readings.set(parser, [accounts]);
+      else known.push(accounts);
+    }
+  }
+  return readings;
+}
+
+function hasCommand(command: string, versionOption: string): boolean {
+  return spawnSync(command, [versionOption], { stdio: 'ignore' }).status === 0;
+}
+
+function run(command: string, ...args: readonly string[]): void {
+  const { status } = spawnSync(command, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${status}`);
+}
+
+async function exists(path: string): Promise<boolean> {
+  await mkdir(cache, { recursive: true });
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
