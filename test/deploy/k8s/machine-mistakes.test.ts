@@ -26,7 +26,7 @@ const harmless: readonly (readonly [mistake: RegExp, reason: string])[] = [
     'a slightly different time, or the default of Kubernetes',
   ],
   [/(terminationGracePeriodSeconds|preStop\.sleep\.seconds) incremented/, 'a longer wait'],
-  [/resources\.(requests|limits)\.\w+ misspelt: \d+(m|Mi)$/, 'another size'],
+  [/resources\.(requests|limits)\.[\w-]+ misspelt: \d+(m|Mi)$/, 'another size'],
   [/emptyDir\.sizeLimit misspelt: \dMi$/, 'another size'],
   [/(maxSkew|maxSurge|replicas|minReplicas|maxReplicas) incremented/, 'another number of pods'],
   [/averageValue misspelt: 601m$/, 'a slightly higher threshold'],

@@ -43,6 +43,10 @@ function containerProblems(pod: Pod, container: Container): string[] {
     ],
     [requests.cpu !== undefined && requests.memory !== undefined, 'requests nothing'],
     [limits.memory !== undefined, 'has no limit of memory'],
+    [
+      requests['ephemeral-storage'] !== undefined && limits['ephemeral-storage'] !== undefined,
+      'may fill the disk of its node',
+    ],
     // With a CPU limit, throttling would delay checks.
     [limits.cpu === undefined, 'has a limit of CPU'],
     [container.terminationMessagePolicy === 'FallbackToLogsOnError', 'does not report why it ended'],
