@@ -433,7 +433,7 @@ describe('configuration reload', () => {
   it('applies a reload during shutdown, while calls are still answered', async () => {
     const config = { ...quick, shutdown: { graceSeconds: 120 } };
     const stopping = await startServiceLab({ config });
-    ends.push(() => stopping.stop());
+    ends.push(() => stopping.issuer.stop());
     const authorization = `Bearer ${await stopping.token()}`;
     expect(reasonOf(await stopping.check(authorization))).to.equal('allowed');
     const ended = stopping.service.stop();
