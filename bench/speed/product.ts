@@ -54,7 +54,7 @@ export async function startProduct(
   const [port = 0, adminPort = 0] = await freePorts(2);
   const number = ++started;
   const { target, settings } = await listenFor(lab, number, port, over);
-  const list = revocations === undefined ? undefined : await lab.file('revoked.yaml', revocationList(revocations));
+  const list = revocations === undefined ? undefined : await lab.file('revoked.jsonl', revocationList(revocations));
   const config = await lab.file(
     `account-authz-${number}.yaml`,
     stringify({

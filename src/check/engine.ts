@@ -104,7 +104,7 @@ export function createEngine(options: {
       const decideVerified = ({ outcome: claims, kid, cache }: Verification): CheckResult => {
         if (claims.kind === 'refusal') return { decision: claims, route, principal: undefined, kid, cache };
         const { decision: authorized, principal } = authorize(policy, outcome, claims.identity);
-        const revokedBy = revocations()?.find(claims, now());
+        const revokedBy = revocations()?.find({ ...claims.identity, jti: claims.jti, iat: claims.iat }, now());
         const decision =
           revokedBy === undefined
             ? authorized

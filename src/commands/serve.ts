@@ -15,7 +15,7 @@ import {
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { createLogger } from '../operations/log.ts';
 import { nghttp2Warning } from '../operations/nghttp2.ts';
-import { RevocationFileError } from '../revocation/revocations.ts';
+import { RevocationFileError } from '../serve/revocations.ts';
 import { type Service, startService } from '../serve/service.ts';
 import { printable } from '../text/printable.ts';
 import { version } from '../version.ts';

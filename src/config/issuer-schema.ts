@@ -1,6 +1,7 @@
 // The schema of an issuer: where its keys come from and which of its tokens are accepted.
 import * as z from 'zod';
 import { isAccount } from '../authz/principal.ts';
+import { issuerGrammar, issuerRule } from '../text/issuer-name.ts';
 import { claims } from './claims-schema.ts';
 import { keySources, requireOneKeySource, requireWholeClientCertificate } from './cross-field-rules.ts';
 import { evenIfInvalid, fileName, keyUrl, list, mapping, patternedText, text } from './value-schemas.ts';
@@ -21,9 +22,6 @@ const algorithms = [
 ] as const;
 
 export const defaultAlgorithms: readonly (typeof algorithms)[number][] = ['RS256', 'ES256', 'EdDSA'];
-
-export const issuerGrammar = /^[!-~]{1,1024}$/;
-export const issuerRule = 'must be 1 to 1024 visible ASCII characters';
 
 export const issuer = mapping({
   issuer: patternedText(issuerGrammar, issuerRule).meta({

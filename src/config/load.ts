@@ -4,11 +4,17 @@ import { dirname, resolve } from 'node:path';
 import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
 import { type FileVersion, fileVersions } from '../files/file-watch.ts';
 import { memberOf } from '../json/strict-json.ts';
-import { createRevocationList, type RevocationList } from '../revocation/revocation-list.ts';
+import { loadRevocations } from '../revocation/revocation-file.ts';
+import type { RevocationList } from '../revocation/revocation-list.ts';
 import { loadNamedFileProblems, namedFiles, nameIn, resolveNamedFiles } from './named-files.ts';
-import { type Misconfiguration, misconfiguration, type Problem, toProblem, unreadable } from './problems.ts';
-import { parseRevocations } from './revocation-file.ts';
-import { maxRevocationBytes } from './revocation-thread.ts';
+import {
+  type Misconfiguration,
+  misconfiguration,
+  type Problem,
+  toListProblems,
+  toProblem,
+  unreadable,
+} from './problems.ts';
 import { type Config, configSchema } from './schema.ts';
 import { toProblems } from './schema-problems.ts';
 import { findWarnings } from './warnings.ts';
@@ -64,7 +70,8 @@ export async function validateConfig(
     const path = ['revocation', 'file'];
     problems.push(toProblem({ path, position: document.positionOf(path, 'value'), message: revocations.problem }));
   }
-  if (revocations?.kind === 'problems') problems.push(...revocations.problems);
+  if (name !== undefined && revocations?.kind === 'problems')
+    problems.push(...toListProblems(name, revocations.problems));
   if (!parsed.success || problems.length > 0) return misconfiguration(problems, versions);
   const config = resolveNamedFiles(parsed.data, folder);
   const list = revocations?.kind === 'revocations' ? revocations.list : undefined;
@@ -80,15 +87,4 @@ export async function validateConfig(
     ...(list && { revocations: list }),
     ...(warnings && { warnings }),
   };
-}
-
-async function loadRevocations(file: string) {
-  const content = await loadBoundedFile(file, maxRevocationBytes);
-  if (content.kind === 'problem') return content;
-  const list = createRevocationList();
-  const problems: Problem[] = parseRevocations(content.bytes, entries => entries.forEach(list.add)).map(problem => ({
-    file,
-    ...problem,
-  }));
-  return problems.length > 0 ? ({ kind: 'problems', problems } as const) : ({ kind: 'revocations', list } as const);
 }

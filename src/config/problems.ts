@@ -1,5 +1,6 @@
 // Problems of a configuration and how they are printed. Does not import the parser, because the service prints problems too.
 import type { FileVersion } from '../files/file-watch.ts';
+import type { LineProblem } from '../revocation/revocation-file.ts';
 import { printable, quotedPrintable } from '../text/printable.ts';
 import type { TextProblem } from './yaml-document.ts';
 
@@ -25,6 +26,17 @@ export interface Misconfiguration {
 
 export function toProblem({ path, position, message }: TextProblem): Problem {
   return { place: toPlace(path), ...position, message };
+}
+
+/** Of a revocation list. Without a member, the problem is about the whole line. */
+export function toListProblems(file: string, problems: readonly LineProblem[]): readonly Problem[] {
+  return problems.map(({ line, member, message }) => ({
+    file,
+    place: member === undefined ? '' : toPlace([member]),
+    line,
+    column: 1,
+    message,
+  }));
 }
 
 /** One line for each problem: `config.yaml:12:5: issuers[0].audiences: must name at least one audience`. */

@@ -67,7 +67,7 @@ const keys = mapping({
 const revocation = mapping({
   file: fileName().meta({
     description:
-      'The revocation list: a YAML list of at most 100,000 entries and 16 MiB. A changed file takes effect within 5 seconds.',
+      'The revocation list: a JSON object a line (JSON Lines), at most 100,000 of them and 1,024 bytes each. A changed file takes effect within 5 seconds.',
   }),
 });
 

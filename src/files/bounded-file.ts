@@ -5,6 +5,7 @@ import { fileSignature, notARegularFile } from './file-signature.ts';
 import { withFileSlot } from './file-slots.ts';
 
 const defaultMaxBytes = 1024 * 1024;
+const sliceBytes = 64 * 1024;
 
 /** The problem is a sentence: "the file does not exist". */
 export interface UnreadableFile extends Problem {
@@ -15,37 +16,57 @@ export interface UnreadableFile extends Problem {
 export type FileContent = { readonly kind: 'bytes'; readonly bytes: Uint8Array } | UnreadableFile;
 
 /** `maxBytes` is 1 MiB by default, which is also the limit of a ConfigMap and of a Secret. Reads pipes too, and waits for their writer. */
-export function loadBoundedFile(file: string, maxBytes = defaultMaxBytes): Promise<FileContent> {
-  return withFileSlot(file, () => readBounded(file, maxBytes));
+export async function loadBoundedFile(file: string, maxBytes = defaultMaxBytes): Promise<FileContent> {
+  const slices: Buffer[] = [];
+  const unreadable = await readSlices(file, maxBytes, slice => {
+    slices.push(slice);
+  });
+  return unreadable ?? { kind: 'bytes', bytes: Buffer.concat(slices) };
 }
 
 /** Refuses a pipe, which would block until somebody writes to it. */
 export async function loadRegularFile(file: string, maxBytes?: number): Promise<FileContent> {
-  if ((await fileSignature(file)) === notARegularFile)
-    return unreadable('not regular', 'the file is not a regular file');
-  return loadBoundedFile(file, maxBytes);
+  return (await irregular(file)) ?? loadBoundedFile(file, maxBytes);
 }
 
-async function readBounded(file: string, maxBytes: number): Promise<FileContent> {
-  try {
-    const handle = await open(file, 'r');
+/** Reads a regular file of any length up to the bound without having all of it in memory. Waits for each `onSlice`, which must not reject. */
+export async function loadInSlices(
+  file: string,
+  maxBytes: number,
+  onSlice: (slice: Buffer) => Promise<void>,
+): Promise<UnreadableFile | undefined> {
+  return (await irregular(file)) ?? readSlices(file, maxBytes, onSlice);
+}
+
+async function irregular(file: string): Promise<UnreadableFile | undefined> {
+  if ((await fileSignature(file)) !== notARegularFile) return undefined;
+  return unreadable('not regular', 'the file is not a regular file');
+}
+
+function readSlices(
+  file: string,
+  maxBytes: number,
+  onSlice: (slice: Buffer) => void | Promise<void>,
+): Promise<UnreadableFile | undefined> {
+  return withFileSlot(file, async () => {
     try {
-      // Does not rely on the size from stat: pipes and files of /proc have none.
-      // Not filled: only what is read takes memory.
-      const buffer = Buffer.allocUnsafeSlow(maxBytes + 1);
-      let length = 0;
-      while (length < buffer.length) {
-        const { bytesRead } = await handle.read(buffer, length, buffer.length - length, null);
-        if (bytesRead === 0) return { kind: 'bytes', bytes: buffer.subarray(0, length) };
-        length += bytesRead;
+      const handle = await open(file, 'r');
+      try {
+        // Does not rely on the size from stat: pipes and files of /proc have none.
+        for (let length = 0; ; ) {
+          const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(sliceBytes), 0, sliceBytes, null);
+          if (bytesRead === 0) return undefined;
+          length += bytesRead;
+          if (length > maxBytes) return unreadable('too large', `the file is larger than ${maxBytes} bytes`);
+          await onSlice(buffer.subarray(0, bytesRead));
+        }
+      } finally {
+        await handle.close();
       }
-      return unreadable('too large', `the file is larger than ${maxBytes} bytes`);
-    } finally {
-      await handle.close();
+    } catch (error) {
+      return toUnreadable(error);
     }
-  } catch (error) {
-    return toUnreadable(error);
-  }
+  });
 }
 
 function toUnreadable(error: unknown): UnreadableFile {

@@ -1,24 +1,31 @@
 // The revocation list as an index: a verified token costs one look-up for each combination of selectors in the list, whatever its length.
-import type { Claims } from '../token/claims.ts';
 
 /** What an entry selects tokens by. `jti` is last: it may have any character, also the separator of a key. */
 export const selectorNames = ['iss', 'uid', 'acc', 'app', 'jti'] as const;
 export type SelectorName = (typeof selectorNames)[number];
 
-/** An entry of the list, compact: the thread that reads the file sends up to 100,000 of them. */
+/** An entry of the list. */
 export interface Revocation {
-  /** Names in the order of `selectorNames`: `uid, acc`. */
-  readonly selectors: string;
-  /** The values of the selectors, joined. */
-  readonly key: string;
+  readonly kind: 'revocation';
+  /** At least one. All must be equal. */
+  readonly values: { readonly [Name in SelectorName]?: string | undefined };
   /** Matches tokens that were issued earlier, Infinity matches all; in seconds since the epoch. */
   readonly issuedBefore: number;
   /** Matches nothing from then on, Infinity never expires; in seconds since the epoch. */
   readonly expires: number;
 }
 
-/** A verified token. */
-export type RevocableToken = Pick<Claims, 'identity' | 'iat' | 'jti'>;
+/** A verified token in a request. An entry does not match by what is undefined here. */
+export interface RevocableToken {
+  readonly iss: string;
+  readonly uid: string;
+  readonly app: string;
+  /** The addressed account, if it is one of the token. */
+  readonly acc: string | undefined;
+  readonly jti: string | undefined;
+  /** In seconds since the epoch. */
+  readonly iat: number | undefined;
+}
 
 export interface RevocationList {
   /** The number of entries, with those that have expired. */
@@ -49,10 +56,10 @@ export function createRevocationList(): RevocationListBuilder {
   const tables = new Map<string, Table>();
   let entries = 0;
 
-  function tableOf(selectors: string): Table {
+  function tableOf(names: readonly SelectorName[]): Table {
+    const selectors = names.join(', ');
     const known = tables.get(selectors);
     if (known !== undefined) return known;
-    const names = selectorNames.filter(name => selectors.split(', ').includes(name));
     const table: Table = { selectors, names, windowsByKey: new Map() };
     tables.set(selectors, table);
     return table;
@@ -62,9 +69,12 @@ export function createRevocationList(): RevocationListBuilder {
     get entries() {
       return entries;
     },
-    add({ selectors, key, issuedBefore, expires }) {
+    add({ values, issuedBefore, expires }) {
+      const names = selectorNames.filter(name => values[name] !== undefined);
+      const key = joinSelectors(names, values);
+      if (key === undefined) throw new Error('a revocation that selects nothing');
       entries += 1;
-      const { windowsByKey } = tableOf(selectors);
+      const { windowsByKey } = tableOf(names);
       const windows = windowsByKey.get(key);
       if (windows !== undefined) addWindow(windows, { issuedBefore, expires });
       else if (issuedBefore === Infinity && expires === Infinity) windowsByKey.set(key, always);
@@ -78,7 +88,7 @@ export function createRevocationList(): RevocationListBuilder {
     },
     find(token, now) {
       for (const { selectors, names, windowsByKey } of tables.values()) {
-        const key = joinSelectors(names, name => (name === 'jti' ? token.jti : token.identity[name]));
+        const key = joinSelectors(names, token);
         const windows = key === undefined ? undefined : windowsByKey.get(key);
         if (windows === undefined) continue;
         // Of those that have not expired, the first one reaches furthest.
@@ -94,13 +104,10 @@ export function createRevocationList(): RevocationListBuilder {
 const never = { issuedBefore: -Infinity };
 
 /** The key of an entry or a token; undefined if it lacks one of the selectors. */
-export function joinSelectors(
-  names: readonly SelectorName[],
-  textOf: (name: SelectorName) => string | undefined,
-): string | undefined {
+function joinSelectors(names: readonly SelectorName[], values: Revocation['values']): string | undefined {
   let key: string | undefined;
   for (const name of names) {
-    const value = textOf(name);
+    const value = values[name];
     if (value === undefined) return undefined;
     key = key === undefined ? value : `${key}\0${value}`;
   }

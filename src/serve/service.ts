@@ -22,8 +22,8 @@ import { createHealth } from '../operations/health.ts';
 import { type Logger, logCheck } from '../operations/log.ts';
 import { createMetrics } from '../operations/metrics.ts';
 import { createReloadRecord, type ReloadStatus } from '../operations/reload-record.ts';
-import { createRevocations, RevocationFileError } from '../revocation/revocations.ts';
 import { parseListenAddress } from '../text/listen-address.ts';
+import { createRevocations, RevocationFileError } from './revocations.ts';
 
 export interface Service {
   /** Bound ports; `listen` is 0 for a Unix socket. */
@@ -50,8 +50,6 @@ export interface ServiceOptions {
   readonly watchFiles?: WatchFiles;
   /** The entry of the key thread; by default the built one. */
   readonly keyThreadEntry?: URL;
-  /** The entry of the thread that reads the revocation list; by default the built one. */
-  readonly revocationThreadEntry?: URL;
 }
 
 /** The active configuration with everything built from it. */
@@ -81,7 +79,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     metrics,
     now,
     watchFiles,
-    threadEntry: options.revocationThreadEntry,
   });
   let isBound = false;
   let isStopped = false;

@@ -32,7 +32,7 @@ export interface TokenTimes {
 export interface Claims extends TokenTimes {
   readonly kind: 'claims';
   readonly identity: Identity;
-  /** Undefined if it is absent, not a string, or longer than a revocation list can name: it is kept for each cached token. */
+  /** A safe integer as its digits. Undefined if it is absent, of another type, or longer than a revocation list can name: it is kept for each cached token. */
   readonly jti: string | undefined;
 }
 
@@ -94,7 +94,9 @@ function namesAudience(aud: unknown, audiences: ReadonlySet<string>): boolean {
 }
 
 function idOf(payload: Payload): string | undefined {
-  const jti = memberOf(payload, 'jti');
+  const claim = memberOf(payload, 'jti');
+  // RFC 7519 section 4.1.7 wants a string. Some issuers number their tokens.
+  const jti = Number.isSafeInteger(claim) ? String(claim) : claim;
   return typeof jti === 'string' && jti.length <= maxIdLength ? jti : undefined;
 }
 

@@ -1,15 +1,14 @@
 // The whole product under test, from the bytes of a CheckRequest to those of a CheckResponse, with real key rings and a real
 // issuer. The only file of the comparison that imports src/; all others use it.
-import { stringify } from 'yaml';
 import { type Check, createCheck } from '../../src/check/check.ts';
 import { createEngine, createTokenMemory } from '../../src/check/engine.ts';
-import { parseRevocations } from '../../src/config/revocation-file.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
 import { createKeyRing, type IssuerRing, type KeyRing } from '../../src/keys/key-ring.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
+import { parseRevocation } from '../../src/revocation/revocation-entry.ts';
 import { createRevocationList, type RevocationList } from '../../src/revocation/revocation-list.ts';
 import { until } from '../support/service.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
@@ -96,8 +95,11 @@ export async function startProduct(
 
 function readRevocations(entries: readonly RevocationEntry[]): RevocationList {
   const list = createRevocationList();
-  const problems = parseRevocations(Buffer.from(stringify(entries)), some => some.forEach(list.add));
-  if (problems.length > 0) throw new Error(`the list is refused: ${JSON.stringify(problems)}`);
+  for (const each of entries) {
+    const entry = parseRevocation(Buffer.from(JSON.stringify(each)));
+    if (entry.kind === 'problems') throw new Error(`the list is refused: ${JSON.stringify(entry.problems)}`);
+    list.add(entry);
+  }
   return list;
 }
 

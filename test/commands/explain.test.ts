@@ -109,7 +109,7 @@ describe('explain', () => {
       const config = serviceConfig(lab.issuer, {
         ...fullConfig(),
         tls: { certFile: '/missing/tls.crt', keyFile: '/missing/tls.key' },
-        revocation: { file: '/missing/revoked.yaml' },
+        revocation: { file: '/missing/revoked.jsonl' },
       });
       const args = ['--config', writeFixture('explain-files.json', config), '--path', path];
       const { code, stderr } = await runExplain([...args, '--without-files'], { input: token });
@@ -398,7 +398,7 @@ describe('explain', () => {
     it('names the matching fields and the file, and no value', async () => {
       const detail = await detailOf({ claims: { jti: 'stolen' } }, 'revocation');
       expect(detail).to.match(
-        /^the revocation list has an entry for app, jti: .*\(revocation\.file: "\S+explain-revoked\.yaml"\)$/,
+        /^the revocation list has an entry for app, jti: .*\(revocation\.file: "\S+explain-revoked\.jsonl"\)$/,
       );
       expect(detail).to.not.contain('stolen');
     });
@@ -413,7 +413,7 @@ describe('explain', () => {
 
     it('is checked at the time of --at', async () => {
       const entry = { acc: 'acct1', expires: '2026-11-21T12:30:00Z' };
-      const revocation = { file: writeFixture('explain-expires.json', [entry]) };
+      const revocation = { file: writeFixture('explain-expires.jsonl', entry) };
       const file = writeFixture('explain-expires-config.json', serviceConfig(lab.issuer, fullConfig({ revocation })));
       const iat = Date.parse('2026-11-21T12:00:00Z') / 1000;
       const timely = await lab.token({ claims: { iat, exp: iat + 3600 } });
@@ -426,14 +426,14 @@ describe('explain', () => {
     });
 
     it('exits 1 for an invalid list, with every problem and its place', async () => {
-      const list = writeFixture('explain-bad-list.yaml', '- acc: 1\n');
+      const list = writeFixture('explain-bad-list.jsonl', '{"acc":1}\n');
       const file = writeFixture(
         'explain-bad-list.json',
         serviceConfig(lab.issuer, fullConfig({ revocation: { file: list } })),
       );
       const { code, stdout, stderr } = await runExplain(['--config', file, '--path', path], { input: token });
       expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
-      expect(stderr).to.equal(`${list}:1:8: [0].acc: must be text: put it in quotes\n`);
+      expect(stderr).to.equal(`${list}:1:1: acc: must be text: put it in quotes\n`);
     });
   });
 

@@ -72,7 +72,7 @@ describe('test', () => {
       ...smallestConfig(),
       tls: { certFile: '/missing/tls.crt', keyFile: '/missing/tls.key' },
       issuers: [{ ...issuers[0], caFile: '/missing/ca.pem' }],
-      revocation: { file: '/missing/revoked.yaml' },
+      revocation: { file: '/missing/revoked.jsonl' },
     };
     const cases = [{ name: 'own', claims: owner, request: own, expect: 'allowed' }];
     const { code, stdout, stderr } = await runCases(cases, config, '--without-files');

@@ -72,24 +72,24 @@ describe('check-config', () => {
   });
 
   it('prints the problems of the revocation list last, with their place in the list', async () => {
-    const list = writeFixture('bad-list.yaml', '- jti: a\n- uid: 1\n  acc: a/b\n');
-    const file = writeFixture('bad-with-list.yaml', `apps: []\nrevocation: { file: bad-list.yaml }\n`);
+    const list = writeFixture('bad-list.jsonl', '{"jti":"a"}\n{"uid":1,"acc":"a/b"}\n');
+    const file = writeFixture('bad-with-list.yaml', `apps: []\nrevocation: { file: bad-list.jsonl }\n`);
     const { code, stderr } = await run('check-config', '--config', file);
     expect(code).to.equal(1);
     expect(stderr.split('\n').slice(3)).to.deep.equal([
       `${file}:1:1: apps: must name at least one app`,
-      `${list}:2:8: [1].uid: must be text: put it in quotes`,
-      `${list}:3:8: [1].acc: must be 1 to 128 of A-Z a-z 0-9 . _ ~ -, and not . or ..`,
+      `${list}:2:1: uid: must be text: put it in quotes`,
+      `${list}:2:1: acc: must be 1 to 128 of A-Z a-z 0-9 . _ ~ -, and not . or ..`,
       '',
     ]);
   });
 
   it('reports a missing revocation list, and prints the absolute name of an existing one', async () => {
     const config = (name: string): unknown => changed({ 'revocation.file': name });
-    const { stderr } = await run('check-config', '--config', writeFixture('no-list.yaml', config('nowhere.yaml')));
+    const { stderr } = await run('check-config', '--config', writeFixture('no-list.yaml', config('nowhere.jsonl')));
     expect(stderr).to.match(/^\S+no-list\.yaml:1:\d+: revocation\.file: the file does not exist\n$/);
-    const list = writeFixture('list.yaml', '[]');
-    const { stdout } = await run('check-config', '--config', writeFixture('with-list.yaml', config('list.yaml')));
+    const list = writeFixture('list.jsonl', '');
+    const { stdout } = await run('check-config', '--config', writeFixture('with-list.yaml', config('list.jsonl')));
     expect(parse(stdout).revocation).to.deep.equal({ file: list });
   });
 

@@ -361,7 +361,9 @@ listen: 0.0.0.0:9191
 
       it(`refuses a ${key} that is a directory`, async () => {
         mkdirSync(join(fixtureFolder(), 'folder'), { recursive: true });
-        expect(await problemsOf(withFile(key, 'folder'))).to.deep.equal([`issuers[0].${key}: the file is a directory`]);
+        expect(await problemsOf(withFile(key, 'folder'))).to.deep.equal([
+          `issuers[0].${key}: the file is not a regular file`,
+        ]);
       });
     }
   });

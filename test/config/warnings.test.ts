@@ -113,7 +113,7 @@ describe('warnings of a configuration', () => {
       { iss: 'https://old.example.com' },
       { iss: 'https://old.example.com', jti: '1' },
     ];
-    writeFixture('revoked.jsonl', JSON.stringify(entries));
+    writeFixture('revoked.jsonl', entries.map(entry => `${JSON.stringify(entry)}\n`).join(''));
     const { code, lines } = await warningsOf(changed({ 'revocation.file': 'revoked.jsonl' }));
     expect(code).to.equal(0);
     expect(lines).to.have.lengthOf(1);

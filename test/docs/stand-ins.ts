@@ -63,7 +63,7 @@ case "$verb" in
     # In the background it runs until it is ended.
     if [ /dev/stdout -ef /dev/null ]; then exec sleep 60; fi;;
   get) if [ "\${words[*]}" = 'configmap istio' ]; then cat k8s/overlays/istio/mesh-config.yaml
-    elif [ "\${words[*]}" = 'configmap account-authz-revocation' ]; then echo '- { jti: nobody }'
+    elif [ "\${words[*]}" = 'configmap account-authz-revocation' ]; then echo '{"jti":"nobody"}'
     elif [ "\${words[*]} $output" = 'pods json' ]; then
       status='{"name":"account-authz","ready":true,"state":{"running":{}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}'
       jq -n --argjson status "$status" '{items: [{metadata: {name: "replica-1"}, spec: {nodeName: "n1"}, status: {initContainerStatuses: [$status]}}]}'

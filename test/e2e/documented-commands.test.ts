@@ -56,9 +56,9 @@ describe('commands in the documents', function () {
     authentication = await startAuthenticationService({ audience });
     upstream = await startUpstream();
     // The commands append to it.
-    const revoked = join(directory, 'work', 'revoked.yaml');
+    const revoked = join(directory, 'work', 'revoked.jsonl');
     await mkdir(join(directory, 'work'));
-    await writeFile(revoked, '- { jti: nobody }\n');
+    await writeFile(revoked, '{"jti":"nobody"}\n');
     config = {
       ...example,
       ...{ listen: '127.0.0.1:0', admin: '127.0.0.1:0' },

@@ -48,12 +48,12 @@ describe('revocation list of the built product', function () {
   const lines = (message: string): readonly LogLine[] => service?.log().filter(({ msg }) => msg === message) ?? [];
 
   it('blocks a known token within five seconds of a swap by Kubernetes', async () => {
-    const mount = await mountSecret({ 'revoked.yaml': '- { jti: nobody }\n' });
+    const mount = await mountSecret({ 'revoked.jsonl': '{"jti":"nobody"}\n' });
     try {
-      await start(mount.path('revoked.yaml'));
+      await start(mount.path('revoked.jsonl'));
       const authorization = await bearer({ jti: 'stolen' });
       expect(await reasonOf(authorization)).to.equal('allowed');
-      await mount.update({ 'revoked.yaml': '- { jti: nobody }\n- { jti: stolen }\n' });
+      await mount.update({ 'revoked.jsonl': '{"jti":"nobody"}\n{"jti":"stolen"}\n' });
       await until(async () => (await reasonOf(authorization)) === 'token_revoked', 5000);
     } finally {
       await mount.remove();
@@ -61,8 +61,8 @@ describe('revocation list of the built product', function () {
   });
 
   it('is read again on SIGHUP', async () => {
-    const file = join(folder, 'revoked.yaml');
-    await writeFile(file, '[]');
+    const file = join(folder, 'revoked.jsonl');
+    await writeFile(file, '');
     const running = await start(file);
     running.hangUp();
     for (const message of ['revocation list reloaded', 'configuration reloaded'])
@@ -70,11 +70,11 @@ describe('revocation list of the built product', function () {
   });
 
   it('exits at start with 1 and prints every problem if the list is invalid', async () => {
-    const file = join(folder, 'revoked.yaml');
+    const file = join(folder, 'revoked.jsonl');
     const config = join(folder, 'config.yaml');
-    await writeFile(file, '- uid: 1\n- { jti: a, until: now }\n');
-    await writeFile(config, stringify({ ...configuration(issuer.jwksUrl), revocation: { file: 'revoked.yaml' } }));
-    const problems = `${file}:1:8: [0].uid: must be text: put it in quotes\n${file}:2:13: [1].until: is not a known key: the keys here are iss, uid, acc, app, jti, issuedBefore, expires\n`;
+    await writeFile(file, '{"uid":1}\n{"jti":"a","until":"now"}\n');
+    await writeFile(config, stringify({ ...configuration(issuer.jwksUrl), revocation: { file: 'revoked.jsonl' } }));
+    const problems = `${file}:1:1: uid: must be text: put it in quotes\n${file}:2:1: until: is not a known member: the members are iss, uid, acc, app, jti, issuedBefore, expires\n`;
     expect(await runProduct(['serve', '--config', config])).to.deep.equal({ code: 1, stdout: '', stderr: problems });
     expect(await runProduct(['check-config', '--config', config])).to.deep.equal({
       code: 1,
@@ -84,18 +84,18 @@ describe('revocation list of the built product', function () {
   });
 
   it('loads 100,000 entries while it answers calls, and refuses a list that exceeds its limits', async () => {
-    const file = join(folder, 'revoked.yaml');
-    await writeFile(file, '[]');
+    const file = join(folder, 'revoked.jsonl');
+    await writeFile(file, '');
     const running = await start(file);
     const authorization = await bearer({ jti: 'stolen' });
-    await writeFile(file, `${revocationList(99_999)}- jti: stolen\n`);
+    await writeFile(file, `${revocationList(99_999)}{"jti":"stolen"}\n`);
     running.hangUp();
     await until(async () => (await reasonOf(authorization)) === 'token_revoked', 30_000);
     // Log lines are written in batches, so the line may come after the answer.
     await until(() => lines('revocation list reloaded').length > 0);
     expect(lines('revocation list reloaded')[0]).to.include({ entries: 100_000 });
 
-    await writeFile(file, '['.repeat(1_000_000));
+    await writeFile(file, revocationList(100_001));
     running.hangUp();
     await until(async () => {
       expect(await reasonOf(authorization)).to.equal('token_revoked');

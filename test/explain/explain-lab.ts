@@ -78,7 +78,7 @@ export async function startExplainLab(): Promise<ExplainLab> {
     roles: { owner: ['*'], member: ['GET', 'HEAD'] },
     apps: ['web'],
     token: { maxBytes: 4096 },
-    revocation: { file: writeFixture('explain-revoked.yaml', [{ jti: 'stolen', app: 'web' }, { uid: 'gone' }]) },
+    revocation: { file: writeFixture('explain-revoked.jsonl', '{"jti":"stolen","app":"web"}\n{"uid":"gone"}\n') },
   });
   const configFile = writeFixture('explain.json', config);
   const log: LogLine[] = [];

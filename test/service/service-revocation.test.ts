@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import type { WatchOutcome } from '../../src/files/file-watch.ts';
-import { RevocationFileError } from '../../src/revocation/revocations.ts';
+import { RevocationFileError } from '../../src/serve/revocations.ts';
 import { mountSecret } from '../support/secret-mount.ts';
 import { type LogLine, reasonOf, type ServiceLab, serviceConfig, startServiceLab, until } from '../support/service.ts';
 
@@ -19,7 +19,7 @@ describe('service with a revocation list', () => {
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'account-authz-revocation-'));
-    file = join(folder, 'revoked.yaml');
+    file = join(folder, 'revoked.jsonl');
   });
   afterEach(async () => {
     await lab.stop();
@@ -61,9 +61,9 @@ describe('service with a revocation list', () => {
   }
 
   it('refuses a revoked cached token, and names the matching fields without their values', async () => {
-    await start('[]');
+    await start('');
     const check = await knownToken({ jti: 'id-0001' });
-    await replace('- { jti: id-0001, acc: acct1 }\n');
+    await replace('{"jti":"id-0001","acc":"acct1"}\n');
     await until(async () => reasonOf(await check()) === 'token_revoked');
 
     const { denied_response: denied, status, dynamic_metadata: metadata } = await check();
@@ -84,12 +84,12 @@ describe('service with a revocation list', () => {
       'account_authz_checks_total{decision="deny",reason="token_revoked"} ',
     );
 
-    await replace('[]');
+    await replace('');
     await until(async () => reasonOf(await check()) === 'allowed');
   });
 
   it('checks revocation after expiry and before app, role and account', async () => {
-    await start('- acc: acct1\n');
+    await start('{"acc":"acct1"}\n');
     const seconds = Math.floor(Date.now() / 1000);
     const reason = async (claims: Readonly<Record<string, unknown>>, path?: string) =>
       reasonOf(await lab.check(`Bearer ${await lab.token({ claims })}`, path === undefined ? {} : { path }));
@@ -101,7 +101,7 @@ describe('service with a revocation list', () => {
 
   it('allows the token again when the entry expires, without a file change', async () => {
     const expires = new Date(Date.now() + 4000).toISOString();
-    await start(`- { acc: acct1, expires: ${expires} }\n`);
+    await start(`{"acc":"acct1","expires":"${expires}"}\n`);
     const authorization = `Bearer ${await lab.token()}`;
     expect(reasonOf(await lab.check(authorization))).to.equal('token_revoked');
     await until(async () => reasonOf(await lab.check(authorization)) === 'allowed', 10_000);
@@ -109,13 +109,13 @@ describe('service with a revocation list', () => {
   });
 
   it('reloads a list that Kubernetes swaps, and reports the number of entries', async () => {
-    const mount = await mountSecret({ 'revoked.yaml': '- uid: nobody\n' });
-    file = mount.path('revoked.yaml');
+    const mount = await mountSecret({ 'revoked.jsonl': '{"uid":"nobody"}\n' });
+    file = mount.path('revoked.jsonl');
     lab = await startServiceLab({ config: config(), changes: true });
     expect([await metric('entries'), ...(await reloads())]).to.deep.equal([1, 0, 0]);
     const loaded = await metric('last_reload_timestamp_seconds');
     expect(loaded).to.be.within(Date.now() / 1000 - 60, Date.now() / 1000);
-    await mount.update({ 'revoked.yaml': '- uid: nobody\n- uid: none\n- jti: x\n' });
+    await mount.update({ 'revoked.jsonl': '{"uid":"nobody"}\n{"uid":"none"}\n{"jti":"x"}\n' });
     await until(() => lines(reloadedLine).length === 1);
     expect(lines(reloadedLine)[0]).to.include({ level: 'info', entries: 3 });
     expect([await metric('entries'), ...(await reloads())]).to.deep.equal([3, 1, 0]);
@@ -124,13 +124,13 @@ describe('service with a revocation list', () => {
   });
 
   const broken: readonly (readonly [name: string, content: string | undefined, problem: (file: string) => string])[] = [
-    ['with an invalid entry', '- uid: a\n- uid: 4711\n', of => `${of}:2:8: [1].uid: must be text: put it in quotes`],
-    ['that is empty', '', of => `${of}:1:1: the file must not be empty: write [] for an empty list`],
+    ['with an invalid entry', '{"uid":"a"}\n{"uid":4711}\n', of => `${of}:2:1: uid: must be text: put it in quotes`],
+    ['that is half-written', '{"uid":"a"}\n{"ui', of => `${of}:2:1: must be a JSON object on a line of its own`],
     ['that is gone', undefined, of => `${of}:1:1: the file does not exist`],
   ];
   for (const [name, content, problem] of broken) {
     it(`refuses a list ${name}, logs and counts it, and keeps the old list`, async () => {
-      await start('- acc: acct1\n');
+      await start('{"acc":"acct1"}\n');
       await (content === undefined ? rm(file) : replace(content));
       await until(() => lines(refusedLine).length > 0);
       expect(lines(refusedLine)[0]).to.deep.include({ level: 'error', problems: [problem(file)], count: 1 });
@@ -140,7 +140,7 @@ describe('service with a revocation list', () => {
       const page = await (await lab.admin('/')).text();
       expect(page).to.contain('The last change of the revocation list was refused');
 
-      await replace('[]');
+      await replace('');
       await until(() => lines(reloadedLine).length === 1);
       expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`))).to.equal('allowed');
       expect(await (await lab.admin('/')).text()).to.not.contain('was refused');
@@ -148,7 +148,7 @@ describe('service with a revocation list', () => {
   }
 
   it('reloads an unchanged list on request', async () => {
-    await start('- uid: nobody\n');
+    await start('{"uid":"nobody"}\n');
     lab.service.reloadRevocations();
     await until(() => lines(reloadedLine).length === 1);
     expect(await reloads()).to.deep.equal([1, 0]);
@@ -159,36 +159,36 @@ describe('service with a revocation list', () => {
       lab.service.reload({ kind: 'config', config: serviceConfig(lab.issuer, config(changes)) });
 
     it('loads the list of a new file with the other settings, and watches that file', async () => {
-      await start('[]');
+      await start('');
       const check = await knownToken();
-      const other = join(folder, 'other.yaml');
-      await writeFile(other, '- acc: acct1\n');
+      const other = join(folder, 'other.jsonl');
+      await writeFile(other, '{"acc":"acct1"}\n');
       await reload({ revocation: { file: other }, apps: ['web'] });
       expect(reasonOf(await check())).to.equal('token_revoked');
       expect(lines('check').at(-1)).to.include({ cache: 'hit' });
-      await replace('- uid: nobody\n');
-      await replace('[]', other);
+      await replace('{"uid":"nobody"}\n');
+      await replace('', other);
       await until(async () => reasonOf(await check()) === 'allowed');
       expect(lines(reloadedLine)).to.have.lengthOf(1);
     });
 
     it('refuses the whole reload when the list that it names is invalid', async () => {
-      await start('- acc: acct1\n');
-      const other = join(folder, 'other.yaml');
-      await writeFile(other, '- acc: 1\n');
+      await start('{"acc":"acct1"}\n');
+      const other = join(folder, 'other.jsonl');
+      await writeFile(other, '{"acc":1}\n');
       await reload({ revocation: { file: other }, routes: [{ path: '/none' }] });
       const [refused] = lines('configuration refused, the old one stays in effect');
       expect(refused).to.deep.include({
-        problems: [`${other}:1:8: [0].acc: must be text: put it in quotes`],
+        problems: [`${other}:1:1: acc: must be text: put it in quotes`],
         count: 1,
       });
       expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`))).to.equal('token_revoked');
-      await replace('[]');
+      await replace('');
       await until(async () => reasonOf(await lab.check(`Bearer ${await lab.token()}`)) === 'allowed');
     });
 
     it('keeps the active list when the file name is unchanged, even if the file is gone', async () => {
-      await start('- acc: acct1\n');
+      await start('{"acc":"acct1"}\n');
       await rm(file);
       await reload({ apps: ['none'] });
       expect(lines('configuration reloaded')).to.have.lengthOf(1);
@@ -196,7 +196,7 @@ describe('service with a revocation list', () => {
     });
 
     it('ends all revocations when the configuration names no list', async () => {
-      await start('- acc: acct1\n');
+      await start('{"acc":"acct1"}\n');
       const withoutList = serviceConfig(lab.issuer, { shutdown: { graceSeconds: 0 } });
       await lab.service.reload({ kind: 'config', config: withoutList });
       expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`))).to.equal('allowed');
@@ -207,7 +207,7 @@ describe('service with a revocation list', () => {
 
 describe('service with an unusable revocation list', () => {
   it('does not start when the file is missing', async () => {
-    const file = '/nowhere/revoked.yaml';
+    const file = '/nowhere/revoked.jsonl';
     const error: unknown = await startServiceLab({ config: { revocation: { file } } }).catch(
       (thrown: unknown) => thrown,
     );

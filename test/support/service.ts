@@ -14,7 +14,6 @@ import { type Service, startService } from '../../src/serve/service.ts';
 import { type CheckRequestParts, checkRequest } from './check-request.ts';
 import { expectNoPartOf, invariants, tokenPartsOf } from './invariants.ts';
 import { keyThreadEntry } from './key-thread.ts';
-import { revocationThreadEntry } from './revocation-thread.ts';
 import { secrets } from './secrets.ts';
 import { type SigningKey, signingKey } from './signing-key.ts';
 import { startTestIssuer, type TestIssuer } from './test-issuer.ts';
@@ -70,7 +69,7 @@ export function serviceConfig(
 /** Starts the service in this process; `write` gets each line of its log. */
 export function startTestService(config: Config, write: (line: string) => void): Promise<Service> {
   const logger = createLogger(config.log, { write });
-  return startService({ config, version: '0.0.0-test', logger, proxy: {}, keyThreadEntry, revocationThreadEntry });
+  return startService({ config, version: '0.0.0-test', logger, proxy: {}, keyThreadEntry });
 }
 
 /** A token of this issuer that is valid now by the wall clock. */

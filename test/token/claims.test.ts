@@ -45,11 +45,13 @@ describe('parseClaims', () => {
     });
   }
 
-  it('keeps jti only if it is a string of at most 1024 characters, as in the revocation list', () => {
+  it('keeps jti if it is a string of at most 1024 characters or a safe integer, as in the revocation list', () => {
     const jtiOf = (jti: unknown): unknown => parseClaims(claims({ jti }), rules);
     expect(jtiOf('a b')).to.include({ jti: 'a b' });
     expect(jtiOf('a'.repeat(1024))).to.include({ jti: 'a'.repeat(1024) });
-    for (const other of ['a'.repeat(1025), 7, ['a'], null])
+    expect(jtiOf(7)).to.include({ jti: '7' });
+    expect(jtiOf(Number.MAX_SAFE_INTEGER)).to.include({ jti: '9007199254740991' });
+    for (const other of ['a'.repeat(1025), 2 ** 53, 7.5, ['a'], null])
       expect(jtiOf(other)).to.include({ kind: 'claims', jti: undefined });
   });
 

@@ -47,18 +47,8 @@ export const groups: readonly Group[] = [
   { name: 'fetch-slots', sources: ['src/keys/fetch-slots.ts'], tests: ['test/keys/fetch-slots.test.ts'] },
   {
     name: 'revocation',
-    sources: [
-      'src/config/revocation-file.ts',
-      'src/config/plain-list.ts',
-      'src/config/yaml-list.ts',
-      'src/text/instant.ts',
-    ],
-    tests: [
-      'test/config/plain-list.test.ts',
-      'test/config/yaml-list.test.ts',
-      'test/config/revocation-file.test.ts',
-      'test/text/instant.test.ts',
-    ],
+    sources: [...within('src/revocation', '.ts'), 'src/text/instant.ts'],
+    tests: [...within('test/revocation', '.test.ts'), 'test/text/instant.test.ts'],
   },
   { name: 'json', sources: within('src/json', '.ts'), tests: within('test/json', '.test.ts') },
   {

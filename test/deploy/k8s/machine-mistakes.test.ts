@@ -46,7 +46,7 @@ const harmless: readonly (readonly [mistake: RegExp, reason: string])[] = [
     /(ServiceEntry\/\S+ spec\.ports|Gateway\/\S+ spec\.listeners)\.0\.name misspelt/,
     'nothing refers to it by its name',
   ],
-  [/revoked\.yaml 0 left out|revoked\.yaml 0\.jti misspelt/, 'the entry matches no token'],
+  [/revoked\.jsonl 0 left out|revoked\.jsonl 0\.jti misspelt/, 'the entry matches no token'],
   [/GatewayClass\/\S+ metadata\.namespace /, 'it is in none'],
 ];
 /** Of the bootstrap, only how Envoy calls account-authz: everything else is compared with envoy.yaml as a whole. */

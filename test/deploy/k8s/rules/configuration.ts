@@ -1,8 +1,8 @@
 // The configuration against the pods and Envoy: addresses, header names, keys and the sample workload.
 import { isDeepStrictEqual } from 'node:util';
-import { parseRevocations } from '../../../../src/config/revocation-file.ts';
 import type { Config } from '../../../../src/config/schema.ts';
 import { createIdentityHeaders } from '../../../../src/envoy/identity-headers.ts';
+import { parseRevocation } from '../../../../src/revocation/revocation-entry.ts';
 import { isLoopback, parseListenAddress } from '../../../../src/text/listen-address.ts';
 import { at, type Facts, listOf, memoized, type Path, problemsOf, type Rules } from '../facts.ts';
 import { configMapOf, containerOf, ofKind, type Pod, podsOf } from '../manifest.ts';
@@ -41,10 +41,11 @@ function podRules({ config }: Facts, pod: Pod): Rules {
 }
 
 function revocationRules({ manifests }: Facts): Rules {
-  const list = configMapOf(manifests, 'account-authz-revocation')?.['revoked.yaml'];
+  const list = configMapOf(manifests, 'account-authz-revocation')?.['revoked.jsonl'];
   if (list === undefined) return [];
-  const problems = parseRevocations(Buffer.from(list), () => undefined);
-  return [[problems.length === 0, 'account-authz refuses the revocation list']];
+  const entries = list.split('\n').filter(line => line !== '');
+  const areGood = entries.every(line => parseRevocation(Buffer.from(line)).kind === 'revocation');
+  return [[areGood, 'account-authz refuses the revocation list']];
 }
 
 /** One sample workload in all overlays and in compose.yaml; the demo has its own issuer. */

@@ -155,7 +155,7 @@ function readsOf({ config, envoyFiles }: Facts, { name, args = [] }: Container):
       [certFile, certificate],
       [keyFile, privateKey],
       [clientCaFile, authority],
-      [config.revocation?.file, /^ConfigMap\/account-authz-revocation\/revoked\.yaml$/],
+      [config.revocation?.file, /^ConfigMap\/account-authz-revocation\/revoked\.jsonl$/],
       ...issuers.map(file => [file, /./] as const),
     ];
     return all.flatMap(([path, source]) => (path === undefined ? [] : [[path, source] as const]));

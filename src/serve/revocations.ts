@@ -1,13 +1,13 @@
 // The revocation list of the service: loads the one that a configuration names, watches its file, and replaces it once a changed file is
 // valid. A file that is not changes nothing.
-import { loadRevocationsInThread, maxRevocationBytes } from '../config/revocation-thread.ts';
-import type { RefusedConfig } from '../config/verdict.ts';
-import { loadRegularFile } from '../files/bounded-file.ts';
-import { accepted, fileVersions, type WatchFiles } from '../files/file-watch.ts';
+import { toListProblems, unreadable } from '../config/problems.ts';
+import { type RefusedConfig, refuse } from '../config/verdict.ts';
+import { accepted, fileVersions, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
 import type { Logger } from '../operations/log.ts';
 import type { Metrics } from '../operations/metrics.ts';
 import type { RevocationStatus } from '../operations/reload-record.ts';
-import type { RevocationList } from './revocation-list.ts';
+import { type LoadedRevocations, loadRevocations } from '../revocation/revocation-file.ts';
+import type { RevocationList } from '../revocation/revocation-list.ts';
 
 /** A list with the watch of its file. */
 interface WatchedList {
@@ -48,40 +48,36 @@ export function createRevocations(options: {
   /** Wall time in seconds since the epoch. */
   readonly now: () => number;
   readonly watchFiles: WatchFiles;
-  /** The entry of the thread that reads a list; by default the built one. */
-  readonly threadEntry?: URL | undefined;
 }): Revocations {
-  const { logger, metrics, now, watchFiles, threadEntry } = options;
-  const thread = threadEntry === undefined ? {} : { entry: threadEntry };
+  const { logger, metrics, now, watchFiles } = options;
   let active: WatchedList | undefined;
 
   async function startWatchedList(file: string): Promise<WatchedList> {
     const known = await fileVersions([file]);
-    const load = () => loadRegularFile(file, maxRevocationBytes);
-    const loaded = await loadRevocationsInThread(await load(), file, { ...thread, keepsProcess: active === undefined });
-    if (loaded.kind === 'refused') throw new RevocationFileError(loaded);
-    let { list } = loaded;
+    const load = () => loadRevocations(file);
+    const first = await load();
+    if (first.kind !== 'revocations') throw new RevocationFileError(refuseList(file, first));
+    let { list } = first;
     let status: RevocationStatus = { entries: list.entries, loadedAtSeconds: now(), problems: 0 };
-    const watch = watchFiles({
-      files: [file],
-      known,
-      load,
-      async apply(changed) {
-        const next = await loadRevocationsInThread(changed, file, thread);
-        if (next.kind === 'refused') {
-          const { problems, count } = next;
-          status = { ...status, problems: count };
-          metrics.countRevocationReload('failure');
-          logger.error({ problems, count }, 'revocation list refused, the old one stays in force');
-          return { kind: 'refused', alsoWatch: [] };
-        }
+
+    function apply(next: LoadedRevocations, isRetry: boolean): WatchOutcome {
+      if (next.kind === 'revocations') {
         ({ list } = next);
         status = { entries: list.entries, loadedAtSeconds: now(), problems: 0 };
         metrics.countRevocationReload('success');
         logger.info({ entries: list.entries }, 'revocation list reloaded');
         return accepted;
-      },
-    });
+      }
+      if (!isRetry) {
+        const { problems, count } = refuseList(file, next);
+        status = { ...status, problems: count };
+        metrics.countRevocationReload('failure');
+        logger.error({ problems, count }, 'revocation list refused, the old one stays in force');
+      }
+      return next.kind === 'problem' && next.reason === 'other' ? retry : { kind: 'refused', alsoWatch: [] };
+    }
+
+    const watch = watchFiles({ files: [file], known, load, apply });
     return { file, list: () => list, status: () => status, reloadNow: watch.applyNow, stop: watch.stop };
   }
 
@@ -104,4 +100,13 @@ export function createRevocations(options: {
     reloadNow: () => active?.reloadNow(),
     stop: () => active?.stop(),
   };
+}
+
+const retry: WatchOutcome = { kind: 'retry' };
+
+function refuseList(file: string, loaded: Exclude<LoadedRevocations, { kind: 'revocations' }>): RefusedConfig {
+  return refuse(
+    file,
+    loaded.kind === 'problem' ? unreadable(loaded.problem).problems : toListProblems(file, loaded.problems),
+  );
 }
