@@ -68,13 +68,13 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   const { config } = loaded;
   const logger = createLogger(config.log, io.log);
   if (healthy?.kind === 'problem') logger.warn({ problem: healthy.problem }, 'Envoy not told that it is healthy');
-  const oldNghttp2 = nghttp2Warning();
-  if (oldNghttp2 !== undefined) logger.warn({ problem: oldNghttp2 }, 'old nghttp2');
   const reloadSignal = listenForReloadSignal();
   try {
     const watchFiles = createFileWatch();
     const service = await startService({ config, version, logger, proxy: proxyOf(io.env), watchFiles });
     logger.info({ version, listen: config.listen, admin: config.admin, ports: service.ports }, 'serving');
+    const oldNghttp2 = nghttp2Warning();
+    if (oldNghttp2 !== undefined) logger.warn({ problem: oldNghttp2 }, 'old nghttp2');
     const watch = watchConfig({ file, known, service, watchFiles });
     reloadSignal.onSignal(() => {
       watch.applyNow();
