@@ -1,5 +1,5 @@
 // Writes a CycloneDX SBOM of dist/, by npm from the lockfile: the production dependencies, the only ones in the
-// bundle (test/supply-chain.test.ts compares them). Without a file name it writes to standard output.
+// bundle (test/tools/supply-chain.test.ts compares them). Without a file name it writes to standard output.
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';

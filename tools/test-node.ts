@@ -3,13 +3,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, readFile } from 'node:fs/promises';
+import { testGroups } from './test-groups.ts';
 
 const root = new URL('../', import.meta.url);
 
-/** Tests that depend on Node: each folder that mirrors one of src/, and the tests of the whole service over gRPC. */
-const folders =
-  'admin,authz,check,commands,config,envoy,envoy-lint,explain,files,json,keys,operations,policy-test,render,revocation,service,text,token';
-const tests = [`test/{${folders}}/**/*.test.ts`, 'test/bundle.test.ts'];
+// Tests that depend on Node: each folder that mirrors one of src/, the whole service over gRPC, and what is built.
+const tests = [...testGroups().unit, 'test/tools/bundle.test.ts'];
 
 const version = process.argv[2] ?? (await imageVersion());
 if (!/^\d+(?:\.\d+){0,2}$/.test(version)) throw new Error('usage: npm run test:node -- VERSION, such as 26 or 26.10.0');
@@ -19,7 +18,10 @@ if (program === undefined) {
 } else {
   const build = await run('npm', ['run', '--silent', 'build']);
   process.stdout.write(`Node ${version}:\n`);
-  process.exitCode = build === 0 ? await run(program, ['node_modules/mocha/bin/mocha.js', ...tests]) : build;
+  process.exitCode =
+    build === 0
+      ? await run(program, ['node_modules/mocha/bin/mocha.js', '--reporter', 'test/support/file-reporter.ts', ...tests])
+      : build;
 }
 
 async function imageVersion(): Promise<string> {

@@ -6,7 +6,7 @@ import { type Comparison, compare } from './oracle-comparison.ts';
 
 // A fixed seed, so that failures are reproducible; `npm run oracle` uses others.
 const seed = Number(process.env.ORACLE_SEED ?? 1);
-const requests = 100_000;
+const requests = process.env.CI === undefined ? 30_000 : 100_000;
 
 /** The minimum share of each answer in percent: each must occur often enough to prove something. */
 const leastShares: Readonly<Record<string, number>> = {
@@ -50,12 +50,12 @@ describe(`the oracle, ${requests} requests of seed ${seed}`, function () {
     expect(comparison.nearlyGood / requests).to.be.above(0.7);
   });
 
-  it('allows thousands with an unusual but valid part', () => {
-    expect(comparison.allowedThoughChanged).to.be.above(5000);
+  it('allows many with an unusual but valid part', () => {
+    expect(comparison.allowedThoughChanged / requests).to.be.above(0.05);
   });
 
   it('covers each kind of change often', () => {
-    const rare = [...comparison.changes].filter(([, count]) => count < 50).map(([name]) => name);
+    const rare = [...comparison.changes].filter(([, count]) => count < requests / 2000).map(([name]) => name);
     expect(rare).to.deep.equal([]);
   });
 

@@ -1,10 +1,10 @@
-// The drain command: usage errors, an unreachable admin interface, and a real Envoy.
+// The drain command: usage errors, and what it asks an admin interface. e2e/drain.test.ts has a real Envoy.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { type Outcome, runCommand, runProduct } from '../support/command.ts';
-import { freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { freePorts } from '../support/envoy.ts';
 
 const run = (...args: readonly string[]): Promise<Outcome> => runCommand('drain', args);
 
@@ -69,50 +69,6 @@ describe('drain', () => {
     const { code, stderr } = await runProduct(['drain', '--envoy-admin', `http://127.0.0.1:${port}`], { env });
     proxy.close();
     expect({ code, stderr, proxied }).to.deep.equal({ code: 0, stderr: warning('ECONNREFUSED'), proxied: [] });
-  });
-
-  describe('with a real Envoy', () => {
-    let envoy: RunningEnvoy;
-    let admin: string;
-    let client: Socket;
-    const get = (): Promise<Buffer[]> => {
-      client.write('GET / HTTP/1.1\r\nhost: lab.test\r\n\r\n');
-      return once(client, 'data') as Promise<Buffer[]>;
-    };
-    const readiness = async (): Promise<number> => (await fetch(`http://127.0.0.1:${envoy.readyPort}/ready`)).status;
-    beforeEach(async () => {
-      envoy = await startEnvoy();
-      admin = `http://127.0.0.1:${envoy.adminPort}`;
-      client = connect(envoy.port, '127.0.0.1');
-      await once(client, 'connect');
-      // After an answer, Envoy has accepted the connection.
-      await get();
-    });
-    afterEach(async () => {
-      client.destroy();
-      await envoy.stop();
-    });
-
-    it('fails the readiness of Envoy and waits at most --seconds', async () => {
-      const { code, stdout } = await run('--envoy-admin', admin, '--seconds', '1');
-      expect(code).to.equal(0);
-      expect(stdout).to.contain('still open');
-      expect(await readiness()).to.equal(503);
-    });
-
-    it('ends when the last connection is closed with its answer', async () => {
-      const draining = run('--envoy-admin', admin, '--seconds', '600');
-      while ((await readiness()) !== 503);
-      expect(String(await get())).to.match(/^connection: close\r$/im);
-      expect((await draining).stdout).to.equal('no connection is open\n');
-    });
-
-    it('does what POST /healthcheck/ok takes back', async () => {
-      await run('--envoy-admin', admin, '--seconds', '0');
-      await fetch(`${admin}/healthcheck/ok`, { method: 'POST' });
-      expect(await readiness()).to.equal(200);
-      expect(String(await get())).not.to.match(/^connection: close\r$/im);
-    });
   });
 });
 

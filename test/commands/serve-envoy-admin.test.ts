@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { configuration } from '../e2e/lab.ts';
 import { runProduct } from '../support/command.ts';
-import { freePorts, startEnvoy } from '../support/envoy.ts';
+import { freePorts } from '../support/envoy.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
@@ -39,20 +39,6 @@ describe('serve --envoy-admin', function () {
     return `http://127.0.0.1:${(admin.address() as AddressInfo).port}`;
   };
   const warningsOf = ({ log }: ServiceProcess) => log().filter(({ msg }) => msg === notTold);
-
-  it('makes a drained Envoy ready again', async () => {
-    const envoy = await startEnvoy();
-    try {
-      const readiness = async (): Promise<number> => (await fetch(`http://127.0.0.1:${envoy.readyPort}/ready`)).status;
-      const url = `http://127.0.0.1:${envoy.adminPort}`;
-      await runProduct(['drain', '--envoy-admin', url, '--seconds', '0']);
-      expect(await readiness()).to.equal(503);
-      expect(warningsOf(await serveBeside(url))).to.deep.equal([]);
-      expect(await readiness()).to.equal(200);
-    } finally {
-      await envoy.stop();
-    }
-  });
 
   it('tells Envoy once, before it fetches keys', async () => {
     const fetchesBefore = issuer.requests('jwks').length;

@@ -1,11 +1,10 @@
-// The shipped envoy.yaml: valid on every supported Envoy without a warning, and consistent with docs/ and the code.
-import { execFile } from 'node:child_process';
+// The shipped envoy.yaml: its timeouts, routes and header mutations agree with the code and with the example configuration.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
-import { envoyBinary, envoyVersions, renderedEnvoy } from '../support/envoy.ts';
+import { renderedEnvoy } from '../support/envoy.ts';
 
 const file = fileURLToPath(new URL('../../envoy.yaml', import.meta.url));
 const exampleFile = fileURLToPath(new URL('../../config.example.yaml', import.meta.url));
@@ -32,154 +31,25 @@ const manager: Path = [...listener('public'), 'filter_chains', 0, 'filters', 0, 
 const filter = (name: string): Path => [...manager, 'http_filters', `envoy.filters.http.${name}`, 'typed_config'];
 const routes: Path = [...manager, 'route_config', 'virtual_hosts', 0, 'routes'];
 const extAuthz = filter('ext_authz');
-const retryPolicy: Path = [...extAuthz, 'grpc_service', 'retry_policy'];
 
-interface Validation {
-  readonly valid: boolean;
-  readonly output: string;
-}
-
-/** Runs `envoy --mode validate`. A valid configuration logs nothing above `info`. */
-async function validate(version: string, configuration: readonly string[]): Promise<Validation> {
-  const binary = await envoyBinary(version);
-  const args = ['--mode', 'validate', '--disable-hot-restart', '--log-level', 'warning', ...configuration];
-  return new Promise(resolve => {
-    execFile(binary, args, (error, stdout, stderr) => resolve({ valid: error === null, output: stdout + stderr }));
-  });
-}
-
-describe('envoy.yaml', function () {
-  this.timeout(120_000);
-
-  for (const version of envoyVersions) {
-    it(`is valid on Envoy ${version} without a warning`, async () => {
-      const { valid, output } = await validate(version, ['--config-path', file]);
-      expect({ valid, output: output.trim() }).to.deep.equal({ valid: true, output: `configuration '${file}' OK` });
-    });
-  }
-
-  // `# setting: value # needs 1.37 …`
-  const optional = Array.from(
-    text.matchAll(/^( *)# (\w+: .+) # needs (1\.\d+).*$/gm),
-    ([line, indent, setting, needs]) => ({
-      line,
-      setting: `${indent}${setting}`,
-      needs: Number(needs?.slice(2)),
-    }),
-  );
-  const minorOf = (version: string): number => Number(version.split('.')[1]);
-
-  it('has comments with optional settings for newer Envoy versions', () => {
-    expect(optional.map(({ setting }) => setting.trim().split(':')[0])).to.deep.equal(['allow_paths', 'shadow_mode']);
-  });
-
-  for (const { line, setting, needs } of optional) {
-    for (const version of envoyVersions) {
-      const known = minorOf(version) >= needs;
-      it(`has the optional ${setting.trim().split(':')[0]}, which Envoy ${version} ${known ? 'accepts' : 'rejects'}`, async () => {
-        const { valid, output } = await validate(version, ['--config-yaml', text.replace(line, setting)]);
-        expect({ valid, unknownField: /no\s+such\s+field/.test(output) }).to.deep.equal({
-          valid: known,
-          unknownField: !known,
-        });
-      });
-    }
-  }
-
-  describe('addresses', () => {
-    const addresses: readonly {
-      readonly name: string;
-      readonly path: Path;
-      readonly address: string;
-      readonly port: number;
-    }[] = [
-      { name: 'the listener', path: [...listener('public'), 'address'], address: '0.0.0.0', port: 8080 },
-      { name: 'readiness', path: [...listener('readiness'), 'address'], address: '0.0.0.0', port: 8081 },
-      { name: 'the admin interface, on loopback', path: ['admin', 'address'], address: '127.0.0.1', port: 9901 },
-      ...[
-        { name: 'account-authz', port: 9191 },
-        { name: 'upstream', port: 8000 },
-      ].map(({ name, port }) => ({
-        name,
-        path: [...cluster(name), 'load_assignment', 'endpoints', 0, 'lb_endpoints', 0, 'endpoint', 'address'],
-        address: '127.0.0.1',
-        port,
-      })),
+describe('envoy.yaml', () => {
+  // A timeout that is missing changes no answer of any other test.
+  describe('timeouts', () => {
+    const timeouts: readonly (readonly [name: string, path: Path, value: string])[] = [
+      ['a check has 0.5 s', [...extAuthz, 'grpc_service', 'timeout'], '0.5s'],
+      ['a connection attempt to account-authz has 0.1 s', [...cluster('account-authz'), 'connect_timeout'], '0.1s'],
+      ['request headers have 10 s', [...manager, 'request_headers_timeout'], '10s'],
+      ['a request has 60 s', [...manager, 'request_timeout'], '60s'],
+      ['an idle stream has 60 s', [...manager, 'stream_idle_timeout'], '60s'],
     ];
-    for (const { name, path, address, port } of addresses) {
-      it(`has ${name} at ${address}:${port}`, () => {
-        expect(at(path)).to.deep.equal({ socket_address: { address, port_value: port } });
+    for (const [name, path, value] of timeouts) {
+      it(name, () => {
+        expect(at(path)).to.equal(value);
       });
     }
-
-    it('connects to account-authz at the listen address of the example configuration', async () => {
-      expect(at(['listen'], parse(await readFile(exampleFile, 'utf8')))).to.equal('127.0.0.1:9191');
-    });
   });
 
   describe('ext_authz filter', () => {
-    const settings: readonly (readonly [name: string, path: Path, value: unknown])[] = [
-      ['uses version 3 of the protocol', [...extAuthz, 'transport_api_version'], 'V3'],
-      ['never fails open', [...extAuthz, 'failure_mode_allow'], false],
-      ['answers a failure with 503', [...extAuthz, 'status_on_error'], { code: 'ServiceUnavailable' }],
-      ['does not clear the route cache', [...extAuthz, 'clear_route_cache'], false],
-      ['validates the header mutations of account-authz', [...extAuthz, 'validate_mutations'], true],
-      ['sends raw header bytes', [...extAuthz, 'encode_raw_headers'], true],
-      ['times out after 0.5 s', [...extAuthz, 'grpc_service', 'timeout'], '0.5s'],
-      ['calls the cluster account-authz', [...extAuthz, 'grpc_service', 'envoy_grpc', 'cluster_name'], 'account-authz'],
-      [
-        'accepts responses of at most 64 KiB',
-        [...extAuthz, 'grpc_service', 'envoy_grpc', 'max_receive_message_length'],
-        65536,
-      ],
-      ['does not charge refusals to the upstream statistics', [...extAuthz, 'charge_cluster_response_stats'], false],
-      ['records its latency in the filter state', [...extAuthz, 'emit_filter_state_stats'], true],
-      [
-        'retries when the connection or the stream fails',
-        [...retryPolicy, 'retry_on'],
-        'connect-failure,refused-stream,reset,unavailable',
-      ],
-      ['retries at most twice', [...retryPolicy, 'num_retries'], 2],
-      [
-        'backs off between 10 ms and 250 ms before a retry',
-        [...retryPolicy, 'retry_back_off'],
-        { base_interval: '0.01s', max_interval: '0.25s' },
-      ],
-      [
-        'retries on another host',
-        [...retryPolicy, 'retry_host_predicate', 0, 'name'],
-        'envoy.retry_host_predicates.previous_hosts',
-      ],
-      ['tries up to 5 times to select another host', [...retryPolicy, 'host_selection_retry_max_attempts'], 5],
-      [
-        'allows 1024 concurrent retries',
-        [...cluster('account-authz'), 'circuit_breakers', 'thresholds', 0, 'max_retries'],
-        1024,
-      ],
-      ['times out a connection attempt after 0.1 s', [...cluster('account-authz'), 'connect_timeout'], '0.1s'],
-    ];
-    for (const [name, path, value] of settings) {
-      it(name, () => {
-        expect(at(path)).to.deep.equal(value);
-      });
-    }
-
-    it('uses HTTP/2 to account-authz', () => {
-      const options = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
-      const path = [...cluster('account-authz'), 'typed_extension_protocol_options', options, 'explicit_http_config'];
-      expect(at(path)).to.have.property('http2_protocol_options');
-    });
-
-    it('runs after header_mutation and before rbac and router', () => {
-      const names = (at([...manager, 'http_filters']) as { name: string }[]).map(({ name }) => name);
-      expect(names).to.deep.equal([
-        'envoy.filters.http.header_mutation',
-        'envoy.filters.http.ext_authz',
-        'envoy.filters.http.rbac',
-        'envoy.filters.http.router',
-      ]);
-    });
-
     it('sends account-authz every account header of the example configuration', async () => {
       const accountHeaders = at(['account', 'headers'], parse(await readFile(exampleFile, 'utf8'))) as string[];
       const shown = at([...extAuthz, 'allowed_headers', 'patterns']) as { exact?: string }[];
@@ -195,35 +65,6 @@ describe('envoy.yaml', function () {
   });
 
   describe('connection manager', () => {
-    const settings: readonly (readonly [name: string, path: Path, value: unknown])[] = [
-      ['resolves dot segments', ['normalize_path'], true],
-      ['merges slashes', ['merge_slashes'], true],
-      ['rejects escaped slashes', ['path_with_escaped_slashes_action'], 'REJECT_REQUEST'],
-      [
-        'rejects header names with underscores',
-        ['common_http_protocol_options', 'headers_with_underscores_action'],
-        'REJECT_REQUEST',
-      ],
-      ['accepts at most 100 headers', ['common_http_protocol_options', 'max_headers_count'], 100],
-      ['accepts at most 32 KiB of headers', ['max_request_headers_kb'], 32],
-      ['uses the remote address instead of forwarded headers', ['use_remote_address'], true],
-      // The empty default would trust loopback and RFC 1918 addresses.
-      ['has no empty internal_address_config', ['internal_address_config'], undefined],
-      ["replaces the client's request id", ['preserve_external_request_id'], false],
-      ['returns the request id in the response', ['always_set_request_id_in_response'], true],
-      ['limits the time for request headers to 10 s', ['request_headers_timeout'], '10s'],
-      ['limits the time for a request to 60 s', ['request_timeout'], '60s'],
-      ['closes a stream that is idle for 60 s', ['stream_idle_timeout'], '60s'],
-      ['limits a connection to 100 concurrent streams', ['http2_protocol_options', 'max_concurrent_streams'], 100],
-      ['allows no upgrades', ['upgrade_configs'], undefined],
-      ['does not rewrite refusals', ['local_reply_config'], undefined],
-    ];
-    for (const [name, path, value] of settings) {
-      it(name, () => {
-        expect(at([...manager, ...path])).to.deep.equal(value);
-      });
-    }
-
     it('matches whole path segments, and answers all other paths with 404', () => {
       const matches = (at(routes) as { match: unknown }[]).map(({ match }) => match);
       expect(matches).to.deep.equal([{ path_separated_prefix: '/api/subscriptions' }, { prefix: '/' }]);

@@ -3,7 +3,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { access, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
-import { type AddressInfo, createServer, Socket } from 'node:net';
+import { createServer, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -96,13 +96,30 @@ function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Ports of 127.0.0.1 that were free a moment ago, all different. */
+// Below the ports that Linux gives to outgoing connections, so that none takes a port between its choice and its use. Each process starts
+// elsewhere and offers no port twice: several run at the same time.
+const [firstPort, portCount] = [16_000, 16_000];
+let nextPort = (process.pid * 61) % portCount;
+
+/** Ports of 127.0.0.1 that are free, all different. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map(server => once(server, 'listening')));
-  const ports = servers.map(server => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))));
+  const ports: number[] = [];
+  while (ports.length < count) {
+    nextPort = (nextPort + 1) % portCount;
+    if (await isFree(firstPort + nextPort)) ports.push(firstPort + nextPort);
+  }
   return ports;
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  const listening = once(server.listen(port, '127.0.0.1'), 'listening').then(
+    () => true,
+    () => false,
+  );
+  const free = await listening;
+  if (free) await new Promise(resolve => server.close(resolve));
+  return free;
 }
 
 export interface EnvoyOptions {

@@ -128,6 +128,9 @@ export const mochaHooks = {
     showFetched();
     for (const stream of [process.stdout, process.stderr]) showWritten(stream);
   },
+  afterEach(this: Mocha.Context): void {
+    secrets.show('test run', this.currentTest?.fullTitle() ?? '');
+  },
   afterAll(): void {
     const leaks = secrets.leaks();
     if (leaks.length > 0) throw new Error(`secrets were shown:\n${leaks.join('\n')}`);

@@ -152,12 +152,12 @@ export function connect(target: string, security: ChannelCredentials = credentia
   const channel = new Client(target, security);
   return {
     channel,
-    async check(message, deadlineMs = 5000) {
+    async check(message, deadlineMs = 20_000) {
       const response = await call(channel, authorizationService.Check, message, deadlineMs);
       invariants.hold(response, message);
       return response;
     },
-    health: service => call(channel, healthService.Check, { service }, 5000),
+    health: service => call(channel, healthService.Check, { service }, 20_000),
     close: () => channel.close(),
   };
 }

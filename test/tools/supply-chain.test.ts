@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { z } from 'zod';
-import { makeSbom, type Sbom } from '../tools/sbom.ts';
+import { makeSbom, type Sbom } from '../../tools/sbom.ts';
 
-const project = fileURLToPath(new URL('../', import.meta.url));
+const project = fileURLToPath(new URL('../../', import.meta.url));
 const read = (path: string): Promise<string> => readFile(`${project}${path}`, 'utf8');
 
 interface LockedPackage {

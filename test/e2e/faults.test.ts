@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { configuration, startIssuer } from '../e2e/lab.ts';
 import { builtFile } from '../support/built.ts';
 import { runProduct } from '../support/command.ts';
 import { writeFixture } from '../support/config-file.ts';
@@ -12,6 +11,7 @@ import { secrets } from '../support/secrets.ts';
 import { connect, type GrpcClient, until } from '../support/service.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
+import { configuration, startIssuer } from './lab.ts';
 
 /** Node options that preload this module, together with an open server that keeps any process alive. */
 function preloaded(name: string, text: string): { readonly nodeOptions: readonly string[] } {

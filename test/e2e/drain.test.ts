@@ -1,0 +1,66 @@
+// `drain` and `serve --envoy-admin` with a real Envoy: one makes it unready, the other takes that back.
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { expect } from 'chai';
+import { runCommand } from '../support/command.ts';
+import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { startServiceProcess } from '../support/service-process.ts';
+import { configuration, startIssuer } from './lab.ts';
+
+describe('drain of a real Envoy', function () {
+  this.timeout(60_000);
+  let envoy: RunningEnvoy;
+  let admin: string;
+  let client: Socket;
+  const get = (): Promise<Buffer[]> => {
+    client.write('GET / HTTP/1.1\r\nhost: lab.test\r\n\r\n');
+    return once(client, 'data') as Promise<Buffer[]>;
+  };
+  const readiness = async (): Promise<number> => (await fetch(`http://127.0.0.1:${envoy.readyPort}/ready`)).status;
+  beforeEach(async () => {
+    envoy = await startEnvoy();
+    admin = `http://127.0.0.1:${envoy.adminPort}`;
+    client = connect(envoy.port, '127.0.0.1');
+    await once(client, 'connect');
+    // After an answer, Envoy has accepted the connection.
+    await get();
+  });
+  afterEach(async () => {
+    client.destroy();
+    await envoy.stop();
+  });
+
+  it('fails the readiness of Envoy and waits at most --seconds', async () => {
+    const { code, stdout } = await runCommand('drain', ['--envoy-admin', admin, '--seconds', '1']);
+    expect(code).to.equal(0);
+    expect(stdout).to.contain('still open');
+    expect(await readiness()).to.equal(503);
+  });
+
+  it('ends when the last connection is closed with its answer', async () => {
+    const draining = runCommand('drain', ['--envoy-admin', admin, '--seconds', '600']);
+    while ((await readiness()) !== 503);
+    expect(String(await get())).to.match(/^connection: close\r$/im);
+    expect((await draining).stdout).to.equal('no connection is open\n');
+  });
+
+  it('does what POST /healthcheck/ok takes back', async () => {
+    await runCommand('drain', ['--envoy-admin', admin, '--seconds', '0']);
+    await fetch(`${admin}/healthcheck/ok`, { method: 'POST' });
+    expect(await readiness()).to.equal(200);
+    expect(String(await get())).not.to.match(/^connection: close\r$/im);
+  });
+
+  it('is taken back by serve --envoy-admin', async () => {
+    await runCommand('drain', ['--envoy-admin', admin, '--seconds', '0']);
+    expect(await readiness()).to.equal(503);
+    const issuer = await startIssuer();
+    const service = await startServiceProcess(configuration(issuer.jwksUrl), { arguments: ['--envoy-admin', admin] });
+    try {
+      expect(await readiness()).to.equal(200);
+    } finally {
+      await service.kill();
+      await issuer.stop();
+    }
+  });
+});

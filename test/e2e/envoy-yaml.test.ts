@@ -1,0 +1,62 @@
+// The shipped envoy.yaml and its optional settings on every supported Envoy: valid without a warning.
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { envoyBinary, envoyVersions } from '../support/envoy.ts';
+
+const file = fileURLToPath(new URL('../../envoy.yaml', import.meta.url));
+const text = await readFile(file, 'utf8');
+
+interface Validation {
+  readonly valid: boolean;
+  readonly output: string;
+}
+
+/** Runs `envoy --mode validate`. A valid configuration logs nothing above `info`. */
+async function validate(version: string, configuration: readonly string[]): Promise<Validation> {
+  const binary = await envoyBinary(version);
+  const args = ['--mode', 'validate', '--disable-hot-restart', '--log-level', 'warning', ...configuration];
+  return new Promise(resolve => {
+    execFile(binary, args, (error, stdout, stderr) => resolve({ valid: error === null, output: stdout + stderr }));
+  });
+}
+
+describe('envoy.yaml', function () {
+  this.timeout(120_000);
+
+  for (const version of envoyVersions) {
+    it(`is valid on Envoy ${version} without a warning`, async () => {
+      const { valid, output } = await validate(version, ['--config-path', file]);
+      expect({ valid, output: output.trim() }).to.deep.equal({ valid: true, output: `configuration '${file}' OK` });
+    });
+  }
+
+  // `# setting: value # needs 1.37 …`
+  const optional = Array.from(
+    text.matchAll(/^( *)# (\w+: .+) # needs (1\.\d+).*$/gm),
+    ([line, indent, setting, needs]) => ({
+      line,
+      setting: `${indent}${setting}`,
+      needs: Number(needs?.slice(2)),
+    }),
+  );
+  const minorOf = (version: string): number => Number(version.split('.')[1]);
+
+  it('has comments with optional settings for newer Envoy versions', () => {
+    expect(optional.map(({ setting }) => setting.trim().split(':')[0])).to.deep.equal(['allow_paths', 'shadow_mode']);
+  });
+
+  for (const { line, setting, needs } of optional) {
+    for (const version of envoyVersions) {
+      const known = minorOf(version) >= needs;
+      it(`has the optional ${setting.trim().split(':')[0]}, which Envoy ${version} ${known ? 'accepts' : 'rejects'}`, async () => {
+        const { valid, output } = await validate(version, ['--config-yaml', text.replace(line, setting)]);
+        expect({ valid, unknownField: /no\s+such\s+field/.test(output) }).to.deep.equal({
+          valid: known,
+          unknownField: !known,
+        });
+      });
+    }
+  }
+});

@@ -1,0 +1,45 @@
+// Which tests run where. The groups follow from the folders: nothing is listed by name that the tree does not already say.
+import { readdirSync } from 'node:fs';
+
+export interface TestGroups {
+  /** The folders of test/ that mirror one of src/, and the whole service over gRPC: in process, without a stranger. */
+  readonly unit: readonly string[];
+  /** Other tests in process: the oracle, documents, and so on. */
+  readonly inProcess: readonly string[];
+  /** Tests that start processes: Envoys, the built product, tools. */
+  readonly withProcesses: readonly string[];
+  /** Tests that measure time or memory (`*.measured.test.ts`): they need the machine for themselves. */
+  readonly measured: readonly string[];
+}
+
+const root = new URL('../', import.meta.url);
+const startProcesses = ['bench', 'demo', 'deploy', 'e2e', 'rehearsal', 'tools'];
+
+/** Paths of test files, relative to the project and sorted. */
+export function testGroups(): TestGroups {
+  const files = readdirSync(new URL('test/', root), { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.test.ts'))
+    .map(file => `test/${file}`)
+    .sort();
+  const unitFolders = new Set([...foldersOf('src/'), 'service', 'support']);
+  const groupOf = (file: string): keyof TestGroups => {
+    const [, folder = ''] = file.split('/');
+    if (file.endsWith('.measured.test.ts')) return 'measured';
+    if (folder.endsWith('.test.ts') || unitFolders.has(folder)) return 'unit';
+    return startProcesses.includes(folder) ? 'withProcesses' : 'inProcess';
+  };
+  const within = (group: keyof TestGroups): readonly string[] => files.filter(file => groupOf(file) === group);
+  return {
+    unit: within('unit'),
+    inProcess: within('inProcess'),
+    withProcesses: within('withProcesses'),
+    measured: within('measured'),
+  };
+}
+
+/** The names of the folders in a folder of the project. */
+export function foldersOf(path: string): readonly string[] {
+  return readdirSync(new URL(path, root), { withFileTypes: true })
+    .filter(entry => entry.isDirectory())
+    .map(({ name }) => name);
+}
