@@ -56,7 +56,7 @@ export const laterFilterRules = {
 
 export const routeRules = {
   'headers-after-check': {
-    what: '`request_headers_to_add` or `request_headers_to_remove` of a route, its virtual host, its cluster weight or the route configuration, or `request_headers_mutations` of a mirror policy, changes an identity header, an account header, the token, or a header that overrides path or method',
+    what: '`request_headers_to_add` or `request_headers_to_remove` of a route, its virtual host, its cluster weight or the route configuration, or `request_headers_mutations` of a mirror policy, changes an identity header, an account header, the token, or a header that overrides path, method or host',
     why: 'Envoy applies it after the check: the service would trust a value that nobody verified, or not learn who calls',
     fix: 'remove the header from the list',
     find: ({ scopes, action, names }) => [

@@ -1,4 +1,5 @@
 // Rules where the bootstrap must agree with the configuration: the paths, the headers that Envoy sends, and those it lets change.
+import { shownHeaders } from '../config/header-names.ts';
 import type { AuthzFilter, LintModel } from './lint-model.ts';
 import { type NamePattern, readRegex, readStringMatchers } from './name-pattern.ts';
 import { otherSpellings } from './owned-names.ts';
@@ -39,6 +40,12 @@ export const agreementRules = {
     fix: 'add `- exact: authorization` to `allowed_headers`',
     find: check => hiddenBy(check, 'allowed_headers', ['authorization']),
   },
+  'ambiguity-hidden': {
+    what: '`connection`, or with `account.query` also `content-type`, is not among `allowed_headers`',
+    why: 'account-authz refuses a `connection` by which the service loses an identity header, and a charset by which it reads other parameters, but only if it gets them',
+    fix: 'add `- exact: connection` and `- exact: content-type` to `allowed_headers`',
+    find: check => hiddenBy(check, 'allowed_headers', ambiguous(check)),
+  },
   'request-id-hidden': {
     what: '`x-request-id` is not among `allowed_headers`',
     why: 'account-authz generates an id for each refusal, and the log of Envoy has another one: nobody can match their log lines',
@@ -46,11 +53,16 @@ export const agreementRules = {
     find: check => hiddenBy(check, 'allowed_headers', ['x-request-id']),
   },
   'disallowed-headers': {
-    what: '`disallowed_headers` hides an account header, `authorization` or `x-request-id`',
+    what: '`disallowed_headers` hides an account header, `authorization`, `x-request-id`, `connection` or, with `account.query`, `content-type`',
     why: 'it takes precedence over `allowed_headers`, and account-authz cannot check a header that it does not get',
     fix: 'remove it from `disallowed_headers`',
     find: check =>
-      hiddenBy(check, 'disallowed_headers', [...check.names.account, 'authorization', 'x-request-id'], true),
+      hiddenBy(
+        check,
+        'disallowed_headers',
+        [...check.names.account, 'authorization', 'x-request-id', ...ambiguous(check)],
+        true,
+      ),
   },
   'mutation-rules-missing': {
     what: '`decoder_header_mutation_rules` is missing',
@@ -79,6 +91,11 @@ export const agreementRules = {
     find: withMutationRules(rules => unlessTrue(rules.field('disallow_is_error'))),
   },
 } as const satisfies Rules<AuthzFilter>;
+
+/** What account-authz must be shown to refuse a request that the service could read in another way. */
+function ambiguous({ config }: AuthzFilter): readonly string[] {
+  return shownHeaders(config.account).filter(name => ['connection', 'content-type'].includes(name));
+}
 
 function hiddenBy(
   check: AuthzFilter,

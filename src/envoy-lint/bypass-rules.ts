@@ -85,7 +85,7 @@ export const bypassRules = {
       model.managers
         .filter(manager => manager.isPublic || model.guarded.some(each => each.manager === manager))
         .flatMap(({ targets }) => targets)
-        .flatMap(({ unjudged }) => when(true, unjudged, 'matches paths in a way that the lint cannot read')),
+        .flatMap(({ match }) => when(true, match.unjudged, 'matches paths in a way that the lint cannot read')),
   },
   'dynamic-settings': {
     what: 'Listeners, routes or filters come from a control plane (LDS, RDS, VHDS, ECDS) or from a tree of matchers',
@@ -122,7 +122,7 @@ function uncheckedTcpProxies(model: LintModel): readonly Finding[] {
 }
 
 /** Reports what turns all checks of a chain off for the target, if its path is given. */
-function turnedOff({ manager, checks }: GuardedManager, target: RouteTarget, path?: string): readonly Finding[] {
+export function turnedOff({ manager, checks }: GuardedManager, target: RouteTarget, path?: string): readonly Finding[] {
   if (path === undefined) return [];
   return manager.chains.flatMap(chain => {
     const states = checks.filter(check => check.chain === chain).map(({ filter }) => stateOf(filter, target.scopes));
@@ -140,7 +140,7 @@ function connectUpgrades({ manager }: GuardedManager): readonly Finding[] {
     .map(each => ({ at: each.field('upgrade_type'), says: 'accepts CONNECT' }));
 }
 
-function wayOf({ cluster }: RouteTarget, path = ''): string {
+export function wayOf({ cluster }: RouteTarget, path = ''): string {
   const to = cluster === undefined ? 'a cluster that the request chooses' : `cluster ${quoted(cluster)}`;
   return `${quoted(path)} goes to ${to}`;
 }

@@ -10,6 +10,8 @@ export interface Cluster {
   readonly value: ProtoValue;
   /** One per address in the file, also for a DNS name of several hosts; undefined if the lint cannot read it. */
   readonly endpoints: readonly (ListenAddress | undefined)[];
+  /** Whether a client chooses the host of its request. */
+  readonly isChosenByRequest: boolean;
   /** The place of the first address. */
   readonly place: ProtoValue;
 }
@@ -20,7 +22,12 @@ export function readCluster(value: ProtoValue, { endpointsNamed }: Pick<Resource
   const assignment = discovered ?? value.field('load_assignment');
   const hosts = assignment.items('endpoints', 'lb_endpoints').map(each => each.field('endpoint', 'address'));
   const name = value.field('name').text() ?? '';
-  return { name, value, endpoints: hosts.map(readAddress), place: hosts[0] ?? assignment };
+  const isForwardProxy = value.field('cluster_type', 'typed_config').any().type.includes('.dynamic_forward_proxy.');
+  const readsHeader = value.field('original_dst_lb_config', 'use_http_header').flag() === true;
+  return {
+    ...{ name, value, endpoints: hosts.map(readAddress), place: hosts[0] ?? assignment },
+    isChosenByRequest: isForwardProxy || readsHeader,
+  };
 }
 
 export function readProtocolOptions(cluster: Cluster | undefined): readonly ProtoValue[] {

@@ -3,7 +3,7 @@ import { isLocal, readAddress } from './cluster.ts';
 import { type FilterChain, readFilterChain } from './http-filter.ts';
 import type { ProtoValue } from './proto-value.ts';
 import type { Resources } from './resources.ts';
-import { readRouteMatch } from './route-match.ts';
+import { type RouteMatch, readRouteMatch } from './route-match.ts';
 import { createEarlierMatches, createLeads, findRouted, type Leads, type ProtectedRoutes } from './routed-path.ts';
 
 export interface Listener {
@@ -19,6 +19,7 @@ export interface ConnectionManager {
   /** Whether it accepts requests from other machines. */
   readonly isPublic: boolean;
   readonly routes: ProtoValue;
+  readonly hosts: readonly VirtualHost[];
   /** The main chain, then those of upgrades that have one of their own. */
   readonly chains: readonly FilterChain[];
   /** Everything that leads to a cluster. */
@@ -30,7 +31,23 @@ export interface ConnectionManager {
   readonly dynamic: readonly ProtoValue[];
 }
 
+/** envoy.config.route.v3.VirtualHost. */
+export interface VirtualHost {
+  readonly value: ProtoValue;
+  /** In their order, those for CONNECT left out. */
+  readonly routes: readonly HostRoute[];
+}
+
+export interface HostRoute {
+  /** envoy.config.route.v3.Route. */
+  readonly value: ProtoValue;
+  readonly match: RouteMatch;
+  /** What may contain its settings, from the widest to the narrowest, weighted clusters left out. */
+  readonly scopes: readonly ProtoValue[];
+}
+
 export interface RouteTarget {
+  readonly match: RouteMatch;
   /** envoy.config.route.v3.RouteAction. */
   readonly action: ProtoValue;
   /** What may contain its settings, from the widest to the narrowest. */
@@ -43,8 +60,6 @@ export interface RouteTarget {
   readonly lookAlikePath: string | undefined;
   /** Whether it takes every remaining path. */
   readonly isCatchAll: boolean;
-  /** The part of its match that the lint cannot judge. */
-  readonly unjudged: ProtoValue | undefined;
 }
 
 const network = 'envoy.extensions.filters.network';
@@ -99,36 +114,44 @@ function readManager(
   ];
   const discovered = resources.routesNamed(value.field('rds', 'route_config_name').text());
   const routes = discovered ?? value.field('route_config');
-  const hosts = routes.items('virtual_hosts');
+  const hosts = routes.items('virtual_hosts').map(host => readHost(routes, host));
   const dynamic = [
     ...(discovered === undefined ? [value.field('rds')] : []),
     value.field('scoped_routes'),
     routes.field('vhds'),
-    ...hosts.map(host => host.field('matcher')),
+    ...hosts.map(host => host.value.field('matcher')),
     ...chains.flatMap(chain => chain.filters.map(filter => filter.value.field('config_discovery'))),
   ].filter(({ isPresent }) => isPresent);
-  const targets = hosts.flatMap(host => readTargets(routes, host, protectedRoutes));
+  const targets = hosts.flatMap(host => readTargets(host, protectedRoutes));
   const protectedTargets = targets.filter(({ protectedPath }) => protectedPath !== undefined);
   const leads = hosts.map(readLeads);
   const leadsOn: Leads = template => leads.some(each => each(template));
-  return { value, isPublic, routes, chains, targets, protectedTargets, leadsOn, dynamic };
+  return { value, isPublic, routes, hosts, chains, targets, protectedTargets, leadsOn, dynamic };
 }
 
-function readLeads(host: ProtoValue): Leads {
-  const matches = host.items('routes').flatMap(route => {
-    const match = readRouteMatch(route.field('match'));
-    const isAnswered = !['route', 'redirect'].some(action => route.field(action).isPresent);
-    return match === undefined ? [] : [{ match, isAnswered }];
-  });
-  return createLeads(matches);
+function readHost(routes: ProtoValue, value: ProtoValue): VirtualHost {
+  return {
+    value,
+    routes: value.items('routes').flatMap(route => {
+      const match = readRouteMatch(route.field('match'));
+      return match === undefined ? [] : [{ value: route, match, scopes: [routes, value, route] }];
+    }),
+  };
 }
 
-function readTargets(routes: ProtoValue, host: ProtoValue, protectedRoutes: ProtectedRoutes): readonly RouteTarget[] {
+function readLeads(host: VirtualHost): Leads {
+  return createLeads(
+    host.routes.map(({ value, match }) => ({
+      match,
+      isAnswered: !['route', 'redirect'].some(action => value.field(action).isPresent),
+    })),
+  );
+}
+
+function readTargets(host: VirtualHost, protectedRoutes: ProtectedRoutes): readonly RouteTarget[] {
   const earlier = createEarlierMatches();
-  return host.items('routes').flatMap(route => {
-    const match = readRouteMatch(route.field('match'));
-    if (match === undefined) return [];
-    const action = route.field('route');
+  return host.routes.flatMap(({ value, match, scopes }) => {
+    const action = value.field('route');
     const paths = action.isPresent
       ? {
           protectedPath: findRouted(protectedRoutes, 'exact', match, earlier),
@@ -138,8 +161,7 @@ function readTargets(routes: ProtoValue, host: ProtoValue, protectedRoutes: Prot
     earlier.add(match);
     if (paths === undefined) return [];
     const isCatchAll = remainingPaths.every(path => match.takes(path));
-    const reach = { action, ...paths, isCatchAll, unjudged: match.unjudged };
-    const scopes = [routes, host, route];
+    const reach = { match, action, ...paths, isCatchAll };
     const weighted = action.items('weighted_clusters', 'clusters');
     if (weighted.length === 0) return [{ ...reach, scopes, cluster: action.field('cluster').text() }];
     return weighted.map(each => ({ ...reach, scopes: [...scopes, each], cluster: each.field('name').text() }));

@@ -12,6 +12,9 @@ type Clusters = ReadonlyMap<string, Cluster>;
 
 export interface LintModel {
   readonly resources: Resources;
+  readonly config: CheckedConfig;
+  /** Whether all listeners and routes are in the file. */
+  readonly isComplete: boolean;
   readonly listeners: readonly Listener[];
   readonly managers: readonly ConnectionManager[];
   readonly clusters: Clusters;
@@ -19,7 +22,7 @@ export interface LintModel {
   readonly guarded: readonly GuardedManager[];
   /** The clusters behind the protected routes. */
   readonly protectedClusters: ReadonlySet<string>;
-  /** The routes of the configuration that none of them leads on, where all of their routes are in the file. */
+  /** The routes of the configuration that none of them leads on; none if the file is not complete. */
   readonly unreachable: readonly RouteTemplate[];
 }
 
@@ -57,7 +60,7 @@ export interface AuthzFilter {
 export function toLintModel(resources: Resources, config: CheckedConfig): LintModel {
   const clusterList = resources.clusters.map(each => readCluster(each, resources));
   const clusters = new Map(clusterList.map(cluster => [cluster.name, cluster]));
-  const parsed = config.routes.map(({ path }) => parseRouteTemplate(path));
+  const parsed = config.routes.map(({ path }) => parseRouteTemplate(path, config.account.parameter));
   const templates = parsed.filter(template => template.kind === 'template');
   const protectedRoutes = indexProtectedRoutes(templates);
   const listeners = resources.listeners.map(listener => readListener(listener, { protectedRoutes, resources }));
@@ -81,6 +84,8 @@ export function toLintModel(resources: Resources, config: CheckedConfig): LintMo
   const unreachable = templates.filter(each => isComplete && !guarded.some(({ manager }) => manager.leadsOn(each)));
   return {
     resources,
+    config,
+    isComplete,
     listeners,
     managers,
     clusters,
@@ -94,6 +99,7 @@ export function toLintModel(resources: Resources, config: CheckedConfig): LintMo
 export function isProtectedCluster({ clusters, protectedClusters }: LintModel, name: string | undefined): boolean {
   // Undefined: the request chooses. Without protected clusters, any may be one.
   if (name === undefined || protectedClusters.has(name) || protectedClusters.size === 0) return true;
+  if (clusters.get(name)?.isChosenByRequest === true) return true;
   const endpoints = clusters.get(name)?.endpoints ?? [];
   const known = [...protectedClusters].flatMap(each => clusters.get(each)?.endpoints ?? []);
   return endpoints.some(one => known.some(other => isSameEndpoint(one, other)));

@@ -3,7 +3,9 @@ import { laterFilterRules, routeRules } from './after-check-rules.ts';
 import { agreementRules, reachRules } from './agreement-rules.ts';
 import { bypassRules } from './bypass-rules.ts';
 import { checkRules } from './check-rules.ts';
+import { hostRules } from './host-rules.ts';
 import { toLintModel } from './lint-model.ts';
+import { openRouteRules } from './open-route-rules.ts';
 import type { CheckedConfig } from './owned-names.ts';
 import { createProtoValue, type ProtoValue, type ValuePath } from './proto-value.ts';
 import { requestRules } from './request-rules.ts';
@@ -32,6 +34,8 @@ const filterRules = { ...checkRules, ...agreementRules, ...transportRules, ...la
 export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why' | 'fix'>>> = {
   ...bypassRules,
   ...reachRules,
+  ...openRouteRules,
+  ...hostRules,
   ...requestRules,
   ...filterRules,
   ...routeRules,
@@ -62,7 +66,7 @@ export function lintBootstrap(bootstrap: unknown, config: CheckedConfig): readon
     const checks = model.guarded.flatMap(guarded => guarded.checks);
     const targets = model.guarded.flatMap(guarded => guarded.targets);
     judge(bypassRules, [model]);
-    judge(reachRules, [model]);
+    judge({ ...reachRules, ...openRouteRules, ...hostRules }, [model]);
     judge(requestRules, model.guarded);
     judge(filterRules, checks);
     judge(routeRules, targets);

@@ -1,11 +1,14 @@
 // Derives from the configuration which header names matter to the check, and why.
 
-import { overrideHeaders } from '../config/header-names.ts';
+import { hostOverrideHeaders, overrideHeaders } from '../config/header-names.ts';
 import type { Config } from '../config/schema.ts';
 import { createIdentityHeaders } from '../envoy/identity-headers.ts';
 
 /** The parts of the configuration that Envoy's configuration must agree with. */
-export type CheckedConfig = Pick<Config, 'listen' | 'tls' | 'routes' | 'account' | 'identityHeaders' | 'token'>;
+export type CheckedConfig = Pick<
+  Config,
+  'listen' | 'tls' | 'routes' | 'public' | 'account' | 'protectedResource' | 'identityHeaders' | 'token'
+>;
 
 export interface OwnedNames {
   /** The headers that an allow sets. */
@@ -16,8 +19,10 @@ export interface OwnedNames {
   readonly strays: readonly string[];
   /** The headers that a response sets or removes. */
   readonly mutated: readonly string[];
-  /** The headers that account-authz must receive. */
+  /** The headers of `account.headers`. */
   readonly account: readonly string[];
+  /** The headers that make an upstream serve another path, method or, where it matters, host. */
+  readonly overrides: readonly string[];
   /** Why nothing may change the header after the check; undefined if it may change. */
   meaningOf(header: string, change: 'add' | 'remove'): string | undefined;
 }
@@ -41,12 +46,17 @@ export function createOwnedNames({ identityHeaders: prefix, token, account }: Ch
   const { names, lookAlikes } = createIdentityHeaders(prefix);
   const identity = [...names.values()];
   const accountHeaders = account.headers.map(header => header.toLowerCase());
+  const overrides: readonly string[] = [
+    ...overrideHeaders,
+    ...(account.hosts === undefined ? [] : hostOverrideHeaders),
+  ];
   return {
     identity,
     lookAlikes,
     strays: [`${prefix}email`, `${prefix}x`],
     mutated: [...identity, ...lookAlikes, ...(token.forward ? [] : ['authorization'])],
     account: accountHeaders,
+    overrides,
     meaningOf(header, change) {
       const name = header.toLowerCase();
       // As CGI and WSGI read names (RFC 3875 section 4.1.18).
@@ -56,9 +66,7 @@ export function createOwnedNames({ identityHeaders: prefix, token, account }: Ch
       // account-authz removes it, unless `token.forward` is on.
       if (plain === 'authorization') return change === 'add' || token.forward ? 'the token' : undefined;
       if (name.startsWith(':') || name === 'host') return 'a part of the request line';
-      return overrideHeaders.some(each => each === plain)
-        ? 'a header by which upstreams take another path or method'
-        : undefined;
+      return overrides.includes(plain) ? 'a header by which upstreams take another path, method or host' : undefined;
     },
   };
 }

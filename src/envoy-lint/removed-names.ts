@@ -1,6 +1,6 @@
 // Finds out which header names of a client Envoy refuses or removes before the check, from headers or from trailers.
 import type { ConnectionManager } from './connection-manager.ts';
-import { filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
+import { filterTypes, type HttpFilter, routeSettingsOf, stateOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import { readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
@@ -29,6 +29,27 @@ export function readRemovals(manager: ConnectionManager, checks: readonly AuthzF
     filterRemovals(chain.filters.slice(0, chain.filters.indexOf(filter)), 'request_mutations', manager),
   );
   return name => isRemovedEarly(name) || byChain.every(removes => removes(name));
+}
+
+/** Whether a name is removed from the requests of an unchecked route with these scopes. */
+export function readOpenRemovals(
+  manager: ConnectionManager,
+  checks: readonly AuthzFilter[],
+  scopes: readonly ProtoValue[],
+): Removal {
+  const removesAlways = readRemovals(manager, checks);
+  const byRoute = checks.map(({ chain }) =>
+    anyOf(
+      chain.filters
+        .filter(filter => filter.type === filterTypes.headerMutation && stateOf(filter, scopes).runs)
+        .flatMap(filter => routeSettingsOf(filter, scopes))
+        .flatMap(settings => settings.field('mutations').items('request_mutations')),
+    ),
+  );
+  const exact = new Set(
+    scopes.flatMap(scope => scope.items('request_headers_to_remove')).map(name => name.text()?.toLowerCase()),
+  );
+  return name => removesAlways(name) || exact.has(name) || byRoute.every(removes => removes(name));
 }
 
 /** Whether a name is removed from the trailers of every request that is checked. */

@@ -1,5 +1,4 @@
 // Rules for the connection manager before the check: normalized paths, no forged headers, no rewritten refusals.
-import { overrideHeaders } from '../config/header-names.ts';
 import type { ConnectionManager } from './connection-manager.ts';
 import type { GuardedManager } from './lint-model.ts';
 import { otherSpellings } from './owned-names.ts';
@@ -53,19 +52,19 @@ export const requestRules = {
     },
   },
   'override-headers-kept': {
-    what: 'Headers that override path or method (x-original-url, x-rewrite-url, x-http-method-override, x-http-method, x-method-override), or other spellings of them (x.http.method), are not removed before the check',
-    why: 'frameworks use them in place of the checked path and method, and interfaces such as CGI and WSGI read a dot and other signs as a hyphen',
+    what: 'Headers that override path or method (x-original-url, x-rewrite-url, x-http-method-override, x-http-method, x-method-override), with `account.hosts` also those that override the host (x-forwarded-host, forwarded, …), or other spellings of them (x.http.method), are not removed before the check',
+    why: 'frameworks use them in place of the checked path, method and host, and interfaces such as CGI and WSGI read a dot and other signs as a hyphen',
     fix: 'remove each of them in `early_header_mutation_extensions`, with `remove_on_match` and [^a-z0-9] in place of each hyphen',
-    find: each => kept(each, withSpellings(overrideHeaders, each.manager)),
+    find: each => kept(each, withSpellings(each.names.overrides, each.manager)),
   },
   'trailers-kept': {
-    what: 'Identity headers, headers of `account.headers` or headers that override path or method are not removed from request trailers',
+    what: 'Identity headers, headers of `account.headers` or headers that override path, method or host are not removed from request trailers',
     why: 'a service that Envoy calls over HTTP/2, or with `enable_trailers`, gets the trailers unchecked, and some servers merge them into the headers',
     fix: 'add a header_mutation filter before ext_authz, with a `remove_on_match` for each of them in `request_trailers_mutations`',
     find: ({ names, manager, checks }) =>
       checks.flatMap(check => {
         const removes = readTrailerRemovals(check);
-        const held = withSpellings([...names.account, ...overrideHeaders], manager);
+        const held = withSpellings([...names.account, ...names.overrides], manager);
         const left = [...names.identity, ...names.strays, ...held].filter(name => !removes(name));
         return ifAny(left, check.chain.value, 'keeps', ' as a trailer');
       }),

@@ -1,8 +1,20 @@
-// Reads which paths an Envoy route matches.
+// Reads which paths and methods an Envoy route matches.
+import { readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
+
+/** Paths in letters of this case: one path with or without a slash at its end, or also everything under it. */
+export interface PathScope {
+  /** Without a slash at its end. */
+  readonly path: string;
+  readonly subtree: boolean;
+}
 
 export interface RouteMatch {
   takes(path: string): boolean;
+  /** Whether it may take a request with this method, by its conditions on `:method`. */
+  takesMethod(method: string): boolean;
+  /** Covers all its paths; undefined if no scope is known that does. */
+  readonly scope: PathScope | undefined;
   /** Whether it depends on the path alone, so that no later route gets its paths. */
   readonly isSure: boolean;
   /** All its paths begin with this text, in lower case. */
@@ -13,22 +25,26 @@ export interface RouteMatch {
   readonly unjudged: ProtoValue | undefined;
 }
 
-type PathMatch = Pick<RouteMatch, 'takes' | 'head' | 'start'>;
+type PathMatch = Pick<RouteMatch, 'takes' | 'head' | 'start' | 'scope'>;
 
 const uriTemplateType = 'envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig';
 const pathFields: ReadonlySet<string> = new Set(['prefix', 'path', 'path_separated_prefix', 'path_match_policy']);
-const unconditional: ReadonlySet<string> = new Set([...pathFields, 'case_sensitive']);
+const unconditional: ReadonlySet<string> = new Set([...pathFields, 'safe_regex', 'case_sensitive']);
+// As `render` writes a public route: a path, perhaps followed by segments in the strict grammar.
+const plainRegex = /^((?:\/(?:[\w~:@-]|\\\.)+)+)(\(\/\[A-Za-z0-9\._~:@-\]\+\)\*)?(\/\?)?$/;
+const strictSegments = /^(?:\/[A-Za-z0-9._~:@-]+)*\/?$/;
 
 /** Undefined for CONNECT, which has no path. */
 export function readRouteMatch(match: ProtoValue): RouteMatch | undefined {
   if (match.field('connect_matcher').isPresent) return undefined;
   const paths = readPaths(match);
+  const takesMethod = readMethods(match);
   if (paths === undefined) {
     const named = match.names().find(name => pathFields.has(name) || name === 'safe_regex');
     const unjudged = named === undefined ? match : match.field(named);
-    return { takes: () => true, isSure: false, head: '', start: [], unjudged };
+    return { takes: () => true, takesMethod, scope: undefined, isSure: false, head: '', start: [], unjudged };
   }
-  return { ...paths, isSure: match.names().every(name => unconditional.has(name)), unjudged: undefined };
+  return { ...paths, takesMethod, isSure: match.names().every(name => unconditional.has(name)), unjudged: undefined };
 }
 
 function readPaths(match: ProtoValue): PathMatch | undefined {
@@ -37,15 +53,42 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
   const [prefix, path, separated] = ['prefix', 'path', 'path_separated_prefix'].map(name => match.field(name).text());
   const isExact = match.field('case_sensitive').flag() !== false;
   const cased = (text: string): string => (isExact ? text : text.toLowerCase());
-  const literal = (text: string, fits: (path: string, text: string) => boolean): PathMatch => ({
+  const literal = (text: string, scope: PathScope, fits: (path: string, text: string) => boolean): PathMatch => ({
     takes: each => fits(cased(each), cased(text)),
     head: text.toLowerCase(),
     start: text.split('/').slice(1),
+    scope: isExact ? scope : undefined,
   });
-  if (prefix !== undefined) return literal(prefix, (each, text) => each.startsWith(text));
-  if (path !== undefined) return literal(path, (each, text) => each === text);
-  if (separated !== undefined) return literal(separated, (each, text) => each === text || each.startsWith(`${text}/`));
-  return undefined;
+  const isUnder = (each: string, text: string) => each === text || each.startsWith(`${text}/`);
+  const folder = (text: string) => text.slice(0, Math.max(text.lastIndexOf('/'), 0));
+  if (prefix !== undefined)
+    return literal(prefix, { path: folder(prefix), subtree: true }, (each, text) => each.startsWith(text));
+  if (path !== undefined)
+    return literal(path, { path: path.replace(/\/$/, ''), subtree: false }, (each, text) => each === text);
+  if (separated !== undefined) return literal(separated, { path: separated, subtree: true }, isUnder);
+  const [, start, segments, slash] = plainRegex.exec(match.field('safe_regex', 'regex').text() ?? '') ?? [];
+  if (start === undefined) return undefined;
+  const subtree = segments !== undefined;
+  const text = start.replaceAll('\\', '');
+  return literal(text, { path: text, subtree }, each => {
+    if (!subtree) return each === text || (slash !== undefined && each === `${text}/`);
+    return (
+      each.startsWith(text) &&
+      strictSegments.test(each.slice(text.length)) &&
+      (slash !== undefined || !each.endsWith('/'))
+    );
+  });
+}
+
+/** Of a condition that is not understood, every method may meet it. */
+function readMethods(match: ProtoValue): (method: string) => boolean {
+  const patterns = match
+    .items('headers')
+    .filter(each => each.field('name').text() === ':method' && each.field('invert_match').flag() !== true)
+    .map(each => each.field('string_match'))
+    .filter(({ isPresent }) => isPresent)
+    .map(readStringMatcher);
+  return method => patterns.every(pattern => pattern(method) ?? true);
 }
 
 // Of envoy.extensions.path.match.uri_template.v3, reads whole segments only: literals, *, {name}, and ** as the last.
@@ -65,6 +108,7 @@ function readTemplate(policy: ProtoValue): PathMatch | undefined {
   return {
     head: `/${literals.join('/')}`.toLowerCase(),
     start,
+    scope: { path: `/${literals.join('/')}`, subtree: true },
     takes(path) {
       const segments = path.split('/').slice(1);
       if (rest ? segments.length <= start.length : segments.length !== start.length) return false;

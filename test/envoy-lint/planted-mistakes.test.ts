@@ -21,6 +21,30 @@ const notEnforced = (key: string) => ({
 });
 const guardMatcher = (p: Shipped) =>
   p.filters[2].typed_config.rules.policies['allowed-by-account-authz'].permissions[0].sourced_metadata.metadata_matcher;
+const removePattern = (p: Shipped, name: string) => {
+  p.check.allowed_headers.patterns = p.check.allowed_headers.patterns.filter((each: Part) => each.exact !== name);
+};
+const open = (path: string, ...methods: string[]) => ({
+  public: [{ path, methods: methods.length === 0 ? ['GET', 'HEAD'] : methods }],
+});
+const hosts = (p: Shipped, ...entries: string[]) => set(p.config, { account: { ...p.config.account, hosts: entries } });
+/** As `render` writes it. */
+const publicRoute = (path: Part, methods = 'GET|HEAD'): Part => ({
+  match: { ...path, headers: [{ name: ':method', string_match: { safe_regex: { regex: methods } } }] },
+  route: { cluster: 'upstream' },
+  typed_per_filter_config: {
+    ...disabled.typed_per_filter_config,
+    'envoy.filters.http.rbac': typed('rbac.v3.RBACPerRoute'),
+    'envoy.filters.http.header_mutation': typed('header_mutation.v3.HeaderMutationPerRoute', {
+      mutations: {
+        request_mutations: [
+          { remove_on_match: { key_matcher: { safe_regex: { regex: 'x[^a-z0-9]account[^a-z0-9]id' } } } },
+          { remove: 'authorization' },
+        ],
+      },
+    }),
+  },
+});
 const set = (part: Part, fields: Part) => Object.assign(part, fields);
 const remove = (part: Part, name: string) => delete part[name];
 const copyOf = <T>(value: T): T => structuredClone(value);
@@ -259,6 +283,169 @@ const mistakes: readonly Mistake[] = [
       set(p.routes[1], { route: { cluster: 'upstream' } });
     },
   ],
+  [
+    'an unchecked catch-all route to the upstream beside a case-insensitive checked route',
+    'open-route',
+    p => {
+      remove(p.routes[1], 'direct_response');
+      set(p.routes[1], { route: { cluster: 'upstream' } });
+      set(p.routes[0].match, { case_sensitive: false });
+    },
+  ],
+  [
+    'unchecked routes for unprotected paths of the upstream',
+    'open-route',
+    p =>
+      p.routes.unshift(
+        ...pathsTo('upstream', '/healthz', '/api/subscriptionsX').map(route => ({ ...route, ...disabled })),
+      ),
+  ],
+  [
+    'unchecked template routes for unprotected paths',
+    'open-route',
+    p => {
+      for (const template of ['/healthz/*', '/api/other/**', '/public/{file=**}'])
+        p.routes.unshift({ match: byTemplate(template), route: { cluster: 'upstream' }, ...disabled });
+    },
+  ],
+  [
+    'an unchecked listener for one unprotected path of the upstream',
+    'open-route',
+    p => secondListener(p, (_, m) => [dropCheck(m), onlyRoutes(m, pathsTo('upstream', '/metrics'))]),
+  ],
+  [
+    'an unchecked catch-all route to a forward proxy',
+    ['open-route'],
+    p => {
+      remove(p.routes[1], 'direct_response');
+      set(p.routes[1], { route: { cluster: 'proxy' } });
+      set(p.routes[0].match, { case_sensitive: false });
+      const type = 'envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig';
+      p.root.static_resources.clusters.push({ name: 'proxy', cluster_type: { name: 'x', typed_config: typed(type) } });
+    },
+  ],
+  [
+    'an unchecked catch-all route to the host that a header names',
+    ['open-route'],
+    p => {
+      remove(p.routes[1], 'direct_response');
+      set(p.routes[1], { route: { cluster: 'any' } });
+      set(p.routes[0].match, { case_sensitive: false });
+      const original = { type: 'ORIGINAL_DST', original_dst_lb_config: { use_http_header: true } };
+      p.root.static_resources.clusters.push({ name: 'any', ...original });
+    },
+  ],
+
+  // Public routes and the metadata document.
+  ['a public route that is only in the configuration', 'public-route-missing', p => set(p.config, open('/healthz'))],
+  [
+    'a public route that Envoy checks',
+    'public-route-missing',
+    p => {
+      set(p.config, open('/healthz'));
+      p.routes.unshift({ match: { path: '/healthz' }, route: { cluster: 'upstream' } });
+    },
+  ],
+  [
+    'a public route that the guard refuses',
+    'public-route-missing',
+    p => {
+      set(p.config, open('/healthz'));
+      p.routes.unshift(publicRoute({ path: '/healthz' }));
+      remove(p.routes[0].typed_per_filter_config, 'envoy.filters.http.rbac');
+    },
+  ],
+  [
+    'a public subtree of which Envoy serves the path alone',
+    'public-route-missing',
+    p => {
+      set(p.config, open('/assets/*'));
+      p.routes.unshift(publicRoute({ path: '/assets' }));
+    },
+  ],
+  [
+    'a public route for one of its methods',
+    'public-route-missing',
+    p => {
+      set(p.config, open('/healthz', 'GET', 'POST'));
+      p.routes.unshift(publicRoute({ path: '/healthz' }, 'GET'));
+    },
+  ],
+  [
+    'a missing metadata document',
+    'public-route-missing',
+    p => set(p.config, { protectedResource: { resource: 'https://api.example.com/subscriptions' } }),
+  ],
+  [
+    'a public route for every method',
+    'open-route',
+    p => {
+      set(p.config, open('/healthz'));
+      p.routes.unshift(publicRoute({ path: '/healthz' }));
+      remove(p.routes[0].match, 'headers');
+    },
+  ],
+  [
+    'a public route for more methods',
+    'open-route',
+    p => {
+      set(p.config, open('/healthz', 'GET'));
+      p.routes.unshift(publicRoute({ path: '/healthz' }, 'GET|DELETE'));
+    },
+  ],
+  [
+    'a public path as a prefix of text',
+    'open-route',
+    p => {
+      set(p.config, open('/healthz'));
+      p.routes.unshift(publicRoute({ prefix: '/healthz' }));
+    },
+  ],
+  [
+    'a public path in any case',
+    'open-route',
+    p => {
+      set(p.config, open('/healthz'));
+      p.routes.unshift(publicRoute({ path: '/healthz', case_sensitive: false }));
+    },
+  ],
+  [
+    'account headers and the token kept on a public route',
+    'public-headers-kept',
+    p => {
+      set(p.config, open('/healthz'));
+      p.routes.unshift(publicRoute({ path: '/healthz' }));
+      remove(p.routes[0].typed_per_filter_config, 'envoy.filters.http.header_mutation');
+    },
+  ],
+  [
+    'spellings of an account header kept on a public route',
+    'public-headers-kept',
+    p => {
+      set(p.config, open('/healthz'));
+      p.routes.unshift({
+        ...publicRoute({ path: '/healthz' }),
+        request_headers_to_remove: ['x-account-id', 'Authorization'],
+      });
+      remove(p.routes[0].typed_per_filter_config, 'envoy.filters.http.header_mutation');
+    },
+  ],
+
+  // Hosts.
+  [
+    'any host, where the configuration names hosts',
+    ['other-host', 'override-headers-kept', 'trailers-kept'],
+    p => hosts(p, ':account_id.api.example.com'),
+  ],
+  [
+    'another host than that of the configuration',
+    ['host-missing', 'other-host', 'override-headers-kept', 'trailers-kept'],
+    p => {
+      hosts(p, ':account_id.api.example.com', 'api.example.com');
+      set(p.host, { domains: ['api.example.com', '*.example.org'] });
+    },
+  ],
+
   [
     'a matcher around ext_authz',
     'conditional-check',
@@ -520,6 +707,17 @@ const mistakes: readonly Mistake[] = [
     'an account header spelling in disallowed_headers',
     'disallowed-headers',
     p => set(p.check, { disallowed_headers: { patterns: [{ exact: 'x.account.id' }] } }),
+  ],
+  ['a hidden connection header', 'ambiguity-hidden', p => removePattern(p, 'connection')],
+  [
+    'a hidden content-type, where a query parameter names the account',
+    'ambiguity-hidden',
+    p => removePattern(p, 'content-type'),
+  ],
+  [
+    'a connection header in disallowed_headers',
+    'disallowed-headers',
+    p => set(p.check, { disallowed_headers: { patterns: [{ exact: 'connection' }] } }),
   ],
   ['H-033 a hidden authorization header', 'authorization-hidden', p => p.check.allowed_headers.patterns.shift()],
   ['a hidden x-request-id header', 'request-id-hidden', p => p.check.allowed_headers.patterns.splice(1, 1)],
@@ -915,6 +1113,46 @@ const mistakes: readonly Mistake[] = [
 
 const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unknown])[] = [
   ['the shipped bootstrap unchanged', () => undefined],
+  [
+    'a public route by its pattern',
+    p => {
+      set(p.config, open('/v1/health.z'));
+      p.routes.unshift(publicRoute({ safe_regex: { regex: '/v1/health\\.z/?' } }));
+    },
+  ],
+  [
+    'a public subtree by its pattern',
+    p => {
+      set(p.config, open('/assets/*', 'GET'));
+      p.routes.unshift(publicRoute({ safe_regex: { regex: '/assets(/[A-Za-z0-9._~:@-]+)*/?' } }, 'GET'));
+    },
+  ],
+  [
+    'a public subtree by two routes under it',
+    p => {
+      set(p.config, open('/assets/*'));
+      p.routes.unshift(publicRoute({ prefix: '/assets/' }), publicRoute({ path: '/assets' }));
+    },
+  ],
+  [
+    'a public path that Envoy answers itself',
+    p => {
+      set(p.config, open('/healthz'));
+      const { route: _, ...others } = publicRoute({ path: '/healthz' });
+      p.routes.unshift({ ...others, direct_response: { status: 200 } });
+    },
+  ],
+  [
+    'a host with a port, and the hosts of accounts',
+    p => {
+      hosts(p, ':account_id.api.example.com', 'api.example.com');
+      set(p.host, { domains: ['API.example.com:*', '*.api.example.com'] });
+      const regex =
+        'forwarded|x[^a-z0-9](forwarded[^a-z0-9](host|server)|host|original[^a-z0-9]host|http[^a-z0-9]host[^a-z0-9]override)';
+      for (const list of [p.early, p.trailers])
+        list.push({ remove_on_match: { key_matcher: { safe_regex: { regex } } } });
+    },
+  ],
   ['headers sent as a map', p => remove(p.check, 'encode_raw_headers')],
   ['all headers sent to account-authz', p => remove(p.check, 'allowed_headers')],
   ['a missing retry policy', p => remove(p.service, 'retry_policy')],
@@ -979,28 +1217,6 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
     },
   ],
   [
-    'an unchecked catch-all route to the upstream beside a case-insensitive checked route',
-    p => {
-      remove(p.routes[1], 'direct_response');
-      set(p.routes[1], { route: { cluster: 'upstream' } });
-      set(p.routes[0].match, { case_sensitive: false });
-    },
-  ],
-  [
-    'unchecked routes for unprotected paths of the upstream',
-    p =>
-      p.routes.unshift(
-        ...pathsTo('upstream', '/healthz', '/api/subscriptionsX').map(route => ({ ...route, ...disabled })),
-      ),
-  ],
-  [
-    'unchecked template routes for unprotected paths',
-    p => {
-      for (const template of ['/healthz/*', '/api/other/**', '/public/{file=**}'])
-        p.routes.unshift({ match: byTemplate(template), route: { cluster: 'upstream' }, ...disabled });
-    },
-  ],
-  [
     'an unchecked redirect',
     p => p.routes.unshift({ match: { prefix: '/api' }, redirect: { https_redirect: true }, ...disabled }),
   ],
@@ -1046,10 +1262,6 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
   [
     'disabled upstream filters',
     p => set(p.filters[3].typed_config, { upstream_http_filters: [{ ...filter('lua.v3.Lua'), disabled: true }] }),
-  ],
-  [
-    'an unchecked listener for one unprotected path of the upstream',
-    p => secondListener(p, (_, m) => [dropCheck(m), onlyRoutes(m, pathsTo('upstream', '/metrics'))]),
   ],
   [
     'another ext_authz filter for another service',
