@@ -62,7 +62,7 @@ export async function certificateStep(run: ClusterRun, authorities: Authorities)
     expected: 'picked up by both, nothing lost',
     async act() {
       const before = await renewals(run);
-      await applyCertificates(namespace, authorities);
+      await apply(await certificateSecrets(namespace, authorities));
       for (const kind of [labels, run.deployed.authz.labels]) await touch(namespace, kind);
       const startMs = performance.now();
       const logged = await untilEachPod(run, async ({ name }) => {
@@ -91,8 +91,11 @@ export async function createAuthorities(): Promise<Authorities> {
   };
 }
 
-/** New certificates of both sides, in the Secrets of docs/deploy/service.md. */
-export async function applyCertificates(namespace: string, { server, client }: Authorities): Promise<void> {
+/** New certificates of both sides, as the Secrets of docs/deploy/service.md. */
+export async function certificateSecrets(
+  namespace: string,
+  { server, client }: Authorities,
+): Promise<readonly object[]> {
   const [own, callers] = [
     await issue(server, 'account-authz', 'serverAuth'),
     await issue(client, 'envoy', 'clientAuth'),
@@ -102,13 +105,15 @@ export async function applyCertificates(namespace: string, { server, client }: A
     kind: 'Secret',
     metadata: { name, namespace },
     type: 'kubernetes.io/tls',
-    stringData: { 'tls.crt': certificate, 'tls.key': key, 'ca.crt': authority },
+    data: { 'tls.crt': base64(certificate), 'tls.key': base64(key), 'ca.crt': base64(authority) },
   });
-  await apply([
+  return [
     secret('account-authz-tls', own, client.certificate),
     secret('account-authz-client-tls', callers, server.certificate),
-  ]);
+  ];
 }
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 export async function outageSteps(run: ClusterRun): Promise<void> {
   const { namespace, workload, labels, replicas } = run.deployed;

@@ -19,6 +19,7 @@ export const deploymentNames = [
   'plain containers',
   'render kubernetes',
   'service',
+  'envoy-gateway',
 ] as const;
 export type DeploymentName = (typeof deploymentNames)[number];
 
@@ -47,6 +48,11 @@ export function describeDeployment(name: DeploymentName): Deployed {
     case 'service': {
       const authz = { workload: 'account-authz', labels: 'app.kubernetes.io/name=account-authz', replicas: 2 };
       return { ...inSample, authz };
+    }
+    case 'envoy-gateway': {
+      const authz = { workload: 'account-authz', labels: 'app.kubernetes.io/name=account-authz', replicas: 2 };
+      const gateway = { workload: 'gateway', labels: 'app=gateway', replicas: 1 };
+      return { ...inSample, ...gateway, authz, service: { name: 'gateway', port: 80 } };
     }
     case 'render kubernetes': {
       const orders = { workload: 'orders', labels: 'app=orders', replicas: 2 };
@@ -88,14 +94,17 @@ async function writeKustomization(
   switch (name) {
     case 'render kubernetes':
       return writeOrders(join(folder, 'orders'), write, await configOf('envoy-sidecar'));
-    case 'plain containers':
-      return write(join(overlays, 'plain'), await configOf('envoy-sidecar'), {
+    case 'plain containers': {
+      const target = join(overlays, 'plain');
+      await cp(join(overlays, 'envoy-sidecar', 'app-on-loopback.yaml'), join(target, 'app-on-loopback.yaml'));
+      return write(target, await configOf('envoy-sidecar'), {
         namespace: 'subscriptions',
         resources: ['../../base'],
         components: ['../../components/envoy-sidecar-plain', '../../components/authz-sidecar-plain'],
         configMapGenerator: [{ name: 'account-authz-config', files }],
-        patches: [{ path: '../envoy-sidecar/app-on-loopback.yaml' }],
+        patches: [{ path: 'app-on-loopback.yaml' }],
       });
+    }
     default: {
       const target = join(overlays, name);
       const text = await readFile(join(target, 'kustomization.yaml'), 'utf8');

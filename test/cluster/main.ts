@@ -1,6 +1,7 @@
 // `npm run cluster`: deploys the product as real pods on the cluster of $KUBECONFIG, puts them under load, and restarts, kills and changes
 // what can be. Prints each row, writes docs/dev/cluster.md with --page, and exits with 0 only if every row is as expected.
-//   npm run cluster -- [--only NAME]… [--page] [--keep]
+//   npm run cluster -- [--only NAME]… [--page] [--keep] [--egctl FOLDER]
+// With --egctl, the folder of that program, what Envoy Gateway makes of its overlay runs too.
 // Needs kubectl, openssl, and in the cluster the two images of docs/deploy/README.md and Envoy's. The nodes must be Linux.
 import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -10,9 +11,10 @@ import { parseArgs } from 'node:util';
 import type { Order } from '../rehearsal/load.ts';
 import { answerSteps, quickstartToken } from './answers.ts';
 import { type Authentication, startAuthentication } from './authentication.ts';
-import { applyCertificates, certificateStep, changeSteps, createAuthorities, outageSteps } from './changes.ts';
+import { certificateSecrets, certificateStep, changeSteps, createAuthorities, outageSteps } from './changes.ts';
 import { type Deployed, type DeploymentName, deploymentNames, describeDeployment, manifestsOf } from './deployments.ts';
 import { documentedSteps } from './documented.ts';
+import { gatewayManifests } from './envoy-gateway.ts';
 import { apply, kubectl, podsOf } from './kubectl.ts';
 import { startClusterLoad } from './load.ts';
 import { agentNamespace, type NodeAgent, startNodeAgent } from './node-agent.ts';
@@ -26,12 +28,14 @@ const page = new URL('../../docs/dev/cluster.md', import.meta.url);
 
 const { values: options } = parseArgs({
   options: {
-    only: { type: 'string', multiple: true, default: [...deploymentNames] },
+    only: { type: 'string', multiple: true },
     page: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
+    egctl: { type: 'string' },
   },
 });
-const chosen = options.only.map(name => {
+const all = deploymentNames.filter(name => name !== 'envoy-gateway' || options.egctl !== undefined);
+const chosen = (options.only ?? all).map(name => {
   const found = deploymentNames.find(each => each === name);
   if (found === undefined) throw new Error(`--only ${name}: one of ${deploymentNames.join(', ')}`);
   return found;
@@ -73,7 +77,7 @@ async function runDeployment(name: DeploymentName, agent: NodeAgent, authenticat
   await kubectl(['delete', 'namespace', deployed.namespace, '--ignore-not-found', '--wait=true']);
   try {
     const authorities = await createAuthorities();
-    await deploy(deployed, authentication, add, () => applyCertificates(deployed.namespace, authorities));
+    await deploy(deployed, authentication, add, await certificateSecrets(deployed.namespace, authorities));
     const isQuickstart = name === 'quickstart';
     const token = isQuickstart ? await quickstartToken(deployed.namespace) : await authentication.sign({});
     const service = { ...deployed.service, namespace: deployed.namespace };
@@ -99,7 +103,7 @@ async function runDeployment(name: DeploymentName, agent: NodeAgent, authenticat
   } catch (error) {
     add({ what: 'the run', expected: 'ends', measured: String(error), isGood: false });
   } finally {
-    if (!options.keep) await kubectl(['delete', 'namespace', deployed.namespace, '--wait=true']);
+    if (!options.keep) await kubectl(['delete', 'namespace', deployed.namespace, '--ignore-not-found', '--wait=true']);
   }
 }
 
@@ -107,12 +111,13 @@ async function deploy(
   deployed: Deployed,
   authentication: Authentication,
   add: ClusterRun['add'],
-  makeCertificates: () => Promise<void>,
+  certificates: readonly object[],
 ): Promise<void> {
   const { name, namespace } = deployed;
-  const manifests = await manifestsOf(name, authentication);
+  let manifests = await manifestsOf(name, authentication);
   if (namespace === 'subscriptions') await kubectl(['apply', '-f', 'k8s/base/namespace.yaml']);
-  if (name === 'service') await makeCertificates();
+  if (name === 'service' || name === 'envoy-gateway') await apply(certificates);
+  if (name === 'envoy-gateway') manifests = await gatewayManifests(manifests, certificates, options.egctl ?? '');
   if (name === 'envoy-sidecar')
     await kubectl([
       'create',

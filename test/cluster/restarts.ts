@@ -22,12 +22,13 @@ const unavailableOrRefused = only(
 
 export async function restartSteps(run: ClusterRun): Promise<void> {
   const { workload, authz } = run.deployed;
-  await roll(run, workload);
+  const isGateway = run.deployed.name === 'envoy-gateway';
+  if (!isGateway) await roll(run, workload);
   if (authz.workload !== workload) await roll(run, authz.workload);
   if (run.deployed.name === 'envoy-sidecar' || run.deployed.name === 'service') await rollBack(run);
-  if (run.deployed.replicas > 1) await deleteAndEvict(run);
+  if (authz.replicas > 1) await deleteAndEvict(run);
   await killAuthz(run);
-  await killEnvoy(run);
+  if (!isGateway) await killEnvoy(run);
   // One replica, so that nobody else can answer. Behind a service of its own, another instance does.
   const isAlone = authz.workload === workload && run.deployed.replicas > 1;
   if (isAlone) await scale(run, 1);
@@ -77,7 +78,7 @@ async function deleteAndEvict(run: ClusterRun): Promise<void> {
     ['app', labels],
     ['account-authz', authz.labels],
   ])) {
-    if (who === 'account-authz' && authz.labels === labels) continue;
+    if (who === 'account-authz' ? authz.labels === labels : run.deployed.replicas === 1) continue;
     await measure(run, {
       what: `a pod with ${who} is deleted`,
       expected: 'nothing lost',

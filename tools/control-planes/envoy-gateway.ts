@@ -36,9 +36,7 @@ export async function verifyEnvoyGateway(programs: string): Promise<EnvoyGateway
     await secret('account-authz-tls', join(files.directory, 'account-authz', 'tls')),
     await secret('account-authz-client-tls', tls),
   ]);
-  const listener = resourcesOf(dump).listeners.find(({ name }) => name === 'subscriptions/subscriptions/http');
-  const filters = at(listener, 'defaultFilterChain', 'filters');
-  if (filters === undefined) throw new Error('Envoy Gateway made no listener');
+  const filters = filtersOf(dump);
   const manager = at(filters, 'envoy.filters.network.http_connection_manager', 'typedConfig');
   const name = 'envoy.filters.http.ext_authz/securitypolicy/subscriptions/subscriptions';
   const filter = at(manager, 'httpFilters', name, 'typedConfig');
@@ -67,7 +65,16 @@ export async function verifyEnvoyGateway(programs: string): Promise<EnvoyGateway
   }
 }
 
-async function translate(programs: string, manifests: readonly Manifest[]): Promise<unknown> {
+/** The network filters of the listener of the overlay. */
+export function filtersOf(dump: unknown): unknown {
+  const listener = resourcesOf(dump).listeners.find(({ name }) => name === 'subscriptions/subscriptions/http');
+  const filters = at(listener, 'defaultFilterChain', 'filters');
+  if (filters === undefined) throw new Error('Envoy Gateway made no listener');
+  return filters;
+}
+
+/** The objects with their status, and what Envoy would be told. */
+export async function translate(programs: string, manifests: readonly Manifest[]): Promise<unknown> {
   const directory = await mkdtemp(join(tmpdir(), 'egctl-'));
   try {
     const file = join(directory, 'manifests.yaml');
@@ -84,8 +91,8 @@ async function translate(programs: string, manifests: readonly Manifest[]): Prom
   }
 }
 
-// egctl ignores EndpointSlices and uses the address of the Service, which the API server would assign, except to a headless one.
-function withAddress(manifest: Manifest): Manifest {
+/** egctl ignores EndpointSlices and uses the address of the Service, which the API server would assign, except to a headless one. */
+export function withAddress(manifest: Manifest): Manifest {
   return manifest.kind === 'Service'
     ? { ...manifest, spec: { ...(manifest.spec as object), clusterIP: '10.0.0.9' } }
     : manifest;
@@ -102,7 +109,7 @@ async function secret(name: string, folder: string): Promise<Manifest> {
   };
 }
 
-function refusedOf(dump: unknown): string[] {
+export function refusedOf(dump: unknown): string[] {
   const refused: string[] = [];
   const visit = (node: unknown): void => {
     if (typeof node !== 'object' || node === null) return;

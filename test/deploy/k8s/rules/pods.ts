@@ -56,10 +56,10 @@ function stopRules({ config, bootstrap, manifests }: Facts, pod: Pod): Rules {
   const [app, authz, envoy] = ['app', 'account-authz', 'envoy'].map(name => containerOf(pod, name));
   const native = pod.spec.initContainers ?? [];
   const hooks = containersOf(pod).flatMap(each => each.lifecycle?.preStop?.exec?.command.join(' ') ?? []);
-  // A plain container may end before the app, so it drains nothing.
-  const isDrained = envoy !== undefined && native.includes(envoy);
+  const isDrained = envoy !== undefined;
   const drain = `/nodejs/bin/node /app/dist/main.js drain --envoy-admin ${envoyAdmin} --seconds`;
-  const canDrain = native.some(
+  // A plain account-authz would end once the connections are closed, before the app.
+  const canDrain = [...native, ...containersOf(pod).filter(({ name }) => name === 'drain')].some(
     ({ image, lifecycle }) => image === authzImage && lifecycle?.preStop?.exec !== undefined,
   );
   const isMeshed = manifests.some(({ kind }) => kind === 'EnvoyFilter');
@@ -73,7 +73,7 @@ function stopRules({ config, bootstrap, manifests }: Facts, pod: Pod): Rules {
     [app === undefined || waitOf(app) === 15, 'the app stops before its callers know'],
     [envoy === undefined || waitOf(envoy) === 15, 'Envoy stops before its callers know'],
     [
-      authz === undefined || isDrained || isMeshed || waitOf(authz) >= 10,
+      authz === undefined || isMeshed || (isDrained && native.includes(authz)) || waitOf(authz) >= 10,
       'account-authz stops before its callers know',
     ],
     [
