@@ -3,7 +3,7 @@ import { createHash, type X509Certificate } from 'node:crypto';
 import * as tls from 'node:tls';
 import { loadRegularFile } from '../files/bounded-file.ts';
 import { noCertificate, parseCertificates } from '../files/certificates.ts';
-import type { FetchProblem } from './network-problem.ts';
+import type { Problem } from '../text/problem.ts';
 
 /** The authorities of a caFile, each as the digest of its public key, which a renewed certificate keeps. */
 export type Authorities = readonly string[];
@@ -16,16 +16,16 @@ export interface CaFile {
 }
 
 // To parse a bundle of 150 certificates takes 100 ms, and a thousand issuers may have the same file.
-const recentFiles = new Map<string, CaFile | FetchProblem>();
+const recentFiles = new Map<string, CaFile | Problem>();
 
-export async function loadCaFile(path: string): Promise<CaFile | FetchProblem> {
+export async function loadCaFile(path: string): Promise<CaFile | Problem> {
   const loaded = await loadRegularFile(path);
   if (loaded.kind === 'problem') return { kind: 'problem', problem: 'CA file not readable' };
   const { bytes } = loaded;
   return recall(recentFiles, createHash('sha256').update(bytes).digest('base64url'), () => parseCaFile(bytes));
 }
 
-function parseCaFile(bytes: Uint8Array): CaFile | FetchProblem {
+function parseCaFile(bytes: Uint8Array): CaFile | Problem {
   const parsed = parseCertificates(bytes);
   if (parsed.kind === 'certificates')
     return { kind: 'caFile', content: Buffer.from(bytes), authorities: parsed.certificates.map(keyDigest) };
@@ -46,14 +46,14 @@ export function recall<Value>(recent: Map<string, Value>, id: string, make: () =
 }
 
 /** The authorities of the file now. None without a file. */
-export async function loadAuthorities(caFile: string | undefined): Promise<Authorities | FetchProblem> {
+export async function loadAuthorities(caFile: string | undefined): Promise<Authorities | Problem> {
   if (caFile === undefined) return [];
   const file = await loadCaFile(caFile);
   return file.kind === 'problem' ? file : file.authorities;
 }
 
 /** Whether the file still has all authorities of before. A broken file has lost none: it may be half-written. */
-export function hasAll(now: Authorities | FetchProblem, before: Authorities): boolean {
+export function hasAll(now: Authorities | Problem, before: Authorities): boolean {
   return 'kind' in now || before.every(authority => now.includes(authority));
 }
 

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import * as tls from 'node:tls';
 import { loadTlsFiles, type TlsMaterial } from '../files/tls-files.ts';
+import type { Problem } from '../text/problem.ts';
 import { type CaFile, loadCaFile, recall, rootsInForce } from './key-authorities.ts';
-import type { FetchProblem } from './network-problem.ts';
 
 /** Of an issuer. All undefined: the default roots, and no certificate. */
 export interface KeyConnectionFiles {
@@ -26,7 +26,7 @@ export function namedConnectionFiles({ caFile, clientCertFile, clientKeyFile }: 
 }
 
 /** Read for each fetch, so that replaced files take effect. */
-export async function loadKeyConnection(files: KeyConnectionFiles): Promise<KeyConnection | FetchProblem> {
+export async function loadKeyConnection(files: KeyConnectionFiles): Promise<KeyConnection | Problem> {
   const caFile = files.caFile === undefined ? undefined : await loadCaFile(files.caFile);
   if (caFile?.kind === 'problem') return caFile;
   const client = await loadClientCertificate(files);
@@ -41,7 +41,7 @@ export async function loadKeyConnection(files: KeyConnectionFiles): Promise<KeyC
 async function loadClientCertificate({
   clientCertFile,
   clientKeyFile,
-}: KeyConnectionFiles): Promise<TlsMaterial | FetchProblem | undefined> {
+}: KeyConnectionFiles): Promise<TlsMaterial | Problem | undefined> {
   if (clientCertFile === undefined && clientKeyFile === undefined) return undefined;
   const loaded = await loadTlsFiles({ certFile: clientCertFile, keyFile: clientKeyFile });
   if (loaded.kind === 'tls material') return loaded;

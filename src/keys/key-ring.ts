@@ -1,5 +1,6 @@
 // A key ring: one key set and the issuers that share it. Fetches the set, drops it if a certificate authority is gone, keeps seeds.
 import { accepted, createFileWatch, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
+import { errorCode, type Problem } from '../text/problem.ts';
 import { createAgeClock } from './age-clock.ts';
 import { createFetchSlots, type FetchSlots } from './fetch-slots.ts';
 import { createIssuerRing, type IssuerRing } from './issuer-ring.ts';
@@ -12,7 +13,6 @@ import type { FetchOutcome, KeySetEvent } from './key-set-reducer.ts';
 import { fixedLimits, isUsable } from './key-set-state.ts';
 import { createKeySource, type IssuerKeySettings, type Validator } from './key-source.ts';
 import type { CreateKeyTransport, ProxySettings } from './key-transport.ts';
-import type { FetchProblem } from './network-problem.ts';
 import { createRingSeed, type InheritedKeys } from './ring-seed.ts';
 
 export type { IssuerRing, KeyRingStatus } from './issuer-ring.ts';
@@ -84,7 +84,7 @@ const keyFileErrorCode = 'ERR_KEY_FILE';
 
 /** True for the rejection of `start` because a jwksFile is missing or broken. */
 export function isKeyFileError(error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && error.code === keyFileErrorCode;
+  return error instanceof Error && errorCode(error) === keyFileErrorCode;
 }
 
 export function createKeyRing(options: KeyRingOptions): KeyRing {
@@ -170,13 +170,13 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   }
 
   /** True if an authority is gone that caFile had when the keys were fetched: they need a fetch without it. */
-  function askIfUntrusted(authorities: Authorities | FetchProblem): boolean {
+  function askIfUntrusted(authorities: Authorities | Problem): boolean {
     const isUntrusted = !hasAll(authorities, origin.authorities);
     if (isUntrusted) step({ kind: 'untrusted' });
     return isUntrusted;
   }
 
-  function onFileChange(authorities: Authorities | FetchProblem): WatchOutcome {
+  function onFileChange(authorities: Authorities | Problem): WatchOutcome {
     if (!askIfUntrusted(authorities)) step({ kind: 'changed' });
     return accepted;
   }

@@ -121,7 +121,10 @@ export function createKeyRings(options: {
     }
     const losesKeys = (issuer: string): boolean => isUsable(activeIssuers.get(issuer)) && !isUsable(next.get(issuer));
     const missed = added.filter(({ ring }) => [...ring.issuers.keys()].some(losesKeys)).map(each => each.refreshed);
-    await Promise.race([withinMs(headStartMs, missed), stopping.promise]);
+    if (missed.length > 0) {
+      const late = delay(headStartMs, undefined, { ref: false });
+      await Promise.race([late, Promise.all(missed), stopping.promise]);
+    }
     // Stopped meanwhile: `stop` may not have seen these rings.
     if (isStopped) await discard();
     return {
@@ -183,12 +186,4 @@ function withFirstRefresh(observer: KeyRingObserver, first: () => void): KeyRing
       observer.onRefresh(event);
     },
   };
-}
-
-async function withinMs(limitMs: number, waited: readonly Promise<void>[]): Promise<void> {
-  if (waited.length === 0) return;
-  const timer = new AbortController();
-  const late = delay(limitMs, undefined, { signal: timer.signal, ref: false }).catch(() => undefined);
-  await Promise.race([late, Promise.all(waited)]);
-  timer.abort();
 }

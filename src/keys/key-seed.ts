@@ -5,6 +5,7 @@ import { constants, type Stats } from 'node:fs';
 import { mkdir, open, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
+import { errorCode } from '../text/problem.ts';
 import { type KeySet, maxKeySetBytes, type PublicJwk, parseKeySet } from './jwks.ts';
 import type { Authorities } from './key-authorities.ts';
 
@@ -77,7 +78,7 @@ export function createKeySeed(settings: KeySeedSettings): KeySeed {
         await writeAtomically(path, JSON.stringify(seed));
         return undefined;
       } catch (error) {
-        return `seed not written: ${codeOf(error)}`;
+        return `seed not written: ${errorCode(error)}`;
       }
     },
     async remove() {
@@ -85,7 +86,7 @@ export function createKeySeed(settings: KeySeedSettings): KeySeed {
         await unlink(path);
         return undefined;
       } catch (error) {
-        return codeOf(error) === 'ENOENT' ? undefined : `seed not removed: ${codeOf(error)}`;
+        return errorCode(error) === 'ENOENT' ? undefined : `seed not removed: ${errorCode(error)}`;
       }
     },
   };
@@ -104,7 +105,7 @@ async function readSeedFile(path: string): Promise<Uint8Array | LoadedSeed> {
       await file.close();
     }
   } catch (error) {
-    const code = codeOf(error);
+    const code = errorCode(error);
     return code === 'ENOENT' || code === 'ENOTDIR' ? { kind: 'none' } : problem(`not readable: ${code}`);
   }
 }
@@ -142,10 +143,6 @@ function isListOfText(value: unknown): value is readonly string[] {
 
 function sha256(values: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('hex');
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown error';
 }
 
 function problem(word: string): LoadedSeed {

@@ -5,12 +5,12 @@ import { createDeferred } from '../deferred.ts';
 import { loadRegularFile, type UnreadableFile } from '../files/bounded-file.ts';
 import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
 import { isLoopbackUrl, keyUrlProblem } from '../text/key-url.ts';
+import { type Problem, problem } from '../text/problem.ts';
 import type { FetchSlots } from './fetch-slots.ts';
 import { documentBounds, maxKeySetBytes } from './jwks.ts';
 import { type Authorities, hasAll, loadAuthorities } from './key-authorities.ts';
 import type { KeyConnectionFiles } from './key-connection.ts';
 import type { CreateKeyTransport, GetDocument, ProxySettings } from './key-transport.ts';
-import type { FetchProblem } from './network-problem.ts';
 
 /** Where keys come from. Exactly one of the three is set. */
 export interface KeyLocation {
@@ -35,7 +35,7 @@ type KeySetDocument =
   | { readonly kind: 'notModified' };
 
 /** `authorities` are those of caFile when the fetch began. */
-export type SourceResult = (KeySetDocument & { readonly authorities: Authorities }) | FetchProblem;
+export type SourceResult = (KeySetDocument & { readonly authorities: Authorities }) | Problem;
 
 export type ValidatorFor = (authorities: Authorities) => Validator | undefined;
 
@@ -104,18 +104,14 @@ async function readKeySet(
   get: GetDocument,
   url: string,
   validator: Validator | undefined,
-): Promise<KeySetDocument | FetchProblem> {
+): Promise<KeySetDocument | Problem> {
   const document = await get(url, validator?.url === url ? validator.etag : undefined);
   if (document.kind !== 'body') return document;
   const { bytes, etag } = document;
   return { kind: 'body', bytes, validator: etag === undefined ? undefined : { url, etag } };
 }
 
-async function readDiscovery(
-  get: GetDocument,
-  url: string,
-  issuer: string,
-): Promise<DiscoveredMetadata | FetchProblem> {
+async function readDiscovery(get: GetDocument, url: string, issuer: string): Promise<DiscoveredMetadata | Problem> {
   const document = await get(url);
   if (document.kind === 'problem') return problem(`discovery: ${document.problem}`);
   if (document.kind === 'notModified') return problem('discovery: status 304');
@@ -128,7 +124,7 @@ interface DiscoveredMetadata {
 }
 
 /** The metadata from this URL (OpenID Connect Discovery section 3, RFC 8414), which must be of this issuer. Never throws. */
-export function parseDiscovery(bytes: Uint8Array, url: string, issuer: string): DiscoveredMetadata | FetchProblem {
+export function parseDiscovery(bytes: Uint8Array, url: string, issuer: string): DiscoveredMetadata | Problem {
   const json = parseBoundedJson(bytes, documentBounds);
   if (json.kind === 'problem') return problem(`discovery: ${json.problem}`);
   const metadata = json.value;
@@ -188,8 +184,4 @@ async function withinTime(
     clearTimeout(timer);
     signal.removeEventListener('abort', abort);
   }
-}
-
-function problem(word: string): FetchProblem {
-  return { kind: 'problem', problem: word };
 }

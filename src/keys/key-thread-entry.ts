@@ -1,9 +1,9 @@
 // The script of the thread of key-thread.ts: answers each task once. The transport bounds the work.
 import { parentPort, workerData } from 'node:worker_threads';
+import type { Problem } from '../text/problem.ts';
 import { setRootsInForce } from './key-authorities.ts';
 import type { KeyThreadAnswer, KeyThreadData, KeyThreadTask } from './key-thread.ts';
 import { createKeyTransport } from './key-transport.ts';
-import type { FetchProblem } from './network-problem.ts';
 
 const { roots }: KeyThreadData = workerData;
 setRootsInForce(roots);
@@ -20,7 +20,7 @@ async function answer({ id, settings, url, etag }: KeyThreadTask & { readonly ki
   inFlight.set(id, controller);
   const { signal } = controller;
   // Does not wait for work that ignores the signal: the answer shows that the thread does not hang.
-  const aborted = new Promise<FetchProblem>(resolve => {
+  const aborted = new Promise<Problem>(resolve => {
     signal.addEventListener('abort', () => resolve({ kind: 'problem', problem: 'stopped' }));
   });
   const fetched = createKeyTransport(settings).use(signal, get => get(url, etag));

@@ -1,9 +1,9 @@
 // Gets key documents in one worker thread, shared by all issuers: a flood of header lines, which undici parses for more than a second,
 // delays no check. The thread starts with a fetch and ends some time after the last one, or when it fails.
 import { Worker } from 'node:worker_threads';
+import type { Problem } from '../text/problem.ts';
 import { rootsInForce } from './key-authorities.ts';
 import type { CreateKeyTransport, KeyDocument, KeyTransportSettings } from './key-transport.ts';
-import type { FetchProblem } from './network-problem.ts';
 
 export interface KeyThread {
   readonly createTransport: CreateKeyTransport;
@@ -34,7 +34,7 @@ interface RunningThread {
   readonly worker: Worker;
   readonly inFlight: Map<number, (result: KeyDocument) => void>;
   /** Fails what is in flight. */
-  end(problem: FetchProblem): void;
+  end(problem: Problem): void;
   /** Runs while nothing is in flight. */
   idle: NodeJS.Timeout | undefined;
 }

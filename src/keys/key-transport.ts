@@ -6,9 +6,10 @@ import * as tls from 'node:tls';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { isLoopbackUrl } from '../text/key-url.ts';
+import type { Problem } from '../text/problem.ts';
 import { maxKeySetBytes } from './jwks.ts';
 import { type KeyConnection, type KeyConnectionFiles, loadKeyConnection } from './key-connection.ts';
-import { type FetchProblem, networkProblem } from './network-problem.ts';
+import { networkProblem } from './network-problem.ts';
 
 /** From the usual environment variables, which the caller reads. Plain http goes to loopback only, so there is no HTTP_PROXY. */
 export interface ProxySettings {
@@ -24,23 +25,16 @@ export interface KeyTransportSettings extends KeyConnectionFiles {
 export type KeyDocument =
   | { readonly kind: 'body'; readonly bytes: Uint8Array; readonly etag: string | undefined }
   | { readonly kind: 'notModified' }
-  | FetchProblem;
+  | Problem;
 
 export type GetDocument = (url: string, etag?: string) => Promise<KeyDocument>;
 
 export interface KeyTransport {
   /** Runs `work` with its own connections, and closes them at its end or when the signal aborts. Never rejects. */
-  use<Result>(signal: AbortSignal, work: (get: GetDocument) => Promise<Result>): Promise<Result | FetchProblem>;
+  use<Result>(signal: AbortSignal, work: (get: GetDocument) => Promise<Result>): Promise<Result | Problem>;
 }
 
 export type CreateKeyTransport = (settings: KeyTransportSettings) => KeyTransport;
-
-interface TlsOptions {
-  readonly rejectUnauthorized: true;
-  readonly minVersion: 'TLSv1.2';
-  readonly timeout: number;
-  readonly secureContext?: tls.SecureContext;
-}
 
 const maxEtagLength = 256;
 const usualKeySetBytes = 16 * 1024;
@@ -82,10 +76,10 @@ interface Dispatchers {
 
 function openDispatchers(settings: KeyTransportSettings, { secureContext, proxyContext }: KeyConnection): Dispatchers {
   const { proxy, timeoutMs } = settings;
-  const tlsOptions = (context: tls.SecureContext | undefined): TlsOptions => ({
+  const tlsOptions = (context: tls.SecureContext | undefined) => ({
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn it off.
     rejectUnauthorized: true,
-    minVersion: 'TLSv1.2',
+    minVersion: 'TLSv1.2' as const,
     timeout: timeoutMs,
     ...(context === undefined ? {} : { secureContext: context }),
   });

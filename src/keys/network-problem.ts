@@ -1,11 +1,6 @@
 // Gives the stable word for an error of undici, TLS, DNS, sockets or zlib: by its code, never by its message.
 import { errors } from 'undici';
-
-/** Why a fetch failed, in a stable word or a few: docs/keys.md has them all. */
-export interface FetchProblem {
-  readonly kind: 'problem';
-  readonly problem: string;
-}
+import { errorCode } from '../text/problem.ts';
 
 const problemsByCode: ReadonlyMap<string, string> = new Map([
   ['ECONNREFUSED', 'connection refused'],
@@ -62,8 +57,8 @@ const problemsByPrefix: readonly (readonly [string, string])[] = [
 export function networkProblem(error: unknown): string {
   // The only error of undici whose code is not always set.
   if (error instanceof errors.HTTPParserError) return 'not HTTP';
-  const code = codeOf(error);
-  if (code === undefined) return 'network error';
+  const code = errorCode(error);
+  if (code === undefined || !/^[A-Z0-9_/]{1,64}$/.test(code)) return 'network error';
   const refused = isAboutOurCertificate(code) ? 'tls: client certificate refused' : undefined;
   const problem =
     problemsByCode.get(code) ?? refused ?? problemsByPrefix.find(([prefix]) => code.startsWith(prefix))?.[1];
@@ -74,10 +69,4 @@ export function networkProblem(error: unknown): string {
 // SSLV3_ALERT_… up to 3.1, SSL/TLS_ALERT_… from 3.2 on.
 function isAboutOurCertificate(code: string): boolean {
   return code.includes('_ALERT_') && code.includes('CERTIFICATE');
-}
-
-function codeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error)) return undefined;
-  const { code } = error;
-  return typeof code === 'string' && /^[A-Z0-9_/]{1,64}$/.test(code) ? code : undefined;
 }

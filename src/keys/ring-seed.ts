@@ -1,8 +1,9 @@
 // The seeds of a key ring, one for each of its issuers: loads the newest one that may be used, and writes in the order of the calls.
+
+import type { Problem } from '../text/problem.ts';
 import type { PublicJwk, VerificationKey } from './jwks.ts';
 import { type Authorities, hasAll } from './key-authorities.ts';
 import { createKeySeed, type KeySeed, type KeySeedSettings } from './key-seed.ts';
-import type { FetchProblem } from './network-problem.ts';
 
 /** Keys that a ring starts with: from a seed or from the ring before. */
 export interface InheritedKeys {
@@ -15,7 +16,7 @@ export interface InheritedKeys {
 
 export interface RingSeed {
   /** `authorities` are those of caFile now. */
-  load(authorities: Authorities | FetchProblem): Promise<InheritedKeys | undefined>;
+  load(authorities: Authorities | Problem): Promise<InheritedKeys | undefined>;
   save(publicJwks: readonly PublicJwk[], authorities: Authorities, confirmedWallMs: number): void;
   remove(): void;
   /** Resolves when all writes are done. */
@@ -41,7 +42,7 @@ export function createRingSeed(settings: RingSeedSettings): RingSeed {
 
   async function loadUsable(
     seed: KeySeed,
-    trusted: Authorities | FetchProblem,
+    trusted: Authorities | Problem,
   ): Promise<InheritedKeys | string | undefined> {
     const loaded = await seed.load();
     if (loaded.kind === 'none') return undefined;

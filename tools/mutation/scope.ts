@@ -32,17 +32,19 @@ export const groups: readonly Group[] = [
   {
     name: 'keys',
     sources: ['src/keys/key-set-state.ts', 'src/keys/key-set-reducer.ts', 'src/keys/key-set-times.ts'],
-    tests: ['test/keys/key-set-state.test.ts'],
+    tests: ['test/keys/key-set-state.test.ts', 'test/assurance/key-states/random-steps.test.ts'],
   },
   {
     name: 'jwks',
     sources: ['src/keys/jwks.ts', 'src/keys/key-material.ts'],
     tests: ['test/keys/jwks.test.ts', 'test/keys/key-material.test.ts'],
   },
+  { name: 'issuer-ring', sources: ['src/keys/issuer-ring.ts'], tests: ['test/keys/key-ring.test.ts'] },
+  { name: 'age-clock', sources: ['src/keys/age-clock.ts'], tests: ['test/keys/age-clock.test.ts'] },
   {
-    name: 'key-selection',
-    sources: ['src/keys/key-selection.ts', 'src/keys/issuer-ring.ts'],
-    tests: ['test/keys/key-selection.test.ts', 'test/keys/shared-source.test.ts', 'test/keys/key-ring.test.ts'],
+    name: 'key-authorities',
+    sources: ['src/keys/key-authorities.ts'],
+    tests: ['test/keys/key-authorities.test.ts'],
   },
   { name: 'fetch-slots', sources: ['src/keys/fetch-slots.ts'], tests: ['test/keys/fetch-slots.test.ts'] },
   {
