@@ -1,16 +1,20 @@
-// Reads the accounts that a request names outside its path: in configured headers and query parameters.
+// Reads the accounts that a request names, and finds the one that it addresses.
 import { type AccountParameters, accountsInQuery } from './account-query.ts';
+import { type Account, type Identity, isAccount } from './principal.ts';
 import { type Refusal, refusal } from './refusal.ts';
 import type { RequestFacts } from './request-facts.ts';
+import { accountSegments, type RouteMatch } from './route.ts';
 
 export interface AccountPlaces {
   /** Lower-case header names. */
   readonly headers: readonly string[];
   readonly query: AccountParameters;
+  /** Whether an account may have dots. */
+  readonly dots: boolean;
 }
 
-/** Every account named there. An ambiguous header or parameter is refused. */
-export function accountsNamed(places: AccountPlaces, facts: RequestFacts, query: string): readonly string[] | Refusal {
+/** Every account that headers and query name. An ambiguous header or parameter is refused, and an account outside the grammar. */
+export function accountsNamed(places: AccountPlaces, facts: RequestFacts, query: string): readonly Account[] | Refusal {
   const inHeaders: string[] = [];
   for (const name of places.headers) {
     const values = facts.headers.get(name);
@@ -23,7 +27,48 @@ export function accountsNamed(places: AccountPlaces, facts: RequestFacts, query:
   }
   if (hasLookAlike(places.headers, facts)) return refusal('request_invalid', 'a look-alike of an account header');
   const inQuery = accountsInQuery(places.query, query);
-  return 'kind' in inQuery ? inQuery : [...inHeaders, ...inQuery];
+  if ('kind' in inQuery) return inQuery;
+  const named = inHeaders.length === 0 ? inQuery : [...inHeaders, ...inQuery];
+  const wrong = named.find(name => !isAccount(name, places.dots));
+  if (wrong === undefined) return named as readonly Account[];
+  return isAccount(wrong, true)
+    ? refusal('request_invalid', 'an account with a dot, and account.dots is off')
+    : refusal('request_invalid', 'an account outside the grammar');
+}
+
+/** Every account that the path names, one for each `:account_id` of each route. */
+export function accountsInPath(match: RouteMatch, dots: boolean): readonly Account[] | Refusal {
+  const named = accountSegments(match);
+  const wrong = named.find(name => !isAccount(name, dots));
+  if (wrong === undefined) return named as readonly Account[];
+  return isAccount(wrong, true)
+    ? refusal('request_invalid', 'a segment with a dot names an account, and account.dots is off')
+    : refusal('request_invalid', 'the segment of an account is outside its grammar');
+}
+
+/**
+ * The account that the request is about: the one that it names or, if it names none, the only one of the token. Always one of the token.
+ * `mayClaim` tells whether the issuer may speak for an account.
+ */
+export function addressedAccount(
+  named: readonly Account[],
+  accounts: Identity['accounts'],
+  mayClaim: (account: Account) => boolean,
+): Account | Refusal {
+  const [addressed, ...others] = named;
+  if (addressed === undefined) {
+    if (typeof accounts === 'string') return accounts;
+    return accounts.size === 0
+      ? refusal('account_mismatch', 'the token has no account that its issuer may speak for')
+      : refusal('account_required', 'the token has several accounts and the request names none');
+  }
+  if (others.some(other => other !== addressed))
+    return refusal('account_mismatch', 'the request names different accounts');
+  const isOfToken = typeof accounts === 'string' ? accounts === addressed : accounts.has(addressed);
+  if (isOfToken) return addressed;
+  return mayClaim(addressed)
+    ? refusal('account_mismatch', 'the request names another account than the token')
+    : refusal('account_mismatch', 'the issuer may not speak for the account that the request names');
 }
 
 // CGI folds `-` and `_` into one variable name (RFC 3875 section 4.1.18). Its heirs fold every character but letters and digits

@@ -1,26 +1,49 @@
 // The policy in the order of its checks: `admit` runs before the token is verified, `authorize` after. `token/` verifies signature and
 // claims between the two.
-import { type AccountPlaces, accountsNamed } from './account.ts';
+
+import { type AccountPlaces, accountsInPath, accountsNamed, addressedAccount } from './account.ts';
 import { refuseAmbiguousHeaders } from './ambiguous-headers.ts';
 import { type BearerToken, parseBearerToken, refuseAmbiguousAuthorization } from './bearer.ts';
 import type { DetailOf } from './checks.ts';
 import type { Decision } from './decision.ts';
+import { type HostMatch, type Hosts, matchHost } from './hosts.ts';
+import { type IssuerAccounts, mayClaim } from './issuer-accounts.ts';
 import { parseRequestTarget } from './path.ts';
-import type { Identity, Principal } from './principal.ts';
+import {
+  choosePermission,
+  type Obstacle,
+  type PermissionChoice,
+  type PermissionKind,
+  type Permissions,
+  permittedNames,
+} from './permission.ts';
+import {
+  type Account,
+  type Claimed,
+  type ClaimedByAccount,
+  type Identity,
+  type Principal,
+  toUnaddressed,
+} from './principal.ts';
 import { type Refusal, refusal } from './refusal.ts';
 import type { RequestFacts } from './request-facts.ts';
-import { configuredRoles, type Roles, roleAllows } from './role.ts';
-import { everyAccountSegmentIs, permitsRole, type RouteMatch } from './route.ts';
+import type { RouteMatch } from './route.ts';
 import { matchRoutes, type RouteTree } from './route-tree.ts';
 
 export interface Policy {
   readonly routes: RouteTree;
-  readonly roles: Roles;
+  readonly roles: Permissions;
+  /** Undefined: the scopes of a token are not looked at. */
+  readonly scopes: Permissions | undefined;
   /** Allowed applications; undefined allows all. */
   readonly apps: ReadonlySet<string> | undefined;
   readonly accountPlaces: AccountPlaces;
   /** Lower case. */
   readonly identityPrefix: string;
+  /** Undefined: a request may be for any host. */
+  readonly hosts: Hosts | undefined;
+  /** By `iss`. */
+  readonly issuerAccounts: ReadonlyMap<string, IssuerAccounts>;
 }
 
 /** A valid request on a known route, with a token that is not verified yet. */
@@ -28,8 +51,8 @@ export interface AdmittedRequest {
   readonly kind: 'admitted';
   readonly method: string;
   readonly match: RouteMatch;
-  /** Accounts in headers and query; those of the path are in `match`. */
-  readonly otherAccounts: readonly string[];
+  /** Every account that the request names, once for each place. */
+  readonly accounts: readonly Account[];
   readonly token: BearerToken;
 }
 
@@ -42,7 +65,7 @@ export interface Admission {
 // RFC 9110 section 9.1 makes methods case-sensitive; all registered ones but two experimental ones are upper-case letters.
 const methodGrammar = /^[A-Z]{1,32}$/;
 
-/** The checks that need no token: grammar of the request (400), route (404), presence of a token (401). */
+/** The checks that need no token: grammar of the request (400), host and route (404), presence of a token (401). */
 export function admit(policy: Policy, facts: RequestFacts): Admission {
   const refused = (outcome: Refusal, route?: string): Admission => ({ route, outcome });
 
@@ -58,13 +81,28 @@ export function admit(policy: Policy, facts: RequestFacts): Admission {
   const named = accountsNamed(policy.accountPlaces, facts, target.query);
   if ('kind' in named) return refused(named);
 
+  const host = policy.hosts && matchHost(policy.hosts, facts);
+  if (isInvalid(host)) return refused(host);
+
   const match = matchRoutes(policy.routes, target);
+  if (isInvalid(match)) return refused(match);
+  const inPath = match.kind === 'match' ? accountsInPath(match, policy.accountPlaces.dots) : [];
+  if ('kind' in inPath) return refused(inPath);
+  if (host?.kind === 'refusal') return refused(host);
   if (match.kind === 'refusal') return refused(match);
 
   const token = parseBearerToken(authorization);
   if (typeof token !== 'string') return refused(token, match.route);
-  const { method } = facts;
-  return { route: match.route, outcome: { kind: 'admitted', method, match, otherAccounts: named, token } };
+  const accounts = [...inPath, ...named];
+  if (host?.account !== undefined) accounts.push(host.account);
+  return { route: match.route, outcome: { kind: 'admitted', method: facts.method, match, accounts, token } };
+}
+
+// All that makes a request invalid is found before a host or a route is unknown.
+function isInvalid(
+  found: HostMatch | RouteMatch | Refusal | undefined,
+): found is Refusal & { readonly reason: 'request_invalid' } {
+  return found?.kind === 'refusal' && found.reason === 'request_invalid';
 }
 
 /** `principal` is for the log and Envoy, also of a refused request. */
@@ -73,57 +111,78 @@ export interface Authorization {
   readonly principal: Principal;
 }
 
-/** The checks that need the verified token: application, role, account (403 each). */
-export function authorize(policy: Policy, request: AdmittedRequest, identity: Identity): Authorization {
-  const { role, problem } = chooseRole(policy, request, identity.role);
-  const refused = refuseApp(policy, identity);
-  if (problem !== undefined) {
-    return { decision: refused ?? refusal('role_forbidden', problem), principal: withRole(identity, role) };
+/**
+ * The checks that need the verified token: revocation (401), application, account, role and scope (403; 400 if the request must name
+ * its account). `revokedBy` tells what revokes the token, which is about the addressed account if there is one.
+ */
+export function authorize(
+  policy: Policy,
+  request: AdmittedRequest,
+  identity: Identity,
+  revokedBy: (acc: Account | undefined) => string | undefined,
+): Authorization {
+  const { uid, app, iss, actor, jti } = identity;
+  const addressed = addressedAccount(request.accounts, identity.accounts, account =>
+    mayClaim(policy.issuerAccounts.get(iss), account),
+  );
+  if (typeof addressed !== 'string') {
+    const decision = refuseCaller(policy, app, revokedBy(undefined)) ?? addressed;
+    return { decision, principal: toUnaddressed(identity) };
   }
-  const principal = withRole(identity, role);
-  return { decision: refused ?? refuseAccount(request, identity) ?? { kind: 'allow', principal }, principal };
+  const role = choose(policy.roles, 'roles', request, claimedFor(identity.role, addressed));
+  const scope = policy.scopes && choose(policy.scopes, 'scopes', request, claimedFor(identity.scope, addressed));
+  const principal = { uid, app, acc: addressed, role: role.name, scope: scope?.name, iss, actor, jti };
+  const refused = refuseCaller(policy, app, revokedBy(addressed));
+  if (refused !== undefined) return { decision: refused, principal };
+  if (role.obstacle !== undefined) return { decision: refuseRole(role.obstacle), principal };
+  if (scope?.obstacle !== undefined) return { decision: refuseScope(policy, request, scope.obstacle), principal };
+  return { decision: { kind: 'allow', principal: { ...principal, role: role.name } }, principal };
 }
 
-function withRole<Role extends string | undefined>({ uid, app, acc, iss }: Identity, role: Role) {
-  return { uid, app, acc, role, iss };
-}
-
-type RoleProblem = DetailOf<'role_forbidden'>;
-type RoleChoice =
-  | { readonly role: string; readonly problem: undefined }
-  | { readonly role: string | undefined; readonly problem: RoleProblem };
-
-/** Of several roles, the first in the order of the configuration that passes all checks, or else most of them. */
-function chooseRole(policy: Policy, request: AdmittedRequest, claimed: Identity['role']): RoleChoice {
-  if (typeof claimed === 'string') return { role: claimed, problem: roleProblem(policy, request, claimed) };
-  let best: RoleChoice = { role: undefined, problem: roleProblems[0] };
-  for (const role of configuredRoles(policy.roles, claimed)) {
-    const problem = roleProblem(policy, request, role);
-    if (problem === undefined) return { role, problem };
-    if (roleProblems.indexOf(problem) > roleProblems.indexOf(best.problem)) best = { role, problem };
-  }
-  return best;
-}
-
-/** In the order of the checks. */
-const roleProblems = [
-  'the role is not one of roles',
-  'the role may not use this method',
-  'the route is narrowed to other roles',
-] as const satisfies readonly RoleProblem[];
-
-function roleProblem({ roles }: Policy, { method, match }: AdmittedRequest, role: string): RoleProblem | undefined {
-  if (!roles.has(role)) return 'the role is not one of roles';
-  if (!roleAllows(roles, role, method)) return 'the role may not use this method';
-  return permitsRole(match, role) ? undefined : 'the route is narrowed to other roles';
-}
-
-function refuseApp({ apps }: Policy, { app }: Identity): Refusal | undefined {
+function refuseCaller({ apps }: Policy, app: string, revokedBy: string | undefined): Refusal | undefined {
+  if (revokedBy !== undefined) return refusal('token_revoked', `the revocation list has an entry for ${revokedBy}`);
   if (apps === undefined || apps.has(app)) return undefined;
   return refusal('app_forbidden', 'the application is not one of apps');
 }
 
-function refuseAccount({ match, otherAccounts }: AdmittedRequest, { acc }: Identity): Refusal | undefined {
-  if (everyAccountSegmentIs(match, acc) && otherAccounts.every(account => account === acc)) return undefined;
-  return refusal('account_mismatch', 'the request names another account than the token');
+function claimedFor(claimed: Claimed | ClaimedByAccount, account: Account): Claimed | Refusal {
+  if (typeof claimed === 'string' || !('kind' in claimed)) return claimed;
+  return claimed.claimed.get(account) ?? [];
+}
+
+type Choice = PermissionChoice | { readonly name: undefined; readonly obstacle: Refusal };
+
+function choose(
+  table: Permissions,
+  kind: PermissionKind,
+  { method, match }: AdmittedRequest,
+  claimed: Claimed | Refusal,
+): Choice {
+  if (typeof claimed !== 'string' && 'kind' in claimed) return { name: undefined, obstacle: claimed };
+  return choosePermission(table, kind, claimed, method, match);
+}
+
+const roleProblems = {
+  unknown: 'the role is not one of roles',
+  method: 'the role may not use this method',
+  route: 'the route is narrowed to other roles',
+} as const satisfies Readonly<Record<Obstacle, DetailOf<'role_forbidden'>>>;
+
+function refuseRole(obstacle: Obstacle | Refusal): Refusal {
+  return typeof obstacle === 'string' ? refusal('role_forbidden', roleProblems[obstacle]) : obstacle;
+}
+
+const scopeProblems = {
+  unknown: 'the token has none of scopes',
+  method: 'no scope of the token may use this method',
+  route: 'the route is narrowed to other scopes',
+} as const satisfies Readonly<Record<Obstacle, DetailOf<'scope_forbidden'>>>;
+
+const maxChallengedScopes = 10;
+
+function refuseScope(policy: Policy, { method, match }: AdmittedRequest, obstacle: Obstacle | Refusal): Refusal {
+  if (typeof obstacle !== 'string') return obstacle;
+  const { scopes } = policy;
+  const enough = scopes === undefined ? [] : permittedNames(scopes, 'scopes', method, match, maxChallengedScopes);
+  return { ...refusal('scope_forbidden', scopeProblems[obstacle]), scopes: enough };
 }

@@ -7,12 +7,17 @@ const oneSpelling =
 const ownIssuer = 'iss must equal one of issuers byte for byte, a slash at the end included';
 const malformed = 'the token is malformed: get a new one, or report it to its issuer';
 const identityGrammar =
-  'uid, app and role are 1 to 128 visible characters without space , ; and ", acc is 1 to 128 of A-Z a-z 0-9 . _ ~ -';
+  'uid, app, role and actor are 1 to 128 visible characters without space , ; and ", an account is 1 to 128 of A-Z a-z 0-9 _ ~ -';
+const dotsSwitch =
+  'an account may have dots only with account.dots: true, which is safe where no server behind cuts at a dot';
+const accountGrammar = 'an account is 1 to 128 of A-Z a-z 0-9 _ ~ -, and never encoded';
 const issuerTimes =
   'synchronize the clocks of the issuer and of this machine, and check the lifetimes that the issuer sets';
 const retry = 'repeat the request';
 const seeKeys = 'see "What an operator sees" of docs/keys.md';
-const oneAccount = 'every place that names an account must name acc of the token';
+const sourceForms =
+  'claims of the issuer must lead to a value of the type that its form reads, see docs/configuration.md';
+const issuerMay = 'accounts of the issuer must cover the account, or another issuer must issue the token';
 
 export const checks = {
   // No check of the request: account-authz itself failed.
@@ -66,6 +71,16 @@ export const checks = {
         'connection must not name an identity header or an account header',
       'content-type with an ambiguous charset':
         'with account.query, content-type has at most one charset: utf-8 or us-ascii, without quotes',
+      'an account with a dot, and account.dots is off': dotsSwitch,
+      'an account outside the grammar': accountGrammar,
+    },
+  },
+  host: {
+    request_invalid: {
+      'the host contradicts :authority': once,
+      'an empty host': 'the client must send the host that it means',
+      'a host with a dot at its end': 'the client must send the host without the dot',
+      'an account label outside the grammar': 'the label of the account is 1 to 63 of a-z 0-9 -, in lower case',
     },
   },
   route: {
@@ -74,8 +89,13 @@ export const checks = {
         'the path must have literal segments as routes has them, in upper and lower case, and not encoded',
       'a character that not every matching route permits':
         'segments have A-Z a-z 0-9 . _ ~ : @ -, or every route that matches must have characters: rfc3986; the account is never encoded',
+      'a segment with a dot names an account, and account.dots is off': dotsSwitch,
+      'the segment of an account is outside its grammar': accountGrammar,
     },
-    route_unknown: { 'no route matches': 'the path must match one of routes' },
+    route_unknown: {
+      'no host matches': 'the host must match one of account.hosts',
+      'no route matches': 'the path must match one of routes',
+    },
   },
   'token-present': {
     token_missing: {
@@ -141,7 +161,13 @@ export const checks = {
       '{} is a number and allowIntegerClaims is off': 'the issuer must write a string, or set allowIntegerClaims: true',
       '{} is not a safe integer': identityGrammar,
       '{} is missing or not a string': identityGrammar,
-      'role is not a list of 1 to 100 strings': 'a list of roles has 1 to 100 members, all of them strings',
+      '{} is missing': sourceForms,
+      '{} has another type than its source reads': sourceForms,
+      '{} has a member that is not a string': sourceForms,
+      '{} has words that single spaces do not separate': sourceForms,
+      'acc names more than {} accounts': 'a token names at most 1,000 different accounts',
+      '{} has more than 100 members': 'a token has at most 100 roles and 100 scopes',
+      'acc has a dot, and account.dots is off': dotsSwitch,
       '{} is outside the grammar': identityGrammar,
     },
   },
@@ -161,7 +187,29 @@ export const checks = {
     },
   },
   app: { app_forbidden: { 'the application is not one of apps': 'app of the token must be one of apps' } },
+  'account-addressed': {
+    account_mismatch: {
+      'the request names different accounts': 'every place of the request that names an account must name the same one',
+    },
+    account_required: {
+      'the token has several accounts and the request names none':
+        'the request must name the account in its path, or in one of the places of account',
+    },
+  },
+  'issuer-account': {
+    account_mismatch: {
+      'the token has no account that its issuer may speak for': issuerMay,
+      'the issuer may not speak for the account that the request names': issuerMay,
+    },
+  },
+  account: {
+    account_mismatch: {
+      'the request names another account than the token':
+        'every account that the request names must be one of the token',
+    },
+  },
   role: {
+    token_invalid: { 'role {}, for the addressed account': sourceForms },
     role_forbidden: {
       'the role is not one of roles': 'role of the token must be one of roles',
       'the role may not use this method': 'roles must list this method for the role',
@@ -169,7 +217,15 @@ export const checks = {
         'every route that matches the path must list the role in its roles, or have no roles',
     },
   },
-  account: { account_mismatch: { 'the request names another account than the token': oneAccount } },
+  scope: {
+    token_invalid: { 'scope {}, for the addressed account': sourceForms },
+    scope_forbidden: {
+      'the token has none of scopes': 'scope of the token must have one of scopes',
+      'no scope of the token may use this method': 'scopes must list this method for a scope of the token',
+      'the route is narrowed to other scopes':
+        'every route that matches the path must list the scope in its scopes, or have no scopes',
+    },
+  },
 } as const;
 
 type Checks = typeof checks;

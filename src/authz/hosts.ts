@@ -1,4 +1,7 @@
 // The hosts that requests may be for. The first label of a host may name the account, as in `acme.api.example.com`.
+import type { Account } from './principal.ts';
+import { type Refusal, refusal } from './refusal.ts';
+import type { RequestFacts } from './request-facts.ts';
 
 /** One entry of the configuration. Names are in lower case. */
 export type HostEntry =
@@ -10,6 +13,12 @@ export interface HostEntryProblem {
   readonly kind: 'problem';
   /** The rest of a sentence about the entry. */
   readonly problem: string;
+}
+
+/** Compiled for `matchHost`. */
+export interface Hosts {
+  readonly literals: ReadonlySet<string>;
+  readonly parents: ReadonlySet<string>;
 }
 
 // RFC 1123 section 2.1.
@@ -26,4 +35,55 @@ export function parseHostEntry(text: string, parameter: string): HostEntry | Hos
     return { kind: 'problem', problem: `${rule}, whose first label may be ${label}` };
   }
   return namesAccount ? { kind: 'account', parent: `.${host}` } : { kind: 'literal', host };
+}
+
+/** Throws on an invalid entry, which the validation of a configuration reports. */
+export function compileHosts(entries: readonly string[], parameter: string): Hosts {
+  const literals = new Set<string>();
+  const parents = new Set<string>();
+  for (const text of entries) {
+    const entry = parseHostEntry(text, parameter);
+    if (entry.kind === 'problem') throw new Error(`the configuration has an invalid host: it ${entry.problem}`);
+    if (entry.kind === 'literal') literals.add(entry.host);
+    else parents.add(entry.parent);
+  }
+  return { literals, parents };
+}
+
+/** `account` is undefined if a literal entry matches: it wins over one with the account. */
+export interface HostMatch {
+  readonly kind: 'host';
+  readonly account: Account | undefined;
+}
+
+/** The host of the request, compared without its port. */
+export function matchHost(
+  { literals, parents }: Hosts,
+  facts: Pick<RequestFacts, 'host' | 'headers'>,
+): HostMatch | Refusal {
+  const sent = hostOf(facts);
+  if (typeof sent !== 'string') return sent;
+  const host = sent.replace(/:[0-9]{1,5}$/, '');
+  if (host === '') return refusal('request_invalid', 'an empty host');
+  if (host.endsWith('.')) return refusal('request_invalid', 'a host with a dot at its end');
+  const folded = host.toLowerCase();
+  if (literals.has(folded)) return { kind: 'host', account: undefined };
+  const dot = host.indexOf('.');
+  if (dot === -1 || !parents.has(folded.slice(dot))) return refusal('route_unknown', 'no host matches');
+  const label = host.slice(0, dot);
+  return isAccountLabel(label)
+    ? { kind: 'host', account: label }
+    : refusal('request_invalid', 'an account label outside the grammar');
+}
+
+// Envoy shows the host as an attribute and as `:authority`; HTTP/2 allows a `host` beside it (RFC 9113 section 8.3.1).
+function hostOf({ host, headers }: Pick<RequestFacts, 'host' | 'headers'>): string | Refusal {
+  const sent = [...(headers.get(':authority') ?? []), ...(headers.get('host') ?? [])];
+  const [first = ''] = host === '' ? sent : [host];
+  return sent.every(each => each === first) ? first : refusal('request_invalid', 'the host contradicts :authority');
+}
+
+// Lower case only: host names ignore case, accounts do not, so another spelling would be another account.
+function isAccountLabel(label: string): label is Account {
+  return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(label);
 }

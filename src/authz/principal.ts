@@ -1,27 +1,53 @@
-// The caller: the identity fields of a verified token, and its role in a request. Their grammars make them safe as header values without escaping.
+// Who calls. `Identity` is what a verified token says, whatever a request addresses; `Principal` is the caller of one request, which
+// addresses one account. The grammars of the fields make them safe as header values without escaping.
+import type { Refusal } from './refusal.ts';
 
 export type Account = string & { readonly brand: 'Account' };
 
-/** Who a verified token names. */
+/** What a token has of one permission table: one name, or the names that the table has, in its order. */
+export type Claimed = string | readonly string[];
+
+/** What a token says for each account of its own. An account that is not a key has nothing. */
+export interface ClaimedByAccount {
+  readonly kind: 'byAccount';
+  /** A refusal where the token is wrong for this account. */
+  readonly claimed: ReadonlyMap<Account, Claimed | Refusal>;
+}
+
+/** What a verified token says. It is cached, so it never depends on a request. */
 export interface Identity {
   readonly uid: string;
   readonly app: string;
-  readonly acc: Account;
-  /** One role, or the members of a list of roles that are within the grammar. */
-  readonly role: string | readonly string[];
+  /** The one account, or the set of several or none, that the issuer may speak for. */
+  readonly accounts: Account | ReadonlySet<Account>;
+  readonly role: Claimed | ClaimedByAccount;
+  /** Empty if the configuration has no scopes. */
+  readonly scope: Claimed | ClaimedByAccount;
+  /** Who acts for the user. Grants nothing. */
+  readonly actor: string | undefined;
   /** The configured issuer, which equals the token's `iss` byte for byte. */
   readonly iss: string;
+  /** Undefined if it is absent, of another type, or longer than a revocation list can name. */
+  readonly jti: string | undefined;
 }
 
 /** The caller of one request. */
-export interface Principal extends Omit<Identity, 'role'> {
-  /** The one role that decides; undefined if the token has a list of roles and the configuration names none of them. */
+export interface Principal extends Pick<Identity, 'uid' | 'app' | 'actor' | 'iss' | 'jti'> {
+  /** The addressed account; where the request addresses none of the token, the account of a token that has exactly one. */
+  readonly acc: Account | undefined;
+  /** The one role that decides; undefined without an addressed account, and if the token has none that the configuration names. */
   readonly role: string | undefined;
+  /** The one scope that decides; undefined likewise, and without scopes in the configuration. */
+  readonly scope: string | undefined;
 }
 
 export interface AllowedPrincipal extends Principal {
+  readonly acc: Account;
   readonly role: string;
 }
+
+/** What the token of a refused request says so far: its signature is verified, its claims may be wrong. For the log only. */
+export type SignedIdentity = { readonly [Field in keyof Principal]?: Principal[Field] | undefined };
 
 // Visible ASCII without space, comma, semicolon and double quote: no reader of the header can take the value for a list, a parameter or a
 // quoted string (RFC 9110 section 5.6).
@@ -31,7 +57,7 @@ const fieldGrammar = /^[!#-+\--:<-~]{1,128}$/;
 const accountGrammar = /^[A-Za-z0-9_~-]{1,128}$/;
 const accountGrammarWithDots = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}$/;
 
-/** The grammar of `uid`, `app` and `role`. */
+/** The grammar of `uid`, `app`, `role` and `actor`. */
 export function isIdentityField(text: string): boolean {
   return fieldGrammar.test(text);
 }
@@ -39,4 +65,10 @@ export function isIdentityField(text: string): boolean {
 /** The grammar of accounts. `dots` is the setting account.dots. */
 export function isAccount(text: string, dots: boolean): text is Account {
   return (dots ? accountGrammarWithDots : accountGrammar).test(text);
+}
+
+/** The caller of a request that addresses no account of the token, or was refused before it was known to. */
+export function toUnaddressed({ uid, app, accounts, actor, iss, jti }: Identity): Principal {
+  const acc = typeof accounts === 'string' ? accounts : undefined;
+  return { uid, app, acc, role: undefined, scope: undefined, iss, actor, jti };
 }

@@ -8,11 +8,11 @@ interface RefusalAnswer {
   /** google.rpc.Code of the CheckResponse; never 0, which Envoy reads as an allow. */
   readonly rpcCode: 3 | 5 | 7 | 14 | 16;
   readonly title: string;
-  /** Value of WWW-Authenticate (RFC 6750 section 3). Constants only: nothing of a request is ever reflected in a header. */
-  readonly challenge?: string;
+  /** The `error` of WWW-Authenticate (RFC 6750 section 3), or `none` for a challenge without one; undefined: no challenge. */
+  readonly challenge?: Challenge;
 }
 
-const realm = 'Bearer realm="account-authz"';
+export type Challenge = 'invalid_token' | 'insufficient_scope' | 'none';
 
 export const refusalAnswers = {
   request_invalid: { decision: 'deny', httpStatus: 400, rpcCode: 3, title: 'The request is not valid' },
@@ -21,35 +21,48 @@ export const refusalAnswers = {
     httpStatus: 401,
     rpcCode: 16,
     title: 'A bearer token is required',
-    challenge: realm,
+    challenge: 'none',
   },
   token_invalid: {
     decision: 'deny',
     httpStatus: 401,
     rpcCode: 16,
     title: 'The bearer token is not valid',
-    challenge: `${realm}, error="invalid_token"`,
+    challenge: 'invalid_token',
   },
   token_expired: {
     decision: 'deny',
     httpStatus: 401,
     rpcCode: 16,
     title: 'The bearer token has expired',
-    challenge: `${realm}, error="invalid_token"`,
+    challenge: 'invalid_token',
   },
   token_revoked: {
     decision: 'deny',
     httpStatus: 401,
     rpcCode: 16,
     title: 'The bearer token has been revoked',
-    challenge: `${realm}, error="invalid_token"`,
+    challenge: 'invalid_token',
+  },
+  account_required: {
+    decision: 'deny',
+    httpStatus: 400,
+    rpcCode: 3,
+    title: 'The request must name an account',
   },
   role_forbidden: {
     decision: 'deny',
     httpStatus: 403,
     rpcCode: 7,
     title: 'The role may not do this',
-    challenge: `${realm}, error="insufficient_scope"`,
+    challenge: 'insufficient_scope',
+  },
+  scope_forbidden: {
+    decision: 'deny',
+    httpStatus: 403,
+    rpcCode: 7,
+    title: 'The token does not have a scope that allows this',
+    challenge: 'insufficient_scope',
   },
   app_forbidden: { decision: 'deny', httpStatus: 403, rpcCode: 7, title: 'The application may not call this' },
   account_mismatch: { decision: 'deny', httpStatus: 403, rpcCode: 7, title: 'The request addresses another account' },
@@ -76,6 +89,8 @@ export interface Refusal {
   readonly kind: 'refusal';
   readonly reason: Reason;
   readonly detail: string;
+  /** Only of `scope_forbidden`: the configured scopes of which one would be enough, for the challenge. */
+  readonly scopes?: readonly string[];
 }
 
 /** Accepts only a detail that `checks` defines for the reason, so every refusal can be explained. */

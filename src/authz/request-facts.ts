@@ -5,6 +5,8 @@ export interface RequestFacts {
   readonly method: string;
   /** Path and query as Envoy routes them, undecoded. */
   readonly target: string;
+  /** As sent, with its port; empty if the message has none. */
+  readonly host: string;
   readonly headers: RequestHeaders;
   /** Set if the message contradicts itself: such a request is always refused. */
   readonly contradiction: DetailOf<'request_invalid'> | undefined;

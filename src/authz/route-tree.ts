@@ -42,14 +42,15 @@ export function compileRoutes(
   accountParameter = defaultAccountParameter,
 ): RouteTree {
   const root = createNode();
-  for (const [order, { path, roles, characters }] of definitions.entries()) {
+  for (const [order, { path, roles, scopes, characters }] of definitions.entries()) {
     const template = parseRouteTemplate(path, accountParameter);
     if (template.kind === 'problem') throw new Error(`the configuration has an invalid route: ${template.problem}`);
     let node = root;
     for (const segment of template.segments) node = grow(node, segment);
     const route = {
       template,
-      roles: roles === undefined ? undefined : new Set(roles),
+      roles: roles && new Set(roles),
+      scopes: scopes && new Set(scopes),
       isWide: characters === 'rfc3986',
     };
     const ranked = { route, length: template.segments.length, order };

@@ -1,4 +1,4 @@
-// Tests account and role against the routes that a path matches. route-tree.ts finds those routes.
+// The routes that a path matches, and the accounts that it names. route-tree.ts finds those routes.
 import type { RouteTemplate } from './route-template.ts';
 
 /** A route as the configuration has it. */
@@ -7,6 +7,7 @@ export interface RouteDefinition {
   readonly roles?: readonly string[] | undefined;
   /** `strict` by default. */
   readonly characters?: 'strict' | 'rfc3986' | undefined;
+  readonly scopes?: readonly string[] | undefined;
 }
 
 export interface Route {
@@ -15,6 +16,8 @@ export interface Route {
   readonly roles: ReadonlySet<string> | undefined;
   /** Whether a parameter other than the account, and `/*`, may match a segment outside the strict grammar. */
   readonly isWide: boolean;
+  /** The scopes of which a token needs one; undefined leaves all. */
+  readonly scopes: ReadonlySet<string> | undefined;
 }
 
 /** All routes that a path matches; every one of them must permit the request. */
@@ -26,14 +29,13 @@ export interface RouteMatch {
   readonly segments: readonly string[];
 }
 
-/** Whether every `:account_id` of every matching template is this account. */
-export function everyAccountSegmentIs({ routes, segments }: RouteMatch, account: string): boolean {
-  return routes.every(({ template }) =>
-    template.segments.every(({ kind }, i) => kind !== 'account' || segments[i] === account),
-  );
-}
-
-/** Whether no matching route is narrowed to other roles. */
-export function permitsRole({ routes }: RouteMatch, role: string): boolean {
-  return routes.every(({ roles }) => roles === undefined || roles.has(role));
+/** The segment at every `:account_id` of every matching template. */
+export function accountSegments({ routes, segments }: RouteMatch): readonly string[] {
+  const found: string[] = [];
+  for (const { template } of routes) {
+    for (const [i, { kind }] of template.segments.entries()) {
+      if (kind === 'account') found.push(segments[i] ?? '');
+    }
+  }
+  return found;
 }

@@ -45,6 +45,7 @@ const faultResult: CheckResult = {
   decision: refusal('internal', 'internal error: see the log line before this one'),
   route: undefined,
   principal: undefined,
+  signed: undefined,
   kid: undefined,
   cache: undefined,
 };
@@ -100,7 +101,7 @@ function requestIdOf(facts: RequestFacts): string {
 }
 
 function toRecord({ facts, metadata, requestId }: Call, result: CheckResult, durationMs: number): CheckRecord {
-  const { decision, route, principal, kid, cache } = result;
+  const { decision, route, principal, signed, kid, cache } = result;
   const refused = decision.kind === 'refusal' ? decision : undefined;
   const word: DecisionWord = refused === undefined ? 'allow' : answerOf(refused.reason).decision;
   const reason: Reason | 'allowed' = refused?.reason ?? 'allowed';
@@ -114,7 +115,7 @@ function toRecord({ facts, metadata, requestId }: Call, result: CheckResult, dur
     detail: refused?.detail,
     method: facts.method,
     route,
-    principal,
+    principal: principal ?? signed,
     kid,
     cache,
     durationMs,

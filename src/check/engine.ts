@@ -3,15 +3,16 @@ import { isDeepStrictEqual } from 'node:util';
 import { compileAccountParameters } from '../authz/account-query.ts';
 import { admit, authorize, type Policy } from '../authz/authorize.ts';
 import type { Decision } from '../authz/decision.ts';
-import type { Principal } from '../authz/principal.ts';
-import { refusal } from '../authz/refusal.ts';
+import { compileHosts } from '../authz/hosts.ts';
+import { compileIssuerAccounts } from '../authz/issuer-accounts.ts';
+import { compilePermissions } from '../authz/permission.ts';
+import type { Principal, SignedIdentity } from '../authz/principal.ts';
 import type { RequestFacts } from '../authz/request-facts.ts';
-import { compileRoles } from '../authz/role.ts';
 import { compileRoutes } from '../authz/route-tree.ts';
 import type { Config, IssuerConfig } from '../config/schema.ts';
 import type { VerificationKey } from '../keys/jwks.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
-import { toClaimPaths } from '../token/claims.ts';
+import { compileClaimSources } from '../token/identity-claims.ts';
 import { createVerifiedTokens, type VerifiedTokens } from '../token/verified-tokens.ts';
 import {
   createTokenVerifier,
@@ -28,6 +29,8 @@ export interface CheckResult {
   readonly route: string | undefined;
   /** Set once the token is verified, even if the request is refused later. */
   readonly principal: Principal | undefined;
+  /** What a refused token says, if its signature is verified. For the log only. */
+  readonly signed: SignedIdentity | undefined;
   readonly kid: string | undefined;
   readonly cache: 'hit' | 'miss' | undefined;
 }
@@ -38,36 +41,54 @@ export interface Engine {
   cachedTokens(): number;
 }
 
-/** The cache of verified tokens, and the settings that they were verified with. */
+/** The cache of verified tokens, and the settings that decide what it holds. */
 export interface TokenMemory {
-  readonly issuers: Config['issuers'];
-  readonly maxTokens: number;
+  readonly kept: KeptSettings;
   readonly verifiedTokens: VerifiedTokens<VerificationKey>;
 }
 
-/**
- * Reuses the cache of the previous configuration if it still has all issuers of that one, with the same token rules. Keys need no
- * comparison: a cached token is valid only while the key object that verified it is in use.
- */
-export function createTokenMemory({ issuers, cache }: Config, before?: TokenMemory): TokenMemory {
-  const { maxTokens } = cache;
-  const canReuse =
-    before?.maxTokens === maxTokens &&
-    before.issuers.every(known => issuers.some(issuer => verifiesAlike(issuer, known)));
-  return { issuers, maxTokens, verifiedTokens: canReuse ? before.verifiedTokens : createVerifiedTokens(maxTokens) };
+interface KeptSettings {
+  readonly maxTokens: number;
+  readonly dots: boolean;
+  /** Names alone, in their order: a token's roles and scopes are kept by name. */
+  readonly roles: readonly string[];
+  readonly scopes: readonly string[] | undefined;
+  readonly issuers: readonly unknown[];
 }
 
-// The settings that decide whether a token is valid, except its key and what is checked per request, such as its times.
-function verifiesAlike(one: IssuerConfig, other: IssuerConfig): boolean {
-  const rulesOf = ({ issuer, audiences, claims, allowIntegerClaims, algorithms, tokenTypes }: IssuerConfig) => ({
-    issuer,
-    audiences,
-    claims,
-    allowIntegerClaims,
-    algorithms,
-    tokenTypes,
-  });
-  return isDeepStrictEqual(rulesOf(one), rulesOf(other));
+/**
+ * Reuses the cache of the previous configuration if a token that it holds would be read alike now. New issuers change nothing; keys need
+ * no comparison: a cached token is valid only while the key object that verified it is in use.
+ */
+export function createTokenMemory(config: Config, before?: TokenMemory): TokenMemory {
+  const kept = toKeptSettings(config);
+  const canReuse = before !== undefined && keepsAll(kept, before.kept);
+  return { kept, verifiedTokens: canReuse ? before.verifiedTokens : createVerifiedTokens(kept.maxTokens) };
+}
+
+function keepsAll({ issuers, ...others }: KeptSettings, { issuers: known, ...before }: KeptSettings): boolean {
+  return (
+    isDeepStrictEqual(others, before) && known.every(one => issuers.some(issuer => isDeepStrictEqual(issuer, one)))
+  );
+}
+
+// Of an issuer, the settings that decide whether a token is valid and what it says, except its key and what is checked per request.
+function toKeptSettings({ cache, account, roles, scopes, issuers }: Config): KeptSettings {
+  return {
+    maxTokens: cache.maxTokens,
+    dots: account.dots,
+    roles: Object.keys(roles),
+    scopes: scopes && Object.keys(scopes),
+    issuers: issuers.map(({ issuer, audiences, claims, accounts, allowIntegerClaims, algorithms, tokenTypes }) => ({
+      issuer,
+      audiences,
+      claims,
+      accounts,
+      allowIntegerClaims,
+      algorithms,
+      tokenTypes,
+    })),
+  };
 }
 
 // A signature takes 20 to 200 µs of a thread. With more in flight, a new one would miss Envoy's timeout of the check.
@@ -88,7 +109,7 @@ export function createEngine(options: {
   const policy = toPolicy(config);
   const { verifiedTokens } = options.memory ?? createTokenMemory(config);
   const verifier = createTokenVerifier({
-    issuers: new Map(config.issuers.map(issuer => [issuer.issuer, toTrustedIssuer(issuer, keyRings)])),
+    issuers: new Map(config.issuers.map(issuer => [issuer.issuer, toTrustedIssuer(issuer, keyRings, policy)])),
     times: config.token,
     maxBytes: config.token.maxBytes,
     verifiedTokens,
@@ -99,17 +120,16 @@ export function createEngine(options: {
     decide(facts) {
       const { route, outcome } = admit(policy, facts);
       if (outcome.kind === 'refusal') {
-        return { decision: outcome, route, principal: undefined, kid: undefined, cache: undefined };
+        return { ...nothingKnown, decision: outcome, route };
       }
-      const decideVerified = ({ outcome: claims, kid, cache }: Verification): CheckResult => {
-        if (claims.kind === 'refusal') return { decision: claims, route, principal: undefined, kid, cache };
-        const { decision: authorized, principal } = authorize(policy, outcome, claims.identity);
-        const revokedBy = revocations()?.find({ ...claims.identity, jti: claims.jti, iat: claims.iat }, now());
-        const decision =
-          revokedBy === undefined
-            ? authorized
-            : refusal('token_revoked', `the revocation list has an entry for ${revokedBy}`);
-        return { decision, route, principal, kid, cache };
+      const decideVerified = ({ outcome: claims, signed, kid, cache }: Verification): CheckResult => {
+        if (claims.kind === 'refusal') return { decision: claims, route, principal: undefined, signed, kid, cache };
+        const { identity, iat } = claims;
+        const { decision, principal } = authorize(policy, outcome, identity, acc => {
+          const { uid, app, iss, jti } = identity;
+          return revocations()?.find({ uid, app, acc, iss, jti, iat }, now());
+        });
+        return { decision, route, principal, signed: undefined, kid, cache };
       };
       const verification = verifier.verify(outcome.token);
       return verification instanceof Promise ? verification.then(decideVerified) : decideVerified(verification);
@@ -118,22 +138,42 @@ export function createEngine(options: {
   };
 }
 
-function toPolicy(config: Config): Policy {
+const nothingKnown = { principal: undefined, signed: undefined, kid: undefined, cache: undefined } as const;
+
+function toPolicy({ routes, roles, scopes, apps, account, issuers, identityHeaders }: Config): Policy {
+  const { headers, query, hosts, parameter, dots } = account;
   return {
-    routes: compileRoutes(config.routes, config.account.parameter),
-    roles: compileRoles(config.roles),
-    apps: config.apps.includes('*') ? undefined : new Set(config.apps),
-    accountPlaces: { headers: config.account.headers, query: compileAccountParameters(config.account.query) },
-    identityPrefix: config.identityHeaders,
+    identityPrefix: identityHeaders,
+    routes: compileRoutes(routes, parameter),
+    roles: compilePermissions(roles),
+    scopes: scopes && compilePermissions(scopes),
+    apps: apps.includes('*') ? undefined : new Set(apps),
+    accountPlaces: { headers, query: compileAccountParameters(query), dots },
+    hosts: hosts && compileHosts(hosts, parameter),
+    issuerAccounts: new Map(issuers.map(({ issuer, accounts }) => [issuer, compileIssuerAccounts(accounts)])),
   };
 }
 
-function toTrustedIssuer(config: IssuerConfig, keyRings: ReadonlyMap<string, IssuerKeys>): TrustedIssuer {
-  const keys = keyRings.get(config.issuer);
-  if (keys === undefined) throw new Error('an issuer without a key ring');
-  const { issuer, claims, allowIntegerClaims } = config;
+function toTrustedIssuer(
+  config: IssuerConfig,
+  keyRings: ReadonlyMap<string, IssuerKeys>,
+  { roles, scopes, accountPlaces, issuerAccounts }: Policy,
+): TrustedIssuer {
+  const { issuer, audiences, claims, allowIntegerClaims } = config;
+  const keys = keyRings.get(issuer);
+  const accounts = issuerAccounts.get(issuer);
+  if (keys === undefined || accounts === undefined) throw new Error('an issuer without a key ring');
   return {
-    rules: { issuer, audiences: new Set(config.audiences), claims: toClaimPaths(claims), allowIntegerClaims },
+    rules: {
+      ...compileClaimSources(claims),
+      issuer,
+      audiences: new Set(audiences),
+      roles,
+      scopes,
+      accounts,
+      dots: accountPlaces.dots,
+      allowIntegerClaims,
+    },
     algorithms: new Set(config.algorithms),
     tokenTypes: new Set(config.tokenTypes.map(type => (type === '' ? '' : normalizeTokenType(type)))),
     keys,

@@ -53,7 +53,9 @@ export async function test(args: readonly string[], io: CommandIo): Promise<numb
     readsNamedFiles: !parsed.values['without-files'],
   });
   if (loaded === undefined) return 1;
-  const parsedCases = parseCases(await loadBoundedFile(casesFile));
+  const parsedCases = parseCases(await loadBoundedFile(casesFile), {
+    needsHost: loaded.config.account.hosts !== undefined,
+  });
   if (parsedCases.kind === 'misconfiguration') {
     io.stderr.write(formatProblems(casesFile, parsedCases.problems));
     return 1;

@@ -71,7 +71,7 @@ const names: ReadonlySet<string> = new Set([
 ]);
 
 const maxPrefixLength = 64;
-// The service removes every spelling of its five headers with - and _ mixed: 2^hyphens names each.
+// The service removes every spelling of its six headers with - and _ mixed: 2^hyphens names each.
 const maxPrefixHyphens = 5;
 
 /** The rest of a sentence about a lower-case name that cannot be an account header, or undefined. */

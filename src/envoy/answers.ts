@@ -11,7 +11,7 @@ export interface Answers {
 }
 
 /** The texts that differ per call, in visible ASCII; empty if the answer has none. */
-type Texts = readonly [requestId: string, uid: string, app: string, acc: string, role: string];
+type Texts = readonly [requestId: string, uid: string, app: string, acc: string, role: string, actor: string];
 
 interface Template {
   readonly bytes: Buffer;
@@ -34,10 +34,10 @@ export function createAnswers(settings: ResponseSettings): Answers {
   const templates = new Map<string, Template>();
 
   function templateOf(decision: Decision, who: Principal | undefined, texts: Texts): Template {
-    const [requestId, uid, app, acc, role] = texts;
-    const what = decision.kind === 'allow' ? 'allow' : decision.reason;
+    const what = decision.kind === 'allow' ? 'allow' : `${decision.reason} ${decision.scopes?.join(' ') ?? ''}`;
+    const [requestId, uid, app, acc, role, actor] = texts;
     // The issuer is part of the template: there are few, and it need not be ASCII.
-    const name = `${what} ${requestId.length} ${uid.length} ${app.length} ${acc.length} ${role.length} ${who?.iss ?? ''}`;
+    const name = `${what} ${requestId.length} ${uid.length} ${app.length} ${acc.length} ${role.length} ${actor.length} ${who?.iss ?? ''}`;
     const known = templates.get(name);
     if (known !== undefined) return known;
     const upper = renderPlaceholders(decision, who, texts, 'A');
@@ -57,18 +57,20 @@ export function createAnswers(settings: ResponseSettings): Answers {
     texts: Texts,
     firstLetter: string,
   ): Buffer {
-    const [requestId, uid, app, acc, role] = texts;
+    const [requestId, uid, app, acc, role, actor] = texts;
     const render = (text: string, i: number): string =>
       String.fromCharCode(firstLetter.charCodeAt(0) + i).repeat(text.length);
     const principal = who && {
+      ...who,
       uid: render(uid, 1),
       app: render(app, 2),
       acc: render(acc, 3) as Account,
       role: render(role, 4),
-      iss: who.iss,
+      actor: who.actor && render(actor, 5),
     };
     const example = decision.kind === 'allow' && principal !== undefined ? { ...decision, principal } : decision;
-    const shown = principal && { ...principal, role: who.role && principal.role };
+    // A field that is not known stays out of the answer.
+    const shown = principal && { ...principal, acc: who.acc && principal.acc, role: who.role && principal.role };
     return serialize(example, { requestId: render(requestId, 0), shownHeaders: [], principal: shown });
   }
 
@@ -83,7 +85,7 @@ export function createAnswers(settings: ResponseSettings): Answers {
       return serialize(decision, context);
     const who = isAllow ? decision.principal : context.principal;
     const requestId = isAllow ? '' : context.requestId;
-    const texts: Texts = [requestId, who?.uid ?? '', who?.app ?? '', who?.acc ?? '', who?.role ?? ''];
+    const texts: Texts = [requestId, who?.uid ?? '', who?.app ?? '', who?.acc ?? '', who?.role ?? '', who?.actor ?? ''];
     const { bytes, placeholders } = templateOf(decision, who, texts);
     const answer = Buffer.from(bytes);
     for (const { start, text } of placeholders) answer.write(texts[text] ?? '', start, 'latin1');

@@ -1,18 +1,18 @@
-// The identity headers: the five that an allow sets, and the names that an upstream could read as one of them.
+// The identity headers: the six that an allow sets or removes, and the names that an upstream could read as one of them.
 
-export const identityFields = ['uid', 'app', 'acc', 'role', 'iss'] as const;
+export const identityFields = ['uid', 'app', 'acc', 'role', 'iss', 'actor'] as const;
 export type IdentityField = (typeof identityFields)[number];
 
 export interface IdentityHeaders {
   /** Field → header name, in the order of the response. */
   readonly names: ReadonlyMap<IdentityField, string>;
-  /** Every spelling of the five with `_` for one or more `-`: CGI and WSGI read both as the same variable (RFC 3875 section 4.1.18). */
+  /** Every spelling of the six with `_` for one or more `-`: CGI and WSGI read both as the same variable (RFC 3875 section 4.1.18). */
   readonly lookAlikes: readonly string[];
-  /** Those of the given request headers that have the prefix and that an allow does not overwrite. */
+  /** Those of the given request headers that have the prefix and are neither one of the six nor a look-alike. */
   shownToRemove(shown: Iterable<string>): readonly string[];
 }
 
-const headerName = /^[!#$%&'*+.^_`|~0-9a-z-]{1,256}$/;
+const headerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
 export function createIdentityHeaders(prefix: string): IdentityHeaders {
   const names = new Map(identityFields.map(field => [field, prefix + field]));
@@ -44,7 +44,8 @@ function isUnder(prefix: string, name: string): boolean {
   return true;
 }
 
-function underscoreSpellings(name: string): string[] {
+/** Every mixture of `-` and `_` but the name itself. */
+export function underscoreSpellings(name: string): string[] {
   const spellings = name
     .split('-')
     .reduce<string[]>(

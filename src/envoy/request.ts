@@ -8,7 +8,7 @@ export function readRequestFacts(bytes: Buffer): RequestFacts {
   const reading: Reading = {
     reader: protobuf.Reader.create(bytes),
     message: bytes.toString('latin1'),
-    http: { present: false, method: '', path: '', query: '', fragment: '' },
+    http: { present: false, method: '', path: '', hostStart: 0, hostEnd: 0, query: '', fragment: '' },
     mapHeaders: [],
     listHeaders: [],
   };
@@ -17,6 +17,10 @@ export function readRequestFacts(bytes: Buffer): RequestFacts {
   return {
     method: http.method,
     target: http.path,
+    // Decoded only where account.hosts asks for it.
+    get host() {
+      return utf8(reading.message, http.hostStart, http.hostEnd);
+    },
     headers: toRequestHeaders(reading),
     contradiction: http.present ? contradictionIn(reading) : 'no HTTP attributes',
   };
@@ -32,6 +36,8 @@ interface HttpAttributes {
   present: boolean;
   method: string;
   path: string;
+  hostStart: number;
+  hostEnd: number;
   query: string;
   fragment: string;
 }
@@ -68,6 +74,7 @@ const httpTag = tagOf(2);
 const methodTag = tagOf(2);
 const headersTag = tagOf(3);
 const pathTag = tagOf(4);
+const hostTag = tagOf(5);
 const queryTag = tagOf(7);
 const fragmentTag = tagOf(8);
 const headerMapTag = tagOf(13);
@@ -118,6 +125,10 @@ function readHttpField(reading: Reading, tag: number): boolean {
       return true;
     case pathTag:
       http.path = readText(reading);
+      return true;
+    case hostTag:
+      http.hostStart = startOfValue(reading.reader);
+      http.hostEnd = reading.reader.pos;
       return true;
     case queryTag:
       http.query = readText(reading);

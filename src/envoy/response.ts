@@ -2,7 +2,7 @@
 // code is encoded as 0), so this code writes every field and takes every code as a number from the table of refusals.
 import type { Decision } from '../authz/decision.ts';
 import type { AllowedPrincipal, Principal } from '../authz/principal.ts';
-import { answerOf, type Reason } from '../authz/refusal.ts';
+import { answerOf, type Challenge, type Refusal } from '../authz/refusal.ts';
 import { type IdentityHeaders, identityFields } from './identity-headers.ts';
 import {
   type CheckResponseMessage,
@@ -20,6 +20,10 @@ export interface ResponseSettings {
   readonly identityHeaders: IdentityHeaders;
   /** Whether Envoy forwards the Authorization header to the upstream. */
   readonly forward: boolean;
+  /** Other headers of a client that an allow removes, in lower case; none by default. */
+  readonly removedHeaders?: readonly string[];
+  /** URL of the metadata of the protected resource (RFC 9728), which every challenge names; none by default. */
+  readonly resourceMetadata?: string | undefined;
 }
 
 /** What a response depends on besides the decision. */
@@ -38,7 +42,7 @@ export function toCheckResponse(
 ): CheckResponseMessage {
   // Fails closed: a value that is neither has no row in the table of refusals, so `refused` throws.
   if (decision.kind === 'allow') return allowed(settings, decision.principal, context.shownHeaders);
-  return refused(decision.reason, context.requestId, context.principal);
+  return refused(settings, decision, context);
 }
 
 function allowed(
@@ -46,15 +50,24 @@ function allowed(
   principal: AllowedPrincipal,
   shown: Iterable<string>,
 ): CheckResponseMessage {
-  const { identityHeaders, forward } = settings;
+  const { identityHeaders, forward, removedHeaders = [] } = settings;
+  const headers: HeaderValueOption[] = [];
+  const absent: string[] = [];
+  for (const [field, name] of identityHeaders.names) {
+    const value = principal[field];
+    if (value === undefined) absent.push(name);
+    else headers.push(overwrite(name, value));
+  }
   return {
     status: { code: okCode },
     ok_response: {
-      headers: Array.from(identityHeaders.names, ([field, name]) => overwrite(name, principal[field])),
+      headers,
       // Envoy removes after it sets, so this list must not contain a header that is set.
       headers_to_remove: [
         ...(forward ? [] : ['authorization']),
+        ...absent,
         ...identityHeaders.lookAlikes,
+        ...removedHeaders,
         ...identityHeaders.shownToRemove(shown),
       ],
     },
@@ -62,10 +75,15 @@ function allowed(
   };
 }
 
-function refused(reason: Reason, requestId: string, principal: Principal | undefined): CheckResponseMessage {
+function refused(
+  { resourceMetadata }: ResponseSettings,
+  { reason, scopes }: Refusal,
+  { requestId, principal }: ResponseContext,
+): CheckResponseMessage {
   const { decision, httpStatus, rpcCode, title, challenge } = answerOf(reason);
   const headers = [overwrite('content-type', 'application/problem+json'), overwrite('cache-control', 'no-store')];
-  if (challenge !== undefined) headers.push(overwrite('www-authenticate', challenge));
+  if (challenge !== undefined)
+    headers.push(overwrite('www-authenticate', toChallenge(challenge, scopes, resourceMetadata)));
   if (decision === 'unavailable') headers.push(overwrite('retry-after', String(retryAfterSeconds)));
   return {
     status: { code: rpcCode },
@@ -83,6 +101,16 @@ function refused(reason: Reason, requestId: string, principal: Principal | undef
     },
     dynamic_metadata: metadata({ decision, reason }, principal),
   };
+}
+
+// RFC 6750 section 3 and RFC 9728 section 5.1. All its texts are of the configuration, and their grammars leave nothing to escape.
+function toChallenge(error: Challenge, scopes: readonly string[] = [], resourceMetadata: string | undefined): string {
+  return [
+    'Bearer realm="account-authz"',
+    ...(error === 'none' ? [] : [`error="${error}"`]),
+    ...(scopes.length === 0 ? [] : [`scope="${scopes.join(' ')}"`]),
+    ...(resourceMetadata === undefined ? [] : [`resource_metadata="${resourceMetadata}"`]),
+  ].join(', ');
 }
 
 // Sets both fields: Envoy 1.37 to 1.38 development builds read one, other versions the other (envoyproxy/envoy#43310).

@@ -14,7 +14,9 @@ const { Check } = authorizationService;
 /** With `encode_raw_headers`, as envoy.yaml sets it: the bytes of each header line. */
 export function toCheckRequest({ request, authorization }: SentRequest): Buffer {
   const { method, target, headers } = request;
-  const lines = [[':path', target], [':method', method], ...headers].map(([key = '', value = '']) => ({
+  // Envoy shows the host of a request as `:authority`, whatever the version of HTTP.
+  const shown = headers.map(([name, value]) => [name === 'host' ? ':authority' : name, value]);
+  const lines = [[':path', target], [':method', method], ...shown].map(([key = '', value = '']) => ({
     key,
     value: '',
     raw_value: Buffer.from(value),
@@ -25,7 +27,7 @@ export function toCheckRequest({ request, authorization }: SentRequest): Buffer 
   const http = {
     method,
     path: target,
-    host: '',
+    host: headers.find(([name]) => name === 'host')?.[1] ?? '',
     scheme: '',
     protocol: '',
     query: '',

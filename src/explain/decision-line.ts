@@ -31,9 +31,12 @@ const meanings = {
   route: 'of the routes that the path matches, the one with the most segments',
   uid: 'of the verified token',
   app: 'of the verified token',
-  acc: 'of the verified token',
+  acc: 'the addressed account; without one, that of a token with exactly one',
   role: 'of the verified token; of several the one that decides, none if roles names none of them',
+  scope: 'of the verified token: the one that decides',
+  actor: 'of the verified token: who acts for uid',
   iss: 'of the verified token',
+  jti: 'of the verified token',
   kid: 'from the header of the token, verified or not',
   cache: 'hit: verified before; miss: new or refused',
   durationMs: "from the decoded request to the answer, without the network; Envoy's own figure is authzMicroseconds",
@@ -53,9 +56,12 @@ const line = z.object({
   route: text.optional(),
   uid: text.optional(),
   app: text.optional(),
-  acc: text.refine(acc => isAccount(acc, true)).optional(),
+  acc: text.transform(acc => (isAccount(acc, true) ? acc : undefined)).optional(),
   role: text.optional(),
+  scope: text.optional(),
+  actor: text.optional(),
   iss: text.optional(),
+  jti: text.optional(),
   kid: text.optional(),
   cache: z.enum(['hit', 'miss']).optional(),
   durationMs: z.number().optional(),
@@ -70,15 +76,14 @@ export function parseDecisionLine(input: string): DecisionLine | NoDecisionLine 
   if (json.kind === 'problem' || !isJsonObject(json.value)) return { kind: 'problem', problem: notOurs };
   const parsed = line.safeParse(json.value);
   if (!parsed.success) return { kind: 'problem', problem: notOurs };
-  const { decision, reason, detail, method, route, uid, app, acc, role, iss } = parsed.data;
+  const { decision, reason, detail, method, route, uid, app, acc, role, scope, actor, iss, jti } = parsed.data;
   if (decision !== (reason === 'allowed' ? 'allow' : answerOf(reason).decision)) {
     return {
       kind: 'problem',
       problem: 'standard input must be a decision line of this version: its reason does not belong to its decision',
     };
   }
-  const isVerified = uid !== undefined && app !== undefined && acc !== undefined && iss !== undefined;
-  const principal = isVerified && isAccount(acc, true) ? { uid, app, acc, role, iss } : undefined;
+  const principal = iss === undefined ? undefined : { uid, app, acc, role, scope, actor, iss, jti };
   const answer = { decision, reason, ...(reason === 'allowed' ? passedOn : refusedWith(reason)) };
   const fields = Object.entries(meanings).flatMap(([name, meaning]) => {
     const value = parsed.data[name as keyof typeof meanings];

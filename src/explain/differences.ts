@@ -2,8 +2,10 @@
 // token, and places in the request; never what stands in the query or in a header.
 import { accountsInQuery, compileAccountParameters } from '../authz/account-query.ts';
 import type { DetailTemplate } from '../authz/checks.ts';
+import { compileHosts, matchHost } from '../authz/hosts.ts';
 import { parseRequestTarget } from '../authz/path.ts';
-import type { Principal } from '../authz/principal.ts';
+import type { PermissionKind } from '../authz/permission.ts';
+import type { SignedIdentity } from '../authz/principal.ts';
 import type { Route } from '../authz/route.ts';
 import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
 import { compileRoutes, matchRoutes } from '../authz/route-tree.ts';
@@ -19,27 +21,31 @@ export function findDifference({ check, template }: RefusedCheck, known: Known):
   const { live, principal } = known;
   const ofToken = (template && tokenSide[template]) ?? tokenSide[check];
   const ofSettings = (template && settingsSide[template]) ?? settingsSide[check];
-  const sides = [principal && ofToken?.(principal, known), live && ofSettings?.(live, principal?.role ?? '')];
+  const sides = [principal && ofToken?.(principal, known), live && ofSettings?.(live, principal)];
   return sides.filter(side => side).join('; ') || undefined;
 }
 
 /** By check, or by a detail that differs from the others of its check. */
 type ByRefusal<Difference> = Readonly<Partial<Record<RefusedCheck['check'] | DetailTemplate, Difference>>>;
 
-const tokenSide: ByRefusal<(principal: Principal, known: Known) => string> = {
+const tokenSide: ByRefusal<(principal: SignedIdentity, known: Known) => string | undefined> = {
   app: ({ app }) => `app is ${app}`,
   role: (principal, { live }) => roleOf(principal, live),
   'the role may not use this method': (principal, { live, method }) =>
     `${roleOf(principal, live)}, the method is ${method}`,
   'the route is narrowed to other roles': (principal, { live, route }) =>
     `${roleOf(principal, live)}${live || !route ? '' : `, the route is ${route} and there may be more that match`}`,
+  'the token has none of scopes': (_, { live }) => live && scopesOf(live),
+  'no scope of the token may use this method': ({ scope }, { live, method }) =>
+    `${live ? scopesOf(live) : `scope is ${scope}`}, the method is ${method}`,
   account: ({ acc }, { live, route }) => {
+    if (acc === undefined) return 'the token has several accounts';
     const places = live ? placesOfOthers(live, acc).join(', ') : placesOf(route).join(', or in ');
-    return `acc in the token is ${acc}, another account is in ${places}`;
+    return `the account of the token is ${acc}, another account is in ${places}`;
   },
 };
 
-const settingsSide: ByRefusal<(live: LiveFacts, role: string) => string | undefined> = {
+const settingsSide: ByRefusal<(live: LiveFacts, principal: SignedIdentity | undefined) => string | undefined> = {
   service: ({ fault }) => fault,
   'path outside the grammar': ({ request }) => wrongSegment(request.target),
   'a character that not every matching route permits': ({ request }) => wrongSegment(request.target),
@@ -48,7 +54,14 @@ const settingsSide: ByRefusal<(live: LiveFacts, role: string) => string | undefi
       .filter(place => account[place].length > 0)
       .map(place => `account.${place}: ${listed(account[place])}`)
       .join('; '),
-  route: ({ config }) => `routes: ${listed(config.routes.map(({ path }) => path))}`,
+  host: ({ config }) => hostsOf(config),
+  'no host matches': ({ config }) => hostsOf(config),
+  route: ({ config, request }) => {
+    const open = publicRouteOf(config, request.target);
+    return open === undefined
+      ? `routes: ${listed(config.routes.map(({ path }) => path))}`
+      : `public has ${open.path}: Envoy serves ${listed(open.methods)} of it without asking account-authz`;
+  },
   'token-length': ({ tokenLength, config }) =>
     `it has ${tokenLength} bytes, token.maxBytes is ${config.token.maxBytes}`,
   issuer: ({ config }) => `issuers: ${listed(config.issuers.map(({ issuer }) => issuer))}`,
@@ -75,19 +88,64 @@ const settingsSide: ByRefusal<(live: LiveFacts, role: string) => string | undefi
       : `expired ${duration(live.now - live.times.exp)} before ${instant(live.now)}, at ${instant(live.times.exp)}; ${tolerance(live)}`,
   revocation: ({ config }) => config.revocation && `revocation.file: ${quotedPrintable(config.revocation.file)}`,
   app: ({ config }) => `apps: ${listed(config.apps)}`,
+  'account-addressed': ({ config: { account, routes } }) =>
+    [
+      `routes: ${listed(routes.map(({ path }) => path))}`,
+      ...(['headers', 'query', 'hosts'] as const).flatMap(place => {
+        const names = account[place] ?? [];
+        return names.length === 0 ? [] : [`account.${place}: ${listed(names)}`];
+      }),
+    ].join('; '),
+  'issuer-account': live => ofIssuer(live, ({ accounts }) => `accounts: ${listed(accounts)}`),
   role: ({ config }) => `roles: ${listed(Object.keys(config.roles))}`,
-  'the role may not use this method': ({ config: { roles }, roles: several }, role) =>
-    Object.entries(roles)
-      .filter(([name]) => (several ?? [role]).includes(name))
-      .map(([name, methods]) => `roles.${name}: ${listed(methods)}`)
-      .join('; '),
-  'the route is narrowed to other roles': ({ config, request }, role) => {
-    const narrowed = matchingRoutes(request.target, config).filter(({ roles }) => roles?.has(role) === false);
-    return narrowed.map(({ template, roles }) => `${template.text} is for ${listed([...(roles ?? [])])}`).join('; ');
-  },
+  'role {}, for the addressed account': live =>
+    ofIssuer(live, ({ claims }) => `role from ${describeSource(claims.role)}`),
+  'the role may not use this method': ({ config, roles }, principal) =>
+    methodsOf('roles', config.roles, roles ?? [principal?.role ?? '']),
+  'the route is narrowed to other roles': (live, principal) => narrowedOf('roles', live, principal?.role),
+  scope: ({ config }) => `scopes: ${listed(Object.keys(config.scopes ?? {}))}`,
+  'scope {}, for the addressed account': live =>
+    ofIssuer(live, ({ claims }) => `scope from ${describeSource(claims.scope)}`),
+  'no scope of the token may use this method': ({ config, scopes }) =>
+    methodsOf('scopes', config.scopes ?? {}, scopes ?? []),
+  'the route is narrowed to other scopes': (live, principal) => narrowedOf('scopes', live, principal?.scope),
 };
 
-function roleOf({ role }: Principal, live: LiveFacts | undefined): string {
+function methodsOf(
+  kind: PermissionKind,
+  table: Readonly<Record<string, readonly string[]>>,
+  names: readonly string[],
+): string {
+  return Object.entries(table)
+    .filter(([name]) => names.includes(name))
+    .map(([name, methods]) => `${kind}.${name}: ${listed(methods)}`)
+    .join('; ');
+}
+
+function narrowedOf(kind: PermissionKind, { config, request }: LiveFacts, name = ''): string {
+  return matchingRoutes(request.target, config)
+    .filter(({ [kind]: permitted }) => permitted?.has(name) === false)
+    .map(({ template, [kind]: permitted }) => `${template.text} is for ${listed([...(permitted ?? [])])}`)
+    .join('; ');
+}
+
+function hostsOf({ account: { hosts = [] } }: Config): string {
+  return `account.hosts: ${listed(hosts)}`;
+}
+
+function publicRouteOf(config: Config, target: string): NonNullable<Config['public']>[number] | undefined {
+  const parsed = parseRequestTarget(target);
+  if (parsed.kind === 'refusal') return undefined;
+  return config.public?.find(route => matchRoutes(compileRoutes([route]), parsed).kind === 'match');
+}
+
+function scopesOf({ scopes = [] }: LiveFacts): string {
+  return scopes.length === 0
+    ? 'the token has no scopes'
+    : `scopes are ${listed(scopes.map(each => quotedPrintable(each)))}`;
+}
+
+function roleOf({ role }: SignedIdentity, live: LiveFacts | undefined): string {
   if (live?.roles !== undefined) return `roles are ${listed(live.roles.map(each => quotedPrintable(each)))}`;
   return role === undefined ? 'the token has a list of roles' : `role is ${role}`;
 }
@@ -151,10 +209,15 @@ function placesOfOthers({ config, request }: LiveFacts, acc: string): readonly s
     const named = accountsInQuery(compileAccountParameters([name]), target.query);
     return !('kind' in named) && named.some(value => value !== acc);
   });
+  const host = request.headers.find(([name]) => name === 'host')?.[1];
+  const hosts = config.account.hosts && compileHosts(config.account.hosts, config.account.parameter);
+  const inHost = hosts && host !== undefined ? matchHost(hosts, { host, headers: new Map() }) : undefined;
+  const isOtherHost = inHost?.kind === 'host' && inHost.account !== undefined && inHost.account !== acc;
   return [
     ...[...new Set(inPath)].map(segment => `segment ${segment} of the path`),
     ...inHeaders.map(name => `the header ${name}`),
     ...inQuery.map(name => `the parameter ${name}`),
+    ...(isOtherHost ? ['the host'] : []),
   ];
 }
 

@@ -5,9 +5,9 @@ import type { DecisionWord } from '../authz/decision.ts';
 import type { Reason } from '../authz/refusal.ts';
 import { printable } from '../text/printable.ts';
 import { findDifference } from './differences.ts';
-import type { Known, LiveFacts } from './known.ts';
+import { issuerIn, type Known, type LiveFacts } from './known.ts';
 import { findRefusedCheck } from './refused-checks.ts';
-import { duration, instant, keyAge } from './wording.ts';
+import { duration, instant, keyAge, listed } from './wording.ts';
 
 export interface Answer {
   readonly decision: DecisionWord;
@@ -68,6 +68,7 @@ const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>>
   path: 'inside the grammar',
   authorization: 'no more than one value',
   'account-places': 'unambiguous',
+  host: ({ live }) => (live?.config.account.hosts === undefined ? 'unambiguous' : 'in the grammar of hosts'),
   route: ({ route }) => route ?? 'one of routes',
   'token-present': 'the request has a bearer token',
   'token-length': ({ live }) =>
@@ -86,8 +87,19 @@ const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>>
   revocation: ({ live }) =>
     live !== undefined && live.config.revocation === undefined ? 'no list is configured' : 'no entry matches',
   app: ({ principal }) => principal?.app ?? 'one of apps',
+  'account-addressed': ({ principal }) => `${principal?.acc ?? 'one'}, in every place of the request that names one`,
+  'issuer-account': ({ live, principal }) => {
+    const issuer = live && issuerIn(live);
+    return issuer
+      ? `one of accounts of the issuer: ${listed(issuer.accounts)}`
+      : `one of ${principal?.iss ?? 'the issuer'}`;
+  },
+  account: ({ principal }) => `${principal?.acc ?? 'it'} is an account of the token`,
   role: ({ principal, method }) => (principal?.role ? `${principal.role} may ${method} here` : 'may use the method'),
-  account: ({ principal }) => `${principal?.acc ?? 'that of the token'}, in every place that names one`,
+  scope({ live, principal, method }) {
+    if (live !== undefined && live.config.scopes === undefined) return 'no scopes are configured';
+    return principal?.scope ? `${principal.scope} may ${method} here` : 'one may use the method, or none is asked for';
+  },
 };
 
 function remaining(live: LiveFacts | undefined): string {

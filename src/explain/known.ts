@@ -1,5 +1,5 @@
 // The facts that an explanation may print. Of an unverified token that is its length alone, never a claim.
-import type { Principal } from '../authz/principal.ts';
+import type { SignedIdentity } from '../authz/principal.ts';
 import type { Config, IssuerConfig } from '../config/schema.ts';
 import type { KeyRingStatus } from '../keys/key-ring.ts';
 
@@ -9,8 +9,8 @@ export interface Known {
   readonly method: string;
   /** The template that the path matched. */
   readonly route: string | undefined;
-  /** Only of a verified token. */
-  readonly principal: Principal | undefined;
+  /** Only of a token whose signature is verified. */
+  readonly principal: SignedIdentity | undefined;
   /** Only of a live check. */
   readonly live: LiveFacts | undefined;
 }
@@ -25,8 +25,10 @@ export interface LiveFacts {
   readonly tokenLength: number;
   /** Only of a token with a valid signature. */
   readonly times: VerifiedTimes | undefined;
-  /** The strings of its list of roles; undefined if it has no list. */
+  /** The strings of its list of roles, for the addressed account; undefined if it has no list. */
   readonly roles: readonly string[] | undefined;
+  /** Those of its scopes likewise; undefined without scopes in the configuration. */
+  readonly scopes: readonly string[] | undefined;
   /** Names under claims of its issuer that lead to nothing in it. */
   readonly missingClaims: readonly string[];
   /** Name and place of an internal error, without its message. */

@@ -8,8 +8,15 @@ import { memberOf } from '../json/strict-json.ts';
 import type { IssuerRing, KeyRingStatus } from '../keys/key-ring.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
-import { type ClaimSource, textOf } from '../token/claim-source.ts';
+import {
+  accountPlaceholder,
+  type CompiledSource,
+  readSource,
+  readSourceByAccount,
+  textOf,
+} from '../token/claim-source.ts';
 import { parseCompactJws } from '../token/compact.ts';
+import { compileClaimSources } from '../token/identity-claims.ts';
 import { type SentRequest, toCheckRequest } from './check-request.ts';
 import { type FetchSettings, fetchKeys } from './current-keys.ts';
 import { type Answer, type Explanation, explainAnswer } from './explanation.ts';
@@ -64,7 +71,7 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
         now,
         keys,
         tokenLength: token.length,
-        ...(isSigned ? signedFacts(token, config, keys?.issuer) : unsigned),
+        ...(isSigned ? signedFacts(token, config, keys?.issuer, principal?.acc) : unsigned),
         fault,
       },
     });
@@ -93,12 +100,17 @@ function isPastSignature(check: ReturnType<typeof findRefusedCheck>['check']): b
   return check !== 'service' && isAfter(check, 'signature');
 }
 
-type SignedFacts = Pick<LiveFacts, 'times' | 'roles' | 'missingClaims'>;
+type SignedFacts = Pick<LiveFacts, 'times' | 'roles' | 'scopes' | 'missingClaims'>;
 
-const unsigned: SignedFacts = { times: undefined, roles: undefined, missingClaims: [] };
+const unsigned: SignedFacts = { times: undefined, roles: undefined, scopes: undefined, missingClaims: [] };
 
 // Only of a token with a valid signature.
-function signedFacts(token: string, { issuers }: Config, issuer: string | undefined): SignedFacts {
+function signedFacts(
+  token: string,
+  { issuers, scopes }: Config,
+  issuer: string | undefined,
+  account: string | undefined,
+): SignedFacts {
   const jws = parseCompactJws(token);
   const claims = issuers.find(each => each.issuer === issuer)?.claims;
   if (jws.kind === 'refusal' || claims === undefined) return unsigned;
@@ -106,13 +118,22 @@ function signedFacts(token: string, { issuers }: Config, issuer: string | undefi
     const value = memberOf(jws.payload, name);
     return typeof value === 'number' ? value : undefined;
   };
-  const claimIn = (source: ClaimSource): unknown => valueAt(jws.payload, parsePath(textOf(source)) ?? []);
-  const role = claimIn(claims.role);
+  const claimIn = (name: string): unknown => valueAt(jws.payload, parsePath(name) ?? []);
+  const listIn = (source: CompiledSource): readonly string[] | undefined => {
+    const dependsOnAccount = source.parts.length > 1 || source.havingAccount;
+    if (dependsOnAccount && account === undefined) return undefined;
+    const value = dependsOnAccount
+      ? readSourceByAccount(jws.payload, source)(account ?? '')
+      : readSource(jws.payload, source);
+    return Array.isArray(value) ? value : undefined;
+  };
+  const { role, scope } = compileClaimSources(claims);
   return {
     times: { exp: timeIn('exp'), nbf: timeIn('nbf'), iat: timeIn('iat') },
-    roles: Array.isArray(role) ? role.filter(each => typeof each === 'string') : undefined,
+    roles: listIn(role),
+    scopes: scopes && (listIn(scope) ?? []),
     missingClaims: [claims.uid, claims.app, claims.acc, claims.role]
-      .filter(source => claimIn(source) === undefined)
-      .map(textOf),
+      .map(textOf)
+      .filter(name => !name.includes(accountPlaceholder) && claimIn(name) === undefined),
   };
 }

@@ -1,9 +1,9 @@
 // Makes checks as the server does, and returns each answer with its log record. Serves, logs and writes nothing.
 import { createCheck } from '../check/check.ts';
 import { createEngine } from '../check/engine.ts';
+import { toResponseSettings } from '../check/response-settings.ts';
 import type { Config } from '../config/schema.ts';
 import { createAnswers } from '../envoy/answers.ts';
-import { createIdentityHeaders } from '../envoy/identity-headers.ts';
 import { readRequestFacts } from '../envoy/request.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
 import { describeFault } from '../operations/fault.ts';
@@ -32,8 +32,7 @@ export function createRecordedCheck(options: {
   let record: CheckRecord | undefined;
   let fault: string | undefined;
   const engine = createEngine({ config, keyRings, revocations: () => revocations, now: () => time });
-  const identityHeaders = createIdentityHeaders(config.identityHeaders);
-  const answers = createAnswers({ identityHeaders, forward: config.token.forward });
+  const answers = createAnswers(toResponseSettings(config));
   const check = createCheck({
     current: () => ({ engine, answers }),
     record: made => {

@@ -1,6 +1,6 @@
 // The record of one check: source of its log line, metrics and span.
 import type { DecisionWord } from '../authz/decision.ts';
-import type { Principal } from '../authz/principal.ts';
+import type { SignedIdentity } from '../authz/principal.ts';
 import type { Reason } from '../authz/refusal.ts';
 
 export interface CheckRecord {
@@ -11,8 +11,8 @@ export interface CheckRecord {
   /** As the client sent it. */
   readonly method: string;
   readonly route: string | undefined;
-  /** Only of a verified token. */
-  readonly principal: Principal | undefined;
+  /** Only of a token whose signature is verified. */
+  readonly principal: SignedIdentity | undefined;
   /** As the token's header says, verified or not. */
   readonly kid: string | undefined;
   readonly cache: 'hit' | 'miss' | undefined;

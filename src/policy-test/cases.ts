@@ -23,6 +23,7 @@ const headerValue = /^[\t -~\u0080-\uffff]*$/;
 
 function headerProblem(name: string, value: unknown): string | undefined {
   if (!headerName.test(name)) return 'must be a header name such as x-account-id';
+  if (name.toLowerCase() === 'host') return 'must not be host: use request.host';
   if (name.toLowerCase() === 'authorization') return 'must not be authorization: use claims or token';
   const lines: readonly unknown[] = Array.isArray(value) ? value : [value];
   const isValid = lines.length > 0 && lines.every(line => typeof line === 'string' && headerValue.test(line));
@@ -54,6 +55,7 @@ const policyCase = mapping({
   request: mapping({
     method: z.string().default('GET'),
     path: z.string(),
+    host: text(host => (headerValue.test(host) ? undefined : 'must be a host without control characters')).optional(),
     headers: headers.default([]),
   }),
   expect: z.string().transform((word, context) => {
@@ -78,9 +80,10 @@ const casesSchema = mapping({
 /** A request has a token of `claims`, the given `token`, or none. `at` is in seconds since the epoch; by default the time of the run. */
 export type PolicyCase = z.output<typeof policyCase>;
 
-/** A million bytes of hostile YAML is the user's own; the file is bounded as a configuration is. */
+/** `needsHost`: each request must have one. A million bytes of hostile YAML is the user's own; the file is bounded as a configuration is. */
 export function parseCases(
   content: FileContent,
+  { needsHost }: { readonly needsHost: boolean },
 ): { readonly kind: 'cases'; readonly cases: readonly PolicyCase[] } | Misconfiguration {
   if (content.kind === 'problem') return unreadable(content.problem);
   const document = parseYamlDocument(content.bytes);
@@ -88,6 +91,12 @@ export function parseCases(
   if (document.kind === 'problems') return misconfiguration(problems);
   const parsed = casesSchema.safeParse(document.value, { reportInput: true });
   problems.push(...toProblems(parsed.error?.issues ?? [], document));
+  for (const [i, { request }] of parsed.data?.cases.entries() ?? []) {
+    if (!needsHost || request.host !== undefined) continue;
+    const path = ['cases', i, 'request', 'host'];
+    const message = 'is required: account.hosts of the configuration names the hosts that requests may be for';
+    problems.push(toProblem({ path, position: document.positionOf(path.slice(0, -1), 'value'), message }));
+  }
   if (!parsed.success || problems.length > 0) return misconfiguration(problems);
   return { kind: 'cases', cases: parsed.data.cases };
 }

@@ -36,8 +36,9 @@ export async function runCases(
     for (const { name, claims, token, request, expect: expected, at } of cases) {
       const now = at ?? Date.now() / 1000;
       const bearer = claims === undefined ? token : await standIns.sign(claims, now);
+      const { method, path, host, headers } = request;
       const message = toCheckRequest({
-        request: { method: request.method, target: request.path, headers: request.headers },
+        request: { method, target: path, headers: host === undefined ? headers : [['host', host], ...headers] },
         authorization: bearer === undefined ? undefined : `Bearer ${bearer}`,
       });
       const check = token === undefined ? checkByStandIns : checkByIssuers;

@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type AdminPages, startAdminServer } from '../admin/admin-server.ts';
 import { createCheck } from '../check/check.ts';
 import { createEngine, createTokenMemory, type Engine, type TokenMemory } from '../check/engine.ts';
+import { toResponseSettings } from '../check/response-settings.ts';
 import { settingsThatNeedRestart } from '../config/restart-settings.ts';
 import type { Config } from '../config/schema.ts';
 import { type ConfigVerdict, refusedConfig } from '../config/verdict.ts';
 import { createDeferred } from '../deferred.ts';
 import { type Answers, createAnswers } from '../envoy/answers.ts';
 import { startGrpcServer } from '../envoy/grpc-server.ts';
-import { createIdentityHeaders } from '../envoy/identity-headers.ts';
 import type { TlsSource } from '../envoy/tls-credentials.ts';
 import { accepted, createFileWatch, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
 import { loadTlsFiles } from '../files/tls-files.ts';
@@ -117,8 +117,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     };
     try {
       const memory = createTokenMemory(config, before?.memory);
-      const identityHeaders = createIdentityHeaders(config.identityHeaders);
-      const answers = createAnswers({ identityHeaders, forward: config.token.forward });
+      const answers = createAnswers(toResponseSettings(config));
       const engine = createEngine({ config, keyRings: prepared.rings, memory, revocations: listed.list, now });
       const takeOver = (): void => {
         prepared.activate();

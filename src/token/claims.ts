@@ -1,20 +1,13 @@
 // Parses the claims of a token with a valid signature. Expiry is checked last.
 import type { DetailOf } from '../authz/checks.ts';
-import { type Identity, isAccount, isIdentityField } from '../authz/principal.ts';
+import type { Identity } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
-import { type JsonPath, parsePath, valueAt } from '../json/json-pointer.ts';
 import { memberOf } from '../json/strict-json.ts';
-import { type ClaimSource, textOf } from './claim-source.ts';
-
-/** Where the payload has each identity field. */
-export type ClaimPaths = Readonly<Record<'uid' | 'app' | 'acc' | 'role', JsonPath>>;
+import { type IdentityRules, parseIdentity } from './identity-claims.ts';
 
 /** What the tokens of an issuer must contain. */
-export interface ClaimRules {
-  readonly issuer: string;
+export interface ClaimRules extends IdentityRules {
   readonly audiences: ReadonlySet<string>;
-  readonly claims: ClaimPaths;
-  readonly allowIntegerClaims: boolean;
 }
 
 export interface TimeRules {
@@ -32,24 +25,9 @@ export interface TokenTimes {
 export interface Claims extends TokenTimes {
   readonly kind: 'claims';
   readonly identity: Identity;
-  /** A safe integer as its digits. Undefined if it is absent, of another type, or longer than a revocation list can name: it is kept for each cached token. */
-  readonly jti: string | undefined;
 }
-
-export const maxIdLength = 1024;
 
 type Payload = Readonly<Record<string, unknown>>;
-
-export function toClaimPaths(names: Readonly<Record<keyof ClaimPaths, ClaimSource>>): ClaimPaths {
-  const { uid, app, acc, role } = names;
-  return { uid: toClaimPath(uid), app: toClaimPath(app), acc: toClaimPath(acc), role: toClaimPath(role) };
-}
-
-function toClaimPath(source: ClaimSource): JsonPath {
-  const path = parsePath(textOf(source));
-  if (path === undefined) throw new Error('the configuration has an invalid JSON Pointer');
-  return path;
-}
 
 /** Checks issuer, audience, key binding, identity fields and the types of the times. `checkTimes` compares the times with now. */
 export function parseClaims(payload: Payload, rules: ClaimRules): Claims | Refusal {
@@ -60,18 +38,10 @@ export function parseClaims(payload: Payload, rules: ClaimRules): Claims | Refus
 
   const times = parseTimes(payload);
   if ('kind' in times) return times;
-  const uid = identityField(payload, rules, 'uid');
-  if (typeof uid !== 'string') return uid;
-  const app = identityField(payload, rules, 'app');
-  if (typeof app !== 'string') return app;
-  const acc = identityField(payload, rules, 'acc');
-  if (typeof acc !== 'string') return acc;
-  if (!isAccount(acc, true)) return invalid('acc is outside the grammar');
-  const role = parseRole(payload, rules);
-  if (typeof role !== 'string' && 'kind' in role) return role;
+  const identity = parseIdentity(payload, rules);
+  if ('kind' in identity) return identity;
   const { exp, nbf, iat } = times;
-  const jti = idOf(payload);
-  return { kind: 'claims', identity: { uid, app, acc, role, iss: rules.issuer }, jti, exp, nbf, iat };
+  return { kind: 'claims', identity, exp, nbf, iat };
 }
 
 /** Runs per request, also for a cached token. `now` is wall time in seconds. */
@@ -93,13 +63,6 @@ function namesAudience(aud: unknown, audiences: ReadonlySet<string>): boolean {
   return aud.some(each => audiences.has(each));
 }
 
-function idOf(payload: Payload): string | undefined {
-  const claim = memberOf(payload, 'jti');
-  // RFC 7519 section 4.1.7 wants a string. Some issuers number their tokens.
-  const jti = Number.isSafeInteger(claim) ? String(claim) : claim;
-  return typeof jti === 'string' && jti.length <= maxIdLength ? jti : undefined;
-}
-
 function parseTimes(payload: Payload): TokenTimes | Refusal {
   const exp = memberOf(payload, 'exp');
   const nbf = memberOf(payload, 'nbf');
@@ -112,36 +75,6 @@ function parseTimes(payload: Payload): TokenTimes | Refusal {
 
 function isTime(value: unknown): value is number {
   return Number.isFinite(value);
-}
-
-const maxRoles = 100;
-
-function parseRole(payload: Payload, rules: ClaimRules): Identity['role'] | Refusal {
-  const value = valueAt(payload, rules.claims.role);
-  if (!Array.isArray(value)) return identityField(payload, rules, 'role');
-  const roles: readonly unknown[] = value;
-  if (roles.length === 0 || roles.length > maxRoles || !roles.every(isString)) {
-    return invalid('role is not a list of 1 to 100 strings');
-  }
-  // Other strings cannot be a configured role.
-  return roles.filter(isIdentityField);
-}
-
-function isString(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
-function identityField(payload: Payload, rules: ClaimRules, field: keyof ClaimPaths): string | Refusal {
-  const value = valueAt(payload, rules.claims[field]);
-  if (typeof value === 'number') {
-    if (!rules.allowIntegerClaims) return invalid(`${field} is a number and allowIntegerClaims is off`);
-    // Beyond the safe integers, JSON parsing reads two texts as one number, so two accounts could become one.
-    if (!Number.isSafeInteger(value) || value < 0 || Object.is(value, -0))
-      return invalid(`${field} is not a safe integer`);
-    return String(value);
-  }
-  if (typeof value !== 'string') return invalid(`${field} is missing or not a string`);
-  return isIdentityField(value) ? value : invalid(`${field} is outside the grammar`);
 }
 
 function invalid(detail: DetailOf<'token_invalid'>): Refusal {

@@ -1,11 +1,13 @@
 // Verifies a token and returns its claims, from the cache or by its signature.
 import type { DetailOf } from '../authz/checks.ts';
+import { type SignedIdentity, toUnaddressed } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { memberOf } from '../json/strict-json.ts';
 import type { VerificationKey } from '../keys/jwks.ts';
 import type { KeyLookup } from '../keys/key-set-state.ts';
 import { type ClaimRules, type Claims, checkTimes, parseClaims, type TimeRules } from './claims.ts';
 import { type CompactJws, parseCompactJws } from './compact.ts';
+import { parseSignedIdentity } from './identity-claims.ts';
 import { isSignedBy } from './signature.ts';
 import type { VerifiedTokens } from './verified-tokens.ts';
 
@@ -25,6 +27,8 @@ export interface TrustedIssuer {
 
 export interface Verification {
   readonly outcome: Claims | Refusal;
+  /** What a refused token says, if its signature is verified. */
+  readonly signed: SignedIdentity | undefined;
   /** The `kid` of the token's header, verified or not; for the log. */
   readonly kid: string | undefined;
   /** Undefined if the cache was not asked. */
@@ -62,19 +66,20 @@ export function createTokenVerifier(options: {
     }
     const refused = checkTimes(claims, times, now());
     if (refused?.reason === 'token_expired') verifiedTokens.remove(token);
-    return { outcome: refused ?? claims, kid: key.kid, cache: 'hit' };
+    const signed = refused && toUnaddressed(claims.identity);
+    return { outcome: refused ?? claims, signed, kid: key.kid, cache: 'hit' };
   }
 
   // Refuses before the signature if possible, the cheapest reason first.
   function verifyNew(token: string): Verification | Promise<Verification> {
     const jws = parseCompactJws(token);
-    if (jws.kind === 'refusal') return { outcome: jws, kid: undefined, cache: 'miss' };
-    const toVerification = (outcome: Claims | Refusal): Verification => ({ outcome, kid: jws.kid, cache: 'miss' });
+    if (jws.kind === 'refusal') return { outcome: jws, signed: undefined, kid: undefined, cache: 'miss' };
     const outcome = verifyJws(token, jws);
-    return outcome instanceof Promise ? outcome.then(toVerification) : toVerification(outcome);
+    if (outcome instanceof Promise) return outcome;
+    return { outcome, signed: undefined, kid: jws.kid, cache: 'miss' };
   }
 
-  function verifyJws(token: string, jws: CompactJws): Claims | Refusal | Promise<Claims | Refusal> {
+  function verifyJws(token: string, jws: CompactJws): Refusal | Promise<Verification> {
     const issuer = trustedIssuer(jws);
     if (issuer === undefined) return invalid('iss is not a configured issuer');
     if (!issuer.algorithms.has(jws.alg)) return invalid('alg is not one of algorithms');
@@ -91,29 +96,38 @@ export function createTokenVerifier(options: {
     jws: CompactJws,
     issuer: TrustedIssuer,
     lookup: KeyLookup | Promise<KeyLookup>,
-  ): Promise<Claims | Refusal> {
+  ): Promise<Verification> {
+    const unsigned = (outcome: Refusal): Verification => ({ outcome, signed: undefined, kid: jws.kid, cache: 'miss' });
     const found = await lookup;
-    if (found.kind !== 'key') return withoutKey(found);
+    if (found.kind !== 'key') return unsigned(withoutKey(found));
     const { key } = found;
     const cryptoKey = key.cryptoKeyFor(jws.alg);
-    if (cryptoKey === undefined) return invalid('the key is not for this algorithm');
-    if (signatures >= maxSignatures) return refusal('internal', 'too many tokens wait for their verification');
+    if (cryptoKey === undefined) return unsigned(invalid('the key is not for this algorithm'));
+    if (signatures >= maxSignatures)
+      return unsigned(refusal('internal', 'too many tokens wait for their verification'));
     signatures += 1;
     const isSigned = await isSignedBy(cryptoKey, jws.alg, token).finally(() => {
       signatures -= 1;
     });
-    return isSigned ? verifySigned(token, jws, issuer, key) : invalid('the signature does not verify');
+    return isSigned ? verifySigned(token, jws, issuer, key) : unsigned(invalid('the signature does not verify'));
   }
 
-  function verifySigned(token: string, jws: CompactJws, issuer: TrustedIssuer, key: VerificationKey): Claims | Refusal {
+  function verifySigned(token: string, jws: CompactJws, issuer: TrustedIssuer, key: VerificationKey): Verification {
+    const refused = (outcome: Refusal, signed?: SignedIdentity): Verification => ({
+      outcome,
+      signed,
+      kid: jws.kid,
+      cache: 'miss',
+    });
     const claims = parseClaims(jws.payload, issuer.rules);
-    if (claims.kind === 'refusal') return claims;
-    const refused = checkTimes(claims, times, now());
-    if (refused !== undefined) return refused;
+    if (claims.kind === 'refusal') return refused(claims, parseSignedIdentity(jws.payload, issuer.rules));
+    const wrong = checkTimes(claims, times, now());
+    if (wrong !== undefined) return refused(wrong, toUnaddressed(claims.identity));
     // The key set may have changed during the signature check: a removed key proves nothing.
-    if (issuer.keys.current(jws.kid) !== key) return refusal('keys_unavailable', 'the key was replaced meanwhile');
+    if (issuer.keys.current(jws.kid) !== key)
+      return refused(refusal('keys_unavailable', 'the key was replaced meanwhile'));
     verifiedTokens.put(token, { claims, key });
-    return claims;
+    return { outcome: claims, signed: undefined, kid: jws.kid, cache: 'miss' };
   }
 
   // The unverified claim only selects a configured issuer, whose keys must then verify the token.
@@ -125,7 +139,7 @@ export function createTokenVerifier(options: {
   return {
     verify(token) {
       if (token.length > maxBytes)
-        return { outcome: invalid('longer than maxBytes'), kid: undefined, cache: undefined };
+        return { outcome: invalid('longer than maxBytes'), signed: undefined, kid: undefined, cache: undefined };
       // A text without a dot is never cached, and a lookup costs more than its refusal.
       const cachedOrInFlight = token.includes('.') ? (verifyKnown(token) ?? inFlight.get(token)) : undefined;
       if (cachedOrInFlight !== undefined) return cachedOrInFlight;

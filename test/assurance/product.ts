@@ -2,9 +2,9 @@
 // issuer. The only file of the comparison that imports src/; all others use it.
 import { type Check, createCheck } from '../../src/check/check.ts';
 import { createEngine, createTokenMemory } from '../../src/check/engine.ts';
+import { toResponseSettings } from '../../src/check/response-settings.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
-import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
 import { createKeyRing, type IssuerRing, type KeyRing } from '../../src/keys/key-ring.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
@@ -67,8 +67,7 @@ export async function startProduct(
     revocations: () => list,
     now: () => now,
   });
-  const identityHeaders = createIdentityHeaders(config.identityHeaders);
-  const answers = createAnswers({ identityHeaders, forward: config.token.forward });
+  const answers = createAnswers(toResponseSettings(config));
   const check: Check = createCheck({
     current: () => ({ engine, answers }),
     record: record => records.push(record),
