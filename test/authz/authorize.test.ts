@@ -3,13 +3,14 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { admit, authorize, type Policy } from '../../src/authz/authorize.ts';
 import type { Decision } from '../../src/authz/decision.ts';
-import type { Identity } from '../../src/authz/principal.ts';
+import { namesIn } from '../../src/authz/permission.ts';
+import type { Claimed, Identity } from '../../src/authz/principal.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
-import { facts, policy, principal, route } from '../support/facts.ts';
+import { facts, identity, policy, principal, route } from '../support/facts.ts';
 
-function decide(under: Policy, request: RequestFacts, who: Identity = principal()): Decision {
+function decide(under: Policy, request: RequestFacts, who: Identity = identity()): Decision {
   const { outcome } = admit(under, request);
-  return outcome.kind === 'refusal' ? outcome : authorize(under, outcome, who).decision;
+  return outcome.kind === 'refusal' ? outcome : authorize(under, outcome, who, () => undefined).decision;
 }
 
 function reasonOf(decision: Decision): string {
@@ -45,8 +46,9 @@ describe('admit and authorize', () => {
       ['/x/api/subscriptions/acct1', 'route_unknown'],
       ['/api/subscriptions/acct10', 'account_mismatch'],
       ['/api/subscriptions/acct', 'account_mismatch'],
-      ['/api/subscriptions/...', 'account_mismatch'],
-      ['/api/subscriptions/acct:1', 'account_mismatch'],
+      ['/api/subscriptions/...', 'request_invalid'],
+      ['/api/subscriptions/acct1.json', 'request_invalid'],
+      ['/api/subscriptions/acct:1', 'request_invalid'],
       ['/', 'route_unknown'],
       ['/pkg.Svc/M', 'route_unknown'],
     ];
@@ -58,7 +60,7 @@ describe('admit and authorize', () => {
 
     it('P-055 an account that begins like another one is another account', () => {
       expect(
-        reasonOf(decide(policy(), facts({ target: '/api/subscriptions/acct1' }), principal({ acc: 'acct10' }))),
+        reasonOf(decide(policy(), facts({ target: '/api/subscriptions/acct1' }), identity({ acc: 'acct10' }))),
       ).to.equal('account_mismatch');
     });
   });
@@ -72,41 +74,36 @@ describe('admit and authorize', () => {
       ],
     });
     const rows: readonly (readonly [name: string, target: string, who: Identity, reason: string])[] = [
-      ['a path without an account', '/api/subscriptions/plans', principal(), 'allowed'],
+      ['a path without an account', '/api/subscriptions/plans', identity(), 'allowed'],
       [
         'the account of the token in one of two matching routes',
         '/api/subscriptions/accounts/acct1/items',
-        principal(),
+        identity(),
         'allowed',
       ],
       [
         'another account in one of two matching routes',
         '/api/subscriptions/accounts/acct2/items',
-        principal(),
+        identity(),
         'account_mismatch',
       ],
       [
         'a role that one matching route does not list',
         '/api/subscriptions/accounts/acct1',
-        principal({ role: 'member' }),
+        identity({ role: 'member' }),
         'role_forbidden',
       ],
       [
         'a role that the only matching route allows',
         '/api/subscriptions/plans',
-        principal({ role: 'member' }),
+        identity({ role: 'member' }),
         'allowed',
       ],
-      [
-        'another account in another template',
-        '/api/subscriptions/teams/acct2/members',
-        principal(),
-        'account_mismatch',
-      ],
+      ['another account in another template', '/api/subscriptions/teams/acct2/members', identity(), 'account_mismatch'],
       [
         'a path that matches a template only if case is ignored',
         '/api/subscriptions/Accounts/acct2',
-        principal(),
+        identity(),
         'request_invalid',
       ],
     ];
@@ -121,8 +118,8 @@ describe('admit and authorize', () => {
         routes: [route('/api/*', ['owner', 'member']), route('/api/subscriptions/*', ['owner'])],
       });
       const target = '/api/subscriptions/x';
-      expect(reasonOf(decide(narrowed, facts({ target }), principal({ role: 'member' })))).to.equal('role_forbidden');
-      expect(reasonOf(decide(narrowed, facts({ target }), principal()))).to.equal('allowed');
+      expect(reasonOf(decide(narrowed, facts({ target }), identity({ role: 'member' })))).to.equal('role_forbidden');
+      expect(reasonOf(decide(narrowed, facts({ target }), identity()))).to.equal('allowed');
     });
 
     it('do not include a template without /* for a longer path', () => {
@@ -166,7 +163,7 @@ describe('admit and authorize', () => {
     ];
     for (const [role, method, reason] of methods) {
       it(`${JSON.stringify(method.slice(0, 12))} by ${role} ${expected(reason)}`, () => {
-        expect(reasonOf(decide(policy(), facts({ method }), principal({ role })))).to.equal(reason);
+        expect(reasonOf(decide(policy(), facts({ method }), identity({ role })))).to.equal(reason);
       });
     }
   });
@@ -232,7 +229,12 @@ describe('admit and authorize', () => {
       it(`C-044 ${name}`, () => {
         const { outcome } = admit(under, facts(request));
         if (outcome.kind === 'refusal') throw new Error('not admitted');
-        const { decision, principal: who } = authorize(under, outcome, { ...principal(), role: roles });
+        const { decision, principal: who } = authorize(
+          under,
+          outcome,
+          identity({ role: namesIn(under.roles, roles) }),
+          () => undefined,
+        );
         expect(who.role).to.equal(role);
         expect(decision).to.deep.equal(
           detail === undefined
@@ -242,13 +244,14 @@ describe('admit and authorize', () => {
       });
     }
 
-    it('selects a role even if another check refuses the request', () => {
-      const { outcome } = admit(policy({ apps: ['cli'] }), facts());
+    it('selects a role even if another check refuses the request, but none without an addressed account', () => {
+      const under = policy({ apps: ['cli'] });
+      const { outcome } = admit(under, facts());
       if (outcome.kind === 'refusal') throw new Error('not admitted');
-      const asked = { ...principal({ acc: 'acct2' }), role: ['x', 'member'] };
-      const inOrder = [policy({ apps: ['cli'] }), policy()].map(each => authorize(each, outcome, asked));
-      expect(inOrder.map(({ decision }) => reasonOf(decision))).to.deep.equal(['app_forbidden', 'account_mismatch']);
-      expect(inOrder.map(({ principal: who }) => who.role)).to.deep.equal(['member', 'member']);
+      const of = (acc: string) => authorize(under, outcome, identity({ acc, role: ['member'] }), () => undefined);
+      expect(of('acct1')).to.deep.include({ principal: principal({ role: 'member' }) });
+      expect(reasonOf(of('acct1').decision)).to.equal('app_forbidden');
+      expect(of('acct2').principal).to.include({ acc: 'acct2', role: undefined });
     });
 
     it('is allowed if any one of its roles alone is, with the first such role', () => {
@@ -259,7 +262,13 @@ describe('admit and authorize', () => {
         fc.property(fc.array(role), target, method, (roles, to, by) => {
           const { outcome } = admit(under, facts({ target: to, method: by }));
           if (outcome.kind === 'refusal') throw new Error('not admitted');
-          const of = (claimed: Identity['role']) => authorize(under, outcome, { ...principal(), role: claimed });
+          const of = (claimed: Claimed) =>
+            authorize(
+              under,
+              outcome,
+              identity({ role: typeof claimed === 'string' ? claimed : namesIn(under.roles, claimed) }),
+              () => undefined,
+            );
           const sufficient = (['reader', 'auditor', 'writer'] as const).filter(
             each => roles.includes(each) && of(each).decision.kind === 'allow',
           );
@@ -273,7 +282,7 @@ describe('admit and authorize', () => {
 
   describe('application', () => {
     it('is refused if apps does not list it', () => {
-      expect(reasonOf(decide(policy({ apps: ['web'] }), facts(), principal({ app: 'cli' })))).to.equal('app_forbidden');
+      expect(reasonOf(decide(policy({ apps: ['web'] }), facts(), identity({ app: 'cli' })))).to.equal('app_forbidden');
     });
     it('is allowed if apps lists it', () => {
       expect(reasonOf(decide(policy({ apps: ['web'] }), facts()))).to.equal('allowed');
@@ -370,20 +379,20 @@ describe('admit and authorize', () => {
       [
         'a contradictory message before the method',
         { ...worst, contradiction: 'two values in one header' },
-        principal(),
+        identity(),
         'request_invalid',
       ],
-      ['the grammar before the route', worst, principal(), 'request_invalid'],
+      ['the grammar before the route', worst, identity(), 'request_invalid'],
       [
         'an ambiguous Authorization header before the route',
         { target: '/x', headers: { authorization: 'a,b' } },
-        principal(),
+        identity(),
         'request_invalid',
       ],
-      ['the route before the token', { ...worst, method: 'GET' }, principal(), 'route_unknown'],
-      ['the application before the role', {}, principal({ app: 'no', role: 'no', acc: 'acct2' }), 'app_forbidden'],
-      ['the role before the account', {}, principal({ role: 'no', acc: 'acct2' }), 'role_forbidden'],
-      ['the account after everything else', {}, principal({ acc: 'acct2' }), 'account_mismatch'],
+      ['the route before the token', { ...worst, method: 'GET' }, identity(), 'route_unknown'],
+      ['the application before the role', {}, identity({ app: 'no', role: 'no', acc: 'acct2' }), 'app_forbidden'],
+      ['the application before the account', {}, identity({ app: 'no', acc: 'acct2' }), 'app_forbidden'],
+      ['the account before the role', {}, identity({ role: 'no', acc: 'acct2' }), 'account_mismatch'],
     ];
     for (const [name, request, who, reason] of rows) {
       it(`reports ${name}`, () => {
@@ -415,11 +424,11 @@ describe('admit and authorize', () => {
       ['no Authorization', { headers: { authorization: [] } }],
       ['Authorization has another scheme', { headers: { authorization: 'Basic a' } }],
       ['no token after the scheme', { headers: { authorization: 'Bearer' } }],
-      ['the application is not one of apps', {}, principal({ app: 'cli' })],
-      ['the role is not one of roles', {}, principal({ role: 'guest' })],
-      ['the role may not use this method', { method: 'POST' }, principal({ role: 'member' })],
-      ['the route is narrowed to other roles', { target: '/owners' }, principal({ role: 'member' })],
-      ['the request names another account than the token', {}, principal({ acc: 'acct2' })],
+      ['the application is not one of apps', {}, identity({ app: 'cli' })],
+      ['the role is not one of roles', {}, identity({ role: 'guest' })],
+      ['the role may not use this method', { method: 'POST' }, identity({ role: 'member' })],
+      ['the route is narrowed to other roles', { target: '/owners' }, identity({ role: 'member' })],
+      ['the request names another account than the token', {}, identity({ acc: 'acct2' })],
     ];
     it('is "no Authorization" if Envoy sends no headers', () => {
       expect(decide(strict, { ...facts(), headers: new Map() })).to.include({ detail: 'no Authorization' });

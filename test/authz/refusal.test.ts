@@ -2,11 +2,13 @@
 import { expect } from 'chai';
 import { answerOf, type Reason } from '../../src/authz/refusal.ts';
 
-describe('WWW-Authenticate challenge (RFC 6750 section 3)', () => {
+describe('error of the challenge (RFC 6750 section 3)', () => {
   const rows: readonly (readonly [reason: Reason, challenge: string | undefined])[] = [
-    ['token_missing', 'Bearer realm="account-authz"'],
-    ['token_invalid', 'Bearer realm="account-authz", error="invalid_token"'],
-    ['role_forbidden', 'Bearer realm="account-authz", error="insufficient_scope"'],
+    ['token_missing', 'none'],
+    ['token_invalid', 'invalid_token'],
+    ['role_forbidden', 'insufficient_scope'],
+    ['scope_forbidden', 'insufficient_scope'],
+    ['account_required', undefined],
     ['account_mismatch', undefined],
   ];
   for (const [reason, challenge] of rows) {

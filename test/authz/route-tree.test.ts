@@ -210,5 +210,5 @@ function toDefinition(text: string): RouteDefinition {
 function toRoute({ path, roles, characters }: RouteDefinition): Route {
   const template = parseRouteTemplate(path);
   if (template.kind === 'problem') throw new Error(template.problem);
-  return { template, roles: roles && new Set(roles), isWide: characters === 'rfc3986' };
+  return { template, roles: roles && new Set(roles), scopes: undefined, isWide: characters === 'rfc3986' };
 }

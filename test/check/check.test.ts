@@ -16,6 +16,7 @@ const allowed: CheckResult = {
   decision: { kind: 'allow', principal: principal() },
   route: undefined,
   principal: principal(),
+  signed: undefined,
   kid: 'k1',
   cache: 'hit',
 };

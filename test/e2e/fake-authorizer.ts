@@ -95,7 +95,16 @@ export function framed(message: Buffer): Buffer {
 /** The bytes of the product's allow. */
 export function allowMessage(): Buffer {
   const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
-  const principal = { uid, app: 'web', acc: 'acct1' as Account, role: 'owner', iss: 'https://idp.test' };
+  const principal = {
+    uid,
+    app: 'web',
+    acc: 'acct1' as Account,
+    role: 'owner',
+    scope: undefined,
+    actor: undefined,
+    iss: 'https://idp.test',
+    jti: undefined,
+  };
   const context = { requestId: 'none', shownHeaders: [], principal };
   return authorizationService.Check.responseSerialize(toCheckResponse(settings, { kind: 'allow', principal }, context));
 }

@@ -10,12 +10,13 @@ describe('identity headers', () => {
       ['acc', 'x-acc'],
       ['role', 'x-role'],
       ['iss', 'x-iss'],
+      ['actor', 'x-actor'],
     ]);
   });
 
   it('have look-alikes for every hyphen of a longer prefix', () => {
     const { lookAlikes } = createIdentityHeaders('x-a-b-');
-    expect(lookAlikes).to.have.lengthOf(5 * 7);
+    expect(lookAlikes).to.have.lengthOf(6 * 7);
     expect(lookAlikes).to.include.members(['x_a-b-uid', 'x-a_b_uid', 'x_a_b_uid']);
     expect(lookAlikes).to.not.include('x-a-b-uid');
   });
@@ -30,8 +31,7 @@ describe('identity headers', () => {
     ['do not remove a shorter name', ['x-auth', 'x-aut', 'x', ''], []],
     ['do not remove a name with another prefix', ['x-authority', 'y-auth-a', 'xxauth-a', 'x-auth.a', 'a-x-auth-b'], []],
     ['do not treat a letter of the prefix as a separator', ['_-auth-a', 'x-_uth-a'], []],
-    ['remove a name of the maximum length', [`x-auth-${'a'.repeat(249)}`], [`x-auth-${'a'.repeat(249)}`]],
-    ['do not remove a name above the maximum length', [`x-auth-${'a'.repeat(250)}`], []],
+    ['remove a name of any length', [`x-auth-${'a'.repeat(9000)}`], [`x-auth-${'a'.repeat(9000)}`]],
     ['do not remove invalid header names', ['x-auth-A', 'x-auth-a b', 'x-auth-a:', 'x-auth-\u00e9', 'x-auth-a\n'], []],
   ];
   for (const [name, shown, removed] of rows) {

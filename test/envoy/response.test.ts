@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Decision } from '../../src/authz/decision.ts';
-import { isIdentityField } from '../../src/authz/principal.ts';
+import { type AllowedPrincipal, isIdentityField } from '../../src/authz/principal.ts';
 import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
@@ -36,6 +36,11 @@ function metadataOf(response: CheckResponseMessage): Record<string, string | und
   );
 }
 
+/** The fields that Envoy is told. */
+function shown({ uid, app, acc, role, iss }: AllowedPrincipal) {
+  return { uid, app, acc, role, iss };
+}
+
 describe('CheckResponse', () => {
   describe('for an allow', () => {
     const allow: Decision = { kind: 'allow', principal: principal() };
@@ -62,15 +67,18 @@ describe('CheckResponse', () => {
 
     it('O-021 removes authorization, unless it is forwarded', () => {
       expect(onTheWire(allow).ok_response?.headers_to_remove).to.include('authorization');
-      expect(onTheWire(allow, {}, true).ok_response?.headers_to_remove).to.deep.equal(identityHeaders.lookAlikes);
+      expect(onTheWire(allow, {}, true).ok_response?.headers_to_remove).to.deep.equal([
+        'x-auth-actor',
+        ...identityHeaders.lookAlikes,
+      ]);
     });
 
     it('always removes every underscore spelling of the identity headers', () => {
       const removed = onTheWire(allow).ok_response?.headers_to_remove ?? [];
-      for (const field of ['uid', 'app', 'acc', 'role', 'iss']) {
+      for (const field of ['uid', 'app', 'acc', 'role', 'iss', 'actor']) {
         expect(removed).to.include.members([`x_auth_${field}`, `x-auth_${field}`, `x_auth-${field}`]);
       }
-      expect(removed).to.have.lengthOf(1 + 15);
+      expect(removed).to.have.lengthOf(2 + 18);
     });
 
     it('O-007 removes other request headers under the prefix, in any spelling', () => {
@@ -84,12 +92,25 @@ describe('CheckResponse', () => {
         'x-auth-',
       ];
       const removed = onTheWire(allow, { shownHeaders }).ok_response?.headers_to_remove ?? [];
-      expect(removed.slice(16)).to.deep.equal(['x-auth-email', 'x_auth-email', 'x-auth-']);
+      expect(removed.slice(20)).to.deep.equal(['x-auth-email', 'x_auth-email', 'x-auth-']);
     });
 
     it('O-005 does not remove invalid header names', () => {
-      const shownHeaders = ['x-auth-uid ', 'x-auth-a\r\nb', 'x-auth-\0', `x-auth-${'a'.repeat(300)}`];
-      expect(onTheWire(allow, { shownHeaders }).ok_response?.headers_to_remove).to.have.lengthOf(16);
+      const shownHeaders = ['x-auth-uid ', 'x-auth-a\r\nb', 'x-auth-\0'];
+      expect(onTheWire(allow, { shownHeaders }).ok_response?.headers_to_remove).to.have.lengthOf(20);
+    });
+
+    it('sets the header of the actor only where the token has one, and removes it otherwise', () => {
+      const { ok_response } = onTheWire({ kind: 'allow', principal: principal({ actor: 'support-1' }) });
+      expect(ok_response?.headers.map(({ header }) => header.key)).to.include('x-auth-actor');
+      expect(ok_response?.headers_to_remove).to.not.include('x-auth-actor');
+      expect(onTheWire(allow).ok_response?.headers_to_remove).to.include('x-auth-actor');
+    });
+
+    it('removes the other headers of the settings', () => {
+      const settings = { identityHeaders, forward: false, removedHeaders: ['x-forwarded-host', 'x_host'] };
+      const { ok_response } = toCheckResponse(settings, allow, context);
+      expect(ok_response?.headers_to_remove).to.include.members(['x-forwarded-host', 'x_host']);
     });
 
     it('never sets and removes the same header', () => {
@@ -116,7 +137,18 @@ describe('CheckResponse', () => {
     });
 
     it('has the decision and the identity in the dynamic metadata', () => {
-      expect(metadataOf(onTheWire(allow))).to.deep.equal({ decision: 'allow', reason: 'allowed', ...principal() });
+      expect(metadataOf(onTheWire(allow))).to.deep.equal({
+        decision: 'allow',
+        reason: 'allowed',
+        ...shown(principal()),
+      });
+      const acting = principal({ actor: 'support-1', scope: 'billing' });
+      expect(metadataOf(onTheWire({ kind: 'allow', principal: acting }))).to.deep.equal({
+        decision: 'allow',
+        reason: 'allowed',
+        ...shown(acting),
+        actor: 'support-1',
+      });
     });
   });
 
@@ -158,8 +190,8 @@ describe('CheckResponse', () => {
 
       it(`${reason} has the identity in the dynamic metadata only when it is verified`, () => {
         expect(metadataOf(onTheWire(refusalOf(reason, '')))).to.deep.equal({ decision, reason });
-        const { role, ...roleless } = principal();
-        const who = { ...roleless, role: undefined };
+        const { role, ...roleless } = shown(principal());
+        const who = { ...principal(), role: undefined };
         expect(metadataOf(onTheWire(refusalOf(reason, ''), { principal: who }))).to.deep.equal({
           decision,
           reason,
@@ -181,7 +213,9 @@ describe('CheckResponse', () => {
       token_invalid: `${realm}, error="invalid_token"`,
       token_expired: `${realm}, error="invalid_token"`,
       token_revoked: `${realm}, error="invalid_token"`,
+      account_required: undefined,
       role_forbidden: `${realm}, error="insufficient_scope"`,
+      scope_forbidden: `${realm}, error="insufficient_scope"`,
       app_forbidden: undefined,
       account_mismatch: undefined,
       route_unknown: undefined,
@@ -193,6 +227,25 @@ describe('CheckResponse', () => {
         expect(headersOf(onTheWire(refusalOf(reason, '')))['www-authenticate']).to.equal(challenges[reason]);
       });
     }
+
+    it('names the scopes of which one would be enough, then the metadata of the protected resource', () => {
+      const resourceMetadata = 'https://api.test/.well-known/oauth-protected-resource/a';
+      const settings = { identityHeaders, forward: false, resourceMetadata };
+      const challengeOf = (decision: Decision) =>
+        toCheckResponse(settings, decision, context).denied_response?.headers.find(
+          ({ header }) => header.key === 'www-authenticate',
+        )?.header.value;
+      const metadata = `resource_metadata="${resourceMetadata}"`;
+      const scopes = ['billing', 'orders:read'];
+      expect(challengeOf({ ...refusalOf('scope_forbidden', ''), scopes })).to.equal(
+        `${realm}, error="insufficient_scope", scope="billing orders:read", ${metadata}`,
+      );
+      expect(challengeOf({ ...refusalOf('scope_forbidden', ''), scopes: [] })).to.equal(
+        `${realm}, error="insufficient_scope", ${metadata}`,
+      );
+      expect(challengeOf(refusalOf('token_missing', ''))).to.equal(`${realm}, ${metadata}`);
+      expect(challengeOf(refusalOf('account_mismatch', ''))).to.equal(undefined);
+    });
 
     it('O-011 sets no identity header', () => {
       const response = onTheWire(refusalOf('account_mismatch', ''), { principal: principal() });
@@ -208,12 +261,12 @@ describe('CheckResponse for any decision', () => {
     who.map((each): Decision => ({ kind: 'allow', principal: each })),
     fc.constantFrom(...reasons).map((each): Decision => refusalOf(each, 'a detail')),
   );
-  const shown = fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^x[-_]auth[-_][a-z]{0,6}$/)));
+  const shownNames = fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^x[-_]auth[-_][a-z]{0,6}$/)));
   const requestId = fc.stringMatching(/^[A-Za-z0-9._-]{1,128}$/);
 
   it('F-002 F-003 F-005 F-006 F-011 F-020 has an integer code, and ok_response only with code 0', () => {
     fc.assert(
-      fc.property(decision, shown, requestId, fc.boolean(), (each, shownHeaders, id, forward) => {
+      fc.property(decision, shownNames, requestId, fc.boolean(), (each, shownHeaders, id, forward) => {
         const read = onTheWire(each, { shownHeaders, requestId: id }, forward);
         const { ok_response, denied_response, status } = read;
         expect(status.code).to.be.within(0, 16);
@@ -232,7 +285,7 @@ describe('CheckResponse for any decision', () => {
 
   it('F-007 keeps every member from the built message to what Envoy decodes', () => {
     fc.assert(
-      fc.property(decision, shown, requestId, (each, shownHeaders, id) => {
+      fc.property(decision, shownNames, requestId, (each, shownHeaders, id) => {
         const built = toCheckResponse({ identityHeaders, forward: false }, each, {
           ...context,
           shownHeaders,

@@ -1,9 +1,11 @@
 // Request facts and policies for tests of the pure policy: valid by default; every part can be replaced.
 import { compileAccountParameters } from '../../src/authz/account-query.ts';
 import type { Policy } from '../../src/authz/authorize.ts';
-import { type Account, type AllowedPrincipal, isAccount } from '../../src/authz/principal.ts';
+import { compileHosts } from '../../src/authz/hosts.ts';
+import { compileIssuerAccounts } from '../../src/authz/issuer-accounts.ts';
+import { compilePermissions } from '../../src/authz/permission.ts';
+import { type Account, type AllowedPrincipal, type Identity, isAccount } from '../../src/authz/principal.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
-import { compileRoles } from '../../src/authz/role.ts';
 import type { RouteDefinition } from '../../src/authz/route.ts';
 import { compileRoutes } from '../../src/authz/route-tree.ts';
 
@@ -11,6 +13,7 @@ export function facts(
   changes: {
     method?: string;
     target?: string;
+    host?: string;
     headers?: Record<string, string | string[]>;
     contradiction?: RequestFacts['contradiction'];
   } = {},
@@ -19,43 +22,93 @@ export function facts(
   return {
     method: changes.method ?? 'GET',
     target: changes.target ?? '/api/subscriptions/acct1',
+    host: changes.host ?? '',
     headers: new Map(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value : [value]])),
     contradiction: changes.contradiction,
   };
 }
 
-export function route(path: string, roles?: readonly string[]): RouteDefinition {
-  return { path, roles };
+export function route(path: string, roles?: readonly string[], scopes?: readonly string[]): RouteDefinition {
+  return { path, roles, scopes };
 }
 
 export function policy(
   changes: {
     routes?: readonly RouteDefinition[];
     roles?: Record<string, string[]>;
+    scopes?: Record<string, string[]>;
     apps?: readonly string[];
     headers?: readonly string[];
     query?: readonly string[];
+    hosts?: readonly string[];
+    dots?: boolean;
+    issuerAccounts?: readonly string[];
   } = {},
 ): Policy {
   return {
     routes: compileRoutes(changes.routes ?? [route('/api/subscriptions/:account_id/*')]),
-    roles: compileRoles(changes.roles ?? { owner: ['*'], member: ['GET', 'HEAD'] }),
+    roles: compilePermissions(changes.roles ?? { owner: ['*'], member: ['GET', 'HEAD'] }),
+    scopes: changes.scopes && compilePermissions(changes.scopes),
     apps: changes.apps === undefined ? undefined : new Set(changes.apps),
-    accountPlaces: { headers: changes.headers ?? [], query: compileAccountParameters(changes.query ?? []) },
+    accountPlaces: {
+      headers: changes.headers ?? [],
+      query: compileAccountParameters(changes.query ?? []),
+      dots: changes.dots ?? false,
+    },
+    hosts: changes.hosts && compileHosts(changes.hosts, 'account_id'),
+    issuerAccounts: new Map([['https://idp.test', compileIssuerAccounts(changes.issuerAccounts ?? ['*'])]]),
     identityPrefix: 'x-auth-',
   };
 }
 
 export function principal(
-  changes: { uid?: string; app?: string; acc?: string; role?: string; iss?: string } = {},
+  changes: {
+    uid?: string;
+    app?: string;
+    acc?: string;
+    role?: string;
+    scope?: string;
+    actor?: string;
+    iss?: string;
+  } = {},
 ): AllowedPrincipal {
   return {
     uid: 'u-1',
     app: 'web',
     role: 'owner',
+    scope: undefined,
+    actor: undefined,
     iss: 'https://idp.test',
+    jti: undefined,
     ...changes,
     acc: account(changes.acc ?? 'acct1'),
+  };
+}
+
+/** What a token says: one account, unless `accounts` names several or none. */
+export function identity(
+  changes: {
+    uid?: string;
+    app?: string;
+    acc?: string;
+    accounts?: readonly string[];
+    role?: Identity['role'];
+    scope?: Identity['scope'];
+    actor?: string;
+    iss?: string;
+  } = {},
+): Identity {
+  const { acc = 'acct1', accounts, ...others } = changes;
+  return {
+    uid: 'u-1',
+    app: 'web',
+    accounts: accounts === undefined ? account(acc) : new Set(accounts.map(account)),
+    role: 'owner',
+    scope: [],
+    actor: undefined,
+    iss: 'https://idp.test',
+    jti: undefined,
+    ...others,
   };
 }
 

@@ -1,5 +1,9 @@
 // Tokens for tests: valid by default; every part can be replaced, down to the signed text.
 import { webcrypto } from 'node:crypto';
+import { compileIssuerAccounts } from '../../src/authz/issuer-accounts.ts';
+import { compilePermissions } from '../../src/authz/permission.ts';
+import type { ClaimRules } from '../../src/token/claims.ts';
+import { type ClaimSources, compileClaimSources } from '../../src/token/identity-claims.ts';
 import { secrets } from './secrets.ts';
 import { type SigningKey, signingKey } from './signing-key.ts';
 
@@ -24,6 +28,32 @@ export function claims(changes: Readonly<Record<string, unknown>> = {}): Record<
     acc: 'acct1',
     role: 'owner',
     ...changes,
+  };
+}
+
+/** The rules of an issuer with the default claims, which may speak for every account. */
+export function claimRules(
+  changes: {
+    issuer?: string;
+    claims?: Partial<ClaimSources>;
+    roles?: readonly string[];
+    scopes?: readonly string[];
+    accounts?: readonly string[];
+    dots?: boolean;
+    allowIntegerClaims?: boolean;
+  } = {},
+): ClaimRules {
+  const tableOf = (names: readonly string[]) =>
+    compilePermissions(Object.fromEntries(names.map(name => [name, ['*']])));
+  return {
+    ...compileClaimSources({ uid: 'uid', app: 'app', acc: 'acc', role: 'role', scope: 'scope', ...changes.claims }),
+    issuer: changes.issuer ?? issuer,
+    audiences: new Set([audience]),
+    roles: tableOf(changes.roles ?? ['owner', 'member']),
+    scopes: changes.scopes && tableOf(changes.scopes),
+    accounts: compileIssuerAccounts(changes.accounts ?? ['*']),
+    dots: changes.dots ?? false,
+    allowIntegerClaims: changes.allowIntegerClaims ?? false,
   };
 }
 

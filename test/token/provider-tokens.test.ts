@@ -23,7 +23,10 @@ describe('tokens of real providers', () => {
     describe(provider, () => {
       it('is allowed for its account, with the identity in its claims', async () => {
         const decision = await decide(each, { account: identity.acc });
-        expect(decision).to.deep.equal({ kind: 'allow', principal: { ...identity, iss: issuer } });
+        expect(decision.kind).to.equal('allow');
+        expect(decision)
+          .to.have.property('principal')
+          .that.includes({ ...identity, iss: issuer });
       });
 
       it('is refused for another account', async () => {

@@ -3,12 +3,11 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { Claims } from '../../src/token/claims.ts';
 import { createVerifiedTokens, type VerifiedToken, type VerifiedTokens } from '../../src/token/verified-tokens.ts';
-import { principal } from '../support/facts.ts';
+import { identity } from '../support/facts.ts';
 
 const claims = (exp: number): Claims => ({
   kind: 'claims',
-  identity: principal(),
-  jti: undefined,
+  identity: identity(),
   exp,
   nbf: undefined,
   iat: undefined,

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { CompactEncrypt, type CryptoKey, generateKeyPair, importJWK, type JWK } from 'jose';
 import { createDeferred } from '../../src/deferred.ts';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
-import { toClaimPaths } from '../../src/token/claims.ts';
+import type { Claims } from '../../src/token/claims.ts';
 import { createVerifiedTokens, type VerifiedTokens } from '../../src/token/verified-tokens.ts';
 import {
   createTokenVerifier,
@@ -14,7 +14,7 @@ import {
 } from '../../src/token/verifier.ts';
 import { secrets } from '../support/secrets.ts';
 import { type SigningKey, signingKey } from '../support/signing-key.ts';
-import { audience, base64url, issuer, now, type TokenParts, token, uid } from '../support/token.ts';
+import { audience, base64url, claimRules, issuer, now, type TokenParts, token, uid } from '../support/token.ts';
 
 interface Lab {
   verify(token: string): Promise<Verification>;
@@ -60,12 +60,7 @@ async function lab(
     },
   };
   const trusted = (name: string, found: IssuerKeys) => ({
-    rules: {
-      issuer: name,
-      audiences: new Set([audience]),
-      claims: toClaimPaths({ uid: 'uid', app: 'app', acc: 'acc', role: 'role' }),
-      allowIntegerClaims: changes.allowIntegerClaims ?? false,
-    },
+    rules: claimRules({ issuer: name, allowIntegerClaims: changes.allowIntegerClaims ?? false }),
     algorithms: new Set(changes.algorithms ?? ['RS256', 'ES256', 'EdDSA']),
     tokenTypes: new Set(
       (changes.tokenTypes ?? ['JWT', 'at+jwt']).map(type => (type === '' ? '' : normalizeTokenType(type))),
@@ -186,7 +181,7 @@ describe('token verifier', () => {
       const { outcome } = await verify(await token({ claims: { uid: 7, app: 0, acc: 9007199254740991, role: 1 } }));
       expect(outcome)
         .to.have.property('identity')
-        .that.includes({ uid: '7', app: '0', acc: '9007199254740991', role: '1' });
+        .that.includes({ uid: '7', app: '0', accounts: '9007199254740991', role: '1' });
     });
     it('C-068 a payload nested as deeply as maxBytes allows is accepted', async () => {
       const nested = `${'['.repeat(2500)}${']'.repeat(2500)}`;
@@ -195,9 +190,8 @@ describe('token verifier', () => {
     });
     it('the identity is read from the configured claims', async () => {
       const { outcome } = await (await lab()).verify(await token());
-      expect(outcome).to.deep.include({
-        identity: { uid, app: 'web', acc: 'acct1', role: 'owner', iss: issuer },
-      });
+      const { identity } = outcome as Claims;
+      expect(identity).to.include({ uid, app: 'web', accounts: 'acct1', role: 'owner', iss: issuer });
     });
   });
 
@@ -310,9 +304,7 @@ describe('token verifier', () => {
       ['C-039 an acc that is null', { acc: null }],
       ['C-041 F-009 an acc that is a number', { acc: 1 }],
       ['C-042 an acc that is true', { acc: true }],
-      ['C-042 an acc that is an array of one', { acc: ['acct1'] }],
       ['C-042 an acc that is an object', { acc: { toString: 'acct1' } }],
-      ['C-043 an acc that is an array of two', { acc: ['acct1', 'acct2'] }],
       ['C-051 a claim ACC in place of acc', { acc: undefined, ACC: 'acct1' }],
       ['C-053 a control character in uid', { uid: 'a\nb' }],
       ['C-053 a NUL in uid', { uid: 'a\0' }],

@@ -109,7 +109,7 @@ export const headings = {
 /** The answers to tokens that are not access tokens for account-authz, with the detail of the log. */
 export const refusals = {
   audience: '401 token_invalid: aud names none of audiences',
-  account: '401 token_invalid: acc is missing or not a string',
+  account: '401 token_invalid: acc is missing',
   algorithm: '401 token_invalid: alg is not one of algorithms',
   opaque: '401 token_invalid: not three base64url segments',
   key: '401 token_invalid: kid is not a key of the issuer',

@@ -152,7 +152,7 @@ const queries: readonly (readonly [head: string, pump: string, tail?: string])[]
 function requestTargets(): CostTarget[] {
   const parameters = compileAccountParameters(['account_id', 'acct']);
   const identityHeaders = createIdentityHeaders('x-auth-');
-  const places = { headers: ['x-account-id', 'x-acct'], query: parameters };
+  const places = { headers: ['x-account-id', 'x-acct'], query: parameters, dots: false };
   return [
     {
       ...texts,

@@ -1,0 +1,87 @@
+// The hosts of requests: entries, matching, the account in a host, and hosts that contradict.
+import { expect } from 'chai';
+import { admit, authorize } from '../../src/authz/authorize.ts';
+import { compileHosts, matchHost, parseHostEntry } from '../../src/authz/hosts.ts';
+import { facts, identity, policy, route } from '../support/facts.ts';
+
+const hosts = compileHosts([':account_id.api.example.com', 'api.example.com', 'www.API.example.com'], 'account_id');
+
+function matched(host: string, headers: Record<string, string | string[]> = {}): unknown {
+  const match = matchHost(hosts, facts({ host, headers }));
+  return match.kind === 'host' ? (match.account ?? 'no account') : match.reason;
+}
+
+describe('host of a request', () => {
+  const rows: readonly (readonly [host: string, found: string])[] = [
+    ['acme.api.example.com', 'acme'],
+    ['acme.api.example.com:8443', 'acme'],
+    ['acme.API.Example.Com', 'acme'],
+    ['a-1.api.example.com', 'a-1'],
+    ['api.example.com', 'no account'],
+    ['API.example.com:443', 'no account'],
+    ['www.api.example.com', 'no account'],
+    ['WWW.api.example.com', 'no account'],
+    ['Acme.api.example.com', 'request_invalid'],
+    ['a_b.api.example.com', 'request_invalid'],
+    ['-a.api.example.com', 'request_invalid'],
+    ['a-.api.example.com', 'request_invalid'],
+    ['.api.example.com', 'request_invalid'],
+    [`${'a'.repeat(64)}.api.example.com`, 'request_invalid'],
+    ['api.example.com.', 'request_invalid'],
+    ['acme.api.example.com.:443', 'request_invalid'],
+    ['', 'request_invalid'],
+    [':443', 'request_invalid'],
+    ['a.b.api.example.com', 'route_unknown'],
+    ['example.com', 'route_unknown'],
+    ['localhost', 'route_unknown'],
+    ['api.example.com:x', 'route_unknown'],
+    ['api.example.com.evil.test', 'route_unknown'],
+    ['u@acme.api.example.com', 'request_invalid'],
+    ['[::1]', 'route_unknown'],
+  ];
+  for (const [host, found] of rows) {
+    it(`${JSON.stringify(host.slice(0, 40))}: ${found}`, () => {
+      expect(matched(host)).to.equal(found);
+    });
+  }
+
+  it('may not contradict :authority or a host header', () => {
+    const host = 'acme.api.example.com';
+    expect(matched(host, { ':authority': host, host })).to.equal('acme');
+    expect(matched('', { ':authority': host })).to.equal('acme');
+    for (const headers of [{ ':authority': 'b.api.example.com' }, { host: 'b.api.example.com' }, { host: [host, 'b'] }])
+      expect(matched(host, headers)).to.equal('request_invalid');
+    expect(matched('', { ':authority': host, host: 'b.api.example.com' })).to.equal('request_invalid');
+  });
+
+  it('names an account like every other place', () => {
+    const under = policy({
+      routes: [route('/a'), route('/a/:account_id')],
+      headers: ['x-account-id'],
+      hosts: [':account_id.example.com', 'example.com'],
+    });
+    const both = identity({ accounts: ['acme', 'globex'] });
+    const of = (request: Parameters<typeof facts>[0]) => {
+      const { outcome } = admit(under, facts(request));
+      if (outcome.kind === 'refusal') return outcome.reason;
+      const { decision, principal } = authorize(under, outcome, both, () => undefined);
+      return decision.kind === 'allow' ? principal.acc : decision.reason;
+    };
+    expect(of({ target: '/a', host: 'globex.example.com' })).to.equal('globex');
+    expect(of({ target: '/a', host: 'initech.example.com' })).to.equal('account_mismatch');
+    expect(of({ target: '/a/acme', host: 'globex.example.com' })).to.equal('account_mismatch');
+    expect(of({ target: '/a/acme', host: 'example.com' })).to.equal('acme');
+    expect(of({ target: '/a', host: 'example.com' })).to.equal('account_required');
+    expect(of({ target: '/a', host: 'other.test' })).to.equal('route_unknown');
+    expect(of({ target: '/A', host: 'other.test' })).to.equal('request_invalid');
+    expect(of({ target: '/a', host: 'example.com.', headers: { authorization: [] } })).to.equal('request_invalid');
+  });
+});
+
+describe('entry of account.hosts', () => {
+  it('is in lower case, with the parameter that the configuration names', () => {
+    expect(parseHostEntry(':tenant.Example.com', 'tenant')).to.deep.equal({ kind: 'account', parent: '.example.com' });
+    expect(parseHostEntry('Example.com', 'tenant')).to.deep.equal({ kind: 'literal', host: 'example.com' });
+    expect(parseHostEntry(':account_id.example.com', 'tenant').kind).to.equal('problem');
+  });
+});
