@@ -6,7 +6,7 @@ import { compileRoutes, matchRoutes } from '../../src/authz/route-tree.ts';
 import { route } from '../support/facts.ts';
 
 function matchOf(...routes: readonly ReturnType<typeof route>[]): RouteMatch {
-  const match = matchRoutes(compileRoutes(routes), ['a', 'b']);
+  const match = matchRoutes(compileRoutes(routes), { segments: ['a', 'b'], decoded: undefined });
   if (match.kind !== 'match') throw new Error('no match');
   return match;
 }

@@ -17,7 +17,10 @@ describe('accountSegments', () => {
   ];
   for (const [templates, path, accounts] of rows) {
     it(`are ${JSON.stringify(accounts)} of /${path.join('/')} with ${templates.join(' and ')}`, () => {
-      const match = matchRoutes(compileRoutes(templates.map(each => route(each))), { segments: path, decoded: undefined });
+      const match = matchRoutes(compileRoutes(templates.map(each => route(each))), {
+        segments: path,
+        decoded: undefined,
+      });
       if (match.kind !== 'match') throw new Error('no match');
       expect(accountSegments(match)).to.deep.equal(accounts);
     });
