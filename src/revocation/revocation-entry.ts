@@ -3,7 +3,7 @@ import { isAccount, isIdentityField } from '../authz/principal.ts';
 import { isJsonObject, type JsonProblem, parseStrictJson } from '../json/strict-json.ts';
 import { parseDateTime } from '../text/instant.ts';
 import { issuerGrammar, issuerRule } from '../text/issuer-name.ts';
-import { maxIdLength } from '../token/claims.ts';
+import { maxIdLength } from '../token/identity-claims.ts';
 import { type Revocation, selectorNames } from './revocation-list.ts';
 
 export interface EntryProblem {
