@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net';
 import { printableValue } from '../text/printable.ts';
 import { type AdminPageFacts, renderAdminPage } from './admin-page.ts';
 import { contentSecurityPolicy } from './admin-page-style.ts';
-import { createAnswerTurns } from './answer-turns.ts';
 import { limitConnections } from './connection-limit.ts';
 
 export interface AdminPages {
@@ -21,28 +20,21 @@ export interface AdminServer {
 
 /** Limits for clients. */
 export interface AdminLimits {
-  /** From the connection, or the first byte of a later request, to the end of the headers. */
+  /** From the connection to the end of the headers. */
   readonly headersMs: number;
   /** Until the client has read the whole answer. */
   readonly responseMs: number;
-  readonly keepAliveMs: number;
-  /** At this limit a new connection replaces the one that has been idle longest. */
+  /** At this limit a new connection replaces the oldest. */
   readonly maxConnections: number;
-  readonly maxRequestsPerConnection: number;
 }
 
 /** An issuer may be as long. */
 const maxTextLength = 1024;
 
-/** Of one connection. */
-const maxAnswersInFlight = 4;
-
 const defaultLimits: AdminLimits = {
   headersMs: 5000,
   responseMs: 10_000,
-  keepAliveMs: 5000,
   maxConnections: 256,
-  maxRequestsPerConnection: 100,
 };
 
 /** Rejects if the address cannot be bound. */
@@ -51,15 +43,13 @@ export async function startAdminServer(
   pages: AdminPages,
   limits: AdminLimits = defaultLimits,
 ): Promise<AdminServer> {
-  // Singleflight: pipelined requests share one rendering.
+  // Singleflight: concurrent requests share one rendering.
   const shared: AdminPages = { ...pages, metrics: onceAtATime(pages.metrics), facts: onceAtATime(pages.facts) };
-  const inTurn = createAnswerTurns(maxAnswersInFlight);
   const server = createServer(
     {
       headersTimeout: limits.headersMs,
       // No body is read.
       requestTimeout: limits.headersMs,
-      keepAliveTimeout: limits.keepAliveMs,
       // Node checks its timeouts at this interval only, by default every 30 seconds.
       connectionsCheckingInterval: limits.headersMs / 5,
       maxHeaderSize: 8192,
@@ -67,18 +57,16 @@ export async function startAdminServer(
     (request, response) => {
       const overdue = setTimeout(() => request.socket.destroy(), limits.responseMs).unref();
       response.once('close', () => clearTimeout(overdue));
-      // An unread body makes the connection unusable.
-      if (hasBody(request)) response.setHeader('connection', 'close');
-      inTurn(request.socket, response, () => {
-        answer(shared, request, response).catch(() => {
-          if (!response.headersSent) send(response, 500, 'text/plain', 'internal error\n');
-          response.end();
-        });
+      // One request a connection: no client holds a connection or a queue of answers.
+      response.shouldKeepAlive = false;
+      answer(shared, request, response).catch(() => {
+        if (!response.headersSent) send(response, 500, 'text/plain', 'internal error\n');
+        response.end();
       });
     },
   );
   limitConnections(server, limits.maxConnections);
-  server.maxRequestsPerSocket = limits.maxRequestsPerConnection;
+  server.maxRequestsPerSocket = 1;
   await listen(server, address);
   const { port } = server.address() as AddressInfo;
   return {
@@ -132,10 +120,6 @@ function send(response: ServerResponse, statusCode: number, contentType: string,
     'x-frame-options': 'DENY',
   });
   response.end(body);
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
 }
 
 function onceAtATime<T>(make: () => Promise<T>): () => Promise<T> {

@@ -51,7 +51,7 @@ export async function loadTlsFiles(names: TlsFileNames): Promise<TlsMaterial | T
 }
 
 /** Undefined if no file is named. */
-export async function loadFilePart<Part>(
+async function loadFilePart<Part>(
   name: string | undefined,
   parse: (bytes: Uint8Array) => Part | Problem,
 ): Promise<Part | Problem | undefined> {
@@ -60,12 +60,12 @@ export async function loadFilePart<Part>(
   return loaded.kind === 'problem' ? loaded : parse(loaded.bytes);
 }
 
-export interface PrivateKey {
+interface PrivateKey {
   readonly kind: 'private key';
   readonly privateKey: KeyObject;
 }
 
-export function parsePrivateKey(bytes: Uint8Array): PrivateKey | Problem {
+function parsePrivateKey(bytes: Uint8Array): PrivateKey | Problem {
   const pem = Buffer.from(bytes).toString('latin1');
   try {
     return { kind: 'private key', privateKey: createPrivateKey({ key: pem, format: 'pem' }) };

@@ -150,7 +150,6 @@ esac`,
     script: `
 case "$1" in
   serve) shift; exec "$NODE" "$PROJECT/dist/main.js" check-config "$@";;
-  health) shift; exec "$NODE" "$PROJECT/dist/main.js" health --address "$LISTEN" "$@";;
   explain) code=0; "$NODE" "$PROJECT/dist/main.js" "$@" || code=$?; [ $code = 0 ] || [ $code = 3 ] || [ $code = 4 ];;
   *) exec "$NODE" "$PROJECT/dist/main.js" "$@";;
 esac`,

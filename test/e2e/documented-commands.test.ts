@@ -96,8 +96,9 @@ describe('commands in the documents', function () {
     await mkdir(join(directory, 'bin'));
     await mkdir(join(directory, 'lab'));
     for (const name of copied) await cp(join(project, name), join(directory, 'work', name), { recursive: true });
-    // `render` needs an address that Envoy can connect to.
-    await writeFile(join(directory, 'work', 'config.yaml'), stringify({ ...config, listen: service.address }));
+    // `render` needs an address that Envoy can connect to, `health` the one of admin.
+    const addresses = { listen: service.address, admin: `127.0.0.1:${service.adminPort}` };
+    await writeFile(join(directory, 'work', 'config.yaml'), stringify({ ...config, ...addresses }));
     await writeFile(join(directory, 'work', 'token.txt'), token);
     await writeFile(join(directory, 'work', 'refused-line.json'), JSON.stringify(await service.logLine(refusedId)));
     await cp(join(project, 'cases.example.yaml'), join(directory, 'work', 'cases.yaml'));
@@ -130,7 +131,6 @@ describe('commands in the documents', function () {
       CURL: curl.trim(),
       KUBECTL: kubectl.trim(),
       CONNECT_TO: addresses.map(([place, port]) => `--connect-to ${place}:127.0.0.1:${port}`).join(' '),
-      LISTEN: service.address,
       ADMIN: `127.0.0.1:${service.adminPort}`,
       KUSTOMIZE: await kustomizeBinary(),
       ENVOY: await envoyBinary(),

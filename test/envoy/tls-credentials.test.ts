@@ -9,7 +9,6 @@ import { startTlsCredentials, type TlsCredentials, type TlsSource } from '../../
 import type { WatchFiles, WatchOutcome } from '../../src/files/file-watch.ts';
 import type { TlsMaterial } from '../../src/files/tls-files.ts';
 import { checkRequest } from '../support/check-request.ts';
-import { type Outcome, runCommand } from '../support/command.ts';
 import { mountSecret, type SecretMount } from '../support/secret-mount.ts';
 import { secrets } from '../support/secrets.ts';
 import {
@@ -60,10 +59,6 @@ function targetOf(lab: ServiceLab): string {
   return `localhost:${lab.service.ports.listen}`;
 }
 
-function addressOf(lab: ServiceLab): string {
-  return `127.0.0.1:${lab.service.ports.listen}`;
-}
-
 /** Makes one check over a new connection. Returns its outcome and how many checks the service logged. */
 async function attempt(lab: ServiceLab, channel: ChannelCredentials | undefined, target = targetOf(lab)) {
   const checks = (): number => lab.log.filter(line => line.msg === 'check').length;
@@ -95,8 +90,6 @@ async function serialOf(lab: ServiceLab): Promise<string> {
   socket.destroy();
   return serialNumber;
 }
-
-const askHealth = (...args: readonly string[]): Promise<Outcome> => runCommand('health', args);
 
 describe('TLS credentials', () => {
   type Loaded = Awaited<ReturnType<TlsSource['load']>>;
@@ -274,18 +267,6 @@ describe('TLS on listen', () => {
       expect(outcome).to.be.instanceOf(Error);
       socket.destroy();
     });
-
-    it('is checked by the health command with --ca, --cert and --key', async () => {
-      const own = ['--cert', mount.path('envoy.crt'), '--key', mount.path('envoy.key')];
-      const trust = ['--ca', mount.path('server-ca.crt')];
-      const ask = (...args: readonly string[]) => askHealth('--address', addressOf(lab), ...args);
-      expect(await ask(...trust, ...own)).to.deep.equal({ code: 0, stdout: 'SERVING\n', stderr: '' });
-      for (const args of [[], trust, own]) {
-        const { code, stdout } = await ask(...args);
-        expect(code).to.equal(1);
-        expect(stdout).to.match(/^not reached: /);
-      }
-    });
   });
 
   it('requests no client certificate without a client CA', async () => {
@@ -293,16 +274,6 @@ describe('TLS on listen', () => {
     const lab = await startServiceLab({ config: { tls: tlsConfig(mount, false) } });
     expect(await attempt(lab, security(serverCa))).to.deep.equal(served);
     expect(await attempt(lab, undefined)).to.deep.equal(refused);
-    await lab.stop();
-    await mount.remove();
-  });
-
-  it('fails the health command when the certificate is for another address', async () => {
-    const mount = await mountSecret({ ...secret({ addresses: ['127.0.0.2'] }), 'server-ca.crt': serverCa.cert });
-    const lab = await startServiceLab({ config: { tls: tlsConfig(mount, false) } });
-    const { code, stdout } = await askHealth('--address', addressOf(lab), '--ca', mount.path('server-ca.crt'));
-    expect(code).to.equal(1);
-    expect(stdout).to.match(/^not reached: .*127\.0\.0\.1 is not in the cert's list/);
     await lab.stop();
     await mount.remove();
   });
@@ -315,9 +286,6 @@ describe('TLS on listen', () => {
     expect(await attempt(lab, security(serverCa, envoy), listen)).to.deep.equal(served);
     expect(await attempt(lab, security(serverCa), listen)).to.deep.equal(refused);
     expect(await attempt(lab, undefined, listen)).to.deep.equal(refused);
-    const own = ['--cert', mount.path('envoy.crt'), '--key', mount.path('envoy.key')];
-    const { stdout } = await askHealth('--address', listen, '--ca', mount.path('server-ca.crt'), ...own);
-    expect(stdout).to.equal('SERVING\n');
     await lab.stop();
     await mount.remove();
   });
