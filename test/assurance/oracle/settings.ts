@@ -18,7 +18,12 @@ export interface WrittenConfiguration {
     readonly maxBytes?: number;
     readonly forward?: boolean;
   };
-  readonly routes: readonly { readonly path: string; readonly roles?: readonly string[] }[];
+  readonly routes: readonly {
+    readonly path: string;
+    readonly roles?: readonly string[];
+    readonly characters?: 'strict' | 'rfc3986';
+    readonly accountInPath?: false;
+  }[];
   readonly account?: { readonly headers?: readonly string[]; readonly query?: readonly string[] };
   readonly roles: Readonly<Record<string, readonly string[]>>;
   readonly apps?: readonly string[];

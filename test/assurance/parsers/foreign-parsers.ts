@@ -1,4 +1,4 @@
-// Query parsers of Python, Go and Java, each where the machine has the language. The packages are installed under .cache/parsers.
+// Query parsers and routers of Python, Go and Java, each where the machine has the language. The packages are installed under .cache/parsers.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, stat } from 'node:fs/promises';
@@ -6,9 +6,16 @@ import { fileURLToPath } from 'node:url';
 
 export interface ForeignParsers {
   readonly language: string;
-  /** The accounts that each parser reads in each query, by parser; undefined where the machine does not have the language. */
-  read(queries: readonly string[]): Promise<ReadonlyMap<string, readonly (readonly string[])[]> | undefined>;
+  /** The accounts that each parser reads in each query or path, by parser; undefined where the machine does not have the language. */
+  read(texts: readonly string[], kind: ForeignKind): Promise<Readings | undefined>;
 }
+
+export type Readings = ReadonlyMap<string, readonly (readonly string[])[]>;
+
+export type ForeignKind =
+  | { readonly kind: 'queries' }
+  /** `templates`: the most specific first. A router reports `another route` where it serves one of `narrowed`. */
+  | { readonly kind: 'paths'; readonly templates: readonly string[]; readonly narrowed: readonly string[] };
 
 const here = fileURLToPath(new URL('foreign/', import.meta.url));
 const cache = fileURLToPath(new URL('../../../.cache/parsers/', import.meta.url));
@@ -16,43 +23,44 @@ const cache = fileURLToPath(new URL('../../../.cache/parsers/', import.meta.url)
 export const foreignParsers: readonly ForeignParsers[] = [
   {
     language: 'Python',
-    async read(queries) {
+    async read(texts, kind) {
       if (!hasCommand('python3', '--version')) return undefined;
       const python = `${cache}venv/bin/python`;
       if (!(await exists(python))) run('python3', '-m', 'venv', `${cache}venv`);
       run(python, '-m', 'pip', 'install', '--quiet', '--requirement', `${here}python/requirements.txt`);
-      return ask(queries, python, `${here}python/read.py`);
+      return ask(texts, python, `${here}python/read.py`, ...argumentsOf(kind));
     },
   },
   {
     language: 'Go',
-    async read(queries) {
+    async read(texts, kind) {
       if (!hasCommand('go', 'version')) return undefined;
       run('go', '-C', `${here}go`, 'build', '-o', `${cache}go-read`, '.');
-      return ask(queries, `${cache}go-read`);
+      return ask(texts, `${cache}go-read`, ...argumentsOf(kind));
     },
   },
   {
     language: 'Java',
-    async read(queries) {
+    async read(texts, kind) {
       if (!hasCommand('java', '-version') || !hasCommand('mvn', '--version')) return undefined;
       const classPath = `${cache}class-path.txt`;
       const pom = `${here}java/pom.xml`;
       run('mvn', '-q', '-B', '-f', pom, 'dependency:build-classpath', `-Dmdep.outputFile=${classPath}`);
-      return ask(queries, 'java', '-cp', await readFile(classPath, 'utf8'), `${here}java/Read.java`);
+      const path = await readFile(classPath, 'utf8');
+      return ask(texts, 'java', '-cp', path, `${here}java/Read.java`, ...argumentsOf(kind));
     },
   },
 ];
 
-async function ask(
-  queries: readonly string[],
-  command: string,
-  ...args: readonly string[]
-): Promise<ReadonlyMap<string, readonly (readonly string[])[]>> {
+function argumentsOf({ kind, ...layout }: ForeignKind): readonly string[] {
+  return kind === 'queries' ? [kind] : [kind, JSON.stringify(layout)];
+}
+
+async function ask(texts: readonly string[], command: string, ...args: readonly string[]): Promise<Readings> {
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const chunks: Buffer[] = [];
   child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
-  child.stdin.end(queries.map(query => `${JSON.stringify(query)}\n`).join(''));
+  child.stdin.end(texts.map(text => `${JSON.stringify(text)}\n`).join(''));
   const [code] = await once(child, 'close');
   if (code !== 0) throw new Error(`${command} ended with ${code}`);
   const readings = new Map<string, (readonly string[])[]>();

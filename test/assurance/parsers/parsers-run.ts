@@ -16,7 +16,7 @@ const readings = new Map<string, readonly (readonly string[])[]>(
   Array.from(nodeParsers, ([name, read]) => [name, queries.map(read)]),
 );
 for (const { language, read } of foreignParsers) {
-  const found = await read(queries);
+  const found = await read(queries, { kind: 'queries' });
   if (found === undefined) console.log(`${language} is left out: this machine does not have it`);
   for (const [parser, accounts] of found ?? []) readings.set(parser, accounts);
 }

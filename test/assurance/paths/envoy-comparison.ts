@@ -161,7 +161,7 @@ function namesOnlyThisAccount({ templates }: Layout): (url: string, account: str
 }
 
 async function startExpress(templates: readonly string[]): Promise<{ readonly port: number; stop(): Promise<void> }> {
-  const app = createApplication(templates, (request, response) => {
+  const app = createApplication(templates, () => (request, response) => {
     const served: Served = {
       url: request.originalUrl,
       accounts: accountsOf(request),

@@ -1,7 +1,8 @@
 // Sends generated targets through a reader, by default the product, and passes each allowed one to every upstream.
-import { createRandom } from '../generator/random.ts';
-import { accounts, generateTarget } from './targets.ts';
+import { createRandom, type Random } from '../generator/random.ts';
+import { accounts, generateTarget, type Target } from './targets.ts';
 import { createUpstreams } from './upstreams.ts';
+import { generateWideTarget } from './wide-targets.ts';
 
 /** Whether a request for this target is allowed with a valid token of this account. */
 export type Allows = (target: string, account: string) => Promise<boolean> | boolean;
@@ -32,7 +33,39 @@ export interface PathComparison {
 export interface Layout {
   readonly name: string;
   readonly templates: readonly string[];
+  /** Those of them that no token of the comparison may use. */
+  readonly narrowed?: readonly string[];
+  /** The templates that are not strict. */
+  readonly wide?: readonly string[];
 }
+
+/** A layout in which files may have any name. `npm run paths` asks servers in other languages about it. */
+export const wideLayout: Layout = {
+  name: 'files with any name',
+  templates: [
+    '/files/:account_id/*',
+    '/files/:account_id/admin/*',
+    '/files/:account_id/stats/*',
+    '/files/:account_id/kind/:item',
+    '/files/:account_id/private/*',
+    '/shared/:name',
+    '/shared/admin/*',
+  ],
+  narrowed: [
+    '/files/:account_id/admin/*',
+    '/files/:account_id/stats/*',
+    '/files/:account_id/private/*',
+    '/shared/admin/*',
+  ],
+  wide: [
+    '/files/:account_id/*',
+    '/files/:account_id/admin/*',
+    '/files/:account_id/stats/*',
+    '/files/:account_id/kind/:item',
+    '/shared/:name',
+    '/shared/admin/*',
+  ],
+};
 
 export const layouts: readonly Layout[] = [
   {
@@ -48,7 +81,12 @@ export const layouts: readonly Layout[] = [
       '/api/subscriptions',
     ],
   },
+  wideLayout,
 ];
+
+export function generateTargetOf({ templates, wide }: Layout, random: Random): Target {
+  return wide === undefined ? generateTarget(random, templates) : generateWideTarget(random);
+}
 
 export async function comparePaths(options: {
   readonly targets: number;
@@ -57,11 +95,11 @@ export async function comparePaths(options: {
   readonly allows: Allows;
 }): Promise<PathComparison> {
   const { targets, seed, layout, allows } = options;
-  const upstreams = createUpstreams(layout.templates);
+  const upstreams = createUpstreams(layout);
   const tally = { allowed: 0, served: 0, allowedThoughTricky: 0, attacksRefused: 0 };
   const differences: PathDifference[] = [];
   for (let number = 0; number < targets; number += 1) {
-    const { text: target, account, tricks } = generateTarget(createRandom(seed, number), layout.templates);
+    const { text: target, account, tricks } = generateTargetOf(layout, createRandom(seed, number));
     const isAllowed = await allows(target, account);
     let isServed = false;
     let isOther = false;

@@ -1,13 +1,18 @@
-// `npm run paths -- --paths N --envoy N --seed S`: a comparison of targets of any length. Exits with 1 on a difference.
+// `npm run paths -- --paths N --routers N --envoy N --seed S`: a comparison of targets of any length. Exits with 1 on a difference.
 import { parseArgs } from 'node:util';
 import { defaultEnvoyVersion } from '../../support/envoy.ts';
+import { createRandom } from '../generator/random.ts';
+import { foreignParsers } from '../parsers/foreign-parsers.ts';
 import { comparePathsThroughEnvoy } from './envoy-comparison.ts';
-import { comparePaths, layouts } from './path-comparison.ts';
+import { comparePaths, generateTargetOf, layouts, wideLayout } from './path-comparison.ts';
 import { startProductReader } from './product-reader.ts';
+import { mostSpecificFirst } from './upstreams.ts';
 
 const { values } = parseArgs({
   options: {
     paths: { type: 'string', default: '1000000' },
+    /** The number of targets for the routers of Python, Go and Java. */
+    routers: { type: 'string', default: '100000' },
     /** The number of targets through Envoy. */
     envoy: { type: 'string', default: '10000' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
@@ -27,6 +32,8 @@ for (const layout of layouts) {
   for (const difference of differences.slice(0, 10)) console.log(`  ${JSON.stringify(difference)}`);
   found += differences.length;
 }
+found += await compareRouters();
+
 const behindEnvoy = layouts.slice(0, 2);
 for (const layout of behindEnvoy) {
   const share = Math.ceil(Number(values.envoy) / behindEnvoy.length);
@@ -39,4 +46,45 @@ for (const layout of behindEnvoy) {
   for (const difference of differences.slice(0, 10)) console.log(`  ${JSON.stringify(difference)}`);
   found += differences.length;
 }
+
 process.exit(found === 0 ? 0 : 1);
+
+/** Routers in other languages, about files with any name. Returns the number of differences. */
+async function compareRouters(): Promise<number> {
+  const generated = Array.from({ length: Number(values.routers) }, (_, i) =>
+    generateTargetOf(wideLayout, createRandom(seed, i)),
+  );
+  const product = await startProductReader(wideLayout);
+  const allowed: boolean[] = [];
+  for (const { text, account } of generated) allowed.push(await product.allows(text, account));
+  await product.stop();
+  console.log(`${'router'.padEnd(42)}${['targets', 'other', 'refused'].map(each => each.padStart(9)).join('')}`);
+  let differences = 0;
+  for (const { language, read } of foreignParsers) {
+    const layout = {
+      kind: 'paths',
+      templates: mostSpecificFirst(wideLayout.templates),
+      narrowed: wideLayout.narrowed ?? [],
+    } as const;
+    const readings = await read(
+      generated.map(({ text }) => text),
+      layout,
+    );
+    if (readings === undefined) console.log(`${language} is left out: this machine does not have it`);
+    for (const [router, served] of readings ?? []) {
+      // Served for another account than the token's, or by a route that the token may not use.
+      const others = generated.flatMap(({ text, account }, i) =>
+        served[i]?.some(each => each !== account) ? [{ router, target: text, account, served: served[i], i }] : [],
+      );
+      const missed = others.filter(({ i }) => allowed[i]);
+      const counts = [generated.length, others.length, others.length - missed.length];
+      console.log(router.padEnd(42) + counts.map(each => String(each).padStart(9)).join(''));
+      for (const difference of missed.slice(0, 10)) console.log(`  ${JSON.stringify(difference)}`);
+      differences += missed.length;
+    }
+  }
+  console.log(
+    `${allowed.filter(each => each).length} of ${generated.length} targets allowed, ${differences} differences`,
+  );
+  return differences;
+}

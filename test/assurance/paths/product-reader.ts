@@ -14,15 +14,22 @@ const audience = 'api';
 
 export async function startProductReader({
   templates,
+  narrowed = [],
+  wide = [],
 }: Layout): Promise<{ readonly allows: Allows; stop(): Promise<void> }> {
   const [pair] = keyPairs().published;
   if (pair === undefined) throw new Error('no key');
   const kid = 'k1';
   const written = {
     issuers: [{ issuer, audiences: [audience] }],
-    routes: templates.map(path => ({ path })),
+    routes: templates.map(path => ({
+      path,
+      ...(narrowed.includes(path) ? { roles: ['nobody'] } : {}),
+      ...(wide.includes(path) ? { characters: 'rfc3986' as const } : {}),
+      ...(path.includes('/:') && !path.includes(`/:${accountParameter}`) ? { accountInPath: false as const } : {}),
+    })),
     account: { query: [accountParameter] },
-    roles: { owner: ['*'] },
+    roles: { owner: ['*'], nobody: ['GET'] },
   };
   const keys = new Map([[issuer, { state: 'usable' as const, published: [publishedKey(pair, { kid })] }]]);
   const product = await startProduct(written, keys);

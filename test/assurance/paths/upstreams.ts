@@ -3,28 +3,37 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import express, { type Express, type Request, type RequestHandler } from 'express';
+import type { Layout } from './path-comparison.ts';
 
 /** The accounts of the handlers that run for a request, one or several from path and query; empty if no handler names one. */
 export type Upstream = (target: string) => readonly string[];
 
 export const accountParameter = 'account_id';
 
+/** What an upstream reports in the place of an account where it serves a template that no token may use. */
+export const anotherRoute = 'another route';
+
 /** By name. The templates are those of the configuration. */
-export function createUpstreams(templates: readonly string[]): ReadonlyMap<string, Upstream> {
+export function createUpstreams(layout: Pick<Layout, 'templates' | 'narrowed'>): ReadonlyMap<string, Upstream> {
   return new Map([
-    ['Express', createExpress(templates, served => served.app)],
-    ['Express, extended queries', createExpress(templates, ({ app }) => app.set('query parser', 'extended'))],
-    ['Express, a router mounted', createMounted(templates)],
-    ['Express, app.use with a parameter', createUsed(templates)],
-    ['URL', createUrlReader(templates, false)],
-    ['URL, empty segments left out', createUrlReader(templates, true)],
+    ['Express', createExpress(layout, served => served.app)],
+    ['Express, extended queries', createExpress(layout, ({ app }) => app.set('query parser', 'extended'))],
+    ['Express, a router mounted', createMounted(layout)],
+    ['Express, app.use with a parameter', createUsed(layout)],
+    ['URL', createUrlReader(layout, false)],
+    ['URL, empty segments left out', createUrlReader(layout, true)],
   ]);
 }
 
+type Templates = Pick<Layout, 'templates' | 'narrowed'>;
+
 /** An application whose handlers report their accounts. */
-export function createApplication(templates: readonly string[], serve: RequestHandler): Express {
+export function createApplication(
+  templates: readonly string[],
+  handlerOf: (template: string) => RequestHandler,
+): Express {
   const app = express();
-  for (const template of mostSpecificFirst(templates)) app.all(expressPath(template), serve);
+  for (const template of mostSpecificFirst(templates)) app.all(expressPath(template), handlerOf(template));
   return app;
 }
 
@@ -37,39 +46,42 @@ interface Served {
   readonly app: Express;
 }
 
-function createExpress(templates: readonly string[], configure: (served: Served) => unknown): Upstream {
-  const run = createRun();
-  const app = createApplication(templates, run.serve);
+function createExpress(layout: Templates, configure: (served: Served) => unknown): Upstream {
+  const run = createRun(layout);
+  const app = createApplication(layout.templates, run.handlerOf);
   configure({ app });
   return run.with(app);
 }
 
-function createMounted(templates: readonly string[]): Upstream {
-  const run = createRun();
+function createMounted(layout: Templates): Upstream {
+  const run = createRun(layout);
   const app = express();
-  for (const template of mostSpecificFirst(templates)) {
+  for (const template of mostSpecificFirst(layout.templates)) {
     const [, first = '', rest = ''] = /^(\/[^/]+)(.*)$/.exec(template) ?? [];
     const router = express.Router();
-    router.all(expressPath(rest), run.serve);
+    router.all(expressPath(rest), run.handlerOf(template));
     app.use(first, router);
   }
   return run.with(app);
 }
 
-function createUsed(templates: readonly string[]): Upstream {
-  const run = createRun();
+function createUsed(layout: Templates): Upstream {
+  const run = createRun(layout);
   const app = express();
-  for (const template of mostSpecificFirst(templates)) app.use(template.replace(/\/\*$/, ''), run.serve);
+  for (const template of mostSpecificFirst(layout.templates))
+    app.use(template.replace(/\/\*$/, ''), run.handlerOf(template));
   return run.with(app);
 }
 
-function createRun() {
+function createRun({ narrowed = [] }: Templates) {
   let accounts: string[] = [];
-  const serve: RequestHandler = (request: Request) => {
-    accounts = accountsOf(request);
-  };
+  const handlerOf =
+    (template: string): RequestHandler =>
+    (request: Request) => {
+      accounts = narrowed.includes(template) ? [anotherRoute] : accountsOf(request);
+    };
   return {
-    serve,
+    handlerOf,
     with:
       (app: Express): Upstream =>
       target => {
@@ -92,17 +104,18 @@ function expressPath(template: string): string {
   return template.replace(/\/\*$/, '{/*rest}');
 }
 
-function mostSpecificFirst(templates: readonly string[]): readonly string[] {
+export function mostSpecificFirst(templates: readonly string[]): readonly string[] {
   return [...templates].sort((one, other) => other.split('/').length - one.split('/').length);
 }
 
 // Like many hand-written servers: URL, split, decode, compare without case.
-function createUrlReader(templates: readonly string[], withoutEmpty: boolean): Upstream {
+function createUrlReader({ templates, narrowed = [] }: Templates, withoutEmpty: boolean): Upstream {
   const split = (path: string): string[] =>
     path.split('/').filter((segment, i) => (withoutEmpty ? segment !== '' : i > 0));
   const patterns = mostSpecificFirst(templates).map(template => ({
     parts: split(template.replace(/\/\*$/, '')),
     isOpen: template.endsWith('/*'),
+    isNarrowed: narrowed.includes(template),
   }));
   return target => {
     let url: URL;
@@ -114,10 +127,11 @@ function createUrlReader(templates: readonly string[], withoutEmpty: boolean): U
       return [];
     }
     if (segments.at(-1) === '') segments.pop();
-    for (const { parts, isOpen } of patterns) {
+    for (const { parts, isOpen, isNarrowed } of patterns) {
       if (isOpen ? segments.length < parts.length : segments.length !== parts.length) continue;
       const fits = parts.every((part, i) => part.startsWith(':') || part.toLowerCase() === segments[i]?.toLowerCase());
       if (!fits) continue;
+      if (isNarrowed) return [anotherRoute];
       const inPath = segments.filter((_, i) => parts[i] === `:${accountParameter}`);
       return [...inPath, ...url.searchParams.getAll(accountParameter)];
     }

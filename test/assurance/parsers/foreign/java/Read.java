@@ -1,4 +1,5 @@
-// Reads queries (one JSON string a line) with Java's parsers. Prints, for each line, a JSON object: parser -> the accounts that it reads.
+// Reads queries or paths (one JSON string a line) with Java's parsers and routers. Prints, for each line, a JSON object: parser -> the
+// accounts that it reads. Arguments: `queries`, or `paths` and a JSON object of `templates`, most specific first, and `narrowed`.
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.netty.handler.codec.http.QueryStringDecoder;
@@ -13,12 +14,17 @@ import java.util.Map;
 import org.apache.tomcat.util.buf.MessageBytes;
 import org.apache.tomcat.util.http.Parameters;
 import org.springframework.http.HttpMethod;
+import org.springframework.http.server.PathContainer;
 import org.springframework.mock.http.server.reactive.MockServerHttpRequest;
 import org.springframework.mock.web.MockHttpServletRequest;
+import org.springframework.util.AntPathMatcher;
 import org.springframework.web.bind.ServletRequestDataBinder;
 import org.springframework.web.servlet.mvc.method.annotation.ExtendedServletRequestDataBinder;
 import org.springframework.web.util.UriComponentsBuilder;
 import org.springframework.web.util.UriUtils;
+import org.springframework.web.util.UrlPathHelper;
+import org.springframework.web.util.pattern.PathPattern;
+import org.springframework.web.util.pattern.PathPatternParser;
 
 public final class Read {
     static final String PARAMETER = "account_id";
@@ -52,6 +58,23 @@ public final class Read {
     }
 
     public static void main(String[] args) throws Exception {
+        ObjectMapper json = new ObjectMapper();
+        Map<String, Parser> parsers = args[0].equals("paths")
+            ? routers(json.readValue(args[1], Layout.class))
+            : queryParsers();
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        StringBuilder output = new StringBuilder();
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            String text = json.readValue(line, String.class);
+            Map<String, List<String>> read = new LinkedHashMap<>();
+            for (Map.Entry<String, Parser> each : parsers.entrySet()) read.put(each.getKey(), read(each.getValue(), text));
+            output.append(json.writeValueAsString(read)).append('\n');
+        }
+        System.out.write(output.toString().getBytes(StandardCharsets.UTF_8));
+        System.out.flush();
+    }
+
+    static Map<String, Parser> queryParsers() {
         Map<String, Parser> parsers = new LinkedHashMap<>();
         parsers.put("Netty", query -> values(new QueryStringDecoder("/?" + query).parameters()));
         parsers.put("Netty, ; is no separator", query -> values(
@@ -81,17 +104,54 @@ public final class Read {
             if (form.getAccount_id() != null) for (String each : form.getAccount_id()) if (each != null) read.add(each);
             return read;
         });
-        ObjectMapper json = new ObjectMapper();
-        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        StringBuilder output = new StringBuilder();
-        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-            String query = json.readValue(line, String.class);
-            Map<String, List<String>> read = new LinkedHashMap<>();
-            for (Map.Entry<String, Parser> each : parsers.entrySet()) read.put(each.getKey(), read(each.getValue(), query));
-            output.append(json.writeValueAsString(read)).append('\n');
+        return parsers;
+    }
+
+    record Layout(List<String> templates, List<String> narrowed) {
+        List<String> served(String template, String account) {
+            if (narrowed.contains(template)) return List.of("another route");
+            return account == null ? List.of() : List.of(account);
         }
-        System.out.write(output.toString().getBytes(StandardCharsets.UTF_8));
-        System.out.flush();
+
+        static String pattern(String template) {
+            return template.replaceAll(":([a-z_]+)", "{$1}").replaceAll("/[*]$", "/**");
+        }
+    }
+
+    static Map<String, Parser> routers(Layout layout) {
+        Map<String, Parser> routers = new LinkedHashMap<>();
+        for (boolean caseSensitive : new boolean[] {true, false}) {
+            PathPatternParser parser = new PathPatternParser();
+            parser.setCaseSensitive(caseSensitive);
+            String mode = caseSensitive ? "" : ", case ignored";
+            Map<String, PathPattern> patterns = new LinkedHashMap<>();
+            for (String each : layout.templates()) patterns.put(each, parser.parse(Layout.pattern(each)));
+            routers.put("Spring PathPattern" + mode, target -> {
+                PathContainer path = PathContainer.parsePath(withoutSlash(target.split("[?]", 2)[0]));
+                for (Map.Entry<String, PathPattern> each : patterns.entrySet()) {
+                    PathPattern.PathMatchInfo match = each.getValue().matchAndExtract(path);
+                    if (match != null) return layout.served(each.getKey(), match.getUriVariables().get(PARAMETER));
+                }
+                return List.of();
+            });
+            AntPathMatcher matcher = new AntPathMatcher();
+            matcher.setCaseSensitive(caseSensitive);
+            UrlPathHelper helper = new UrlPathHelper();
+            routers.put("Spring AntPathMatcher" + mode, target -> {
+                MockHttpServletRequest request = new MockHttpServletRequest("GET", target.split("[?]", 2)[0]);
+                String path = withoutSlash(helper.getRequestUri(request));
+                for (String each : layout.templates()) {
+                    if (!matcher.match(Layout.pattern(each), path)) continue;
+                    return layout.served(each, matcher.extractUriTemplateVariables(Layout.pattern(each), path).get(PARAMETER));
+                }
+                return List.of();
+            });
+        }
+        return routers;
+    }
+
+    static String withoutSlash(String path) {
+        return path.endsWith("/") ? path.substring(0, path.length() - 1) : path;
     }
 
     static List<String> read(Parser parser, String query) {
