@@ -13,12 +13,12 @@ const run = promisify(execFile);
 const project = fileURLToPath(new URL('../../', import.meta.url));
 
 export const deploymentNames = [
-  'quickstart',
   'envoy-sidecar',
+  'service',
+  'quickstart',
+  'render kubernetes',
   'envoy-sidecar-socket',
   'plain containers',
-  'render kubernetes',
-  'service',
   'envoy-gateway',
 ] as const;
 export type DeploymentName = (typeof deploymentNames)[number];

@@ -58,11 +58,14 @@ await apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: toolNamesp
 const agent = await startNodeAgent(image);
 const authentication = await startAuthentication(toolNamespace, image);
 try {
-  for (const name of chosen) await runDeployment(name, agent, authentication);
+  for (const name of chosen) {
+    await runDeployment(name, agent, authentication);
+    // A run takes half an hour: what there is survives its end.
+    if (options.page) await writeFile(page, pageOf(rows, await surroundings()));
+  }
 } finally {
   if (!options.keep) await kubectl(['delete', 'namespace', toolNamespace, agentNamespace, '--wait=false']);
 }
-if (options.page) await writeFile(page, pageOf(rows, await surroundings()));
 const bad = rows.filter(({ isGood }) => !isGood);
 say(`${rows.length} rows, ${bad.length} not as expected`);
 process.exitCode = bad.length === 0 ? 0 : 1;
