@@ -94,7 +94,10 @@ export async function forward(namespace: string, target: string, port: number): 
   const child = spawn('kubectl', ['port-forward', '-n', namespace, target, `:${port}`], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
-  const stop = (): void => void child.kill();
+  const stop = (): void => {
+    process.off('exit', stop);
+    child.kill();
+  };
   process.once('exit', stop);
   child.stdout.setEncoding('utf8');
   const failed = once(child, 'exit').then(() => Promise.reject(new Error(`port-forward to ${target} ended`)));
