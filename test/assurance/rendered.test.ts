@@ -30,23 +30,51 @@ const template = fc
   )
   .map(([segments, subtree]) => `/${segments.join('/')}${subtree ? '/*' : ''}`);
 
+function toRoute(path: string): { readonly path: string; readonly accountInPath?: false } {
+  return path.includes(':') && !path.includes(':account_id') ? { path, accountInPath: false } : { path };
+}
+
 const shapeOf = (path: string): string => path.replaceAll(/:(?!account_id)\w+/g, ':any');
 
-const written = fc.record({
-  routes: fc.uniqueArray(fc.record({ path: template }, { requiredKeys: ['path'] }), {
-    minLength: 1,
-    maxLength: 4,
-    selector: ({ path }) => shapeOf(path),
-  }),
-  account: fc.constantFrom(
-    { headers: ['x-account-id'], query: ['account_id'] },
-    { headers: ['X-Org-Id', 'tenant'] },
-    { query: ['account'] },
-    { headers: ['on'] },
-  ),
-  identityHeaders: fc.constantFrom('x-auth-', 'idp-', 'x-our-own-'),
-  token: fc.record({ forward: fc.boolean() }),
-});
+interface Generated {
+  readonly routes: readonly { readonly path: string; readonly accountInPath?: false }[];
+  readonly public?: readonly { readonly path: string }[];
+  readonly account: Readonly<Partial<Record<'headers' | 'query' | 'hosts', readonly string[]>>>;
+  readonly identityHeaders: string;
+  readonly token: { readonly forward: boolean };
+}
+
+const written: fc.Arbitrary<Generated> = fc
+  .record({
+    routes: fc.uniqueArray(template.map(toRoute), {
+      minLength: 1,
+      maxLength: 4,
+      selector: ({ path }) => shapeOf(path),
+    }),
+    public: fc.option(
+      fc.uniqueArray(
+        fc.constantFrom('/open', '/open/all/*', '/@open/x.y').map(path => ({ path })),
+        {
+          minLength: 1,
+          selector: ({ path }) => path,
+        },
+      ),
+      { nil: undefined },
+    ),
+    account: fc.constantFrom(
+      { headers: ['x-account-id'], query: ['account_id'] },
+      { headers: ['X-Org-Id', 'tenant'] },
+      { query: ['account'] },
+      { headers: ['on'] },
+      { headers: ['x-account-id'], hosts: ['api.test'] },
+    ),
+    identityHeaders: fc.constantFrom('x-auth-', 'idp-', 'x-our-own-'),
+    token: fc.record({ forward: fc.boolean() }),
+  })
+  // A route of a parameter would match the public paths too.
+  .map(({ public: open, ...rest }) =>
+    open === undefined || rest.routes.some(({ path }) => path.startsWith('/:')) ? rest : { ...rest, public: open },
+  );
 
 interface Asked {
   readonly method: string;
@@ -54,12 +82,13 @@ interface Asked {
   readonly token: 'none' | 'owner' | 'member' | 'other account';
   readonly account: string | undefined;
   readonly forged: boolean;
+  readonly host: string;
 }
 
 const segment = fc.oneof(literals, fc.constantFrom('acct1', 'acct2', 'x'));
 
 /** Paths of the templates and next to them. */
-function requestsFor({ routes }: { readonly routes: readonly { readonly path: string }[] }): fc.Arbitrary<Asked> {
+function requestsFor({ routes }: Pick<Generated, 'routes'>): fc.Arbitrary<Asked> {
   const own = fc
     .tuple(
       fc.constantFrom(...routes),
@@ -76,18 +105,41 @@ function requestsFor({ routes }: { readonly routes: readonly { readonly path: st
   );
   const near = fc.tuple(own, changes).map(([path, change]) => change(path));
   const any = fc.array(segment, { minLength: 1, maxLength: 5 }).map(segments => `/${segments.join('/')}`);
+  const open = fc.constantFrom(
+    ...['/open', '/open/', '/open/all', '/open/all/a.b/c', '/@open/x.y', '/open/all/a/'],
+    ...['/open/x', '/Open', '/open/allx', '/open/all/a%20b', '/@open/xxy'],
+  );
   return fc.record({
     method: fc.constantFrom('GET', 'GET', 'POST', 'DELETE'),
     target: fc
       .tuple(
-        fc.oneof({ weight: 5, arbitrary: near }, { weight: 1, arbitrary: any }),
+        fc.oneof({ weight: 5, arbitrary: near }, { weight: 1, arbitrary: any }, { weight: 1, arbitrary: open }),
         fc.constantFrom('', '', '?account=acct1', '?account_id=acct2'),
       )
       .map(parts => parts.join('')),
     token: fc.constantFrom('owner', 'owner', 'owner', 'member', 'other account', 'none'),
     account: fc.constantFrom(undefined, undefined, 'acct1', 'acct2'),
     forged: fc.boolean(),
+    host: fc.constantFrom('api.test', 'api.test', 'api.test', 'other.test'),
   });
+}
+
+/** What Envoy serves without a check: the methods and the strict grammar of a public route. */
+function isOpen({ method, target }: Asked, { public: open = [] }: Generated): boolean {
+  const segments = (target.split('?', 1)[0] ?? '').replace(/\/$/, '').split('/').slice(1);
+  return (
+    method === 'GET' &&
+    segments.every(each => /^[\w.~:@-]+$/.test(each)) &&
+    open.some(({ path }) => {
+      const own = path.replace(/\/\*$/, '').split('/').slice(1);
+      const isLong = path.endsWith('/*') ? segments.length >= own.length : segments.length === own.length;
+      return isLong && own.every((each, i) => each === segments[i]);
+    })
+  );
+}
+
+function isServedHost({ host }: Asked, { account }: Generated): boolean {
+  return account.hosts === undefined || account.hosts.includes(host);
 }
 
 /** Envoy routes the literal part of a template up to its first parameter, and everything under it, to the service. */
@@ -123,7 +175,7 @@ describe(`rendered bootstraps of ${configurations} configurations, seed ${seed}`
       let config: WrittenConfiguration;
 
       before(async () => {
-        lab = await startLab(settings);
+        lab = await startLab({ ...settings });
         config = { ...configuration(lab.jwksUrl), ...settings } as unknown as WrittenConfiguration;
         headers = {
           owner: await bearer(),
@@ -147,11 +199,18 @@ describe(`rendered bootstraps of ${configurations} configurations, seed ${seed}`
         for (const asked of fc.sample(requestsFor(settings), { numRuns: requestsOfEach, seed: seed + i })) {
           lab.upstream.clear();
           const lines = linesOf(asked);
-          const answer = await exchange(envoy.port, requestBytes(asked.method, asked.target, lines));
-          const decision = isLed(asked.target, settings.routes) ? decisionOf(asked) : undefined;
+          const bytes = requestBytes(asked.method, asked.target, lines);
+          const answer = await exchange(envoy.port, bytes.replace('Host: api.test', `Host: ${asked.host}`));
+          const about = `${asked.method} ${asked.target} ${JSON.stringify(asked)}`;
+          if (isServedHost(asked, settings) && isOpen(asked, settings)) {
+            expectServedOpenly(answer, about);
+            continue;
+          }
+          const isAsked = isServedHost(asked, settings) && isLed(asked.target, settings.routes);
+          const decision = isAsked ? decisionOf(asked) : undefined;
           const reason = decision?.reason ?? 'no route';
           seen.set(reason, (seen.get(reason) ?? 0) + 1);
-          expectAsDecided(answer, decision, `${asked.method} ${asked.target} ${JSON.stringify(asked)}`);
+          expectAsDecided(answer, decision, about);
         }
       });
 
@@ -178,6 +237,20 @@ describe(`rendered bootstraps of ${configurations} configurations, seed ${seed}`
         const message = { attributes: { request: { http }, context_extensions: {} } };
         const keys = new Map([[issuer, { state: 'usable', published: [published] } as const]]);
         return decide(message, settingsOf(config), keys, Math.floor(Date.now() / 1000));
+      }
+
+      function expectServedOpenly(answer: HttpAnswer, about: string): void {
+        seen.set('open', (seen.get('open') ?? 0) + 1);
+        expect(answer.status, about).to.equal(200);
+        const [request, ...more] = lab.upstream.requests;
+        expect(more, about).to.deep.equal([]);
+        const names = (request?.headers ?? []).map(([name]) => name.toLowerCase());
+        const accounts = (settings.account.headers ?? []).map(name => name.toLowerCase());
+        const kept = names.filter(
+          name => accounts.includes(name) || name.replaceAll(/[^a-z0-9]/g, '-').startsWith(settings.identityHeaders),
+        );
+        expect(kept, about).to.deep.equal([]);
+        if (!settings.token.forward) expect(names, about).not.to.include('authorization');
       }
 
       function expectAsDecided(answer: HttpAnswer, decision: Decision | undefined, about: string): void {
@@ -212,6 +285,7 @@ describe(`rendered bootstraps of ${configurations} configurations, seed ${seed}`
     it('get every kind of answer', () => {
       const kinds = [
         'allowed',
+        'open',
         'no route',
         'route_unknown',
         'request_invalid',

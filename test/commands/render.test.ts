@@ -28,6 +28,15 @@ const clusterOf = (bootstrap: Part, name: string): Part =>
   bootstrap.static_resources.clusters.find((each: Part) => each.name === name);
 const addressOf = (cluster: Part): Part => cluster.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address;
 
+const openSettings = {
+  'issuers.0.audiences': ['https://api.example.com/orders'],
+  routes: [{ path: '/api/orders/:account_id/*' }],
+  public: [{ path: '/healthz' }, { path: '/docs/v1.2/*', methods: ['GET', 'POST'] }],
+  account: { headers: ['x-org-id'], hosts: [':account_id.api.example.com', 'api.example.com'] },
+  scopes: { billing: ['*'] },
+  protectedResource: { resource: 'https://api.example.com/orders' },
+};
+
 describe('render envoy', () => {
   it('starts with its version, its command line and a warning not to edit it', async () => {
     const file = config();
@@ -227,6 +236,12 @@ describe('render envoy', () => {
       ['--trusted-hops', '1', '--cors-origin', 'https://a.example', '--upstream-protocol', 'auto'],
     ],
     ['HTTP/2 to the upstream', {}, ['--upstream-protocol', 'http2']],
+    ['public routes, hosts and the metadata document', openSettings, []],
+    [
+      'the same, with CORS and gRPC',
+      openSettings,
+      ['--cors-origin', 'https://a.example', '--upstream-protocol', 'auto'],
+    ],
   ];
   for (const [name, changes, options] of agreeing) {
     it(`passes check-config --envoy with ${name}`, async () => {
@@ -259,13 +274,6 @@ describe('render envoy-parts', () => {
   });
 });
 
-const openSettings = {
-  routes: [{ path: '/api/orders/:account_id/*' }],
-  public: [{ path: '/healthz' }, { path: '/docs/v1.2/*', methods: ['GET', 'POST'] }],
-  account: { headers: ['x-org-id'], hosts: [':account_id.api.example.com', 'api.example.com'] },
-  scopes: { billing: ['*'] },
-  protectedResource: { resource: 'https://api.example.com/orders' },
-};
 const documentPath = '/.well-known/oauth-protected-resource/orders';
 
 describe('render of public routes, hosts and the metadata document', () => {
@@ -409,9 +417,15 @@ describe('render of public routes, hosts and the metadata document', () => {
 });
 
 describe('render envoy-parts in another bootstrap', () => {
-  for (const options of [[], ['--cors-origin', 'https://app.example.com', '--upstream-protocol', 'auto']]) {
-    it(`passes check-config --envoy ${options.length === 0 ? 'without options' : `with ${options.join(' ')}`}`, async () => {
-      const file = config({ account: { headers: ['x-org-id'] } });
+  const settings = { account: { headers: ['x-org-id'] } };
+  const cors = ['--cors-origin', 'https://app.example.com', '--upstream-protocol', 'auto'];
+  for (const [name, changes, options] of [
+    ['without options', settings, []],
+    [`with ${cors.join(' ')}`, settings, cors],
+    ['with public routes and hosts', openSettings, cors],
+  ] as const) {
+    it(`passes check-config --envoy ${name}`, async () => {
+      const file = config(changes);
       const parts: Part = parse((await render('envoy-parts', '--config', file, ...options)).stdout);
       const typed = (type: string, fields: Part) => ({
         typed_config: { '@type': `type.googleapis.com/envoy.extensions.filters.${type}`, ...fields },
@@ -421,7 +435,10 @@ describe('render envoy-parts in another bootstrap', () => {
         stat_prefix: 'mine',
         ...parts.connection_manager,
         route_config: {
-          virtual_hosts: [{ name: 'mine', domains: ['*'], ...parts.virtual_host, routes: parts.routes }],
+          virtual_hosts: [
+            { name: 'mine', domains: ['*'], ...parts.virtual_host, routes: parts.routes },
+            ...(parts.other_hosts === undefined ? [] : [parts.other_hosts]),
+          ],
         },
         http_filters: [...parts.http_filters, router],
       });

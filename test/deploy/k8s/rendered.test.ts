@@ -15,6 +15,11 @@ import { createSchemaCheck } from './schemas.ts';
 const project = fileURLToPath(new URL('../../../', import.meta.url));
 const routes = [{ path: '/api/orders/:account_id/*' }, { path: '/v2/billing/*' }];
 const labels = { app: 'orders' };
+const open = {
+  public: [{ path: '/healthz' }, { path: '/hooks/*', methods: ['POST'] }],
+  account: { headers: ['x-org-id'], hosts: [':account_id.api.example.com', 'api.example.com'] },
+  protectedResource: { resource: 'https://api.example.com/orders' },
+};
 
 const workload = [
   {
@@ -98,6 +103,12 @@ describe('the output of render for Kubernetes', function () {
     args: readonly string[],
   ])[] = [
     ['istio', {}, ['--selector', 'app=orders', '--namespace', 'shop']],
+    ['istio', open, ['--name', 'open']],
+    [
+      'envoy-gateway',
+      { ...open, listen: '0.0.0.0:9191', listenInsecure: true },
+      ['--cors-origin', 'https://app.example.com', '--name', 'open', '--gateway', 'public'],
+    ],
     [
       'envoy-gateway',
       { listen: '0.0.0.0:9191', listenInsecure: true },

@@ -9,7 +9,7 @@ const kinds: Readonly<Record<string, readonly string[]>> = {
   'api/v1': ['ConfigMap', 'Namespace', 'Service', 'ServiceAccount'],
   'apis/apps/v1': ['Deployment'],
   'apis/autoscaling/v2': ['HorizontalPodAutoscaler'],
-  'apis/gateway.envoyproxy.io/v1alpha1': ['ClientTrafficPolicy', 'EnvoyProxy', 'SecurityPolicy'],
+  'apis/gateway.envoyproxy.io/v1alpha1': ['ClientTrafficPolicy', 'EnvoyProxy', 'HTTPRouteFilter', 'SecurityPolicy'],
   'apis/gateway.networking.k8s.io/v1': ['BackendTLSPolicy', 'Gateway', 'GatewayClass', 'HTTPRoute'],
   'apis/monitoring.coreos.com/v1': ['PodMonitor'],
   'apis/networking.istio.io/v1': ['DestinationRule', 'ServiceEntry'],
