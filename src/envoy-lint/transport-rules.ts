@@ -68,11 +68,16 @@ export const transportRules = {
     why: 'account-authz closes the connection, and Envoy refuses every request',
     fix: 'name a certificate in `tls_certificate_sds_secret_configs` of the UpstreamTlsContext',
     find: ({ cluster, config: { tls } }) => {
-      const { type, message } = cluster?.value.field('transport_socket', 'typed_config').any() ?? {};
-      if (message === undefined || type !== upstreamTls || tls?.clientCaFile === undefined) return [];
-      const context = message.field('common_tls_context');
-      const isShown = context.names().some(name => name.startsWith('tls_certificate'));
-      return when(!isShown, context, 'presents no certificate');
+      if (cluster === undefined || tls?.clientCaFile === undefined) return [];
+      const matches = cluster.value.items('transport_socket_matches').map(each => each.field('transport_socket'));
+      // Envoy takes the socket of the cluster only where none of these matches.
+      const sockets = matches.length > 0 ? matches : [cluster.value.field('transport_socket')];
+      return sockets
+        .map(socket => socket.field('typed_config').any())
+        .filter(({ type }) => type === upstreamTls)
+        .map(({ message }) => message.field('common_tls_context'))
+        .filter(context => !context.names().some(name => name.startsWith('tls_certificate')))
+        .map(at => ({ at, says: 'presents no certificate' }));
     },
   },
   'retry-nothing': {

@@ -839,6 +839,18 @@ const mistakes: readonly Mistake[] = [
     ],
   ],
 
+  [
+    'a transport socket match without the client certificate that account-authz requires',
+    'authz-client-certificate',
+    p => [
+      set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),
+      set(p.authz, {
+        transport_socket_matches: [{ name: 'x', transport_socket: upstreamTls() }],
+        transport_socket: upstreamTls(),
+      }),
+    ],
+  ],
+
   // After the check.
   ['a lua filter after the check', 'filter-after-check', p => p.filters.splice(2, 0, filter('lua.v3.Lua'))],
   [
@@ -1379,6 +1391,18 @@ const harmless: readonly (readonly [name: string, edit: (parts: Shipped) => unkn
       set(p.authz, { transport_socket: { name: 'tls' } });
       set(p.config, { tls });
     },
+  ],
+  [
+    'a client certificate in a transport socket match, as Envoy Gateway writes it',
+    p => [
+      set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),
+      set(p.authz, {
+        transport_socket: upstreamTls(),
+        transport_socket_matches: [
+          { name: 'x', transport_socket: upstreamTls({ tls_certificate_sds_secret_configs: [{ name: 'own' }] }) },
+        ],
+      }),
+    ],
   ],
   [
     'TLS on both sides with a client certificate',

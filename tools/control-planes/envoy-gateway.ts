@@ -14,7 +14,7 @@ import { startConfiguredEnvoy } from '../../test/deploy/k8s/real/configured-envo
 import { type Row, sendAll } from '../../test/deploy/k8s/real/requests.ts';
 import { startLabOf } from '../../test/deploy/k8s/real/standalone.ts';
 import { freePorts } from '../../test/support/envoy.ts';
-import { resourcesOf, staticBootstrap } from './xds-dump.ts';
+import { resourcesOf, rulesBrokenBy, staticBootstrap } from './xds-dump.ts';
 
 /** The Envoy release line of Envoy Gateway 1.9. */
 const envoyVersion = '1.39.3';
@@ -24,6 +24,8 @@ export interface EnvoyGatewayResult {
   /** Conditions that are not True; empty if everything is accepted. */
   readonly refused: readonly string[];
   readonly filter: Readonly<Record<string, unknown>>;
+  /** The rules of `check-config --envoy` that the generated configuration breaks. */
+  readonly findings: readonly string[];
   readonly rows: readonly Row[];
 }
 
@@ -57,7 +59,8 @@ export async function verifyEnvoyGateway(programs: string): Promise<EnvoyGateway
   });
   const envoy = await startConfiguredEnvoy({ version: envoyVersion, bootstrap, adminPort });
   try {
-    return { refused: refusedOf(dump), filter: summaryOf(manager, filter), rows: await sendAll(port, lab) };
+    const findings = await rulesBrokenBy(dump, 'k8s/overlays/envoy-gateway/config.yaml');
+    return { refused: refusedOf(dump), filter: summaryOf(manager, filter), findings, rows: await sendAll(port, lab) };
   } finally {
     await envoy.stop();
     await lab.stop();
