@@ -1,0 +1,81 @@
+// What the planted mistakes are made of.
+import { type Part, type Shipped, typed } from '../shipped.ts';
+
+/** `edit` changes the shipped files so that they break exactly these rules. */
+export type Mistake = readonly [name: string, rule: string | readonly string[], edit: (parts: Shipped) => unknown];
+
+/** An edit that breaks no rule. */
+export type HarmlessEdit = readonly [name: string, edit: (parts: Shipped) => unknown];
+
+export const perRoute = (fields: Part) => ({
+  typed_per_filter_config: { 'envoy.filters.http.ext_authz': typed('ext_authz.v3.ExtAuthzPerRoute', fields) },
+});
+export const disabled = perRoute({ disabled: true });
+export const checkSettings = (settings: Part) => perRoute({ check_settings: settings });
+export const removal = {
+  mutations: {
+    request_mutations: [{ remove_on_match: { key_matcher: { prefix: 'X-AUTH-', ignore_case: true } } }],
+  },
+};
+export const toRemoval = (name: string) => ({ remove: name });
+export const notEnforced = (key: string) => ({
+  request_headers_to_add_when_not_enforced: [{ header: { key, value: 'globex' } }],
+});
+export const guardMatcher = (p: Shipped) =>
+  p.filters[2].typed_config.rules.policies['allowed-by-account-authz'].permissions[0].sourced_metadata.metadata_matcher;
+export const removePattern = (p: Shipped, name: string) => {
+  p.check.allowed_headers.patterns = p.check.allowed_headers.patterns.filter((each: Part) => each.exact !== name);
+};
+export const open = (path: string, ...methods: string[]) => ({
+  public: [{ path, methods: methods.length === 0 ? ['GET', 'HEAD'] : methods }],
+});
+export const hosts = (p: Shipped, ...entries: string[]) =>
+  set(p.config, { account: { ...p.config.account, hosts: entries } });
+/** As `render` writes it. */
+export const publicRoute = (path: Part, methods = 'GET|HEAD'): Part => ({
+  match: { ...path, headers: [{ name: ':method', string_match: { safe_regex: { regex: methods } } }] },
+  route: { cluster: 'upstream' },
+  typed_per_filter_config: {
+    ...disabled.typed_per_filter_config,
+    'envoy.filters.http.rbac': typed('rbac.v3.RBACPerRoute'),
+    'envoy.filters.http.header_mutation': typed('header_mutation.v3.HeaderMutationPerRoute', {
+      mutations: {
+        request_mutations: [
+          { remove_on_match: { key_matcher: { safe_regex: { regex: 'x[^a-z0-9]account[^a-z0-9]id' } } } },
+          { remove: 'authorization' },
+        ],
+      },
+    }),
+  },
+});
+export const set = (part: Part, fields: Part) => Object.assign(part, fields);
+export const remove = (part: Part, name: string) => delete part[name];
+export const copyOf = <T>(value: T): T => structuredClone(value);
+export const pathsTo = (cluster: string, ...paths: string[]) =>
+  paths.map(path => ({ match: { path }, route: { cluster } }));
+
+/** A second listener like the first one, on another port. */
+export const secondListener = (parts: Shipped, edit: (listener: Part, manager: Part) => unknown) => {
+  const listener = copyOf(parts.listener);
+  listener.name = 'second';
+  listener.address.socket_address.port_value = 8082;
+  edit(listener, listener.filter_chains[0].filters[0].typed_config);
+  parts.root.static_resources.listeners.push(listener);
+};
+export const dropCheck = (manager: Part) => {
+  manager.http_filters = manager.http_filters.filter((each: Part) => each.name.endsWith('router'));
+};
+export const onlyRoutes = (manager: Part, routes: Part[]) => {
+  manager.route_config.virtual_hosts[0].routes = routes;
+};
+
+export const tls = { certFile: '/tls.crt', keyFile: '/tls.key' };
+export const upstreamTls = (fields: Part = {}) => ({
+  name: 'tls',
+  typed_config: typed('envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext', { common_tls_context: fields }),
+});
+
+export function byTemplate(path_template: string): object {
+  const type = 'type.googleapis.com/envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig';
+  return { path_match_policy: { name: 'template', typed_config: { '@type': type, path_template } } };
+}
