@@ -3,8 +3,10 @@
 import protobuf from 'protobufjs/minimal.js';
 import { accountsNamed } from '../../../src/authz/account.ts';
 import { accountsInQuery, compileAccountParameters } from '../../../src/authz/account-query.ts';
+import { refuseAmbiguousHeaders } from '../../../src/authz/ambiguous-headers.ts';
 import { parseBearerToken, refuseAmbiguousAuthorization } from '../../../src/authz/bearer.ts';
 import { parseRequestTarget } from '../../../src/authz/path.ts';
+import { compileRoutes, matchRoutes } from '../../../src/authz/route-tree.ts';
 import { createIdentityHeaders } from '../../../src/envoy/identity-headers.ts';
 import { readRequestFacts } from '../../../src/envoy/request.ts';
 import { parseDecisionLine } from '../../../src/explain/decision-line.ts';
@@ -147,11 +149,24 @@ const queries: readonly (readonly [head: string, pump: string, tail?: string])[]
   ['', '&{n}=%41'],
   ['%41', '['],
   ['%41', '\0', 'a'],
+  ['account_id.%41', '.'],
+  ['=account_id;%41', 'a;'],
+  ['x=account_id;%41', 'a%41;'],
+  ['_method;%41', '%;'],
+  ['account_id%2541', '%2541'],
+  ['accountid%41', '\uff41'],
 ];
 
 function requestTargets(): CostTarget[] {
   const parameters = compileAccountParameters(['account_id', 'acct']);
   const identityHeaders = createIdentityHeaders('x-auth-');
+  const routes = compileRoutes(
+    ['a', ':any'].flatMap(one =>
+      ['a', 'b', ':any'].flatMap(two =>
+        ['a', ':any'].map(three => ({ path: `/${one}/${two}/${three}/*`, characters: 'rfc3986' as const })),
+      ),
+    ),
+  );
   const places = { headers: ['x-account-id', 'x-acct'], query: parameters, dots: false };
   return [
     {
@@ -164,8 +179,35 @@ function requestTargets(): CostTarget[] {
         ['/?', '&'],
         ['/?', 'a'],
         ['/', '/'],
+        ['/', '%C3%9C/'],
+        ['/', '%20'],
+        ['/', '%20.', '%FF'],
+        ['/', '%FF'],
+        ['/', '+/'],
       ]),
-      load: input => () => parseRequestTarget(input.toString()),
+      load: input => () => {
+        const target = parseRequestTarget(input.toString());
+        return target.kind === 'refusal' ? target : matchRoutes(routes, target);
+      },
+    },
+    {
+      ...texts,
+      name: 'connection and content-type',
+      maxBytes: maxHeaderBytes,
+      known: atFullLength(maxHeaderBytes, [
+        ['', ','],
+        ['', 'x-auth,'],
+        ['', ' ', 'a'],
+        ['', 'charset'],
+        ['charset', ' '],
+        ['', 'charset='],
+        ['', ';charset=utf-8 '],
+      ]),
+      load(input) {
+        const line = input.toString();
+        const request = facts({ headers: { connection: line, 'content-type': line } });
+        return () => refuseAmbiguousHeaders('x-auth-', places, request.headers);
+      },
     },
     {
       ...texts,
@@ -421,6 +463,16 @@ function checkTargets(check: QuietCheck, good: string, fuzzed: ReadonlyMap<strin
       ),
       maxBytes: maxTokenJsonBytes,
     },
+    ...['connection', 'content-type'].map(name =>
+      oneHeader(
+        name,
+        atFullLength(maxHeaderBytes, [
+          ['', ','],
+          ['', 'charset'],
+          ['text/plain', ';charset=utf-8'],
+        ]),
+      ),
+    ),
     oneHeader(
       'x-account-id',
       atFullLength(maxHeaderBytes, [
