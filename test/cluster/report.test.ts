@@ -1,0 +1,38 @@
+// The table of a cluster run: what counts as lost, and how a row and the page show it.
+import { expect } from 'chai';
+import { lineOf, lostText, pageOf, type Row } from './report.ts';
+
+const window = {
+  requests: 700,
+  lost: { '0 in the place of 200': 1, '503 in the place of 200': 12 },
+  longestGapSeconds: 0.25,
+};
+const row: Row = {
+  deployment: 'service',
+  what: 'SIGKILL | twice',
+  expected: 'nothing lost',
+  measured: 'away for 3.0 s',
+  isGood: false,
+  window,
+};
+
+describe('the report of a cluster run', () => {
+  it('counts lost requests by what came, the most frequent first', () => {
+    expect(lostText(window)).to.equal('13: 12 × 503 in the place of 200, 1 × 0 in the place of 200');
+    expect(lostText({ ...window, lost: {} })).to.equal('0');
+  });
+
+  it('has a line for each row', () => {
+    expect(lineOf(row)).to.match(/^FAIL {2}SIGKILL \| twice: away for 3\.0 s; 700 requests, lost 13: .* \(expected: /);
+    const { window: _, ...quiet } = { ...row, measured: '', isGood: true };
+    expect(lineOf(quiet)).to.equal('ok    SIGKILL | twice:  (expected: nothing lost)');
+  });
+
+  it('has a table for each deployment, and says how many rows are as expected', () => {
+    const surroundings = { commit: 'abc', date: '2026-11-24', kubernetes: 'v1', nodes: 'one', command: 'run' };
+    const page = pageOf([row, { ...row, deployment: 'quickstart', isGood: true }], surroundings);
+    expect(page).to.contain('2 rows, 1 as expected; 1400 requests.');
+    expect(page).to.contain('## service').and.contain('## quickstart');
+    expect(page).to.contain('| SIGKILL \\| twice | nothing lost | away for 3.0 s | 700 | 13: 12 × 503');
+  });
+});
