@@ -288,7 +288,10 @@ describe('compose.yaml', function () {
     const yaml = await renderText('k8s/overlays/envoy-sidecar');
     const images = parsePodPlan(yaml).containers.map(({ image }) => image);
     const versions = images.filter(image => image.includes('/envoy:')).map(image => /v\d[\d.]+/.exec(image)?.[0]);
-    const limits = Array.from(yaml.matchAll(/limits:\n(?:\s+ephemeral-storage: \w+\n)?\s+memory: (\d+)Mi/g), ([, mebibytes]) => `${mebibytes}m`);
+    const limits = Array.from(
+      yaml.matchAll(/limits:\n(?:\s+ephemeral-storage: \w+\n)?\s+memory: (\d+)Mi/g),
+      ([, mebibytes]) => `${mebibytes}m`,
+    );
     expect(serviceOf('envoy').image).to.include(`:${versions.join()}}`);
     expect(limits).to.include.members([serviceOf('account-authz').mem_limit, serviceOf('envoy').mem_limit]);
   });
