@@ -1,4 +1,4 @@
-// Short runs of the bench and the soak as commands. They check every answer and evaluate no floor.
+// A short run of the bench as a command. It checks every answer and evaluates no floor.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -61,17 +61,5 @@ describe('a short run of the bench', function () {
     const svg = await readFile(join(directory, 'calls.svg'), 'utf8');
     expect(svg).to.match(/class="f-mark"[^>]*>nothing<\/text>/);
     expect([...svg.matchAll(/<(?:svg|style|text)\b/g)]).to.have.lengthOf([...svg.matchAll(/<\//g)].length);
-  });
-});
-
-describe('a short run of the soak', function () {
-  this.timeout(120_000);
-
-  it('gets the expected answer for known, new and refused tokens, and a verdict on memory', async () => {
-    const { code, output } = await command('soak.ts', '--own-node', '--seconds', '3', '--rate', '200');
-    expect(output).to.match(
-      /^(?:flat|NOT FLAT) {2}\d{3} calls in 3 s, each answered rightly; resident \d+ to \d+ MB; /m,
-    );
-    expect(code).to.be.oneOf([0, 1]);
   });
 });

@@ -1,7 +1,6 @@
 // Attacks on the port of the service itself: floods, truncated messages, false lengths. The built product is
 // attacked over connections with hand-made frames, while another client makes good calls.
 
-import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
@@ -10,9 +9,9 @@ import { residentMegabytes } from '../../bench/measure/resident-memory.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { CheckRequestMessage, CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import { checkRequest } from '../support/check-request.ts';
-import { execForm, lastOf, parseDockerfile, product } from '../support/dockerfile.ts';
 import { type Http2Connection, openHttp2Connection, type ReceivedFrame } from '../support/http2-connection.ts';
 import { invariants } from '../support/invariants.ts';
+import { keptMegabytesOf, memoryNodeOptions } from '../support/kept-memory.ts';
 import {
   flagEndHeaders,
   flagEndStream,
@@ -55,19 +54,6 @@ const maxKeptMegabytes = 4;
  * ends it, after 60 and 20 seconds; one round stays below the bound, many do not.
  */
 const maxKeptSeconds = rounds === 1 ? 5 : 100;
-
-// SIGUSR2 collects all garbage and logs the remaining memory.
-const memoryReporter = `data:text/javascript,${encodeURIComponent(`
-  let count = 0;
-  process.on('SIGUSR2', () => {
-    globalThis.gc();
-    setImmediate(() => {
-      globalThis.gc();
-      const { heapUsed, external } = process.memoryUsage();
-      process.stdout.write(JSON.stringify({ requestId: 'memory-' + ++count, heapUsed, external }) + '\\n');
-    });
-  });
-`)}`;
 
 function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
@@ -141,13 +127,14 @@ describe('abuse of gRPC', function () {
   let good: CheckRequestMessage;
   let goodBytes: Buffer;
   let port: number;
-  let memoryReports = 0;
+  let keptMegabytes: () => Promise<number>;
 
   before(async () => {
     issuer = await startTestIssuer({ keys: [(await signingKey('k1')).publicJwk] });
     const keys = { cooldownSeconds: 1 };
-    const nodeOptions = [...(await imageFlags()), '--expose-gc', '--import', memoryReporter];
+    const nodeOptions = await memoryNodeOptions();
     service = await startServiceProcess({ ...configuration(issuer.jwksUrl), keys }, { nodeOptions });
+    keptMegabytes = keptMegabytesOf(service);
     port = Number(service.address.slice(service.address.lastIndexOf(':') + 1));
     client = connect(service.address);
     good = request(await bearer());
@@ -172,13 +159,6 @@ describe('abuse of gRPC', function () {
     const answer = await client.check(good, 20_000);
     expect(answer.status.code).to.equal(status.OK);
     expect(answer.ok_response?.headers.map(({ header }) => header.value)).to.include('acct1');
-  }
-
-  async function keptMegabytes(): Promise<number> {
-    process.kill(service.pid, 'SIGUSR2');
-    memoryReports += 1;
-    const { heapUsed, external } = await service.logLine(`memory-${memoryReports}`);
-    return (Number(heapUsed) + Number(external)) / 1_048_576;
   }
 
   async function inRounds<Result>(attack: () => Promise<Result>): Promise<Result> {
@@ -646,16 +626,3 @@ describe('abuse of gRPC', function () {
     });
   });
 });
-
-/** The image's Node options, which bound the heap. */
-async function imageFlags(): Promise<readonly string[]> {
-  const { stages } = parseDockerfile(await readFile(new URL('../../Dockerfile', import.meta.url), 'utf8'));
-  const words =
-    execForm(
-      lastOf(
-        stages.find(({ name }) => name === product),
-        'ENTRYPOINT',
-      ),
-    ) ?? [];
-  return words.slice(1, -1);
-}
