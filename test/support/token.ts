@@ -77,7 +77,7 @@ export async function token(parts: TokenParts = {}): Promise<string> {
   const header = { alg: key.alg, typ: 'JWT', kid: key.kid, ...parts.header };
   const headerSegment = parts.headerSegment ?? base64url(parts.headerText ?? JSON.stringify(header));
   // A claim that account-authz does not read and no output may show.
-  const payload = { jti: secrets.fresh('claim'), ...claims(parts.claims) };
+  const payload = { unread: secrets.fresh('claim'), jti: secrets.fresh('identity'), ...claims(parts.claims) };
   const payloadSegment = parts.payloadSegment ?? base64url(parts.payloadText ?? JSON.stringify(payload));
   const input = `${headerSegment}.${payloadSegment}`;
   const text = `${input}.${parts.signature ?? (await sign(input, key))}`;

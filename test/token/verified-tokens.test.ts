@@ -87,6 +87,31 @@ describe('verified token cache', () => {
     expect(tokens.get('d')).to.not.equal(undefined);
   });
 
+  it('keeps at most 16 MiB, or 3 KiB for each of its tokens, as it estimates them', () => {
+    const accounts = Array.from({ length: 1000 }, (_, i) => `account-${i}`);
+    const large = { ...claims(1), identity: identity({ accounts }) };
+    const tokens = createVerifiedTokens<number>(10_000);
+    for (let i = 0; i < 2000; i += 1) tokens.put(`${i}`, { claims: large, key: i });
+    expect(tokens.bytes()).to.be.within(29_000_000, 10_000 * 3 * 1024);
+    expect(tokens.size()).to.be.within(200, 1999);
+    expect(tokens.get('1999')).to.not.equal(undefined);
+    const few = createVerifiedTokens<number>(10);
+    for (let i = 0; i < 10; i += 1) few.put(`${i}`, { claims: large, key: i });
+    expect(few.size()).to.equal(10);
+    for (let i = 0; i < 10; i += 1) few.remove(`${i}`);
+    expect(few.bytes()).to.equal(0);
+  });
+
+  it('keeps as many ordinary tokens as its size', () => {
+    const tokens = createVerifiedTokens<number>(10_000);
+    const ordinary = {
+      ...claims(1),
+      identity: identity({ uid: 'u'.repeat(128), app: 'a'.repeat(128), acc: 'b'.repeat(128) }),
+    };
+    for (let i = 0; i < 10_000; i += 1) tokens.put(`${i}`, { claims: ordinary, key: i });
+    expect(tokens.size()).to.equal(10_000);
+  });
+
   it('evicts exactly what a plain model of SIEVE evicts', () => {
     const step = fc.record({ act: fc.constantFrom('get', 'put', 'put', 'remove'), token: fc.nat(8), key: fc.nat() });
     fc.assert(
@@ -187,6 +212,7 @@ function createModel(maxTokens: number): VerifiedTokens<number> {
       const entry = find(token);
       if (entry !== undefined) drop(entry);
     },
+    bytes: () => 0,
     size: () => entries.length,
   };
 }
