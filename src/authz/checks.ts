@@ -187,7 +187,7 @@ export const checks = {
     },
   },
   app: { app_forbidden: { 'the application is not one of apps': 'app of the token must be one of apps' } },
-  'account-addressed': {
+  'account-named': {
     account_mismatch: {
       'the request names different accounts': 'every place of the request that names an account must name the same one',
     },

@@ -56,7 +56,13 @@ const line = z.object({
   route: text.optional(),
   uid: text.optional(),
   app: text.optional(),
-  acc: text.transform(acc => (isAccount(acc, true) ? acc : undefined)).optional(),
+  acc: text
+    .transform((acc, context) => {
+      if (isAccount(acc, true)) return acc;
+      context.addIssue({ code: 'custom', message: 'must be an account' });
+      return z.NEVER;
+    })
+    .optional(),
   role: text.optional(),
   scope: text.optional(),
   actor: text.optional(),

@@ -38,10 +38,14 @@ const tokenSide: ByRefusal<(principal: SignedIdentity, known: Known) => string |
   'the token has none of scopes': (_, { live }) => live && scopesOf(live),
   'no scope of the token may use this method': ({ scope }, { live, method }) =>
     `${live ? scopesOf(live) : `scope is ${scope}`}, the method is ${method}`,
+  'the request names different accounts': ({ acc }, { live }) =>
+    live && acc
+      ? `acc in the token is ${acc}, another account is in ${placesOfOthers(live, acc).join(', ')}`
+      : undefined,
   account: ({ acc }, { live, route }) => {
     if (acc === undefined) return 'the token has several accounts';
     const places = live ? placesOfOthers(live, acc).join(', ') : placesOf(route).join(', or in ');
-    return `the account of the token is ${acc}, another account is in ${places}`;
+    return `acc in the token is ${acc}, another account is in ${places}`;
   },
 };
 
@@ -88,7 +92,7 @@ const settingsSide: ByRefusal<(live: LiveFacts, principal: SignedIdentity | unde
       : `expired ${duration(live.now - live.times.exp)} before ${instant(live.now)}, at ${instant(live.times.exp)}; ${tolerance(live)}`,
   revocation: ({ config }) => config.revocation && `revocation.file: ${quotedPrintable(config.revocation.file)}`,
   app: ({ config }) => `apps: ${listed(config.apps)}`,
-  'account-addressed': ({ config: { account, routes } }) =>
+  'the token has several accounts and the request names none': ({ config: { account, routes } }) =>
     [
       `routes: ${listed(routes.map(({ path }) => path))}`,
       ...(['headers', 'query', 'hosts'] as const).flatMap(place => {

@@ -222,7 +222,7 @@ describe('explain', () => {
     it('has a line for each check, for the keys and for the answer', async () => {
       const { stdout } = await run(['--header', 'X-Account-Id: \tacct2\t ']);
       expect(stdout).to.match(/^pass {9}route {11}\/api\/subscriptions\/accounts\/:account_id\/\*$/m);
-      expect(stdout).to.match(/^fail {9}account {9}.*acc in the token is acct1.*the header x-account-id\)$/m);
+      expect(stdout).to.match(/^fail {9}account-named {3}.*acc in the token is acct1.*the header x-account-id\)$/m);
       expect(stdout).to.match(/^keys of http:\S+: 2 keys in use, confirmed .* ago$/m);
       expect(stdout).to.match(
         /^keys of https:\/\/unreachable\.test: 0 keys in use, no key set yet; .*connection refused$/m,
@@ -347,7 +347,7 @@ describe('explain', () => {
         'claims',
         { claims: { iss: dottedIssuer, 'realm_access.roles': 'owner' } },
         [],
-        'role from "realm_access.roles")',
+        'scope from "scope")',
       ],
       [
         'the roles of a route',
@@ -365,13 +365,13 @@ describe('explain', () => {
       ],
       [
         'every place of another account',
-        'account',
+        'account-named',
         {},
         ['--path', '/api/subscriptions/accounts/acct1?account_id=acct2', '--header', 'x-account-id: acct3'],
         'another account is in the header x-account-id, the parameter account_id)',
       ],
       ['the empty segment', 'path', {}, ['--path', '/api//x'], 'segment 2 is empty'],
-      ['the invalid character', 'path', {}, ['--path', '/api/x%41?%'], 'segment 2 has "%"'],
+      ['the invalid character', 'route', {}, ['--path', '/api/x%41?%'], 'segment 2 has "%"'],
       ['the required start of a path', 'path', {}, ['--path', 'https://api.test/'], 'it does not start with /'],
       ['the routes', 'route', {}, ['--path', '/x'], 'routes: /api/subscriptions/accounts/:account_id/*, '],
       ['the issuers', 'issuer', { claims: { iss: 'x' } }, [], 'https://unreachable.test)'],

@@ -39,7 +39,7 @@ const requests: readonly Row[] = [
   { name: 'a long target', reason: 'request_invalid', check: 'path', request: { path: `/a?${'b'.repeat(8192)}` } },
   { name: 'a long path', reason: 'request_invalid', check: 'path', request: { path: `/${'a'.repeat(2048)}` } },
   { name: 'a fragment', reason: 'request_invalid', check: 'path', request: { path: '/a#b' } },
-  { name: 'a percent sign', reason: 'request_invalid', check: 'path', request: { path: '/api/%61' } },
+  { name: 'a percent sign', reason: 'request_invalid', check: 'route', request: { path: '/api/%61' } },
   { name: 'an empty segment', reason: 'request_invalid', check: 'path', request: { path: '/api//subscriptions' } },
   { name: 'an empty path', reason: 'request_invalid', check: 'path', request: { path: '' } },
   { name: 'non-ASCII letters', reason: 'request_invalid', check: 'path', request: { path: '/api/é' } },
@@ -108,7 +108,7 @@ const requests: readonly Row[] = [
   {
     name: 'another account in a header',
     reason: 'account_mismatch',
-    check: 'account',
+    check: 'account-named',
     request: { headers: [['x-account-id', 'acct2']] },
   },
   {
@@ -300,13 +300,13 @@ const tokens: readonly Row[] = [
   },
 ];
 
-// Each request fails two consecutive checks, and the first of them decides.
+// Each request fails two checks, and the first of them decides.
 const pairs: readonly (Omit<Row, 'name' | 'reason' | 'check'> & {
   readonly first: CheckName;
   readonly second: CheckName;
 })[] = [
-  { first: 'method', second: 'path', request: { method: 'get', path: '/a%41' } },
-  { first: 'path', second: 'authorization', request: { path: '/a%41' }, authorization: 'Bearer a,b' },
+  { first: 'method', second: 'path', request: { method: 'get', path: '/a//b' } },
+  { first: 'path', second: 'authorization', request: { path: '/a//b' }, authorization: 'Bearer a,b' },
   {
     first: 'authorization',
     second: 'account-places',
@@ -336,8 +336,8 @@ const pairs: readonly (Omit<Row, 'name' | 'reason' | 'check'> & {
     token: () => ({ claims: { iat: nowSeconds() - 900, exp: nowSeconds() - 300, uid: 'gone' } }),
   },
   { first: 'revocation', second: 'app', token: () => ({ claims: { uid: 'gone', app: 'cli' } }) },
-  { first: 'app', second: 'role', token: () => ({ claims: { app: 'cli', role: 'guest' } }) },
-  { first: 'role', second: 'account', token: () => ({ claims: { role: 'guest', acc: 'acct9' } }) },
+  { first: 'app', second: 'account', token: () => ({ claims: { app: 'cli', acc: 'acct9' } }) },
+  { first: 'account', second: 'role', token: () => ({ claims: { role: 'guest', acc: 'acct9' } }) },
 ];
 
 const unavailable: Row = { name: 'an issuer without keys', reason: 'keys_unavailable', check: 'key' };
@@ -388,7 +388,7 @@ describe('explain and the service', () => {
       expect(explained).to.deep.equal(answer);
       expect(failedCheck({ checks })).to.equal(row.first);
       const at = checkNames.indexOf(row.first);
-      expect(checkNames[at + 1]).to.equal(row.second);
+      expect(checkNames.indexOf(row.second)).to.be.above(at);
     });
   }
 
