@@ -1,6 +1,6 @@
 // `npm run cluster`: deploys the product as real pods on the cluster of $KUBECONFIG, puts them under load, and restarts, kills and changes
 // what can be. Prints each row, writes docs/dev/cluster.md with --page, and exits with 0 only if every row is as expected.
-//   npm run cluster -- [--only NAME]… [--page] [--keep] [--egctl FOLDER]
+//   npm run cluster -- [--only NAME]… [--page] [--keep] [--egctl FOLDER] [--namespace NAME]
 // With --egctl, the folder of that program, what Envoy Gateway makes of its overlay runs too.
 // Needs kubectl, openssl, and in the cluster the two images of docs/deploy/README.md and Envoy's. The nodes must be Linux.
 import { execFileSync } from 'node:child_process';
@@ -17,12 +17,11 @@ import { documentedSteps } from './documented.ts';
 import { gatewayManifests } from './envoy-gateway.ts';
 import { apply, kubectl, podsOf } from './kubectl.ts';
 import { startClusterLoad } from './load.ts';
-import { agentNamespace, type NodeAgent, startNodeAgent } from './node-agent.ts';
-import { lineOf, pageOf, type Row } from './report.ts';
+import { type NodeAgent, startNodeAgent } from './node-agent.ts';
+import { lineOf, pageWith, type Row, sectionOf } from './report.ts';
 import { restartSteps } from './restarts.ts';
 import { authzPods, type ClusterRun, measure, settle } from './run.ts';
 
-const toolNamespace = 'account-authz-cluster';
 const image = 'ghcr.io/account-authz/account-authz-demo:0.1.0';
 const page = new URL('../../docs/dev/cluster.md', import.meta.url);
 
@@ -32,6 +31,7 @@ const { values: options } = parseArgs({
     page: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },
     egctl: { type: 'string' },
+    namespace: { type: 'string', default: 'account-authz-cluster' },
   },
 });
 const all = deploymentNames.filter(name => name !== 'envoy-gateway' || options.egctl !== undefined);
@@ -47,6 +47,9 @@ const refusedOrders: readonly Order[] = [
   { path: '/api/subscriptions/accounts/acme', token: 'no.such.token', status: 401 },
 ];
 
+/** For the load and the authentication service; the agents of the nodes have one beside it, because they are not restricted. */
+const toolNamespace = options.namespace;
+const agentNamespace = `${toolNamespace}-agent`;
 const rows: Row[] = [];
 const startMs = performance.now();
 const say = (text: string): void => {
@@ -55,13 +58,20 @@ const say = (text: string): void => {
 
 const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
 await apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: toolNamespace, labels } }]);
-const agent = await startNodeAgent(image);
+const agent = await startNodeAgent(agentNamespace, image);
 const authentication = await startAuthentication(toolNamespace, image);
 try {
   for (const name of chosen) {
     await runDeployment(name, agent, authentication);
     // A run takes half an hour: what there is survives its end.
-    if (options.page) await writeFile(page, pageOf(rows, await surroundings()));
+    if (options.page) {
+      const section = sectionOf(
+        rows.filter(({ deployment }) => deployment === name),
+        await surroundings(),
+      );
+      const before = await readFile(page, 'utf8').catch(() => '');
+      await writeFile(page, pageWith(before, new Map([[name, section]]), deploymentNames));
+    }
   }
 } finally {
   if (!options.keep) await kubectl(['delete', 'namespace', toolNamespace, agentNamespace, '--wait=false']);
@@ -182,6 +192,5 @@ async function surroundings() {
     date: new Date().toISOString().slice(0, 10),
     kubernetes: version,
     nodes: `${items.length} node with ${cpus} CPUs, ${containerRuntimeVersion}, Linux ${release()}`,
-    command: 'npm run cluster -- --page',
   };
 }

@@ -2,8 +2,6 @@
 // and reads the memory peak of its cgroup without adding to it.
 import { apply, kubectl, type PodState, until } from './kubectl.ts';
 
-export const agentNamespace = 'account-authz-cluster-agent';
-
 export interface NodeAgent {
   signal(pod: PodState, container: string, signal: 'SIGSTOP' | 'SIGCONT' | 'SIGKILL'): Promise<void>;
   /** In bytes, since the start of the container. */
@@ -29,24 +27,24 @@ for (const pid of fs.readdirSync('/proc').filter(name => /^[0-9]+$/.test(name)))
 process.exit(1);
 `;
 
-export async function startNodeAgent(image: string): Promise<NodeAgent> {
+export async function startNodeAgent(namespace: string, image: string): Promise<NodeAgent> {
   const labels = { 'pod-security.kubernetes.io/enforce': 'privileged' };
-  await apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: agentNamespace, labels } }]);
+  await apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } }]);
   const nodes: { items: readonly { metadata: { name: string } }[] } = JSON.parse(
     await kubectl(['get', 'nodes', '-o', 'json']),
   );
   const names = nodes.items.map(({ metadata }) => metadata.name);
-  await apply(names.map(node => agentPod(node, image)));
+  await apply(names.map(node => agentPod(node, namespace, image)));
   for (const name of names) {
     await until(`the agent on ${name}`, 120, async () => {
-      const phase = ['get', 'pod', '-n', agentNamespace, `agent-${name}`, '-o', 'jsonpath={.status.phase}'];
+      const phase = ['get', 'pod', '-n', namespace, `agent-${name}`, '-o', 'jsonpath={.status.phase}'];
       return (await kubectl(phase)) === 'Running' ? name : undefined;
     });
   }
   const act = ({ node, name, containers }: PodState, container: string, action: string): Promise<string> => {
     const id = containers.find(each => each.name === container)?.containerID?.replace(/^.*:\/\//, '');
     if (id === undefined) throw new Error(`${name} runs no ${container}`);
-    const agent = ['exec', '-n', agentNamespace, `agent-${node}`, '--', '/nodejs/bin/node', '-e', program];
+    const agent = ['exec', '-n', namespace, `agent-${node}`, '--', '/nodejs/bin/node', '-e', program];
     return kubectl([...agent, id, action]);
   };
   return {
@@ -57,7 +55,7 @@ export async function startNodeAgent(image: string): Promise<NodeAgent> {
   };
 }
 
-function agentPod(nodeName: string, image: string): object {
+function agentPod(nodeName: string, namespace: string, image: string): object {
   const idle = "setInterval(() => undefined, 2 ** 30); process.once('SIGTERM', () => process.exit())";
   const container = {
     name: 'agent',
@@ -75,7 +73,7 @@ function agentPod(nodeName: string, image: string): object {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name: `agent-${nodeName}`, namespace: agentNamespace },
+    metadata: { name: `agent-${nodeName}`, namespace },
     spec: { nodeName, hostPID: true, terminationGracePeriodSeconds: 1, containers: [container] },
   };
 }

@@ -1,6 +1,6 @@
 // The table of a cluster run: what counts as lost, and how a row and the page show it.
 import { expect } from 'chai';
-import { lineOf, lostText, pageOf, type Row } from './report.ts';
+import { lineOf, lostText, pageWith, type Row, sectionOf } from './report.ts';
 
 const window = {
   requests: 700,
@@ -28,11 +28,19 @@ describe('the report of a cluster run', () => {
     expect(lineOf(quiet)).to.equal('ok    SIGKILL | twice:  (expected: nothing lost)');
   });
 
-  it('has a table for each deployment, and says how many rows are as expected', () => {
-    const surroundings = { commit: 'abc', date: '2026-11-24', kubernetes: 'v1', nodes: 'one', command: 'run' };
-    const page = pageOf([row, { ...row, deployment: 'quickstart', isGood: true }], surroundings);
-    expect(page).to.contain('2 rows, 1 as expected; 1400 requests.');
-    expect(page).to.contain('## service').and.contain('## quickstart');
-    expect(page).to.contain('| SIGKILL \\| twice | nothing lost | away for 3.0 s | 700 | 13: 12 × 503');
+  const surroundings = { commit: 'abc', date: '2026-11-24', kubernetes: 'v1', nodes: 'one node' };
+
+  it('has a section for each deployment, with the number of rows as expected', () => {
+    const section = sectionOf([row, { ...row, isGood: true }], surroundings);
+    expect(section).to.contain('one node: 1 of 2 rows as expected, 1400 requests.');
+    expect(section).to.contain('| SIGKILL \\| twice | nothing lost | away for 3.0 s | 700 | 13: 12 × 503');
+  });
+
+  it('replaces the sections of a run and keeps the others, in the order of the deployments', () => {
+    const order = ['quickstart', 'service'];
+    const first = pageWith('', new Map([['service', 'old']]), order);
+    const second = pageWith(first, new Map([['quickstart', 'new']]), order);
+    expect(second).to.match(/^# On a real cluster\n[^#]+\n## quickstart\n\nnew\n\n## service\n\nold\n$/);
+    expect(pageWith(second, new Map([['service', 'newer']]), order)).to.equal(second.replace('old', 'newer'));
   });
 });

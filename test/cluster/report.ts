@@ -16,7 +16,6 @@ export interface Surroundings {
   readonly date: string;
   readonly kubernetes: string;
   readonly nodes: string;
-  readonly command: string;
 }
 
 export function lostText({ lost }: Window): string {
@@ -32,34 +31,39 @@ export function lineOf(row: Row): string {
   return `${row.isGood ? 'ok  ' : 'FAIL'}  ${row.what}: ${measured} (expected: ${row.expected})`;
 }
 
-export function pageOf(rows: readonly Row[], { commit, date, kubernetes, nodes, command }: Surroundings): string {
-  const deployments = [...new Set(rows.map(({ deployment }) => deployment))];
-  const total = rows.reduce((sum, { window }) => sum + (window?.requests ?? 0), 0);
-  const bad = rows.filter(({ isGood }) => !isGood).length;
-  const table = (deployment: string): string => {
-    const lines = rows
-      .filter(row => row.deployment === deployment)
-      .map(({ what, expected, measured, isGood, window }) => {
-        const load = window === undefined ? ['', ''] : [`${window.requests}`, cell(lostText(window))];
-        return `| ${[cell(what), cell(expected), cell(measured), ...load, isGood ? 'yes' : '**no**'].join(' | ')} |`;
-      });
-    const head = ['| what | expected | measured | requests | lost | as expected |', '|---|---|---|---|---|---|'];
-    return [`## ${deployment}`, '', ...head, ...lines].join('\n');
-  };
-  return `${[
-    '# On a real cluster',
-    'What `npm run cluster` measured on real pods. It made this page; do not edit it.',
-    [
-      `Commit ${commit}, ${date}, Kubernetes ${kubernetes}, ${nodes}. \`${command}\``,
-      `${rows.length} rows, ${bad === 0 ? 'all' : `${rows.length - bad}`} as expected; ${total} requests.`,
-    ].join('\n'),
-    [
-      'Six clients pause for 30 ms between requests (HTTP/1.1, HTTP/2, a connection for each request) and never retry. Each answer is one that account-authz',
-      'decides; another answer or none is *lost*. *No answer* is the longest time without an expected answer for any of the clients. *Away* is the time from the',
-      'signal until the kubelet counts the container as ready again.',
-    ].join('\n'),
-    ...deployments.map(table),
-  ].join('\n\n')}\n`;
+/** The section of one deployment. */
+export function sectionOf(rows: readonly Row[], { commit, date, kubernetes, nodes }: Surroundings): string {
+  const good = rows.filter(({ isGood }) => isGood).length;
+  const requests = rows.reduce((sum, { window }) => sum + (window?.requests ?? 0), 0);
+  const lines = rows.map(({ what, expected, measured, isGood, window }) => {
+    const load = window === undefined ? ['', ''] : [`${window.requests}`, lostText(window)];
+    return `| ${[what, expected, measured, ...load, isGood ? 'yes' : '**no**'].map(cell).join(' | ')} |`;
+  });
+  return [
+    `Commit ${commit}, ${date}, Kubernetes ${kubernetes}, ${nodes}: ${good} of ${rows.length} rows as expected, ${requests} requests.`,
+    '',
+    '| what | expected | measured | requests | lost | as expected |',
+    '|---|---|---|---|---|---|',
+    ...lines,
+  ].join('\n');
+}
+
+const introduction = `# On a real cluster
+
+What \`npm run cluster -- --page\` measured on real pods. It makes this page, a section for each deployment; do not edit it.
+
+Six clients pause for 30 ms between requests (HTTP/1.1, HTTP/2, a connection for each request) and never retry. Each answer is one that account-authz
+decides; another answer or none is *lost*. *No answer* is the longest time without an expected answer for any of the clients. *Away* is the time from the
+signal until the kubelet counts the container as ready again.
+`;
+
+/** Replaces the sections of this run and keeps the others of the page before. */
+export function pageWith(before: string, sections: ReadonlyMap<string, string>, order: readonly string[]): string {
+  const [, ...kept] = before.split(/^## /m);
+  const all = new Map(kept.map(text => [text.slice(0, text.indexOf('\n')), text.slice(text.indexOf('\n')).trim()]));
+  for (const [name, text] of sections) all.set(name, text);
+  const known = order.flatMap(name => (all.has(name) ? [`\n## ${name}\n\n${all.get(name)}\n`] : []));
+  return introduction + known.join('');
 }
 
 function cell(text: string): string {

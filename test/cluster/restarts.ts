@@ -32,6 +32,7 @@ export async function restartSteps(run: ClusterRun): Promise<void> {
   // One replica, so that nobody else can answer. Behind a service of its own, another instance does.
   const isAlone = authz.workload === workload && run.deployed.replicas > 1;
   if (isAlone) await scale(run, 1);
+  await forgetCrashes(run);
   for (const resumes of [true, false]) await hang(run, resumes);
   if (isAlone) await scale(run, run.deployed.replicas);
 }
@@ -39,6 +40,15 @@ export async function restartSteps(run: ClusterRun): Promise<void> {
 async function scale({ deployed }: ClusterRun, replicas: number): Promise<void> {
   await kubectl(['scale', '-n', deployed.namespace, `deployment/${deployed.workload}`, `--replicas=${replicas}`]);
   await untilSettled(deployed.namespace, deployed.labels, replicas);
+}
+
+/** New pods, so that no back-off of the crashes so far delays the next restart. */
+async function forgetCrashes(run: ClusterRun): Promise<void> {
+  const at = ['-n', run.deployed.namespace, `deployment/${run.deployed.authz.workload}`];
+  const replicas = run.deployed.authz.workload === run.deployed.workload ? 1 : run.deployed.authz.replicas;
+  await kubectl(['rollout', 'restart', ...at]);
+  await kubectl(['rollout', 'status', ...at, '--timeout=240s']);
+  await untilSettled(run.deployed.namespace, run.deployed.authz.labels, replicas);
 }
 
 function roll(run: ClusterRun, workload: string): Promise<void> {
@@ -170,7 +180,11 @@ async function hang(run: ClusterRun, resumes: boolean): Promise<void> {
       away = (performance.now() - startMs) / 1000;
       // What a drain left behind in Envoy would show later.
       await delay(20_000);
-      await settle(run);
+      await untilSettled(
+        run.deployed.namespace,
+        run.deployed.authz.labels,
+        hasOthers ? run.deployed.authz.replicas : 1,
+      );
       return {
         measured: `away for ${seconds(away)}, of which ${seconds(killSeconds)} until the liveness probe had failed`,
       };
