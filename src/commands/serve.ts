@@ -1,9 +1,8 @@
 // `serve`: runs the service until SIGTERM or SIGINT.
 
 import { validateInThread } from '../config/config-thread.ts';
-import type { LoadedConfig } from '../config/load.ts';
-import { formatProblems, type Misconfiguration } from '../config/problems.ts';
-import { refusedConfig } from '../config/verdict.ts';
+import { formatProblems } from '../config/problems.ts';
+import { type RefusedConfig, refusedConfig } from '../config/verdict.ts';
 import { type FileContent, loadBoundedFile, loadRegularFile } from '../files/bounded-file.ts';
 import {
   createFileWatch,
@@ -60,9 +59,9 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   process.umask(0o077);
   const known = await fileVersions([file]);
   const content = await loadBoundedFile(file);
-  const loaded = await validateAtStart(content, file);
-  if (loaded.kind === 'misconfiguration') {
-    io.stderr.write(formatProblems(file, loaded.problems));
+  const loaded = await validateInThread(content, file, { keepsProcess: true });
+  if (loaded.kind === 'refused') {
+    io.stderr.write(await everyProblem(loaded, content, file));
     return 1;
   }
   const { config } = loaded;
@@ -88,7 +87,7 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     return 0;
   } catch (error) {
     if (error instanceof RevocationFileError) {
-      io.stderr.write(error.refused.problems.map(problem => `${problem}\n`).join(''));
+      io.stderr.write(linesOf(error.refused));
       return 1;
     }
     io.stderr.write(`account-authz: ${printable(error instanceof Error ? error.message : String(error), 1024)}\n`);
@@ -98,12 +97,15 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   }
 }
 
-/** Uses the thread as reloads do. A refused configuration is validated again without bounds, to print all its problems. */
-async function validateAtStart(content: FileContent, file: string): Promise<LoadedConfig | Misconfiguration> {
-  const verdict = await validateInThread(content, file, { keepsProcess: true });
-  if (verdict.kind === 'config') return verdict;
+/** Validates again without bounds, which the lines of the thread have. A file that only the bounds of the thread refuse stays refused: no reload would take it. */
+async function everyProblem(refused: RefusedConfig, content: FileContent, file: string): Promise<string> {
   const { validateConfig } = await import('../config/load.ts');
-  return validateConfig(content, file);
+  const loaded = await validateConfig(content, file);
+  return loaded.kind === 'config' ? linesOf(refused) : formatProblems(file, loaded.problems);
+}
+
+function linesOf({ problems }: RefusedConfig): string {
+  return problems.map(problem => `${problem}\n`).join('');
 }
 
 function watchConfig(options: {

@@ -23,7 +23,7 @@ export interface Revocations {
   /** Loads the list of a configuration; keeps the list in force if it names the same file. Rejects with a RevocationFileError. */
   prepare(file: string | undefined): Promise<{
     readonly list: () => RevocationList | undefined;
-    takeOver(): void;
+    activate(): void;
     discard(): void;
   }>;
   /** Undefined without a list. */
@@ -85,11 +85,11 @@ export function createRevocations(options: {
     async prepare(file) {
       const before = active;
       if (file !== undefined && file === before?.file)
-        return { list: before.list, takeOver: () => undefined, discard: () => undefined };
+        return { list: before.list, activate: () => undefined, discard: () => undefined };
       const next = file === undefined ? undefined : await startWatchedList(file);
       return {
         list: () => next?.list(),
-        takeOver() {
+        activate() {
           before?.stop();
           active = next;
         },
