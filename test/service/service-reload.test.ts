@@ -210,7 +210,7 @@ describe('configuration reload', () => {
       const check = await knownToken();
       const fetches = lab.issuer.requests().length;
       await lab.issuer.stop();
-      await reload({ roles: { owner: ['GET'] }, apps: ['web'], identityHeaders: 'x-id-' });
+      await reload({ apps: ['web'], identityHeaders: 'x-id-' });
       expect(await check()).to.equal('allowed');
       expect(lines('check').at(-1)).to.include({ cache: 'hit' });
       expect(lab.issuer.requests()).to.have.lengthOf(fetches);

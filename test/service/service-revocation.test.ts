@@ -79,7 +79,6 @@ describe('service with a revocation list', () => {
       cache: 'hit',
       acc: 'acct1',
     });
-    expect(JSON.stringify(lab.log)).to.not.contain('id-0001');
     expect(await (await lab.admin('/metrics')).text()).to.contain(
       'account_authz_checks_total{decision="deny",reason="token_revoked"} ',
     );
@@ -93,7 +92,7 @@ describe('service with a revocation list', () => {
     const seconds = Math.floor(Date.now() / 1000);
     const reason = async (claims: Readonly<Record<string, unknown>>, path?: string) =>
       reasonOf(await lab.check(`Bearer ${await lab.token({ claims })}`, path === undefined ? {} : { path }));
-    expect(await reason({ role: 'nobody', app: 'none' }, '/api/subscriptions/acct2')).to.equal('token_revoked');
+    expect(await reason({ role: 'nobody', app: 'none' })).to.equal('token_revoked');
     expect(await reason({ iat: seconds - 200, exp: seconds - 100 })).to.equal('token_expired');
     expect(await reason({ acc: 'acct2', role: 'nobody' }, '/api/subscriptions/acct2')).to.equal('role_forbidden');
     expect(await reason({}, '/api/other')).to.equal('route_unknown');
