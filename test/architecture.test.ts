@@ -171,3 +171,12 @@ describe('src/', () => {
     expect(silent).to.deep.equal([]);
   });
 });
+
+describe('test/', () => {
+  it('has a folder for each folder of src/', () => {
+    const foldersOf = (folder: URL): string[] =>
+      readdirSync(folder, { withFileTypes: true }).flatMap(entry => (entry.isDirectory() ? [entry.name] : []));
+    const tested = foldersOf(new URL('./', import.meta.url));
+    expect(foldersOf(new URL('../src/', import.meta.url)).filter(name => !tested.includes(name))).to.deep.equal([]);
+  });
+});

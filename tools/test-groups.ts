@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 
 export interface TestGroups {
-  /** The folders of test/ that mirror one of src/, and the whole service over gRPC: in process, without a stranger. */
+  /** The folders of test/ that mirror one of src/: in process, without a stranger. */
   readonly unit: readonly string[];
   /** Other tests in process: the oracle, documents, and so on. */
   readonly inProcess: readonly string[];
@@ -21,7 +21,7 @@ export function testGroups(): TestGroups {
     .filter(file => file.endsWith('.test.ts'))
     .map(file => `test/${file}`)
     .sort();
-  const unitFolders = new Set([...foldersOf('src/'), 'service', 'support']);
+  const unitFolders = new Set([...foldersOf('src/'), 'support']);
   const groupOf = (file: string): keyof TestGroups => {
     const [, folder = ''] = file.split('/');
     if (file.endsWith('.measured.test.ts')) return 'measured';

@@ -16,7 +16,7 @@ const serving: readonly Group[] = [
   {
     name: 'grpc-server',
     sources: ['src/envoy/grpc-server.ts'],
-    tests: ['test/envoy/grpc-server.test.ts', 'test/service/service.test.ts'],
+    tests: ['test/envoy/grpc-server.test.ts', 'test/serve/service.test.ts'],
   },
   { name: 'socket-file', sources: ['src/envoy/socket-file.ts'], tests: ['test/envoy/socket-file.test.ts'] },
   {
@@ -68,9 +68,9 @@ export const groups: readonly Group[] = [
       'test/check/check.test.ts',
       'test/check/engine.test.ts',
       'test/token/provider-tokens.test.ts',
-      'test/service/service-requests.test.ts',
-      'test/service/service-revocation.test.ts',
-      'test/service/service-reload.test.ts',
+      'test/serve/service-requests.test.ts',
+      'test/serve/service-revocation.test.ts',
+      'test/serve/service-reload.test.ts',
     ],
   },
   ...serving,
