@@ -2,11 +2,17 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { nghttp2Warning } from '../../src/operations/nghttp2.ts';
+import { configuration } from '../e2e/lab.ts';
 import { runProduct } from '../support/command.ts';
 import { changed, smallestConfig, writeFixture } from '../support/config-file.ts';
 import { secrets } from '../support/secrets.ts';
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+import { startServiceProcess } from '../support/service-process.ts';
+import { signingKey } from '../support/signing-key.ts';
+import { startTestIssuer } from '../support/test-issuer.ts';
 
 describe('serve', function () {
   this.timeout(60_000);
@@ -61,5 +67,24 @@ describe('serve', function () {
     const { code, stderr } = await runProduct(['serve', '--config', file], { nodeOptions: ['--require', preload] });
     expect(code).to.equal(1);
     expect(stderr.match(/^preloaded$/gm)).to.have.lengthOf(1);
+  });
+});
+
+describe('serve on this Node', function () {
+  this.timeout(60_000);
+  const warning = nghttp2Warning();
+
+  it(`logs ${warning === undefined ? 'nothing about its nghttp2' : 'its old nghttp2 once'}`, async () => {
+    const issuer = await startTestIssuer({ keys: [(await signingKey('a')).publicJwk] });
+    const service = await startServiceProcess(configuration(issuer.jwksUrl));
+    try {
+      const lines = service.log().filter(({ msg }) => msg === 'old nghttp2');
+      expect(lines.map(({ level, problem }) => ({ level, problem }))).to.deep.equal(
+        warning === undefined ? [] : [{ level: 'warn', problem: warning }],
+      );
+    } finally {
+      await service.kill();
+      await issuer.stop();
+    }
   });
 });
