@@ -11,14 +11,15 @@ import { createSafeObserver, type KeyRingObserver } from './key-ring-observer.ts
 import { createKeySetDriver } from './key-set-driver.ts';
 import type { FetchOutcome, KeySetEvent } from './key-set-reducer.ts';
 import { fixedLimits, isUsable } from './key-set-state.ts';
+import type { ProxySettings } from './key-socket.ts';
 import { createKeySource, type IssuerKeySettings, type Validator } from './key-source.ts';
-import type { CreateKeyTransport, ProxySettings } from './key-transport.ts';
+import type { CreateKeyTransport } from './key-transport.ts';
 import { createRingSeed, type InheritedKeys } from './ring-seed.ts';
 
 export type { IssuerRing, KeyRingStatus } from './issuer-ring.ts';
 export type { KeyRingObserver } from './key-ring-observer.ts';
 export type { KeyLookup } from './key-set-state.ts';
-export type { ProxySettings } from './key-transport.ts';
+export type { ProxySettings } from './key-socket.ts';
 export type { InheritedKeys } from './ring-seed.ts';
 
 /** The `keys` section of the configuration. */

@@ -10,7 +10,8 @@ import type { FetchSlots } from './fetch-slots.ts';
 import { documentBounds, maxKeySetBytes } from './jwks.ts';
 import { type Authorities, hasAll, loadAuthorities } from './key-authorities.ts';
 import type { KeyConnectionFiles } from './key-connection.ts';
-import type { CreateKeyTransport, GetDocument, ProxySettings } from './key-transport.ts';
+import type { ProxySettings } from './key-socket.ts';
+import type { CreateKeyTransport, GetDocument } from './key-transport.ts';
 
 /** Where keys come from. Exactly one of the three is set. */
 export interface KeyLocation {
@@ -68,7 +69,7 @@ export function createKeySource({ settings, timeoutMs, proxy, ...io }: KeySource
   if (jwksFile !== undefined) return createFileSource(jwksFile, timeoutMs);
   const url = jwksUrl ?? discoveryUrl;
   if (url === undefined) throw new Error('an issuer without a key source');
-  const transport = io.createTransport({ caFile, clientCertFile, clientKeyFile, proxy, timeoutMs });
+  const transport = io.createTransport({ caFile, clientCertFile, clientKeyFile, proxy });
   const { host } = new URL(url);
   let isRetry = false;
 

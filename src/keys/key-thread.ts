@@ -1,4 +1,4 @@
-// Gets key documents in one worker thread, shared by all issuers: a flood of header lines, which undici parses for more than a second,
+// Gets key documents in one worker thread, shared by all issuers: a flood of bytes of one issuer, which takes long to parse,
 // delays no check. The thread starts with a fetch and ends some time after the last one, or when it fails.
 import { Worker } from 'node:worker_threads';
 import type { Problem } from '../text/problem.ts';

@@ -1,27 +1,18 @@
-// Gives the stable word for an error of undici, TLS, DNS, sockets or zlib: by its code, never by its message.
-import { errors } from 'undici';
+// Gives the stable word for an error of HTTP, TLS, DNS, sockets or zlib: by its code, never by its message.
 import { errorCode } from '../text/problem.ts';
 
 const problemsByCode: ReadonlyMap<string, string> = new Map([
   ['ECONNREFUSED', 'connection refused'],
   ['ECONNRESET', 'connection closed'],
   ['EPIPE', 'connection closed'],
-  ['UND_ERR_SOCKET', 'connection closed'],
-  ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'connection closed'],
   ['ENOTFOUND', 'name not found'],
   ['EAI_AGAIN', 'name lookup failed'],
   ['EHOSTUNREACH', 'network unreachable'],
   ['ENETUNREACH', 'network unreachable'],
   ['ETIMEDOUT', 'timed out'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'timed out'],
-  ['UND_ERR_HEADERS_TIMEOUT', 'timed out'],
-  ['UND_ERR_BODY_TIMEOUT', 'timed out'],
-  ['UND_ERR_HEADERS_OVERFLOW', 'headers too large'],
-  ['UND_ERR_ABORTED', 'proxy refused'],
-  ['UND_ERR_PRX_TLS', 'proxy refused'],
+  ['HPE_HEADER_OVERFLOW', 'headers too large'],
   ['ERR_INVALID_URL', 'proxy URL'],
   ['ERR_BUFFER_TOO_LARGE', 'body too large'],
-  ['UND_ERR_RES_EXCEEDED_MAX_SIZE', 'body too large'],
   ['CERT_HAS_EXPIRED', 'tls: certificate expired'],
   ['CERT_NOT_YET_VALID', 'tls: certificate not yet valid'],
   ['CERT_REVOKED', 'tls: certificate revoked'],
@@ -54,9 +45,11 @@ const problemsByPrefix: readonly (readonly [string, string])[] = [
   ['ERR_PADDING_', 'content encoding'],
 ];
 
+/** The proxy could not be reached, or refused the tunnel. */
+export class ProxyRefused extends Error {}
+
 export function networkProblem(error: unknown): string {
-  // The only error of undici whose code is not always set.
-  if (error instanceof errors.HTTPParserError) return 'not HTTP';
+  if (error instanceof ProxyRefused) return 'proxy refused';
   const code = errorCode(error);
   if (code === undefined || !/^[A-Z0-9_/]{1,64}$/.test(code)) return 'network error';
   const refused = isAboutOurCertificate(code) ? 'tls: client certificate refused' : undefined;

@@ -83,7 +83,11 @@ describe('client certificate of key fetches', function () {
     const withoutCertificate = await activate(rings, { clientCertFile: undefined, clientKeyFile: undefined });
     await until(() => problems.length > 0);
     expect(withoutCertificate.current('k1')).to.equal(undefined);
-    expect(problems[0]).to.equal('connection closed, client certificate asked for');
+    // The end of the connection can hide the alert of the server (key-transport.test.ts).
+    expect(problems[0]).to.be.oneOf([
+      'tls: client certificate required',
+      'connection closed, client certificate asked for',
+    ]);
     const keys = await activate(rings);
     await until(() => keys.current('k1') !== undefined);
   });

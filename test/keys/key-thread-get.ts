@@ -5,7 +5,7 @@ import { keyThreadEntry } from '../support/key-thread.ts';
 
 const [url = '', caFile] = process.argv.slice(2);
 const { createTransport, stop } = createKeyThread(keyThreadEntry);
-const transport = createTransport({ caFile, proxy: {}, timeoutMs: 10_000 });
+const transport = createTransport({ caFile, proxy: {} });
 // The thread does not keep the process alive.
 const alive = setInterval(() => undefined, 1000);
 const document = await transport.use(new AbortController().signal, get => get(url));

@@ -8,13 +8,9 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import type { KeyConnectionFiles } from '../../src/keys/key-connection.ts';
+import type { ProxySettings } from '../../src/keys/key-socket.ts';
 import { createKeyThread } from '../../src/keys/key-thread.ts';
-import {
-  type CreateKeyTransport,
-  createKeyTransport,
-  type KeyDocument,
-  type ProxySettings,
-} from '../../src/keys/key-transport.ts';
+import { type CreateKeyTransport, createKeyTransport, type KeyDocument } from '../../src/keys/key-transport.ts';
 import { networkProblem } from '../../src/keys/network-problem.ts';
 import { type ConnectProxy, startConnectProxy } from '../support/connect-proxy.ts';
 import { keyThreadEntry } from '../support/key-thread.ts';
@@ -59,7 +55,7 @@ for (const [title, createTransport] of transports) {
     }
 
     function get(url: string, trust?: string, proxy: ProxySettings = {}): Promise<KeyDocument> {
-      const transport = createTransport({ caFile: trust, proxy, timeoutMs: 2_000 });
+      const transport = createTransport({ caFile: trust, proxy });
       return transport.use(new AbortController().signal, fetch => fetch(url));
     }
 
@@ -123,7 +119,7 @@ for (const [title, createTransport] of transports) {
       it('are verified with the current content of caFile, without a restart', async () => {
         const issuer = await issuerWith({ tls: testCertificate({ authority }) });
         const path = await caFile('changing.pem', testCertificate({ name: 'another', isAuthority: true }).cert);
-        const transport = createTransport({ caFile: path, proxy: {}, timeoutMs: 2_000 });
+        const transport = createTransport({ caFile: path, proxy: {} });
         const fetchJwks = () => transport.use(new AbortController().signal, fetch => fetch(issuer.jwksUrl));
         expect((await fetchJwks()).kind).to.equal('problem');
         await caFile('changing.pem', authority.cert);
@@ -192,13 +188,14 @@ for (const [title, createTransport] of transports) {
       }
 
       function getWith(url: string, files: KeyConnectionFiles, proxy: ProxySettings = {}): Promise<KeyDocument> {
-        const transport = createTransport({ ...files, proxy, timeoutMs: 2_000 });
+        const transport = createTransport({ ...files, proxy });
         return transport.use(new AbortController().signal, fetch => fetch(url));
       }
 
-      for (const [maxVersion, problemWithout] of [
-        ['TLSv1.2', 'tls: handshake failed'],
-        ['TLSv1.3', certificateRequested],
+      // With TLS 1.3, the alert of the server comes after the handshake, and the end of the connection can hide it.
+      for (const [maxVersion, problemsWithout] of [
+        ['TLSv1.2', ['tls: handshake failed']],
+        ['TLSv1.3', ['tls: client certificate required', certificateRequested]],
       ] as const) {
         describe(`with ${maxVersion}`, () => {
           const issuerOf = (): Promise<TestIssuer> =>
@@ -209,10 +206,10 @@ for (const [title, createTransport] of transports) {
             expect(await getWith(issuer.jwksUrl, await write(client))).to.have.property('kind', 'body');
           });
 
-          it(`are required: a fetch without one fails with "${problemWithout}"`, async () => {
+          it(`are required: a fetch without one fails with "${problemsWithout.join('" or "')}"`, async () => {
             const issuer = await issuerOf();
             const document = await getWith(issuer.jwksUrl, { caFile: trusted });
-            expect(document).to.deep.equal({ kind: 'problem', problem: problemWithout });
+            expect(document.kind === 'problem' && document.problem).to.be.oneOf(problemsWithout);
           });
 
           // Node's TLS server closes the connection; others send an alert: see the error codes at the end of this file.
@@ -241,7 +238,7 @@ for (const [title, createTransport] of transports) {
 
       it('are read again for each fetch', async () => {
         const issuer = await strictIssuer();
-        const transport = createTransport({ ...(await write(untrustedClient)), proxy: {}, timeoutMs: 2_000 });
+        const transport = createTransport({ ...(await write(untrustedClient)), proxy: {} });
         const fetchJwks = () => transport.use(new AbortController().signal, fetch => fetch(issuer.jwksUrl));
         expect(await fetchJwks()).to.have.property('kind', 'problem');
         await write(client);
@@ -380,8 +377,7 @@ describe('networkProblem', () => {
     ['ENOTFOUND', 'name not found'],
     ['EAI_AGAIN', 'name lookup failed'],
     ['EHOSTUNREACH', 'network unreachable'],
-    ['UND_ERR_CONNECT_TIMEOUT', 'timed out'],
-    ['UND_ERR_HEADERS_OVERFLOW', 'headers too large'],
+    ['HPE_HEADER_OVERFLOW', 'headers too large'],
     ['CERT_HAS_EXPIRED', 'tls: certificate expired'],
     ['CERT_SIGNATURE_FAILURE', 'tls: certificate refused'],
     ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'tls: client certificate required'],

@@ -37,8 +37,7 @@ export async function startConnectProxy(
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
-    // A name, because Node 26 refuses the server name that undici 7 sends to a proxy with TLS at an IP address (RFC 6066 section 3).
-    url: `${tls === undefined ? 'http://127.0.0.1' : 'https://localhost'}:${(server.address() as AddressInfo).port}`,
+    url: `${tls === undefined ? 'http://127.0.0.1' : 'https://127.0.0.1'}:${(server.address() as AddressInfo).port}`,
     requested,
     certificates: () => certificates,
     async stop() {
