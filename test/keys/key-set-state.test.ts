@@ -513,6 +513,20 @@ describe('key set state', () => {
       expect(fetches(driven.ask(10_200, 'nobody'))).to.equal(1);
     });
 
+    it('in the negative cache makes room for newer ones beyond maxUnknownKids', () => {
+      const driven = loaded({ maxUnknownKids: 2, maxWaiters: 2 });
+      for (const [askedMs, kids] of [
+        [6_000, ['a', 'b']],
+        [20_000, ['c', 'd']],
+      ] as const) {
+        for (const kid of kids) driven.ask(askedMs, kid);
+        driven.fetched(askedMs + 100, keySet('k1'));
+        driven.wake(askedMs + 6_000);
+        driven.fetched(askedMs + 6_100, keySet('k1'));
+      }
+      expect(driven.state().knownAbsent.size).to.equal(2);
+    });
+
     it('K-011 leaves the negative cache once a fetch returns it', () => {
       const driven = loaded();
       driven.ask(5_100, 'k2');
