@@ -131,7 +131,6 @@ async function writeOrders(target: string, write: Write, config: string): Promis
     namespace: 'shop',
     resources: ['orders.yaml'],
     components: ['authz'],
-    configMapGenerator: [{ name: 'account-authz-config', behavior: 'merge', files: ['ca.pem'] }],
   });
   const labels = { app: 'orders' };
   const app = {
@@ -175,6 +174,11 @@ async function writeOrders(target: string, write: Write, config: string): Promis
     [join(project, 'dist', 'main.js'), ...command, ...['--selector', 'app=orders', '--out', 'authz']],
     { cwd: target },
   );
+  // The authority of this run's authentication service, beside the configuration that names it.
+  await cp(join(target, 'ca.pem'), join(target, 'authz', 'ca.pem'));
+  const component = join(target, 'authz', 'kustomization.yaml');
+  const text = await readFile(component, 'utf8');
+  await writeFile(component, text.replace('[ config.yaml ]', '[ config.yaml, ca.pem ]'));
   return target;
 }
 
