@@ -2,7 +2,7 @@
 
 import { hostOverrideHeaders, overrideHeaders } from '../config/header-names.ts';
 import type { Config } from '../config/schema.ts';
-import { createIdentityHeaders } from '../envoy/identity-headers.ts';
+import { createIdentityHeaders, underscoreSpellings } from '../envoy/identity-headers.ts';
 
 /** The parts of the configuration that Envoy's configuration must agree with. */
 export type CheckedConfig = Pick<
@@ -54,7 +54,12 @@ export function createOwnedNames({ identityHeaders: prefix, token, account }: Ch
     identity,
     lookAlikes,
     strays: [`${prefix}email`, `${prefix}x`],
-    mutated: [...identity, ...lookAlikes, ...(token.forward ? [] : ['authorization'])],
+    mutated: [
+      ...identity,
+      ...lookAlikes,
+      ...(token.forward ? [] : ['authorization']),
+      ...(account.hosts === undefined ? [] : hostOverrideHeaders.flatMap(name => [name, ...underscoreSpellings(name)])),
+    ],
     account: accountHeaders,
     overrides,
     meaningOf(header, change) {

@@ -111,7 +111,7 @@ function extAuthzFilter(settings: EnvoySettings): Members {
 
 /** What Istio has no field for. */
 export function checkSettings(
-  { shownHeaders, accountHeaders, identityPrefix, forwardsToken }: EnvoySettings,
+  { shownHeaders, accountHeaders, identityPrefix, forwardsToken, hosts }: EnvoySettings,
   note?: string,
 ): Members {
   const spellings = accountHeaders.filter(name => name.includes('-')).map(anySpelling);
@@ -128,14 +128,14 @@ export function checkSettings(
       },
     ),
     validate_mutations: above(
-      'The headers of a request that account-authz may set or remove: its own, their look-alikes, and the token.\nEnvoy answers 500 to any other change.',
+      'The headers of a request that account-authz may set or remove: its own, their look-alikes, the token, and with account.hosts those that name another host.\nEnvoy answers 500 to any other change.',
       true,
     ),
     decoder_header_mutation_rules: {
       disallow_all: true,
       disallow_system: true,
       disallow_is_error: true,
-      allow_expression: inline({ regex: mutablePattern({ identityPrefix, forwardsToken }) }),
+      allow_expression: inline({ regex: mutablePattern({ identityPrefix, forwardsToken, hosts }) }),
     },
     charge_cluster_response_stats: beside(false, 'refusals are not responses of the service'),
     emit_filter_state_stats: beside(true, 'latency_us for the access log'),

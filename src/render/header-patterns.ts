@@ -26,10 +26,16 @@ export function ownedPattern(prefix: string): string {
 export function mutablePattern({
   identityPrefix,
   forwardsToken,
+  hosts,
 }: {
-  identityPrefix: string;
-  forwardsToken: boolean;
+  readonly identityPrefix: string;
+  readonly forwardsToken: boolean;
+  readonly hosts: unknown;
 }): string {
-  const owned = `${identityPrefix.replaceAll('-', '[-_]')}.*`;
-  return forwardsToken ? `^${owned}$` : `^(${owned}|authorization)$`;
+  const names = [
+    `${identityPrefix}.*`,
+    ...(forwardsToken ? [] : ['authorization']),
+    ...(hosts === undefined ? [] : hostOverrideHeaders),
+  ].map(name => name.replaceAll('-', '[-_]'));
+  return names.length === 1 ? `^${names.join('')}$` : `^(${names.join('|')})$`;
 }

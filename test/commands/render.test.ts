@@ -115,6 +115,13 @@ describe('render envoy', () => {
     expect(regex).to.equal('^(x[-_]acme[-_]id[-_].*|authorization)$');
   });
 
+  it('allows the removal of headers that name another host with account.hosts', async () => {
+    const { regex } = checkOf(await rendered(openSettings)).decoder_header_mutation_rules.allow_expression;
+    for (const name of ['forwarded', 'x-forwarded-host', 'x_forwarded-host', 'x_http_host_override', 'authorization'])
+      expect(name).to.match(new RegExp(regex));
+    for (const name of ['host', 'x-forwarded-for', 'xx-host']) expect(name).not.to.match(new RegExp(regex));
+  });
+
   it('allows the removal of authorization only when the token is not forwarded', async () => {
     const bootstrap = await rendered({ 'token.forward': true });
     expect(checkOf(bootstrap).decoder_header_mutation_rules.allow_expression.regex).to.equal('^x[-_]auth[-_].*$');
