@@ -29,7 +29,8 @@ export async function documentedSteps(run: ClusterRun): Promise<void> {
       if (chosen.length === 0) continue;
       const outcomes: Outcome[] = [];
       for (const text of chosen) {
-        const command = text.replaceAll(exampleId, id).replaceAll(exampleId.slice(0, 6), id.slice(0, 6));
+        // Not a part of it, which another line may have in another field.
+        const command = text.replaceAll(exampleId, id).replaceAll(exampleId.slice(0, 6), id);
         outcomes.push(await runInShell(command, folder));
       }
       const measured = outcomes.map(({ code, lines }) => `exit ${code}, ${lines} lines`).join('; ');
