@@ -121,7 +121,7 @@ export const checks: readonly Mistake[] = [
     'mutation-rules-too-narrow',
     p =>
       set(p.check.decoder_header_mutation_rules, {
-        allow_expression: { regex: 'x[-_]auth[-_](uid|app|acc|role|iss)' },
+        allow_expression: { regex: 'x[-_]auth[-_](uid|app|acc|role|iss|actor)' },
       }),
   ],
   [
