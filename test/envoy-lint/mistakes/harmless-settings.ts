@@ -155,7 +155,10 @@ export const harmlessSettings: readonly HarmlessEdit[] = [
     'narrow mutation rules that cover all identity headers',
     p =>
       set(p.check.decoder_header_mutation_rules, {
-        allow_expression: { google_re2: {}, regex: '(?i)x[_-]AUTH[_-](?:uid|app|acc|role|iss|actor)|\\Qauthorization\\E' },
+        allow_expression: {
+          google_re2: {},
+          regex: '(?i)x[_-]AUTH[_-](?:uid|app|acc|role|iss|actor)|\\Qauthorization\\E',
+        },
       }),
   ],
 ];
