@@ -17,6 +17,8 @@ import {
   text,
 } from './value-schemas.ts';
 
+const accountParameterGrammar = /^(?=[._~-]*[A-Za-z0-9])[A-Za-z0-9._~-]{1,128}$/;
+
 const method = () => patternedText(/^[A-Z]{1,32}$/, 'must be a method in upper case such as GET');
 
 // route-rules.ts checks the path: what is right depends on account.parameter.
@@ -75,7 +77,7 @@ export const account = mapping({
   headers: list(accountHeader(), { noun: 'header' }).default([]).meta({
     description: 'Request headers that name the account. Every place that names one must name the same.',
   }),
-  query: list(text(accountParameterProblem).meta({ pattern: accountParameterPattern() }), {
+  query: list(text(accountParameterProblem).meta({ pattern: accountParameterGrammar.source }), {
     noun: 'parameter',
     sameBy: item => (typeof item === 'string' ? toParameterFamily(item) : item),
   })
@@ -145,12 +147,8 @@ function publicPathProblem(path: string): string | undefined {
     : 'must not have parameters: a public route is a literal path';
 }
 
-function accountParameterPattern(): string {
-  return '^(?=.*[A-Za-z0-9])[A-Za-z0-9._~-]{1,128}$';
-}
-
 function accountParameterProblem(name: string): string | undefined {
-  if (!new RegExp(accountParameterPattern()).test(name))
+  if (!accountParameterGrammar.test(name))
     return 'must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ -, with a letter or digit among them';
   return isMethodOverride(name)
     ? 'must not be a parameter by which servers let a client change the method: requests with it are refused'
