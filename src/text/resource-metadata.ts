@@ -28,6 +28,7 @@ const wellKnown = '/.well-known/oauth-protected-resource';
 
 // By the text: a URL object would normalize the path, and clients compare the resource byte for byte (RFC 9728 section 3.3).
 function partsOf(resource: string) {
-  const [, authority = '', path = '', query = ''] = /^https:\/\/([^/?]*)((?:\/[^?]*)?)((?:\?.*)?)$/s.exec(resource) ?? [];
+  const [, authority = '', path = '', query = ''] =
+    /^https:\/\/([^/?]*)((?:\/[^?]*)?)((?:\?.*)?)$/s.exec(resource) ?? [];
   return { authority, path, query };
 }
