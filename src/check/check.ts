@@ -1,5 +1,5 @@
-// Answers one Check call: request → decision → response, one log line and one count. The only catch-all of the product:
-// an internal error becomes a refusal (503), because a failed gRPC call would leave the decision to Envoy.
+// Answers one Check call: request → decision → response, one log line and one count. Catches every internal error of a check and refuses
+// (503), because a failed gRPC call would leave the decision to Envoy.
 import { randomUUID } from 'node:crypto';
 import type { DecisionWord } from '../authz/decision.ts';
 import { answerOf, type Reason, refusal } from '../authz/refusal.ts';

@@ -15,7 +15,7 @@ const retryMs = 20;
 const flushMs = 500;
 
 export interface LogDestination extends DestinationStream {
-  /** Before the process ends. Never throws, and ends in time whatever the reader does. */
+  /** Before the process ends. Never throws. Waits at most half a second for a reader of a pipe; a write to a regular file on a hung mount blocks. */
   flushSync(): void;
 }
 
