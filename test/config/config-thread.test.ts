@@ -100,7 +100,9 @@ describe('configuration thread', () => {
       clearInterval(turning);
       expect(result).to.deep.include({ kind: 'refused', count: 1 });
       // Which limit is reached first depends on the machine.
-      expect(JSON.stringify(result)).to.match(/must not take more than 128 MB of memory|must not take longer than 10 s/);
+      expect(JSON.stringify(result)).to.match(
+        /must not take more than 128 MB of memory|must not take longer than 10 s/,
+      );
       expect(turns).to.be.above(20);
     });
   }
