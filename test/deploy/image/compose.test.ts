@@ -71,6 +71,17 @@ async function renderCompose(
   }
 }
 
+/** Whether a volume of the service has this file of its file system. */
+async function isMounted(name: string, path: string): Promise<boolean> {
+  for (const volume of serviceOf(name).volumes ?? []) {
+    const [source = '', target = ''] = volume.split(':');
+    if (path !== target && !path.startsWith(`${target}/`)) continue;
+    const found = await stat(`${project}${source}${path.slice(target.length)}`).catch(() => undefined);
+    if (found?.isFile()) return true;
+  }
+  return false;
+}
+
 describe('compose.yaml', function () {
   this.timeout(60_000);
 
@@ -213,6 +224,43 @@ describe('compose.yaml', function () {
     );
     expect(sources).to.have.length.greaterThan(3);
     for (const source of sources) expect(await stat(`${project}${source}`)).to.be.an('object');
+  });
+
+  it('mounts each file that a command or a health check reads', async () => {
+    const paths = Object.entries(services).flatMap(([name, { command = [], entrypoint = [], healthcheck }]) =>
+      [...command, ...entrypoint, ...(healthcheck?.test ?? [])]
+        .filter(argument => /^(?:--[\w.-]+=)?\/etc\//.test(argument))
+        .map(argument => [name, argument.replace(/^--[\w.-]+=/, '')] as const),
+    );
+    expect(paths.map(([name]) => name)).to.include.members(['account-authz', 'envoy', 'prometheus']);
+    for (const [name, path] of paths) expect(await isMounted(name, path), `${name}: ${path}`).to.equal(true);
+  });
+
+  it('mounts the rules of Prometheus, and dashboards where Grafana looks for them', async () => {
+    const { rule_files } = parse(await read('demo/compose/prometheus/prometheus.yml')) as { rule_files: string[] };
+    const { providers } = parse(await read('demo/compose/grafana/provisioning/dashboards/account-authz.yaml')) as {
+      providers: { options: { path: string } }[];
+    };
+    expect(rule_files).to.deep.equal(['/etc/monitoring/alerts.yaml']);
+    expect(await isMounted('prometheus', '/etc/monitoring/alerts.yaml')).to.equal(true);
+    expect(serviceOf('grafana').volumes?.join()).to.match(/:\/etc\/grafana\/provisioning:ro/);
+    expect(providers.map(({ options }) => options.path)).to.deep.equal(['/etc/grafana/dashboards']);
+    expect(serviceOf('grafana').volumes?.join()).to.match(/dashboard\.json:\/etc\/grafana\/dashboards\//);
+  });
+
+  it('asks each service for its health at a port that it listens on', () => {
+    const ports = Object.entries(services).flatMap(([name, { healthcheck }]) =>
+      Array.from((healthcheck?.test ?? []).join(' ').matchAll(/http:\/\/127\.0\.0\.1:(\d+)/g), ([, port]) => [
+        name,
+        Number(port),
+      ]),
+    );
+    expect(Object.fromEntries(ports)).to.deep.equal({
+      'authentication-service': portOf(optionOf('authentication-service', '--listen')),
+      upstream: portOf(optionOf('upstream', '--control')),
+      prometheus: 9090,
+      grafana: 3000,
+    });
   });
 
   it('runs Envoy with the envoy.yaml of the repository', () => {
