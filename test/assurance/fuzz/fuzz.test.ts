@@ -34,7 +34,6 @@ describe(`fuzzing with FUZZ_SEED=${seed}`, () => {
     it(`${name}: keeps its invariants for the seeds and the corpus`, async () => {
       const target = theTarget();
       const kept = loadCorpus(target).map(({ input }) => input);
-      expect(kept).to.not.deep.equal([]);
       expect(await broken(target, [...target.seeds, ...kept])).to.deep.equal([]);
     });
 
