@@ -1,6 +1,7 @@
 // The test client of compose.yaml: runs the steps of the story against the running containers, and exits with 0 only if every step is
 // as expected. It shares the network of the pod, and the process namespace of account-authz, to which it sends SIGSTOP and SIGCONT.
 import { parseArgs } from 'node:util';
+import type { AuthenticationService } from './authentication-service.ts';
 import { authorizerPids } from './authorizer-process.ts';
 import { jsonOf, send } from './http-client.ts';
 import type { Demo, UpstreamState } from './local-demo.ts';
@@ -34,6 +35,13 @@ async function connectDemo(): Promise<Demo> {
   const control = async (target: string): Promise<void> => {
     state = await ask(addresses.authentication, 'POST', target);
   };
+  const { issuer: partner } = await ask<{ issuer: string }>(addresses.authentication, 'GET', '/partner');
+  const mint =
+    (target: string): AuthenticationService['signToken'] =>
+    async (claims, header = {}) => {
+      const request: TokenRequest = { claims, header };
+      return (await ask<{ token: string }>(addresses.authentication, 'POST', target, request)).token;
+    };
   return {
     gateway: addresses.gateway,
     authentication: {
@@ -44,13 +52,11 @@ async function connectDemo(): Promise<Demo> {
         return state.signingKid;
       },
       rotateKeys: ({ hard = false } = {}) => control(hard ? '/rotation/hard' : '/rotation'),
-      async signToken(claims, header = {}) {
-        const request: TokenRequest = { claims, header };
-        return (await ask<{ token: string }>(addresses.authentication, 'POST', '/tokens', request)).token;
-      },
+      signToken: mint('/tokens'),
       stop: () => control('/stop'),
       startAgain: () => control('/start'),
     },
+    partner: { issuer: partner, signToken: mint('/partner/tokens') },
     upstreamState: () => ask<UpstreamState>(addresses.upstream, 'GET', '/requests'),
     stopAuthorizer: () => signalAuthorizer('SIGSTOP'),
     startAuthorizer: () => signalAuthorizer('SIGCONT'),

@@ -2,7 +2,8 @@
 // process, the built account-authz and a real Envoy as child processes.
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Document, parseDocument } from 'yaml';
+import { type Document, parse, parseDocument } from 'yaml';
+import type { Config } from '../src/config/schema.ts';
 import { envoyBinary, startEnvoy } from '../test/support/envoy.ts';
 import { type ServiceProcess, startServiceProcess } from '../test/support/service-process.ts';
 import { type AuthenticationService, startAuthenticationService } from './authentication-service.ts';
@@ -14,6 +15,8 @@ import { type SeenRequest, startUpstream } from './upstream.ts';
 /** What the steps of the story use, on this machine or in containers. */
 export interface Demo {
   readonly authentication: Omit<AuthenticationService, 'port' | 'discoveryUrl'>;
+  /** The issuer of a partner, which may speak for its own accounts alone. */
+  readonly partner: Pick<AuthenticationService, 'issuer' | 'signToken'>;
   upstreamState(): Promise<UpstreamState>;
   /** The origin of Envoy. */
   readonly gateway: string;
@@ -34,6 +37,7 @@ export interface LocalDemo extends Demo {
 }
 
 const exampleConfig = new URL('../config.example.yaml', import.meta.url);
+const composeConfig = new URL('compose/account-authz/config.yaml', import.meta.url);
 const accessTokenSeconds = 3600;
 const startSeconds = 30;
 const stopSeconds = 10;
@@ -49,6 +53,7 @@ export async function startLocalDemo(progress: Pick<Terminal, 'starting' | 'star
     const audience = String(config.getIn(['issuers', 0, 'audiences', 0]));
     const ports = await choosePorts({
       authentication: 8090,
+      partner: 8092,
       upstream: 8000,
       listen: 9191,
       admin: 9192,
@@ -66,17 +71,26 @@ export async function startLocalDemo(progress: Pick<Terminal, 'starting' | 'star
     stops.push(() => authentication.stop());
     progress.started('authentication service', authentication.issuer);
 
+    const partner = await startAuthenticationService({ port: ports.partner, audience });
+    stops.push(() => partner.stop());
+    progress.started("a partner's issuer", partner.issuer);
+
     progress.starting('upstream');
     const upstream = await startUpstream({ port: ports.upstream });
     stops.push(() => upstream.stop());
     progress.started('upstream', `http://127.0.0.1:${upstream.port}`);
 
-    // The shipped example with other addresses, and with shorter times for keys, so that the story takes seconds.
+    // The shipped example with other addresses, the issuer of a partner, and scopes, and with shorter times for keys, so that the story
+    // takes seconds.
+    const compose: Config = parse(await readFile(composeConfig, 'utf8'));
     config.set('listen', `127.0.0.1:${ports.listen}`);
     config.set('admin', `127.0.0.1:${ports.admin}`);
     config.setIn(['issuers', 0, 'issuer'], authentication.issuer);
     config.deleteIn(['issuers', 0, 'jwksUrl']);
     config.setIn(['issuers', 0, 'discoveryUrl'], authentication.discoveryUrl);
+    const [, partnerIssuer] = compose.issuers;
+    config.addIn(['issuers'], { ...partnerIssuer, issuer: partner.issuer, discoveryUrl: partner.discoveryUrl });
+    config.set('scopes', compose.scopes);
     config.set('keys', { refreshSeconds: 5, maxAgeSeconds: 600, cooldownSeconds: 1, timeoutSeconds: 3 });
     config.set('shutdown', { graceSeconds: 2 });
 
@@ -102,6 +116,7 @@ export async function startLocalDemo(progress: Pick<Terminal, 'starting' | 'star
 
     return {
       authentication,
+      partner,
       gateway,
       upstreamState: async () => ({ count: upstream.count, last: upstream.requests.at(-1) }),
       async stopAuthorizer() {

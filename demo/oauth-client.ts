@@ -86,7 +86,11 @@ export function requestBackendToken(
   client: Pick<BackendClient, 'clientId' | 'clientSecret'>,
 ): Promise<HttpResponse> {
   const credentials = Buffer.from(`${client.clientId}:${client.clientSecret}`).toString('base64');
-  return requestToken(issuer, { grant_type: 'client_credentials' }, { authorization: `Basic ${credentials}` });
+  return requestToken(
+    issuer,
+    { grant_type: 'client_credentials', scope: 'subscriptions' },
+    { authorization: `Basic ${credentials}` },
+  );
 }
 
 export function deriveAccountToken(issuer: string, sessionToken: string, account: string): Promise<HttpResponse> {

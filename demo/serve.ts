@@ -1,6 +1,7 @@
 // Runs one part of the demo as a process, for compose and Kubernetes: `node demo/serve.ts PART --listen HOST:PORT …`.
 //   upstream                 echoes every request
-//   authentication-service   signs users in, issues tokens, publishes keys; --issuer, --audience
+//   authentication-service   signs users in, issues tokens, publishes keys; --issuer, --audience;
+//                          --partner HOST:PORT: the issuer of a partner beside it, with keys of its own
 // --health HOST:PORT answers GET /healthz. --control HOST:PORT lets a test client rotate keys, mint tokens and read the requests of the
 // upstream: bind it to an address that only the test client can reach.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -40,6 +41,7 @@ const { values: options, positionals } = parseArgs({
     health: { type: 'string' },
     control: { type: 'string' },
     issuer: { type: 'string' },
+    partner: { type: 'string' },
     audience: { type: 'string', default: 'https://api.example.com/subscriptions' },
   },
 });
@@ -66,7 +68,13 @@ async function startPart(name: string | undefined): Promise<Part> {
         audience: options.audience,
         accessTokenSeconds: 3600,
       });
-      return { routes: controlOf(service), stop: () => service.stop() };
+      const { partner: address, audience } = options;
+      const partner =
+        address === undefined ? undefined : await startAuthenticationService({ ...parseAddress(address), audience });
+      return {
+        routes: { ...controlOf(service), ...(partner === undefined ? {} : partnerControlOf(partner)) },
+        stop: async () => void (await Promise.all([service.stop(), partner?.stop()])),
+      };
     }
     default:
       throw new Error('the part is upstream or authentication-service');
@@ -86,13 +94,22 @@ function controlOf(service: AuthenticationService): Routes {
     'GET /state': state,
     'POST /rotation': () => stateAfter(service.rotateKeys()),
     'POST /rotation/hard': () => stateAfter(service.rotateKeys({ hard: true })),
-    async 'POST /tokens'(body) {
-      const { claims, header }: TokenRequest = JSON.parse(body);
-      return { token: await service.signToken(claims, header) };
-    },
+    'POST /tokens': body => mint(service, body),
     'POST /stop': () => stateAfter(service.stop()),
     'POST /start': () => stateAfter(service.startAgain()),
   };
+}
+
+function partnerControlOf(partner: AuthenticationService): Routes {
+  return {
+    'GET /partner': () => ({ issuer: partner.issuer }),
+    'POST /partner/tokens': body => mint(partner, body),
+  };
+}
+
+async function mint(service: AuthenticationService, body: string): Promise<{ readonly token: string }> {
+  const { claims, header }: TokenRequest = JSON.parse(body);
+  return { token: await service.signToken(claims, header) };
 }
 
 async function serve(address: Address, routes: Routes): Promise<Server> {

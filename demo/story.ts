@@ -47,9 +47,11 @@ const acme = `${subscriptions}/accounts/acme`;
 const globex = `${subscriptions}/accounts/globex`;
 const identityHeaders = /^x[-_]auth[-_]/;
 const recoverySeconds = 15;
+const everyScope = 'subscriptions';
+const readingScope = 'subscriptions:read';
 
 export function story(demo: Demo, tokens: Tokens): readonly Chapter[] {
-  const { authentication } = demo;
+  const { authentication, partner } = demo;
   const { issuer, audience } = authentication;
   let lastAnswer: HttpResponse | undefined;
   let lastSeen: SeenRequest = { method: '', path: '', httpVersion: '', headers: [] };
@@ -212,6 +214,57 @@ export function story(demo: Demo, tokens: Tokens): readonly Chapter[] {
           token: tokens.owner,
           target: '/api/accounts',
         })),
+      ],
+    },
+    {
+      title: "A partner's issuer, and one token of two accounts: initech (owner), umbrella (member)",
+      steps: [
+        {
+          name: 'carol reads initech, as its owner',
+          expected: '200',
+          act: async () =>
+            call({ token: await carols(), target: `${subscriptions}?account_id=initech`, shows: identityHeaders }),
+        },
+        {
+          name: 'she reads umbrella, as a member',
+          expected: '200',
+          act: async () =>
+            call({ token: await carols(), target: `${subscriptions}?account_id=umbrella`, shows: identityHeaders }),
+        },
+        {
+          name: 'she deletes in initech',
+          expected: '200',
+          act: async () =>
+            call({ token: await carols(), method: 'DELETE', target: `${subscriptions}/accounts/initech/42` }),
+        },
+        refused('she deletes in umbrella', '403 role_forbidden', async () => ({
+          token: await carols(),
+          method: 'DELETE',
+          target: `${subscriptions}/42?account_id=umbrella`,
+        })),
+        refused('she names no account', '400 account_required', async () => ({ token: await carols() })),
+        refused('she names both', '403 account_mismatch', async () => ({
+          token: await carols(),
+          target: `${subscriptions}?account_id=initech`,
+          headers: { 'x-account-id': 'umbrella' },
+        })),
+        refused('the partner names acme, which is not its own', '403 account_mismatch', async () => ({
+          token: await carols({ organization: { acme: { roles: ['owner'] } } }),
+          target: acme,
+        })),
+        {
+          name: 'an application with the scope to read',
+          expected: '200',
+          act: async () => call({ token: await minted({ scope: readingScope }), target: acme }),
+        },
+        {
+          name: 'it writes, for an owner',
+          expected: '403 scope_forbidden',
+          async act() {
+            const outcome = await call({ token: await minted({ scope: readingScope }), method: 'POST', target: acme });
+            return { ...outcome, notes: [`www-authenticate: ${lastAnswer?.headers['www-authenticate']}`] };
+          },
+        },
       ],
     },
     {
@@ -413,13 +466,21 @@ export function story(demo: Demo, tokens: Tokens): readonly Chapter[] {
 
   /** The claims of a valid token of alice, with changes. */
   function claims(changes: Readonly<Record<string, unknown>>): JWTPayload {
-    const identity = { uid: alice.uid, app: webApp.clientId, acc: 'acme', role: 'owner' };
+    const identity = { uid: alice.uid, app: webApp.clientId, acc: 'acme', role: 'owner', scope: everyScope };
     return { ...identity, iss: issuer, aud: audience, iat: now(), exp: now() + 3600, ...changes };
   }
 
   /** Signed with the current key of the authentication service. */
   function minted(changes: Readonly<Record<string, unknown>>): Promise<string> {
     return authentication.signToken(claims(changes));
+  }
+
+  /** Signed by the partner, with the accounts and the roles in each as members of an object. */
+  function carols(changes: Readonly<Record<string, unknown>> = {}): Promise<string> {
+    const organization = { initech: { roles: ['owner'] }, umbrella: { roles: ['member'] } };
+    const identity = { uid: 'user-carol', app: 'partner-portal', scope: everyScope, organization };
+    const times = { iat: now(), exp: now() + 3600 };
+    return partner.signToken({ ...identity, iss: partner.issuer, aud: audience, ...times, ...changes });
   }
 
   /** Signed with another key under the `kid` of the current one. */

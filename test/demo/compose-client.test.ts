@@ -31,8 +31,8 @@ describe('the client of compose.yaml', function () {
     // A path of its own: the client halts every process that runs this script, and others may run the project's.
     await symlink(join(project, 'dist'), join(folder, 'dist'));
     main = join(folder, 'dist', 'main.js');
-    const [listen, admin] = await freePorts(2);
-    const authentication = await startPart('authentication-service');
+    const [listen, admin, partner] = await freePorts(3);
+    const authentication = await startPart('authentication-service', '--partner', `127.0.0.1:${partner}`);
     const upstream = await startPart('upstream');
     parts = [authentication, upstream];
     const issuer = authentication.at.listen;
@@ -41,6 +41,8 @@ describe('the client of compose.yaml', function () {
     config.set('admin', `127.0.0.1:${admin}`);
     config.setIn(['issuers', 0, 'issuer'], issuer);
     config.setIn(['issuers', 0, 'discoveryUrl'], `${issuer}/.well-known/openid-configuration`);
+    config.setIn(['issuers', 1, 'issuer'], `http://127.0.0.1:${partner}`);
+    config.setIn(['issuers', 1, 'discoveryUrl'], `http://127.0.0.1:${partner}/.well-known/openid-configuration`);
     await writeFile(join(folder, 'config.yaml'), String(config));
     authorizer = await startAuthorizer(join(folder, 'config.yaml'));
     envoy = await startEnvoy({ authz: `127.0.0.1:${listen}`, upstream: Number(new URL(upstream.at.listen).port) });
@@ -91,7 +93,7 @@ describe('the client of compose.yaml', function () {
 
   it('exits with 1 and names the failed steps if the process of account-authz is not found', async () => {
     const { code, output } = await runClient(...addresses, '--authorizer', '/nowhere/main.js');
-    expect(output).to.match(/^53 of 56 steps as expected\n(?: {2}FAIL .*\n){3}$/m);
+    expect(output).to.match(/^62 of 65 steps as expected\n(?: {2}FAIL .*\n){3}$/m);
     expect(output).to.include('no process that runs /nowhere/main.js serve is visible');
     expect(code).to.equal(1);
   });

@@ -48,7 +48,7 @@ function revocationRules({ manifests }: Facts): Rules {
   return [[areGood, 'account-authz refuses the revocation list']];
 }
 
-/** One sample workload in all overlays and in compose.yaml; the demo has its own issuer. */
+/** One sample workload in all overlays and in compose.yaml; the demo has its own issuer, and that of a partner. */
 function sampleRules({ config, sample }: Facts): Rules {
   const sampleOf = ({ routes, account, roles, shutdown, identityHeaders, issuers }: Config): string =>
     JSON.stringify({
@@ -57,7 +57,7 @@ function sampleRules({ config, sample }: Facts): Rules {
       roles,
       shutdown,
       identityHeaders,
-      audiences: issuers.map(each => each.audiences),
+      audiences: issuers[0]?.audiences,
     });
   return [
     [
