@@ -59,7 +59,7 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   process.umask(0o077);
   const known = await fileVersions([file]);
   const content = await loadBoundedFile(file);
-  const loaded = await validateInThread(content, file, { keepsProcess: true });
+  const loaded = await validateInThread(content, file, { keepsProcessAlive: true });
   if (loaded.kind === 'refused') {
     io.stderr.write(await everyProblem(loaded, content, file));
     return 1;
