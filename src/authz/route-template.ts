@@ -1,4 +1,5 @@
 // Parses route templates: literal segments, `:account_id`, `:other` and a trailing `/*`. No template becomes a regular expression.
+import { type NotationProblem, notationProblem } from './notation-problem.ts';
 
 /** The name of the parameter that is the account, unless the configuration gives it another. */
 export const defaultAccountParameter = 'account_id';
@@ -18,12 +19,6 @@ export interface RouteTemplate {
   readonly subtree: boolean;
 }
 
-export interface RouteTemplateProblem {
-  readonly kind: 'problem';
-  /** The rest of a sentence about the template: "must start with /". */
-  readonly problem: string;
-}
-
 // A longer path is refused before it is matched.
 const maxTemplateBytes = 2048;
 const literalGrammar = /^[A-Za-z0-9._~:@-]+$/;
@@ -33,14 +28,14 @@ export const parameterGrammar = /^[A-Za-z_][A-Za-z0-9_]*$/;
 export function parseRouteTemplate(
   text: string,
   accountParameter = defaultAccountParameter,
-): RouteTemplate | RouteTemplateProblem {
-  if (!text.startsWith('/')) return problem('must start with "/"');
+): RouteTemplate | NotationProblem {
+  if (!text.startsWith('/')) return notationProblem('must start with "/"');
   if (text.length > maxTemplateBytes)
-    return problem(`must not be longer than ${maxTemplateBytes} bytes: longer request paths are refused`);
+    return notationProblem(`must not be longer than ${maxTemplateBytes} bytes: longer request paths are refused`);
   const subtree = text.endsWith('/*');
   const path = subtree ? text.slice(0, -'/*'.length) : text;
   if (path === '' || path === '/')
-    return problem('must have at least one segment: "/" and "/*" alone would match every path');
+    return notationProblem('must have at least one segment: "/" and "/*" alone would match every path');
   const segments: TemplateSegment[] = [];
   for (const segmentText of path.slice(1).split('/')) {
     const segment = parseSegment(segmentText, accountParameter);
@@ -50,32 +45,31 @@ export function parseRouteTemplate(
   return { kind: 'template', text, segments, subtree };
 }
 
-function parseSegment(text: string, accountParameter: string): TemplateSegment | RouteTemplateProblem {
-  if (text === '') return problem('must not have an empty segment: remove "//", or "/" at the end');
-  if (text === '.' || text === '..') return problem('must not have a "." or ".." segment: write the path without it');
+function parseSegment(text: string, accountParameter: string): TemplateSegment | NotationProblem {
+  if (text === '') return notationProblem('must not have an empty segment: remove "//", or "/" at the end');
+  if (text === '.' || text === '..')
+    return notationProblem('must not have a "." or ".." segment: write the path without it');
   if (text.startsWith(':')) return parseParameter(text.slice(1), accountParameter);
-  if (text.includes('*')) return problem('must have "*" only as its whole last segment ("/*")');
+  if (text.includes('*')) return notationProblem('must have "*" only as its whole last segment ("/*")');
   if (text.startsWith('{') && text.endsWith('}'))
-    return problem(`must write a parameter as :name, and that of the account as :${accountParameter}`);
+    return notationProblem(`must write a parameter as :name, and that of the account as :${accountParameter}`);
   if (!literalGrammar.test(text))
-    return problem('must have only A-Z a-z 0-9 . _ ~ : @ - in a segment: paths are never decoded');
+    return notationProblem('must have only A-Z a-z 0-9 . _ ~ : @ - in a segment: paths are never decoded');
   return { kind: 'literal', value: text };
 }
 
-function parseParameter(name: string, accountParameter: string): TemplateSegment | RouteTemplateProblem {
+function parseParameter(name: string, accountParameter: string): TemplateSegment | NotationProblem {
   if (!parameterGrammar.test(name))
-    return problem('must have a parameter name of letters, digits and _ that starts with a letter or _');
+    return notationProblem('must have a parameter name of letters, digits and _ that starts with a letter or _');
   if (name === accountParameter) return { kind: 'account' };
   // Such a parameter would match any account and check none.
   const spelling = toSpelling(name);
   const isMisspelt = spelling === toSpelling(accountParameter) || (spelling === 'accountid' && name !== 'account_id');
-  return isMisspelt ? problem(`must write the account parameter as :${accountParameter}`) : { kind: 'any', name };
+  return isMisspelt
+    ? notationProblem(`must write the account parameter as :${accountParameter}`)
+    : { kind: 'any', name };
 }
 
 function toSpelling(name: string): string {
   return name.replaceAll('_', '').toLowerCase();
-}
-
-function problem(text: string): RouteTemplateProblem {
-  return { kind: 'problem', problem: text };
 }

@@ -1,6 +1,7 @@
 // What all commands share: their streams and environment, the parsing of options, usage and usage problems.
 import { parseArgs } from 'node:util';
 import type { LogDestination } from '../operations/log-destination.ts';
+import { errorCode } from '../text/problem.ts';
 
 export interface CommandIo {
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
@@ -85,8 +86,7 @@ export function usageError(io: CommandIo, name: string, problem: string): number
 
 // The messages of parseArgs repeat the arguments.
 function usageProblemOf(error: unknown, args: readonly string[], options: OptionDefinitions): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  switch (code) {
+  switch (errorCode(error)) {
     case 'ERR_PARSE_ARGS_UNKNOWN_OPTION':
       return `unknown option ${unknownOption(args, options)}`;
     case 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE':

@@ -2,6 +2,7 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
 import { isLoopbackUrl } from '../text/key-url.ts';
+import { type Problem, problem } from '../text/problem.ts';
 
 export const defaultEnvoyAdmin = 'http://127.0.0.1:9901';
 export const envoyAdminRule = `--envoy-admin must be an http URL such as ${defaultEnvoyAdmin}`;
@@ -9,7 +10,7 @@ export const envoyAdminRule = `--envoy-admin must be an http URL such as ${defau
 export type EnvoyAdminAnswer =
   | { readonly kind: 'answer'; readonly text: string }
   /** Why there is no answer, in a few words without foreign text. */
-  | { readonly kind: 'problem'; readonly problem: string };
+  | Problem;
 
 export interface EnvoyAdminRequest {
   readonly admin: URL;
@@ -40,7 +41,7 @@ export function askEnvoyAdmin(options: EnvoyAdminRequest): Promise<EnvoyAdminAns
   const { admin, method, path, timeoutMs, maxBytes = 1_048_576 } = options;
   const signal = AbortSignal.timeout(timeoutMs);
   return new Promise(resolve => {
-    const fail = (problem: string): void => resolve({ kind: 'problem', problem });
+    const fail = (text: string): void => resolve(problem(text));
     const onError = (error: NodeJS.ErrnoException): void =>
       fail(signal.aborted ? `no answer in ${timeoutMs} ms` : (error.code ?? 'no HTTP answer'));
     const isPlain = admin.protocol === 'http:';

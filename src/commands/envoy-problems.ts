@@ -1,5 +1,5 @@
 // Finds and formats what is wrong with an Envoy bootstrap or with a dump of a running Envoy. Prints no value of it, which may be a secret.
-import { formatProblems, type Problem, toPlace, toProblem } from '../config/problems.ts';
+import { type ConfigProblem, formatProblems, toPlace, toProblem } from '../config/problems.ts';
 import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
 import { lintBootstrap } from '../envoy-lint/lint.ts';
 import type { CheckedConfig } from '../envoy-lint/owned-names.ts';
@@ -27,7 +27,7 @@ const start = { line: 1, column: 1 } as const;
 /** Of a file: with line and column, unless it is longer than 4 MiB. */
 export async function findFileProblems(file: string, config: CheckedConfig): Promise<EnvoyProblems> {
   const content = await loadBoundedFile(file, maxBytes);
-  const found = (problems: readonly Problem[]) => formatProblems(file, problems);
+  const found = (problems: readonly ConfigProblem[]) => formatProblems(file, problems);
   if (content.kind === 'problem') {
     return { lines: found([unreadable({ path: [], position: start, message: content.problem })]), bytes: undefined };
   }
@@ -69,7 +69,7 @@ function lineOf(name: string, path: readonly PropertyKey[], message: string): st
   return `${printable(name, 1024)}: ${printable(about, 2048)}\n`;
 }
 
-function unreadable(problem: TextProblem): Problem {
+function unreadable(problem: TextProblem): ConfigProblem {
   return toProblem({ ...problem, message: unread(problem.message) });
 }
 

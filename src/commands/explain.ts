@@ -6,6 +6,7 @@ import { createPaint, reportLine, reportLive, wantsColour } from '../explain/rep
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { parseInstant } from '../text/instant.ts';
 import { printable, printableValue } from '../text/printable.ts';
+import { type Problem, problem } from '../text/problem.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 import { proxyOf } from './environment.ts';
 import { loadFetchingConfig } from './fetching-config.ts';
@@ -109,16 +110,11 @@ function toJson(value: unknown): string {
   return `${JSON.stringify(printableValue(value, maxTextLength), undefined, 2)}\n`;
 }
 
-interface InputProblem {
-  readonly kind: 'problem';
-  /** One sentence, without any of the input. */
-  readonly problem: string;
-}
-
+// The problems of input are one sentence, without any of the input.
 async function readInput(
   { stdin, stderr }: CommandIo,
   what: string,
-): Promise<{ readonly kind: 'input'; readonly bytes: Buffer } | InputProblem> {
+): Promise<{ readonly kind: 'input'; readonly bytes: Buffer } | Problem> {
   if (stdin.isTTY === true) stderr.write(`account-authz explain: paste ${what}, then Enter and Ctrl-D\n`);
   const chunks: Buffer[] = [];
   let length = 0;
@@ -127,10 +123,7 @@ async function readInput(
     chunks.push(bytes);
     length += bytes.length;
     if (length > maxInputBytes) {
-      return {
-        kind: 'problem',
-        problem: `standard input must be ${what} of at most ${maxInputBytes} bytes`,
-      };
+      return problem(`standard input must be ${what} of at most ${maxInputBytes} bytes`);
     }
   }
   return { kind: 'input', bytes: Buffer.concat(chunks) };
@@ -139,29 +132,26 @@ async function readInput(
 /** Accepts `Bearer` before the token, as copied from a request. */
 function toAuthorization(
   input: string,
-): { readonly kind: 'authorization'; readonly value: string | undefined } | InputProblem {
+): { readonly kind: 'authorization'; readonly value: string | undefined } | Problem {
   const text = input.trim();
   if (text === '') return { kind: 'authorization', value: undefined };
   // Envoy never forwards these in a header (RFC 9110 section 5.5); usually they are line ends.
   if (/[^\t -~\x80-\xff]/.test(text)) {
-    return {
-      kind: 'problem',
-      problem: 'standard input must be a token: one line without control characters',
-    };
+    return problem('standard input must be a token: one line without control characters');
   }
   return { kind: 'authorization', value: /^bearer(?: |$)/i.test(text) ? text : `Bearer ${text}` };
 }
 
 function parseHeader(
   text: string,
-): { readonly kind: 'header'; readonly header: readonly [name: string, value: string] } | InputProblem {
+): { readonly kind: 'header'; readonly header: readonly [name: string, value: string] } | Problem {
   const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t -~\u0080-\uffff]*)$/.exec(text) ?? [];
   if (name === undefined || value === undefined) {
-    return { kind: 'problem', problem: "--header must be 'NAME: VALUE' without control characters" };
+    return problem("--header must be 'NAME: VALUE' without control characters");
   }
   const lower = name.toLowerCase();
   if (lower === 'authorization') {
-    return { kind: 'problem', problem: '--header must not be authorization: pass the token on standard input' };
+    return problem('--header must not be authorization: pass the token on standard input');
   }
   return { kind: 'header', header: [lower, value.replace(/^[ \t]+/, '').replace(/(?<![ \t])[ \t]+$/, '')] };
 }

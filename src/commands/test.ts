@@ -7,6 +7,7 @@ import { parseCases } from '../policy-test/cases.ts';
 import { isAsExpected, tapLine, tapPlan, tapSummary, toJunit } from '../policy-test/report.ts';
 import { type CaseResult, runCases } from '../policy-test/run-cases.ts';
 import { printable } from '../text/printable.ts';
+import { errorCode } from '../text/problem.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 import { proxyOf } from './environment.ts';
 import { loadFetchingConfig } from './fetching-config.ts';
@@ -93,7 +94,6 @@ async function write(file: string, text: string): Promise<string | undefined> {
     await writeFile(file, text);
     return undefined;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'error';
-    return `the file cannot be written (${code})`;
+    return `the file cannot be written (${errorCode(error) ?? 'error'})`;
   }
 }

@@ -8,9 +8,9 @@ import { loadRevocations } from '../revocation/revocation-file.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
 import { loadNamedFileProblems, namedFiles, nameIn, resolveNamedFiles } from './named-files.ts';
 import {
+  type ConfigProblem,
   type Misconfiguration,
   misconfiguration,
-  type Problem,
   toListProblems,
   toProblem,
   unreadable,
@@ -29,7 +29,7 @@ export interface LoadedConfig {
   /** The files that the configuration names, as they were before they were read. */
   readonly namedFiles?: readonly FileVersion[];
   /** What is valid and rarely meant, if it was to be found. */
-  readonly warnings?: readonly Problem[];
+  readonly warnings?: readonly ConfigProblem[];
 }
 
 export interface LoadOptions {

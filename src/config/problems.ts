@@ -4,7 +4,7 @@ import type { LineProblem } from '../revocation/revocation-file.ts';
 import { printable, quotedPrintable } from '../text/printable.ts';
 import type { TextProblem } from './yaml-document.ts';
 
-export interface Problem {
+export interface ConfigProblem {
   /** The file, if it is not the configuration but one that it names. */
   readonly file?: string;
   /** The path in the configuration: `issuers[0].audiences`; empty for the whole file. */
@@ -19,17 +19,17 @@ export interface Problem {
 export interface Misconfiguration {
   readonly kind: 'misconfiguration';
   /** Never empty: those of the configuration in the order of the file, then those of the files that it names. */
-  readonly problems: readonly Problem[];
+  readonly problems: readonly ConfigProblem[];
   /** The files that the configuration names, as they were before they were read. */
   readonly namedFiles?: readonly FileVersion[];
 }
 
-export function toProblem({ path, position, message }: TextProblem): Problem {
+export function toProblem({ path, position, message }: TextProblem): ConfigProblem {
   return { place: toPlace(path), ...position, message };
 }
 
 /** Of a revocation list. Without a member, the problem is about the whole line. */
-export function toListProblems(file: string, problems: readonly LineProblem[]): readonly Problem[] {
+export function toListProblems(file: string, problems: readonly LineProblem[]): readonly ConfigProblem[] {
   return problems.map(({ line, member, message }) => ({
     file,
     place: member === undefined ? '' : toPlace([member]),
@@ -40,7 +40,7 @@ export function toListProblems(file: string, problems: readonly LineProblem[]): 
 }
 
 /** One line for each problem: `config.yaml:12:5: issuers[0].audiences: must name at least one audience`. */
-export function formatProblems(configFile: string, problems: readonly Problem[]): string {
+export function formatProblems(configFile: string, problems: readonly ConfigProblem[]): string {
   return problems
     .map(({ file = configFile, place, line, column, message }) => {
       const about = place === '' ? message : `${place}: ${message}`;
@@ -50,7 +50,7 @@ export function formatProblems(configFile: string, problems: readonly Problem[])
 }
 
 /** The same for what is valid, each line after `warning: `. */
-export function formatWarnings(configFile: string, warnings: readonly Problem[]): string {
+export function formatWarnings(configFile: string, warnings: readonly ConfigProblem[]): string {
   return warnings.map(warning => `warning: ${formatProblems(configFile, [warning])}`).join('');
 }
 
@@ -60,10 +60,10 @@ export function unreadable(problem: string): Misconfiguration {
 }
 
 export function misconfiguration(
-  problems: readonly Problem[],
+  problems: readonly ConfigProblem[],
   namedFiles: readonly FileVersion[] = [],
 ): Misconfiguration {
-  const isNamed = ({ file }: Problem): number => (file === undefined ? 0 : 1);
+  const isNamed = ({ file }: ConfigProblem): number => (file === undefined ? 0 : 1);
   const sorted = problems.toSorted(
     (one, other) => isNamed(one) - isNamed(other) || one.line - other.line || one.column - other.column,
   );

@@ -1,7 +1,7 @@
 // Translates zod issues into problems for people, by the code of each issue. Never repeats a value: it may be a secret.
 import type * as z from 'zod';
 import { isJsonObject } from '../json/strict-json.ts';
-import { type Problem, toProblem } from './problems.ts';
+import { type ConfigProblem, toProblem } from './problems.ts';
 import type { YamlDocument } from './yaml-document.ts';
 
 /** The rest of a sentence about the value, or the key, at the path. */
@@ -12,7 +12,10 @@ interface SchemaProblem {
 }
 
 /** Of issues that report their input (`reportInput`). */
-export function toProblems(issues: readonly z.core.$ZodIssue[], { positionOf }: YamlDocument): readonly Problem[] {
+export function toProblems(
+  issues: readonly z.core.$ZodIssue[],
+  { positionOf }: YamlDocument,
+): readonly ConfigProblem[] {
   return issues
     .flatMap(toSchemaProblems)
     .map(({ path, part, message }) => toProblem({ path, position: positionOf(path, part), message }));

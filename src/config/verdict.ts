@@ -2,7 +2,7 @@
 import type { FileVersion } from '../files/file-watch.ts';
 import { printable } from '../text/printable.ts';
 import type { LoadedConfig } from './load.ts';
-import { formatProblems, type Misconfiguration, type Problem } from './problems.ts';
+import { type ConfigProblem, formatProblems, type Misconfiguration } from './problems.ts';
 
 export interface RefusedConfig {
   readonly kind: 'refused';
@@ -23,7 +23,11 @@ export function toVerdict(file: string, loaded: LoadedConfig | Misconfiguration)
   return loaded.kind === 'config' ? loaded : refuse(file, loaded.problems, loaded.namedFiles);
 }
 
-export function refuse(file: string, problems: readonly Problem[], namedFiles?: readonly FileVersion[]): RefusedConfig {
+export function refuse(
+  file: string,
+  problems: readonly ConfigProblem[],
+  namedFiles?: readonly FileVersion[],
+): RefusedConfig {
   const lines = formatProblems(file, problems.slice(0, maxProblems)).split('\n');
   return refusedConfig(
     lines.filter(line => line !== ''),

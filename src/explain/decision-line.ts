@@ -6,6 +6,7 @@ import { createIdentityHeaders } from '../envoy/identity-headers.ts';
 import { toCheckResponse } from '../envoy/response.ts';
 import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
 import { printable } from '../text/printable.ts';
+import { type Problem, problem } from '../text/problem.ts';
 import { type Explanation, explainAnswer } from './explanation.ts';
 
 export interface DecisionLine {
@@ -13,11 +14,6 @@ export interface DecisionLine {
   readonly explanation: Explanation;
   /** The known members of the line, in the order of the log. */
   readonly fields: readonly { readonly name: string; readonly value: string; readonly meaning: string }[];
-}
-
-export interface NoDecisionLine {
-  readonly kind: 'problem';
-  readonly problem: string;
 }
 
 /** The origin of each member. */
@@ -76,18 +72,17 @@ const line = z.object({
 
 const notOurs = 'standard input must be a decision line of account-authz: one JSON object with "msg":"check"';
 
-export function parseDecisionLine(input: string): DecisionLine | NoDecisionLine {
+export function parseDecisionLine(input: string): DecisionLine | Problem {
   // Collectors put the name of a pod or container before a line.
   const json = parseStrictJson(input.slice(Math.max(input.indexOf('{'), 0)).trim());
-  if (json.kind === 'problem' || !isJsonObject(json.value)) return { kind: 'problem', problem: notOurs };
+  if (json.kind === 'problem' || !isJsonObject(json.value)) return problem(notOurs);
   const parsed = line.safeParse(json.value);
-  if (!parsed.success) return { kind: 'problem', problem: notOurs };
+  if (!parsed.success) return problem(notOurs);
   const { decision, reason, detail, method, route, uid, app, acc, role, scope, actor, iss, jti } = parsed.data;
   if (decision !== (reason === 'allowed' ? 'allow' : answerOf(reason).decision)) {
-    return {
-      kind: 'problem',
-      problem: 'standard input must be a decision line of this version: its reason does not belong to its decision',
-    };
+    return problem(
+      'standard input must be a decision line of this version: its reason does not belong to its decision',
+    );
   }
   const principal = iss === undefined ? undefined : { uid, app, acc, role, scope, actor, iss, jti };
   const answer = { decision, reason, ...(reason === 'allowed' ? passedOn : refusedWith(reason)) };

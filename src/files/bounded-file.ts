@@ -1,6 +1,6 @@
 // Reads a file into memory up to a bound, or gives the reason why it cannot be read.
 import { open } from 'node:fs/promises';
-import { errorCode, type Problem } from '../text/problem.ts';
+import { errorCode, type Problem, problem } from '../text/problem.ts';
 import { fileSignature, notARegularFile } from './file-signature.ts';
 import { withFileSlot } from './file-slots.ts';
 
@@ -88,6 +88,6 @@ function toUnreadable(error: unknown): UnreadableFile {
   }
 }
 
-function unreadable(reason: UnreadableFile['reason'], problem: string): UnreadableFile {
-  return { kind: 'problem', reason, problem };
+function unreadable(reason: UnreadableFile['reason'], text: string): UnreadableFile {
+  return { ...problem(text), reason };
 }

@@ -1,10 +1,11 @@
 // Parses JSON strictly, for tokens and key sets: valid UTF-8, valid JSON and no duplicate member in any object.
 // Refuses text that another parser could read differently.
 import { isUtf8 } from 'node:buffer';
+import { type Problem, problem } from '../text/problem.ts';
 import { type JsonBounds, type JsonBoundsProblem, jsonBoundsProblem } from './json-bounds.ts';
 
 /** Stable words for logs, without any of the text. */
-export type JsonProblem = { readonly kind: 'problem'; readonly problem: 'not UTF-8' | 'not JSON' | 'a member twice' };
+export type JsonProblem = Problem<'not UTF-8' | 'not JSON' | 'a member twice'>;
 
 type JsonValue = { readonly kind: 'value'; readonly value: unknown };
 
@@ -12,24 +13,24 @@ type JsonValue = { readonly kind: 'value'; readonly value: unknown };
 export function parseBoundedJson(
   bytes: Uint8Array,
   bounds: JsonBounds,
-): JsonValue | JsonProblem | { readonly kind: 'problem'; readonly problem: JsonBoundsProblem } {
-  if (!isUtf8(bytes)) return { kind: 'problem', problem: 'not UTF-8' };
+): JsonValue | JsonProblem | Problem<JsonBoundsProblem> {
+  if (!isUtf8(bytes)) return problem('not UTF-8');
   const text = textOf(bytes);
-  const problem = jsonBoundsProblem(text, bounds);
-  return problem === undefined ? parseStrictJson(text) : { kind: 'problem', problem };
+  const exceeded = jsonBoundsProblem(text, bounds);
+  return exceeded === undefined ? parseStrictJson(text) : problem(exceeded);
 }
 
 /** Never throws. A byte order mark is not JSON (RFC 8259 section 8.1). */
 export function parseStrictJson(input: Uint8Array | string): JsonValue | JsonProblem {
-  if (typeof input !== 'string' && !isUtf8(input)) return { kind: 'problem', problem: 'not UTF-8' };
+  if (typeof input !== 'string' && !isUtf8(input)) return problem('not UTF-8');
   const text = typeof input === 'string' ? input : textOf(input);
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return { kind: 'problem', problem: 'not JSON' };
+    return problem('not JSON');
   }
-  return membersIn(text) > membersOf(value) ? { kind: 'problem', problem: 'a member twice' } : { kind: 'value', value };
+  return membersIn(text) > membersOf(value) ? problem('a member twice') : { kind: 'value', value };
 }
 
 /** A JSON object: not an array, not null. */

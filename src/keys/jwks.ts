@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type CryptoKey, calculateJwkThumbprint, importJWK } from 'jose';
 import type { JsonBounds } from '../json/json-bounds.ts';
 import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
+import { type Problem, problem } from '../text/problem.ts';
 import { type Material, type PublicJwk, readMaterial } from './key-material.ts';
 
 export type { PublicJwk } from './key-material.ts';
@@ -57,8 +58,7 @@ export interface KeySet {
   readonly publicJwks: readonly PublicJwk[];
 }
 
-export interface KeySetProblem {
-  readonly kind: 'problem';
+export interface KeySetProblem extends Problem {
   readonly problem:
     | 'body too large'
     | 'not UTF-8'
@@ -93,12 +93,12 @@ export async function parseKeySet(
   algorithms: readonly string[],
   previous: ReadonlyMap<string, VerificationKey> = new Map(),
 ): Promise<KeySet | KeySetProblem> {
-  if (bytes.length > maxKeySetBytes) return { kind: 'problem', problem: 'body too large', skipped: [] };
+  if (bytes.length > maxKeySetBytes) return { ...problem('body too large'), skipped: [] };
   const json = parseBoundedJson(bytes, documentBounds);
   if (json.kind === 'problem') return { ...json, skipped: [] };
   const entries: unknown = memberOf(json.value, 'keys');
-  if (!Array.isArray(entries)) return { kind: 'problem', problem: 'not a key set', skipped: [] };
-  if (entries.length > maxKeys) return { kind: 'problem', problem: 'too many keys', skipped: [] };
+  if (!Array.isArray(entries)) return { ...problem('not a key set'), skipped: [] };
+  if (entries.length > maxKeys) return { ...problem('too many keys'), skipped: [] };
 
   const skipped: SkippedKey[] = [];
   const candidates = mergeByKid(await collect(entries, algorithms, skipped), skipped);
@@ -115,7 +115,7 @@ export async function parseKeySet(
     keys.set(key.kid, key);
     publicJwks.push(...candidate.publicJwks);
   }
-  if (keys.size === 0) return { kind: 'problem', problem: 'no usable key', skipped };
+  if (keys.size === 0) return { ...problem('no usable key'), skipped };
   return { kind: 'keySet', keys, skipped, publicJwks };
 }
 

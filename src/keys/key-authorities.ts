@@ -3,7 +3,7 @@ import { createHash, type X509Certificate } from 'node:crypto';
 import * as tls from 'node:tls';
 import { loadRegularFile } from '../files/bounded-file.ts';
 import { noCertificate, parseCertificates } from '../files/certificates.ts';
-import type { Problem } from '../text/problem.ts';
+import { type Problem, problem } from '../text/problem.ts';
 
 /** The authorities of a caFile, each as the digest of its public key, which a renewed certificate keeps. */
 export type Authorities = readonly string[];
@@ -20,7 +20,7 @@ const recentFiles = new Map<string, CaFile | Problem>();
 
 export async function loadCaFile(path: string): Promise<CaFile | Problem> {
   const loaded = await loadRegularFile(path);
-  if (loaded.kind === 'problem') return { kind: 'problem', problem: 'CA file not readable' };
+  if (loaded.kind === 'problem') return problem('CA file not readable');
   const { bytes } = loaded;
   return recall(recentFiles, createHash('sha256').update(bytes).digest('base64url'), () => parseCaFile(bytes));
 }
@@ -30,7 +30,7 @@ function parseCaFile(bytes: Uint8Array): CaFile | Problem {
   if (parsed.kind === 'certificates')
     return { kind: 'caFile', content: Buffer.from(bytes), authorities: parsed.certificates.map(keyDigest) };
   const isEmpty = parsed.problem === noCertificate;
-  return { kind: 'problem', problem: isEmpty ? 'CA file without certificate' : 'CA file not readable' };
+  return problem(isEmpty ? 'CA file without certificate' : 'CA file not readable');
 }
 
 const maxRecent = 8;

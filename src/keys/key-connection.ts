@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import * as tls from 'node:tls';
 import { loadTlsFiles, type TlsMaterial } from '../files/tls-files.ts';
-import type { Problem } from '../text/problem.ts';
+import { type Problem, problem } from '../text/problem.ts';
 import { type CaFile, loadCaFile, recall, rootsInForce } from './key-authorities.ts';
 
 /** Of an issuer. All undefined: the default roots, and no certificate. */
@@ -46,7 +46,7 @@ async function loadClientCertificate({
   const loaded = await loadTlsFiles({ certFile: clientCertFile, keyFile: clientKeyFile });
   if (loaded.kind === 'tls material') return loaded;
   const isCertificate = loaded.problems.some(({ key }) => key === 'certFile');
-  return { kind: 'problem', problem: isCertificate ? 'client certificate not usable' : 'client key not usable' };
+  return problem(isCertificate ? 'client certificate not usable' : 'client key not usable');
 }
 
 // To parse the default roots takes 20 ms, and a thousand issuers may have the same files.

@@ -5,7 +5,7 @@ import { constants, type Stats } from 'node:fs';
 import { mkdir, open, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
-import { errorCode } from '../text/problem.ts';
+import { errorCode, type Problem, problem } from '../text/problem.ts';
 import { type KeySet, maxKeySetBytes, type PublicJwk, parseKeySet } from './jwks.ts';
 import type { Authorities } from './key-authorities.ts';
 
@@ -25,7 +25,7 @@ export type LoadedSeed =
       readonly confirmedWallMs: number;
     }
   | { readonly kind: 'none' }
-  | { readonly kind: 'problem'; readonly problem: string };
+  | Problem;
 
 export interface KeySeed {
   /** The last seed, of any age. Never rejects. */
@@ -49,21 +49,21 @@ export function createKeySeed(settings: KeySeedSettings): KeySeed {
       const bytes = await readSeedFile(path);
       if (!(bytes instanceof Uint8Array)) return bytes;
       const json = parseStrictJson(bytes);
-      if (json.kind === 'problem') return problem(json.problem);
-      if (!isJsonObject(json.value)) return problem('not a seed');
+      if (json.kind === 'problem') return unused(json.problem);
+      if (!isJsonObject(json.value)) return unused('not a seed');
       const fields = new Map(Object.entries(json.value));
       const confirmedWallMs = fields.get('confirmedAt');
       const jwks = fields.get('jwks');
       const authorities = fields.get('authorities');
-      if (fields.get('version') !== seedVersion || typeof jwks !== 'string') return problem('not a seed');
-      if (!isListOfText(authorities)) return problem('not a seed');
-      if (typeof confirmedWallMs !== 'number' || !Number.isSafeInteger(confirmedWallMs)) return problem('not a seed');
+      if (fields.get('version') !== seedVersion || typeof jwks !== 'string') return unused('not a seed');
+      if (!isListOfText(authorities)) return unused('not a seed');
+      if (typeof confirmedWallMs !== 'number' || !Number.isSafeInteger(confirmedWallMs)) return unused('not a seed');
       if (fields.get('issuer') !== issuer || fields.get('source') !== source)
-        return problem('of another issuer or source');
-      if (fields.get('digest') !== sha256([jwks, authorities])) return problem('damaged');
+        return unused('of another issuer or source');
+      if (fields.get('digest') !== sha256([jwks, authorities])) return unused('damaged');
       const keySet = await parseKeySet(Buffer.from(jwks), algorithms);
       return keySet.kind === 'problem'
-        ? problem(keySet.problem)
+        ? unused(keySet.problem)
         : { kind: 'seed', keySet, authorities, confirmedWallMs };
     },
     async save(keys, authorities, confirmedWallMs) {
@@ -94,19 +94,19 @@ export function createKeySeed(settings: KeySeedSettings): KeySeed {
 
 async function readSeedFile(path: string): Promise<Uint8Array | LoadedSeed> {
   try {
-    if (isWritableByOthers(await stat(dirname(path)))) return problem('folder writable by others');
+    if (isWritableByOthers(await stat(dirname(path)))) return unused('folder writable by others');
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const stats = await file.stat();
-      if (!stats.isFile() || stats.size > maxSeedBytes) return problem('not a seed');
-      if (isWritableByOthers(stats)) return problem('writable by others');
+      if (!stats.isFile() || stats.size > maxSeedBytes) return unused('not a seed');
+      if (isWritableByOthers(stats)) return unused('writable by others');
       return await file.readFile();
     } finally {
       await file.close();
     }
   } catch (error) {
     const code = errorCode(error);
-    return code === 'ENOENT' || code === 'ENOTDIR' ? { kind: 'none' } : problem(`not readable: ${code}`);
+    return code === 'ENOENT' || code === 'ENOTDIR' ? { kind: 'none' } : unused(`not readable: ${code}`);
   }
 }
 
@@ -145,6 +145,6 @@ function sha256(values: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('hex');
 }
 
-function problem(word: string): LoadedSeed {
-  return { kind: 'problem', problem: `seed not used: ${word}` };
+function unused(word: string): Problem {
+  return problem(`seed not used: ${word}`);
 }

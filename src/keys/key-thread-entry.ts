@@ -1,6 +1,6 @@
 // The script of the thread of key-thread.ts: answers each task once. The transport bounds the work.
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Problem } from '../text/problem.ts';
+import { type Problem, problem } from '../text/problem.ts';
 import { setRootsInForce } from './key-authorities.ts';
 import type { KeyThreadAnswer, KeyThreadData, KeyThreadTask } from './key-thread.ts';
 import { createKeyTransport } from './key-transport.ts';
@@ -21,7 +21,7 @@ async function answer({ id, settings, url, etag }: KeyThreadTask & { readonly ki
   const { signal } = controller;
   // Does not wait for work that ignores the signal: the answer shows that the thread does not hang.
   const aborted = new Promise<Problem>(resolve => {
-    signal.addEventListener('abort', () => resolve({ kind: 'problem', problem: 'stopped' }));
+    signal.addEventListener('abort', () => resolve(problem('stopped')));
   });
   const fetched = createKeyTransport(settings).use(signal, get => get(url, etag));
   const result = await Promise.race([fetched, aborted]);

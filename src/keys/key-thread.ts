@@ -1,7 +1,7 @@
 // Gets key documents in one worker thread, shared by all issuers: a flood of bytes of one issuer, which takes long to parse,
 // delays no check. The thread starts with a fetch and ends some time after the last one, or when it fails.
 import { Worker } from 'node:worker_threads';
-import type { Problem } from '../text/problem.ts';
+import { type Problem, problem } from '../text/problem.ts';
 import { rootsInForce } from './key-authorities.ts';
 import type { CreateKeyTransport, KeyDocument, KeyTransportSettings } from './key-transport.ts';
 
@@ -44,8 +44,8 @@ const maxHeapMegabytes = 64;
 const graceMs = 2000;
 // Between two refreshes the thread would hold 13 MB.
 const defaultIdleMs = 10_000;
-const ended = { kind: 'problem', problem: 'fetch thread ended' } as const;
-const stopped = { kind: 'problem', problem: 'stopped' } as const;
+const ended = problem('fetch thread ended');
+const stopped = problem('stopped');
 
 // The built script: a thread cannot run TypeScript sources.
 const builtEntry = new URL('./key-thread-entry.js', import.meta.url);

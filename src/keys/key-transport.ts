@@ -6,7 +6,7 @@ import type { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { TLSSocket } from 'node:tls';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
-import type { Problem } from '../text/problem.ts';
+import { type Problem, problem } from '../text/problem.ts';
 import { maxKeySetBytes } from './jwks.ts';
 import { type KeyConnection, type KeyConnectionFiles, loadKeyConnection } from './key-connection.ts';
 import { openKeySocket, type ProxySettings } from './key-socket.ts';
@@ -42,7 +42,7 @@ export function createKeyTransport(settings: KeyTransportSettings): KeyTransport
         if (connection.kind === 'problem') return connection;
         return await work((url, etag) => getDocument(url, etag, { connection, proxy: settings.proxy, signal }));
       } catch (error) {
-        return { kind: 'problem', problem: networkProblem(error) };
+        return problem(networkProblem(error));
       }
     },
   };
@@ -69,14 +69,14 @@ async function getDocument(
     // The signature algorithms of the CertificateRequest (RFC 8446 section 4.3.2).
     wasAskedForCertificate = socket instanceof TLSSocket && socket.getSharedSigalgs().length > 0;
     const response = await responseOver(socket, new URL(url), etag, signal);
-    const problem = responseProblem(response, etag);
-    if (problem !== undefined) return { kind: 'problem', problem };
+    const unusable = responseProblem(response, etag);
+    if (unusable !== undefined) return problem(unusable);
     if (response.statusCode === 304) return { kind: 'notModified' };
     return { kind: 'body', bytes: await readBody(response), etag: etagOf(response.headers) };
   } catch (error) {
-    const problem = networkProblem(error);
-    const isAboutCertificate = problem === closed && wasAskedForCertificate;
-    return { kind: 'problem', problem: isAboutCertificate ? `${closed}, client certificate asked for` : problem };
+    const reason = networkProblem(error);
+    const isAboutCertificate = reason === closed && wasAskedForCertificate;
+    return problem(isAboutCertificate ? `${closed}, client certificate asked for` : reason);
   } finally {
     socket?.destroy();
   }

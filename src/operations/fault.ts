@@ -1,5 +1,6 @@
 // Describes an internal error without its message, and writes the last log line of a process that it ends.
 import { printableValue } from '../text/printable.ts';
+import { errorCode } from '../text/problem.ts';
 
 export interface FaultDescription {
   readonly name: string;
@@ -14,7 +15,7 @@ export function describeFault(error: unknown): FaultDescription {
     ?.split('\n')
     .find(line => line.startsWith('    at '))
     ?.trim();
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+  const code = errorCode(error);
   return { name: error.name, ...(code === undefined ? {} : { code }), ...(at === undefined ? {} : { at }) };
 }
 

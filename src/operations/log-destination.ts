@@ -2,6 +2,7 @@
 // slow reader is bounded.
 import { write as writeInThread, writeSync } from 'node:fs';
 import type { DestinationStream } from 'pino';
+import { errorCode } from '../text/problem.ts';
 
 /** How long a line waits for others, in milliseconds. */
 const batchMs = 10;
@@ -13,6 +14,9 @@ const defaultMaxPendingBytes = 16 * 1024 * 1024;
 const retryMs = 20;
 /** How long flushSync waits for a reader. */
 const flushMs = 500;
+
+/** Node makes pipes non-blocking. */
+const fullPipe = 'EAGAIN';
 
 export interface LogDestination extends DestinationStream {
   /** Before the process ends. Never throws. Waits at most half a second for a reader of a pipe; a write to a regular file on a hung mount blocks. */
@@ -60,7 +64,7 @@ export function openLogDestination({ fd = 1, maxPendingBytes = defaultMaxPending
     // Asynchronous: a slow disk must not delay checks.
     writeInThread(fd, chunk.bytes, (error, count) => {
       isWriting = false;
-      if (isFull(error)) {
+      if (errorCode(error) === fullPipe) {
         retryLater();
         return;
       }
@@ -132,15 +136,10 @@ function writeAllSync(fd: number, bytes: Uint8Array): void {
     try {
       rest = rest.subarray(writeSync(fd, rest));
     } catch (error) {
-      if (!isFull(error) || performance.now() >= endMs) return;
+      if (errorCode(error) !== fullPipe || performance.now() >= endMs) return;
       pause(retryMs);
     }
   }
-}
-
-// A full pipe: Node makes pipes non-blocking.
-function isFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EAGAIN';
 }
 
 function pause(milliseconds: number): void {

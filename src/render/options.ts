@@ -8,6 +8,7 @@ import {
   parseListenAddress,
   type TcpAddress,
 } from '../text/listen-address.ts';
+import { type Problem, problem } from '../text/problem.ts';
 import { isInPod, type RenderOptions, type UpstreamProtocol, upstreamProtocols } from './settings.ts';
 
 const single = { type: 'string' } as const;
@@ -40,15 +41,8 @@ type SingleName = Exclude<OptionName, RepeatableName>;
 export type OptionTexts = { readonly [Name in OptionName]?: Name extends RepeatableName ? string[] : string };
 type GivenOptions = Partial<RenderOptions>;
 
-interface OptionProblem {
-  readonly kind: 'problem';
-  /** The rest of a sentence about the option. */
-  readonly problem: string;
-}
-
-type Parser = (text: string) => GivenOptions | OptionProblem;
-
-const problem = (text: string): OptionProblem => ({ kind: 'problem', problem: text });
+/** The problem is the rest of a sentence about the option. */
+type Parser = (text: string) => GivenOptions | Problem;
 
 const parsers: Readonly<Record<SingleName, Parser>> = {
   listen(text) {
@@ -132,27 +126,27 @@ export function addressProblem(
   return undefined;
 }
 
-function parseAddress(text: string): TcpAddress | OptionProblem {
+function parseAddress(text: string): TcpAddress | Problem {
   const address = parseListenAddress(text);
   if (address.kind === 'problem') return address;
   if (address.kind === 'unix') return problem('must be HOST:PORT or [v6]:PORT');
   return address.port === 0 ? problem('must have a port from 1 to 65535') : address;
 }
 
-function parsePort(text: string, toOptions: (port: number) => GivenOptions): GivenOptions | OptionProblem {
+function parsePort(text: string, toOptions: (port: number) => GivenOptions): GivenOptions | Problem {
   const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0;
   return port >= 1 && port <= 65_535 ? toOptions(port) : problem('must be a port from 1 to 65535');
 }
 
 // RFC 1123 label, as Kubernetes wants it.
-function parseLabel(text: string, toOptions: (label: string) => GivenOptions): GivenOptions | OptionProblem {
+function parseLabel(text: string, toOptions: (label: string) => GivenOptions): GivenOptions | Problem {
   return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text)
     ? toOptions(text)
     : problem('must be a Kubernetes name: 1 to 63 of a-z 0-9 -, a letter or digit first and last');
 }
 
 // A reference of the OCI distribution specification, without its finer rules: a registry reports those.
-function parseImage(text: string, toOptions: (image: string) => GivenOptions): GivenOptions | OptionProblem {
+function parseImage(text: string, toOptions: (image: string) => GivenOptions): GivenOptions | Problem {
   return /^[a-zA-Z0-9][\w./:@-]{0,511}$/.test(text)
     ? toOptions(text)
     : problem('must be the reference of an image such as registry.example.com/account-authz:1.2.3');

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { printable } from '../text/printable.ts';
+import { errorCode } from '../text/problem.ts';
 import { version } from '../version.ts';
 import { parseRenderOptions, renderOptions } from './options.ts';
 import { type RenderedFile, targets } from './targets.ts';
@@ -91,8 +92,8 @@ export async function writeRenderedFiles(
     for (const { name, text } of files) await replaceFile(join(folder, name), text);
     return undefined;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
-    return `--out: ${shown} cannot be written${code}`;
+    const code = errorCode(error);
+    return `--out: ${shown} cannot be written${code === undefined ? '' : ` (${code})`}`;
   }
 }
 

@@ -1,5 +1,6 @@
 // Parses the addresses in the configuration and on the command line: a TCP port or a Unix socket.
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
+import { type Problem, problem } from './problem.ts';
 
 export interface TcpAddress {
   readonly kind: 'tcp';
@@ -16,12 +17,6 @@ export interface UnixAddress {
 
 export type ListenAddress = TcpAddress | UnixAddress;
 
-export interface ListenAddressProblem {
-  readonly kind: 'problem';
-  /** The rest of a sentence about the address: "must be …". */
-  readonly problem: string;
-}
-
 // sun_path of Linux (108 bytes) without its final NUL, see unix(7). bind truncates or refuses a longer one.
 const maxSocketPathBytes = 107;
 const maxNameLength = 253;
@@ -29,8 +24,11 @@ const nameGrammar = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})(?:\.[A-Za-z0-9](?:[A-Za-
 const portGrammar = /^(?:0|[1-9][0-9]{0,4})$/;
 const maxPort = 65_535;
 
-/** `host:port`, `[v6]:port` or `unix:/absolute/path` (also `unix:///absolute/path`). Does not resolve names. */
-export function parseListenAddress(text: string): ListenAddress | ListenAddressProblem {
+/**
+ * `host:port`, `[v6]:port` or `unix:/absolute/path` (also `unix:///absolute/path`). Does not resolve names. The problem is the
+ * rest of a sentence about the address: "must be …".
+ */
+export function parseListenAddress(text: string): ListenAddress | Problem {
   return text.startsWith('unix:') ? parseUnixAddress(text) : parseTcpAddress(text);
 }
 
@@ -62,7 +60,7 @@ loopback4.addSubnet('127.0.0.0', 8, 'ipv4');
 const loopback6 = new BlockList();
 loopback6.addAddress('::1', 'ipv6');
 
-function parseTcpAddress(text: string): TcpAddress | ListenAddressProblem {
+function parseTcpAddress(text: string): TcpAddress | Problem {
   const colon = text.lastIndexOf(':');
   const written = text.slice(0, Math.max(colon, 0));
   const portText = text.slice(colon + 1);
@@ -87,7 +85,7 @@ function parseHost(text: string): string | undefined {
   return /^(?:[0-9]+|0x[0-9a-f]*)$/i.test(lastLabel) ? undefined : text.toLowerCase();
 }
 
-function parseUnixAddress(text: string): UnixAddress | ListenAddressProblem {
+function parseUnixAddress(text: string): UnixAddress | Problem {
   const path = text.slice('unix:'.length).replace(/^\/\/(?=\/)/, '');
   if (!path.startsWith('/') || path.startsWith('//'))
     return problem('must have an absolute path after unix:, such as unix:/run/account-authz/authz.sock');
@@ -109,8 +107,4 @@ function canonicalHost(host: string): string {
 // :: covers the port on every address, 0.0.0.0 on IPv4 addresses and on ::.
 function isCovered(host: string, wildcard: string): boolean {
   return wildcard === '::' || (wildcard === '0.0.0.0' && (host === '::' || !isIPv6(host)));
-}
-
-function problem(text: string): ListenAddressProblem {
-  return { kind: 'problem', problem: text };
 }

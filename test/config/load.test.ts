@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import type { JWK } from 'jose';
 import { loadConfig } from '../../src/config/load.ts';
-import { formatProblems, type Problem } from '../../src/config/problems.ts';
+import { type ConfigProblem, formatProblems } from '../../src/config/problems.ts';
 import { changed, configOf, fixtureFolder, problemsOf, smallestConfig, writeFixture } from '../support/config-file.ts';
 import { secrets } from '../support/secrets.ts';
 import { signingKey } from '../support/signing-key.ts';
@@ -593,7 +593,7 @@ listen: 0.0.0.0:9191
         const loaded = await loadConfig(
           writeFixture('random.yaml', typeof text === 'string' ? text : Buffer.from(text)),
         );
-        const problems: readonly Problem[] = loaded.kind === 'misconfiguration' ? loaded.problems : [];
+        const problems: readonly ConfigProblem[] = loaded.kind === 'misconfiguration' ? loaded.problems : [];
         expect(loaded.kind === 'config' || problems.length > 0).to.equal(true);
         for (const line of formatProblems('f', problems).trimEnd().split('\n')) {
           expect(line).to.match(problems.length > 0 ? /^f:[1-9][0-9]*:[1-9][0-9]*: [^\p{C}]+$/u : /^$/);
@@ -630,7 +630,7 @@ listen: 0.0.0.0:9191
 
 describe('formatProblems', () => {
   it('prints one line per problem with file, line, column and place', () => {
-    const problems: readonly Problem[] = [
+    const problems: readonly ConfigProblem[] = [
       { place: '', line: 1, column: 1, message: 'the file is empty' },
       { place: 'issuers[0].audiences', line: 12, column: 5, message: 'must name at least one audience' },
     ];

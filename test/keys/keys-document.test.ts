@@ -72,7 +72,7 @@ describe('docs/keys.md', () => {
       `connection closed${/closed\}([^`]+)`/.exec(read('src/keys/key-transport.ts'))?.[1]}`,
       /^(.+)$/g,
     ],
-    ['problem of the key thread', section(read('src/keys/key-thread.ts'), 'const ended =', ';'), /problem: '([^']+)'/g],
+    ['problem of the key thread', section(read('src/keys/key-thread.ts'), 'const ended =', ';'), /problem\('([^']+)'/g],
     ['problem of a file', section(read('src/keys/key-source.ts'), 'const fileProblems', '};'), /: '([^']+)'/g],
     [
       'problem of discovery',
