@@ -220,7 +220,7 @@ describe('test', () => {
       [
         'an unknown member of the request',
         [{ ...good, request: { ...own, body: '' } }],
-        'request.body: is not a known key: the keys here are method, path, headers',
+        'request.body: is not a known key: the keys here are method, path, host, headers',
       ],
       ['two cases with one name', [good, good], 'cases[1].name: must not name the same case twice'],
       [

@@ -135,7 +135,8 @@ describe('configuration reload', () => {
       expect(await roleUnder({ member: ['GET'], owner: ['*'] })).to.equal('member');
       expect(await roleUnder({ auditor: ['GET'], guest: ['GET'] })).to.equal('auditor');
       expect(await roleUnder({ guest: ['GET'] })).to.equal(undefined);
-      expect(lines('check').at(-1)).to.include({ reason: 'role_forbidden', acc: 'acct1', cache: 'hit' });
+      // The cache keeps only the roles that the configuration names, so another set of names empties it.
+      expect(lines('check').at(-1)).to.include({ reason: 'role_forbidden', acc: 'acct1', cache: 'miss' });
       expect(lines('check').at(-1)).to.not.have.property('role');
     });
 

@@ -56,6 +56,8 @@ export const harmlessRoutes: readonly HarmlessEdit[] = [
         'forwarded|x[^a-z0-9](forwarded[^a-z0-9](host|server)|host|original[^a-z0-9]host|http[^a-z0-9]host[^a-z0-9]override)';
       for (const list of [p.early, p.trailers])
         list.push({ remove_on_match: { key_matcher: { safe_regex: { regex } } } });
+      const rules = p.check.decoder_header_mutation_rules;
+      set(rules.allow_expression, { regex: `${rules.allow_expression.regex}|${regex}` });
     },
   ],
   ['headers sent as a map', p => remove(p.check, 'encode_raw_headers')],

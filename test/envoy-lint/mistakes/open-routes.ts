@@ -101,12 +101,12 @@ export const openRoutes: readonly Mistake[] = [
   // Hosts.
   [
     'any host, where the configuration names hosts',
-    ['other-host', 'override-headers-kept', 'trailers-kept'],
+    ['mutation-rules-too-narrow', 'other-host', 'override-headers-kept', 'trailers-kept'],
     p => hosts(p, ':account_id.api.example.com'),
   ],
   [
     'another host than that of the configuration',
-    ['host-missing', 'other-host', 'override-headers-kept', 'trailers-kept'],
+    ['host-missing', 'mutation-rules-too-narrow', 'other-host', 'override-headers-kept', 'trailers-kept'],
     p => {
       hosts(p, ':account_id.api.example.com', 'api.example.com');
       set(p.host, { domains: ['api.example.com', '*.example.org'] });
