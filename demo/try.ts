@@ -1,38 +1,49 @@
-// `npm run try`: protects a user's own service on this machine. Writes its configuration, renders the bootstrap of Envoy, starts
-// account-authz, Envoy and the authentication service of the demo, and sends an allowed and a refused request. Stops on Ctrl-C, or with
-// --once after the two requests.
+// `npm run try`: protects a user's own service on this machine. Writes its configuration, renders the bootstrap of Envoy, and runs
+// account-authz and Envoy with these files beside the authentication service of the demo. Sends requests of a user of two accounts, two that
+// are allowed and one that is refused. Stops on Ctrl-C, or with --once after the requests.
 import { execFile } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { parse } from 'yaml';
-import { envoyBinary, type RunningEnvoy, startEnvoy } from '../test/support/envoy.ts';
+import { envoyBinary, startEnvoy } from '../test/support/envoy.ts';
 import { startServiceProcess } from '../test/support/service-process.ts';
-import { startAuthenticationService } from './authentication-service.ts';
+import { type AuthenticationService, startAuthenticationService } from './authentication-service.ts';
 import { send } from './http-client.ts';
 import { choosePorts } from './ports.ts';
 import { messageOf } from './run-story.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
+import { openTryFolder } from './try-folder.ts';
 
-const usage = `npm run try -- --upstream HOST:PORT --route PATH [--route PATH ...] [--out DIR] [--once]
+const usage = `npm run try -- --upstream HOST:PORT --route PATH [--route PATH ...] [--account NAME] [--path PATH] [--out DIR] [--once]
 
   --upstream HOST:PORT   your service, on this machine
   --route PATH           what to protect: '/api/orders/:account_id/*' is this path and everything under it
-  --out DIR              where config.yaml, envoy.yaml and token.txt go; try if not given
-  --once                 ends after the two requests
+  --account NAME         which parameter of the routes is the account, if they have several
+  --path PATH            a path that your service has, to ask for: '/api/orders/:account_id/open'; from the first route if not given
+  --out DIR              where config.yaml, envoy.yaml and token.txt go; try if not given. An edited file is kept, and used
+  --once                 ends after the requests
 `;
 
 const { values } = parseArgs({
   options: {
     upstream: { type: 'string', default: '127.0.0.1:9000' },
     route: { type: 'string', multiple: true, default: ['/api/orders/:account_id/*'] },
+    account: { type: 'string' },
+    path: { type: 'string' },
     out: { type: 'string', default: 'try' },
     once: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
 const main = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+const audience = 'https://api.example.com';
+
+/** What try reads of the configuration that it runs, which may be an edited one. */
+interface UsedConfig {
+  readonly issuers: readonly { readonly issuer: string; readonly audiences: readonly string[] }[];
+  readonly routes: readonly { readonly path: string }[];
+  readonly account?: { readonly parameter?: string };
+}
 
 if (values.help) process.stdout.write(usage);
 else await tryIt();
@@ -58,6 +69,13 @@ async function tryIt(): Promise<void> {
 
 async function protect(terminal: Terminal, stops: (() => Promise<unknown>)[]): Promise<boolean> {
   const { upstream, route: routes, out } = values;
+  const parameter = accountParameter(routes);
+  const folder = await openTryFolder(out);
+  const [configFile, envoyFile, tokenFile] = [
+    folder.path('config.yaml'),
+    folder.path('envoy.yaml'),
+    folder.path('token.txt'),
+  ];
   const ports = await choosePorts({
     authentication: 8090,
     listen: 9191,
@@ -66,80 +84,125 @@ async function protect(terminal: Terminal, stops: (() => Promise<unknown>)[]): P
     ready: 8081,
     envoyAdmin: 9901,
   });
-  const audience = 'https://api.example.com';
-  const authentication = await startAuthenticationService({
-    port: ports.authentication,
-    audience,
-    accessTokenSeconds: 3600,
-  });
-  stops.push(() => authentication.stop());
-
-  await mkdir(out, { recursive: true });
-  const config = join(out, 'config.yaml');
-  const envoyFile = join(out, 'envoy.yaml');
-  const tokenFile = join(out, 'token.txt');
-  const written = configurationText(routes, authentication.issuer, audience, ports);
-  await writeFile(config, written);
+  const written = await folder.write('config.yaml', configurationText(routes, parameter, ports));
   terminal.title('The configuration: one file is the whole policy');
+  if (folder.isEdited('config.yaml')) terminal.text(keptNote(configFile, '--route and --account do not change it'));
   terminal.text(written.trimEnd());
 
   terminal.title('The bootstrap of Envoy, rendered from it');
-  const render = [
-    'render',
-    'envoy',
-    '--config',
-    config,
-    '--listen',
-    `127.0.0.1:${ports.gateway}`,
+  const render = ['render', 'envoy', '--config', configFile, '--listen', `127.0.0.1:${ports.gateway}`];
+  render.push(
+    '--readiness-port',
+    `${ports.ready}`,
+    '--envoy-admin-port',
+    `${ports.envoyAdmin}`,
     '--upstream',
     upstream,
-  ];
-  terminal.text(`$ account-authz ${render.join(' ')} > ${envoyFile}`);
-  const bootstrap = await runProduct(render);
-  await writeFile(envoyFile, bootstrap);
-  const check = ['check-config', '--config', config, '--envoy', envoyFile];
-  terminal.text(`$ account-authz ${check.join(' ')}`);
+  );
+  terminal.text(`$ account-authz ${render.map(shellWord).join(' ')} > ${shellWord(envoyFile)}`);
+  await folder.write('envoy.yaml', await runProduct(render));
+  if (folder.isEdited('envoy.yaml')) terminal.text(keptNote(envoyFile, 'this command does not change it'));
+  const check = ['check-config', '--config', configFile, '--envoy', envoyFile];
+  terminal.text(`$ account-authz ${check.map(shellWord).join(' ')}`);
   terminal.text((await runProduct(check)).trimEnd().split('\n').at(-1) ?? '');
 
+  const config: UsedConfig = parse(written);
   terminal.title('Running');
-  terminal.started(
-    'authentication service',
-    `${authentication.issuer}, for trying: yours takes its place in ${config}`,
-  );
-  const service = await startServiceProcess(parse(written));
+  const authentication = await startOwnIssuer(config);
+  if (authentication !== undefined) {
+    stops.push(() => authentication.stop());
+    terminal.started(
+      'authentication service',
+      `${authentication.issuer}, for trying: yours takes its place in ${configFile}`,
+    );
+  }
+  const service = await startServiceProcess(parse(written), { file: configFile, ready: authentication !== undefined });
   stops.push(() => service.stop());
-  terminal.started('account-authz', `account-authz serve --config ${config}`);
+  terminal.started('account-authz', `account-authz serve --config ${shellWord(configFile)}`);
   terminal.starting('Envoy, installed the first time');
   await envoyBinary();
-  const envoy = await startEnvoy({ bootstrap, listener: ports.gateway, ready: ports.ready, admin: ports.envoyAdmin });
+  const envoy = await startEnvoy({ file: envoyFile });
   stops.push(() => envoy.stop());
-  terminal.started('Envoy', `envoy -c ${envoyFile}`);
+  terminal.started('Envoy', `envoy -c ${shellWord(envoyFile)}`);
 
-  const now = Math.floor(Date.now() / 1000);
-  const identity = { uid: 'alice', app: 'try', acc: 'acme', role: 'owner' };
-  const token = await authentication.signToken({
-    iss: authentication.issuer,
-    aud: audience,
-    iat: now,
-    exp: now + 3600,
-    ...identity,
-  });
-  await writeFile(tokenFile, token, { mode: 0o600 });
-  terminal.title(`Two requests of alice of acme, whose token is in ${tokenFile}`);
-  const [own, other] = [await ask(envoy, token, 'acme'), await ask(envoy, token, 'globex')];
-  const isReached = own.status !== 401 && own.status !== 403 && own.status !== 503;
-  terminal.text(`${own.status}  GET ${own.target}    ${isReached ? 'from your service' : 'not from your service'}`);
-  terminal.text(`${other.status}  GET ${other.target}    ${reasonOf(other.body)}, your service never saw it`);
+  const origin = `http://127.0.0.1:${envoy.port}`;
+  const targetFor = (account: string): string => targetOf(config, account);
+  const curl = (account: string, ...options: readonly string[]): void =>
+    terminal.text(
+      [
+        'curl -i',
+        ...options,
+        `-H "authorization: Bearer $(cat ${shellWord(tokenFile)})"`,
+        shellWord(`${origin}${targetFor(account)}`),
+      ].join(' '),
+    );
+  if (authentication === undefined) {
+    terminal.title(`${config.issuers[0]?.issuer ?? ''} issues the tokens: put one into ${tokenFile}, and send it`);
+    curl('ACCOUNT');
+    terminal.verdict(values.once ? 'Done' : 'Everything stays up until Ctrl-C', true);
+    return true;
+  }
+
+  const token = (await folder.write('token.txt', await tokenOf(authentication, config))).trim();
+  terminal.title(`Alice, owner of acme and member of globex, with one token, which is in ${tokenFile}`);
+  if (folder.isEdited('token.txt')) terminal.text(keptNote(tokenFile, 'the requests have the token in it'));
+  const ask = async (account: string) =>
+    send({ origin, target: targetFor(account), headers: { authorization: `Bearer ${token}` } });
+  let isAsExpected = true;
+  let nothingThere = false;
+  for (const account of ['acme', 'globex', 'initech']) {
+    const { status, headers, body } = await ask(account);
+    if (status === 503 && !isRefusal(headers)) {
+      terminal.verdict(`Nothing answers on ${upstream}: start your service, then run this again`, false);
+      return false;
+    }
+    const reached = !isRefusal(headers);
+    isAsExpected &&= reached === (account !== 'initech');
+    nothingThere ||= reached && status === 404;
+    const seen = reached ? 'from your service' : `${reasonOf(body)}, your service never saw it`;
+    terminal.text(`${status}  GET ${targetFor(account)}    ${seen}`);
+  }
+  if (nothingThere)
+    terminal.text(`The request was allowed, and your service has nothing there: name one of its paths with --path`);
   terminal.text('');
-  const curl = (target: string): string =>
-    `curl -i -H "authorization: Bearer $(cat ${tokenFile})" http://127.0.0.1:${envoy.port}${target}`;
-  terminal.text(curl(own.target));
-  terminal.text(curl(other.target));
-  const isRefused = other.status === 403;
-  if (own.status === 503)
-    terminal.verdict(`Nothing answers on ${upstream}: start your service, then run this again`, false);
-  else terminal.verdict(values.once ? 'Done' : 'Everything stays up until Ctrl-C', isReached && isRefused);
-  return isReached && isRefused;
+  for (const account of ['acme', 'globex', 'initech']) curl(account);
+  terminal.text('# she is a member of globex, and roles lets a member read: 403 role_forbidden');
+  curl('globex', '-X DELETE');
+  terminal.verdict(values.once ? 'Done' : 'Everything stays up until Ctrl-C', isAsExpected);
+  return isAsExpected;
+}
+
+/** The parameter of the routes that is the account. */
+function accountParameter(routes: readonly string[]): string {
+  if (values.account !== undefined) return values.account;
+  const names = [
+    ...new Set(routes.flatMap(route => Array.from(route.matchAll(/\/:([^/]+)/g), ([, name = '']) => name))),
+  ];
+  if (names.length === 0 || names.includes('account_id')) return 'account_id';
+  const [only = '', ...others] = names;
+  if (others.length === 0) return only;
+  throw new Error(
+    `--route has the parameters ${names.join(', ')}: name the account with --account, such as --account ${only}`,
+  );
+}
+
+/** Undefined if the configuration names an issuer of the user, or one that runs already. */
+async function startOwnIssuer({ issuers }: UsedConfig): Promise<AuthenticationService | undefined> {
+  const [{ issuer = '', audiences: [used = audience] = [] } = {}] = issuers;
+  const port = /^http:\/\/127\.0\.0\.1:(\d+)$/.exec(issuer)?.[1];
+  if (port === undefined) return undefined;
+  return startAuthenticationService({ port: Number(port), audience: used, accessTokenSeconds: 3600 }).catch(error => {
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') return undefined;
+    throw error;
+  });
+}
+
+function tokenOf(authentication: AuthenticationService, { issuers }: UsedConfig): Promise<string> {
+  const now = Math.floor(Date.now() / 1000);
+  const accounts = { acme: 'owner', globex: 'member' };
+  const times = { iat: now, exp: now + 3600 };
+  const aud = issuers[0]?.audiences[0] ?? audience;
+  return authentication.signToken({ iss: authentication.issuer, aud, ...times, uid: 'alice', app: 'try', accounts });
 }
 
 /** The output of a command of the product; rejects with its error. */
@@ -151,36 +214,47 @@ async function runProduct(args: readonly string[]): Promise<string> {
   return stdout;
 }
 
-async function ask(envoy: RunningEnvoy, token: string, account: string) {
-  const [route = ''] = values.route;
-  const path = route
-    .replace(/\/\*$/, '')
-    .replace(':account_id', account)
-    .replaceAll(/:[^/]+/g, 'x');
-  const target = path.includes(account) ? path : `${path}?account_id=${account}`;
-  const headers = { authorization: `Bearer ${token}` };
-  const { status, body } = await send({ origin: `http://127.0.0.1:${envoy.port}`, target, headers });
-  return { target, status, body };
+function targetOf({ routes, account: { parameter = 'account_id' } = {} }: UsedConfig, account: string): string {
+  const route = values.path ?? routes[0]?.path ?? '/';
+  const isAccount = (segment: string): boolean => segment === `:${parameter}`;
+  const segments = route.replace(/\/\*$/, '').split('/');
+  const path = segments.map(each => (isAccount(each) ? account : each.replace(/^:.*/, 'x'))).join('/');
+  return segments.some(isAccount) ? path : `${path}?account_id=${account}`;
+}
+
+function isRefusal(headers: Readonly<Record<string, unknown>>): boolean {
+  return headers['content-type'] === 'application/problem+json';
 }
 
 function reasonOf(body: string): string {
   return /"reason":"([a-z_]+)"/.exec(body)?.[1] ?? 'refused';
 }
 
+function keptNote(file: string, effect: string): string {
+  return `# ${file} was edited and is kept: ${effect}. Remove the file to begin again.`;
+}
+
+/** As one word of a POSIX shell. */
+function shellWord(text: string): string {
+  return /^[\w./:@,+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 function configurationText(
   routes: readonly string[],
-  issuer: string,
-  audience: string,
-  ports: { readonly listen: number; readonly admin: number },
+  parameter: string,
+  ports: { readonly authentication: number; readonly listen: number; readonly admin: number },
 ): string {
+  const issuer = `http://127.0.0.1:${ports.authentication}`;
+  const places = `headers: [x-account-id], query: [account_id]`;
   return `listen: 127.0.0.1:${ports.listen}
 admin: 127.0.0.1:${ports.admin}
 issuers:
   - issuer: ${issuer}
     audiences: [${audience}]
     jwksUrl: ${issuer}/.well-known/jwks.json
+    claims: { acc: { keysOf: /accounts }, role: '/accounts/{acc}' } # of "accounts": { "acme": "owner", "globex": "member" }
 routes:
-${routes.map(route => `  - path: ${JSON.stringify(route)}\n`).join('')}account: { headers: [x-account-id], query: [account_id] }
+${routes.map(route => `  - path: ${JSON.stringify(route)}\n`).join('')}account: { ${places}${parameter === 'account_id' ? '' : `, parameter: ${JSON.stringify(parameter)}`} }
 roles:
   owner: ['*']
   member: [GET, HEAD]

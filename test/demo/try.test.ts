@@ -1,6 +1,9 @@
 // `npm run try` as in the README, in front of a user's own service.
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -31,22 +34,22 @@ describe('npm run try', function () {
   const out = mkdtempSync(join(tmpdir(), 'account-authz-try-'));
   after(() => rmSync(out, { recursive: true, force: true }));
 
-  it('shows a 200 and a 403 for the protected service, and keeps the files that it wrote', async () => {
+  const own = (): string => mkdtempSync(join(out, 'own-'));
+
+  it('shows what one token of two accounts is allowed and refused, and keeps the files that it wrote', async () => {
     const upstream = await startUpstream();
     try {
-      const { code, stdout } = await runTry(
-        out,
-        '--upstream',
-        `127.0.0.1:${upstream.port}`,
-        '--route',
-        '/v2/billing/:account_id',
-      );
+      const service = ['--upstream', `127.0.0.1:${upstream.port}`];
+      const { code, stdout } = await runTry(out, ...service, '--route', '/v2/billing/:account_id');
       expect(stdout).to.contain('no dangerous setting found');
       expect(stdout).to.contain('200  GET /v2/billing/acme    from your service');
-      expect(stdout).to.contain('403  GET /v2/billing/globex    account_mismatch, your service never saw it');
+      expect(stdout).to.contain('200  GET /v2/billing/globex    from your service');
+      expect(stdout).to.contain('403  GET /v2/billing/initech    account_mismatch, your service never saw it');
       expect(code).to.equal(0);
-      expect(upstream.requests.map(({ headers }) => headers.filter(([name]) => name === 'x-auth-acc'))).to.deep.equal([
-        [['x-auth-acc', 'acme']],
+      const seen = upstream.requests.map(({ headers }) => headers.filter(([name]) => /^x-auth-(acc|role)$/.test(name)));
+      expect(seen.map(each => each.map(([, value]) => value).toSorted())).to.deep.equal([
+        ['acme', 'owner'],
+        ['globex', 'member'],
       ]);
       const token = readFileSync(join(out, 'token.txt'), 'utf8');
       expect(stdout).to.not.contain(token);
@@ -56,16 +59,102 @@ describe('npm run try', function () {
     }
   });
 
+  it('keeps an edited configuration and runs it, and writes an unedited bootstrap again', async () => {
+    const upstream = await startUpstream();
+    try {
+      const config = join(out, 'config.yaml');
+      const edited = readFileSync(config, 'utf8').replace('/v2/billing/:account_id', '/v3/ledger/:account_id');
+      writeFileSync(config, edited);
+      const { code, stdout } = await runTry(out, '--upstream', `127.0.0.1:${upstream.port}`);
+      expect(stdout).to.contain(`# ${config} was edited and is kept`);
+      expect(stdout).to.contain('200  GET /v3/ledger/acme    from your service');
+      expect(code).to.equal(0);
+      expect(readFileSync(config, 'utf8')).to.equal(edited);
+      expect(readFileSync(join(out, 'envoy.yaml'), 'utf8')).to.contain('/v3/ledger');
+    } finally {
+      await upstream.stop();
+    }
+  });
+
+  it('protects every tenant of a route with another parameter, and quotes the commands that it prints', async () => {
+    const upstream = await startUpstream();
+    try {
+      const service = ['--upstream', `127.0.0.1:${upstream.port}`];
+      const { code, stdout } = await runTry(
+        own(),
+        ...service,
+        '--route',
+        '/api/*',
+        '--route',
+        '/api/tenants/:tenant/*',
+      );
+      expect(stdout).to.contain('parameter: "tenant"');
+      expect(stdout).to.match(/ 'http:\/\/127\.0\.0\.1:\d+\/api\?account_id=acme'$/m);
+      expect(code).to.equal(0);
+    } finally {
+      await upstream.stop();
+    }
+  });
+
+  for (const { name, args, says } of [
+    {
+      name: 'a route that the configuration refuses',
+      args: ['--route', '/api/*/x'],
+      says: /routes\[0\]\.path/,
+    },
+    {
+      name: 'several parameters without the one that is the account',
+      args: ['--route', '/api/:tenant/users/:user'],
+      says: /the parameters tenant, user: name the account with --account, such as --account tenant/,
+    },
+    {
+      name: 'a route whose parameter is not the account',
+      args: ['--route', '/api/orders/:account_id/*', '--route', '/api/tenants/:tenant/*'],
+      says: /routes\[1\]\.path/,
+    },
+  ]) {
+    it(`names ${name}`, async () => {
+      const { code, stdout } = await runTry(own(), ...args);
+      expect(stdout).to.match(says);
+      expect(code).to.equal(1);
+    });
+  }
+
+  it('names a path that the service does not have, and asks for the one of --path', async () => {
+    const upstream = createServer((request, response) =>
+      response.writeHead(request.url === '/api/orders/acme' ? 404 : 200).end(),
+    );
+    await once(upstream.listen(0, '127.0.0.1'), 'listening');
+    try {
+      const service = ['--upstream', `127.0.0.1:${(upstream.address() as AddressInfo).port}`];
+      const missing = await runTry(own(), ...service);
+      expect(missing.stdout).to.contain('your service has nothing there: name one of its paths with --path');
+      const named = await runTry(own(), ...service, '--path', '/api/orders/:account_id/open');
+      expect(named.stdout).to.contain('200  GET /api/orders/acme/open    from your service');
+      expect(named.stdout).to.not.contain('nothing there');
+    } finally {
+      upstream.close();
+    }
+  });
+
   it('names the service that does not answer', async () => {
     const [port] = await freePorts(1);
-    const { code, stdout } = await runTry(out, '--upstream', `127.0.0.1:${port}`);
+    const { code, stdout } = await runTry(own(), '--upstream', `127.0.0.1:${port}`);
     expect(stdout).to.contain(`Nothing answers on 127.0.0.1:${port}`);
     expect(code).to.equal(1);
   });
 
-  it('names a route that the configuration refuses', async () => {
-    const { code, stdout } = await runTry(out, '--route', '/api/*/x');
-    expect(stdout).to.contain('routes[0].path');
-    expect(code).to.equal(1);
+  it('writes no file over one that it did not make', async () => {
+    const folder = own();
+    for (const name of ['config.yaml', 'envoy.yaml', 'token.txt']) {
+      const file = join(folder, name);
+      writeFileSync(file, 'of somebody else\n');
+      const { code, stdout } = await runTry(folder);
+      expect(stdout).to.contain(`${file} is not of npm run try: move it, or name another folder with --out`);
+      expect(code).to.equal(1);
+      expect(readdirSync(folder)).to.deep.equal([name]);
+      expect(readFileSync(file, 'utf8')).to.equal('of somebody else\n');
+      rmSync(file);
+    }
   });
 });

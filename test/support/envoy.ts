@@ -131,6 +131,8 @@ export interface EnvoyOptions {
   readonly authz?: string | readonly string[];
   /** Port of the service behind Envoy on 127.0.0.1; default: as shipped. */
   readonly upstream?: number;
+  /** A bootstrap to run as it is, in the place of all options above and below that change one. */
+  readonly file?: string;
   /** Ports to listen on, on 127.0.0.1; default: free ones. */
   readonly listener?: number;
   readonly ready?: number;
@@ -245,7 +247,9 @@ export async function startEnvoy(options: EnvoyOptions = {}): Promise<RunningEnv
   const child = spawn(
     binary,
     [
-      ...['--config-yaml', await envoyBootstrap(options)],
+      ...(options.file === undefined
+        ? ['--config-yaml', await envoyBootstrap(options)]
+        : ['--config-path', options.file]),
       ...['--concurrency', String(options.concurrency ?? 1), '--disable-hot-restart', '--log-level', 'warning'],
       ...['--file-flush-interval-msec', '50', '--admin-address-path', adminAddressFile],
       ...(options.arguments ?? []),
