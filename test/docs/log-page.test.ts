@@ -44,7 +44,10 @@ describe('docs/log.md', () => {
       detail: 'the role may not use this method',
       method: 'DELETE',
       route: '/api/subscriptions',
-      principal: { uid: 'u', app: 'p', acc: 'a' as Account, role: 'member', iss: 'https://issuer.test' },
+      principal: {
+        ...{ uid: 'u', app: 'p', acc: 'a' as Account, role: 'member', scope: 'billing', actor: 's' },
+        ...{ iss: 'https://issuer.test', jti: 'j' },
+      },
       kid: 'k1',
       cache: 'hit',
       durationMs: 1,
