@@ -8,7 +8,10 @@ import { acceptedTokens } from '../fixtures/provider-tokens.ts';
 import { type Decoded, decideToken } from '../support/decide-token.ts';
 import { allPages } from '../support/document.ts';
 
-const names = allPages().flatMap(({ path }) => /^docs\/providers\/([a-z0-9-]+)\.md$/.exec(path)?.[1] ?? []);
+// test/docs/other-providers.test.ts has others.md.
+const names = allPages()
+  .flatMap(({ path }) => /^docs\/providers\/([a-z0-9-]+)\.md$/.exec(path)?.[1] ?? [])
+  .filter(name => name !== 'others');
 const live = ['keycloak', 'hydra'];
 
 function tokenOf(name: string): Decoded {
@@ -69,6 +72,55 @@ describe('provider pages', () => {
       expect(sections.slice(sections.indexOf(headings.publish))).to.deep.equal(rotation);
     });
   }
+
+  it('keycloak: roles and accounts of Organizations are those of the addressed organization', async () => {
+    const page = providerPage('keycloak');
+    const { header, claims } = tokenOf('keycloak');
+    const [claim = ''] = page.blocks('Organizations', 'json');
+    const [configuration = ''] = page.blocks('Organizations', 'yaml');
+    const ask = async (account: string): Promise<unknown> => {
+      const token = { header, claims: { ...claims, ...JSON.parse(claim) } };
+      const { decision } = await decideToken(token, parse(configuration), Number(claims.iat) + 1, { account });
+      return decision.kind === 'allow' ? decision.principal.role : decision.reason;
+    };
+    const got = await Promise.all(['acme', 'globex', 'initech'].map(ask));
+    expect(got).to.deep.equal(['owner', 'member', 'account_mismatch']);
+  });
+
+  it('keycloak: every organization of a list has the roles of the user', async () => {
+    const { header, claims } = tokenOf('keycloak');
+    const [configuration = ''] = providerPage('keycloak').blocks('Organizations as a list', 'yaml');
+    const ask = async (account: string): Promise<unknown> => {
+      const token = { header, claims: { ...claims, organization: ['globex', 'acme'] } };
+      const { decision } = await decideToken(token, parse(configuration), Number(claims.iat) + 1, { account });
+      return decision.kind === 'allow' ? decision.principal.role : decision.reason;
+    };
+    const got = await Promise.all(['acme', 'globex', 'initech'].map(ask));
+    expect(got).to.deep.equal(['member', 'member', 'account_mismatch']);
+  });
+
+  it('hydra and auth0: the scopes of the token limit the application', async () => {
+    const auth0 = [headings.configuration, 'Scopes']
+      .flatMap(each => providerPage('auth0').blocks(each, 'yaml'))
+      .join('');
+    const shapes = [
+      {
+        name: 'hydra',
+        text: providerPage('hydra').blocks('Scopes', 'yaml').join(''),
+        claim: { scp: ['openid', 'orders:read'] },
+      },
+      { name: 'auth0', text: auth0, claim: { scope: 'openid orders:read' } },
+    ];
+    for (const { name, text, claim } of shapes) {
+      const { header, claims } = tokenOf(name);
+      const ask = async (more: object): Promise<unknown> => {
+        const token = { header, claims: { ...claims, ...more } };
+        const { decision } = await decideToken(token, parse(text), Number(claims.iat) + 1, { account: 'acme' });
+        return decision.kind === 'allow' ? decision.principal.scope : decision.reason;
+      };
+      expect([await ask({}), await ask(claim)], name).to.deep.equal(['scope_forbidden', 'orders:read']);
+    }
+  });
 
   it('have bash blocks, which only npm run providers runs, only for the live providers', () => {
     const withBash = allPages().filter(({ blocks }) => blocks.some(({ language }) => language === 'bash'));

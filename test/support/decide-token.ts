@@ -20,8 +20,9 @@ export async function decideToken(
   now: number,
   request: { readonly account: string; readonly method?: string },
 ): Promise<CheckResult> {
-  const key = await signingKey('r1', 'RS256');
-  const set = await parseKeySet(Buffer.from(JSON.stringify({ keys: [key.publicJwk] })), ['RS256']);
+  const algorithm = String(header.alg);
+  const key = await signingKey('r1', algorithm);
+  const set = await parseKeySet(Buffer.from(JSON.stringify({ keys: [key.publicJwk] })), [algorithm]);
   if (set.kind === 'problem') throw new Error(set.problem);
   const config = configSchema.parse(configuration);
   const engine = createEngine({ config, keyRings: fixedKeyRings(config, set.keys), now: () => now });

@@ -1,6 +1,8 @@
-// A browser that logs a user in: follows redirects, keeps cookies, submits the login form, and stops at the redirect URI.
+// A browser that logs a user in: follows redirects, keeps cookies, submits the login forms, and stops at the redirect URI.
 
 const redirectLimit = 20;
+/** Some providers ask for the name first and then for the password. */
+const formLimit = 2;
 
 /** The parameters with which the provider sends the user back to `redirectUri`. */
 export async function logInWithBrowser(
@@ -11,6 +13,7 @@ export async function logInWithBrowser(
   const cookies = new Map<string, string>();
   let url = startUrl;
   let form: URLSearchParams | undefined;
+  let forms = 0;
   for (let i = 0; i < redirectLimit; i++) {
     const answer: Response = await fetch(url, {
       redirect: 'manual',
@@ -27,10 +30,11 @@ export async function logInWithBrowser(
       continue;
     }
     const action = /<form[^>]*\saction="([^"]+)"/.exec(page)?.[1];
-    if (action === undefined || form !== undefined)
+    if (action === undefined || forms === formLimit)
       throw new Error(`${answer.status} in the place of a login form: ${page.slice(0, 500)}`);
     url = new URL(action.replaceAll('&amp;', '&'), url).href;
     form = new URLSearchParams(fields);
+    forms += 1;
   }
   throw new Error(`more than ${redirectLimit} redirects`);
 }

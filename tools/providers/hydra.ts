@@ -51,8 +51,11 @@ export async function createHydra(say: (text: string) => void): Promise<Provider
     LOG_LEVEL: 'error',
   };
   const endpoints: Endpoints = { authorization: `${url}/oauth2/auth`, token: `${url}/oauth2/token` };
-  const logIn = (username: string, parameters: Readonly<Record<string, string>> = { audience }): Promise<Tokens> => {
-    const scope = 'openid offline_access';
+  const logIn = (
+    username: string,
+    parameters: Readonly<Record<string, string>> = { audience },
+    scope = 'openid offline_access',
+  ): Promise<Tokens> => {
     return authorizationCode(endpoints, { clientId: 'web', redirectUri, scope, fields: { username }, parameters });
   };
   const serve = (id: string, parameters: Readonly<Record<string, string>> = { audience }): Promise<Tokens> =>
@@ -76,7 +79,33 @@ export async function createHydra(say: (text: string) => void): Promise<Provider
       await app.stop();
       await rm(directory, { recursive: true, force: true });
     },
-    userTokens: logIn,
+    variants: [
+      {
+        heading: 'Scopes',
+        async cases() {
+          const reader = (await logIn('alice', { audience }, 'openid orders:read')).access_token;
+          const plain = (await logIn('alice')).access_token;
+          const [reading, writing] = await Promise.all(
+            ['orders:read', 'orders:write'].map(scope => serve('billing', { audience, scope })),
+          );
+          return [
+            ...[
+              { name: 'GET with orders:read', token: reader, expected: '200 member of acme, app web' },
+              { name: 'GET without a scope of scopes', token: plain, expected: '403 scope_forbidden' },
+            ].map(each => ({ grant: 'authorization code', ...each })),
+            ...[
+              { name: 'DELETE with orders:read', token: reading?.access_token, expected: '403 scope_forbidden' },
+              {
+                name: 'DELETE with orders:write',
+                token: writing?.access_token,
+                expected: '200 owner of acme, app billing',
+              },
+            ].map(each => ({ grant: 'client credentials', method: 'DELETE', ...each })),
+          ];
+        },
+      },
+    ],
+    userTokens: username => logIn(username),
     serviceTokens: serve,
     async cases() {
       const alice = await logIn('alice');

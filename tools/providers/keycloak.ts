@@ -21,13 +21,19 @@ export async function createKeycloak(say: (text: string) => void): Promise<Provi
     authorization: `${url}/realms/shop/protocol/openid-connect/auth`,
     token: `${url}/realms/shop/protocol/openid-connect/token`,
   };
-  const logIn = (username: string, clientId = 'web'): Promise<Tokens> =>
+  const logIn = (username: string, clientId = 'web', scope = 'openid'): Promise<Tokens> =>
     authorizationCode(endpoints, {
       clientId,
       redirectUri,
-      scope: 'openid',
+      scope,
       fields: { username, password: `${username}-password` },
     });
+  const globex = { path: '/api/subscriptions/accounts/globex' };
+  const initech = { path: '/api/subscriptions/accounts/initech' };
+  const inOrganizations = async (): Promise<{ readonly all: string; readonly one: string }> => ({
+    all: (await logIn('alice', 'web', 'openid organization:*')).access_token,
+    one: (await logIn('alice', 'web', 'openid organization:acme')).access_token,
+  });
   const serve = (id: string): Promise<Tokens> => clientCredentials(endpoints, { id, secret: `${id}-secret` });
 
   return createProvider({
@@ -52,6 +58,48 @@ export async function createKeycloak(say: (text: string) => void): Promise<Provi
     shellEnv: { KEYCLOAK_ADMIN_PASSWORD: adminPassword },
     trialClients,
     cleanUp: () => rm(directory, { recursive: true, force: true }),
+    variants: [
+      {
+        heading: 'Organizations',
+        async cases() {
+          const { all, one } = await inOrganizations();
+          const noAccount = { path: '/api/subscriptions' };
+          return [
+            { name: 'its organization of two', token: all, method: 'DELETE', expected: '200 owner of acme, app web' },
+            { name: 'the other one', token: all, ...globex, expected: '200 member of globex, app web' },
+            {
+              name: 'DELETE in the other one',
+              token: all,
+              ...globex,
+              method: 'DELETE',
+              expected: '403 role_forbidden',
+            },
+            { name: 'none of two named', token: all, ...noAccount, expected: '400 account_required' },
+            {
+              name: 'named in a header',
+              ...{ token: all, ...noAccount, headers: { 'x-account-id': 'globex' } },
+              expected: '200 member of globex, app web',
+            },
+            { name: 'a third one', token: all, ...initech, expected: '403 account_mismatch' },
+            { name: 'organization:acme, none named', token: one, ...noAccount, expected: '200 owner of acme, app web' },
+            { name: 'organization:acme, the other one', token: one, ...globex, expected: '403 account_mismatch' },
+            { name: 'scope not requested', token: (await logIn('alice')).access_token, expected: refusals.account },
+          ].map(each => ({ grant: 'authorization code', ...each }));
+        },
+      },
+      {
+        heading: 'Organizations as a list',
+        async cases() {
+          const { all } = await inOrganizations();
+          return [
+            { name: 'its organization of two', token: all, expected: '200 member of acme, app web' },
+            { name: 'the other one', token: all, ...globex, expected: '200 member of globex, app web' },
+            { name: 'none of two named', token: all, path: '/api/subscriptions', expected: '400 account_required' },
+            { name: 'a third one', token: all, ...initech, expected: '403 account_mismatch' },
+          ].map(each => ({ grant: 'authorization code', ...each }));
+        },
+      },
+    ],
     userTokens: logIn,
     serviceTokens: serve,
     async cases() {

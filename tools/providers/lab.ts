@@ -31,8 +31,9 @@ interface Body extends Pick<HttpAnswer, 'headers'> {
   readonly request_id?: string;
 }
 
-export async function startLab(provider: Provider): Promise<Lab> {
-  const [text = ''] = provider.page.blocks(headings.configuration, 'yaml');
+/** With the configuration under the heading of the page. */
+export async function startLab(provider: Provider, heading: string = headings.configuration): Promise<Lab> {
+  const [text = ''] = provider.page.blocks(heading, 'yaml');
   const upstream = await startRecordingUpstream();
   const service = await startServiceProcess({
     ...parse(replaceAll(text, provider.addresses)),

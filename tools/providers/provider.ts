@@ -15,7 +15,16 @@ export interface Case {
   readonly name: string;
   readonly token: string | undefined;
   readonly method?: string;
+  /** That of account acme unless it is given. */
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly expected: string;
+}
+
+/** Another configuration, under a heading of the page that may have commands of its own. */
+export interface Variant {
+  readonly heading: string;
+  cases(): Promise<readonly Case[]>;
 }
 
 export interface Provider {
@@ -25,7 +34,8 @@ export interface Provider {
   readonly page: ProviderPage;
   /** Maps the addresses on the page to those of the run. */
   readonly addresses: ReadonlyMap<string, string>;
-  /** Starts the server, then runs the commands of the page up to the configuration. */
+  readonly variants: readonly Variant[];
+  /** Starts the server, then runs the commands of the page up to the key rotation, without those of the variants. */
   setUp(): Promise<void>;
   stop(): Promise<void>;
   /** Starts the server again, with the same data and on the same address. */
@@ -45,7 +55,7 @@ export interface Provider {
 }
 
 /** Where one provider differs from another. */
-export interface ProviderParts extends Pick<Provider, 'id' | 'name' | 'page' | 'addresses' | 'cases'> {
+export interface ProviderParts extends Pick<Provider, 'id' | 'name' | 'page' | 'addresses' | 'variants' | 'cases'> {
   readonly server: ServerCommand;
   /** Environment variables of the commands on the page. */
   readonly shellEnv?: Readonly<Record<string, string>>;
@@ -75,12 +85,15 @@ export async function createProvider(parts: ProviderParts): Promise<Provider> {
     name,
     page,
     addresses,
+    variants: parts.variants,
     start,
     stop,
     async setUp() {
       await parts.prepare?.();
       await start();
-      for (const heading of page.sections.slice(0, page.sections.indexOf(headings.publish))) await shell.run(heading);
+      const variants = parts.variants.map(({ heading }) => heading);
+      const setUp = page.sections.slice(0, page.sections.indexOf(headings.publish));
+      for (const heading of setUp.filter(each => !variants.includes(each))) await shell.run(heading);
       await shell.runScript('the clients and users of the trial', parts.trialClients);
     },
     async close() {

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { readFixture, shapeDifferences, writeFixture } from './fixture.ts';
 import { keyTimes, type Lab, startLab } from './lab.ts';
 import { decodeToken } from './oauth.ts';
-import { headings, type Provider, type Request, refusals } from './provider.ts';
+import { type Case, headings, type Provider, type Request, refusals } from './provider.ts';
 
 export interface Row {
   readonly provider: string;
@@ -41,6 +41,7 @@ export async function tryProvider(
     lab = await startLab(provider);
     const trial: Trial = { provider, lab, say, add };
     await claims(trial, capture);
+    await variants(trial);
     const short = await provider.shortToken();
     add(service, 'a token of two seconds, new', '200 owner of acme, app short', await lab.ask(short));
     await tokens(trial);
@@ -72,6 +73,25 @@ async function claims({ provider, add }: Trial, capture: boolean): Promise<void>
     const differences = shapeDifferences(decodeToken(samples[kind]), fixture[kind]);
     const expected = 'as in the fixture and on the page';
     add(kind === 'user' ? user : service, 'header and claims', expected, differences.join(', ') || expected);
+  }
+}
+
+async function variants({ provider, say, add }: Trial): Promise<void> {
+  for (const { heading, cases } of provider.variants) {
+    say(heading);
+    if (provider.page.sections.includes(heading)) await provider.runSection(heading);
+    const lab = await startLab(provider, heading);
+    try {
+      await askCases(lab, await cases(), (grant, name, ...rest) => add(grant, `${heading}: ${name}`, ...rest));
+    } finally {
+      await lab.stop();
+    }
+  }
+}
+
+async function askCases(lab: Lab, cases: readonly Case[], add: Trial['add']): Promise<void> {
+  for (const { grant, name, token = '', expected, ...request } of cases) {
+    add(grant, name, expected, await lab.ask(token, { ...own, ...request }));
   }
 }
 
@@ -110,9 +130,7 @@ async function tokens({ provider, lab, add }: Trial): Promise<void> {
   const other = { path: '/api/subscriptions/accounts/globex' };
   add(service, 'another account in the path', '403 account_mismatch', await lab.ask(serviceToken, other));
 
-  for (const { grant, name, token = '', method = 'GET', expected } of await provider.cases()) {
-    add(grant, name, expected, await lab.ask(token, { ...own, method }));
-  }
+  await askCases(lab, await provider.cases(), add);
 }
 
 // In the middle, because the last character of base64url may contain unused bits (RFC 4648 section 3.5).
