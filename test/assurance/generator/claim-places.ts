@@ -1,4 +1,5 @@
 // Sets a claim in a generated payload: a top-level member, or the target of a JSON Pointer of the configuration.
+import type { ListSource } from '../oracle/settings.ts';
 import { drop, type Member } from './token-draft.ts';
 
 /** Sets the JSON text at the place of the name, and creates the objects and arrays on the path to it. */
@@ -9,6 +10,15 @@ export function setClaim(payload: Member[], name: string, text: string): void {
   const value = withPart(found?.[1], inner, text);
   if (found === undefined) payload.push([literal, value]);
   else found[1] = value;
+}
+
+/** The pointer or name of a source, with the account in the place of `{acc}`. */
+export function placeOfSource(source: ListSource, acc: string): string {
+  if (typeof source !== 'string') return placeOfSource('keysOf' in source ? source.keysOf : source.wordsOf, acc);
+  return source
+    .split('/')
+    .map(part => (part === '{acc}' ? escaped(acc) : part))
+    .join('/');
 }
 
 /** Removes the whole top-level member of the claim. */

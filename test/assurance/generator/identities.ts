@@ -5,8 +5,14 @@ export const baseTime = 1_800_000_000;
 
 export const accounts = [
   ...['acct1', 'acct2', 'acct10', 'ACCT1', 'a.b', 'A-b_c~9', '...', '-', '~', '_', '0', '7', '12345678901', 'accounts'],
+  ...['acct3', 'acct-2', 'acct4', 'n-1'],
   ...['subscriptions', 'items', 'constructor', '__proto__', 'null', 'x'.repeat(128)],
 ] as const;
+
+/** Those that fit the label of a host. */
+export const hostAccounts: readonly string[] = accounts.filter(each =>
+  /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(each),
+);
 
 /** Values of `jti`. */
 export const tokenIds = ['t-1', 'T-1', 't-10', '0', 'a\u0000b', 'ü', ' t-1', 'x'.repeat(200), '7f3c'] as const;

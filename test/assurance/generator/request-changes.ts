@@ -275,6 +275,9 @@ const paths: readonly Row[] = [
         '/api/subscriptionsX',
         `/${token.acc}`,
         '/envoy.service.auth.v3.Authorization/Check',
+        '/healthz',
+        '/public/x',
+        '/.well-known/oauth-protected-resource/subscriptions',
       ])),
   ],
   [
@@ -619,6 +622,49 @@ const headers: readonly Row[] = [
   ],
 ];
 
+const hosts: readonly Row[] = [
+  [
+    9,
+    'another host',
+    (draft, { random, token }) => {
+      const host = draft.host.replace(/:[0-9]+$/, '');
+      draft.host = random.pick([
+        ...['', '.', ':443', 'evil.test', 'api.test.evil.test', 'xapi.test', 'test', 'API.TEST', 'api.other.test'],
+        ...[`${host}.`, `.${host}`, `x.${host}`, host.toUpperCase(), `${host}:99999`, `${host}:`, `${host}:x`],
+        ...['acct2.api.test', 'ACCT2.api.test', 'acct3.api.test', '-a.api.test', 'a-.api.test', 'a_b.api.test'],
+        ...[`${token.acc}.api.test`, `${token.acc}.eu.API.test`, `${'x'.repeat(64)}.api.test`, '*.api.test'],
+        ...[`${token.acc}.x.api.test`, 'acct1%2eapi.test', 'user@api.test', '[::1]', '[::1]:8080', '10.0.0.1'],
+        ...['api.test\u0000', ' api.test', 'api.test ', '\u212a.api.test', 'xn--a.api.test', 'api.test,api.test'],
+      ]);
+    },
+  ],
+  [
+    4,
+    'another host or :authority beside the attribute',
+    (draft, { random }) =>
+      draft.lines.push([
+        random.pick(['host', 'Host', ':authority']),
+        random.pick([draft.host, draft.host, draft.host.toUpperCase(), 'acct2.api.test', 'api.test', '', 'evil.test']),
+      ]),
+  ],
+  [
+    3,
+    'a header that names another host',
+    (draft, { random }) =>
+      draft.lines.push([
+        random.pick([
+          'x-forwarded-host',
+          'forwarded',
+          'X-Original-Host',
+          'x_forwarded_host',
+          'x-host',
+          'x-forwarded_server',
+        ]),
+        random.pick(['acct2.api.test', '']),
+      ]),
+  ],
+];
+
 const forms: readonly Row[] = [
   [
     9,
@@ -767,7 +813,7 @@ const forms: readonly Row[] = [
   ],
 ];
 
-const rows: readonly Row[] = [...authorization, ...paths, ...queries, ...headers, ...forms];
+const rows: readonly Row[] = [...authorization, ...paths, ...queries, ...headers, ...hosts, ...forms];
 
 function replace(draft: RequestDraft, value: string): void {
   drop(draft, 'authorization');

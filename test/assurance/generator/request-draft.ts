@@ -8,6 +8,7 @@ import type { GeneratedToken } from './token-draft.ts';
 export interface RequestDraft {
   method: string;
   path: string;
+  host: string;
   /** Without the question mark; undefined: no query. */
   query: string | undefined;
   /** One value per header line. */

@@ -1,5 +1,6 @@
 // Generated CheckRequests: a request that the token permits, with none, one or a few changes to its path, query, headers, form.
 import type { CheckMessage, HttpAttributes } from '../oracle/message.ts';
+import { hostAccounts } from './identities.ts';
 import type { Random } from './random.ts';
 import { changeRequest } from './request-changes.ts';
 import type { RequestContext, RequestDraft } from './request-draft.ts';
@@ -12,19 +13,25 @@ export interface GeneratedRequest {
   readonly changes: readonly string[];
 }
 
-export function generateRequest(random: Random, setup: Setup, token: GeneratedToken): GeneratedRequest {
+export function generateRequest(random: Random, setup: Setup, asked: GeneratedToken): GeneratedRequest {
   const { settings } = setup;
+  const token = random.chance(0.85)
+    ? asked
+    : { ...asked, acc: random.pick(asked.accounts.filter(each => each !== '')) };
   const context: RequestContext = { random, setup, token };
   const draft: RequestDraft = {
     method: pickMethod(context),
     path: pickPath(context),
     query: undefined,
+    host: pickHost(context),
     lines: [['authorization', `Bearer ${token.text}`]],
     finish: [],
   };
   if (random.chance(0.3)) draft.lines.push(['x-request-id', random.pick(['r-1', 'a'.repeat(128), '0.A_z-9'])]);
-  for (const name of settings.accountHeaders) if (random.chance(0.3)) draft.lines.push([name, token.acc]);
-  const parameters = settings.accountQuery.filter(() => random.chance(0.3)).map(name => `${name}=${token.acc}`);
+  // A token of several accounts mostly needs a place that names one.
+  const often = token.accounts.length > 1 && !draft.path.includes(token.acc) ? 0.7 : 0.3;
+  for (const name of settings.accountHeaders) if (random.chance(often)) draft.lines.push([name, token.acc]);
+  const parameters = settings.accountQuery.filter(() => random.chance(often)).map(name => `${name}=${token.acc}`);
   if (parameters.length > 0) draft.query = parameters.join('&');
 
   const count = random.weighted([
@@ -46,25 +53,65 @@ function pickMethod({ random, setup, token }: RequestContext): string {
 function pickPath({ random, setup, token }: RequestContext): string {
   const { routes } = setup.settings;
   const open = routes.filter(({ roles }) => roles === undefined || roles.includes(token.role));
-  const { path } = random.pick(open.length > 0 && random.chance(0.9) ? open : routes);
+  const chosen = random.pick(open.length > 0 && random.chance(0.9) ? open : routes);
+  const { path } = chosen;
+  const isWide = chosen.characters === 'rfc3986';
+  const wide = (): string => (isWide && random.chance(0.5) ? random.pick(wideSegments) : 'items');
+  const others = isWide ? wideSegments : ['eu', '1', 'a.b', '@me', token.acc, 'x:y~z'];
   const filled = path
-    .replaceAll(':account_id', token.acc)
-    .replaceAll(/:[A-Za-z_]+/g, () => random.pick(['eu', '1', 'a.b', '@me', token.acc, 'x:y~z']));
+    .split('/')
+    .map(part =>
+      part === `:${setup.settings.parameter}` ? token.acc : part.startsWith(':') ? random.pick(others) : part,
+    )
+    .join('/');
   if (!path.endsWith('/*')) return filled;
   return (
     filled.slice(0, -2) +
-    random.pick(['', '', '/', '/items', '/items/9/', '/:account_id', '/accounts', '/...', '/~/-/_'])
+    random.pick([
+      '',
+      '',
+      '/',
+      `/${wide()}`,
+      '/items/9/',
+      `/items/${wide()}`,
+      '/:account_id',
+      '/accounts',
+      '/...',
+      '/~/-/_',
+    ])
   );
 }
 
-function toMessage({ method, path, query, lines }: RequestDraft, random: Random): CheckMessage {
+// Path characters of RFC 3986 beyond the strict grammar.
+const wideSegments = [
+  ...['%20', 'caf%C3%A9', 'a=b,c', '(x)', "it's", '$value', '!*', '%7Euser', 'a%2Bb', '%41b', 'a%23b', 'items', 'x&y'],
+  ...['a%3Fb', '...', '..%20', 'a..b%20', '%E2%80%82x'],
+];
+
+function pickHost({ random, setup, token }: RequestContext): string {
+  const { hosts, parameter } = setup.settings;
+  if (hosts === undefined) return random.pick(['api.test', '', 'acct2.test:443']);
+  const label = `:${parameter}`;
+  const isLabel = hostAccounts.includes(token.acc);
+  const usable = hosts.filter(entry => (entry.startsWith(label) ? isLabel : !entry.startsWith('acct2')));
+  return random.pick(usable).replace(label, token.acc) + random.pick(['', '', '', ':443', ':8443']);
+}
+
+function toMessage({ method, path, query, host, lines }: RequestDraft, random: Random): CheckMessage {
   const target = query === undefined ? path : `${path}?${query}`;
   const isList = random.chance(0.6);
-  const all: [string, string][] = random.chance(0.7) ? [[':method', method], [':path', target], ...lines] : lines;
+  const all: [string, string][] = random.chance(0.7)
+    ? [
+        [':method', method],
+        [':path', target],
+        ...(random.chance(0.7) && host !== '' ? [[':authority', host] as [string, string]] : []),
+        ...lines,
+      ]
+    : lines;
   const http: HttpAttributes = {
     method,
     path: target,
-    host: random.pick(['api.test', '', 'acct2.test:443']),
+    host,
     scheme: random.pick(['http', 'https', 'hTTps']),
     protocol: 'HTTP/1.1',
     query: '',

@@ -23,16 +23,18 @@ export interface Setup {
 /** `index`: the number of the configuration in a run; every key state occurs regularly. */
 export function createSetup(random: Random, index: number): Setup {
   const roles = random.pick(roleTables);
+  const scopes = random.chance(0.5) ? random.pick(scopeTables) : undefined;
+  const account = createAccountSettings(random);
   const issuers = random.pick(issuerSets).map(issuer => createIssuer(random, issuer));
   const written: WrittenConfiguration = {
     issuers,
     ...(random.chance(0.8) ? { token: createTokenSettings(random) } : {}),
-    routes: random.pick(routeTables).map(path => ({
-      path,
-      ...(random.chance(0.2) ? { roles: random.some(Object.keys(roles), 1) } : {}),
-    })),
-    ...(random.chance(0.7) ? { account: random.pick(accountPlaces) } : {}),
+    routes: createRoutes(random, roles, scopes, account.parameter ?? 'account_id'),
+    ...(Object.keys(account).length > 0 ? { account } : {}),
     roles,
+    ...(scopes === undefined ? {} : { scopes }),
+    ...(random.chance(0.3) ? { public: [{ path: '/healthz' }, { path: '/public/*', methods: ['GET', 'POST'] }] } : {}),
+    ...(random.chance(0.4) ? { protectedResource: { resource: random.pick(resources) } } : {}),
     ...(random.chance(0.7) ? { apps: random.pick(appLists) } : {}),
     ...(random.chance(0.5) ? { identityHeaders: random.pick(['x-auth-', 'idp-', 'x-our-own-']) } : {}),
     ...(random.chance(0.6)
@@ -70,14 +72,26 @@ const issuerSets: readonly (readonly string[])[] = [
   ['https://idp.test', 'https://IDP.test', 'https://other.test/realms/one'],
 ];
 
-const routeTables: readonly (readonly string[])[] = [
+type WrittenRoute = WrittenConfiguration['routes'][number];
+
+const routeTables: readonly (readonly (string | WrittenRoute)[])[] = [
   ['/api/subscriptions/*', '/api/subscriptions/accounts/:account_id/*'],
   ['/api/subscriptions/*', '/api/subscriptions/accounts/:account_id/*'],
   ['/api/subscriptions/:account_id/*'],
   ['/api/subscriptions', '/api/subscriptions/:account_id', '/api/subscriptions/:account_id/items/:item'],
   ['/api/:region/accounts/:account_id/*', '/api/subscriptions/*'],
-  ['/api/subscriptions/:account_id/shares/:account_id/*', '/api/subscriptions/:owner/*'],
-  ['/v1/@me/a~b/:account_id', '/v1/:x/a~b/:y/*', '/API/Subscriptions/:account_id/*'],
+  [
+    '/api/subscriptions/:account_id/shares/:account_id/*',
+    { path: '/api/subscriptions/:owner/*', accountInPath: false },
+  ],
+  ['/v1/@me/a~b/:account_id', { path: '/v1/:x/a~b/:y/*', accountInPath: false }, '/API/Subscriptions/:account_id/*'],
+  [{ path: '/api/subscriptions/:account_id/*', characters: 'rfc3986' }, '/api/subscriptions/:account_id/items/*'],
+  [{ path: '/api/subscriptions/*', characters: 'rfc3986' }, '/api/subscriptions/accounts/:account_id/*'],
+  [
+    { path: '/api/subscriptions/*', characters: 'rfc3986' },
+    { path: '/api/subscriptions/accounts/:account_id/*', characters: 'rfc3986' },
+    { path: '/api/:region/items/:item', characters: 'rfc3986', accountInPath: false },
+  ],
   ['/api/subscriptions/:account_id/*', '/api/subscriptions/:any/notes/:account_id', '/api/*'],
 ];
 
@@ -87,6 +101,47 @@ const roleTables: readonly Readonly<Record<string, readonly string[]>>[] = [
   { owner: ['*', 'PROPFIND'], 'auditor:eu': ['GET', 'OPTIONS'], 7: ['GET'] },
   { reader: ['GET'], writer: ['POST', 'PUT'], cleaner: ['DELETE', 'GET'], owner: ['*'] },
 ];
+
+const scopeTables: readonly Readonly<Record<string, readonly string[]>>[] = [
+  { billing: ['*'], 'orders:read': ['GET', 'HEAD'] },
+  { 'orders:read': ['GET'], 'orders:write': ['POST', 'PUT', 'DELETE', 'PATCH'], all: ['*', 'PROPFIND'] },
+  Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`s${i}x`, i % 5 === 4 ? ['GET', 'POST'] : ['*']])),
+];
+
+const resources = [
+  'https://api.test/subscriptions',
+  'https://api.test',
+  'https://api.test/',
+  'https://api.test:8443/a?b=c',
+];
+
+function createRoutes(
+  random: Random,
+  roles: Setup['settings']['roles'],
+  scopes: WrittenConfiguration['scopes'],
+  parameter: string,
+): WrittenConfiguration['routes'] {
+  return random.pick(routeTables).map(written => {
+    const route = typeof written === 'string' ? { path: written } : written;
+    return {
+      ...route,
+      path: route.path.replaceAll(':account_id', `:${parameter}`),
+      ...(random.chance(0.2) ? { roles: random.some(Object.keys(roles), 1) } : {}),
+      ...(scopes !== undefined && random.chance(0.25) ? { scopes: random.some(Object.keys(scopes), 1) } : {}),
+    };
+  });
+}
+
+function createAccountSettings(random: Random): NonNullable<WrittenConfiguration['account']> {
+  const parameter = random.chance(0.25) ? 'tenant' : 'account_id';
+  const hosts = [`:${parameter}.api.test`, 'api.test', 'API.other.test', 'acct2.api.test', `:${parameter}.Eu.api.test`];
+  return {
+    ...(random.chance(0.7) ? random.pick(accountPlaces) : {}),
+    ...(parameter === 'account_id' ? {} : { parameter }),
+    ...(random.chance(0.4) ? { dots: random.chance(0.8) } : {}),
+    ...(random.chance(0.35) ? { hosts: random.pick([hosts, ['api.test'], hosts.slice(0, 2)]) } : {}),
+  };
+}
 
 const accountPlaces: readonly { readonly headers?: readonly string[]; readonly query?: readonly string[] }[] = [
   { headers: ['x-account-id'], query: ['account_id'] },
@@ -114,14 +169,36 @@ function createIssuer(random: Random, issuer: string): WrittenIssuer {
     ...(random.chance(0.6)
       ? { tokenTypes: random.pick([['at+jwt'], ['JWT', ''], ['application/token+jwt', 'text/jwt'], ['']]) }
       : {}),
-    ...(random.chance(0.7) ? { claims: random.pick(claimNames) } : {}),
+    ...(random.chance(0.75)
+      ? {
+          claims: {
+            ...random.pick(claimNames),
+            ...(random.chance(0.2) ? { scope: random.pick(['scp', '/ext/{acc}/scopes', '/permissions/0']) } : {}),
+            ...(random.chance(0.4) ? { actor: random.pick(['actor', '/act/sub', 'azp2']) } : {}),
+          },
+        }
+      : {}),
+    ...(random.chance(0.4) ? { accounts: random.pick(issuerAccounts) } : {}),
     ...(random.chance(0.3) ? { allowIntegerClaims: true } : {}),
   };
 }
 
+const issuerAccounts: readonly (readonly string[])[] = [
+  ['*'],
+  ['acct*', '7', 'items'],
+  ['acct1', 'acct2', 'n-*', 'a*'],
+];
+
 const claimNames: readonly NonNullable<WrittenIssuer['claims']>[] = [
   { acc: 'account' },
   { uid: 'sub', acc: 'https://idp.test/acc' },
+  { acc: { keysOf: '/organization' }, role: '/organization/{acc}/realm_access/roles' },
+  { acc: { keysOf: '/tenants' }, role: '/tenants/{acc}/roles' },
+  { acc: { keysOf: 'orgs' }, role: { wordsOf: 'permissions' } },
+  { acc: 'urn:resourceowner:id', role: { keysOf: 'urn:project:roles', having: '{acc}' } },
+  { acc: { keysOf: '/tenants' }, role: { keysOf: '/tenants/{acc}/roles' } },
+  { acc: '/accounts', role: { wordsOf: '/grants/{acc}' } },
+  { acc: 'organization', role: { keysOf: '/roles' } },
   { role: '__proto__', app: 'azp' },
   { role: 'realm_access.role' },
   { role: '/realm_access/roles' },

@@ -1,5 +1,5 @@
 // Changes to a token, invalid or unusual but valid, one at a time: its claims, its header, its signature, its bytes.
-import { dropClaim, placesBeside, setClaim } from './claim-places.ts';
+import { dropClaim, placeOfSource, placesBeside, setClaim } from './claim-places.ts';
 import { accounts, baseTime, tokenIds } from './identities.ts';
 import { keyPairs } from './key-pairs.ts';
 import {
@@ -85,14 +85,15 @@ const claims: readonly Row[] = [
   [
     6,
     'acc of another account',
-    (draft, { random, issuer }) => setClaim(draft.payload, issuer.claims.acc, JSON.stringify(random.pick(accounts))),
+    (draft, { random, issuer, acc }) =>
+      setClaim(draft.payload, placeOfSource(issuer.claims.acc, acc), JSON.stringify(random.pick(accounts))),
   ],
   [
     5,
     'acc that is nearly the account',
     (draft, { random, issuer, acc }) => {
       const near = [`${acc}0`, acc.slice(0, -1), acc.toUpperCase(), acc.toLowerCase(), `.${acc}`, `${acc}.`];
-      setClaim(draft.payload, issuer.claims.acc, JSON.stringify(random.pick(near)));
+      setClaim(draft.payload, placeOfSource(issuer.claims.acc, acc), JSON.stringify(random.pick(near)));
     },
   ],
   [
@@ -119,28 +120,81 @@ const claims: readonly Row[] = [
   [
     3,
     'another role',
-    (draft, { random, issuer, setup }) => {
+    (draft, { random, issuer, setup, acc }) => {
       const others = [...Object.keys(setup.settings.roles), 'viewer', 'Owner', 'owner,admin', 'toString'];
-      setClaim(draft.payload, issuer.claims.role, JSON.stringify(random.pick(others)));
+      setClaim(draft.payload, placeOfSource(issuer.claims.role, acc), JSON.stringify(random.pick(others)));
     },
   ],
   [
     4,
     'another list of roles',
-    (draft, { random, issuer, setup }) => {
+    (draft, { random, issuer, setup, acc }) => {
       const named = Object.keys(setup.settings.roles);
       const lists = [[''], ['viewer', 'guest'], ['viewer', ...named], [...named, ...named], named, named.toReversed()];
       const broken = [[...named, 1], [null, ...named], [named], [{ role: named[0] }], [true], Object.assign({}, named)];
-      setClaim(draft.payload, issuer.claims.role, JSON.stringify(random.pick([...lists, ...broken])));
+      const words = ['', ' ', named.join('  '), ` ${named[0]}`, `${named[0]} `, named.join(' '), named.join('\t')];
+      const value = random.pick<unknown>([...lists, ...broken, ...words]);
+      setClaim(draft.payload, placeOfSource(issuer.claims.role, acc), JSON.stringify(value));
     },
   ],
   [
     4,
     'a list of roles at its bounds',
-    (draft, { random, issuer, setup }) => {
+    (draft, { random, issuer, setup, acc }) => {
       const named = Object.keys(setup.settings.roles);
       const roles = Array.from({ length: random.pick([0, 100, 101, 101]) }, (_, i) => named[i] ?? 'r');
-      setClaim(draft.payload, issuer.claims.role, JSON.stringify(random.chance(0.5) ? roles : roles.toReversed()));
+      const list = random.chance(0.5) ? roles : roles.toReversed();
+      const source = issuer.claims.role;
+      const isWords = typeof source !== 'string' && 'wordsOf' in source;
+      const value =
+        typeof source === 'string' ? list : isWords ? list.join(' ') : Object.fromEntries(numbered(list, acc));
+      setClaim(draft.payload, placeOfSource(source, acc), JSON.stringify(value));
+    },
+  ],
+  [
+    7,
+    'another list of accounts',
+    (draft, { random, issuer, acc }) => {
+      const source = issuer.claims.acc;
+      const list = random.pick<readonly unknown[]>([
+        [],
+        [acc],
+        [acc, acc],
+        ['acct2', 'acct3'],
+        [acc, 'acct2', 'a b', 'a.b', '.', ''],
+        ['a b', 'ü'],
+        [acc, 1],
+        [acc, null],
+        [acc, ['acct2']],
+        ['7', 7],
+        Array.from({ length: 999 }, (_, i) => `n-${i}`).concat(acc),
+        Array.from({ length: 1000 }, (_, i) => `n-${i}`).concat(acc),
+        Array.from({ length: 1000 }, (_, i) => (i < 500 ? `n-${i}` : `n ${i}`)).concat('n-1', acc),
+      ]);
+      const isText = typeof source === 'string';
+      const value = isText ? list : Object.fromEntries(list.map(name => [String(name), {}]));
+      setClaim(draft.payload, placeOfSource(source, acc), JSON.stringify(random.chance(0.93) ? value : list));
+    },
+  ],
+  [
+    5,
+    'another scope',
+    (draft, { random, issuer, setup, acc }) => {
+      const named = Object.keys(setup.settings.scopes ?? { billing: [] });
+      const value = random.pick<unknown>([
+        ...['', ' ', 'openid', named.join(' '), named.join('  '), ` ${named[0]}`, named[0], named.join(',')],
+        ...[[], named, [...named, 1], [[named[0]]], null, 1, { [named[0] ?? 'x']: {} }, 'x '.repeat(101).trim()],
+        ...[Array.from({ length: 101 }, () => 'x'), Array.from({ length: 100 }, () => 'x')],
+      ]);
+      setClaim(draft.payload, placeOfSource(issuer.claims.scope, acc), JSON.stringify(value));
+    },
+  ],
+  [
+    3,
+    'another actor',
+    (draft, { random, issuer }) => {
+      const value = random.pick<unknown>(['agent', ...oddValues]);
+      setClaim(draft.payload, issuer.claims.actor ?? 'actor', JSON.stringify(value));
     },
   ],
   [
@@ -672,7 +726,7 @@ const bytes: readonly Row[] = [
         const other = random.pick([
           json.replace(/"acct1"/, '"acct2"'),
           `${json} `,
-          json.replace(issuer.claims.role, 'x'),
+          json.replace(placeOfSource(issuer.claims.role, 'acct1'), 'x'),
           json.replace('owner', 'admin'),
         ]);
         return `${h}.${base64url(other)}.${s}`;
@@ -737,12 +791,18 @@ const lengths: readonly Row[] = [
 
 const rows: readonly Row[] = [...claims, ...header, ...signatures, ...bytes, ...lengths];
 
-function requiredClaim({ random, issuer }: TokenContext): string {
-  return random.pick(['iss', 'aud', 'exp', ...Object.values(issuer.claims)]);
+function requiredClaim({ random, issuer, acc }: TokenContext): string {
+  const { uid, app, acc: accounts, role } = issuer.claims;
+  return random.pick(['iss', 'aud', 'exp', uid, app, placeOfSource(accounts, acc), placeOfSource(role, acc)]);
 }
 
-function identityClaim({ random, issuer }: TokenContext): string {
-  return random.pick([issuer.claims.acc, issuer.claims.acc, ...Object.values(issuer.claims)]);
+function identityClaim({ random, issuer, acc }: TokenContext): string {
+  const { uid, app, acc: accounts, role } = issuer.claims;
+  return placeOfSource(random.pick([accounts, accounts, uid, app, accounts, role]), acc);
+}
+
+function numbered(roles: readonly string[], acc: string): readonly (readonly [string, unknown])[] {
+  return roles.map((role, i) => [role === 'r' ? `r${i}` : role, { [acc]: 'x' }]);
 }
 
 function setOne(members: Member[], [name, value]: readonly [name: string, value: unknown]): void {

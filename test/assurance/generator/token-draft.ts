@@ -9,8 +9,9 @@ export interface GeneratedToken {
   readonly changes: readonly string[];
   /** Times at which it becomes valid or invalid. */
   readonly edges: readonly number[];
-  /** Its original identity, before any change. */
+  /** Its original identity, before any change; `acc` is one of its accounts. */
   readonly acc: string;
+  readonly accounts: readonly string[];
   readonly role: string;
 }
 

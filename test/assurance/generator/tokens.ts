@@ -1,5 +1,5 @@
 // Generated tokens: a valid one for an issuer of the setup, with none, one or a few changes, most of them small.
-import { setClaim } from './claim-places.ts';
+import { placeOfSource, setClaim } from './claim-places.ts';
 import { accounts, baseTime, tokenIds, uids } from './identities.ts';
 import type { Random } from './random.ts';
 import type { Setup, Signer } from './setup.ts';
@@ -17,7 +17,11 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   const { settings } = setup;
   const issuer = random.pick(settings.issuers);
   const signer = pickSigner(random, setup, issuer.issuer);
-  const acc = random.pick(accounts);
+  const known = accounts.filter(each => isUsable(each, issuer, settings.dots));
+  const acc = random.pick(random.chance(0.97) && known.length > 0 ? known : accounts);
+  const others = random.chance(0.35) ? random.some([...known, 'a.b', '', 'a b', 'other:x'], 1) : [];
+  const isAlone = typeof issuer.claims.acc === 'string' && others.length === 0;
+  const own = random.chance(0.5) ? [acc, ...others] : [...others, acc];
   const role = random.chance(0.94)
     ? random.pick(Object.keys(settings.roles))
     : random.pick(['viewer', '*', 'constructor', 'OWNER']);
@@ -41,8 +45,17 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   if (random.chance(0.6)) claim('jti', random.pick(tokenIds));
   claim(issuer.claims.uid, asClaim(random.pick(uids)));
   claim(issuer.claims.app, app);
-  claim(issuer.claims.acc, asClaim(acc));
-  claim(issuer.claims.role, random.chance(0.4) ? roleList(random, setup, role) : asClaim(role));
+  claim(
+    placeOfSource(issuer.claims.acc, acc),
+    typeof issuer.claims.acc === 'string' ? (isAlone ? asClaim(acc) : own) : objectOf(own, () => ({})),
+  );
+  writeRoles(random, setup, issuer, { payload, acc, own, role });
+  if (settings.scopes !== undefined && random.chance(0.93)) {
+    const scopes = scopeList(random, Object.keys(settings.scopes));
+    claim(placeOfSource(issuer.claims.scope, acc), random.chance(0.6) ? scopes.join(' ') : scopes);
+  }
+  if (issuer.claims.actor !== undefined && random.chance(0.6))
+    claim(issuer.claims.actor, asClaim(random.pick(['agent-1', '17', 'a', ...uids])));
   const header: Member[] = [
     ['"alg"', JSON.stringify(signer.alg)],
     ['"kid"', JSON.stringify(signer.kid)],
@@ -67,7 +80,68 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   ]);
   const context: TokenContext = { random, setup, signer, issuer, acc, edges };
   const changes = Array.from({ length: count }, () => changeToken(draft, context));
-  return { text: tokenText(draft), changes, edges, acc, role };
+  return { text: tokenText(draft), changes, edges, acc, accounts: own, role };
+}
+
+/** Whether an account of this name counts, by the grammar and the accounts of the issuer. */
+function isUsable(name: string, { accounts: covered }: TokenContext['issuer'], dots: boolean): boolean {
+  if (!dots && name.includes('.')) return false;
+  return covered.some(entry => (entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : name === entry));
+}
+
+interface WrittenRoles {
+  readonly payload: Member[];
+  readonly acc: string;
+  readonly own: readonly string[];
+  readonly role: string;
+}
+
+/** The roles in the form that the issuer's source reads; with `{acc}`, others for its other accounts. */
+function writeRoles(
+  random: Random,
+  setup: Setup,
+  issuer: TokenContext['issuer'],
+  { payload, acc, own, role }: WrittenRoles,
+): void {
+  const source = issuer.claims.role;
+  const named = Object.keys(setup.settings.roles);
+  const write = (account: string, roles: readonly string[]): void => {
+    const place = placeOfSource(source, account);
+    if (typeof source === 'string') {
+      const [first = '', ...others] = roles;
+      const isOne = others.length === 0 && random.chance(0.6);
+      const isNumber = issuer.allowIntegerClaims && String(Number(first)) === first && random.chance(0.7);
+      setClaim(payload, place, JSON.stringify(isOne ? (isNumber ? Number(first) : first) : roles));
+    } else if ('wordsOf' in source) {
+      setClaim(payload, place, JSON.stringify(roles.filter(each => each !== '' && !each.includes(' ')).join(' ')));
+    } else {
+      const holders = (each: string): unknown =>
+        objectOf(
+          each === role || random.chance(0.4) ? [acc, ...random.some(own)] : random.some(own),
+          () => 'acme.test',
+        );
+      const odd = (): unknown => random.pick<unknown>([[acc], acc, null, true, {}]);
+      setClaim(
+        payload,
+        place,
+        JSON.stringify(objectOf(roles, each => (each !== role && random.chance(0.1) ? odd() : holders(each)))),
+      );
+    }
+  };
+  const list = random.chance(0.5) ? roleList(random, setup, role) : [role];
+  const isByAccount = placeOfSource(source, 'a') !== placeOfSource(source, 'b');
+  const others = isByAccount ? own.filter(account => account !== acc) : [];
+  for (const account of others) if (random.chance(0.6)) write(account, random.some(named));
+  write(acc, list);
+}
+
+function objectOf(names: readonly string[], value: (name: string) => unknown): unknown {
+  return Object.fromEntries(names.map(name => [name, value(name)]));
+}
+
+function scopeList(random: Random, named: readonly string[]): readonly string[] {
+  const own = random.chance(0.6) ? named : random.some(named);
+  return [...random.some(['openid', 'profile', 'Billing']), ...own].sort(() => random.pick([-1, 1]));
 }
 
 /** The roles in any order, with others that the configuration names and with strings that it does not name. */

@@ -40,6 +40,8 @@ const table: Readonly<
   token_invalid: { http: 401, code: 16, challenge: `${bearer}, error="invalid_token"`, decision: 'deny' },
   token_expired: { http: 401, code: 16, challenge: `${bearer}, error="invalid_token"`, decision: 'deny' },
   token_revoked: { http: 401, code: 16, challenge: `${bearer}, error="invalid_token"`, decision: 'deny' },
+  account_required: { http: 400, code: 3, decision: 'deny' },
+  scope_forbidden: { http: 403, code: 7, challenge: `${bearer}, error="insufficient_scope"`, decision: 'deny' },
   role_forbidden: { http: 403, code: 7, challenge: `${bearer}, error="insufficient_scope"`, decision: 'deny' },
   app_forbidden: { http: 403, code: 7, decision: 'deny' },
   account_mismatch: { http: 403, code: 7, decision: 'deny' },
@@ -48,9 +50,17 @@ const table: Readonly<
 };
 
 /** Reasons of requests whose token is verified. */
-const afterToken: readonly Refused[] = ['token_revoked', 'app_forbidden', 'role_forbidden', 'account_mismatch'];
+const afterToken: readonly Refused[] = [
+  ...(['token_revoked', 'app_forbidden', 'account_required', 'account_mismatch'] as const),
+  ...(['role_forbidden', 'scope_forbidden'] as const),
+];
 
-const identityFields = ['uid', 'app', 'acc', 'role', 'iss'] as const;
+const identityFields = ['uid', 'app', 'acc', 'role', 'iss', 'actor'] as const;
+
+/** Headers that name another host to some upstreams. */
+const hostHeaders = [
+  ...['x-forwarded-host', 'forwarded', 'x-original-host', 'x-host', 'x-forwarded-server', 'x-http-host-override'],
+];
 const overwriteIfExistsOrAdd = 2;
 
 /** Whether Envoy would allow the request: it reads only the code, and an absent one is 0. */
@@ -70,7 +80,9 @@ export function differences(answer: Answer, decision: Decision, settings: Settin
   const reason = reasons.find(each => each === given);
   if (reason === undefined) return [`answers ${String(given)}, the oracle ${reasons.join(' or ')}`];
   const wrong =
-    reason === 'allowed' ? allowDifferences(answer, decision, settings) : refusalDifferences(answer, reason, decision);
+    reason === 'allowed'
+      ? allowDifferences(answer, decision, settings)
+      : refusalDifferences(answer, reason, decision, settings);
   if (answer.error_response !== null)
     wrong.push('an error_response, which failure_mode_allow could turn into an allow');
   return wrong;
@@ -86,8 +98,9 @@ function allowDifferences(answer: Answer, { identity, headers }: Decision, setti
   const names = identityFields.map(field => prefix + field);
 
   const set = ok.headers.map(option => `${option.header?.key}: ${option.header?.value}`).sort();
-  const expected = identityFields.map(field => `${prefix}${field}: ${identity[field]}`).sort();
-  if (!isSameList(set, expected)) wrong.push('other headers than the five of the identity');
+  const known = identityFields.filter(field => identity[field] !== undefined);
+  const expected = known.map(field => `${prefix}${field}: ${identity[field]}`).sort();
+  if (!isSameList(set, expected)) wrong.push('other headers than those of the identity');
   if (!ok.headers.every(isOverwrite)) wrong.push('a header set that does not overwrite');
 
   const removed = new Set(ok.headers_to_remove.map(name => name.toLowerCase()));
@@ -95,9 +108,12 @@ function allowDifferences(answer: Answer, { identity, headers }: Decision, setti
   const required = new Set([
     ...(settings.forward ? [] : ['authorization']),
     ...lookAlikes(prefix),
+    ...names.filter(name => !expected.some(line => line.startsWith(`${name}: `))),
     ...shown.filter(name => name.startsWith(prefix) && isHeaderName(name)),
+    // "With `hosts`, no x-forwarded-host … of a client, and no underscore look-alike of them, reaches the upstream."
+    ...(settings.hosts === undefined ? [] : hostHeaders.flatMap(mixtures)),
   ]);
-  // The contract names only the look-alikes of the five; those of other names under the prefix may be removed too.
+  // The contract names only the look-alikes of the six; those of other names under the prefix may be removed too.
   const permitted = new Set([...required, ...shown.filter(name => name.replaceAll('_', '-').startsWith(prefix))]);
   if (![...required].every(name => removed.has(name))) wrong.push('a header that must be removed is not removed');
   if (![...removed].every(name => permitted.has(name))) wrong.push('a removed header that account-authz does not own');
@@ -108,7 +124,7 @@ function allowDifferences(answer: Answer, { identity, headers }: Decision, setti
   return [...wrong, ...metadataDifferences(answer, { decision: 'allow', reason: 'allowed', ...identity })];
 }
 
-function refusalDifferences(answer: Answer, reason: Refused, decision: Decision): string[] {
+function refusalDifferences(answer: Answer, reason: Refused, decision: Decision, settings: Settings): string[] {
   const wrong: string[] = [];
   const row = table[reason];
   const { denied_response: denied } = answer;
@@ -119,7 +135,11 @@ function refusalDifferences(answer: Answer, reason: Refused, decision: Decision)
 
   const given = denied.headers.map(option => `${option.header?.key}: ${option.header?.value}`);
   const expected = ['content-type: application/problem+json', 'cache-control: no-store'];
-  if (row.challenge !== undefined) expected.push(`www-authenticate: ${row.challenge}`);
+  if (row.challenge !== undefined) {
+    const scope =
+      reason === 'scope_forbidden' && decision.scopes.length > 0 ? `, scope="${decision.scopes.join(' ')}"` : '';
+    expected.push(`www-authenticate: ${row.challenge}${scope}${metadataParameter(settings)}`);
+  }
   const retry = given.filter(line => /^retry-after: [1-9][0-9]*$/.test(line));
   if (retry.length !== (row.http === 503 ? 1 : 0)) wrong.push(`${reason} with ${retry.length} Retry-After`);
   if (!isSameList(given.filter(line => !retry.includes(line)).sort(), expected.sort()))
@@ -128,8 +148,16 @@ function refusalDifferences(answer: Answer, reason: Refused, decision: Decision)
   wrong.push(...bodyDifferences(denied.body, reason, row.http, decision.headers));
 
   const metadata = { decision: row.decision, reason };
-  const isVerified = afterToken.includes(reason);
+  // A claim that is judged in the role or scope check may be wrong for the addressed account alone.
+  const isVerified = afterToken.includes(reason) || (reason === 'token_invalid' && decision.reason === reason);
   return [...wrong, ...metadataDifferences(answer, isVerified ? { ...metadata, ...decision.identity } : metadata)];
+}
+
+// RFC 9728 section 3.1: the well-known part goes between the host and the path of the resource; section 5.1: the parameter.
+function metadataParameter({ resource }: Settings): string {
+  if (resource === undefined) return '';
+  const [, origin = '', path = ''] = /^(https:\/\/[^/?]+)(.*)$/.exec(resource) ?? [];
+  return `, resource_metadata="${origin}/.well-known/oauth-protected-resource${path.replace(/^\/(?=\?|$)/, '')}"`;
 }
 
 function bodyDifferences(
@@ -165,7 +193,7 @@ function isOverwrite({ header, append, append_action: action }: HeaderOption): b
 
 const knownLookAlikes = new Map<string, readonly string[]>();
 
-/** The underscore look-alikes of the five identity headers, in every mixture. */
+/** The underscore look-alikes of the six identity headers, in every mixture. */
 function lookAlikes(prefix: string): readonly string[] {
   const names = identityFields.map(field => prefix + field);
   const alike = knownLookAlikes.get(prefix) ?? names.flatMap(mixtures).filter(name => !names.includes(name));

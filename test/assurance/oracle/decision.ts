@@ -1,10 +1,11 @@
 // The oracle: the answer that the contract requires for a request. Written only from its text, without code of src/.
 import type { IssuerKeys } from './issuer-keys.ts';
 import type { CheckMessage } from './message.ts';
-import { type RequestFinding, readRequest, routesOf } from './request.ts';
+import { type RequestFinding, readRequest } from './request.ts';
+import { type Route, routesOf } from './request-path.ts';
 import { isRevoked } from './revocation.ts';
 import type { Settings } from './settings.ts';
-import { type Identity as Claimed, verifyToken } from './token.ts';
+import { type Claims, verifyToken } from './token.ts';
 
 export type Reason =
   | 'allowed'
@@ -13,7 +14,9 @@ export type Reason =
   | 'token_invalid'
   | 'token_expired'
   | 'token_revoked'
+  | 'account_required'
   | 'role_forbidden'
+  | 'scope_forbidden'
   | 'app_forbidden'
   | 'account_mismatch'
   | 'route_unknown'
@@ -21,10 +24,14 @@ export type Reason =
 
 export type Refused = Exclude<Reason, 'allowed'>;
 
-/** The identity for one request. */
-export interface Identity extends Omit<Claimed, 'role'> {
-  /** Absent if the token has a list of roles and `roles` names none of them. */
+/** The identity for one request, as far as it is known. */
+export interface Identity {
+  readonly uid: string;
+  readonly app: string;
+  readonly acc?: string;
   readonly role?: string;
+  readonly iss: string;
+  readonly actor?: string;
 }
 
 export interface Decision {
@@ -33,6 +40,8 @@ export interface Decision {
   readonly alsoPermitted: readonly Refused[];
   /** The identity of the verified token, also if the request is refused afterwards. */
   readonly identity: Identity | undefined;
+  /** The scopes of the challenge. */
+  readonly scopes: readonly string[];
   /** The headers of the request, lower-case name → values. */
   readonly headers: ReadonlyMap<string, readonly string[]>;
 }
@@ -49,19 +58,21 @@ export function decide(
 ): Decision {
   const request = readRequest(message, settings);
   const { headers } = request;
-  if ('kind' in request) return { reason: 'request_invalid', alsoPermitted: [], identity: undefined, headers };
+  if ('kind' in request)
+    return { reason: 'request_invalid', alsoPermitted: [], identity: undefined, scopes: [], headers };
   const open: Refused[] = request.mayBeInvalid ? ['request_invalid'] : [];
-  const { reason, alsoPermitted = [], identity } = applyPolicy(request, settings, keys, now);
-  return { reason, alsoPermitted: [...open, ...alsoPermitted], identity, headers };
+  const { reason, alsoPermitted = [], identity, scopes = [] } = applyPolicy(request, settings, keys, now);
+  return { reason, alsoPermitted: [...open, ...alsoPermitted], identity, scopes, headers };
 }
 
 interface Verdict {
   readonly reason: Reason;
   readonly alsoPermitted?: readonly Refused[];
   readonly identity?: Identity;
+  readonly scopes?: readonly string[];
 }
 
-// The order of checks: grammar of the request, route, presence of a token, the token, then revocation, app, role, account.
+// The order of checks: grammar of the request, host and route, presence of a token, the token, then revocation, app, account, role, scope.
 function applyPolicy(
   request: RequestFinding,
   settings: Settings,
@@ -69,7 +80,7 @@ function applyPolicy(
   now: number,
 ): Verdict {
   const routes = routesOf(request.segments, settings);
-  if (routes.length === 0) return { reason: 'route_unknown' };
+  if (!request.isHostKnown || routes.length === 0) return { reason: 'route_unknown' };
 
   // The scheme's case does not matter; exactly one space; another scheme, or no token after `Bearer`: token_missing.
   const { authorization } = request;
@@ -81,27 +92,83 @@ function applyPolicy(
   const found = verifyToken(afterScheme.slice(1), settings, keys, now);
   if (found.kind === 'refused') return found;
 
-  // Of an array, the roles that `roles` names count, in the order of `roles`. Allowed if one and the same role may use the method and
-  // every matching route permits it; the first such role is the one in the answer.
-  const { role: claimed, ...rest } = found.identity;
-  const known =
-    typeof claimed === 'string' ? [claimed] : Object.keys(settings.roles).filter(name => claimed.includes(name));
-  const withMethod = known.filter(name => mayUse(name, request.method, settings));
-  const permitted = withMethod.filter(name => routes.every(({ roles }) => roles === undefined || roles.includes(name)));
-  // docs/explain.md: if no role is permitted, the first of those that pass the most checks.
-  const role = permitted[0] ?? withMethod[0] ?? known[0];
-  const identity: Identity = role === undefined ? rest : { ...rest, role };
+  const { claims, iat } = found;
+  const addressed = addressedAccount(
+    new Set([...request.accounts, ...routes.flatMap(route => route.accounts)]),
+    claims.accounts,
+  );
+  const acc = addressed.kind === 'account' ? addressed.acc : undefined;
+  const roles = acc === undefined ? [] : claims.rolesFor(acc);
+  const role = roles === undefined ? undefined : chosen(roles, settings.roles, 'roles', request.method, routes);
+  const identity = identityOf(claims, addressed, role?.name);
 
-  if (isRevoked(settings.revoked, found, now)) return { reason: 'token_revoked', identity };
-  if (!settings.apps.includes('*') && !settings.apps.includes(identity.app))
-    return { reason: 'app_forbidden', identity };
-  if (permitted.length === 0) return { reason: 'role_forbidden', identity };
-  const accounts = [...request.accounts, ...routes.flatMap(route => route.accounts)];
-  if (accounts.some(account => account !== identity.acc)) return { reason: 'account_mismatch', identity };
-  return { reason: 'allowed', identity };
+  if (isRevoked(settings.revoked, { ...claims, acc, iat }, now)) return { reason: 'token_revoked', identity };
+  if (!settings.apps.includes('*') && !settings.apps.includes(claims.app)) return { reason: 'app_forbidden', identity };
+  if (addressed.kind !== 'account') return { reason: addressed.kind, identity };
+  if (role === undefined) return { reason: 'token_invalid', identity };
+  if (!role.isPermitted) return { reason: 'role_forbidden', identity };
+  if (settings.scopes === undefined) return { reason: 'allowed', identity };
+  const scopes = claims.scopesFor(addressed.acc);
+  if (scopes === undefined) return { reason: 'token_invalid', identity };
+  if (chosen(scopes, settings.scopes, 'scopes', request.method, routes).isPermitted)
+    return { reason: 'allowed', identity };
+  // The scopes of which one would allow it, in the order of `scopes`, at most 10.
+  const { scopes: table } = settings;
+  const enough = Object.keys(table).filter(name => chosen([name], table, 'scopes', request.method, routes).isPermitted);
+  return { reason: 'scope_forbidden', identity, scopes: enough.slice(0, 10) };
 }
 
-function mayUse(role: string, method: string, settings: Settings): boolean {
-  const methods = Object.entries(settings.roles).find(([name]) => name === role)?.[1] ?? [];
+type Addressed =
+  | { readonly kind: 'account'; readonly acc: string }
+  | { readonly kind: 'account_required' | 'account_mismatch'; readonly only: string | undefined };
+
+// "The addressed account: the one that the request names; two different names are account_mismatch. If it names none, the token's account
+// where it has exactly one, else account_required. A token without any account left is account_mismatch too."
+function addressedAccount(named: ReadonlySet<string>, accounts: readonly string[]): Addressed {
+  const [only] = accounts.length === 1 ? accounts : [];
+  const [name, ...others] = named;
+  if (accounts.length === 0 || others.length > 0) return { kind: 'account_mismatch', only };
+  if (name === undefined)
+    return only === undefined ? { kind: 'account_required', only } : { kind: 'account', acc: only };
+  return accounts.includes(name) ? { kind: 'account', acc: name } : { kind: 'account_mismatch', only };
+}
+
+// "On account_required and account_mismatch there is no role in log and metadata, and acc only where exactly one account is left."
+function identityOf({ uid, app, iss, actor }: Claims, addressed: Addressed, role: string | undefined): Identity {
+  const acc = addressed.kind === 'account' ? addressed.acc : addressed.only;
+  return {
+    uid,
+    app,
+    iss,
+    ...(acc === undefined ? {} : { acc }),
+    ...(role === undefined || addressed.kind !== 'account' ? {} : { role }),
+    ...(actor === undefined ? {} : { actor }),
+  };
+}
+
+interface Chosen {
+  readonly name: string | undefined;
+  readonly isPermitted: boolean;
+}
+
+// Of several, those that the table names count, in its order. Allowed if one and the same may use the method and is left by every
+// matching route; the first such one is the one in the answer.
+function chosen(
+  claimed: string | readonly string[],
+  table: Readonly<Record<string, readonly string[]>>,
+  kind: 'roles' | 'scopes',
+  method: string,
+  routes: readonly Route[],
+): Chosen {
+  const names = typeof claimed === 'string' ? [claimed] : claimed;
+  const known = Object.keys(table).filter(name => names.includes(name));
+  const withMethod = known.filter(name => mayUse(table[name] ?? [], method));
+  const permitted = withMethod.filter(name => routes.every(route => route[kind]?.includes(name) ?? true));
+  const lone = typeof claimed === 'string' ? claimed : undefined;
+  // docs/explain.md: if none is permitted, the first of those that pass the most checks.
+  return { name: permitted[0] ?? withMethod[0] ?? known[0] ?? lone, isPermitted: permitted.length > 0 };
+}
+
+function mayUse(methods: readonly string[], method: string): boolean {
   return methods.includes(method) || (methods.includes('*') && usualMethods.includes(method));
 }

@@ -1,12 +1,17 @@
 // Reads a request before its token, by the contract, "Grammar of a request".
 import type { CheckMessage, HttpAttributes } from './message.ts';
+import { isPathAccepted, routesOf, segmentsOf } from './request-path.ts';
+import { accountsInQuery } from './request-query.ts';
 import type { Settings } from './settings.ts';
+import { isAccountName } from './token.ts';
 
 export interface RequestFinding {
   readonly method: string;
   readonly segments: readonly string[];
-  /** The accounts in headers and query. */
+  /** The accounts in headers, query and host. */
   readonly accounts: readonly string[];
+  /** Whether an entry of `hosts` matches. */
+  readonly isHostKnown: boolean;
   /** The Authorization value without surrounding white space; empty if absent. */
   readonly authorization: string;
   /** Lower-case name → values, in order. */
@@ -29,11 +34,7 @@ export function readRequest(message: CheckMessage, settings: Settings): RequestF
   if (!/^[A-Z]+$/.test(http.method)) return outside;
 
   const segments = segmentsOf(http.path);
-  if (segments === undefined) return outside;
-  const otherCase = settings.routes.some(
-    ({ path }) => fits(path, segments, sameButForCase) && !fits(path, segments, sameText),
-  );
-  if (otherCase) return outside;
+  if (segments === undefined || !isPathAccepted(segments, settings)) return outside;
 
   const authorizations = (headers.get('authorization') ?? []).map(withoutSpaceAround).filter(value => value !== '');
   if (authorizations.length > 1 || authorizations.some(value => value.includes(','))) return outside;
@@ -44,10 +45,17 @@ export function readRequest(message: CheckMessage, settings: Settings): RequestF
   const query = http.path.includes('?') ? http.path.slice(http.path.indexOf('?') + 1) : '';
   const inQuery = accountsInQuery(query, settings.accountQuery);
   if (inHeaders === undefined || inQuery === undefined) return outside;
+  const host = hostOf(http, headers, settings);
+  if (host === undefined) return outside;
+  const named = [...inHeaders, ...inQuery.accounts, ...host.accounts];
+  // "A named account, wherever it is named, is in the grammar of accounts."
+  const inPath = routesOf(segments, settings).flatMap(route => route.accounts);
+  if (![...named, ...inPath].every(account => isAccountName(account, settings.dots))) return outside;
   return {
     method: http.method,
     segments,
-    accounts: [...inHeaders, ...inQuery.accounts],
+    accounts: named,
+    isHostKnown: host.isKnown,
     authorization: authorizations[0] ?? '',
     headers,
     mayBeInvalid: http.method.length > 32 || inQuery.mayBeInvalid,
@@ -112,46 +120,37 @@ function contradicts(http: HttpAttributes, { joined, separate }: HeaderLists): b
   return (http.query !== '' && http.query !== afterMark) || http.fragment !== '';
 }
 
-/** The segments of the path, without an empty last one; undefined if the target is outside the grammar. */
-function segmentsOf(target: string): string[] | undefined {
-  if (Buffer.byteLength(target) > 8192 || target.includes('#')) return undefined;
-  const [path = ''] = target.split('?', 1);
-  if (Buffer.byteLength(path) > 2048 || !path.startsWith('/')) return undefined;
-  if (target.slice(path.length + 1).split('&').length > 256) return undefined;
-  const segments = path.slice(1).split('/');
-  if (segments.at(-1) === '') segments.pop();
-  const isPlain = segments.every(
-    segment => /^[A-Za-z0-9._~:@-]+$/.test(segment) && segment !== '.' && segment !== '..',
-  );
-  return isPlain ? segments : undefined;
-}
-
-const sameText = (one: string, other: string): boolean => one === other;
-const sameButForCase = (one: string, other: string): boolean => one.toUpperCase() === other.toUpperCase();
-
-function fits(template: string, segments: readonly string[], same: (one: string, other: string) => boolean): boolean {
-  const parts = templateParts(template);
-  const lengthFits = template.endsWith('/*') ? segments.length >= parts.length : segments.length === parts.length;
-  return lengthFits && parts.every((part, i) => part.startsWith(':') || same(part, segments[i] ?? ''));
-}
-
-function templateParts(template: string): string[] {
-  return template.replace(/\/\*$/, '').slice(1).split('/');
-}
-
-export interface Route {
+interface HostFinding {
+  readonly isKnown: boolean;
   readonly accounts: readonly string[];
-  readonly roles: readonly string[] | undefined;
 }
 
-/** The routes that match the path. */
-export function routesOf(segments: readonly string[], settings: Settings): readonly Route[] {
-  return settings.routes
-    .filter(({ path }) => fits(path, segments, sameText))
-    .map(({ path, roles }) => ({
-      accounts: templateParts(path).flatMap((part, i) => (part === ':account_id' ? [segments[i] ?? ''] : [])),
-      roles,
-    }));
+// The contract, "Hosts". Undefined: `request_invalid`.
+function hostOf(
+  http: HttpAttributes,
+  headers: ReadonlyMap<string, readonly string[]>,
+  { hosts, parameter }: Settings,
+): HostFinding | undefined {
+  if (hosts === undefined) return { isKnown: true, accounts: [] };
+  const sent = [http.host, ...(headers.get(':authority') ?? []), ...(headers.get('host') ?? [])].filter(
+    (each, i) => i > 0 || each !== '',
+  );
+  if (new Set(sent).size > 1) return undefined;
+  const host = (sent[0] ?? '').replace(/:[0-9]{1,5}$/, '');
+  if (host === '' || host.endsWith('.')) return undefined;
+  const [label = '', ...rest] = host.split('.');
+  if (hosts.some(entry => asciiLower(entry) === asciiLower(host))) return { isKnown: true, accounts: [] };
+  const parent = asciiLower(rest.join('.'));
+  const prefix = `:${parameter}.`;
+  const isOfAccount = hosts.some(
+    entry => entry.startsWith(prefix) && asciiLower(entry.slice(prefix.length)) === parent,
+  );
+  if (!isOfAccount) return { isKnown: false, accounts: [] };
+  return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(label) ? { isKnown: true, accounts: [label] } : undefined;
+}
+
+function asciiLower(text: string): string {
+  return text.replace(/[A-Z]/g, letter => letter.toLowerCase());
 }
 
 // "Connection: nominates no owned and no account header." "Charset: with `account.query` set, no `content-type` with a charset other than utf-8
@@ -198,72 +197,6 @@ function isSameButForSigns(name: string, other: string): boolean {
     ours.length === theirs.length &&
     ours.every((character, i) => character === theirs[i] || (isSign(character) && theirs[i] === '-'))
   );
-}
-
-interface QueryFinding {
-  readonly accounts: readonly string[];
-  readonly mayBeInvalid: boolean;
-}
-
-function accountsInQuery(query: string, configured: readonly string[]): QueryFinding | undefined {
-  const accounts: string[] = [];
-  let mayBeInvalid = false;
-  for (const parameter of query.split('&')) {
-    const [name = ''] = parameter.split('=', 1);
-    const isConfigured = configured.includes(name);
-    if (isConfigured) {
-      const value = parameter.slice(name.length + 1);
-      if (value === '' || ['%', '+', ';'].some(char => value.includes(char))) return undefined;
-      accounts.push(value);
-    }
-    for (const reading of namesIn(parameter).flatMap(sent => [sent, decoded(sent), decoded(decoded(sent))])) {
-      const pieces = reading.split(/[=&;.[\]?!+\s\0]/);
-      const candidates = [...pieces, pieces.join('')];
-      if (candidates.some(piece => piece.replaceAll('-', '').toLowerCase() === '_method')) return undefined;
-      if (candidates.some(piece => plain(piece) === 'xhttpmethodoverride')) return undefined;
-      if (!isConfigured && candidates.some(piece => configured.some(wanted => plain(piece) === plain(wanted))))
-        return undefined;
-    }
-    mayBeInvalid ||= [...configured, 'method'].some(wanted => !isConfigured && resembles(parameter, wanted));
-  }
-  return { accounts, mayBeInvalid };
-}
-
-// "Cut as sent at its first `=` that is not at the beginning; what stands before it, and in the value the same after each `;`".
-function namesIn(parameter: string): readonly string[] {
-  const cut = (text: string): string => {
-    const rest = text.replace(/^=+/, '');
-    return text.slice(0, text.length - rest.length) + (rest.split('=', 1)[0] ?? '');
-  };
-  const name = cut(parameter);
-  // Netty splits at `;` first, so that `=` is at a beginning after each of them, in the name too.
-  return [name, ...parameter.split(';').map(cut)];
-}
-
-function plain(name: string): string {
-  return name.normalize('NFKC').toUpperCase().toLowerCase().replace(/[_-]/g, '');
-}
-
-// The product may refuse a name that contains the configured one, or a method override, and a character that parsers treat differently: the
-// contract's list of delimiters and compatibility forms is the least, not the most.
-function resembles(parameter: string, wanted: string): boolean {
-  if (/^[A-Za-z0-9_~=-]*$/.test(parameter)) return false;
-  const bare = (text: string): string =>
-    text
-      .normalize('NFKC')
-      .toLowerCase()
-      .replace(/[^a-z0-9]/g, '');
-  // `%uXXXX` is an encoding of old Windows servers.
-  const text = parameter.replace(/%u([0-9a-f]{4})/gi, (_, hex: string) =>
-    String.fromCharCode(Number.parseInt(hex, 16)),
-  );
-  return bare(decoded(decoded(text))).includes(bare(wanted));
-}
-
-function decoded(text: string): string {
-  const pieces = text.split(/(%[0-9a-fA-F]{2})/);
-  const bytes = pieces.map((piece, i) => (i % 2 === 1 ? Buffer.from(piece.slice(1), 'hex') : Buffer.from(piece)));
-  return Buffer.concat(bytes).toString('utf8');
 }
 
 export function withoutSpaceAround(value: string): string {

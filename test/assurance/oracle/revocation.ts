@@ -1,6 +1,4 @@
 // Whether a token is revoked, by the contract, "Revocation": a linear search of the list.
-import type { Identity } from './token.ts';
-
 export interface RevocationEntry {
   readonly jti?: string;
   readonly uid?: string;
@@ -13,15 +11,20 @@ export interface RevocationEntry {
   readonly expires?: string;
 }
 
-export interface IssuedToken {
-  readonly identity: Identity;
-  /** Undefined if the claim is absent or not a string. */
+/** What an entry is compared with. */
+export interface RevocableToken {
+  readonly uid: string;
+  readonly app: string;
+  readonly iss: string;
+  /** The addressed account; undefined if the token has none that the request addresses. */
+  readonly acc: string | undefined;
+  /** Undefined if the claim is absent or neither a string nor a safe integer. */
   readonly jti: string | undefined;
   readonly iat: number | undefined;
 }
 
 /** `now`: seconds since the epoch. */
-export function isRevoked(entries: readonly RevocationEntry[], token: IssuedToken, now: number): boolean {
+export function isRevoked(entries: readonly RevocationEntry[], token: RevocableToken, now: number): boolean {
   return entries.some(entry => {
     // An expired entry is ignored.
     if (entry.expires !== undefined && now >= secondsOf(entry.expires)) return false;
@@ -30,10 +33,10 @@ export function isRevoked(entries: readonly RevocationEntry[], token: IssuedToke
       return false;
     // All members of the entry must be equal.
     if (entry.jti !== undefined && entry.jti !== token.jti) return false;
-    if (entry.uid !== undefined && entry.uid !== token.identity.uid) return false;
-    if (entry.acc !== undefined && entry.acc !== token.identity.acc) return false;
-    if (entry.app !== undefined && entry.app !== token.identity.app) return false;
-    return entry.iss === undefined || entry.iss === token.identity.iss;
+    if (entry.uid !== undefined && entry.uid !== token.uid) return false;
+    if (entry.acc !== undefined && entry.acc !== token.acc) return false;
+    if (entry.app !== undefined && entry.app !== token.app) return false;
+    return entry.iss === undefined || entry.iss === token.iss;
   });
 }
 

@@ -1,12 +1,25 @@
 // The configuration as an operator writes it (the contract), and the settings with its defaults.
 import type { RevocationEntry } from './revocation.ts';
 
+/** Text, or one of the two forms that read a list. */
+export type ListSource = string | { readonly keysOf: string; readonly having?: '{acc}' } | { readonly wordsOf: string };
+
+export interface WrittenClaims {
+  readonly uid?: string;
+  readonly app?: string;
+  readonly acc?: string | { readonly keysOf: string };
+  readonly role?: ListSource;
+  readonly scope?: string;
+  readonly actor?: string;
+}
+
 export interface WrittenIssuer {
   readonly issuer: string;
   readonly audiences: readonly string[];
   readonly algorithms?: readonly string[];
   readonly tokenTypes?: readonly string[];
-  readonly claims?: Readonly<Partial<Record<'uid' | 'app' | 'acc' | 'role', string>>>;
+  readonly claims?: WrittenClaims;
+  readonly accounts?: readonly string[];
   readonly allowIntegerClaims?: boolean;
 }
 
@@ -21,11 +34,21 @@ export interface WrittenConfiguration {
   readonly routes: readonly {
     readonly path: string;
     readonly roles?: readonly string[];
+    readonly scopes?: readonly string[];
     readonly characters?: 'strict' | 'rfc3986';
     readonly accountInPath?: false;
   }[];
-  readonly account?: { readonly headers?: readonly string[]; readonly query?: readonly string[] };
+  readonly public?: readonly { readonly path: string; readonly methods?: readonly string[] }[];
+  readonly account?: {
+    readonly headers?: readonly string[];
+    readonly query?: readonly string[];
+    readonly hosts?: readonly string[];
+    readonly parameter?: string;
+    readonly dots?: boolean;
+  };
   readonly roles: Readonly<Record<string, readonly string[]>>;
+  readonly scopes?: Readonly<Record<string, readonly string[]>>;
+  readonly protectedResource?: { readonly resource: string };
   readonly apps?: readonly string[];
   readonly identityHeaders?: string;
   readonly cache?: { readonly maxTokens: number };
@@ -38,7 +61,8 @@ export interface IssuerSettings {
   readonly audiences: readonly string[];
   readonly algorithms: readonly string[];
   readonly tokenTypes: readonly string[];
-  readonly claims: { readonly uid: string; readonly app: string; readonly acc: string; readonly role: string };
+  readonly claims: WrittenClaims & Required<Omit<WrittenClaims, 'actor'>>;
+  readonly accounts: readonly string[];
   readonly allowIntegerClaims: boolean;
 }
 
@@ -48,11 +72,19 @@ export interface Settings {
   readonly maxLifetimeSeconds: number;
   readonly maxBytes: number;
   readonly forward: boolean;
-  readonly routes: readonly { readonly path: string; readonly roles?: readonly string[] }[];
+  readonly routes: WrittenConfiguration['routes'];
+  /** The name of the path parameter that is the account. */
+  readonly parameter: string;
+  readonly dots: boolean;
+  /** Undefined: any host is good. */
+  readonly hosts: readonly string[] | undefined;
   readonly accountHeaders: readonly string[];
   readonly accountQuery: readonly string[];
   readonly roles: Readonly<Record<string, readonly string[]>>;
+  /** Undefined: scopes are not looked at. */
+  readonly scopes: Readonly<Record<string, readonly string[]>> | undefined;
   readonly apps: readonly string[];
+  readonly resource: string | undefined;
   readonly identityPrefix: string;
   readonly revoked: readonly RevocationEntry[];
 }
@@ -69,7 +101,10 @@ export function settingsOf(written: WrittenConfiguration): Settings {
         app: each.claims?.app ?? 'app',
         acc: each.claims?.acc ?? 'acc',
         role: each.claims?.role ?? 'role',
+        scope: each.claims?.scope ?? 'scope',
+        ...(each.claims?.actor === undefined ? {} : { actor: each.claims.actor }),
       },
+      accounts: each.accounts ?? ['*'],
       allowIntegerClaims: each.allowIntegerClaims ?? false,
     })),
     clockToleranceSeconds: written.token?.clockToleranceSeconds ?? 30,
@@ -79,7 +114,12 @@ export function settingsOf(written: WrittenConfiguration): Settings {
     routes: written.routes,
     accountHeaders: (written.account?.headers ?? []).map(name => name.toLowerCase()),
     accountQuery: written.account?.query ?? [],
+    parameter: written.account?.parameter ?? 'account_id',
+    dots: written.account?.dots ?? false,
+    hosts: written.account?.hosts,
     roles: written.roles,
+    scopes: written.scopes,
+    resource: written.protectedResource?.resource,
     apps: written.apps ?? ['*'],
     identityPrefix: written.identityHeaders ?? 'x-auth-',
     revoked: written.revoked ?? [],

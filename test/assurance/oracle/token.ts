@@ -1,20 +1,24 @@
-// Verifies a bearer token, by the contract, "Grammar of a token": returns its identity or the reason of the refusal.
+// Verifies a bearer token, by the contract, "Grammar of a token": returns what it says or the reason of the refusal.
 import { findKey, type IssuerKeys, proves } from './issuer-keys.ts';
 import { isObject, type Json, type JsonObject, readJson } from './json.ts';
-import type { IssuedToken } from './revocation.ts';
-import type { IssuerSettings, Settings } from './settings.ts';
+import type { IssuerSettings, ListSource, Settings } from './settings.ts';
 
-export interface Identity {
+/** What a verified token says. */
+export interface Claims {
   readonly uid: string;
   readonly app: string;
-  readonly acc: string;
-  /** One role or a list, as in the token. */
-  readonly role: string | readonly string[];
   readonly iss: string;
+  readonly actor: string | undefined;
+  readonly jti: string | undefined;
+  /** Those that the issuer may speak for, different ones. */
+  readonly accounts: readonly string[];
+  /** One role or a list. Undefined: `token_invalid`. */
+  rolesFor(acc: string): string | readonly string[] | undefined;
+  scopesFor(acc: string): string | readonly string[] | undefined;
 }
 
 export type TokenFinding =
-  | ({ readonly kind: 'identity' } & IssuedToken)
+  | { readonly kind: 'verified'; readonly claims: Claims; readonly iat: number | undefined }
   | { readonly kind: 'refused'; readonly reason: TokenReason; readonly alsoPermitted: readonly TokenReason[] };
 
 export type TokenReason = 'token_invalid' | 'token_expired' | 'keys_unavailable';
@@ -63,8 +67,8 @@ export function verifyToken(
 
   // Audience and claims.
   if (!isForUs(payload.get('aud'), issuer.audiences) || payload.has('cnf')) return invalid;
-  const identity = identityOf(payload, issuer);
-  if (identity === undefined) return invalid;
+  const claims = claimsOf(payload, issuer, settings);
+  if (claims === undefined) return invalid;
 
   // Times, expiry last.
   const tolerance = settings.clockToleranceSeconds;
@@ -75,8 +79,7 @@ export function verifyToken(
   const lifetime = iat === undefined ? exp - now : exp - iat;
   if (lifetime > settings.maxLifetimeSeconds) return invalid;
   if (now >= exp + tolerance) return { kind: 'refused', reason: 'token_expired', alsoPermitted: [] };
-  const jti = payload.get('jti');
-  return { kind: 'identity', identity, iat, jti: typeof jti === 'string' ? jti : undefined };
+  return { kind: 'verified', claims, iat };
 }
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -124,39 +127,141 @@ function isForUs(aud: Json | undefined, audiences: readonly string[]): boolean {
   return aud.every(each => typeof each === 'string') && aud.some(each => audiences.includes(each));
 }
 
-function identityOf(payload: JsonObject, issuer: IssuerSettings): Identity | undefined {
-  const uid = textOf(claimIn(payload, issuer.claims.uid), issuer);
-  const app = textOf(claimIn(payload, issuer.claims.app), issuer);
-  const acc = textOf(claimIn(payload, issuer.claims.acc), issuer);
-  const role = roleOf(claimIn(payload, issuer.claims.role), issuer);
-  if (uid === undefined || app === undefined || acc === undefined || role === undefined) return undefined;
-  if (![uid, app].every(isFieldText)) return undefined;
-  if (!/^[A-Za-z0-9._~-]{1,128}$/.test(acc) || acc === '.' || acc === '..') return undefined;
-  return { uid, app, acc, role, iss: issuer.issuer };
+function claimsOf(payload: JsonObject, issuer: IssuerSettings, settings: Settings): Claims | undefined {
+  const { claims } = issuer;
+  const text = (source: string): string | undefined => {
+    const found = textOf(claimIn(payload, source, undefined), issuer);
+    return found !== undefined && isFieldText(found) ? found : undefined;
+  };
+  const uid = text(claims.uid);
+  const app = text(claims.app);
+  const accounts = accountsOf(payload, issuer, settings.dots);
+  if (uid === undefined || app === undefined || accounts === undefined) return undefined;
+  // Optional in the token.
+  const hasActor = claims.actor !== undefined && claimIn(payload, claims.actor, undefined) !== undefined;
+  const actor = hasActor ? text(claims.actor ?? '') : undefined;
+  if (hasActor && actor === undefined) return undefined;
+
+  // A required claim. A pointer with `{acc}` is judged later, in the role or scope check.
+  const roleText = sourceText(claims.role);
+  const isRoleOfAccount = hasAccount(roleText);
+  if (!isRoleOfAccount) {
+    const role = claimIn(payload, roleText, undefined);
+    if (role === undefined || namesOf(role, claims.role, undefined, issuer) === undefined) return undefined;
+  }
+  const isScopeRead = settings.scopes !== undefined;
+  if (isScopeRead && !hasAccount(claims.scope) && scopesFor(payload, issuer, '') === undefined) return undefined;
+  const jti = payload.get('jti');
+  return {
+    uid,
+    app,
+    iss: issuer.issuer,
+    actor,
+    accounts,
+    jti: typeof jti === 'string' ? jti : Number.isSafeInteger(jti) ? String(jti) : undefined,
+    rolesFor: acc => {
+      const value = claimIn(payload, roleText, acc);
+      // "A pointer with {acc} that leads nowhere for the addressed account is an empty list."
+      return value === undefined ? [] : namesOf(value, claims.role, acc, issuer);
+    },
+    scopesFor: acc => (isScopeRead ? scopesFor(payload, issuer, acc) : []),
+  };
 }
 
-// A name without a leading `/` is a top-level member, byte for byte; one with it a JSON Pointer (RFC 6901) into the payload,
-// own members and array indices only.
-function claimIn(payload: JsonObject, name: string): Json | undefined {
-  if (!name.startsWith('/')) return payload.get(name);
+// "An array or `keysOf` gives several, counted as different names, at most 1,000 before anything is ignored."
+function accountsOf(payload: JsonObject, issuer: IssuerSettings, dots: boolean): readonly string[] | undefined {
+  const source = issuer.claims.acc;
+  const value = claimIn(payload, typeof source === 'string' ? source : source.keysOf, undefined);
+  const covered = (name: string): boolean =>
+    issuer.accounts.some(entry =>
+      entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : Buffer.from(name).equals(Buffer.from(entry)),
+    );
+  let names: readonly (string | undefined)[];
+  if (typeof source !== 'string') {
+    if (!isObject(value)) return undefined;
+    names = [...value.keys()];
+  } else if (Array.isArray(value)) {
+    names = value.map(each => (typeof each === 'string' ? each : undefined));
+  } else {
+    const name = textOf(value, issuer);
+    if (name === undefined || !isAccountName(name, dots)) return undefined;
+    return covered(name) ? [name] : [];
+  }
+  const different = new Set<string>();
+  for (const name of names) {
+    if (name === undefined) return undefined;
+    different.add(name);
+  }
+  if (different.size > 1000) return undefined;
+  return [...different].filter(name => isAccountName(name, dots) && covered(name));
+}
+
+/** The grammar of accounts. */
+export function isAccountName(name: string, dots: boolean): boolean {
+  if (!dots) return /^[A-Za-z0-9_~-]{1,128}$/.test(name);
+  return /^[A-Za-z0-9._~-]{1,128}$/.test(name) && name !== '.' && name !== '..';
+}
+
+function scopesFor(payload: JsonObject, issuer: IssuerSettings, acc: string): string | readonly string[] | undefined {
+  const value = claimIn(payload, issuer.claims.scope, acc);
+  if (value === undefined) return [];
+  if (typeof value === 'string') return namesOf(value, { wordsOf: '' }, acc, issuer);
+  return Array.isArray(value) ? namesOf(value, '', acc, issuer) : undefined;
+}
+
+/** `acc`: undefined while the addressed account is unknown; then only the types count. Undefined: `token_invalid`. */
+function namesOf(
+  value: Json,
+  source: ListSource,
+  acc: string | undefined,
+  issuer: IssuerSettings,
+): string | readonly string[] | undefined {
+  let names: readonly string[];
+  if (typeof source === 'string') {
+    if (!Array.isArray(value)) {
+      // A string is one role.
+      const role = textOf(value, issuer);
+      return role !== undefined && isFieldText(role) ? role : undefined;
+    }
+    const members = value.filter(each => typeof each === 'string');
+    if (members.length !== value.length) return undefined;
+    names = members;
+  } else if ('keysOf' in source) {
+    if (!isObject(value)) return undefined;
+    const members = [...value];
+    const counts = (each: Json): boolean =>
+      source.having === undefined || (acc !== undefined && isObject(each) && each.has(acc));
+    names = members.filter(([, each]) => counts(each)).map(([name]) => name);
+  } else {
+    if (typeof value !== 'string') return undefined;
+    names = value === '' ? [] : value.split(' ');
+    if (names.includes('')) return undefined;
+  }
+  return names.length <= 100 ? names : undefined;
+}
+
+function sourceText(source: ListSource): string {
+  if (typeof source === 'string') return source;
+  return 'keysOf' in source ? source.keysOf : source.wordsOf;
+}
+
+function hasAccount(source: string): boolean {
+  return source.startsWith('/') && source.split('/').includes('{acc}');
+}
+
+// A name without a leading `/` is a top-level member, byte for byte; one with it a JSON Pointer (RFC 6901) into the payload, own members
+// and array indices only. A whole segment `{acc}` is the own member of an object named like the account, put in after the split.
+function claimIn(payload: JsonObject, source: string, acc: string | undefined): Json | undefined {
+  if (!source.startsWith('/')) return payload.get(source);
   let value: Json | undefined = payload;
-  for (const part of name.split('/').slice(1)) {
-    const key = part.replace(/~[01]/g, each => (each === '~0' ? '~' : '/'));
+  for (const part of source.split('/').slice(1)) {
+    const isAccount = part === '{acc}' && acc !== undefined;
+    const key = isAccount ? acc : part.replace(/~[01]/g, each => (each === '~0' ? '~' : '/'));
     if (isObject(value)) value = value.get(key);
-    else if (Array.isArray(value)) value = value.find((_, index) => String(index) === key);
+    else if (Array.isArray(value) && !isAccount) value = value.find((_, index) => String(index) === key);
     else return undefined;
   }
   return value;
-}
-
-// A string, or an array of 1 to 100 strings.
-function roleOf(value: Json | undefined, issuer: IssuerSettings): string | readonly string[] | undefined {
-  if (!Array.isArray(value)) {
-    const role = textOf(value, issuer);
-    return role !== undefined && isFieldText(role) ? role : undefined;
-  }
-  const roles = value.filter(each => typeof each === 'string');
-  return roles.length === value.length && roles.length >= 1 && roles.length <= 100 ? roles : undefined;
 }
 
 function textOf(value: Json | undefined, issuer: IssuerSettings): string | undefined {

@@ -1,0 +1,95 @@
+// Reads a path and finds its routes, by the contract, "Path" and "`characters: rfc3986`".
+import { isUtf8 } from 'node:buffer';
+import type { Settings } from './settings.ts';
+
+/** The segments of the path, without an empty last one; undefined if the target is outside the grammar. */
+export function segmentsOf(target: string): string[] | undefined {
+  if (Buffer.byteLength(target) > 8192 || target.includes('#')) return undefined;
+  const [path = ''] = target.split('?', 1);
+  if (Buffer.byteLength(path) > 2048 || !path.startsWith('/')) return undefined;
+  if (target.slice(path.length + 1).split('&').length > 256) return undefined;
+  const segments = path.slice(1).split('/');
+  if (segments.at(-1) === '') segments.pop();
+  // RFC 3986 section 3.3: pchar without `;`.
+  const isPath = segments.every(
+    segment =>
+      /^(?:[A-Za-z0-9._~!$&'()*+,=:@-]|%[0-9A-Fa-f]{2})+$/.test(segment) && segment !== '.' && segment !== '..',
+  );
+  return isPath ? segments : undefined;
+}
+
+/** Whether a segment is in the strict grammar. */
+function isStrict(segment: string): boolean {
+  return /^[A-Za-z0-9._~:@-]+$/.test(segment);
+}
+
+// "All of RFC 3986's pchar but `;`: sub-delims, and percent-encodings that decode to UTF-8, except those of / \ % . ; and of control characters
+// (%00 to %1F, %7F, C1), and except a segment that decodes to dots and white space with at least one dot."
+function isWide(segment: string): boolean {
+  for (const [encoded] of segment.matchAll(/(?:%[0-9A-Fa-f]{2})+/g)) {
+    const bytes = Buffer.from(encoded.replaceAll('%', ''), 'hex');
+    if (!isUtf8(bytes) || /[/\\%.;\p{Cc}]/u.test(bytes.toString())) return false;
+  }
+  const text = decodeURIComponent(segment);
+  return !(/^[.\s]+$/.test(text) && text.includes('.'));
+}
+
+/** Whether every segment is one that a route covers, and no other template matches loosely. */
+export function isPathAccepted(segments: readonly string[], settings: Settings): boolean {
+  const { routes, parameter } = settings;
+  const isOdd = (segment: string): boolean => !isStrict(segment);
+  if (segments.some(segment => isOdd(segment) && !isWide(segment))) return false;
+  for (const { path } of routes) {
+    if (!fits(path, segments, sameLoosely)) continue;
+    // "Invalid: a template that matches loosely and not exactly; one that matches loosely with such a segment as :account_id."
+    if (!fits(path, segments, sameText)) return false;
+    if (templateParts(path).some((part, i) => part === `:${parameter}` && isOdd(segments[i] ?? ''))) return false;
+  }
+  // "Such a segment that a matching `strict` route covers, or no `rfc3986` route covers."
+  const matching = routes.filter(({ path }) => fits(path, segments, sameText));
+  return segments.every((segment, i) => {
+    if (!isOdd(segment)) return true;
+    const covering = matching.filter(({ path }) => templateParts(path)[i]?.startsWith(':') ?? true);
+    return covering.length > 0 && covering.every(({ characters }) => characters === 'rfc3986');
+  });
+}
+
+const sameText = (one: string, other: string): boolean => one === other;
+// "Each literal equals the decoded segment, case ignored (upper, then lower)."
+const sameLoosely = (literal: string, segment: string): boolean => {
+  const folded = (text: string): string => text.toUpperCase().toLowerCase();
+  return folded(literal) === folded(decodeURIComponent(segment));
+};
+
+function fits(
+  template: string,
+  segments: readonly string[],
+  same: (literal: string, segment: string) => boolean,
+): boolean {
+  const parts = templateParts(template);
+  const lengthFits = template.endsWith('/*') ? segments.length >= parts.length : segments.length === parts.length;
+  return lengthFits && parts.every((part, i) => part.startsWith(':') || same(part, segments[i] ?? ''));
+}
+
+function templateParts(template: string): string[] {
+  return template.replace(/\/\*$/, '').slice(1).split('/');
+}
+
+export interface Route {
+  readonly accounts: readonly string[];
+  readonly roles: readonly string[] | undefined;
+  readonly scopes: readonly string[] | undefined;
+}
+
+/** The routes that match the path. */
+export function routesOf(segments: readonly string[], settings: Settings): readonly Route[] {
+  return settings.routes
+    .filter(({ path }) => fits(path, segments, sameText))
+    .map(({ path, roles, scopes }) => ({
+      accounts: templateParts(path).flatMap((part, i) =>
+        part === `:${settings.parameter}` ? [segments[i] ?? ''] : [],
+      ),
+      roles,
+      scopes,
+    }));
+}
