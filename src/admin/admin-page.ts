@@ -5,9 +5,9 @@ import type { KeyRingStatus } from '../keys/key-ring.ts';
 import type { LatencySummary, MetricsSummary } from '../operations/metrics-summary.ts';
 import type { ReloadStatus, RevocationStatus } from '../operations/reload-record.ts';
 import { printable } from '../text/printable.ts';
+import { formatCount, formatDuration, formatInstant, formatShare, formatShortTime } from './admin-page-format.ts';
 import { type Html, html } from './admin-page-html.ts';
 import { styleElement } from './admin-page-style.ts';
-import { spellCount, spellDuration, spellInstant, spellShare, spellShortTime } from './admin-page-wording.ts';
 
 export interface AdminPageFacts {
   readonly version: string;
@@ -55,7 +55,7 @@ ${styleElement}
 <body>
 <header>
 <h1>account-authz <span class="${look}">${word}</span></h1>
-<p>Version ${version} &middot; Node ${nodeVersion} &middot; Up ${spellDuration(uptimeSeconds)} &middot; As of ${spellInstant(nowMs)}</p>
+<p>Version ${version} &middot; Node ${nodeVersion} &middot; Up ${formatDuration(uptimeSeconds)} &middot; As of ${formatInstant(nowMs)}</p>
 <p>${reloads ? html`Reloads every ${reloadSeconds} seconds <a href="../operations/">Stop</a>` : html`<a href="../operations/">Reload</a> <a href="?${reloadingQuery}">Reload every ${reloadSeconds} seconds</a>`}</p>
 </header>
 <main>
@@ -88,12 +88,12 @@ function attentionPoints(facts: AdminPageFacts): readonly string[] {
     draining ? 'Draining: this instance is stopping. It answers calls until their connections close.' : '',
     ready || draining ? '' : 'Not ready: no issuer has had usable keys since start.',
     ...issuers.slice(0, maxIssuers).map(issuer => issuerState(issuer, facts).point),
-    others > 0 ? `${spellCount(others)} more issuers need attention: /readyz lists all of them.` : '',
+    others > 0 ? `${formatCount(others)} more issuers need attention: /readyz lists all of them.` : '',
     reload?.lastResult === 'failure' ? 'The last reload was refused. The previous configuration stays in effect.' : '',
     revocations !== undefined && revocations.problems > 0
       ? 'The last change of the revocation list was refused. The previous list stays in force.'
       : '',
-    faults > 0 ? `Internal errors since start: ${spellCount(faults)}. The log has a line “fault” for each.` : '',
+    faults > 0 ? `Internal errors since start: ${formatCount(faults)}. The log has a line “fault” for each.` : '',
   ].filter(point => point !== '');
 }
 
@@ -103,7 +103,7 @@ function issuerState(status: KeyRingStatus, facts: AdminPageFacts): { word: stri
     case 'loading':
       return { word: 'no keys yet', look: 'bad', point: `No keys of ${issuer} yet: requests with its tokens get 503.` };
     case 'stale': {
-      const old = `were not confirmed for more than ${spellDuration(facts.maxAgeSeconds)} and are not used`;
+      const old = `were not confirmed for more than ${formatDuration(facts.maxAgeSeconds)} and are not used`;
       return {
         word: 'keys too old',
         look: 'bad',
@@ -118,28 +118,28 @@ function issuerState(status: KeyRingStatus, facts: AdminPageFacts): { word: stri
 }
 
 function spellRest({ ageSeconds = 0 }: KeyRingStatus, { maxAgeSeconds }: AdminPageFacts): string {
-  return spellDuration(maxAgeSeconds - ageSeconds);
+  return formatDuration(maxAgeSeconds - ageSeconds);
 }
 
 function renderIssuers(facts: AdminPageFacts): Html {
   const left = facts.issuers.length - maxIssuers;
   return html`<div class="issuers">${facts.issuers.slice(0, maxIssuers).map(issuer => renderIssuer(issuer, facts))}</div>
-${left > 0 ? html`<p class="muted">${spellCount(left)} more: <a href="readyz">/readyz</a> lists all of them.</p>` : ''}`;
+${left > 0 ? html`<p class="muted">${formatCount(left)} more: <a href="readyz">/readyz</a> lists all of them.</p>` : ''}`;
 }
 
 function renderIssuer(status: KeyRingStatus, facts: AdminPageFacts): Html {
   const { word, look } = issuerState(status, facts);
   const { success, failure } = facts.metrics.refreshes.get(status.issuer) ?? { success: 0, failure: 0 };
-  const ago = status.ageSeconds === undefined ? 'not yet' : `${spellDuration(status.ageSeconds)} ago`;
+  const ago = status.ageSeconds === undefined ? 'not yet' : `${formatDuration(status.ageSeconds)} ago`;
   const rest = status.state === 'usable' ? `; usable for another ${spellRest(status, facts)}` : '';
   const failed = `failed: ${printable(status.lastProblem ?? 'not named', maxTextLength)}`;
   return html`<article><h3>${printable(status.issuer, maxTextLength)}</h3>
 ${pairs({
   State: html`<span class="${look}">${word}</span>`,
-  'Keys in use': spellCount(status.keys),
+  'Keys in use': formatCount(status.keys),
   Confirmed: `${ago}${rest}`,
   'Last refresh': { success: 'succeeded', failure: failed, none: 'none yet' }[status.lastResult ?? 'none'],
-  'Since start': `${spellCount(success)} refreshes succeeded, ${spellCount(failure)} failed`,
+  'Since start': `${formatCount(success)} refreshes succeeded, ${formatCount(failure)} failed`,
   'Key ids': codes(status.kids),
 })}</article>`;
 }
@@ -170,24 +170,24 @@ function renderLatency({ count, sumSeconds, buckets }: LatencySummary): Html {
   let atMost = 0;
   const rows = buckets.map((bucket, index) => {
     atMost += bucket.count;
-    const lower = spellShortTime(buckets[index - 1]?.upToSeconds ?? 0);
+    const lower = formatShortTime(buckets[index - 1]?.upToSeconds ?? 0);
     const name =
-      bucket.upToSeconds === Infinity ? `more than ${lower}` : `at most ${spellShortTime(bucket.upToSeconds)}`;
+      bucket.upToSeconds === Infinity ? `more than ${lower}` : `at most ${formatShortTime(bucket.upToSeconds)}`;
     return { name, count: bucket.count, look: 'deny', atMost };
   });
   // The bound of the bucket that holds the quantile: true as it stands, an interpolation would be a guess.
   const quantile = (share: number): string => rows.find(row => row.atMost >= count * share)?.name ?? '';
-  return html`<p>Half of the checks took ${quantile(0.5)}, 99 of 100 took ${quantile(0.99)}. Mean ${spellShortTime(sumSeconds / count)}.</p>
+  return html`<p>Half of the checks took ${quantile(0.5)}, 99 of 100 took ${quantile(0.99)}. Mean ${formatShortTime(sumSeconds / count)}.</p>
 ${countTable('Time', rows)}`;
 }
 
 function renderTokenCache({ metrics: { tokenCache }, maxTokens }: AdminPageFacts): Html {
   const { entries, hits, misses } = tokenCache;
-  const share = hits + misses === 0 ? '' : ` (${spellShare(hits, hits + misses)})`;
+  const share = hits + misses === 0 ? '' : ` (${formatShare(hits, hits + misses)})`;
   return pairs({
-    Tokens: maxTokens === 0 ? 'turned off' : `${spellCount(entries)} of at most ${spellCount(maxTokens)}`,
-    Hits: `${spellCount(hits)}${share}`,
-    Misses: spellCount(misses),
+    Tokens: maxTokens === 0 ? 'turned off' : `${formatCount(entries)} of at most ${formatCount(maxTokens)}`,
+    Hits: `${formatCount(hits)}${share}`,
+    Misses: formatCount(misses),
   });
 }
 
@@ -197,7 +197,7 @@ function renderReload({ reload, nowMs }: AdminPageFacts): Html {
   const refused = `refused, with ${spellProblems(problems)} in the log; the previous one stays in effect`;
   return pairs({
     'Last reload': reload.lastResult === 'success' ? 'in effect' : refused,
-    When: `${spellDuration(nowMs / 1000 - lastAtSeconds)} ago, ${spellInstant(lastAtSeconds * 1000)}`,
+    When: `${formatDuration(nowMs / 1000 - lastAtSeconds)} ago, ${formatInstant(lastAtSeconds * 1000)}`,
     'Needs a restart': codes(needsRestart),
   });
 }
@@ -207,14 +207,14 @@ function renderRevocations({ revocations, nowMs }: AdminPageFacts): Html {
   const { entries, loadedAtSeconds, problems } = revocations;
   const refused = `refused, with ${spellProblems(problems)} in the log; the previous one stays in force`;
   return pairs({
-    Entries: spellCount(entries),
-    'In force': `for ${spellDuration(nowMs / 1000 - loadedAtSeconds)}, since ${spellInstant(loadedAtSeconds * 1000)}`,
+    Entries: formatCount(entries),
+    'In force': `for ${formatDuration(nowMs / 1000 - loadedAtSeconds)}, since ${formatInstant(loadedAtSeconds * 1000)}`,
     'Last change': problems === 0 ? 'in force' : refused,
   });
 }
 
 function spellProblems(count: number): string {
-  return count === 1 ? '1 problem' : `${spellCount(count)} problems`;
+  return count === 1 ? '1 problem' : `${formatCount(count)} problems`;
 }
 
 function section(look: string, heading: string, content: Html): Html {
@@ -238,8 +238,8 @@ function countTable(
 ): Html {
   const total = rows.reduce((sum, { count }) => sum + count, 0);
   const bar = (count: number, look: string): Html =>
-    html`<svg role="img" aria-label="${spellShare(count, total)}"><rect class="${look}" width="${((count / total) * 100).toFixed(2)}%" height="100%"/></svg>`;
+    html`<svg role="img" aria-label="${formatShare(count, total)}"><rect class="${look}" width="${((count / total) * 100).toFixed(2)}%" height="100%"/></svg>`;
   return html`<table><thead><tr><th scope="col">${head}</th><th scope="col" class="number">Checks</th><th scope="col" class="share">Share</th></tr></thead>
-<tbody>${rows.map(({ name, count, look }) => html`<tr class="${count === 0 ? 'muted' : ''}"><th scope="row">${name}</th><td class="number">${spellCount(count)}</td><td class="share">${count === 0 ? '' : bar(count, look)}</td></tr>\n`)}</tbody>
-<tfoot><tr><th scope="row">All</th><td class="number">${spellCount(total)}</td><td class="share"></td></tr></tfoot></table>`;
+<tbody>${rows.map(({ name, count, look }) => html`<tr class="${count === 0 ? 'muted' : ''}"><th scope="row">${name}</th><td class="number">${formatCount(count)}</td><td class="share">${count === 0 ? '' : bar(count, look)}</td></tr>\n`)}</tbody>
+<tfoot><tr><th scope="row">All</th><td class="number">${formatCount(total)}</td><td class="share"></td></tr></tfoot></table>`;
 }

@@ -46,7 +46,7 @@ export function compileRoutes(
     const template = parseRouteTemplate(path, accountParameter);
     if (template.kind === 'problem') throw new Error(`the configuration has an invalid route: ${template.problem}`);
     let node = root;
-    for (const segment of template.segments) node = grow(node, segment);
+    for (const segment of template.segments) node = childFor(node, segment);
     const route = {
       template,
       roles: roles && new Set(roles),
@@ -78,8 +78,13 @@ export function matchRoutes(root: RouteTree, { segments, decoded }: RequestPath)
   matching.sort((one, other) => one.order - other.order);
   const [first, ...others] = matching;
   if (first === undefined) return refusal('route_unknown', 'no route matches');
-  const most = others.reduce((so, each) => (each.length > so.length ? each : so), first);
-  return { kind: 'match', route: most.route.template.text, routes: matching.map(({ route }) => route), segments };
+  const mostSpecific = others.reduce((best, each) => (each.length > best.length ? each : best), first);
+  return {
+    kind: 'match',
+    route: mostSpecific.route.template.text,
+    routes: matching.map(({ route }) => route),
+    segments,
+  };
 }
 
 function createNode(): RouteNode {
@@ -87,7 +92,7 @@ function createNode(): RouteNode {
 }
 
 /** The branch of the segment, made where there is none. */
-function grow(node: RouteNode, segment: TemplateSegment): RouteNode {
+function childFor(node: RouteNode, segment: TemplateSegment): RouteNode {
   if (segment.kind !== 'literal') {
     node.parameter ??= createNode();
     return node.parameter;

@@ -57,8 +57,8 @@ export function createCheck(dependencies: CheckDependencies): Check {
   function answer(call: Call, result: CheckResult): Buffer {
     const { requestId, facts, configuration } = call;
     const { decision, principal } = result;
-    const shownHeaders = facts.headers.keys();
-    const bytes = configuration.answers.encode(decision, { requestId, shownHeaders, principal });
+    const receivedHeaders = facts.headers.keys();
+    const bytes = configuration.answers.encode(decision, { requestId, receivedHeaders, principal });
     recordQuietly(call, result);
     return bytes;
   }
@@ -68,7 +68,7 @@ export function createCheck(dependencies: CheckDependencies): Check {
     if (call.requestId === '') call.requestId = randomUUID();
     const { requestId, configuration } = call;
     const { decision } = faultResult;
-    const bytes = configuration.answers.encode(decision, { requestId, shownHeaders: [], principal: undefined });
+    const bytes = configuration.answers.encode(decision, { requestId, receivedHeaders: [], principal: undefined });
     recordQuietly(call, faultResult);
     return bytes;
   }

@@ -3,7 +3,7 @@ import { isLocal, readAddress } from './cluster.ts';
 import { type FilterChain, readFilterChain } from './http-filter.ts';
 import type { ProtoValue } from './proto-value.ts';
 import type { Resources } from './resources.ts';
-import { type RouteMatch, readRouteMatch } from './route-match.ts';
+import { type EnvoyRouteMatch, readRouteMatch } from './route-match.ts';
 import { createEarlierMatches, createLeads, findRouted, type Leads, type ProtectedRoutes } from './routed-path.ts';
 
 export interface Listener {
@@ -41,13 +41,13 @@ export interface VirtualHost {
 export interface HostRoute {
   /** envoy.config.route.v3.Route. */
   readonly value: ProtoValue;
-  readonly match: RouteMatch;
+  readonly match: EnvoyRouteMatch;
   /** What may contain its settings, from the widest to the narrowest, weighted clusters left out. */
   readonly scopes: readonly ProtoValue[];
 }
 
 export interface RouteTarget {
-  readonly match: RouteMatch;
+  readonly match: EnvoyRouteMatch;
   /** envoy.config.route.v3.RouteAction. */
   readonly action: ProtoValue;
   /** What may contain its settings, from the widest to the narrowest. */

@@ -16,7 +16,7 @@ export interface OwnedNames {
   /** Spellings of them with `_`; each allow removes them. */
   readonly lookAlikes: readonly string[];
   /** Samples of other headers under the prefix that a client may send. */
-  readonly strays: readonly string[];
+  readonly otherPrefixedNames: readonly string[];
   /** The headers that a response sets or removes. */
   readonly mutated: readonly string[];
   /** The headers of `account.headers`. */
@@ -53,7 +53,7 @@ export function createOwnedNames({ identityHeaders: prefix, token, account }: Ch
   return {
     identity,
     lookAlikes,
-    strays: [`${prefix}email`, `${prefix}x`],
+    otherPrefixedNames: [`${prefix}email`, `${prefix}x`],
     mutated: [
       ...identity,
       ...lookAlikes,

@@ -47,8 +47,8 @@ export const requestRules = {
     why: 'a client can claim any identity on unchecked routes, and send other headers under the prefix on checked ones',
     fix: 'remove the whole prefix in `early_header_mutation_extensions`, with `remove_on_match`',
     find: each => {
-      const { identity, strays, lookAlikes } = each.names;
-      return kept(each, [...identity, ...strays, ...(refusesUnderscores(each.manager) ? [] : lookAlikes)]);
+      const { identity, otherPrefixedNames, lookAlikes } = each.names;
+      return kept(each, [...identity, ...otherPrefixedNames, ...(refusesUnderscores(each.manager) ? [] : lookAlikes)]);
     },
   },
   'override-headers-kept': {
@@ -65,7 +65,7 @@ export const requestRules = {
       checks.flatMap(check => {
         const removes = readTrailerRemovals(check);
         const held = withSpellings([...names.account, ...names.overrides], manager);
-        const left = [...names.identity, ...names.strays, ...held].filter(name => !removes(name));
+        const left = [...names.identity, ...names.otherPrefixedNames, ...held].filter(name => !removes(name));
         return ifAny(left, check.chain.value, 'keeps', ' as a trailer');
       }),
   },

@@ -9,7 +9,7 @@ export interface PathScope {
   readonly subtree: boolean;
 }
 
-export interface RouteMatch {
+export interface EnvoyRouteMatch {
   takes(path: string): boolean;
   /** Whether it may take a request with this method, by its conditions on `:method`. */
   takesMethod(method: string): boolean;
@@ -25,7 +25,7 @@ export interface RouteMatch {
   readonly unjudged: ProtoValue | undefined;
 }
 
-type PathMatch = Pick<RouteMatch, 'takes' | 'head' | 'start' | 'scope'>;
+type PathMatch = Pick<EnvoyRouteMatch, 'takes' | 'head' | 'start' | 'scope'>;
 
 const uriTemplateType = 'envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig';
 const pathFields: ReadonlySet<string> = new Set(['prefix', 'path', 'path_separated_prefix', 'path_match_policy']);
@@ -35,7 +35,7 @@ const plainRegex = /^((?:\/(?:[\w~:@-]|\\\.)+)+)(\(\/\[A-Za-z0-9\._~:@-\]\+\)\*)
 const strictSegments = /^(?:\/[A-Za-z0-9._~:@-]+)*\/?$/;
 
 /** Undefined for CONNECT, which has no path. */
-export function readRouteMatch(match: ProtoValue): RouteMatch | undefined {
+export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch | undefined {
   if (match.field('connect_matcher').isPresent) return undefined;
   const paths = readPaths(match);
   const takesMethod = readMethods(match);

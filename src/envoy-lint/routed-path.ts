@@ -1,7 +1,7 @@
 // Finds a protected path that an Envoy route gets. In Envoy, the first match wins. Routes of the configuration and of Envoy are looked up
 // by the text that their paths begin with: trying each with each other takes minutes for ten thousand.
 import type { RouteTemplate } from '../authz/route-template.ts';
-import type { RouteMatch } from './route-match.ts';
+import type { EnvoyRouteMatch } from './route-match.ts';
 
 export type Spelling = 'exact' | 'other case';
 
@@ -13,7 +13,7 @@ export interface ProtectedRoutes {
 
 /** The matches of a virtual host that come before a route. */
 export interface EarlierMatches {
-  add(match: RouteMatch): void;
+  add(match: EnvoyRouteMatch): void;
   /** Whether one of them gets the path whatever else is in the request. */
   take(path: string): boolean;
   /** Whether a segment of one of them starts with the letter. */
@@ -33,7 +33,7 @@ export function indexProtectedRoutes(templates: readonly RouteTemplate[]): Prote
 }
 
 export function createEarlierMatches(): EarlierMatches {
-  const sure = createHeadIndex<RouteMatch>();
+  const sure = createHeadIndex<EnvoyRouteMatch>();
   const letters = new Set<string>();
   return {
     add(match) {
@@ -52,7 +52,7 @@ export function createEarlierMatches(): EarlierMatches {
 export function findRouted(
   routes: ProtectedRoutes,
   spelling: Spelling,
-  match: RouteMatch,
+  match: EnvoyRouteMatch,
   earlier: EarlierMatches,
 ): string | undefined {
   const isUsed = (letter: string) => earlier.useLetter(letter) || match.start.some(each => each?.startsWith(letter));
@@ -65,7 +65,7 @@ export function findRouted(
 }
 
 export interface RoutedMatch {
-  readonly match: RouteMatch;
+  readonly match: EnvoyRouteMatch;
   /** Whether Envoy answers its requests itself. */
   readonly isAnswered: boolean;
 }
@@ -98,7 +98,12 @@ function freshSegment(isUsed: (letter: string) => boolean): string {
 }
 
 /** Paths under the route that begin like the match as far as the route permits. */
-function examplesOf(route: RouteTemplate, spelling: Spelling, { start }: RouteMatch, fresh: string): readonly string[] {
+function examplesOf(
+  route: RouteTemplate,
+  spelling: Spelling,
+  { start }: EnvoyRouteMatch,
+  fresh: string,
+): readonly string[] {
   const { segments, subtree } = route;
   const own = segments.map((segment, i) => {
     const wanted = start[i] ?? '';

@@ -71,7 +71,7 @@ export function createAnswers(settings: ResponseSettings): Answers {
     const example = decision.kind === 'allow' && principal !== undefined ? { ...decision, principal } : decision;
     // A field that is not known stays out of the answer.
     const shown = principal && { ...principal, acc: who.acc && principal.acc, role: who.role && principal.role };
-    return serialize(example, { requestId: render(requestId, 0), shownHeaders: [], principal: shown });
+    return serialize(example, { requestId: render(requestId, 0), receivedHeaders: [], principal: shown });
   }
 
   function serialize(decision: Decision, context: ResponseContext): Buffer {
@@ -81,7 +81,7 @@ export function createAnswers(settings: ResponseSettings): Answers {
   function encode(decision: Decision, context: ResponseContext): Buffer {
     const isAllow = decision.kind === 'allow';
     // Not from a template: the answer also removes these headers of the request.
-    if (isAllow && settings.identityHeaders.shownToRemove(context.shownHeaders).length > 0)
+    if (isAllow && settings.identityHeaders.strayNames(context.receivedHeaders).length > 0)
       return serialize(decision, context);
     const who = isAllow ? decision.principal : context.principal;
     const requestId = isAllow ? '' : context.requestId;
@@ -94,7 +94,7 @@ export function createAnswers(settings: ResponseSettings): Answers {
 
   encode(
     { kind: 'refusal', reason: 'internal', detail: '' },
-    { requestId: uuid, shownHeaders: [], principal: undefined },
+    { requestId: uuid, receivedHeaders: [], principal: undefined },
   );
   return { encode };
 }

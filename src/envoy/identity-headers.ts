@@ -9,7 +9,7 @@ export interface IdentityHeaders {
   /** Every spelling of the six with `_` for one or more `-`: CGI and WSGI read both as the same variable (RFC 3875 section 4.1.18). */
   readonly lookAlikes: readonly string[];
   /** Those of the given request headers that have the prefix and are neither one of the six nor a look-alike. */
-  shownToRemove(shown: Iterable<string>): readonly string[];
+  strayNames(received: Iterable<string>): readonly string[];
 }
 
 const headerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
@@ -22,9 +22,9 @@ export function createIdentityHeaders(prefix: string): IdentityHeaders {
   return {
     names,
     lookAlikes,
-    shownToRemove(shown) {
+    strayNames(received) {
       const found = new Set<string>();
-      for (const name of shown) {
+      for (const name of received) {
         if (!isUnder(prefix, name) || own.has(name) || removedAnyway.has(name)) continue;
         // Envoy forwards no invalid name, and rejects a whole response that contains one.
         if (headerName.test(name)) found.add(name);

@@ -30,7 +30,7 @@ export interface ResponseSettings {
 export interface ResponseContext {
   readonly requestId: string;
   /** Names of the request headers that Envoy sent. */
-  readonly shownHeaders: Iterable<string>;
+  readonly receivedHeaders: Iterable<string>;
   /** Set once the token is verified, even if the request is refused later. */
   readonly principal: Principal | undefined;
 }
@@ -41,14 +41,14 @@ export function toCheckResponse(
   context: ResponseContext,
 ): CheckResponseMessage {
   // Fails closed: a value that is neither has no row in the table of refusals, so `refused` throws.
-  if (decision.kind === 'allow') return allowed(settings, decision.principal, context.shownHeaders);
+  if (decision.kind === 'allow') return allowed(settings, decision.principal, context.receivedHeaders);
   return refused(settings, decision, context);
 }
 
 function allowed(
   settings: ResponseSettings,
   principal: AllowedPrincipal,
-  shown: Iterable<string>,
+  received: Iterable<string>,
 ): CheckResponseMessage {
   const { identityHeaders, forward, removedHeaders = [] } = settings;
   const headers: HeaderValueOption[] = [];
@@ -68,7 +68,7 @@ function allowed(
         ...absent,
         ...identityHeaders.lookAlikes,
         ...removedHeaders,
-        ...identityHeaders.shownToRemove(shown),
+        ...identityHeaders.strayNames(received),
       ],
     },
     dynamic_metadata: metadata({ decision: 'allow', reason: 'allowed' }, principal),

@@ -99,7 +99,7 @@ const passedOn = { status: 200, headers: {} } as const;
 
 function refusedWith(reason: Reason): { readonly status: number; readonly headers: Readonly<Record<string, string>> } {
   const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
-  const context = { requestId: '', shownHeaders: [], principal: undefined };
+  const context = { requestId: '', receivedHeaders: [], principal: undefined };
   const { denied_response: denied } = toCheckResponse(settings, { kind: 'refusal', reason, detail: '' }, context);
   if (denied === undefined) throw new Error('a refusal without an answer');
   return {

@@ -12,9 +12,9 @@ import { compileRoutes, matchRoutes } from '../authz/route-tree.ts';
 import type { Config, IssuerConfig } from '../config/schema.ts';
 import { quotedPrintable } from '../text/printable.ts';
 import { describeSource } from '../token/claim-source.ts';
+import { duration, formatList, instant, keyAge } from './format.ts';
 import { issuerIn, type Known, type LiveFacts } from './known.ts';
 import type { RefusedCheck } from './refused-checks.ts';
-import { duration, instant, keyAge, listed } from './wording.ts';
 
 /** Undefined where nothing is known beyond the remedy. */
 export function findDifference({ check, template }: RefusedCheck, known: Known): string | undefined {
@@ -56,27 +56,27 @@ const settingsSide: ByRefusal<(live: LiveFacts, principal: SignedIdentity | unde
   'account-places': ({ config: { account } }) =>
     (['headers', 'query'] as const)
       .filter(place => account[place].length > 0)
-      .map(place => `account.${place}: ${listed(account[place])}`)
+      .map(place => `account.${place}: ${formatList(account[place])}`)
       .join('; '),
   host: ({ config }) => hostsOf(config),
   'no host matches': ({ config }) => hostsOf(config),
   route: ({ config, request }) => {
     const open = publicRouteOf(config, request.target);
     return open === undefined
-      ? `routes: ${listed(config.routes.map(({ path }) => path))}`
-      : `public has ${open.path}: Envoy serves ${listed(open.methods)} of it without asking account-authz`;
+      ? `routes: ${formatList(config.routes.map(({ path }) => path))}`
+      : `public has ${open.path}: Envoy serves ${formatList(open.methods)} of it without asking account-authz`;
   },
   'token-length': ({ tokenLength, config }) =>
     `it has ${tokenLength} bytes, token.maxBytes is ${config.token.maxBytes}`,
-  issuer: ({ config }) => `issuers: ${listed(config.issuers.map(({ issuer }) => issuer))}`,
-  algorithm: live => ofIssuer(live, ({ algorithms }) => `algorithms: ${listed(algorithms)}`),
+  issuer: ({ config }) => `issuers: ${formatList(config.issuers.map(({ issuer }) => issuer))}`,
+  algorithm: live => ofIssuer(live, ({ algorithms }) => `algorithms: ${formatList(algorithms)}`),
   'token-type': live =>
-    ofIssuer(live, ({ tokenTypes }) => `tokenTypes: ${listed(tokenTypes.map(type => type || '""'))}`),
+    ofIssuer(live, ({ tokenTypes }) => `tokenTypes: ${formatList(tokenTypes.map(type => type || '""'))}`),
   key({ keys }) {
-    const kids = keys?.kids.length ? `, kids: ${listed(keys.kids.map(kid => quotedPrintable(kid)))}` : '';
+    const kids = keys?.kids.length ? `, kids: ${formatList(keys.kids.map(kid => quotedPrintable(kid)))}` : '';
     return keys && `the keys of ${keys.issuer}: ${keyAge(keys)}${kids}`;
   },
-  audience: live => ofIssuer(live, ({ audiences }) => `audiences: ${listed(audiences)}`),
+  audience: live => ofIssuer(live, ({ audiences }) => `audiences: ${formatList(audiences)}`),
   claims: live =>
     ofIssuer(live, ({ claims }) => {
       const names = Object.entries(claims).map(([field, claim]) => `${field} from ${describeSource(claim)}`);
@@ -91,23 +91,23 @@ const settingsSide: ByRefusal<(live: LiveFacts, principal: SignedIdentity | unde
       ? undefined
       : `expired ${duration(live.now - live.times.exp)} before ${instant(live.now)}, at ${instant(live.times.exp)}; ${tolerance(live)}`,
   revocation: ({ config }) => config.revocation && `revocation.file: ${quotedPrintable(config.revocation.file)}`,
-  app: ({ config }) => `apps: ${listed(config.apps)}`,
+  app: ({ config }) => `apps: ${formatList(config.apps)}`,
   'the token has several accounts and the request names none': ({ config: { account, routes } }) =>
     [
-      `routes: ${listed(routes.map(({ path }) => path))}`,
+      `routes: ${formatList(routes.map(({ path }) => path))}`,
       ...(['headers', 'query', 'hosts'] as const).flatMap(place => {
         const names = account[place] ?? [];
-        return names.length === 0 ? [] : [`account.${place}: ${listed(names)}`];
+        return names.length === 0 ? [] : [`account.${place}: ${formatList(names)}`];
       }),
     ].join('; '),
-  'issuer-account': live => ofIssuer(live, ({ accounts }) => `accounts: ${listed(accounts)}`),
-  role: ({ config }) => `roles: ${listed(Object.keys(config.roles))}`,
+  'issuer-account': live => ofIssuer(live, ({ accounts }) => `accounts: ${formatList(accounts)}`),
+  role: ({ config }) => `roles: ${formatList(Object.keys(config.roles))}`,
   'role {}, for the addressed account': live =>
     ofIssuer(live, ({ claims }) => `role from ${describeSource(claims.role)}`),
   'the role may not use this method': ({ config, roles }, principal) =>
     methodsOf('roles', config.roles, roles ?? [principal?.role ?? '']),
   'the route is narrowed to other roles': (live, principal) => narrowedOf('roles', live, principal?.role),
-  scope: ({ config }) => `scopes: ${listed(Object.keys(config.scopes ?? {}))}`,
+  scope: ({ config }) => `scopes: ${formatList(Object.keys(config.scopes ?? {}))}`,
   'scope {}, for the addressed account': live =>
     ofIssuer(live, ({ claims }) => `scope from ${describeSource(claims.scope)}`),
   'no scope of the token may use this method': ({ config, scopes }) =>
@@ -122,19 +122,19 @@ function methodsOf(
 ): string {
   return Object.entries(table)
     .filter(([name]) => names.includes(name))
-    .map(([name, methods]) => `${kind}.${name}: ${listed(methods)}`)
+    .map(([name, methods]) => `${kind}.${name}: ${formatList(methods)}`)
     .join('; ');
 }
 
 function narrowedOf(kind: PermissionKind, { config, request }: LiveFacts, name = ''): string {
   return matchingRoutes(request.target, config)
     .filter(({ [kind]: permitted }) => permitted?.has(name) === false)
-    .map(({ template, [kind]: permitted }) => `${template.text} is for ${listed([...(permitted ?? [])])}`)
+    .map(({ template, [kind]: permitted }) => `${template.text} is for ${formatList([...(permitted ?? [])])}`)
     .join('; ');
 }
 
 function hostsOf({ account: { hosts = [] } }: Config): string {
-  return `account.hosts: ${listed(hosts)}`;
+  return `account.hosts: ${formatList(hosts)}`;
 }
 
 function publicRouteOf(config: Config, target: string): NonNullable<Config['public']>[number] | undefined {
@@ -146,11 +146,11 @@ function publicRouteOf(config: Config, target: string): NonNullable<Config['publ
 function scopesOf({ scopes = [] }: LiveFacts): string {
   return scopes.length === 0
     ? 'the token has no scopes'
-    : `scopes are ${listed(scopes.map(each => quotedPrintable(each)))}`;
+    : `scopes are ${formatList(scopes.map(each => quotedPrintable(each)))}`;
 }
 
 function roleOf({ role }: SignedIdentity, live: LiveFacts | undefined): string {
-  if (live?.roles !== undefined) return `roles are ${listed(live.roles.map(each => quotedPrintable(each)))}`;
+  if (live?.roles !== undefined) return `roles are ${formatList(live.roles.map(each => quotedPrintable(each)))}`;
   return role === undefined ? 'the token has a list of roles' : `role is ${role}`;
 }
 

@@ -5,9 +5,9 @@ import type { DecisionWord } from '../authz/decision.ts';
 import type { Reason } from '../authz/refusal.ts';
 import { printable } from '../text/printable.ts';
 import { findDifference } from './differences.ts';
+import { duration, formatList, instant, keyAge } from './format.ts';
 import { issuerIn, type Known, type LiveFacts } from './known.ts';
 import { findRefusedCheck } from './refused-checks.ts';
-import { duration, instant, keyAge, listed } from './wording.ts';
 
 export interface Answer {
   readonly decision: DecisionWord;
@@ -91,7 +91,7 @@ const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>>
   'issuer-account': ({ live, principal }) => {
     const issuer = live && issuerIn(live);
     return issuer
-      ? `one of accounts of the issuer: ${listed(issuer.accounts)}`
+      ? `one of accounts of the issuer: ${formatList(issuer.accounts)}`
       : `one of ${principal?.iss ?? 'the issuer'}`;
   },
   account: ({ principal }) => `${principal?.acc ?? 'it'} is an account of the token`,

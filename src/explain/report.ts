@@ -4,8 +4,8 @@ import type { KeyRingStatus } from '../keys/key-ring.ts';
 import { printable } from '../text/printable.ts';
 import type { DecisionLine } from './decision-line.ts';
 import type { Explanation } from './explanation.ts';
+import { keyAge } from './format.ts';
 import type { LiveExplanation } from './live-check.ts';
-import { keyAge } from './wording.ts';
 
 type Paint = (style: keyof typeof styles, text: string) => string;
 

@@ -124,7 +124,7 @@ function parseField(payload: unknown, rules: IdentityRules, field: 'uid' | 'app'
   return isIdentityField(text) ? text : invalid(field, 'is outside the grammar');
 }
 
-type Problem =
+type ClaimProblem =
   | SourceProblem
   | 'is missing'
   | 'is missing or not a string'
@@ -133,7 +133,10 @@ type Problem =
   | 'is outside the grammar'
   | 'has more than 100 members';
 
-function toText(value: string | number, { allowIntegerClaims }: IdentityRules): string | { readonly problem: Problem } {
+function toText(
+  value: string | number,
+  { allowIntegerClaims }: IdentityRules,
+): string | { readonly problem: ClaimProblem } {
   if (typeof value === 'string') return value;
   if (!allowIntegerClaims) return { problem: 'is a number and allowIntegerClaims is off' };
   // Beyond the safe integers, JSON parsing reads two texts as one number, so two accounts could become one.
@@ -199,7 +202,7 @@ function parseGrants(
 }
 
 interface GrantProblem {
-  readonly problem: Problem;
+  readonly problem: ClaimProblem;
 }
 
 // Keeps the names of the table, which are there anyway, and no text of the token but a name that stands alone, for the log.
@@ -227,10 +230,10 @@ function isRefusal(parsed: Claimed | ClaimedByAccount | Refusal): parsed is Refu
   return typeof parsed === 'object' && 'reason' in parsed;
 }
 
-function invalid(field: 'uid' | 'app' | 'acc' | 'role' | 'scope' | 'actor', problem: Problem): Refusal {
+function invalid(field: 'uid' | 'app' | 'acc' | 'role' | 'scope' | 'actor', problem: ClaimProblem): Refusal {
   return refusal('token_invalid', `${field} ${problem}`);
 }
 
-function invalidForAccount(field: 'role' | 'scope', problem: Problem): Refusal {
+function invalidForAccount(field: 'role' | 'scope', problem: ClaimProblem): Refusal {
   return refusal('token_invalid', `${field} ${problem}, for the addressed account`);
 }

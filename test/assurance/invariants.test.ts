@@ -12,7 +12,7 @@ import { refusalOf } from '../support/refusal.ts';
 import { token } from '../support/token.ts';
 
 const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
-const context = { requestId: 'r-1', shownHeaders: [], principal: undefined };
+const context = { requestId: 'r-1', receivedHeaders: [], principal: undefined };
 const allow = toCheckResponse(settings, { kind: 'allow', principal: principal() }, context);
 const deny = toCheckResponse(settings, refusalOf('token_invalid', 'why'), context);
 const ok = allow.ok_response ?? { headers: [], headers_to_remove: [] };

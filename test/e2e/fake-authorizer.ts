@@ -105,6 +105,6 @@ export function allowMessage(): Buffer {
     iss: 'https://idp.test',
     jti: undefined,
   };
-  const context = { requestId: 'none', shownHeaders: [], principal };
+  const context = { requestId: 'none', receivedHeaders: [], principal };
   return authorizationService.Check.responseSerialize(toCheckResponse(settings, { kind: 'allow', principal }, context));
 }

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { parseRouteTemplate, type RouteTemplate } from '../../src/authz/route-template.ts';
 import { createProtoValue } from '../../src/envoy-lint/proto-value.ts';
-import { type RouteMatch, readRouteMatch } from '../../src/envoy-lint/route-match.ts';
+import { type EnvoyRouteMatch, readRouteMatch } from '../../src/envoy-lint/route-match.ts';
 import {
   createEarlierMatches,
   type EarlierMatches,
@@ -73,7 +73,7 @@ describe('findRouted', () => {
   });
 });
 
-function tryAll(matches: readonly RouteMatch[]): EarlierMatches {
+function tryAll(matches: readonly EnvoyRouteMatch[]): EarlierMatches {
   return {
     add: () => undefined,
     take: path => matches.some(each => each.isSure && each.takes(path)),
@@ -87,7 +87,7 @@ function toTemplate(text: string): RouteTemplate {
   return parsed;
 }
 
-function toMatch(value: unknown): RouteMatch {
+function toMatch(value: unknown): EnvoyRouteMatch {
   const read = readRouteMatch(
     createProtoValue(value, ({ path }, message) => {
       throw new Error(`${path.join('.')} ${message}`);

@@ -12,7 +12,7 @@ import { invariants } from '../support/invariants.ts';
 import { refusalOf } from '../support/refusal.ts';
 
 const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
-const usual: ResponseContext = { requestId: 'r-1', shownHeaders: [], principal: undefined };
+const usual: ResponseContext = { requestId: 'r-1', receivedHeaders: [], principal: undefined };
 const alice = principal({ uid: 'alice' });
 const roleless = { ...alice, role: undefined };
 const bob = principal({ uid: 'bob', acc: 'acct2' });
@@ -28,7 +28,7 @@ describe('answers', () => {
     ['the same allow again', allow(alice), { ...usual, principal: alice, requestId: 'r-2' }],
     ['an allow without a principal in its context', allow(alice), usual],
     ['an allow of another principal', allow(bob), { ...usual, principal: bob }],
-    ['an allow with a forged header', allow(alice), { ...usual, principal: alice, shownHeaders: ['x-auth-admin'] }],
+    ['an allow with a forged header', allow(alice), { ...usual, principal: alice, receivedHeaders: ['x-auth-admin'] }],
     ['an allow after one with a forged header', allow(alice), { ...usual, principal: alice }],
     ['a refusal of a verified token', refusalOf('account_mismatch', 'why'), { ...usual, principal: alice }],
     ['a refusal of a principal without a role', refusalOf('role_forbidden', 'why'), { ...usual, principal: roleless }],
@@ -91,8 +91,8 @@ describe('answers', () => {
     const fresh = createAnswers(settings);
     const carol = principal({ uid: 'carol' });
     const shown = [['x-auth-admin'], ['x-auth-other'], [], ['x-auth-admin'], [], ['x-auth-admin', 'x-auth-other']];
-    for (const shownHeaders of shown) {
-      const context = { ...usual, principal: carol, shownHeaders };
+    for (const receivedHeaders of shown) {
+      const context = { ...usual, principal: carol, receivedHeaders };
       expect(fresh.encode(allow(carol), context).equals(serialized(allow(carol), context))).to.equal(true);
     }
   });

@@ -13,7 +13,7 @@ import { invariants } from '../support/invariants.ts';
 import { refusalOf } from '../support/refusal.ts';
 
 const identityHeaders = createIdentityHeaders('x-auth-');
-const context: ResponseContext = { requestId: 'r-1', shownHeaders: [], principal: undefined };
+const context: ResponseContext = { requestId: 'r-1', receivedHeaders: [], principal: undefined };
 const reasons = Object.keys(refusalAnswers) as Reason[];
 
 /** The response as Envoy decodes it from the wire. */
@@ -82,7 +82,7 @@ describe('CheckResponse', () => {
     });
 
     it('O-007 removes other request headers under the prefix, in any spelling', () => {
-      const shownHeaders = [
+      const receivedHeaders = [
         'x-auth-email',
         'x_auth-email',
         'x-auth-uid',
@@ -91,13 +91,13 @@ describe('CheckResponse', () => {
         'accept',
         'x-auth-',
       ];
-      const removed = onTheWire(allow, { shownHeaders }).ok_response?.headers_to_remove ?? [];
+      const removed = onTheWire(allow, { receivedHeaders }).ok_response?.headers_to_remove ?? [];
       expect(removed.slice(20)).to.deep.equal(['x-auth-email', 'x_auth-email', 'x-auth-']);
     });
 
     it('O-005 does not remove invalid header names', () => {
-      const shownHeaders = ['x-auth-uid ', 'x-auth-a\r\nb', 'x-auth-\0'];
-      expect(onTheWire(allow, { shownHeaders }).ok_response?.headers_to_remove).to.have.lengthOf(20);
+      const receivedHeaders = ['x-auth-uid ', 'x-auth-a\r\nb', 'x-auth-\0'];
+      expect(onTheWire(allow, { receivedHeaders }).ok_response?.headers_to_remove).to.have.lengthOf(20);
     });
 
     it('sets the header of the actor only where the token has one, and removes it otherwise', () => {
@@ -118,8 +118,8 @@ describe('CheckResponse', () => {
       fc.assert(
         fc.property(
           fc.array(fc.oneof(name, fc.constantFrom('x-auth-uid', 'x-auth-iss', 'x-auth-acc'))),
-          shownHeaders => {
-            const { ok_response } = onTheWire(allow, { shownHeaders });
+          receivedHeaders => {
+            const { ok_response } = onTheWire(allow, { receivedHeaders });
             const set = new Set(ok_response?.headers.map(({ header }) => header.key));
             expect(set.size).to.equal(5);
             expect(ok_response?.headers_to_remove.filter(each => set.has(each))).to.deep.equal([]);
@@ -266,8 +266,8 @@ describe('CheckResponse for any decision', () => {
 
   it('F-002 F-003 F-005 F-006 F-011 F-020 has an integer code, and ok_response only with code 0', () => {
     fc.assert(
-      fc.property(decision, shownNames, requestId, fc.boolean(), (each, shownHeaders, id, forward) => {
-        const read = onTheWire(each, { shownHeaders, requestId: id }, forward);
+      fc.property(decision, shownNames, requestId, fc.boolean(), (each, receivedHeaders, id, forward) => {
+        const read = onTheWire(each, { receivedHeaders, requestId: id }, forward);
         const { ok_response, denied_response, status } = read;
         expect(status.code).to.be.within(0, 16);
         expect(Number.isInteger(status.code)).to.equal(true);
@@ -285,13 +285,13 @@ describe('CheckResponse for any decision', () => {
 
   it('F-007 keeps every member from the built message to what Envoy decodes', () => {
     fc.assert(
-      fc.property(decision, shownNames, requestId, (each, shownHeaders, id) => {
+      fc.property(decision, shownNames, requestId, (each, receivedHeaders, id) => {
         const built = toCheckResponse({ identityHeaders, forward: false }, each, {
           ...context,
-          shownHeaders,
+          receivedHeaders,
           requestId: id,
         });
-        expect(onTheWire(each, { shownHeaders, requestId: id })).to.containSubset(built);
+        expect(onTheWire(each, { receivedHeaders, requestId: id })).to.containSubset(built);
       }),
     );
   });

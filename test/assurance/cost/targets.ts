@@ -264,7 +264,7 @@ function requestTargets(): CostTarget[] {
       ]),
       load(input) {
         const names = input.toString().split('\n', 206);
-        return () => identityHeaders.shownToRemove(names);
+        return () => identityHeaders.strayNames(names);
       },
     },
     {

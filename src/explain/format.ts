@@ -4,7 +4,7 @@ import type { KeyRingStatus } from '../keys/key-ring.ts';
 const maxListed = 8;
 
 /** The first eight, and the number of the others. */
-export function listed(items: readonly string[]): string {
+export function formatList(items: readonly string[]): string {
   const shown = items.slice(0, maxListed).join(', ');
   return items.length > maxListed ? `${shown} and ${items.length - maxListed} more` : shown;
 }
