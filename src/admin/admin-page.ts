@@ -34,7 +34,7 @@ const maxTextLength = 300;
 
 /** How often the browser reloads the page, if the reader chose that. */
 const reloadSeconds = 10;
-export const reloadingQuery = `reload=${reloadSeconds}`;
+const reloadingQuery = `reload=${reloadSeconds}`;
 
 export function renderAdminPage(given: AdminPageFacts, query: string): string {
   const facts = { ...given, issuers: attentionFirst(given) };

@@ -7,7 +7,7 @@ import { type AdminPageFacts, renderAdminPage } from './admin-page.ts';
 import { contentSecurityPolicy } from './admin-page-style.ts';
 import { limitConnections } from './connection-limit.ts';
 
-export interface AdminPages {
+interface AdminPages {
   readiness(): { readonly ready: boolean; readonly body: unknown };
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
   facts(): Promise<AdminPageFacts>;

@@ -47,7 +47,7 @@ export interface Policy {
 }
 
 /** A valid request on a known route, with a token that is not verified yet. */
-export interface AdmittedRequest {
+interface AdmittedRequest {
   readonly kind: 'admitted';
   readonly method: string;
   readonly match: RouteMatch;
@@ -57,7 +57,7 @@ export interface AdmittedRequest {
 }
 
 /** `route` is for the log, also of a refused request. */
-export interface Admission {
+interface Admission {
   readonly route: string | undefined;
   readonly outcome: AdmittedRequest | Refusal;
 }

@@ -2,7 +2,7 @@
 import type { AllowedPrincipal } from './principal.ts';
 import type { Refusal } from './refusal.ts';
 
-export interface Allow {
+interface Allow {
   readonly kind: 'allow';
   readonly principal: AllowedPrincipal;
 }

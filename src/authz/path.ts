@@ -3,7 +3,7 @@
 import { type Refusal, refusal } from './refusal.ts';
 
 /** A target with a valid path, split into segments. */
-export interface RequestTarget extends RequestPath {
+interface RequestTarget extends RequestPath {
   readonly kind: 'target';
   /** The text after the first `?`, undecoded; empty without one. */
   readonly query: string;

@@ -9,7 +9,7 @@ import type { CheckRecord } from '../operations/check-record.ts';
 import { parseTraceParent } from '../operations/trace-context.ts';
 import type { CheckResult, Engine } from './engine.ts';
 
-export interface CheckDependencies {
+interface CheckDependencies {
   /** Called once per call, so that a reload does not change a call in flight. */
   current(): CheckConfiguration;
   /** Log line and count. The answer does not change if it throws. */
@@ -19,7 +19,7 @@ export interface CheckDependencies {
   monotonicNow(): number;
 }
 
-export interface CheckConfiguration {
+interface CheckConfiguration {
   readonly engine: Engine;
   readonly answers: Answers;
 }

@@ -17,17 +17,17 @@ export type Command = (args: readonly string[], io: CommandIo) => Promise<number
 
 export const defaultConfigFile = '/etc/account-authz/config.yaml';
 
-export type OptionDefinitions = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>['options']>;
+type OptionDefinitions = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>['options']>;
 
 /** The values of the options, typed by their definitions. */
-export type OptionValues<Definitions extends OptionDefinitions> = ReturnType<
+type OptionValues<Definitions extends OptionDefinitions> = ReturnType<
   typeof parseArgs<{ readonly options: Definitions; readonly strict: true; readonly allowPositionals: false }>
 >['values'];
 
 /** Every command has it. */
 export const helpOption = { help: { type: 'boolean', default: false } } as const;
 
-export interface CommandLine<Definitions extends OptionDefinitions> {
+interface CommandLine<Definitions extends OptionDefinitions> {
   readonly name: string;
   readonly usage: string;
   readonly args: readonly string[];
@@ -36,14 +36,14 @@ export interface CommandLine<Definitions extends OptionDefinitions> {
   readonly maxOperands?: number;
 }
 
-export interface ParsedCommandLine<Definitions extends OptionDefinitions> {
+interface ParsedCommandLine<Definitions extends OptionDefinitions> {
   readonly kind: 'options';
   readonly values: OptionValues<Definitions>;
   readonly operands: readonly string[];
 }
 
 /** The usage or a usage problem is printed: the command ends with this code. */
-export interface CommandEnd {
+interface CommandEnd {
   readonly kind: 'end';
   readonly code: number;
 }

@@ -7,12 +7,12 @@ import { type Problem, problem } from '../text/problem.ts';
 export const defaultEnvoyAdmin = 'http://127.0.0.1:9901';
 export const envoyAdminRule = `--envoy-admin must be an http URL such as ${defaultEnvoyAdmin}`;
 
-export type EnvoyAdminAnswer =
+type EnvoyAdminAnswer =
   | { readonly kind: 'answer'; readonly text: string }
   /** Why there is no answer, in a few words without foreign text. */
   | Problem;
 
-export interface EnvoyAdminRequest {
+interface EnvoyAdminRequest {
   readonly admin: URL;
   readonly method: 'GET' | 'POST';
   readonly path: string;

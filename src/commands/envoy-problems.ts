@@ -8,7 +8,7 @@ import { parseBoundedJson } from '../json/strict-json.ts';
 import { printable } from '../text/printable.ts';
 import { askEnvoyAdmin } from './envoy-admin.ts';
 
-export interface EnvoyProblems {
+interface EnvoyProblems {
   /** One line for each; empty if there is none. */
   readonly lines: string;
   /** What was read, if it could be. */

@@ -9,7 +9,7 @@ import { clientCertificateKeys } from './cross-field-rules.ts';
 import { defaultAlgorithms } from './issuer-schema.ts';
 import type { Config, IssuerConfig } from './schema.ts';
 
-export interface NamedFileProblem {
+interface NamedFileProblem {
   readonly path: readonly PropertyKey[];
   /** A sentence about the file. */
   readonly message: string;

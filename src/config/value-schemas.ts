@@ -40,7 +40,7 @@ export function mapping<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   return z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? problem : undefined) });
 }
 
-export function unknownKeyProblem(known: readonly string[]): string {
+function unknownKeyProblem(known: readonly string[]): string {
   return `is not a known key: the keys here are ${known.join(', ')}`;
 }
 

@@ -41,7 +41,7 @@ export interface YamlDocument {
   positionOf(path: readonly PropertyKey[], part: 'key' | 'value'): Position;
 }
 
-export interface YamlProblems {
+interface YamlProblems {
   readonly kind: 'problems';
   readonly problems: readonly TextProblem[];
 }
@@ -53,7 +53,7 @@ const defaultMaxDepth = 32;
 const maxSyntaxProblems = 100;
 const maxAliases = 100;
 
-export interface YamlOptions {
+interface YamlOptions {
   /** How deep the text may be nested; 32 by default. */
   readonly maxDepth?: number;
   /** A tag that keys may have, which then need not be text: Envoy's `!ignore`. */
@@ -190,7 +190,7 @@ function startOf(node: unknown): number {
 }
 
 // The tokens must be garbage before the document is built: both at once would take twice the memory.
-export function isDeeperThan(tokens: Iterable<CST.Token>, depth: number): boolean {
+function isDeeperThan(tokens: Iterable<CST.Token>, depth: number): boolean {
   let isDeeper = false;
   for (const token of tokens) {
     if (token.type !== 'document') continue;

@@ -32,7 +32,7 @@ export interface ConnectionManager {
 }
 
 /** envoy.config.route.v3.VirtualHost. */
-export interface VirtualHost {
+interface VirtualHost {
   readonly value: ProtoValue;
   /** In their order, those for CONNECT left out. */
   readonly routes: readonly HostRoute[];
@@ -69,7 +69,7 @@ const tcpProxyType = `${network}.tcp_proxy.v3.TcpProxy`;
 const remainingPaths = ['/', '/left-over/by-all-others'];
 
 /** What a manager is judged with. */
-export interface ManagerContext {
+interface ManagerContext {
   readonly protectedRoutes: ProtectedRoutes;
   readonly resources: Resources;
 }

@@ -35,7 +35,7 @@ export interface ProtoValue {
   cannotBeJudged(message: string): void;
 }
 
-export type OnUnreadable = (at: ProtoValue, message: string) => void;
+type OnUnreadable = (at: ProtoValue, message: string) => void;
 
 const typedStructs: ReadonlySet<string> = new Set(['xds.type.v3.TypedStruct', 'udpa.type.v1.TypedStruct']);
 // Of YAML 1.1 (yaml-cpp) and absl::SimpleAtob; Envoy uses both.

@@ -3,7 +3,7 @@
 import type { RouteTemplate } from '../authz/route-template.ts';
 import type { EnvoyRouteMatch } from './route-match.ts';
 
-export type Spelling = 'exact' | 'other case';
+type Spelling = 'exact' | 'other case';
 
 /** The templates of the configuration. */
 export interface ProtectedRoutes {
@@ -64,7 +64,7 @@ export function findRouted(
   return undefined;
 }
 
-export interface RoutedMatch {
+interface RoutedMatch {
   readonly match: EnvoyRouteMatch;
   /** Whether Envoy answers its requests itself. */
   readonly isAnswered: boolean;

@@ -1,7 +1,7 @@
 // The identity headers: the six that an allow sets or removes, and the names that an upstream could read as one of them.
 
 export const identityFields = ['uid', 'app', 'acc', 'role', 'iss', 'actor'] as const;
-export type IdentityField = (typeof identityFields)[number];
+type IdentityField = (typeof identityFields)[number];
 
 export interface IdentityHeaders {
   /** Field → header name, in the order of the response. */

@@ -11,11 +11,11 @@ import {
   healthServiceName,
 } from './protocol.ts';
 
-export interface AuthorizationService extends ServiceDefinition {
+interface AuthorizationService extends ServiceDefinition {
   readonly Check: MethodDefinition<CheckRequestMessage, CheckResponseMessage>;
 }
 
-export interface HealthService extends ServiceDefinition {
+interface HealthService extends ServiceDefinition {
   readonly Check: MethodDefinition<HealthCheckRequestMessage, HealthCheckResponseMessage>;
   readonly Watch: MethodDefinition<HealthCheckRequestMessage, HealthCheckResponseMessage>;
 }

@@ -4,13 +4,13 @@ export interface CheckRequestMessage {
   readonly attributes: AttributeContextMessage | null;
 }
 
-export interface AttributeContextMessage {
+interface AttributeContextMessage {
   readonly request: RequestMessage | null;
   /** From the route of Envoy's configuration, never from the client. */
   readonly context_extensions: Readonly<Record<string, string>>;
 }
 
-export interface RequestMessage {
+interface RequestMessage {
   readonly http: HttpRequestMessage | null;
 }
 
@@ -30,7 +30,7 @@ export interface HttpRequestMessage {
   readonly header_map: HeaderMapMessage | null;
 }
 
-export interface HeaderMapMessage {
+interface HeaderMapMessage {
   readonly headers: readonly HeaderValue[];
 }
 
@@ -49,18 +49,18 @@ export interface CheckResponseMessage {
   readonly dynamic_metadata?: StructMessage | null;
 }
 
-export interface StatusMessage {
+interface StatusMessage {
   /** google.rpc.Code. A text would be encoded as 0, which is an allow. */
   readonly code: number;
 }
 
-export interface DeniedHttpResponseMessage {
+interface DeniedHttpResponseMessage {
   readonly status: { readonly code: number };
   readonly headers: readonly HeaderValueOption[];
   readonly body: string;
 }
 
-export interface OkHttpResponseMessage {
+interface OkHttpResponseMessage {
   readonly headers: readonly HeaderValueOption[];
   readonly headers_to_remove: readonly string[];
 }

@@ -43,7 +43,7 @@ export interface ExplainedRequest {
 }
 
 /** Seconds since the epoch; undefined if the token has none or the value is not a number. */
-export interface VerifiedTimes {
+interface VerifiedTimes {
   readonly exp: number | undefined;
   readonly nbf: number | undefined;
   readonly iat: number | undefined;

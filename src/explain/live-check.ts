@@ -24,7 +24,7 @@ import type { LiveFacts } from './known.ts';
 import { createRecordedCheck } from './recorded-check.ts';
 import { findRefusedCheck } from './refused-checks.ts';
 
-export interface LiveCheck extends FetchSettings, SentRequest {
+interface LiveCheck extends FetchSettings, SentRequest {
   /** Wall time for the checks of a token, in seconds since the epoch. The keys are the current ones. */
   readonly now: number;
   /** The list that the configuration names. */

@@ -10,7 +10,7 @@ import { describeFault } from '../operations/fault.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
 import type { IssuerKeys } from '../token/verifier.ts';
 
-export interface RecordedCheck {
+interface RecordedCheck {
   /** The serialized CheckResponse. */
   readonly response: Buffer;
   readonly record: CheckRecord;
@@ -19,7 +19,7 @@ export interface RecordedCheck {
 }
 
 /** Checks one serialized CheckRequest at a time, at a wall time in seconds since the epoch. */
-export type MakeRecordedCheck = (request: Buffer, now: number) => Promise<RecordedCheck>;
+type MakeRecordedCheck = (request: Buffer, now: number) => Promise<RecordedCheck>;
 
 export function createRecordedCheck(options: {
   readonly config: Config;

@@ -20,7 +20,7 @@ export interface TlsMaterial {
   readonly notAfter: Date;
 }
 
-export interface TlsFileProblems {
+interface TlsFileProblems {
   readonly kind: 'problems';
   /** Empty only if certFile or keyFile is not named. */
   readonly problems: readonly { readonly key: (typeof tlsFileKeys)[number]; readonly message: string }[];

@@ -6,7 +6,7 @@ export interface FetchSlots {
   run<Result>(fetch: WaitingFetch, work: () => Promise<Result>): Promise<Result | undefined>;
 }
 
-export interface WaitingFetch {
+interface WaitingFetch {
   readonly host: string;
   /** The last fetch from this source failed. */
   readonly isRetry: boolean;

@@ -13,12 +13,7 @@ export interface Material {
   readonly fits: readonly string[];
 }
 
-export type MaterialProblem =
-  | 'key type not supported'
-  | 'curve not supported'
-  | 'malformed'
-  | 'RSA modulus'
-  | 'RSA exponent';
+type MaterialProblem = 'key type not supported' | 'curve not supported' | 'malformed' | 'RSA modulus' | 'RSA exponent';
 
 const rsaAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
 const ecCurves = [

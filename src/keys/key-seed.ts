@@ -17,7 +17,7 @@ export interface KeySeedSettings {
   readonly algorithms: readonly string[];
 }
 
-export type LoadedSeed =
+type LoadedSeed =
   | {
       readonly kind: 'seed';
       readonly keySet: KeySet;

@@ -14,7 +14,7 @@ import type { ProxySettings } from './key-socket.ts';
 import type { CreateKeyTransport, GetDocument } from './key-transport.ts';
 
 /** Where keys come from. Exactly one of the three is set. */
-export interface KeyLocation {
+interface KeyLocation {
   readonly jwksUrl?: string | undefined;
   readonly discoveryUrl?: string | undefined;
   readonly jwksFile?: string | undefined;
@@ -38,7 +38,7 @@ type KeySetDocument =
 /** `authorities` are those of caFile when the fetch began. */
 export type SourceResult = (KeySetDocument & { readonly authorities: Authorities }) | Problem;
 
-export type ValidatorFor = (authorities: Authorities) => Validator | undefined;
+type ValidatorFor = (authorities: Authorities) => Validator | undefined;
 
 export interface KeySource {
   readonly kind: 'jwksUrl' | 'discoveryUrl' | 'jwksFile';
@@ -48,7 +48,7 @@ export interface KeySource {
   read(signal: AbortSignal, validatorFor: ValidatorFor): Promise<SourceResult>;
 }
 
-export interface KeySourceOptions {
+interface KeySourceOptions {
   /** The issuer counts with a discoveryUrl only: the metadata must be its own. */
   readonly settings: IssuerKeySettings;
   readonly timeoutMs: number;

@@ -23,7 +23,7 @@ export type KeyDocument =
 
 export type GetDocument = (url: string, etag?: string) => Promise<KeyDocument>;
 
-export interface KeyTransport {
+interface KeyTransport {
   /** Runs `work` with a connection per document, which the signal ends. Never rejects. */
   use<Result>(signal: AbortSignal, work: (get: GetDocument) => Promise<Result>): Promise<Result | Problem>;
 }

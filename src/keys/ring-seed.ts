@@ -14,7 +14,7 @@ export interface InheritedKeys {
   readonly authorities: Authorities;
 }
 
-export interface RingSeed {
+interface RingSeed {
   /** `authorities` are those of caFile now. */
   load(authorities: Authorities | Problem): Promise<InheritedKeys | undefined>;
   save(publicJwks: readonly PublicJwk[], authorities: Authorities, confirmedWallMs: number): void;
@@ -23,7 +23,7 @@ export interface RingSeed {
   written(): Promise<void>;
 }
 
-export interface RingSeedSettings extends Omit<KeySeedSettings, 'cacheDirectory' | 'issuer'> {
+interface RingSeedSettings extends Omit<KeySeedSettings, 'cacheDirectory' | 'issuer'> {
   readonly issuers: readonly string[];
   /** Undefined: no seed. */
   readonly cacheDirectory: string | undefined;

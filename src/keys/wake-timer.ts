@@ -1,6 +1,6 @@
 // One timer for the next time at which a state machine has to be woken.
 
-export interface WakeTimer {
+interface WakeTimer {
   /** Replaces the time; undefined: no wake-up. Only a timer with `keepsAlive` keeps the process alive. */
   set(wakeMs: number | undefined, nowMs: number, keepsAlive: boolean): void;
 }

@@ -14,7 +14,7 @@ import {
 import type { CheckRecord } from './check-record.ts';
 import { parseTraceParent } from './trace-context.ts';
 
-export interface CheckSpans {
+interface CheckSpans {
   /** Records the span of a check that has just ended. Throws what the SDK throws. */
   record(record: CheckRecord): void;
 }

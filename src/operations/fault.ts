@@ -2,7 +2,7 @@
 import { printableValue } from '../text/printable.ts';
 import { errorCode } from '../text/problem.ts';
 
-export interface FaultDescription {
+interface FaultDescription {
   readonly name: string;
   readonly code?: string;
   readonly at?: string;

@@ -5,7 +5,7 @@ import type { CheckRecord } from './check-record.ts';
 
 export type { Logger } from 'pino';
 
-export interface LogSettings {
+interface LogSettings {
   readonly level: string;
   /** Whether an allow has a line. */
   readonly allowed: boolean;

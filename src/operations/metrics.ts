@@ -5,7 +5,7 @@ import type { CheckRecord } from './check-record.ts';
 import { type MetricsSummary, readMetricsSummary } from './metrics-summary.ts';
 import { registerProcessMetrics } from './process-metrics.ts';
 
-export interface MetricsSources {
+interface MetricsSources {
   /** The key set of each configured issuer; `ageSeconds` is undefined before the first one. */
   keySets(): readonly { readonly issuer: string; readonly keys: number; readonly ageSeconds: number | undefined }[];
   cachedTokens(): number;

@@ -1,7 +1,7 @@
 // Parses `traceparent` (W3C Trace Context). An invalid one is ignored.
 
 /** The call that a check belongs to, as its caller named it. */
-export interface TraceParent {
+interface TraceParent {
   readonly traceId: string;
   readonly parentId: string;
   readonly sampled: boolean;

@@ -3,7 +3,7 @@ import { CompactSign, type CryptoKey, generateKeyPair } from 'jose';
 import type { Config, IssuerConfig } from '../config/schema.ts';
 import type { IssuerKeys } from '../token/verifier.ts';
 
-export interface StandInIssuers {
+interface StandInIssuers {
   /** By `iss`. */
   readonly keys: ReadonlyMap<string, IssuerKeys>;
   /** A compact JWS of the claims. `now` is in seconds since the epoch. */

@@ -30,7 +30,7 @@ export function domainOf(entry: HostEntry): string {
 }
 
 /** The removals on a public route: what the check would judge. Envoy removes the other names on every route. */
-export function publicRemovals({ accountHeaders, forwardsToken }: EnvoySettings): readonly Tree[] {
+function publicRemovals({ accountHeaders, forwardsToken }: EnvoySettings): readonly Tree[] {
   const spellings = accountHeaders.map(name => ({ key_matcher: { safe_regex: { regex: anySpelling(name) } } }));
   return [
     ...spellings.map(matcher => ({ remove_on_match: inline(matcher) })),

@@ -38,7 +38,7 @@ type RepeatableName = 'cors-origin' | 'cors-header';
 type SingleName = Exclude<OptionName, RepeatableName>;
 
 /** As `parseArgs` returns them. */
-export type OptionTexts = { readonly [Name in OptionName]?: Name extends RepeatableName ? string[] : string };
+type OptionTexts = { readonly [Name in OptionName]?: Name extends RepeatableName ? string[] : string };
 type GivenOptions = Partial<RenderOptions>;
 
 /** The problem is the rest of a sentence about the option. */

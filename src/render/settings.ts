@@ -52,7 +52,7 @@ export interface EnvoyOptions {
 }
 
 /** Of a workload in Kubernetes. */
-export interface WorkloadOptions {
+interface WorkloadOptions {
   /** kubernetes: of the one Deployment; istio: before the names of the objects; envoy-gateway: of the HTTPRoute. */
   readonly name: string | undefined;
   /** envoy-gateway: of the Gateway; undefined: `name`. */

@@ -2,7 +2,7 @@
 
 /** What an entry selects tokens by. `jti` is last: it may have any character, also the separator of a key. */
 export const selectorNames = ['iss', 'uid', 'acc', 'app', 'jti'] as const;
-export type SelectorName = (typeof selectorNames)[number];
+type SelectorName = (typeof selectorNames)[number];
 
 /** An entry of the list. */
 export interface Revocation {
@@ -36,7 +36,7 @@ export interface RevocationList {
   find(token: RevocableToken, now: number): string | undefined;
 }
 
-export interface RevocationListBuilder extends RevocationList {
+interface RevocationListBuilder extends RevocationList {
   add(entry: Revocation): void;
 }
 

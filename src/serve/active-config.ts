@@ -15,7 +15,7 @@ import type { ReloadRecord } from '../operations/reload-record.ts';
 import { RevocationFileError, type Revocations } from './revocations.ts';
 
 /** A configuration with everything built from it. */
-export interface ActiveConfig {
+interface ActiveConfig {
   readonly config: Config;
   readonly memory: TokenMemory;
   readonly engine: Engine;

@@ -4,7 +4,7 @@ import type { KeyRingObserver } from '../keys/key-ring.ts';
 import type { Logger } from '../operations/log.ts';
 import type { Metrics } from '../operations/metrics.ts';
 
-export interface KeyEvents {
+interface KeyEvents {
   readonly observer: KeyRingObserver;
   /** Settled when each issuer of the start has had its first refresh or usable set. */
   readonly firstKeys: Promise<void>;

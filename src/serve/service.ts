@@ -36,7 +36,7 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-export interface ServiceOptions {
+interface ServiceOptions {
   readonly config: Config;
   readonly version: string;
   readonly logger: Logger;

@@ -10,7 +10,7 @@ export interface TcpAddress {
   readonly port: number;
 }
 
-export interface UnixAddress {
+interface UnixAddress {
   readonly kind: 'unix';
   readonly path: string;
 }

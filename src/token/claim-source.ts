@@ -13,7 +13,7 @@ export type ClaimSource =
   | { readonly wordsOf: string };
 
 /** What a source reads: a string or a list of strings, the names of an object, the words of a string, or words or a list. */
-export type ClaimForm = 'value' | 'keys' | 'words' | 'words or list';
+type ClaimForm = 'value' | 'keys' | 'words' | 'words or list';
 
 export interface CompiledSource {
   readonly form: ClaimForm;

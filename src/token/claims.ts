@@ -16,7 +16,7 @@ export interface TimeRules {
 }
 
 /** NumericDate values (RFC 7519 section 2): seconds since the epoch, fractions allowed. */
-export interface TokenTimes {
+interface TokenTimes {
   readonly exp: number;
   readonly nbf: number | undefined;
   readonly iat: number | undefined;

@@ -35,7 +35,7 @@ export interface Verification {
   readonly cache: 'hit' | 'miss' | undefined;
 }
 
-export interface TokenVerifier {
+interface TokenVerifier {
   /** Synchronous for a cached token, and for a refusal that needs neither key nor signature. Throws and rejects only on an internal error. */
   verify(token: string): Verification | Promise<Verification>;
 }
