@@ -51,6 +51,10 @@ export interface AuthenticationServiceOptions {
   readonly audience: string;
   readonly directory?: Directory;
   readonly accessTokenSeconds?: number;
+  /** The scopes of the API, separated by spaces. Default: `subscriptions`. */
+  readonly scope?: string;
+  /** Whether any client may register itself (RFC 7591), as MCP clients do. Default: false. */
+  readonly registration?: boolean;
 }
 
 interface SignInSession {
@@ -63,6 +67,7 @@ interface State {
   readonly issuer: string;
   readonly directory: Directory;
   readonly resourceServer: ResourceServerInfo;
+  readonly registration: boolean;
   readonly cookieKey: string;
   readonly records: Map<string, StoredPayload>;
   readonly sessions: Map<string, SignInSession>;
@@ -74,7 +79,6 @@ interface State {
 type SigningJwk = JWK & { readonly kid: string };
 
 const algorithm = 'ES256';
-const scope = 'subscriptions';
 const sessionSeconds = 3600;
 const sessionCookie = 'session';
 const maxBodyBytes = 4096;
@@ -84,6 +88,7 @@ export async function startAuthenticationService(
   options: AuthenticationServiceOptions,
 ): Promise<AuthenticationService> {
   const { host = '127.0.0.1', audience, directory = demoDirectory, accessTokenSeconds = 600 } = options;
+  const { scope = 'subscriptions', registration = false } = options;
   // The issuer contains the port, so listen first and answer 503 until the provider exists.
   let handler: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => {
     response.writeHead(503).end();
@@ -101,7 +106,7 @@ export async function startAuthenticationService(
   const cookieKey = randomBytes(32).toString('base64url');
   const records = new Map<string, StoredPayload>();
   const keys: State['keys'] = [await newKey()];
-  const settings = { issuer, directory, resourceServer, cookieKey, records, keys };
+  const settings = { issuer, directory, resourceServer, registration, cookieKey, records, keys };
   const state: State = { ...settings, sessions: new Map(), provider: createProvider(settings) };
   handler = (request, response) => void handle(state, request, response);
 
@@ -155,7 +160,7 @@ async function newKey(): Promise<SigningJwk> {
 
 // oidc-provider reads its keys only at construction, so a rotation creates a new provider with the same records.
 function createProvider(state: Omit<State, 'provider' | 'sessions'>): Provider {
-  const { issuer, directory, resourceServer } = state;
+  const { issuer, directory, resourceServer, registration } = state;
   return new Provider(issuer, {
     adapter: (model: string) => recordsOf(state.records, model),
     clients: directory.clients.map(clientMetadata),
@@ -164,7 +169,8 @@ function createProvider(state: Omit<State, 'provider' | 'sessions'>): Provider {
     jwks: { keys: state.keys },
     routes: { authorization: '/oauth2/authorize', token: '/oauth2/token', jwks: '/.well-known/jwks.json' },
     interactions: { url: (_context: unknown, interaction: { uid: string }) => `/interaction/${interaction.uid}` },
-    scopes: ['openid', 'offline_access'],
+    // A client that registers itself may name only these.
+    scopes: ['openid', 'offline_access', ...(registration ? resourceServer.scope.split(' ') : [])],
     responseTypes: ['code'],
     clientAuthMethods: ['none', 'client_secret_basic'],
     pkce: { required: () => true },
@@ -193,6 +199,7 @@ function createProvider(state: Omit<State, 'provider' | 'sessions'>): Provider {
       clientCredentials: { enabled: true },
       dPoP: { enabled: false },
       pushedAuthorizationRequests: { enabled: false },
+      registration: { enabled: registration },
       rpInitiatedLogout: { enabled: false },
       userinfo: { enabled: false },
       resourceIndicators: {
@@ -310,7 +317,7 @@ async function deriveToken(
   const token = new provider.AccessToken({ accountId: user.uid, client, gty: 'account_token' });
   token.resourceServer = new provider.ResourceServer(resourceServer.audience, resourceServer);
   token.extra = { acc: claims.acc };
-  token.scope = scope;
+  token.scope = resourceServer.scope;
   send(response, 200, {
     access_token: await token.save(),
     token_type: 'Bearer',
@@ -330,8 +337,8 @@ async function logIn(state: State, request: IncomingMessage, response: ServerRes
   }
   const { params } = await provider.interactionDetails(request, response);
   const grant = new provider.Grant({ accountId: user.uid, clientId: params.client_id });
-  grant.addOIDCScope('openid offline_access');
-  grant.addResourceScope(resourceServer.audience, scope);
+  grant.addOIDCScope(`openid offline_access ${resourceServer.scope}`);
+  grant.addResourceScope(resourceServer.audience, resourceServer.scope);
   const grantId = await grant.save();
   await provider.interactionFinished(request, response, { login: { accountId: user.uid }, consent: { grantId } });
 }

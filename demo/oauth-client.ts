@@ -25,8 +25,8 @@ export function signIn(issuer: string, user: string, password: string): Promise<
   });
 }
 
-/** Follows the redirects of an authorization request as a browser does; resolves with the response that redirects to the application. */
-export async function authorize(
+/** Resolves with the response that redirects to the application. */
+export function authorize(
   issuer: string,
   client: PublicClient,
   sessionToken: string,
@@ -41,8 +41,14 @@ export async function authorize(
     code_challenge_method: 'S256',
     state: randomBytes(8).toString('base64url'),
   });
+  return followAsBrowser(new URL(`/oauth2/authorize?${query}`, issuer), sessionToken);
+}
+
+/** Follows the redirects of an authorization request until one leaves the authentication service; resolves with that response. */
+export async function followAsBrowser(request: URL, sessionToken: string): Promise<HttpResponse> {
+  const issuer = request.origin;
   const cookies = new Map([['session', sessionToken]]);
-  let target = `/oauth2/authorize?${query}`;
+  let target = request.pathname + request.search;
   for (let redirects = 0; redirects < 5; redirects += 1) {
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const response = await send({ origin: issuer, target, headers: { cookie } });
