@@ -6,15 +6,13 @@ export interface CheckMessageParts {
   readonly path: string;
   /** Without the pseudo-headers, which the encoder adds. */
   readonly headers: Readonly<Record<string, string>>;
-  /** As with `encode_raw_headers`: a list with bytes instead of a map. */
-  readonly raw: boolean;
   /** The request time, in seconds since the epoch. */
   readonly atSeconds?: number;
 }
 
 export const authority = 'api.example.com';
 
-export function checkMessage({ method, path, headers, raw, atSeconds = 1_795_252_428 }: CheckMessageParts): Buffer {
+export function checkMessage({ method, path, headers, atSeconds = 1_795_252_428 }: CheckMessageParts): Buffer {
   const lines = Object.entries({
     ':authority': authority,
     ':method': method,
@@ -26,23 +24,12 @@ export function checkMessage({ method, path, headers, raw, atSeconds = 1_795_252
   const http = message(writer => {
     writer.uint32(tag(1)).string('3755588983843614144');
     writer.uint32(tag(2)).string(method);
-    if (!raw) {
-      for (const [name, value] of lines)
-        writer.uint32(tag(3)).bytes(message(entry => entry.uint32(tag(1)).string(name).uint32(tag(2)).string(value)));
-    }
+    for (const [name, value] of lines)
+      writer.uint32(tag(3)).bytes(message(entry => entry.uint32(tag(1)).string(name).uint32(tag(2)).string(value)));
     writer.uint32(tag(4)).string(path);
     writer.uint32(tag(5)).string(authority);
     writer.uint32(tag(6)).string('http');
     writer.uint32(tag(10)).string('HTTP/1.1');
-    if (raw) {
-      const list = message(writer => {
-        for (const [name, value] of lines)
-          writer
-            .uint32(tag(1))
-            .bytes(message(entry => entry.uint32(tag(1)).string(name).uint32(tag(3)).bytes(Buffer.from(value))));
-      });
-      writer.uint32(tag(13)).bytes(list);
-    }
   });
   const time = message(writer =>
     writer

@@ -32,5 +32,5 @@ export interface AbsentContender {
   readonly reason: string;
 }
 
-export const setNames = ['known', 'known-as-shipped', 'rotation', 'new', 'garbage', 'forged'] as const;
+export const setNames = ['known', 'rotation', 'new', 'garbage', 'forged'] as const;
 export type SetName = (typeof setNames)[number];

@@ -20,7 +20,7 @@ export interface Field {
 }
 
 /** Contenders that need Go. */
-export const goContenders: readonly string[] = ['go-nothing', 'go-jwt', 'go-jwt-cached', 'opa', 'authorino'];
+export const goContenders: readonly string[] = ['go-jwt', 'opa', 'authorino'];
 
 type Command = (path: string, ports: readonly [port: number, other: number]) => ProgramCommand;
 
@@ -56,17 +56,15 @@ export async function makeField(lab: BenchLab, peers: Peers): Promise<Field> {
   };
 
   /** The JSON argument of each of our services. */
-  const options = (port: number, cache = false): string => {
+  const options = (port: number): string => {
     const protoDirectory = join(projectDirectory, 'proto');
-    return JSON.stringify({ port, protoDirectory, answerFile, issuer, audience, jwksUrl: lab.issuer.jwksUrl, cache });
+    return JSON.stringify({ port, protoDirectory, answerFile, issuer, audience, jwksUrl: lab.issuer.jwksUrl });
   };
   const node: Command = (path, [port]) => {
     const { node: command, flags, environment } = lab.runtime;
     return { command, args: [...flags, join(path, 'nothing.js'), options(port)], environment };
   };
-  const go =
-    (binary: string, cache = false): Command =>
-    (path, [port]) => ({ command: join(path, binary), args: [options(port, cache)] });
+  const goJwt: Command = (path, [port]) => ({ command: join(path, 'jwt'), args: [options(port)] });
   const opa: Command = (command, [port, otherPort]) => {
     const plugin = 'plugins.envoy_ext_authz_grpc';
     const settings = [`${plugin}.skip-request-body-parse=true`, `${plugin}.addr=127.0.0.1:${port}`];
@@ -90,25 +88,13 @@ export async function makeField(lab: BenchLab, peers: Peers): Promise<Field> {
   const peer = { family: 'peer' } as const;
   const lines = [
     other({ name: 'nothing', title: 'grpc-js and proto-loader, does nothing', ...floor }, built, node),
-    other({ name: 'go-nothing', title: 'grpc-go, does nothing', ...floor }, peers.go, go('nothing')),
     product('known', 'account-authz, one known token', 'known'),
-    product('known-logged', 'account-authz, one known token, each allow logged', 'known', { logAllowed: true }),
-    product('known-as-shipped', 'account-authz, one known token, headers as in envoy.yaml', 'known-as-shipped'),
     product('known-unix', 'account-authz, one known token over a Unix socket', 'known', { over: 'unix' }),
     product('known-mtls', 'account-authz, one known token over mutual TLS', 'known', { over: 'mtls' }),
-    product('known-revocations', 'account-authz, one known token, a revocation list of 100,000', 'known', {
-      revocations: 100_000,
-    }),
     product('rotation', 'account-authz, 10,000 known tokens in turn', 'rotation'),
     product('new', 'account-authz, every token new', 'new'),
-    product('garbage', 'account-authz, refuses garbage', 'garbage'),
     product('forged', 'account-authz, refuses forged signatures', 'forged'),
-    other({ name: 'go-jwt', title: 'grpc-go and golang-jwt, verifies each call', ...peer }, peers.go, go('jwt')),
-    other(
-      { name: 'go-jwt-cached', title: 'grpc-go and golang-jwt, verifies a token once', ...peer },
-      peers.go,
-      go('jwt', true),
-    ),
+    other({ name: 'go-jwt', title: 'grpc-go and golang-jwt, verifies each call', ...peer }, peers.go, goJwt),
     other({ name: 'opa', title: 'opa-envoy-plugin, the policy in Rego', ...peer }, peers.opa, opa),
     other(
       { name: 'authorino', title: 'Authorino, the same policy', ...peer, isCoarse: true },

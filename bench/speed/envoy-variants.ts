@@ -15,23 +15,17 @@ export interface EnvoyVariant {
 /** By name, in the order of the tables. */
 export const envoyTitles: ReadonlyMap<string, string> = new Map([
   ['envoy-alone', 'Envoy, no check'],
-  ['envoy-go-nothing', 'a Go service that does nothing'],
-  ['envoy-nothing', 'a grpc-js service that does nothing'],
   ['envoy-known', 'account-authz'],
   ['envoy-jwt-authn', "Envoy's own jwt_authn and rbac filters"],
-  ['envoy-go-jwt', 'grpc-go with golang-jwt'],
   ['envoy-opa', 'opa-envoy-plugin'],
 ]);
 
 export function envoyVariants(tokens: Tokens): readonly EnvoyVariant[] {
-  const withContender = (contender: string, decides: boolean, asShipped: boolean): EnvoyVariant => ({
+  const withContender = (contender: string, edit: EnvoyVariant['edit']): EnvoyVariant => ({
     name: `envoy-${contender}`,
     contender,
-    decides,
-    edit: bootstrap => {
-      // The peers read the header map, which is Envoy's default.
-      if (!asShipped) bootstrap.setIn([...httpFilterPath(bootstrap, extAuthz), 'encode_raw_headers'], false);
-    },
+    decides: true,
+    edit,
   });
   const own = (name: string, decides: boolean, filters: readonly object[]): EnvoyVariant => ({
     name,
@@ -41,12 +35,12 @@ export function envoyVariants(tokens: Tokens): readonly EnvoyVariant[] {
   });
   return [
     own('envoy-alone', false, []),
-    withContender('go-nothing', false, true),
-    withContender('nothing', false, true),
-    withContender('known', true, true),
+    withContender('known', () => undefined),
     own('envoy-jwt-authn', true, ownFilters(tokens)),
-    withContender('go-jwt', true, false),
-    withContender('opa', true, false),
+    withContender('opa', bootstrap => {
+      // It reads the header map, which is Envoy's default.
+      bootstrap.setIn([...httpFilterPath(bootstrap, extAuthz), 'encode_raw_headers'], false);
+    }),
   ];
 }
 

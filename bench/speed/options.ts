@@ -1,6 +1,5 @@
 // The command line of the bench.
 import { parseArgs } from 'node:util';
-import type { Algorithm } from './tokens.ts';
 
 export const scenarioNames = ['calls', 'latency', 'start', 'envoy', 'memory', 'routes'] as const;
 export type ScenarioName = (typeof scenarioNames)[number];
@@ -12,7 +11,6 @@ export interface BenchOptions {
   readonly quick: boolean;
   /** Names of contenders or scenarios; empty for all. */
   readonly only: readonly string[];
-  readonly algorithm: Algorithm;
   /** Node flags that replace the image's. */
   readonly nodeOptions: readonly string[] | undefined;
   readonly ownNode: boolean;
@@ -25,7 +23,6 @@ export const usage = `npm run bench -- [options]
   --quick              two or three minutes: less of everything, evaluates no floor and writes no page
   --only NAME,...      these contenders and scenarios only; scenarios: ${scenarioNames.join(', ')}
                        (calls where contenders alone are named)
-  --algorithm NAME     RS256 (default) or ES256, for all tokens
   --node-options=TEXT  flags for the Node of all contenders in JavaScript, in the place of the image's
   --own-node           the Node that runs the bench, without flags, in the place of the image's
   --out DIRECTORY      where the page and the chart go, also those of a run that is not whole
@@ -48,16 +45,13 @@ export function parseBenchOptions(args: readonly string[]): ParsedOptions {
     return { kind: 'usage problem', problem: error instanceof Error ? error.message : String(error) };
   }
   if (values.help) return { kind: 'help' };
-  const { algorithm, quick, out } = values;
-  if (algorithm !== 'RS256' && algorithm !== 'ES256')
-    return { kind: 'usage problem', problem: `--algorithm ${algorithm}: RS256 or ES256` };
+  const { quick, out } = values;
   const flags = values['node-options'];
   return {
     kind: 'options',
     options: {
       quick,
       only: words(values.only, ','),
-      algorithm,
       nodeOptions: flags === undefined ? undefined : words(flags, ' '),
       ownNode: values['own-node'],
       out,
@@ -71,7 +65,6 @@ function parse(args: readonly string[]) {
     options: {
       quick: { type: 'boolean', default: false },
       only: { type: 'string', default: '' },
-      algorithm: { type: 'string', default: 'RS256' },
       'node-options': { type: 'string' },
       'own-node': { type: 'boolean', default: false },
       out: { type: 'string' },

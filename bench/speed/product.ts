@@ -2,7 +2,6 @@
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { freePorts } from '../../test/support/envoy.ts';
-import { revocationList } from '../../test/support/revocation-list.ts';
 import { testCertificate } from '../../test/support/test-certificate.ts';
 import type { WireRequest, WireTarget } from '../load/wire-client.ts';
 import { type BenchLab, projectDirectory } from './lab.ts';
@@ -17,12 +16,8 @@ export interface Product extends ServerProcess {
 }
 
 export interface ProductOptions {
-  /** Whether allows are logged too; the peers log nothing. */
-  readonly logAllowed?: boolean;
   /** The transport; default: plain TCP. */
   readonly over?: 'unix' | 'mtls';
-  /** The number of entries in its revocation list, of which none matches; default: no list. */
-  readonly revocations?: number;
 }
 
 /** The policy, which the peers share. */
@@ -46,15 +41,10 @@ export function productConfiguration(jwksUrl: string) {
 let started = 0;
 
 /** `known`: a request that must be allowed before the process counts as started. */
-export async function startProduct(
-  lab: BenchLab,
-  known: WireRequest,
-  { logAllowed = false, over, revocations }: ProductOptions = {},
-): Promise<Product> {
+export async function startProduct(lab: BenchLab, known: WireRequest, { over }: ProductOptions = {}): Promise<Product> {
   const [port = 0, adminPort = 0] = await freePorts(2);
   const number = ++started;
   const { target, settings } = await listenFor(lab, number, port, over);
-  const list = revocations === undefined ? undefined : await lab.file('revoked.jsonl', revocationList(revocations));
   const config = await lab.file(
     `account-authz-${number}.yaml`,
     stringify({
@@ -62,8 +52,7 @@ export async function startProduct(
       ...settings,
       admin: `127.0.0.1:${adminPort}`,
       cache: { maxTokens: 10_000 },
-      log: { level: 'info', allowed: logAllowed },
-      ...(list === undefined ? {} : { revocation: { file: list } }),
+      log: { level: 'info', allowed: false }, // the peers log nothing
     }),
   );
   const main = join(projectDirectory, 'dist', 'main.js');

@@ -17,8 +17,6 @@ export async function makeRequestSet(name: SetName, tokens: Tokens, newTokens: n
   switch (name) {
     case 'known':
       return cycle('allow', [checkCall(await knownToken(tokens))]);
-    case 'known-as-shipped':
-      return cycle('allow', [checkCall(await knownToken(tokens), { asShipped: true })]);
     case 'rotation':
       return cycle(
         'allow',

@@ -40,8 +40,6 @@ const startSeconds = Math.floor(Date.now() / 1000);
 export interface CheckCallOptions {
   /** The addressed account; default: the token's own. */
   readonly account?: string;
-  /** True: headers as the shipped envoy.yaml shows them, a short list. */
-  readonly asShipped?: boolean;
   readonly method?: string;
   /** Path and query; `account` is then ignored. */
   readonly path?: string;
@@ -55,7 +53,6 @@ export function checkCall(
   token: BenchToken,
   {
     account = token.account,
-    asShipped = false,
     method = 'GET',
     path = pathOf(account),
     headers = {},
@@ -63,12 +60,10 @@ export function checkCall(
   }: CheckCallOptions = {},
 ): WireRequest {
   const authorization = `Bearer ${token.text}`;
-  const shown = { authorization, traceparent: client.traceparent, 'x-request-id': ofEnvoy['x-request-id'] };
-  const base = asShipped ? shown : { ...client, ...ofEnvoy, authorization };
-  const sent = Object.entries({ ...base, ...headers }).filter(
+  const sent = Object.entries({ ...client, ...ofEnvoy, authorization, ...headers }).filter(
     (line): line is [string, string] => line[1] !== undefined,
   );
-  const message = checkMessage({ method, path, headers: Object.fromEntries(sent), raw: asShipped, atSeconds });
+  const message = checkMessage({ method, path, headers: Object.fromEntries(sent), atSeconds });
   return { before: nothing, after: nothing, body: grpcFrame(message) };
 }
 

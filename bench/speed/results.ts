@@ -9,7 +9,7 @@ export interface BenchResults {
   /** Milliseconds to the first correct answer. */
   readonly start: Rounds<number>;
   readonly envoy: Rounds<EnvoyRound>;
-  /** Peak resident megabytes under load. */
+  /** Megabytes: peak resident under load (`known`, `rotation`), anonymous at a sidecar's rate (`sidecar-known`, `sidecar-nothing`). */
   readonly memory: Rounds<number>;
   /** By the number of routes. */
   readonly routes: Rounds<RouteRound>;
@@ -52,11 +52,9 @@ export interface EnvoyRound extends LatencyRound {
   readonly cpuMicrosecondsPerRequest: number;
 }
 
-/** A few paths that match two routes, with 5 and with 23 segments; one that matches none; and paths to all routes in turn. */
-export type PathKind = 'hit' | 'deep' | 'miss' | 'all';
-
+/** Of paths with five segments that match two routes. */
 export interface RouteRound {
-  readonly matchNanoseconds: Readonly<Record<PathKind, number>>;
+  readonly matchNanoseconds: number;
   /** Of a Check call on a known token, without its connection. */
-  readonly decisionMicroseconds: Readonly<Record<PathKind, number>>;
+  readonly decisionMicroseconds: number;
 }

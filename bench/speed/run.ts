@@ -10,7 +10,7 @@ import { envoyTitles, envoyVariants } from './envoy-variants.ts';
 import type { BenchForm } from './form.ts';
 import type { BenchLab } from './lab.ts';
 import { measureCalls, measureLatency } from './loops.ts';
-import { measureMemory } from './memory.ts';
+import { measureMemory, measureSidecar } from './memory.ts';
 import { type BenchOptions, needsContenders, type ScenarioName, scenarioNames } from './options.ts';
 import { knownToken, makeRequestSet } from './request-sets.ts';
 import { checkCall } from './requests.ts';
@@ -29,7 +29,6 @@ type Progress = (text: string) => void;
 /** Contenders of latency and start: enough to attribute the cost, few enough to end in time. */
 const latencyContenders = [
   'nothing',
-  'go-nothing',
   'known',
   'known-unix',
   'known-mtls',
@@ -104,14 +103,14 @@ async function facts(
   lab: BenchLab,
   { contenders }: Field,
   { rounds }: BenchForm,
-  { quick, only, algorithm }: BenchOptions,
+  { quick, only }: BenchOptions,
 ): Promise<Pick<BenchResults, 'run' | 'contenders'>> {
   const known = checkCall(await knownToken(lab.tokens));
   return {
     run: {
       isWhole: !quick && only.length === 0,
       rounds,
-      algorithm,
+      algorithm: lab.tokens.algorithm,
       requestBytes: (known.body?.length ?? 5) - 5,
       pinned: lab.cores !== undefined,
       node: await nodeVersion(lab.runtime),
@@ -191,16 +190,22 @@ async function benchEnvoy({ lab, form, servers, contenders, progress }: Bench): 
   }
 }
 
-function benchMemory({ lab, form, progress }: Bench): Promise<BenchResults['memory']> {
-  const sets = [{ name: 'known' }, { name: 'rotation' }] as const;
-  return inTurn(form.fewRounds, sets, ({ name }, round) => {
+function benchMemory({ lab, form, contenders, progress }: Bench): Promise<BenchResults['memory']> {
+  const sidecars = contenders
+    .filter(({ name }) => name === 'known' || name === 'nothing')
+    .map(contender => ({
+      name: `sidecar-${contender.name}`,
+      measure: () => measureSidecar(lab, form, contender),
+    }));
+  const sets = (['known', 'rotation'] as const).map(name => ({ name, measure: () => measureMemory(lab, form, name) }));
+  return inTurn(form.fewRounds, [...sets, ...sidecars], ({ name, measure }, round) => {
     progress(`memory, round ${round + 1} of ${form.fewRounds}: ${name}`);
-    return measureMemory(lab, form, name);
+    return measure();
   });
 }
 
 function benchRoutes({ lab, form, progress }: Bench): Promise<BenchResults['routes']> {
-  progress('routes: a match and a decision, with 10 to 10,000 routes');
+  progress('routes: a match and a decision, with 10 and with 10,000 routes');
   return measureRoutes(lab, form);
 }
 

@@ -1,14 +1,10 @@
-// The same checks with grpc-go and golang-jwt, keys parsed by lestrrat-go/jwx: verifies the token on every call, or with a cache once
-// per token.
+// The same checks with grpc-go and golang-jwt, keys parsed by lestrrat-go/jwx: verifies the token on every call.
 package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"log"
-	"sync"
-	"time"
 
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	"github.com/golang-jwt/jwt/v5"
@@ -17,22 +13,12 @@ import (
 	"account-authz/bench/peers/peer"
 )
 
-type known struct {
-	principal *peer.Principal
-	expires   time.Time
-}
-
 type server struct {
 	authv3.UnimplementedAuthorizationServer
 	parser  *jwt.Parser
 	keys    map[string]any
 	removed []string
-	caches  bool
-	mutex   sync.RWMutex
-	known   map[[sha256.Size]byte]known
 }
-
-const maxCached = 10_000
 
 func (s *server) Check(_ context.Context, request *authv3.CheckRequest) (*authv3.CheckResponse, error) {
 	http := request.GetAttributes().GetRequest().GetHttp()
@@ -40,7 +26,7 @@ func (s *server) Check(_ context.Context, request *authv3.CheckRequest) (*authv3
 	if refusal != nil {
 		return peer.Deny(http, refusal, nil), nil
 	}
-	principal, refusal := s.principalOf(admitted.Token)
+	principal, refusal := s.verify(admitted.Token)
 	if refusal == nil {
 		refusal = peer.Permits(principal, &admitted)
 	}
@@ -50,39 +36,16 @@ func (s *server) Check(_ context.Context, request *authv3.CheckRequest) (*authv3
 	return peer.Allow(http, principal, s.removed), nil
 }
 
-func (s *server) principalOf(token string) (*peer.Principal, *peer.Refusal) {
-	if !s.caches {
-		principal, _, refusal := s.verify(token)
-		return principal, refusal
-	}
-	name := sha256.Sum256([]byte(token))
-	s.mutex.RLock()
-	entry, found := s.known[name]
-	s.mutex.RUnlock()
-	if found && time.Now().Before(entry.expires) {
-		return entry.principal, nil
-	}
-	principal, expires, refusal := s.verify(token)
-	if refusal == nil {
-		s.mutex.Lock()
-		if len(s.known) < maxCached {
-			s.known[name] = known{principal, expires}
-		}
-		s.mutex.Unlock()
-	}
-	return principal, refusal
-}
-
-func (s *server) verify(token string) (*peer.Principal, time.Time, *peer.Refusal) {
+func (s *server) verify(token string) (*peer.Principal, *peer.Refusal) {
 	c := &claims{}
 	_, err := s.parser.ParseWithClaims(token, c, s.keyOf)
 	if err == nil {
-		return &c.Principal, dateOf(c.exp).Add(leeway), nil
+		return &c.Principal, nil
 	}
 	if errors.Is(err, jwt.ErrTokenExpired) {
-		return nil, time.Time{}, peer.TokenExpired
+		return nil, peer.TokenExpired
 	}
-	return nil, time.Time{}, peer.TokenInvalid
+	return nil, peer.TokenInvalid
 }
 
 func (s *server) keyOf(token *jwt.Token) (any, error) {
@@ -133,7 +96,5 @@ func main() {
 			jwt.WithLeeway(leeway),
 		),
 		removed: options.Answer().GetOkResponse().GetHeadersToRemove(),
-		caches:  options.Cache,
-		known:   map[[sha256.Size]byte]known{},
 	})
 }

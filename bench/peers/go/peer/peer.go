@@ -20,7 +20,6 @@ type Options struct {
 	Issuer     string `json:"issuer"`
 	Audience   string `json:"audience"`
 	JwksURL    string `json:"jwksUrl"`
-	Cache      bool   `json:"cache"`
 }
 
 // ReadOptions reads the last argument.
