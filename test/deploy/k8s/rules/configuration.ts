@@ -108,7 +108,7 @@ function bootstrapRules({ manifests, bootstrap, config, envoy, tlsCluster }: Fac
       'Envoy speaks TLS where account-authz does not, or the reverse',
     ],
     [
-      apps.every(({ args = [] }) => args.includes(addressText(at(upstream, 'endpoint', 'address')))),
+      apps.length > 0 && apps.every(({ args = [] }) => args.includes(addressText(at(upstream, 'endpoint', 'address')))),
       'Envoy forwards somewhere else than the app listens',
     ],
     ...headerRules(config, at(bootstrap, ...publicManager), at(bootstrap, ...extAuthz), 'Envoy'),
