@@ -61,7 +61,8 @@ export function matchHost(
   const host = sent.replace(/:[0-9]{1,5}$/, '');
   if (host === '') return refusal('request_invalid', 'an empty host');
   if (host.endsWith('.')) return refusal('request_invalid', 'a host with a dot at its end');
-  const folded = host.toLowerCase();
+  // ASCII letters alone (RFC 4343 section 3): a Kelvin sign is no k, and no letter changes its length.
+  const folded = host.replace(/[A-Z]+/g, letters => letters.toLowerCase());
   if (literals.has(folded)) return { kind: 'host', account: undefined };
   const dot = host.indexOf('.');
   if (dot === -1 || !parents.has(folded.slice(dot))) return refusal('route_unknown', 'no host matches');

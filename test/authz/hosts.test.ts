@@ -31,6 +31,7 @@ describe('host of a request', () => {
     ['acme.api.example.com.:443', 'request_invalid'],
     ['', 'request_invalid'],
     [':443', 'request_invalid'],
+    ['\u0130.api.example.com', 'request_invalid'],
     ['a.b.api.example.com', 'route_unknown'],
     ['example.com', 'route_unknown'],
     ['localhost', 'route_unknown'],
@@ -44,6 +45,12 @@ describe('host of a request', () => {
       expect(matched(host)).to.equal(found);
     });
   }
+
+  it('matches an entry in ASCII letters alone', () => {
+    const kept = compileHosts(['kept.example.com', ':account_id.kept.example.com'], 'account_id');
+    for (const host of ['\u212aept.example.com', 'acme.\u212aept.example.com'])
+      expect(matchHost(kept, facts({ host }))).to.have.property('reason', 'route_unknown');
+  });
 
   it('may not contradict :authority or a host header', () => {
     const host = 'acme.api.example.com';
