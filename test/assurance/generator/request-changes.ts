@@ -629,12 +629,32 @@ const hosts: readonly Row[] = [
     (draft, { random, token }) => {
       const host = draft.host.replace(/:[0-9]+$/, '');
       draft.host = random.pick([
-        ...['', '.', ':443', 'evil.test', 'api.test.evil.test', 'xapi.test', 'test', 'API.TEST', 'api.other.test'],
+        ...[
+          '',
+          '.',
+          ':443',
+          'evil.test',
+          'api.test.evil.test',
+          'xapi.test',
+          'test',
+          'API.TEST',
+          'api.other.test',
+          'kept.test',
+          '\u212aept.test',
+        ],
         ...[`${host}.`, `.${host}`, `x.${host}`, host.toUpperCase(), `${host}:99999`, `${host}:`, `${host}:x`],
         ...['acct2.api.test', 'ACCT2.api.test', 'acct3.api.test', '-a.api.test', 'a-.api.test', 'a_b.api.test'],
         ...[`${token.acc}.api.test`, `${token.acc}.eu.API.test`, `${'x'.repeat(64)}.api.test`, '*.api.test'],
         ...[`${token.acc}.x.api.test`, 'acct1%2eapi.test', 'user@api.test', '[::1]', '[::1]:8080', '10.0.0.1'],
-        ...['api.test\u0000', ' api.test', 'api.test ', '\u212a.api.test', 'xn--a.api.test', 'api.test,api.test'],
+        ...[
+          'api.test\u0000',
+          ' api.test',
+          'api.test ',
+          '\u212a.api.test',
+          '\u0130.api.test',
+          'xn--a.api.test',
+          'api.test,api.test',
+        ],
       ]);
     },
   ],

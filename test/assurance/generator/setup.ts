@@ -134,7 +134,14 @@ function createRoutes(
 
 function createAccountSettings(random: Random): NonNullable<WrittenConfiguration['account']> {
   const parameter = random.chance(0.25) ? 'tenant' : 'account_id';
-  const hosts = [`:${parameter}.api.test`, 'api.test', 'API.other.test', 'acct2.api.test', `:${parameter}.Eu.api.test`];
+  const hosts = [
+    `:${parameter}.api.test`,
+    'api.test',
+    'API.other.test',
+    'Kept.test',
+    'acct2.api.test',
+    `:${parameter}.Eu.api.test`,
+  ];
   return {
     ...(random.chance(0.7) ? random.pick(accountPlaces) : {}),
     ...(parameter === 'account_id' ? {} : { parameter }),

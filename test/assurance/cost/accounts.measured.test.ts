@@ -1,0 +1,130 @@
+// The cost of one new token with as many accounts, roles and scopes as fit, and of hostile hosts, in multiples of an allowed request.
+import { expect } from 'chai';
+import { createEngine } from '../../../src/check/engine.ts';
+import { configSchema } from '../../../src/config/schema.ts';
+import { authorizationService } from '../../../src/envoy/proto-files.ts';
+import { parseKeySet } from '../../../src/keys/jwks.ts';
+import { checkRequest } from '../../support/check-request.ts';
+import { fixedKeyRings } from '../../support/fixed-key-rings.ts';
+import { signingKey } from '../../support/signing-key.ts';
+import { audience, issuer, now, token } from '../../support/token.ts';
+import { allowedRequestMicroseconds } from './allowed-request.ts';
+import { microsecondsOf } from './measure.ts';
+import { createQuietCheck, type QuietCheck } from './quiet-check.ts';
+
+const maxMultiple = 50;
+const maxBytes = 65_536;
+const names = Array.from({ length: 1000 }, (_, i) => `n-${i}`);
+const roleNames = Array.from({ length: 100 }, (_, i) => `r${i}`);
+const objectOf = (keys: readonly string[], value: unknown): unknown =>
+  Object.fromEntries(keys.map(key => [key, value]));
+
+interface Case {
+  readonly name: string;
+  /** Sources beside the default ones. */
+  readonly sources?: Readonly<Record<string, unknown>>;
+  readonly claims?: Readonly<Record<string, unknown>>;
+  readonly host?: string;
+  readonly status: number;
+}
+
+const cases: readonly Case[] = [
+  { name: '1,000 accounts in a list', claims: { acc: [...names.slice(1), 'acct1'] }, status: 0 },
+  { name: '1,001 accounts in a list', claims: { acc: [...names, 'acct1'] }, status: 16 },
+  { name: 'a list of one account 8,000 times', claims: { acc: Array.from({ length: 8000 }, () => 'n') }, status: 7 },
+  { name: '1,000 accounts outside the grammar', claims: { acc: names.map(each => `${each} \u212a`) }, status: 7 },
+  {
+    name: '1,000 accounts as keys, each with roles of its own',
+    sources: { acc: { keysOf: '/o' }, role: '/o/{acc}/r' },
+    claims: {
+      o: objectOf([...names.slice(1), 'acct1'], { r: ['x', 'r0', 'r9', 'r5'] }),
+      acc: undefined,
+      role: undefined,
+    },
+    status: 0,
+  },
+  {
+    name: '1,000 accounts as keys, each with words of its own for roles and scopes',
+    sources: { acc: { keysOf: '/o' }, role: { wordsOf: '/o/{acc}/r' }, scope: '/o/{acc}/r' },
+    claims: { o: objectOf([...names.slice(1), 'acct1'], { r: 'r9 r5 r0 s0' }), acc: undefined, role: undefined },
+    status: 0,
+  },
+  {
+    name: '100 roles, each with many accounts, beside 50 accounts',
+    sources: { role: { keysOf: '/p', having: '{acc}' } },
+    claims: {
+      acc: [...names.slice(0, 49), 'acct1'],
+      role: undefined,
+      p: objectOf(roleNames, objectOf([...names.slice(0, 49), 'acct1'], 1)),
+    },
+    status: 0,
+  },
+  {
+    name: '1,000 accounts beside 100 roles',
+    sources: { role: { keysOf: '/p', having: '{acc}' } },
+    claims: {
+      acc: [...names.slice(1), 'acct1'],
+      role: undefined,
+      p: objectOf(roleNames, objectOf(['acct1', 'n-1'], 1)),
+    },
+    status: 0,
+  },
+  { name: 'a host of many labels', host: `${'a.'.repeat(60_000)}api.test`, status: 5 },
+  { name: 'a host of digits after a colon', host: `acct1.api.test:${'1'.repeat(60_000)}`, status: 5 },
+  { name: 'a host of colons', host: `${':1'.repeat(60_000)}x`, status: 5 },
+  { name: 'a host of one long label', host: `${'a-'.repeat(60_000)}.api.test`, status: 3 },
+  { name: 'a host of letters that grow in lower case', host: `${'\u0130'.repeat(30_000)}.api.test`, status: 3 },
+];
+
+describe('the cost of accounts, roles and hosts', function () {
+  this.timeout(120_000);
+
+  for (const each of cases) {
+    it(`is at most ${maxMultiple} allowed requests for ${each.name}`, async () => {
+      const unit = await allowedRequestMicroseconds(await checkOf({ name: 'unit', status: 0 }));
+      const check = await checkOf(each);
+      const message = await messageOf(each);
+      const answer = await check(message);
+      const status =
+        answer === 'unreadable' ? undefined : authorizationService.Check.responseDeserialize(answer).status;
+      expect(status?.code).to.equal(each.status);
+      expect((await microsecondsOf(() => check(message), 8)) / unit).to.be.at.most(maxMultiple);
+    });
+  }
+});
+
+// Without a cache, so that each run verifies a new token.
+async function checkOf({ sources, host }: Case): Promise<QuietCheck> {
+  const { publicJwk } = await signingKey('k1', 'ES256');
+  const set = await parseKeySet(Buffer.from(JSON.stringify({ keys: [publicJwk] })), ['ES256']);
+  if (set.kind === 'problem') throw new Error(set.problem);
+  const config = configSchema.parse({
+    issuers: [
+      {
+        issuer,
+        audiences: [audience],
+        jwksUrl: 'https://idp.test/jwks',
+        algorithms: ['ES256'],
+        claims: { ...sources },
+      },
+    ],
+    token: { maxBytes },
+    routes: [{ path: '/api/subscriptions/:account_id' }],
+    ...(host === undefined ? {} : { account: { hosts: ['api.test', ':account_id.api.test'] } }),
+    roles: { owner: ['*'], ...Object.fromEntries(roleNames.map(name => [name, ['*']])) },
+    ...(sources !== undefined && 'scope' in sources ? { scopes: { s0: ['*'] } } : {}),
+    cache: { maxTokens: 0 },
+  });
+  return createQuietCheck(createEngine({ config, keyRings: fixedKeyRings(config, set.keys), now: () => now }));
+}
+
+async function messageOf({ claims, host }: Case): Promise<Buffer> {
+  const key = await signingKey('k1', 'ES256');
+  const text = await token({ key, ...(claims === undefined ? {} : { claims }) });
+  expect(text.length).to.be.at.most(maxBytes);
+  const request = checkRequest({
+    headers: { authorization: `Bearer ${text}` },
+    ...(host === undefined ? {} : { http: { host } }),
+  });
+  return Buffer.from(authorizationService.Check.requestSerialize(request));
+}
