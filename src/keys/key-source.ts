@@ -11,7 +11,7 @@ import { documentBounds, maxKeySetBytes } from './jwks.ts';
 import { type Authorities, hasAll, loadAuthorities } from './key-authorities.ts';
 import type { KeyConnectionFiles } from './key-connection.ts';
 import type { ProxySettings } from './key-socket.ts';
-import type { CreateKeyTransport, GetDocument } from './key-transport.ts';
+import type { CreateKeyTransport, KeyDocument } from './key-transport.ts';
 
 /** Where keys come from. Exactly one of the three is set. */
 interface KeyLocation {
@@ -77,11 +77,10 @@ export function createKeySource({ settings, timeoutMs, proxy, ...io }: KeySource
     withinTime(timeoutMs, signal, async limited => {
       const authorities = await loadAuthorities(caFile);
       if ('kind' in authorities) return authorities;
-      const document = await transport.use(limited, async get => {
-        if (jwksUrl !== undefined) return readKeySet(get, jwksUrl, validatorFor(authorities));
-        const metadata = await readDiscovery(get, url, issuer);
-        return metadata.kind === 'problem' ? metadata : readKeySet(get, metadata.jwksUri, validatorFor(authorities));
-      });
+      const get: GetDocument = (from, etag) => transport.get(from, limited, etag);
+      const location = jwksUrl ?? (await readDiscovery(get, url, issuer));
+      if (typeof location !== 'string') return location;
+      const document = await readKeySet(get, location, validatorFor(authorities));
       if (document.kind === 'problem') return document;
       // Only a fetch begun after the change counts.
       return hasAll(await loadAuthorities(caFile), authorities)
@@ -101,6 +100,8 @@ export function createKeySource({ settings, timeoutMs, proxy, ...io }: KeySource
   };
 }
 
+type GetDocument = (url: string, etag?: string) => Promise<KeyDocument>;
+
 async function readKeySet(
   get: GetDocument,
   url: string,
@@ -112,11 +113,13 @@ async function readKeySet(
   return { kind: 'body', bytes, validator: etag === undefined ? undefined : { url, etag } };
 }
 
-async function readDiscovery(get: GetDocument, url: string, issuer: string): Promise<DiscoveredMetadata | Problem> {
+/** The jwks_uri. */
+async function readDiscovery(get: GetDocument, url: string, issuer: string): Promise<string | Problem> {
   const document = await get(url);
   if (document.kind === 'problem') return problem(`discovery: ${document.problem}`);
   if (document.kind === 'notModified') return problem('discovery: status 304');
-  return parseDiscovery(document.bytes, url, issuer);
+  const metadata = parseDiscovery(document.bytes, url, issuer);
+  return metadata.kind === 'problem' ? metadata : metadata.jwksUri;
 }
 
 interface DiscoveredMetadata {

@@ -23,7 +23,7 @@ async function answer({ id, settings, url, etag }: KeyThreadTask & { readonly ki
   const aborted = new Promise<Problem>(resolve => {
     signal.addEventListener('abort', () => resolve(problem('stopped')));
   });
-  const fetched = createKeyTransport(settings).use(signal, get => get(url, etag));
+  const fetched = createKeyTransport(settings).get(url, signal, etag);
   const result = await Promise.race([fetched, aborted]);
   inFlight.delete(id);
   send({ id, result });

@@ -112,9 +112,9 @@ export function createKeyThread(entry: URL = builtEntry, idleMs = defaultIdleMs)
 
   return {
     createTransport: settings => ({
-      async use(signal, work) {
+      async get(url, signal, etag) {
         try {
-          return await work(async (url, etag) => fetchDocument(settings, url, etag, signal));
+          return await fetchDocument(settings, url, etag, signal);
         } catch {
           // The system cannot start a thread.
           return ended;

@@ -21,11 +21,9 @@ export type KeyDocument =
   | { readonly kind: 'notModified' }
   | Problem;
 
-export type GetDocument = (url: string, etag?: string) => Promise<KeyDocument>;
-
 interface KeyTransport {
-  /** Runs `work` with a connection per document, which the signal ends. Never rejects. */
-  use<Result>(signal: AbortSignal, work: (get: GetDocument) => Promise<Result>): Promise<Result | Problem>;
+  /** The document over a connection of its own, which the signal ends. Never rejects. */
+  get(url: string, signal: AbortSignal, etag?: string): Promise<KeyDocument>;
 }
 
 export type CreateKeyTransport = (settings: KeyTransportSettings) => KeyTransport;
@@ -36,11 +34,11 @@ const usualKeySetBytes = 16 * 1024;
 /** Works in this thread. The transport of createKeyThread works in a worker thread. */
 export function createKeyTransport(settings: KeyTransportSettings): KeyTransport {
   return {
-    async use(signal, work) {
+    async get(url, signal, etag) {
       try {
         const connection = await loadKeyConnection(settings);
         if (connection.kind === 'problem') return connection;
-        return await work((url, etag) => getDocument(url, etag, { connection, proxy: settings.proxy, signal }));
+        return await getDocument(url, etag, { connection, proxy: settings.proxy, signal });
       } catch (error) {
         return problem(networkProblem(error));
       }

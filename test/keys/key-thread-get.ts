@@ -8,7 +8,7 @@ const { createTransport, stop } = createKeyThread(keyThreadEntry);
 const transport = createTransport({ caFile, proxy: {} });
 // The thread does not keep the process alive.
 const alive = setInterval(() => undefined, 1000);
-const document = await transport.use(new AbortController().signal, get => get(url));
+const document = await transport.get(url, new AbortController().signal);
 console.log(document.kind === 'problem' ? document.problem : document.kind);
 stop();
 clearInterval(alive);

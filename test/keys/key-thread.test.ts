@@ -41,7 +41,7 @@ describe('key thread', function () {
 
   function get(thread: KeyThread, url: string, signal = new AbortController().signal): Promise<KeyDocument> {
     const transport = thread.createTransport({ caFile: undefined, proxy: {} });
-    return transport.use(signal, fetch => fetch(url));
+    return transport.get(url, signal);
   }
 
   describe('event loop of the service', () => {

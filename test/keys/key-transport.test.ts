@@ -56,7 +56,7 @@ for (const [title, createTransport] of transports) {
 
     function get(url: string, trust?: string, proxy: ProxySettings = {}): Promise<KeyDocument> {
       const transport = createTransport({ caFile: trust, proxy });
-      return transport.use(new AbortController().signal, fetch => fetch(url));
+      return transport.get(url, new AbortController().signal);
     }
 
     describe('certificates', () => {
@@ -120,7 +120,7 @@ for (const [title, createTransport] of transports) {
         const issuer = await issuerWith({ tls: testCertificate({ authority }) });
         const path = await caFile('changing.pem', testCertificate({ name: 'another', isAuthority: true }).cert);
         const transport = createTransport({ caFile: path, proxy: {} });
-        const fetchJwks = () => transport.use(new AbortController().signal, fetch => fetch(issuer.jwksUrl));
+        const fetchJwks = () => transport.get(issuer.jwksUrl, new AbortController().signal);
         expect((await fetchJwks()).kind).to.equal('problem');
         await caFile('changing.pem', authority.cert);
         expect((await fetchJwks()).kind).to.equal('body');
@@ -189,7 +189,7 @@ for (const [title, createTransport] of transports) {
 
       function getWith(url: string, files: KeyConnectionFiles, proxy: ProxySettings = {}): Promise<KeyDocument> {
         const transport = createTransport({ ...files, proxy });
-        return transport.use(new AbortController().signal, fetch => fetch(url));
+        return transport.get(url, new AbortController().signal);
       }
 
       // With TLS 1.3, the alert of the server comes after the handshake, and the end of the connection can hide it.
@@ -239,7 +239,7 @@ for (const [title, createTransport] of transports) {
       it('are read again for each fetch', async () => {
         const issuer = await strictIssuer();
         const transport = createTransport({ ...(await write(untrustedClient)), proxy: {} });
-        const fetchJwks = () => transport.use(new AbortController().signal, fetch => fetch(issuer.jwksUrl));
+        const fetchJwks = () => transport.get(issuer.jwksUrl, new AbortController().signal);
         expect(await fetchJwks()).to.have.property('kind', 'problem');
         await write(client);
         expect(await fetchJwks()).to.have.property('kind', 'body');
