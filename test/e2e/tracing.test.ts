@@ -65,13 +65,17 @@ describe('tracing', function () {
     ]),
   );
 
-  const start = (sdk: string, config: Readonly<Record<string, unknown>> = {}): Promise<ServiceProcess> =>
+  const start = (
+    sdk: string,
+    config: Readonly<Record<string, unknown>> = {},
+    collectorPort = collector.port,
+  ): Promise<ServiceProcess> =>
     startServiceProcess(
       { ...configuration(authentication.jwksUrl), ...config },
       {
         nodeOptions: ['--import', join(directory, sdk)],
         env: {
-          OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.port}`,
+          OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collectorPort}`,
           OTEL_BSP_SCHEDULE_DELAY: '20',
         },
       },
@@ -156,6 +160,18 @@ describe('tracing', function () {
         await ask(own, [authorization, `traceparent: 00-${traceId}-${spanId}-01`]);
         expect(await stopping.stop()).to.equal(0);
         expect(collector.spans.filter(checkOf(traceId))).to.have.lengthOf(1);
+      } finally {
+        await Promise.all([own.stop(), stopping.kill()]);
+      }
+    });
+
+    it('ends with exit code 0 on SIGTERM while the collector is down', async () => {
+      // The discard port, on which nothing listens.
+      const stopping = await start('otel.mjs', { shutdown: { graceSeconds: 0 } }, 9);
+      const own = await startEnvoy({ upstream: upstream.port, authz: stopping.address });
+      try {
+        await ask(own, [authorization, `traceparent: 00-${hex(16)}-${hex(8)}-01`]);
+        expect(await stopping.stop()).to.equal(0);
       } finally {
         await Promise.all([own.stop(), stopping.kill()]);
       }
