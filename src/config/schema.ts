@@ -155,7 +155,6 @@ type DeepReadonly<T> = T extends readonly (infer Item)[]
 export type Config = DeepReadonly<z.output<typeof configSchema>>;
 export type IssuerConfig = Config['issuers'][number];
 export type Algorithm = IssuerConfig['algorithms'][number];
-export type RouteConfig = Config['routes'][number];
 
 /** The JSON Schema (draft 2020-12) of the file as written: settings with a default are optional. */
 export function toJsonSchema(): z.core.JSONSchema.BaseSchema {
