@@ -30,6 +30,11 @@ const commands: readonly (readonly [name: string, summary: string, load: () => P
     'drain the Envoy in the same pod (for preStop hooks)',
     () => import('./commands/drain.ts').then(({ drain }) => drain),
   ],
+  [
+    'verify',
+    'ask a running gateway whether it does what the configuration says',
+    () => import('./commands/verify.ts').then(({ verify }) => verify),
+  ],
   ['test', 'test the policy with a table of requests', () => import('./commands/test.ts').then(({ test }) => test)],
   [
     'render',

@@ -10,6 +10,7 @@ import { type Problem, problem } from '../text/problem.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 import { proxyOf } from './environment.ts';
 import { loadFetchingConfig } from './fetching-config.ts';
+import { readInput, toAuthorization } from './token-input.ts';
 
 const usage = `account-authz explain [--config FILE] --path PATH [options]
 account-authz explain --from-log [--json]
@@ -34,9 +35,6 @@ Exit code: 0 allow, 3 deny, 4 cannot decide, 1 invalid configuration or usage er
 
 const exitCodes = { allow: 0, deny: 3, unavailable: 4 } as const satisfies Record<DecisionWord, number>;
 
-/** More than the longest token that a configuration can accept, and than the longest log line. */
-const maxInputBytes = 128 * 1024;
-
 export async function explain(args: readonly string[], io: CommandIo): Promise<number> {
   const fail = (problem: string): number => usageError(io, 'explain', problem);
   const options = {
@@ -59,7 +57,7 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
     const others = [values.config, path, values.method, values.header, at];
     if (values['without-files'] || others.some(value => value !== undefined))
       return fail('--from-log must be used alone or with --json');
-    const input = await readInput(io, 'a decision line');
+    const input = await readInput('explain', io, 'a decision line');
     if (input.kind === 'problem') return fail(input.problem);
     const line = parseDecisionLine(input.bytes.toString('utf8'));
     if (line.kind === 'problem') return fail(line.problem);
@@ -80,7 +78,7 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
   if (loaded === undefined) return 1;
   if (loaded.config.account.hosts !== undefined && !headers.some(([name]) => name === 'host'))
     return fail("--header 'host: NAME' is required: account.hosts names the hosts that requests may be for");
-  const input = await readInput(io, 'a token');
+  const input = await readInput('explain', io, 'a token');
   if (input.kind === 'problem') return fail(input.problem);
   const authorization = toAuthorization(input.bytes.toString('latin1'));
   if (authorization.kind === 'problem') return fail(authorization.problem);
@@ -108,38 +106,6 @@ const maxTextLength = 4096;
 
 function toJson(value: unknown): string {
   return `${JSON.stringify(printableValue(value, maxTextLength), undefined, 2)}\n`;
-}
-
-// The problems of input are one sentence, without any of the input.
-async function readInput(
-  { stdin, stderr }: CommandIo,
-  what: string,
-): Promise<{ readonly kind: 'input'; readonly bytes: Buffer } | Problem> {
-  if (stdin.isTTY === true) stderr.write(`account-authz explain: paste ${what}, then Enter and Ctrl-D\n`);
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of stdin) {
-    const bytes = Buffer.from(chunk);
-    chunks.push(bytes);
-    length += bytes.length;
-    if (length > maxInputBytes) {
-      return problem(`standard input must be ${what} of at most ${maxInputBytes} bytes`);
-    }
-  }
-  return { kind: 'input', bytes: Buffer.concat(chunks) };
-}
-
-/** Accepts `Bearer` before the token, as copied from a request. */
-function toAuthorization(
-  input: string,
-): { readonly kind: 'authorization'; readonly value: string | undefined } | Problem {
-  const text = input.trim();
-  if (text === '') return { kind: 'authorization', value: undefined };
-  // Envoy never forwards these in a header (RFC 9110 section 5.5); usually they are line ends.
-  if (/[^\t -~\x80-\xff]/.test(text)) {
-    return problem('standard input must be a token: one line without control characters');
-  }
-  return { kind: 'authorization', value: /^bearer(?: |$)/i.test(text) ? text : `Bearer ${text}` };
 }
 
 function parseHeader(

@@ -150,6 +150,7 @@ esac`,
     script: `
 case "$1" in
   serve) shift; exec "$NODE" "$PROJECT/dist/main.js" check-config "$@";;
+  verify) exec "$NODE" "$PROJECT/dist/main.js" "\${@//127.0.0.1:8080/$GATEWAY}";;
   explain) code=0; "$NODE" "$PROJECT/dist/main.js" "$@" || code=$?; [ $code = 0 ] || [ $code = 3 ] || [ $code = 4 ];;
   *) exec "$NODE" "$PROJECT/dist/main.js" "$@";;
 esac`,

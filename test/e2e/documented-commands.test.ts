@@ -131,6 +131,7 @@ describe('commands in the documents', function () {
       CURL: curl.trim(),
       KUBECTL: kubectl.trim(),
       CONNECT_TO: addresses.map(([place, port]) => `--connect-to ${place}:127.0.0.1:${port}`).join(' '),
+      GATEWAY: `127.0.0.1:${envoy.port}`,
       ADMIN: `127.0.0.1:${service.adminPort}`,
       KUSTOMIZE: await kustomizeBinary(),
       ENVOY: await envoyBinary(),

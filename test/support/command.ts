@@ -12,6 +12,7 @@ import { health } from '../../src/commands/health.ts';
 import { render } from '../../src/commands/render.ts';
 import { schema } from '../../src/commands/schema.ts';
 import { test } from '../../src/commands/test.ts';
+import { verify } from '../../src/commands/verify.ts';
 import { nghttp2Warning } from '../../src/operations/nghttp2.ts';
 import { builtFile } from './built.ts';
 import { type Output, secrets } from './secrets.ts';
@@ -22,7 +23,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-const commands = { 'check-config': checkConfig, drain, explain, health, render, schema, test } satisfies Record<
+const commands = { 'check-config': checkConfig, drain, explain, health, render, schema, test, verify } satisfies Record<
   string,
   Command
 >;
