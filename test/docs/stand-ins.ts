@@ -128,7 +128,7 @@ case "$1" in
   install) [[ "\${@: -1}" =~ ^./account-authz-[0-9.]+.tgz$ ]];;
   test) jq -e '.scripts.test' package.json > /dev/null;;
   run) jq -e --arg name "$2" '.scripts[$name]' package.json > /dev/null
-    if [ "$2" = try ]; then mkdir -p try; cp token.txt try; fi;;
+    if [ "$2" = try ]; then mkdir -p try; cp token.txt config.yaml try; fi;;
   *) ${unknown};;
 esac`,
   },
@@ -154,6 +154,12 @@ case "$1" in
   explain) code=0; "$NODE" "$PROJECT/dist/main.js" "$@" || code=$?; [ $code = 0 ] || [ $code = 3 ] || [ $code = 4 ];;
   *) exec "$NODE" "$PROJECT/dist/main.js" "$@";;
 esac`,
+  },
+  node: {
+    reason: 'the built product is in the project, not in the copy',
+    script: `
+if [ "$1" = dist/main.js ]; then shift; exec account-authz "$@"; fi
+exec "$NODE" "$@"`,
   },
   curl: {
     reason: 'the documented ports may be in use: the real curl gets the actual ones',
