@@ -12,10 +12,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   commands: [
     'serve',
     'explain',
+    'verify',
     'policy-test',
     'envoy-lint',
     'render',
     'operations',
+    'revocation',
+    'token',
     'config',
     'keys',
     'authz',
@@ -24,6 +27,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'text',
     'version.ts',
   ],
+  verify: ['explain', 'config', 'keys', 'authz', 'json', 'text'],
   serve: ['admin', 'check', 'operations', 'revocation', 'envoy', 'config', 'keys', 'files', 'text', 'deferred.ts'],
   'policy-test': ['explain', 'revocation', 'config', 'keys', 'token', 'authz', 'files', 'text'],
   explain: [
