@@ -1,7 +1,7 @@
 // Plans the requests that show whether a gateway does what a configuration says. Pure: sends nothing. Every request is a GET.
 import { type HostEntry, parseHostEntry } from '../authz/hosts.ts';
 import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
-import type { Config, RouteConfig } from '../config/schema.ts';
+import type { Config } from '../config/schema.ts';
 
 /** Where a request names another account. */
 export type Place =
@@ -190,7 +190,7 @@ export function planRequests({ config, host, falseTokens, token }: PlanOptions):
   };
 }
 
-function templateOf({ path }: RouteConfig, parameter: string): RouteTemplate {
+function templateOf({ path }: Config['routes'][number], parameter: string): RouteTemplate {
   const template = parseRouteTemplate(path, parameter);
   if (template.kind === 'problem') throw new Error(`the configuration has an invalid path: it ${template.problem}`);
   return template;
