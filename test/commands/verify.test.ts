@@ -1,0 +1,167 @@
+// `verify` against gateways that answer as told: exit codes, what leaves the process, and what is printed.
+import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { expect } from 'chai';
+import { type CommandOptions, type Outcome, runCommand } from '../support/command.ts';
+import { changed, writeFixture } from '../support/config-file.ts';
+import { freePorts } from '../support/envoy.ts';
+import { signingKey } from '../support/signing-key.ts';
+import { testCertificate } from '../support/test-certificate.ts';
+import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { audience, token } from '../support/token.ts';
+
+interface Seen {
+  readonly url: string;
+  readonly host: string | undefined;
+  readonly userAgent: string | undefined;
+  readonly serverName: unknown;
+}
+
+describe('verify', () => {
+  let issuer: TestIssuer;
+  const stops: (() => unknown)[] = [];
+  before(async () => {
+    issuer = await startTestIssuer({ keys: [(await signingKey('k1')).publicJwk] });
+  });
+  after(async () => {
+    for (const stop of stops) stop();
+    await issuer.stop();
+  });
+
+  const configFile = (changes: Readonly<Record<string, unknown>> = {}): string =>
+    writeFixture(
+      'verify.json',
+      changed({ issuers: [{ issuer: issuer.url, audiences: [audience], jwksUrl: issuer.jwksUrl }], ...changes }),
+    );
+  const run = (args: readonly string[], options?: CommandOptions): Promise<Outcome> =>
+    runCommand('verify', args, options);
+
+  /** Answers every request with this status, header lines and body. */
+  async function gateway(status: number, headers = {}, body = '', tls?: { key: string; cert: string }) {
+    const seen: Seen[] = [];
+    const answer: Parameters<typeof createServer>[1] = (request, response) => {
+      const serverName = (request.socket as TLSSocket).servername;
+      const { host, 'user-agent': userAgent } = request.headers;
+      seen.push({ url: request.url ?? '', host, userAgent, serverName });
+      response.writeHead(status, headers);
+      response.end(body);
+    };
+    const server = tls ? createTlsServer(tls, answer) : createServer(answer);
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    stops.push(() => server.close());
+    return { port: (server.address() as AddressInfo).port, seen };
+  }
+
+  const wrongUrls = [
+    'http://gateway.test',
+    'https://user@gateway.test',
+    'https://gateway.test/api',
+    'https://gateway.test?x',
+    'https://gateway.test#x',
+    'ftp://127.0.0.1',
+    'gateway.test',
+  ];
+  for (const url of wrongUrls) {
+    it(`exits 1 for the URL ${url}`, async () => {
+      const { code, stderr, stdout } = await run([url, '--config', configFile()]);
+      expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
+      expect(stderr).to.contain('URL must be https://HOST');
+    });
+  }
+
+  it('exits 1 for a URL whose host no entry of account.hosts matches', async () => {
+    const file = configFile({ account: { hosts: ['api.test'] } });
+    const { code, stderr } = await run(['https://127.0.0.1', '--config', file]);
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('account.hosts');
+  });
+
+  it('exits 1 if nothing answers, and names what is left out', async () => {
+    const [port] = await freePorts(1);
+    const { code, stdout, stderr } = await run([`http://127.0.0.1:${port}`, '--config', configFile()]);
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('does not answer: ECONNREFUSED');
+    expect(stdout).to.contain('left out: GET /api/subscriptions, no token (no answer from the gateway)');
+  });
+
+  it('follows no redirect and says so', async () => {
+    const elsewhere = await gateway(200);
+    const { port } = await gateway(302, { location: `http://127.0.0.1:${elsewhere.port}/` });
+    const { code, stdout } = await run([`http://127.0.0.1:${port}`, '--config', configFile()]);
+    expect(code).to.equal(3);
+    expect(stdout).to.contain('a redirect, which is not followed');
+    expect(elsewhere.seen).to.deep.equal([]);
+  });
+
+  it('never uses a proxy, and marks its requests', async () => {
+    const proxy = await gateway(502);
+    const { port, seen } = await gateway(200);
+    const at = `http://127.0.0.1:${proxy.port}`;
+    const env = { http_proxy: at, HTTP_PROXY: at, https_proxy: at, NODE_USE_ENV_PROXY: '1' };
+    await run([`http://127.0.0.1:${port}`, '--config', configFile()], { env });
+    expect(proxy.seen).to.deep.equal([]);
+    expect(seen[0]?.userAgent).to.match(/^account-authz-verify\//);
+  });
+
+  it('takes a problem document of another service for no refusal of account-authz', async () => {
+    const body = JSON.stringify({ type: 'about:blank', reason: 'token_missing', status: 401 });
+    const { port } = await gateway(401, { 'content-type': 'application/problem+json' }, body);
+    const { code, stdout } = await run([`http://127.0.0.1:${port}`, '--config', configFile()]);
+    expect(code).to.equal(3);
+    expect(stdout).to.contain('401, not from account-authz');
+  });
+
+  it('reads no more than 64 KiB of an answer', async () => {
+    const { port } = await gateway(401, { 'content-type': 'application/problem+json' }, ' '.repeat(1_000_000));
+    const { code } = await run([`http://127.0.0.1:${port}`, '--config', configFile()]);
+    expect(code).to.equal(3);
+  });
+
+  it('sends only requests without a token where the keys cannot be had, names the others and exits 1', async () => {
+    const [closed] = await freePorts(1);
+    const jwksUrl = `http://127.0.0.1:${closed}/jwks.json`;
+    const file = configFile({ issuers: [{ issuer: issuer.url, audiences: [audience], jwksUrl }] });
+    const { port, seen } = await gateway(404);
+    const input = await token({ claims: { iss: issuer.url } });
+    const { code, stdout, stderr } = await run([`http://127.0.0.1:${port}`, '--config', file], { input });
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('the keys of the issuer cannot be had here');
+    expect(stdout).to.contain('left out: GET /api/subscriptions, false signature (the keys of');
+    expect(stdout).to.contain('left out: GET /api/subscriptions, own account (the keys of');
+    expect(seen).to.have.length(4);
+  });
+
+  it('warns of a revocation list that is not on this machine', async () => {
+    const file = configFile({ revocation: { file: '/nowhere/revoked.jsonl' } });
+    const { port } = await gateway(404);
+    const { code, stderr } = await run([`http://127.0.0.1:${port}`, '--config', file]);
+    expect(code).to.equal(3);
+    expect(stderr).to.contain('warning: revocation.file');
+  });
+
+  it('trusts the authority of --ca, and shows the host of the URL alone in SNI', async () => {
+    const { key, cert } = testCertificate({ dnsNames: ['localhost'] });
+    const { port, seen } = await gateway(404, {}, '', { key, cert });
+    const file = configFile({ account: { hosts: ['localhost', 'api.test'] } });
+    const url = `https://localhost:${port}`;
+    expect((await run([url, '--config', file])).code).to.equal(1);
+    const { code } = await run([url, '--config', file, '--ca', writeFixture('verify-ca.pem', cert)]);
+    expect(code).to.equal(3);
+    expect(new Set(seen.map(({ host }) => host))).to.deep.equal(new Set([`localhost:${port}`, `api.test:${port}`]));
+    expect(new Set(seen.map(({ serverName }) => serverName))).to.deep.equal(new Set(['localhost']));
+  });
+
+  it('prints the same as JSON with --json, and nothing of the token', async () => {
+    const { port } = await gateway(200);
+    const input = await token({ claims: { iss: issuer.url, acc: 'very-own-account' } });
+    const { code, stdout } = await run([`http://127.0.0.1:${port}`, '--config', configFile(), '--json'], { input });
+    expect(code).to.equal(3);
+    const { requests, leftOut } = JSON.parse(stdout);
+    expect(requests[0]).to.deep.include({ actual: { status: 200 }, asExpected: false });
+    expect(requests[0]).to.include.keys('request', 'expected', 'meaning', 'look');
+    expect(leftOut).to.deep.equal([]);
+    expect(stdout).to.not.contain('very-own-account');
+  });
+});
