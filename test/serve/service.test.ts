@@ -1,8 +1,9 @@
 // The service as a whole, in process: checks, gRPC limits, log, admin, health, start and stop, Unix socket.
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect as connectSocket, createServer } from 'node:net';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, connect as connectSocket, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, credentials, status } from '@grpc/grpc-js';
@@ -21,7 +22,6 @@ import {
   until,
 } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
-import { testCertificate } from '../support/test-certificate.ts';
 import { uid } from '../support/token.ts';
 
 describe('service', () => {
@@ -236,46 +236,38 @@ describe('service without its issuer', () => {
 describe('service with keys before listen is bound', () => {
   it('becomes ready only when listen is bound', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'account-authz-'));
-    const [jwksFile, certFile, keyFile] = ['jwks.json', 'tls.crt', 'tls.key'].map(name => join(folder, name));
-    const { cert, key } = testCertificate({ dnsNames: ['localhost'] });
-    writeFileSync(jwksFile ?? '', JSON.stringify({ keys: [(await signingKey('k1')).publicJwk] }));
-    writeFileSync(keyFile ?? '', key);
-    // Reading the FIFO blocks the start until the test writes the certificate.
-    execFileSync('mkfifo', [certFile ?? '']);
+    const jwksFile = join(folder, 'jwks.json');
+    writeFileSync(jwksFile, JSON.stringify({ keys: [(await signingKey('k1')).publicJwk] }));
+    // The first issuer has keys at once; listen waits for the second, which never answers.
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const jwksUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/jwks`;
     const [listen, admin] = await freePorts(2);
     const config = serviceConfig(
       { url: 'https://issuer.test', jwksUrl: '' },
       {
         listen: `127.0.0.1:${listen}`,
         admin: `127.0.0.1:${admin}`,
-        tls: { certFile, keyFile },
-        issuers: [{ issuer: 'https://issuer.test', audiences: ['a'], jwksFile }],
+        issuers: [
+          { issuer: 'https://issuer.test', audiences: ['a'], jwksFile },
+          { issuer: 'https://silent.test', audiences: ['a'], jwksUrl },
+        ],
         shutdown: { graceSeconds: 0 },
       },
     );
     const starting = startTestService(config, () => undefined);
-    const readyz = (): Promise<Response> => fetch(`http://127.0.0.1:${admin}/readyz`);
-    try {
-      await until(() =>
-        readyz().then(
-          ({ status: code }) => code > 0,
-          () => false,
-        ),
-      );
-      const early = await readyz();
-      expect(early.status).to.equal(503);
-      expect(await early.json())
-        .to.deep.include({ ready: false })
-        .and.have.nested.property('issuers[0].state', 'usable');
-    } finally {
-      await writeFile(certFile ?? '', cert);
-      // The next poll of the files must not block on the FIFO.
-      writeFileSync(`${certFile}.new`, cert);
-      renameSync(`${certFile}.new`, certFile ?? '');
-    }
+    await until(() =>
+      fetch(`http://127.0.0.1:${admin}/readyz`).then(
+        ({ status: code }) => code === 200,
+        () => false,
+      ),
+    );
+    const connection = connectSocket(Number(listen), '127.0.0.1');
+    await once(connection, 'connect');
+    connection.destroy();
     const service = await starting;
-    expect((await readyz()).status).to.equal(200);
     await service.stop();
+    silent.close();
     await rm(folder, { recursive: true });
   });
 });
