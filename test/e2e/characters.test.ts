@@ -1,9 +1,7 @@
 // `characters: rfc3986` of a route behind real Envoys: ordinary file names reach the upstream as they were checked; what two servers could read
 // as two paths does not, whether Envoy refuses or resolves it, or account-authz refuses it.
 import { expect } from 'chai';
-import { runCommand } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { envoyVersions, type RunningEnvoy, startRenderedEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { bearer, configuration, installEnvoys, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
 
@@ -45,9 +43,7 @@ for (const version of envoyVersions) {
       await installEnvoys();
       lab = await startLab(settings);
       const config = { ...configuration(lab.jwksUrl), ...settings, listen: lab.service.address };
-      const file = writeFixture(`characters-${version}.yaml`, config);
-      const { stdout } = await runCommand('render', ['envoy', '--config', file]);
-      envoy = await startEnvoy({ version, upstream: lab.upstream.port, bootstrap: stdout });
+      envoy = await startRenderedEnvoy(config, { version, upstream: lab.upstream.port });
     });
     after(async () => {
       await envoy?.stop();

@@ -2,9 +2,7 @@
 // client gets the gRPC status of each kind of refusal.
 import { Client, credentials, Metadata, Server, ServerCredentials, type ServiceError, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { runCommand } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { envoyVersions, type RunningEnvoy, startRenderedEnvoy } from '../support/envoy.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import { bearer, configuration, identity, installEnvoys, type Lab, reasonOf, startLab } from './lab.ts';
 
@@ -90,13 +88,8 @@ describe('a gRPC service behind Envoy', function () {
   });
 
   async function start(version: string, protocol: string, authz: string): Promise<RunningEnvoy> {
-    const file = writeFixture('grpc.yaml', {
-      ...configuration('https://auth.example.com/jwks'),
-      routes,
-      listen: authz,
-    });
-    const { stdout } = await runCommand('render', ['envoy', '--config', file, '--upstream-protocol', protocol]);
-    return startEnvoy({ version, bootstrap: stdout, upstream: upstream.port });
+    const config = { ...configuration('https://auth.example.com/jwks'), routes, listen: authz };
+    return startRenderedEnvoy(config, { version, upstream: upstream.port }, ['--upstream-protocol', protocol]);
   }
 
   for (const version of envoyVersions) {

@@ -1,8 +1,6 @@
 // What a rendered Envoy serves without a check (public routes, the metadata document of RFC 9728), and for which hosts.
 import { expect } from 'chai';
-import { runCommand } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { envoyVersions, type RunningEnvoy, startRenderedEnvoy } from '../support/envoy.ts';
 import { exchange, type HttpAnswer, headerValues, requestBytes } from '../support/raw-http.ts';
 import { issuer } from '../support/token.ts';
 import { bearer, configuration, installEnvoys, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
@@ -33,11 +31,8 @@ for (const version of envoyVersions) {
       await installEnvoys();
       lab = await startLab(settings);
       const config = { ...configuration(lab.jwksUrl), ...settings, listen: lab.service.address };
-      const file = writeFixture(`open-routes-${version}.yaml`, config);
       const cors = ['--cors-origin', origin, '--cors-header', 'idempotency-key'];
-      const { code, stdout, stderr } = await runCommand('render', ['envoy', '--config', file, ...cors]);
-      expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
-      envoy = await startEnvoy({ version, upstream: lab.upstream.port, bootstrap: stdout });
+      envoy = await startRenderedEnvoy(config, { version, upstream: lab.upstream.port }, cors);
     });
     after(async () => {
       await envoy?.stop();

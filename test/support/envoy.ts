@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Document, isMap, isSeq, parseDocument } from 'yaml';
 import { runCommand } from './command.ts';
+import { writeFixture } from './config-file.ts';
 import { secrets } from './secrets.ts';
 
 /** The oldest and the newest Envoy that envoy.yaml is written for, and two between them. */
@@ -187,10 +188,23 @@ export async function envoyBootstrap(options: EnvoyOptions = {}): Promise<string
 
 /** The bootstrap that `render envoy` makes for the example configuration with these options. */
 export async function renderedEnvoy(...options: readonly string[]): Promise<string> {
-  const config = join(projectDirectory, 'config.example.yaml');
-  const { code, stdout, stderr } = await runCommand('render', ['envoy', '--config', config, ...options]);
-  if (code !== 0) throw new Error(stderr);
+  return renderedFor(join(projectDirectory, 'config.example.yaml'), options);
+}
+
+async function renderedFor(file: string, options: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await runCommand('render', ['envoy', '--config', file, ...options]);
+  if (code !== 0 || stderr !== '') throw new Error(stderr);
   return stdout;
+}
+
+/** Starts Envoy with what `render envoy` prints for this configuration and these options. */
+export async function startRenderedEnvoy(
+  config: object,
+  options: EnvoyOptions,
+  renderOptions: readonly string[] = [],
+): Promise<RunningEnvoy> {
+  const bootstrap = await renderedFor(writeFixture('rendered.yaml', config), renderOptions);
+  return startEnvoy({ ...options, bootstrap });
 }
 
 /** Path of the typed configuration of the public listener's connection manager. */
