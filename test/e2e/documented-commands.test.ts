@@ -25,7 +25,7 @@ const pages = allPages();
 const withCommands = pages.filter(({ blocks }) => blocks.some(block => commandsOf(block) !== undefined));
 /** The files that the commands read or change, copied; the rest of the project is out of their reach. */
 const copied = [
-  ...['k8s', 'compose.yaml', 'Dockerfile', 'package.json', 'package-lock.json'],
+  ...['docs/example', 'k8s', 'compose.yaml', 'Dockerfile', 'package.json', 'package-lock.json'],
   ...['envoy.yaml', 'config.example.yaml', 'cases.example.yaml', 'config.schema.json'],
 ];
 

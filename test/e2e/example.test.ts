@@ -1,0 +1,119 @@
+// docs/example: its table of requests passes `account-authz test`, and a real Envoy answers each request in the same way.
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { runCommand } from '../support/command.ts';
+import { writeFixture } from '../support/config-file.ts';
+import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { exchange, type HttpAnswer, requestBytes } from '../support/raw-http.ts';
+import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
+import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
+import type { TestIssuer } from '../support/test-issuer.ts';
+import { bearer, installEnvoys, onlyRequestOf, reasonOf, startIssuer } from './lab.ts';
+
+interface Case {
+  readonly name: string;
+  readonly claims: Readonly<Record<string, unknown>>;
+  readonly request: {
+    readonly method?: string;
+    readonly host: string;
+    readonly path: string;
+    readonly headers?: Readonly<Record<string, string>>;
+  };
+  readonly expect: string;
+}
+
+const folder = fileURLToPath(new URL('../../docs/example/', import.meta.url));
+const settings = parse(readFileSync(`${folder}config.yaml`, 'utf8'));
+const { cases } = parse(readFileSync(`${folder}cases.yaml`, 'utf8')) as { readonly cases: readonly Case[] };
+const [{ issuer, audiences }] = settings.issuers;
+
+describe('the example of docs/example', function () {
+  this.timeout(300_000);
+  let authentication: TestIssuer;
+  let upstream: RecordingUpstream;
+  let service: ServiceProcess;
+  let envoy: RunningEnvoy;
+
+  before(async () => {
+    await installEnvoys();
+    authentication = await startIssuer();
+    upstream = await startRecordingUpstream();
+    // Both issuers publish the key of `bearer`.
+    const { jwksUrl } = authentication;
+    const issuers = settings.issuers.map((each: object) => ({ ...each, discoveryUrl: undefined, jwksUrl }));
+    const config = { ...settings, issuers, listen: '127.0.0.1:0', admin: '127.0.0.1:0', shutdown: { graceSeconds: 0 } };
+    service = await startServiceProcess(JSON.parse(JSON.stringify(config)));
+    const file = writeFixture('example.yaml', { ...config, listen: service.address });
+    const cors = ['--cors-origin', 'https://app.example.com'];
+    const { code, stdout, stderr } = await runCommand('render', ['envoy', '--config', file, ...cors]);
+    expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+    envoy = await startEnvoy({ bootstrap: stdout, upstream: upstream.port });
+  });
+  after(async () => {
+    await envoy?.stop();
+    await service?.kill();
+    await Promise.all([upstream?.stop(), authentication?.stop()]);
+  });
+  beforeEach(() => upstream.clear());
+
+  it('passes account-authz test', async () => {
+    const { code, stdout } = await runCommand('test', ['--config', `${folder}config.yaml`, `${folder}cases.yaml`]);
+    expect(stdout).to.include(`# ${cases.length} passed, 0 failed`);
+    expect(code).to.equal(0);
+  });
+
+  async function send({ claims, request }: Pick<Case, 'claims' | 'request'>): Promise<HttpAnswer> {
+    const { method = 'GET', host, path, headers = {} } = request;
+    const own = { uid: undefined, app: undefined, acc: undefined, role: undefined };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    lines.push(`authorization: ${await bearer({ ...own, iss: issuer, aud: audiences[0], ...claims })}`);
+    return exchange(envoy.port, requestBytes(method, path, lines).replace('Host: api.test', `Host: ${host}`));
+  }
+
+  // What Envoy itself refuses has the status alone.
+  const statusOf: Readonly<Record<string, number>> = { allowed: 200, request_invalid: 400, route_unknown: 404 };
+  for (const each of cases) {
+    it(`is answered ${each.expect} by Envoy: ${each.name}`, async () => {
+      const answer = await send(each);
+      const status = statusOf[each.expect];
+      if (status === undefined) expect(reasonOf(answer)).to.equal(each.expect);
+      else expect(answer.status).to.equal(status);
+      expect(upstream.requests).to.have.length(each.expect === 'allowed' ? 1 : 0);
+    });
+  }
+
+  it('tells the API and the log who acts for the user', async () => {
+    const staff = cases.find(({ claims }) => 'act' in claims);
+    if (staff === undefined) throw new Error('no such case');
+    await send(staff);
+    expect(onlyRequestOf(upstream).headers.map(([name, value]) => `${name}: ${value}`)).to.include.members([
+      'x-auth-uid: alice',
+      'x-auth-acc: globex',
+      'x-auth-role: member',
+      'x-auth-actor: sam',
+    ]);
+    const line = service.log().findLast(({ decision }) => decision === 'allow');
+    expect(line).to.include({ uid: 'alice', app: 'support', acc: 'globex', role: 'member', actor: 'sam' });
+  });
+
+  for (const [method, path] of [
+    ['GET', '/healthz'],
+    ['POST', '/webhooks/payments'],
+  ] as const) {
+    it(`serves ${method} ${path} without a token`, async () => {
+      const bytes = requestBytes(method, path, []).replace('Host: api.test', 'Host: api.example.com');
+      expect((await exchange(envoy.port, bytes)).status).to.equal(200);
+      expect(onlyRequestOf(upstream).method).to.equal(method);
+    });
+  }
+
+  it('answers the preflight of the browser application', async () => {
+    const lines = ['origin: https://app.example.com', 'access-control-request-method: GET'];
+    const bytes = requestBytes('OPTIONS', '/odata/Orders', lines).replace('Host: api.test', 'Host: api.example.com');
+    const answer = await exchange(envoy.port, bytes);
+    expect(answer.headers).to.deep.include(['access-control-allow-origin', 'https://app.example.com']);
+    expect(upstream.requests).to.deep.equal([]);
+  });
+});
