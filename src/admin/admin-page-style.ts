@@ -24,6 +24,9 @@ section { min-width: 0; padding: 1rem; background: var(--card); border: 1px soli
 .wide { grid-column: 1 / -1; }
 .good, .bad { color: var(--allow); font-weight: 600; }
 .bad { color: var(--trouble); }
+.alarm { border-color: var(--trouble); border-left-width: .4rem; }
+.alarm h2 { color: var(--trouble); }
+.alarm li { margin-bottom: .4rem; }
 header p, .muted, .muted > *, dt, thead th { color: var(--muted); }
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .4rem .75rem; }
 ul { padding-left: 1.1rem; }
@@ -32,6 +35,7 @@ dd code { margin-right: .5rem; }
 table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
 th, td { padding: .3rem .5rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left; font-weight: 400; }
 tfoot > tr > * { font-weight: 600; }
+main .routes td, main .routes code { overflow-wrap: anywhere; }
 .number { text-align: right; white-space: nowrap; }
 .share { width: 22%; }
 .share svg { display: block; width: 100%; height: .55rem; background: var(--line); border-radius: .25rem; }

@@ -3,7 +3,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { printableValue } from '../text/printable.ts';
-import { type AdminPageFacts, renderAdminPage } from './admin-page.ts';
+import { renderAdminPage } from './admin-page.ts';
+import type { AdminPageFacts } from './admin-page-facts.ts';
 import { contentSecurityPolicy } from './admin-page-style.ts';
 import { limitConnections } from './connection-limit.ts';
 

@@ -9,6 +9,8 @@ export interface ReloadStatus {
   readonly lastAtSeconds: number | undefined;
   /** How many problems the last change had; 0 after a success. */
   readonly problems: number;
+  /** The first of them, as in the log. */
+  readonly firstProblems: readonly string[];
   /** Settings of the file that are not in effect until the process is started again. */
   readonly needsRestart: readonly string[];
 }
@@ -20,6 +22,8 @@ export interface RevocationStatus {
   readonly loadedAtSeconds: number;
   /** How many problems the last change of its file had; 0 if that one is in force. */
   readonly problems: number;
+  /** The first of them, as in the log. */
+  readonly firstProblems: readonly string[];
 }
 
 export interface ReloadRecord {
@@ -38,19 +42,20 @@ export function createReloadRecord(options: {
   readonly now: () => number;
 }): ReloadRecord {
   const { logger, metrics, now } = options;
-  let status: ReloadStatus = { lastResult: undefined, lastAtSeconds: undefined, problems: 0, needsRestart: [] };
+  const none = { problems: 0, firstProblems: [], needsRestart: [] };
+  let status: ReloadStatus = { ...none, lastResult: undefined, lastAtSeconds: undefined };
   return {
     started: () => metrics.markLoaded(now()),
     succeeded({ issuers, needsRestart }) {
       const lastAtSeconds = now();
-      status = { lastResult: 'success', lastAtSeconds, problems: 0, needsRestart };
+      status = { lastResult: 'success', lastAtSeconds, problems: 0, firstProblems: [], needsRestart };
       metrics.countReload('success');
       metrics.markLoaded(lastAtSeconds);
       logger.info({ issuers }, 'configuration reloaded');
       if (needsRestart.length > 0) logger.warn({ settings: needsRestart }, 'changed settings need a restart');
     },
     refused({ problems, count }) {
-      status = { ...status, lastResult: 'failure', lastAtSeconds: now(), problems: count };
+      status = { ...status, lastResult: 'failure', lastAtSeconds: now(), problems: count, firstProblems: problems };
       metrics.countReload('failure');
       logger.error({ problems, count }, 'configuration refused, the old one stays in effect');
     },

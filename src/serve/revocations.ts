@@ -58,19 +58,19 @@ export function createRevocations(options: {
     const first = await load();
     if (first.kind !== 'revocations') throw new RevocationFileError(refuseList(file, first));
     let { list } = first;
-    let status: RevocationStatus = { entries: list.entries, loadedAtSeconds: now(), problems: 0 };
+    let status: RevocationStatus = { entries: list.entries, loadedAtSeconds: now(), problems: 0, firstProblems: [] };
 
     function apply(next: LoadedRevocations, isRetry: boolean): WatchOutcome {
       if (next.kind === 'revocations') {
         ({ list } = next);
-        status = { entries: list.entries, loadedAtSeconds: now(), problems: 0 };
+        status = { entries: list.entries, loadedAtSeconds: now(), problems: 0, firstProblems: [] };
         metrics.countRevocationReload('success');
         logger.info({ entries: list.entries }, 'revocation list reloaded');
         return accepted;
       }
       if (!isRetry) {
         const { problems, count } = refuseList(file, next);
-        status = { ...status, problems: count };
+        status = { ...status, problems: count, firstProblems: problems };
         metrics.countRevocationReload('failure');
         logger.error({ problems, count }, 'revocation list refused, the old one stays in force');
       }

@@ -103,6 +103,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         uptimeSeconds: process.uptime(),
         maxAgeSeconds: configs.current().config.keys.maxAgeSeconds,
         maxTokens: configs.current().config.cache.maxTokens,
+        policy: configs.current().config,
         reload: reloads.status(),
         revocations: revocations.status(),
         metrics: await metrics.summary(),

@@ -1,6 +1,6 @@
 // Facts for the admin page: healthy, and with every problem.
 
-import type { AdminPageFacts } from '../../src/admin/admin-page.ts';
+import type { AdminPageFacts } from '../../src/admin/admin-page-facts.ts';
 import { refusalAnswers } from '../../src/authz/refusal.ts';
 import type { LatencySummary } from '../../src/operations/metrics-summary.ts';
 
@@ -47,13 +47,31 @@ export const healthy: AdminPageFacts = {
   ],
   maxAgeSeconds: 3600,
   maxTokens: 10_000,
+  policy: {
+    issuers: [
+      { issuer: 'https://auth.example.com', accounts: ['*'] },
+      { issuer: 'https://login.partner.example/realms/subscriptions', accounts: ['initech', 'partner-*'] },
+    ],
+    routes: [
+      { path: '/api/subscriptions/*' },
+      { path: '/api/subscriptions/accounts/:account_id/*', roles: ['owner', 'admin'], scopes: ['billing'] },
+    ],
+    roles: { owner: ['*'], admin: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], member: ['GET', 'HEAD'] },
+    scopes: { billing: ['*'], 'orders:read': ['GET', 'HEAD'] },
+  },
   reload: {
     lastResult: 'success',
     lastAtSeconds: Date.UTC(2026, 10, 21, 9, 41, 10) / 1000,
     problems: 0,
+    firstProblems: [],
     needsRestart: [],
   },
-  revocations: { entries: 1284, loadedAtSeconds: Date.UTC(2026, 10, 21, 11, 20, 3) / 1000, problems: 0 },
+  revocations: {
+    entries: 1284,
+    loadedAtSeconds: Date.UTC(2026, 10, 21, 11, 20, 3) / 1000,
+    problems: 0,
+    firstProblems: [],
+  },
   metrics: {
     checks: [
       { decision: 'allow', reason: 'allowed', count: 1_482_203 },
@@ -110,9 +128,15 @@ export const unhealthy: AdminPageFacts = {
     lastResult: 'failure',
     lastAtSeconds: Date.UTC(2026, 10, 21, 11, 58, 50) / 1000,
     problems: 1234,
+    firstProblems: ['config.yaml:12:5: issuers[0].audiences: must name at least one audience'],
     needsRestart: ['listen', 'admin', 'tls.certFile', `x${'y'.repeat(400)}`],
   },
-  revocations: { entries: 100_000, loadedAtSeconds: Date.UTC(2026, 10, 20) / 1000, problems: 101 },
+  revocations: {
+    entries: 100_000,
+    loadedAtSeconds: Date.UTC(2026, 10, 20) / 1000,
+    problems: 101,
+    firstProblems: ['revoked.jsonl:7:1: uid: must be text'],
+  },
   metrics: {
     ...healthy.metrics,
     checks: [
@@ -120,7 +144,7 @@ export const unhealthy: AdminPageFacts = {
       ...Object.entries(refusalAnswers).map(([reason, { decision }], index) => ({
         decision,
         reason,
-        count: 10 ** index,
+        count: 10 ** Math.min(index, 10),
       })),
     ],
     latency: latency([1, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 9_999_999, 250], 12_345),

@@ -1,6 +1,8 @@
 // The admin page: what needs attention, issuers, reloads, latency, and the escaping of foreign text.
+import { existsSync } from 'node:fs';
 import { expect } from 'chai';
-import { type AdminPageFacts, renderAdminPage } from '../../src/admin/admin-page.ts';
+import { renderAdminPage } from '../../src/admin/admin-page.ts';
+import type { AdminPageFacts } from '../../src/admin/admin-page-facts.ts';
 import type { KeyRingStatus } from '../../src/keys/key-ring.ts';
 import { healthy, latency, unhealthy } from './admin-page-facts.ts';
 
@@ -48,8 +50,10 @@ describe('admin page', () => {
     },
     {
       name: 'a refused reload',
-      changes: { reload: { lastResult: 'failure', lastAtSeconds: 1, problems: 1, needsRestart: [] } },
-      says: 'The last reload was refused. The previous configuration stays in effect.',
+      changes: {
+        reload: { lastResult: 'failure', lastAtSeconds: 1, problems: 1, firstProblems: [], needsRestart: [] },
+      },
+      says: 'The last change of the configuration was refused. The previous configuration stays in effect.',
     },
     {
       name: 'internal errors',
@@ -64,8 +68,44 @@ describe('admin page', () => {
     });
   }
 
+  it('colours the section of what needs attention, and shows the problems and the runbook of each point', () => {
+    const page = render({ reload: unhealthy.reload, revocations: unhealthy.revocations });
+    expect(page).to.contain('<section class="wide alarm"');
+    expect(render()).to.not.contain('class="wide alarm"');
+    expect(textOf(page))
+      .to.contain('config.yaml:12:5: issuers[0].audiences: must name at least one audience')
+      .and.contain('revoked.jsonl:7:1: uid: must be text')
+      .and.contain('Runbook: docs/runbooks/AccountAuthzReloadFailed.md')
+      .and.contain('Runbook: docs/runbooks/AccountAuthzRevocationListRefused.md');
+  });
+  it('names runbooks that exist', () => {
+    const pages = [render(unhealthy), render({ ready: false, issuers: [stale, loading, failing] })];
+    const named = pages.flatMap(page => textOf(page).match(/docs\/runbooks\/\w+\.md/g) ?? []);
+    expect(new Set(named).size).to.equal(6);
+    for (const name of named) expect(existsSync(new URL(`../../${name}`, import.meta.url)), name).to.equal(true);
+  });
+  it('shows the routes, the roles, the scopes and the accounts of each issuer', () => {
+    const text = textOf(render());
+    expect(text).to.contain('/api/subscriptions/accounts/:account_id/* owner admin billing');
+    expect(text).to.contain('/api/subscriptions/* all all');
+    expect(text).to.contain('member GET HEAD').and.contain('orders:read GET HEAD');
+    expect(text).to.contain('May speak for initech partner-*');
+  });
+  it('states that no scopes are configured, and counts the routes beyond the limit', () => {
+    const routes = Array.from({ length: 1000 }, (_, i) => ({ path: `/r${i}/*` }));
+    const text = textOf(render({ policy: { ...healthy.policy, routes, scopes: undefined } }));
+    expect(text).to.contain('the claim is not looked at').and.contain('and 970 more');
+  });
+  it('shows no row of a time that no check took', () => {
+    const metrics = { ...healthy.metrics, checks: [], latency: latency([3, 0, 1], 100) };
+    expect(textOf(render({ metrics })))
+      .to.contain('at most 50 µs 3')
+      .and.not.contain('at most 100 µs');
+  });
+
   const states = [
     { changes: {}, word: 'Ready' },
+    { changes: { issuers: [usable, stale] }, word: 'Ready, with problems' },
     { changes: { ready: false }, word: 'Not ready' },
     { changes: { ready: false, draining: true }, word: 'Draining' },
   ];
@@ -95,7 +135,7 @@ describe('admin page', () => {
     expect(text).to.contain('Confirmed not yet Last refresh none yet').and.contain('Key ids none');
   });
 
-  const never = { lastResult: undefined, lastAtSeconds: undefined, problems: 0, needsRestart: [] };
+  const never = { lastResult: undefined, lastAtSeconds: undefined, problems: 0, firstProblems: [], needsRestart: [] };
   for (const reload of [undefined, never]) {
     it(`states that there was no reload since the start, with ${reload === undefined ? 'no' : 'an empty'} reload status`, () => {
       expect(textOf(render({ reload })))
@@ -127,7 +167,13 @@ describe('admin page', () => {
     );
   });
   it('names the settings that need a restart', () => {
-    const reload = { lastResult: 'success', lastAtSeconds: 1, problems: 0, needsRestart: ['listen', 'admin'] } as const;
+    const reload = {
+      lastResult: 'success',
+      lastAtSeconds: 1,
+      problems: 0,
+      firstProblems: [],
+      needsRestart: ['listen', 'admin'],
+    } as const;
     expect(textOf(render({ reload }))).to.contain('Needs a restart listen admin');
   });
 
@@ -168,7 +214,7 @@ describe('admin page', () => {
     const issuer = { ...failing, issuer: hostile, lastProblem: hostile, kids: ['<b>k</b>'] };
     const page = render({
       issuers: [issuer],
-      reload: { lastResult: 'failure', lastAtSeconds: 1, problems: 1, needsRestart: [hostile] },
+      reload: { lastResult: 'failure', lastAtSeconds: 1, problems: 1, firstProblems: [], needsRestart: [hostile] },
       version: hostile,
     });
     expect(page).to.not.match(/<script|<img|<b>/);
@@ -178,7 +224,13 @@ describe('admin page', () => {
   it('L-003 escapes control characters and directional marks', () => {
     const text = 'a\u009b31m\u202eb\u2066c\u200bd\u0007';
     const issuer = { ...failing, issuer: text, lastProblem: text, kids: [text.slice(0, 6)] };
-    const reload = { lastResult: 'success', lastAtSeconds: 1, problems: 0, needsRestart: [text] } as const;
+    const reload = {
+      lastResult: 'success',
+      lastAtSeconds: 1,
+      problems: 0,
+      firstProblems: [],
+      needsRestart: [text],
+    } as const;
     const page = render({ issuers: [issuer], reload });
     expect(page).to.not.match(/(?!\n)[\p{C}]/u);
     expect(textOf(page)).to.contain('a\\u{9b}31m\\u{202e}b\\u{2066}c\\u{200b}d\\u{7}');
@@ -188,7 +240,13 @@ describe('admin page', () => {
     const issuer = { ...failing, issuer: long, lastProblem: long, kids: Array(1000).fill(long) };
     const page = render({
       issuers: Array(1000).fill(issuer),
-      reload: { lastResult: 'failure', lastAtSeconds: 1, problems: 1000, needsRestart: Array(1000).fill(long) },
+      reload: {
+        lastResult: 'failure',
+        lastAtSeconds: 1,
+        problems: 1000,
+        firstProblems: [],
+        needsRestart: Array(1000).fill(long),
+      },
     });
     expect(page.length).to.be.below(200_000);
     const text = textOf(page);
