@@ -14,11 +14,12 @@ function quotes(pattern: RegExp): readonly { readonly path: string; readonly gro
 
 describe('refusals that the documents quote', () => {
   it('have a detail that the log knows', () => {
-    // Of tokens: the pages of the providers.
+    // Of tokens: the pages of the providers. Of accounts: the failure modes.
+    const reasons = ['token_invalid', 'account_mismatch'] as const;
     const found = quotes(/detail\s+`([^`]+)`/g);
     expect(found).to.have.length.of.at.least(10);
-    const unknown = found.filter(
-      ({ groups: [detail = ''] }) => findRefusedCheck('token_invalid', detail).template === undefined,
+    const unknown = found.filter(({ groups: [detail = ''] }) =>
+      reasons.every(reason => findRefusedCheck(reason, detail).template === undefined),
     );
     expect(unknown).to.deep.equal([]);
   });
