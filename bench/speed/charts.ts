@@ -26,8 +26,11 @@ interface Panel {
   show(value: number): string;
 }
 
-/** The floors that are drawn as lines. */
-const lines: readonly string[] = ['nothing', 'go-jwt'];
+/** The floors that are drawn as lines, by the contender, with the label of the line. */
+const lines: ReadonlyMap<string, string> = new Map([
+  ['nothing', 'a gRPC service in Node that decides nothing'],
+  ['go-jwt', 'a Go service that verifies each token'],
+]);
 
 const panels: readonly Panel[] = [
   {
@@ -68,12 +71,15 @@ function panelParts({ head, at, value, show }: Panel, bars: readonly Bar[]): str
       rect(at, rowY(row) + 4, Math.max(1, x(value(bar)) - at), rowHeight - 8, bar.colour, 'rx="2"'),
       text(x(value(bar)) + 5, rowY(row) + 15, show(value(bar)), 'ink', 'font-size="11"'),
     ]),
-    ...bars
-      .filter(({ name }) => lines.includes(name))
-      .flatMap(bar => [
-        line(x(value(bar)), top, x(value(bar)), bottom + 22, 'mark', 'stroke-dasharray="4 3"'),
-        text(x(value(bar)), bottom + 34 + 14 * lines.indexOf(bar.name), bar.name, 'mark', middle),
-      ]),
+    ...bars.flatMap(bar => {
+      const label = lines.get(bar.name);
+      if (label === undefined) return [];
+      const row = [...lines.keys()].indexOf(bar.name);
+      return [
+        line(x(value(bar)), top, x(value(bar)), bottom + 4, 'mark', 'stroke-dasharray="4 3"'),
+        text(at, bottom + 36 + 15 * row, `${show(value(bar))}: ${label}`, 'mark', 'font-size="11"'),
+      ];
+    }),
   ];
 }
 

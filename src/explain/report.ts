@@ -52,7 +52,10 @@ export function reportLine({ explanation, fields }: DecisionLine, paint: Paint):
   return [
     ...rows,
     '\n',
-    checkLines(explanation, paint),
+    checkLines(
+      { ...explanation, checks: explanation.checks.filter(({ verdict }) => verdict !== 'not reached') },
+      paint,
+    ),
     `\n${answerLine(explanation, paint)}`,
     headerLines(explanation, paint, 'the client got'),
   ].join('');
