@@ -118,7 +118,7 @@ describe('reasons', function () {
       routes: [{ path: '/api/subscriptions/accounts/:account_id/*' }],
       roles: { [identity.role]: ['*'], member: ['GET'] },
       apps: [identity.app],
-      revocation: { file: writeFixture('reasons-revoked.json', [{ jti: 'revoked' }]) },
+      revocation: { file: writeFixture('revoked.jsonl', '{"jti":"revoked"}\n') },
     };
     configFile = writeFixture('reasons.json', config);
     service = await startServiceProcess(config, { nodeOptions });

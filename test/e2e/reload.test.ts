@@ -71,7 +71,7 @@ describe('reload of the built product', () => {
         `${file}:1:1: routes: is required`,
         `${file}:1:1: roles: is required`,
         `${file}:1:1: apps: must name at least one app`,
-        `${file}:2:1: colour: is not a known key: the keys here are listen, listenInsecure, tls, admin, issuers, token, keys, routes, account, roles, apps, revocation, identityHeaders, cache, log, shutdown`,
+        `${file}:2:1: colour: is not a known key: the keys here are listen, listenInsecure, tls, admin, issuers, token, keys, routes, public, account, roles, scopes, apps, protectedResource, revocation, identityHeaders, cache, log, shutdown`,
       ]);
       expect(line?.count).to.equal(5);
       expect(JSON.stringify(service.log())).to.not.contain('s3cr3t');

@@ -117,8 +117,8 @@ describe('every output that tests read', () => {
 
   const rows: readonly (readonly [what: string, obtains: RegExp, others: readonly string[]])[] = [
     ['of a command', /from '[^']*src\/commands\/(?!command\.ts)/, []],
-    // quiet-check.ts discards its log.
-    ['of a log', /\bcreateLogger\(/, ['assurance/cost/quiet-check.ts']],
+    // Both discard the log.
+    ['of a log', /\bcreateLogger\(/, ['assurance/cost/quiet-check.ts', 'serve/failed-start.test.ts']],
     ['of an SDK of OpenTelemetry', /\bgetFinishedSpans\(\)|opentelemetry\.proto|ResourceSpans/, []],
     // One lists the tests with mocha; the others run nothing of the product, or in a cluster by hand.
     [
@@ -127,6 +127,7 @@ describe('every output that tests read', () => {
       [
         'assurance/case-tests.ts',
         'cluster/deployments.ts',
+        'cluster/documented.ts',
         'demo/authorizer-process.test.ts',
         'tools/check-regular-expressions.test.ts',
       ],
