@@ -54,7 +54,7 @@ const expired = (): Record<string, number> => {
 };
 
 const bearerOf = (claims: Readonly<Record<string, unknown>> = {}): Promise<string> =>
-  bearer({ ...identity, ...claims });
+  bearer({ ...identity, scope: 'api', ...claims });
 
 const rows: readonly Row[] = [
   { reason: 'allowed', decision: 'allow', exitCode: 0, authorization: () => bearerOf() },
@@ -84,6 +84,14 @@ const rows: readonly Row[] = [
     authorization: () => bearerOf({ role: 'member' }),
   },
   { reason: 'account_mismatch', decision: 'deny', exitCode: 3, authorization: () => bearerOf({ acc: 'acct2' }) },
+  {
+    reason: 'account_required',
+    decision: 'deny',
+    exitCode: 3,
+    target: '/api/subscriptions/items',
+    authorization: () => bearerOf({ acc: [identity.acc, 'acct2'] }),
+  },
+  { reason: 'scope_forbidden', decision: 'deny', exitCode: 3, authorization: () => bearerOf({ scope: 'other' }) },
   {
     reason: 'keys_unavailable',
     decision: 'unavailable',
@@ -115,7 +123,8 @@ describe('reasons', function () {
     const config = {
       ...base,
       issuers: [...(base.issuers as unknown[]), deaf],
-      routes: [{ path: '/api/subscriptions/accounts/:account_id/*' }],
+      routes: [{ path: '/api/subscriptions/accounts/:account_id/*' }, { path: '/api/subscriptions/items/*' }],
+      scopes: { api: ['*'] },
       roles: { [identity.role]: ['*'], member: ['GET'] },
       apps: [identity.app],
       revocation: { file: writeFixture('revoked.jsonl', '{"jti":"revoked"}\n') },
