@@ -142,7 +142,7 @@ describe('uncaught error', function () {
     });
 
     for (const [where, caller, imports, method] of [
-      ['reading the file', 'readSlices', "import module from 'node:fs/promises';", 'open'],
+      ['reading the file', 'withFileSlot', "import module from 'node:fs/promises';", 'open'],
       ['starting the file watch, after everything else is open', 'watchConfig', 'const module = Map.prototype;', 'set'],
     ] as const) {
       it(`exits 2 after an error in ${where}`, async () => {
