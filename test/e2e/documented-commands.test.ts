@@ -96,8 +96,8 @@ describe('commands in the documents', function () {
     await mkdir(join(directory, 'bin'));
     await mkdir(join(directory, 'lab'));
     for (const name of copied) await cp(join(project, name), join(directory, 'work', name), { recursive: true });
-    // `render` needs an address that Envoy can connect to, `health` the one of admin.
-    const addresses = { listen: service.address, admin: `127.0.0.1:${service.adminPort}` };
+    // `render` needs addresses that Envoy and the probes of a kubelet can connect to, `health` the one of admin.
+    const addresses = { listen: service.address, admin: `0.0.0.0:${service.adminPort}` };
     await writeFile(join(directory, 'work', 'config.yaml'), stringify({ ...config, ...addresses }));
     await writeFile(join(directory, 'work', 'token.txt'), token);
     await writeFile(join(directory, 'work', 'refused-line.json'), JSON.stringify(await service.logLine(refusedId)));
@@ -143,6 +143,8 @@ describe('commands in the documents', function () {
       entries.map(each => `${JSON.stringify(each).replaceAll(refusedId, exampleId)}\n`).join('');
     await writeFile(join(directory, 'lab', 'account-authz.log'), authzText + lines(service.log()));
     await writeFile(join(directory, 'lab', 'envoy.log'), envoyText + lines(envoy.accessLog()));
+    // A page may render another one.
+    await cp(join(project, 'envoy.yaml'), join(directory, 'work', 'envoy.yaml'));
     const child = spawn('/bin/bash', ['-c', script], { cwd: join(directory, 'work'), env: environment });
     let output = '';
     for (const stream of [child.stdout, child.stderr])
