@@ -228,7 +228,7 @@ describe(`rendered bootstraps of ${configurations} configurations, seed ${seed}`
       function decisionOf(asked: Asked): Decision {
         const shown = linesOf(asked).map(line => line.split(/: (.*)/, 2) as [string, string]);
         const http = {
-          ...{ method: asked.method, path: asked.target, host: 'test', scheme: 'http', protocol: 'HTTP/1.1' },
+          ...{ method: asked.method, path: asked.target, host: asked.host, scheme: 'http', protocol: 'HTTP/1.1' },
           ...{ query: '', fragment: '', header_map: null },
           headers: Object.fromEntries(
             shown.filter(([, value]) => value !== 'evil').map(([name, value]) => [name.toLowerCase(), value]),
