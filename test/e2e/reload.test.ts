@@ -1,4 +1,7 @@
 // Configuration reload of the built product: by a file that Kubernetes swaps, by SIGHUP, and under load through a real Envoy.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { checkRequest } from '../support/check-request.ts';
@@ -7,6 +10,7 @@ import { exchange, requestBytes } from '../support/raw-http.ts';
 import { mountSecret } from '../support/secret-mount.ts';
 import { connect, type GrpcClient, until } from '../support/service.ts';
 import { type LogLine, type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
+import { testCertificate } from '../support/test-certificate.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
 import { bearer, configuration, installEnvoys, type Lab, reasonOf, startIssuer, startLab } from './lab.ts';
 
@@ -18,7 +22,8 @@ function lines(service: ServiceProcess, ...messages: readonly string[]): readonl
   return service.log().filter(({ msg }) => messages.includes(String(msg)));
 }
 
-describe('reload of the built product', () => {
+describe('reload of the built product', function () {
+  this.timeout(60_000);
   let issuer: TestIssuer;
   let service: ServiceProcess;
   let client: GrpcClient;
@@ -97,6 +102,28 @@ describe('reload of the built product', () => {
     await until(() => lines(service, reloaded).length > 1);
     expect(await reason()).to.equal('app_forbidden');
     expect(await service.stop()).to.equal(0);
+  });
+
+  it('tries a refused configuration again when a file that it names arrives', async () => {
+    await start(config());
+    const folder = await mkdtemp(join(tmpdir(), 'account-authz-late-'));
+    const caFile = join(folder, 'ca.pem');
+    const [own] = config().issuers as readonly Readonly<Record<string, unknown>>[];
+    await service.configure(config({ issuers: [{ ...own, caFile }], apps: ['other'] }));
+    await until(() => lines(service, refused).length === 1);
+    expect(await reason()).to.equal('allowed');
+    await writeFile(caFile, testCertificate({ isAuthority: true }).cert);
+    await until(async () => (await reason()) === 'app_forbidden');
+    await rm(folder, { recursive: true });
+  });
+
+  it('loads 20,000 routes, as a start does', async () => {
+    const many = Array.from({ length: 20_000 }, (_, i) => ({ path: `/api/generated/route-${i}/*` }));
+    const routes = [...(config().routes as unknown[]), ...many];
+    await start(config({ routes }));
+    await service.configure(config({ routes, apps: ['other'] }));
+    service.hangUp();
+    await until(async () => (await reason()) === 'app_forbidden', 20_000);
   });
 
   it('keeps the old configuration while the file is too large', async () => {

@@ -60,6 +60,19 @@ describe('service with a revocation list', () => {
     return (): Promise<CheckResponseMessage> => lab.check(authorization);
   }
 
+  it('applies a changed list during shutdown, while calls are still answered', async () => {
+    await start('');
+    const stopping = await startServiceLab({ config: config({ shutdown: { graceSeconds: 120 } }), changes: true });
+    const authorization = `Bearer ${await stopping.token({ claims: { jti: 'id-0002' } })}`;
+    expect(reasonOf(await stopping.check(authorization))).to.equal('allowed');
+    const ended = stopping.service.stop();
+    await replace('{"jti":"id-0002"}\n');
+    await until(async () => reasonOf(await stopping.check(authorization)) === 'token_revoked');
+    stopping.client.close();
+    await ended;
+    await stopping.issuer.stop();
+  });
+
   it('refuses a revoked cached token, and names the matching fields without their values', async () => {
     await start('');
     const check = await knownToken({ jti: 'id-0001' });
