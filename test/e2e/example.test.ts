@@ -8,6 +8,7 @@ import { writeFixture } from '../support/config-file.ts';
 import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, type HttpAnswer, requestBytes } from '../support/raw-http.ts';
 import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
+import { until } from '../support/service.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
 import { bearer, installEnvoys, onlyRequestOf, reasonOf, startIssuer } from './lab.ts';
@@ -94,8 +95,10 @@ describe('the example of docs/example', function () {
       'x-auth-role: member',
       'x-auth-actor: sam',
     ]);
-    const line = service.log().findLast(({ decision }) => decision === 'allow');
-    expect(line).to.include({ uid: 'alice', app: 'support', acc: 'globex', role: 'member', actor: 'sam' });
+    // Envoy has its answer before the line can be read.
+    await until(() => service.log().some(({ actor }) => actor === 'sam'));
+    const line = service.log().findLast(({ actor }) => actor === 'sam');
+    expect(line).to.include({ decision: 'allow', uid: 'alice', app: 'support', acc: 'globex', role: 'member' });
   });
 
   for (const [method, path] of [

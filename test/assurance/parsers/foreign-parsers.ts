@@ -24,11 +24,8 @@ export const foreignParsers: readonly ForeignParsers[] = [
   {
     language: 'Python',
     async read(texts, kind) {
-      if (!hasCommand('python3', '--version')) return undefined;
-      const python = `${cache}venv/bin/python`;
-      if (!(await exists(python))) run('python3', '-m', 'venv', `${cache}venv`);
-      run(python, '-m', 'pip', 'install', '--quiet', '--requirement', `${here}python/requirements.txt`);
-      return ask(texts, python, `${here}python/read.py`, ...argumentsOf(kind));
+      const python = await installPython();
+      return python === undefined ? undefined : ask(texts, python, `${here}python/read.py`, ...argumentsOf(kind));
     },
   },
   {
@@ -42,15 +39,31 @@ export const foreignParsers: readonly ForeignParsers[] = [
   {
     language: 'Java',
     async read(texts, kind) {
-      if (!hasCommand('java', '-version') || !hasCommand('mvn', '--version')) return undefined;
-      const classPath = `${cache}class-path.txt`;
-      const pom = `${here}java/pom.xml`;
-      run('mvn', '-q', '-B', '-f', pom, 'dependency:build-classpath', `-Dmdep.outputFile=${classPath}`);
-      const path = await readFile(classPath, 'utf8');
-      return ask(texts, 'java', '-cp', path, `${here}java/Read.java`, ...argumentsOf(kind));
+      const classPath = await installJava();
+      return classPath === undefined
+        ? undefined
+        : ask(texts, 'java', '-cp', classPath, `${here}java/Read.java`, ...argumentsOf(kind));
     },
   },
 ];
+
+/** Installs the Python packages; the path of the interpreter that has them, or undefined without Python. */
+export async function installPython(): Promise<string | undefined> {
+  if (!hasCommand('python3', '--version')) return undefined;
+  const python = `${cache}venv/bin/python`;
+  if (!(await exists(python))) run('python3', '-m', 'venv', `${cache}venv`);
+  run(python, '-m', 'pip', 'install', '--quiet', '--requirement', `${here}python/requirements.txt`);
+  return python;
+}
+
+/** Installs the Java packages; their class path, or undefined without Java and Maven. */
+export async function installJava(): Promise<string | undefined> {
+  if (!hasCommand('java', '-version') || !hasCommand('mvn', '--version')) return undefined;
+  await mkdir(cache, { recursive: true });
+  const classPath = `${cache}class-path.txt`;
+  run('mvn', '-q', '-B', '-f', `${here}java/pom.xml`, 'dependency:build-classpath', `-Dmdep.outputFile=${classPath}`);
+  return (await readFile(classPath, 'utf8')).trim();
+}
 
 function argumentsOf({ kind, ...layout }: ForeignKind): readonly string[] {
   return kind === 'queries' ? [kind] : [kind, JSON.stringify(layout)];
@@ -75,7 +88,7 @@ async function ask(texts: readonly string[], command: string, ...args: readonly 
   return readings;
 }
 
-function hasCommand(command: string, versionOption: string): boolean {
+export function hasCommand(command: string, versionOption: string): boolean {
   return spawnSync(command, [versionOption], { stdio: 'ignore' }).status === 0;
 }
 
