@@ -13,7 +13,7 @@ export interface TestGroups {
 }
 
 const root = new URL('../', import.meta.url);
-const startProcesses = ['bench', 'demo', 'deploy', 'e2e', 'rehearsal', 'tools'];
+const startProcesses = ['bench', 'demo', 'deploy', 'e2e', 'tools'];
 
 /** Paths of test files, relative to the project and sorted. */
 export function testGroups(): TestGroups {

@@ -4,10 +4,14 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { type Document, parse } from 'yaml';
-import { type Answered, createService, type Order, startLoad } from '../rehearsal/load.ts';
-import { type EndSignal, type Restarts, rehearseRestarts } from '../rehearsal/restarts.ts';
-import { isAsPromised, restartsReport } from '../rehearsal/restarts-report.ts';
-import { addSeveralAuthorizers, clusterOfSeveralAuthorizers, type Part } from '../rehearsal/several-authorizers.ts';
+import { type Answered, createService, type Order, startLoad } from '../../tools/rehearsal/load.ts';
+import { type EndSignal, type Restarts, rehearseRestarts } from '../../tools/rehearsal/restarts.ts';
+import { isAsPromised, restartsReport } from '../../tools/rehearsal/restarts-report.ts';
+import {
+  addSeveralAuthorizers,
+  clusterOfSeveralAuthorizers,
+  type Part,
+} from '../../tools/rehearsal/several-authorizers.ts';
 import { runProduct } from '../support/command.ts';
 import { envoyVersions, freePorts, httpFilterPath, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';

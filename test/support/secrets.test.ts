@@ -120,17 +120,11 @@ describe('every output that tests read', () => {
     // Both discard the log.
     ['of a log', /\bcreateLogger\(/, ['assurance/cost/quiet-check.ts', 'serve/failed-start.test.ts']],
     ['of an SDK of OpenTelemetry', /\bgetFinishedSpans\(\)|opentelemetry\.proto|ResourceSpans/, []],
-    // One lists the tests with mocha; the others run nothing of the product, or in a cluster by hand.
+    // One lists the tests with mocha; the others run nothing of the product.
     [
       'of a process of Node',
       /from 'node:child_process'[\s\S]*(?:process\.execPath|dist\/main\.js)/,
-      [
-        'assurance/case-tests.ts',
-        'cluster/deployments.ts',
-        'cluster/documented.ts',
-        'demo/authorizer-process.test.ts',
-        'tools/check-regular-expressions.test.ts',
-      ],
+      ['assurance/case-tests.ts', 'demo/authorizer-process.test.ts', 'tools/check-regular-expressions.test.ts'],
     ],
   ];
   for (const [what, obtains, others] of rows) {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { loadConfig } from '../../../src/config/load.ts';
-import { parsePodPlan } from '../../rehearsal/pod-plan.ts';
+import { parsePodPlan } from '../../../tools/rehearsal/pod-plan.ts';
 import { execForm, lastOf, parseDockerfile, product } from '../../support/dockerfile.ts';
 import { blocksOf } from '../../support/document.ts';
 import { renderText } from '../k8s/kustomize.ts';

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { defaultConfigFile } from '../../../src/commands/command.ts';
 import { parseListenAddress } from '../../../src/text/listen-address.ts';
-import { parsePodPlan } from '../../rehearsal/pod-plan.ts';
+import { parsePodPlan } from '../../../tools/rehearsal/pod-plan.ts';
 import {
   allOf,
   demo,

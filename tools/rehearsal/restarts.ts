@@ -3,11 +3,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Document } from 'yaml';
 import { startUpstream } from '../../demo/upstream.ts';
-import { freePorts, startEnvoy } from '../support/envoy.ts';
-import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { startTestIssuer } from '../support/test-issuer.ts';
-import { audience, issuer as issuerName, token } from '../support/token.ts';
+import { freePorts, startEnvoy } from '../../test/support/envoy.ts';
+import { type ServiceProcess, startServiceProcess } from '../../test/support/service-process.ts';
+import { signingKey } from '../../test/support/signing-key.ts';
+import { startTestIssuer } from '../../test/support/test-issuer.ts';
+import { audience, issuer as issuerName, token } from '../../test/support/token.ts';
 import { type Answered, createService, type LoadOptions, type Order, startLoad } from './load.ts';
 
 export type EndSignal = 'SIGTERM' | 'SIGKILL';

@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { allPages, commandsOf } from '../support/document.ts';
+import { allPages, commandsOf } from '../../test/support/document.ts';
 import { forward, podsOf } from './kubectl.ts';
 import type { ClusterRun } from './run.ts';
 

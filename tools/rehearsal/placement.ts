@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { envoyBinary, freePorts } from '../support/envoy.ts';
+import { envoyBinary, freePorts } from '../../test/support/envoy.ts';
 import type { PlannedContainer, PodPlan } from './pod-plan.ts';
 
 export interface Placement {

@@ -1,6 +1,6 @@
 // The table of a cluster run: what counts as lost, and how a row and the page show it.
 import { expect } from 'chai';
-import { lineOf, lostText, pageWith, type Row, sectionOf } from './report.ts';
+import { lineOf, lostText, pageWith, type Row, sectionOf } from '../../../tools/cluster/report.ts';
 
 const window = {
   requests: 700,
