@@ -294,10 +294,6 @@ describe('JSON Schema of the configuration', () => {
     expect(JSON.parse(stdout)).to.deep.equal(JSON.parse(JSON.stringify(jsonSchema)));
   });
 
-  it('equals the file config.schema.json', async () => {
-    expect(readFileSync(new URL('config.schema.json', root), 'utf8')).to.equal((await run('schema')).stdout);
-  });
-
   it('exits 1 for an argument', async () => {
     expect((await run('schema', 'x')).code).to.equal(1);
   });

@@ -1,5 +1,7 @@
 // The rules of the configuration: accepted and refused values of each key, defaults, and the texts of problems.
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { toJsonSchema } from '../../src/config/schema.ts';
 import { changed, configOf, placesOf, problemsOf, smallestConfig, writeFixture } from '../support/config-file.ts';
 import { testCertificate } from '../support/test-certificate.ts';
 
@@ -549,6 +551,11 @@ describe('configuration schema', () => {
       role: 'role',
       scope: 'scope',
     });
+  });
+
+  it('gives config.schema.json', () => {
+    const file = readFileSync(new URL('../../config.schema.json', import.meta.url), 'utf8');
+    expect(`${JSON.stringify(toJsonSchema(), null, 2)}\n`).to.equal(file);
   });
 
   it('reads account headers in lower case', async () => {

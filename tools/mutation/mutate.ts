@@ -1,10 +1,11 @@
 // `npm run mutate -- [--only PATH] [--minutes N] [--workers N] [--again survivors|all|none]`: runs the tests against every mutant.
-// Results are cached in .cache/mutation/ and are valid until the source or a test of its group changes, so a
-// run can be split. At its end docs/dev/mutation.md is written and compared with the listed survivors.
+// Results are cached in .cache/mutation/, a file for each group, and are valid until the source or a test of its group changes, so a
+// run can be split. Runs at the same time do not disturb each other, as long as they ask for different groups. At its end
+// docs/dev/mutation.md is written and compared with the listed survivors.
 import { type ChildProcess, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type Bundle, bundle } from './bundle.ts';
@@ -23,10 +24,11 @@ interface Kept {
 }
 
 const directory = `${project}.cache/mutation/`;
-const keptFile = `${directory}found.json`;
+const keptFile = (group: Group): string => `${directory}${group.name}.json`;
 // For a loop that never yields. Tests of a surviving mutant end within three times their normal duration.
 const verdictLimitMs = (baselineMs: number): number => Math.max(20_000, 3 * baselineMs);
-const baselineLimitMs = 200_000;
+// At the lowest priority on a busy machine the tests of a group take minutes.
+const baselineLimitMs = 900_000;
 const mutantsPerProcess = 80;
 
 const { values } = parseArgs({
@@ -40,7 +42,9 @@ const { values } = parseArgs({
 const endMs = performance.now() + Number(values.minutes) * 60_000;
 
 mkdirSync(directory, { recursive: true });
-const kept = new Map<string, Kept>(Object.entries(readKept()));
+// Bundles of this run alone: another run, or one of another work tree, numbers its mutants in its own way.
+const bundles = `${mkdtempSync(`${directory}run-`)}/`;
+process.on('exit', () => rmSync(bundles, { recursive: true, force: true }));
 const found: Found[] = [];
 const left: Mutant[] = [];
 for (const group of groups) await ask(group);
@@ -61,7 +65,9 @@ function isAsked({ file }: Mutant): boolean {
 
 async function ask(group: Group): Promise<void> {
   const sources = await instrument(group.sources);
-  const built = await bundle(group, sources, directory);
+  const built = await bundle(group, sources, bundles);
+  const kept = new Map<string, Kept>(Object.entries(readKept(group)));
+  const save = (): void => writeFileSync(keptFile(group), JSON.stringify(Object.fromEntries(kept), null, 1));
   const tests = digest(built.inputs.filter(input => !group.sources.includes(input)));
   const digests = new Map(group.sources.map(file => [file, digest([file])]));
   const isKnown = (mutant: Mutant): boolean => {
@@ -104,8 +110,11 @@ async function judgeAll(
   const startedMs = performance.now();
   const learnt = await answerOf<Baseline>(first, 'baseline', baselineLimitMs);
   const limitMs = verdictLimitMs(performance.now() - startedMs);
+  if (learnt === undefined) {
+    const limit = `${baselineLimitMs / 1000} s`;
+    throw new Error(`the tests without a mutant end their process, or take longer than ${limit}: ${stateOf(first)}`);
+  }
   first.disconnect();
-  if (learnt === undefined) throw new Error('the tests end their process');
   if (learnt.failures.length > 0) throw new Error(`tests fail without a mutant:\n${learnt.failures.join('\n')}`);
 
   const queue = mutants.filter(mutant => {
@@ -171,19 +180,23 @@ async function answerOf<Answer>(
   }
 }
 
+/** Of a child whose answer is missing; it is ended. */
+function stateOf(child: ChildProcess): string {
+  const { exitCode, signalCode } = child;
+  if (exitCode !== null || signalCode !== null) return `ended with ${exitCode ?? signalCode}`;
+  child.kill('SIGKILL');
+  return 'still running';
+}
+
 function digest(files: readonly string[]): string {
   const hash = createHash('sha256');
   for (const file of files) hash.update(`${file}\0`).update(readFileSync(`${project}${file}`));
   return hash.digest('base64url');
 }
 
-function save(): void {
-  writeFileSync(keptFile, JSON.stringify(Object.fromEntries(kept), null, 1));
-}
-
-function readKept(): Record<string, Kept> {
+function readKept(group: Group): Record<string, Kept> {
   try {
-    return JSON.parse(readFileSync(keptFile, 'utf8')) as Record<string, Kept>;
+    return JSON.parse(readFileSync(keptFile(group), 'utf8')) as Record<string, Kept>;
   } catch {
     return {};
   }

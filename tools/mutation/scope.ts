@@ -30,6 +30,18 @@ export const groups: readonly Group[] = [
   { name: 'authz', sources: within('src/authz', '.ts'), tests: within('test/authz', '.test.ts') },
   { name: 'token', sources: within('src/token', '.ts'), tests: within('test/token', '.test.ts') },
   {
+    name: 'config',
+    sources: [
+      'src/config/claims-schema.ts',
+      'src/config/cross-field-rules.ts',
+      'src/config/issuer-schema.ts',
+      'src/config/policy-schema.ts',
+      'src/config/route-rules.ts',
+      'src/config/warnings.ts',
+    ],
+    tests: ['test/config/schema.test.ts', 'test/config/warnings.test.ts'],
+  },
+  {
     name: 'keys',
     sources: ['src/keys/key-set-state.ts', 'src/keys/key-set-reducer.ts', 'src/keys/key-set-times.ts'],
     tests: ['test/keys/key-set-state.test.ts', 'test/assurance/key-states/random-steps.test.ts'],
