@@ -11,6 +11,7 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import type { RequestFacts } from '../authz/request-facts.ts';
+import type { WatchFiles } from '../files/file-watch.ts';
 import { hostAndPort, type ListenAddress } from '../text/listen-address.ts';
 import { authorizationService, healthService } from './proto-files.ts';
 import { readRequestFacts } from './request.ts';
@@ -64,6 +65,7 @@ export async function startGrpcServer(options: {
   readonly address: ListenAddress;
   /** Absent: plain HTTP/2. */
   readonly tls?: TlsSource | undefined;
+  readonly watchFiles?: WatchFiles;
   readonly check: (facts: RequestFacts, metadata: Metadata) => Buffer | Promise<Buffer>;
   readonly health: UntypedServiceImplementation;
 }): Promise<GrpcServer> {
@@ -96,7 +98,7 @@ export async function startGrpcServer(options: {
     },
   });
   server.addService(healthService, health);
-  const tls = options.tls === undefined ? undefined : await startTlsCredentials(options.tls);
+  const tls = options.tls === undefined ? undefined : await startTlsCredentials(options.tls, options.watchFiles);
   const port = await bind(server, address, tls?.credentials ?? ServerCredentials.createInsecure()).catch(error => {
     tls?.stop();
     throw error;

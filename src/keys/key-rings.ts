@@ -2,7 +2,7 @@
 // without keys. Issuers with the same location and TLS files share a ring. New rings run beside the active ones until they are activated.
 import { setTimeout as delay } from 'node:timers/promises';
 import { createDeferred } from '../deferred.ts';
-import { createFileWatch } from '../files/file-watch.ts';
+import { createFileWatch, type WatchFiles } from '../files/file-watch.ts';
 import { createAgeClock } from './age-clock.ts';
 import { createFetchSlots, type FetchSlots } from './fetch-slots.ts';
 import {
@@ -61,6 +61,7 @@ export function createKeyRings(options: {
   /** Uses seeds, and never writes or removes them. */
   readonly seedReadOnly?: boolean;
   readonly slots?: FetchSlots;
+  readonly watchFiles?: WatchFiles;
   /** The script of the fetch thread, if not the built one. */
   readonly threadEntry?: URL | undefined;
   /** Fetches without the thread. */
@@ -69,8 +70,9 @@ export function createKeyRings(options: {
   const { observer, proxy, headStartMs = usualHeadStartMs, seedReadOnly = false } = options;
   const thread = createKeyThread(options.threadEntry);
   const { createTransport = thread.createTransport, slots = createFetchSlots() } = options;
+  const { watchFiles = createFileWatch() } = options;
   const monotonicNow = createAgeClock();
-  const shared = { proxy, createTransport, seedReadOnly, slots, monotonicNow, watchFiles: createFileWatch() };
+  const shared = { proxy, createTransport, seedReadOnly, slots, monotonicNow, watchFiles };
   const running = new Set<KeyRing>();
   /** By ringKey. */
   let activeRings: ReadonlyMap<string, ActiveRing> = new Map();

@@ -74,7 +74,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     };
     const { issuers } = first;
     const { observer, firstKeys } = createKeyEvents({ issuers, logger, metrics, onUsable: markReady });
-    const keyRings = createKeyRings({ observer, proxy, threadEntry: options.keyThreadEntry });
+    const keyRings = createKeyRings({ observer, proxy, watchFiles, threadEntry: options.keyThreadEntry });
     stops.push(keyRings.stop);
     const revocations = createRevocations({ logger, metrics, now, watchFiles });
     stops.push(revocations.stop);
@@ -130,6 +130,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const grpc = await startGrpcServer({
       address,
       tls: first.tls === undefined ? undefined : tlsSource(first.tls, logger),
+      watchFiles,
       check,
       health: { Check: health.check, Watch: health.watch },
     });

@@ -1,4 +1,5 @@
-// Key rings with the built key thread, and without a wait for the first keys: what a test does not name stays silent.
+// Key rings with the built key thread, and without waits for the first keys and between polls of files: what a test does not name stays silent.
+import { createFileWatch } from '../../src/files/file-watch.ts';
 import type { KeyRingObserver } from '../../src/keys/key-ring.ts';
 import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
 import { keyThreadEntry } from '../support/key-thread.ts';
@@ -14,6 +15,7 @@ export function startKeyRings(
     observer: { onRefresh: () => undefined, onUsable: () => undefined, onWarning: () => undefined, ...observer },
     proxy: {},
     headStartMs: 0,
+    watchFiles: createFileWatch({ pollMs: 20 }),
     threadEntry: keyThreadEntry,
     ...options,
   });

@@ -9,6 +9,7 @@ import type {
   CheckResponseMessage,
   HealthCheckResponseMessage,
 } from '../../src/envoy/protocol.ts';
+import { createFileWatch } from '../../src/files/file-watch.ts';
 import { createLogger } from '../../src/operations/log.ts';
 import { type Service, startService } from '../../src/serve/service.ts';
 import { type CheckRequestParts, checkRequest } from './check-request.ts';
@@ -69,7 +70,8 @@ export function serviceConfig(
 /** Starts the service in this process; `write` gets each line of its log. */
 export function startTestService(config: Config, write: (line: string) => void): Promise<Service> {
   const logger = createLogger(config.log, { write });
-  return startService({ config, version: '0.0.0-test', logger, proxy: {}, keyThreadEntry });
+  const watchFiles = createFileWatch({ pollMs: 20 });
+  return startService({ config, version: '0.0.0-test', logger, proxy: {}, watchFiles, keyThreadEntry });
 }
 
 /** A token of this issuer that is valid now by the wall clock. */
