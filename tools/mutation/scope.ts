@@ -44,7 +44,10 @@ export const groups: readonly Group[] = [
   {
     name: 'keys',
     sources: ['src/keys/key-set-state.ts', 'src/keys/key-set-reducer.ts', 'src/keys/key-set-times.ts'],
-    tests: ['test/keys/key-set-state.test.ts', 'test/assurance/key-states/random-steps.test.ts'],
+    tests: [
+      ...['state', 'backoff', 'fields'].map(part => `test/keys/key-set-${part}.test.ts`),
+      'test/assurance/key-states/random-steps.test.ts',
+    ],
   },
   {
     name: 'jwks',

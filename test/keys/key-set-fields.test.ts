@@ -1,0 +1,114 @@
+// What the state of a key set holds beside the keys: pending work, kids known absent, the detail for the log; and results that come late.
+import { expect } from 'chai';
+import type { KeySetEvent, KeySetStep } from '../../src/keys/key-set-reducer.ts';
+import { createKeySetState } from '../../src/keys/key-set-state.ts';
+import { keySet, limits, loaded, type Machine, machine, started, trace } from './key-set-trace.ts';
+
+describe('fields of a key set state', () => {
+  describe('pending work', () => {
+    const nothingPending = { waiters: [], askedDuringFetch: [], askedBeforeFetch: [], changed: false };
+    const asked = (): Machine => trace(loaded(), '6_000 ask k2 → fetch\n6_001 ask k3');
+
+    it('is empty before the start', () => {
+      expect(createKeySetState(limits)).to.deep.include({ ...nothingPending, phase: 'new' });
+    });
+
+    it('is empty after a fetch that returned every requested kid', () => {
+      const driven = trace(asked(), '6_100 fetched k2 k3 → k2: key, k3: key');
+      expect(driven.state()).to.deep.include({ ...nothingPending, lastResult: 'success', phase: 'waiting' });
+      trace(driven, '400_000 woken → fetch\n400_001 changed\n400_100 fetched k2');
+      expect(driven.state()).to.deep.include(nothingPending);
+    });
+
+    it('is empty after a failed fetch', () => {
+      const { state } = trace(asked(), '6_002 changed\n6_100 fails → k2: unavailable, k3: unavailable');
+      expect(state()).to.deep.include({ ...nothingPending, lastResult: 'failure', lastProblem: 'status 500' });
+    });
+
+    it('is empty after the stop, and later events change nothing', () => {
+      const driven = trace(asked(), '6_002 stopped → abort, k2: unavailable, k3: unavailable');
+      const stopped = driven.state();
+      expect(stopped).to.deep.include({ ...nothingPending, phase: 'stopped' });
+      for (const kind of ['stopped', 'changed', 'started', 'woken'] as const) {
+        expect(driven.send({ kind }, 7_000)).to.deep.equal({ state: stopped, effects: [] });
+      }
+    });
+  });
+
+  describe('negative cache', () => {
+    it('makes room for newer kids beyond maxUnknownKids', () => {
+      const driven = loaded({ maxUnknownKids: 2, maxWaiters: 2 });
+      for (const [askedMs, kids] of [
+        [6_000, ['a', 'b']],
+        [20_000, ['c', 'd']],
+      ] as const) {
+        for (const kid of kids) driven.ask(askedMs, kid);
+        driven.fetched(askedMs + 100, keySet('k1'));
+        driven.wake(askedMs + 6_000);
+        driven.fetched(askedMs + 6_100, keySet('k1'));
+      }
+      expect(driven.state().knownAbsent.size).to.equal(2);
+    });
+
+    it('K-011 loses a kid once a fetch returns it', () => {
+      const driven = trace(loaded(), '5_100 ask k2 → fetch\n5_200 fetched k1 → k2: unknown');
+      expect([...driven.state().knownAbsent]).to.deep.equal(['k2']);
+      trace(driven, '300_000 woken → fetch\n300_100 fetched k2');
+      expect([...driven.state().knownAbsent]).to.deep.equal([]);
+    });
+  });
+
+  describe('detail for the log', () => {
+    const seeded = (ageMs: string) => trace(machine(), `0 seed ${ageMs} k1`);
+    const failing = (atMs: number) => trace(loaded(), `${atMs} woken → fetch\n${atMs + 100} fails`);
+    const rows: readonly (readonly [detail: string, at: Machine, event: KeySetEvent, nowMs: number])[] = [
+      ['no key set yet', machine(), { kind: 'asked', kid: 'k1' }, 0],
+      ['no key set yet, last refresh: status 500', trace(started(), '10 fails'), { kind: 'asked', kid: 'k1' }, 11],
+      [
+        'no key set yet, last refresh: status 304',
+        trace(started(), '1 ask k1'),
+        { kind: 'notModified', fetch: 1, jitter: 0 },
+        10,
+      ],
+      ['key set too old', seeded('0'), { kind: 'asked', kid: 'k1' }, 3_600_000],
+      ['key set too old, last refresh: status 500', failing(3_700_000), { kind: 'asked', kid: 'k1' }, 3_700_101],
+      ['kid not in the key set', seeded('0'), { kind: 'asked', kid: 'k2' }, 1],
+      ['kid not in the key set, last refresh: status 500', failing(300_000), { kind: 'asked', kid: 'k2' }, 300_101],
+      ['the refresh takes longer than 150 ms', trace(started(), '1 ask k1'), { kind: 'woken' }, 151],
+      ['stopped', trace(loaded(), '200 stopped'), { kind: 'asked', kid: 'k2' }, 201],
+      ['stopped', trace(started(), '1 ask k1'), { kind: 'stopped' }, 2],
+    ];
+    for (const [detail, at, event, nowMs] of rows) {
+      it(`is "${detail}"`, () => {
+        expect(detailsOf(at.send(event, nowMs))).to.deep.equal([detail]);
+      });
+    }
+  });
+
+  describe('late result', () => {
+    it('K-053 of an earlier fetch changes nothing', () => {
+      const driven = trace(loaded(), '300_000 woken → fetch');
+      const before = driven.state();
+      const late: readonly KeySetEvent[] = [
+        { kind: 'fetched', fetch: 1, keys: keySet('old'), jitter: 0 },
+        { kind: 'failed', fetch: 1, problem: 'late', jitter: 0 },
+        { kind: 'notModified', fetch: 1, jitter: 0 },
+      ];
+      for (const event of late) {
+        const { state, effects } = driven.send(event, 300_050);
+        expect(state).to.equal(before);
+        expect(effects).to.deep.equal([]);
+      }
+    });
+
+    it('K-054 after the stop changes nothing', () => {
+      trace(started(), '10 stopped → abort\n20 fetched k1; uses');
+    });
+  });
+});
+
+function detailsOf({ effects }: KeySetStep): readonly string[] {
+  return effects.flatMap(effect =>
+    effect.kind === 'answer' && effect.lookup.kind === 'unavailable' ? [effect.lookup.detail] : [],
+  );
+}
