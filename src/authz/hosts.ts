@@ -33,16 +33,21 @@ export function parseHostEntry(text: string, parameter: string): HostEntry | Not
 }
 
 /** Throws on an invalid entry, which the validation of a configuration reports. */
-export function compileHosts(entries: readonly string[], parameter: string): Hosts {
-  const literals = new Set<string>();
-  const parents = new Set<string>();
-  for (const text of entries) {
+export function toHostEntries(texts: readonly string[], parameter: string): readonly HostEntry[] {
+  return texts.map(text => {
     const entry = parseHostEntry(text, parameter);
     if (entry.kind === 'problem') throw new Error(`the configuration has an invalid host: it ${entry.problem}`);
-    if (entry.kind === 'literal') literals.add(entry.host);
-    else parents.add(entry.parent);
-  }
-  return { literals, parents };
+    return entry;
+  });
+}
+
+/** Throws as `toHostEntries`. */
+export function compileHosts(texts: readonly string[], parameter: string): Hosts {
+  const entries = toHostEntries(texts, parameter);
+  return {
+    literals: new Set(entries.flatMap(entry => (entry.kind === 'literal' ? entry.host : []))),
+    parents: new Set(entries.flatMap(entry => (entry.kind === 'account' ? entry.parent : []))),
+  };
 }
 
 /** `account` is undefined if a literal entry matches: it wins over one with the account. */
@@ -79,7 +84,7 @@ function hostOf({ host, headers }: Pick<RequestFacts, 'host' | 'headers'>): stri
   return sent.every(each => each === first) ? first : refusal('request_invalid', 'the host contradicts :authority');
 }
 
-// Lower case only: host names ignore case, accounts do not, so another spelling would be another account.
-function isAccountLabel(label: string): label is Account {
+/** Lower case only: host names ignore case, accounts do not, so another spelling would be another account. */
+export function isAccountLabel(label: string): label is Account {
   return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(label);
 }

@@ -45,6 +45,20 @@ export function parseRouteTemplate(
   return { kind: 'template', text, segments, subtree };
 }
 
+/** Throws on an invalid template, which the validation of a configuration reports. */
+export function toRouteTemplate(text: string, accountParameter = defaultAccountParameter): RouteTemplate {
+  const template = parseRouteTemplate(text, accountParameter);
+  if (template.kind === 'problem') throw new Error(`the configuration has an invalid route: it ${template.problem}`);
+  return template;
+}
+
+/** The path up to the first parameter, by whole segments; `/` if it begins with one. */
+export function literalStart({ segments }: RouteTemplate): string {
+  const end = segments.findIndex(({ kind }) => kind !== 'literal');
+  const literals = segments.slice(0, end === -1 ? undefined : end);
+  return `/${literals.map(segment => (segment.kind === 'literal' ? segment.value : '')).join('/')}`;
+}
+
 function parseSegment(text: string, accountParameter: string): TemplateSegment | NotationProblem {
   if (text === '') return notationProblem('must not have an empty segment: remove "//", or "/" at the end');
   if (text === '.' || text === '..')

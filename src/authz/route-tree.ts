@@ -8,9 +8,9 @@ import { type Refusal, refusal } from './refusal.ts';
 import type { Route, RouteDefinition, RouteMatch } from './route.ts';
 import {
   defaultAccountParameter,
-  parseRouteTemplate,
   type RouteTemplate,
   type TemplateSegment,
+  toRouteTemplate,
 } from './route-template.ts';
 
 /** The routes of one configuration, compiled for `matchRoutes`. */
@@ -43,8 +43,7 @@ export function compileRoutes(
 ): RouteTree {
   const root = createNode();
   for (const [order, { path, roles, scopes, characters }] of definitions.entries()) {
-    const template = parseRouteTemplate(path, accountParameter);
-    if (template.kind === 'problem') throw new Error(`the configuration has an invalid route: ${template.problem}`);
+    const template = toRouteTemplate(path, accountParameter);
     let node = root;
     for (const segment of template.segments) node = childFor(node, segment);
     const route = {

@@ -2,9 +2,9 @@
 import { type ConfigProblem, formatProblems, toPlace, toProblem } from '../config/problems.ts';
 import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
 import { lintBootstrap } from '../envoy-lint/lint.ts';
-import type { CheckedConfig } from '../envoy-lint/owned-names.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { parseBoundedJson } from '../json/strict-json.ts';
+import type { EnvoyRelevantConfig } from '../render/settings.ts';
 import { printable } from '../text/printable.ts';
 import { askEnvoyAdmin } from './envoy-admin.ts';
 
@@ -25,7 +25,7 @@ const jsonBounds = { maxDepth: 80, maxValues: 5_000_000 } as const;
 const start = { line: 1, column: 1 } as const;
 
 /** Of a file: with line and column, unless it is longer than 4 MiB. */
-export async function findFileProblems(file: string, config: CheckedConfig): Promise<EnvoyProblems> {
+export async function findFileProblems(file: string, config: EnvoyRelevantConfig): Promise<EnvoyProblems> {
   const content = await loadBoundedFile(file, maxBytes);
   const found = (problems: readonly ConfigProblem[]) => formatProblems(file, problems);
   if (content.kind === 'problem') {
@@ -47,7 +47,7 @@ export async function findFileProblems(file: string, config: CheckedConfig): Pro
 }
 
 /** Of the dump that the admin interface of an Envoy gives. */
-export async function findAdminProblems(admin: URL, config: CheckedConfig): Promise<EnvoyProblems> {
+export async function findAdminProblems(admin: URL, config: EnvoyRelevantConfig): Promise<EnvoyProblems> {
   const path = '/config_dump?include_eds';
   const answer = await askEnvoyAdmin({ admin, method: 'GET', path, timeoutMs: dumpTimeoutMs, maxBytes });
   const name = admin.href;
@@ -56,7 +56,7 @@ export async function findAdminProblems(admin: URL, config: CheckedConfig): Prom
   return { lines: jsonProblemLines(name, bytes, config), bytes };
 }
 
-function jsonProblemLines(name: string, bytes: Uint8Array, config: CheckedConfig): string {
+function jsonProblemLines(name: string, bytes: Uint8Array, config: EnvoyRelevantConfig): string {
   const parsed = parseBoundedJson(bytes, jsonBounds);
   if (parsed.kind === 'problem') return lineOf(name, [], unread(`it is no JSON that can be read: ${parsed.problem}`));
   return lintBootstrap(parsed.value, config)

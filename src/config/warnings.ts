@@ -1,13 +1,12 @@
 // Finds settings that are valid and rarely meant.
-
-import { defaultAccountParameter, parseRouteTemplate } from '../authz/route-template.ts';
+import { defaultAccountParameter, toRouteTemplate } from '../authz/route-template.ts';
 import { compileRoutes, matchRoutes } from '../authz/route-tree.ts';
 import { parsePath } from '../json/json-pointer.ts';
 import { quotedPrintable } from '../text/printable.ts';
 import { accountPlaceholder, textOf } from '../token/claim-source.ts';
 import type { Config, IssuerConfig } from './schema.ts';
 
-export interface Warning {
+interface Warning {
   readonly path: readonly PropertyKey[];
   /** The rest of a sentence that starts with the place. */
   readonly message: string;
@@ -48,9 +47,7 @@ function routeWarnings({ routes, account: { parameter } }: Config): readonly War
   const tree = compileRoutes(routes, parameter);
   return routes.flatMap(({ path: text }, i) => {
     const path = ['routes', i, 'path'];
-    const template = parseRouteTemplate(text, parameter);
-    if (template.kind === 'problem') return [];
-    const { segments, subtree } = template;
+    const { segments, subtree } = toRouteTemplate(text, parameter);
     if (parameter !== defaultAccountParameter && segments.some(each => isNamed(each, defaultAccountParameter))) {
       return [
         {

@@ -1,5 +1,4 @@
 // Rules where the bootstrap must agree with the configuration: the paths, the headers that Envoy sends, and those it lets change.
-import { shownHeaders } from '../config/header-names.ts';
 import type { AuthzFilter, LintModel } from './lint-model.ts';
 import { type NamePattern, readRegex, readStringMatchers } from './name-pattern.ts';
 import { otherSpellings } from './owned-names.ts';
@@ -93,8 +92,8 @@ export const agreementRules = {
 } as const satisfies Rules<AuthzFilter>;
 
 /** What account-authz must be shown to refuse a request that the service could read in another way. */
-function ambiguous({ config }: AuthzFilter): readonly string[] {
-  return shownHeaders(config.account).filter(name => ['connection', 'content-type'].includes(name));
+function ambiguous({ policy }: AuthzFilter): readonly string[] {
+  return policy.shownHeaders.filter(name => ['connection', 'content-type'].includes(name));
 }
 
 function hiddenBy(

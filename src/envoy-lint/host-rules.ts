@@ -1,8 +1,6 @@
 // Rules for `account.hosts`: the domains of the virtual hosts with protected routes must be these hosts.
-import { parseHostEntry } from '../authz/hosts.ts';
 import { domainOf } from '../render/open-routes.ts';
 import type { LintModel } from './lint-model.ts';
-import type { CheckedConfig } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { ifAny, quoted, type Rules } from './rule.ts';
 
@@ -11,8 +9,8 @@ export const hostRules = {
     what: 'A virtual host with protected routes has a domain that is not in `account.hosts`',
     why: 'account-authz answers 404 for every other host, and whoever reads Envoy believes that it is served',
     fix: 'give these routes a virtual host with the domains of `account.hosts` alone (`*.api.example.com` for `:account_id.api.example.com`)',
-    find: ({ guarded, config }) => {
-      const expected = domains(config);
+    find: ({ guarded, policy: { hosts = [] } }) => {
+      const expected = hosts.map(domainOf);
       return guarded
         .flatMap(({ manager }) => protectedDomains(manager))
         .filter(domain => expected.length > 0 && !expected.includes(nameIn(domain)))
@@ -26,22 +24,14 @@ export const hostRules = {
     what: 'No virtual host with protected routes has the domain of an entry of `account.hosts`',
     why: 'Envoy answers 404 for this host',
     fix: 'add the domain to the virtual host of the protected routes (`*.api.example.com` for `:account_id.api.example.com`)',
-    find: ({ guarded, isComplete, config }) => {
+    find: ({ guarded, isComplete, policy: { hosts: entries = [] } }) => {
       const known = guarded.flatMap(({ manager }) => protectedDomains(manager)).map(nameIn);
-      const missing = domains(config).filter(each => !known.some(domain => includes(domain, each)));
+      const missing = entries.map(domainOf).filter(each => !known.some(domain => includes(domain, each)));
       const hosts = guarded[0]?.manager.routes.field('virtual_hosts');
       return isComplete && known.length > 0 ? ifAny(missing.map(quoted), hosts, 'have no protected routes for') : [];
     },
   },
 } as const satisfies Rules<LintModel>;
-
-/** Of `account.hosts`, as Envoy writes them. */
-function domains({ account }: CheckedConfig): readonly string[] {
-  return (account.hosts ?? []).flatMap(text => {
-    const entry = parseHostEntry(text, account.parameter);
-    return entry.kind === 'problem' ? [] : [domainOf(entry)];
-  });
-}
 
 function protectedDomains({ protectedTargets }: LintModel['managers'][number]): readonly ProtoValue[] {
   const hosts = new Set(protectedTargets.map(({ scopes }) => scopes[1]));

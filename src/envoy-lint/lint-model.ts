@@ -1,9 +1,10 @@
 // What the rules look at: the ext_authz filters, the protected routes and the clusters of a bootstrap, beside the configuration.
-import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
+import { type RouteTemplate, toRouteTemplate } from '../authz/route-template.ts';
+import { type EnvoyPolicy, type EnvoyRelevantConfig, toEnvoyPolicy } from '../render/settings.ts';
 import { type Cluster, isAt, isSameEndpoint, readCluster } from './cluster.ts';
 import { type ConnectionManager, type Listener, type RouteTarget, readListener } from './connection-manager.ts';
 import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
-import { type CheckedConfig, createOwnedNames, type OwnedNames } from './owned-names.ts';
+import { createOwnedNames, type OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import type { Resources } from './resources.ts';
 import { indexProtectedRoutes } from './routed-path.ts';
@@ -12,7 +13,7 @@ type Clusters = ReadonlyMap<string, Cluster>;
 
 export interface LintModel {
   readonly resources: Resources;
-  readonly config: CheckedConfig;
+  readonly policy: EnvoyPolicy;
   /** Whether all listeners and routes are in the file. */
   readonly isComplete: boolean;
   readonly listeners: readonly Listener[];
@@ -51,22 +52,24 @@ export interface AuthzFilter {
   readonly timeoutSeconds: number | undefined;
   /** Undefined if it is not in the file. */
   readonly cluster: Cluster | undefined;
-  readonly config: CheckedConfig;
+  readonly config: Pick<EnvoyRelevantConfig, 'listen' | 'tls'>;
+  readonly policy: EnvoyPolicy;
   readonly names: OwnedNames;
   /** The filters after it that run for a protected path. */
   readonly later: readonly HttpFilter[];
 }
 
-export function toLintModel(resources: Resources, config: CheckedConfig): LintModel {
+export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): LintModel {
   const clusterList = resources.clusters.map(each => readCluster(each, resources));
   const clusters = new Map(clusterList.map(cluster => [cluster.name, cluster]));
-  const parsed = config.routes.map(({ path }) => parseRouteTemplate(path, config.account.parameter));
-  const templates = parsed.filter(template => template.kind === 'template');
+  const policy = toEnvoyPolicy(config);
+  const templates = config.routes.map(({ path }) => toRouteTemplate(path, config.account.parameter));
   const protectedRoutes = indexProtectedRoutes(templates);
   const listeners = resources.listeners.map(listener => readListener(listener, { protectedRoutes, resources }));
   const managers = listeners.flatMap(listener => listener.managers);
-  const names = createOwnedNames(config);
-  const allChecks = ownChecks(managers.flatMap(manager => readChecks(manager, { config, names }, clusters)));
+  const names = createOwnedNames(policy);
+  const context = { config, policy, names };
+  const allChecks = ownChecks(managers.flatMap(manager => readChecks(manager, context, clusters)));
   const guarded = managers.flatMap((manager): readonly GuardedManager[] => {
     const checks = allChecks.filter(check => check.manager === manager);
     if (checks.length === 0 || (manager.targets.length === 0 && manager.dynamic.length === 0)) return [];
@@ -84,7 +87,7 @@ export function toLintModel(resources: Resources, config: CheckedConfig): LintMo
   const unreachable = templates.filter(each => isComplete && !guarded.some(({ manager }) => manager.leadsOn(each)));
   return {
     resources,
-    config,
+    policy,
     isComplete,
     listeners,
     managers,
@@ -106,7 +109,11 @@ export function isProtectedCluster({ clusters, protectedClusters }: LintModel, n
 }
 
 /** The ext_authz filters of a connection manager, whichever service they ask. */
-function readChecks(manager: ConnectionManager, context: Pick<AuthzFilter, 'config' | 'names'>, clusters: Clusters) {
+function readChecks(
+  manager: ConnectionManager,
+  context: Pick<AuthzFilter, 'config' | 'policy' | 'names'>,
+  clusters: Clusters,
+) {
   return manager.chains.flatMap(chain =>
     chain.filters.flatMap((filter, i): readonly AuthzFilter[] => {
       if (filter.type !== filterTypes.extAuthz) return [];

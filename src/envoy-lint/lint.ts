@@ -1,4 +1,6 @@
 // Finds every dangerous setting of an Envoy bootstrap or dump for a configuration. Pure: no file, no network, no Envoy.
+
+import type { EnvoyRelevantConfig } from '../render/settings.ts';
 import { laterFilterRules, routeRules } from './after-check-rules.ts';
 import { agreementRules, reachRules } from './agreement-rules.ts';
 import { bypassRules } from './bypass-rules.ts';
@@ -6,7 +8,6 @@ import { checkRules } from './check-rules.ts';
 import { hostRules } from './host-rules.ts';
 import { toLintModel } from './lint-model.ts';
 import { openRouteRules } from './open-route-rules.ts';
-import type { CheckedConfig } from './owned-names.ts';
 import { createProtoValue, type ProtoValue, type ValuePath } from './proto-value.ts';
 import { requestRules } from './request-rules.ts';
 import { readResources } from './resources.ts';
@@ -49,7 +50,7 @@ export const lintRules: Readonly<Record<string, Pick<Rule<never>, 'what' | 'why'
 };
 
 /** Returns each problem once. */
-export function lintBootstrap(bootstrap: unknown, config: CheckedConfig): readonly LintProblem[] {
+export function lintBootstrap(bootstrap: unknown, config: EnvoyRelevantConfig): readonly LintProblem[] {
   const problems = new Map<string, LintProblem>();
   const report = (rule: string, at: ProtoValue, says: string, { why, fix }: { why: string; fix: string }) => {
     const key = JSON.stringify([rule, at.path]);

@@ -1,12 +1,12 @@
 // Rules for what Envoy serves without the check: the public routes and the metadata document, and nothing else of the protected service.
 import { documentMethods } from '../render/open-routes.ts';
-import { resourceMetadataPath } from '../text/resource-metadata.ts';
+import type { EnvoyPolicy } from '../render/settings.ts';
 import { turnedOff, wayOf } from './bypass-rules.ts';
 import type { HostRoute, RouteTarget } from './connection-manager.ts';
 import { guards } from './guard.ts';
 import { stateOf } from './http-filter.ts';
 import { type AuthzFilter, type GuardedManager, isProtectedCluster, type LintModel } from './lint-model.ts';
-import { type CheckedConfig, otherSpellings } from './owned-names.ts';
+import { otherSpellings } from './owned-names.ts';
 import { readOpenRemovals, refusesUnderscores } from './removed-names.ts';
 import type { PathScope } from './route-match.ts';
 import { type Finding, ifAny, quoted, type Rules } from './rule.ts';
@@ -30,8 +30,8 @@ export const openRouteRules = {
     what: 'No Envoy route serves a path of `public`, or the metadata document of `protectedResource`, without the check and the guard',
     why: 'Envoy answers 404 there, or asks account-authz, which refuses it',
     fix: 'add the route that `render` writes for it, before the routes of the protected paths',
-    find: ({ guarded, isComplete, config }) => {
-      const missing = openPaths(config).filter(each => !guarded.some(manager => isServed(manager, each)));
+    find: ({ guarded, isComplete, policy }) => {
+      const missing = openPaths(policy).filter(each => !guarded.some(manager => isServed(manager, each)));
       const names = missing.map(({ text }) => quoted(text));
       const hosts = guarded[0]?.manager.routes.field('virtual_hosts');
       return isComplete ? ifAny(names, hosts, 'have no open route for') : [];
@@ -45,18 +45,10 @@ export const openRouteRules = {
   },
 } as const satisfies Rules<LintModel>;
 
-function openPaths({ public: routes = [], protectedResource }: CheckedConfig): readonly OpenPath[] {
-  const document = protectedResource && {
-    text: resourceMetadataPath(protectedResource.resource),
-    path: resourceMetadataPath(protectedResource.resource).replace(/\/$/, ''),
-    subtree: false,
-    methods: documentMethods,
-  };
-  const open = routes.map(({ path, methods }) => {
-    const subtree = path.endsWith('/*');
-    return { text: path, path: subtree ? path.slice(0, -'/*'.length) : path, subtree, methods };
-  });
-  return [...open, ...(document === undefined ? [] : [document])];
+function openPaths({ publicRoutes, metadata }: EnvoyPolicy): readonly OpenPath[] {
+  if (metadata === undefined) return publicRoutes;
+  const { path: text } = metadata;
+  return [...publicRoutes, { text, path: text.replace(/\/$/, ''), subtree: false, methods: documentMethods }];
 }
 
 function openTargets(model: LintModel, manager: LintModel['managers'][number]): readonly Finding[] {
@@ -68,7 +60,7 @@ function openTargets(model: LintModel, manager: LintModel['managers'][number]): 
       says: `have no check, and ${wayOf(target, pathOf(target))}`,
     }));
   }
-  const named = openPaths(model.config);
+  const named = openPaths(model.policy);
   return open
     .filter(({ match }) => !named.some(each => covers(each, match)))
     .flatMap(target => turnedOff(guarded, target, pathOf(target)));
@@ -120,8 +112,8 @@ function keptOnOpenRoutes(model: LintModel, guarded: GuardedManager): readonly F
   const { manager, checks, names } = guarded;
   // Envoy removes the identity headers on every route, or another rule reports it.
   const account = [...names.account, ...otherSpellings(names.account, !refusesUnderscores(manager))];
-  const held = [...account, ...(model.config.token.forward ? [] : ['authorization'])];
-  const named = openPaths(model.config);
+  const held = [...account, ...(model.policy.forwardsToken ? [] : ['authorization'])];
+  const named = openPaths(model.policy);
   return manager.targets
     .filter(target => isOpen(model, guarded, target) && named.some(each => covers(each, target.match)))
     .flatMap(({ scopes }) => {

@@ -1,14 +1,7 @@
 // Derives from the configuration which header names matter to the check, and why.
-
 import { hostOverrideHeaders, overrideHeaders } from '../config/header-names.ts';
-import type { Config } from '../config/schema.ts';
 import { createIdentityHeaders, underscoreSpellings } from '../envoy/identity-headers.ts';
-
-/** The parts of the configuration that Envoy's configuration must agree with. */
-export type CheckedConfig = Pick<
-  Config,
-  'listen' | 'tls' | 'routes' | 'public' | 'account' | 'protectedResource' | 'identityHeaders' | 'token'
->;
+import type { EnvoyPolicy } from '../render/settings.ts';
 
 export interface OwnedNames {
   /** The headers that an allow sets. */
@@ -42,14 +35,12 @@ export function otherSpellings(headers: readonly string[], withUnderscores: bool
   return [...new Set(spellings)].filter(spelling => !headers.includes(spelling));
 }
 
-export function createOwnedNames({ identityHeaders: prefix, token, account }: CheckedConfig): OwnedNames {
+export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
+  const { identityPrefix: prefix, accountHeaders, forwardsToken, hosts } = policy;
   const { names, lookAlikes } = createIdentityHeaders(prefix);
   const identity = [...names.values()];
-  const accountHeaders = account.headers.map(header => header.toLowerCase());
-  const overrides: readonly string[] = [
-    ...overrideHeaders,
-    ...(account.hosts === undefined ? [] : hostOverrideHeaders),
-  ];
+  const hostOverrides = hosts === undefined ? [] : hostOverrideHeaders;
+  const overrides: readonly string[] = [...overrideHeaders, ...hostOverrides];
   return {
     identity,
     lookAlikes,
@@ -57,8 +48,8 @@ export function createOwnedNames({ identityHeaders: prefix, token, account }: Ch
     mutated: [
       ...identity,
       ...lookAlikes,
-      ...(token.forward ? [] : ['authorization']),
-      ...(account.hosts === undefined ? [] : hostOverrideHeaders.flatMap(name => [name, ...underscoreSpellings(name)])),
+      ...(forwardsToken ? [] : ['authorization']),
+      ...hostOverrides.flatMap(name => [name, ...underscoreSpellings(name)]),
     ],
     account: accountHeaders,
     overrides,
@@ -69,7 +60,7 @@ export function createOwnedNames({ identityHeaders: prefix, token, account }: Ch
       if (plain.startsWith(prefix)) return 'an identity header';
       if (accountHeaders.includes(plain)) return 'an account header';
       // account-authz removes it, unless `token.forward` is on.
-      if (plain === 'authorization') return change === 'add' || token.forward ? 'the token' : undefined;
+      if (plain === 'authorization') return change === 'add' || forwardsToken ? 'the token' : undefined;
       if (name.startsWith(':') || name === 'host') return 'a part of the request line';
       return overrides.includes(plain) ? 'a header by which upstreams take another path, method or host' : undefined;
     },

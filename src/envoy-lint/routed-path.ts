@@ -1,6 +1,6 @@
 // Finds a protected path that an Envoy route gets. In Envoy, the first match wins. Routes of the configuration and of Envoy are looked up
 // by the text that their paths begin with: trying each with each other takes minutes for ten thousand.
-import type { RouteTemplate } from '../authz/route-template.ts';
+import { literalStart, type RouteTemplate } from '../authz/route-template.ts';
 import type { EnvoyRouteMatch } from './route-match.ts';
 
 type Spelling = 'exact' | 'other case';
@@ -22,7 +22,7 @@ export interface EarlierMatches {
 
 export function indexProtectedRoutes(templates: readonly RouteTemplate[]): ProtectedRoutes {
   const byHead = createHeadIndex<RouteTemplate>();
-  for (const template of templates) byHead.add(headOf(template), template);
+  for (const template of templates) byHead.add(literalStart(template).toLowerCase(), template);
   const sorted = byHead.heads().sort();
   return {
     *beginningWith(head) {
@@ -118,13 +118,6 @@ function examplesOf(
   const further = start.slice(segments.length).map(each => each ?? fresh);
   const longer = [...further.slice(0, -1), `${further.at(-1) ?? ''}${fresh}`];
   return [[], [''], [fresh], further, [...further, fresh], longer].map(each => [base, ...each].join('/'));
-}
-
-/** The literal segments before the first parameter, in lower case. */
-function headOf({ segments }: RouteTemplate): string {
-  const end = segments.findIndex(({ kind }) => kind !== 'literal');
-  const literals = segments.slice(0, end === -1 ? undefined : end).flatMap(each => ('value' in each ? each.value : []));
-  return `/${literals.join('/')}`.toLowerCase();
 }
 
 function createHeadIndex<Item>() {

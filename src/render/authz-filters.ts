@@ -110,10 +110,8 @@ function extAuthzFilter(settings: EnvoySettings): Members {
 }
 
 /** What Istio has no field for. */
-export function checkSettings(
-  { shownHeaders, accountHeaders, identityPrefix, forwardsToken, hosts }: EnvoySettings,
-  note?: string,
-): Members {
+export function checkSettings(settings: EnvoySettings, note?: string): Members {
+  const { shownHeaders, accountHeaders } = settings;
   const spellings = accountHeaders.filter(name => name.includes('-')).map(anySpelling);
   const rawHeaders = beside(true, 'each header line by itself, with its bytes unchanged');
   return {
@@ -135,7 +133,7 @@ export function checkSettings(
       disallow_all: true,
       disallow_system: true,
       disallow_is_error: true,
-      allow_expression: inline({ regex: mutablePattern({ identityPrefix, forwardsToken, hosts }) }),
+      allow_expression: inline({ regex: mutablePattern(settings) }),
     },
     charge_cluster_response_stats: beside(false, 'refusals are not responses of the service'),
     emit_filter_state_stats: beside(true, 'latency_us for the access log'),

@@ -170,7 +170,7 @@ export function virtualHost(settings: EnvoySettings): Members {
 }
 
 function publicRoutesOf(route: PublicRoute, settings: EnvoySettings): readonly Tree[] {
-  const name = `public ${route.path}${route.subtree ? '/*' : ''}`;
+  const name = `public ${route.text}`;
   const protocol = route.methods.includes('POST') ? settings.upstreamProtocol : 'http1';
   const filters = { typed_per_filter_config: { ...unchecked(), ...publicFilters(settings, filterNames.trailers) } };
   const [first, ...more] = upstreamRoutes(name, publicMatch(route, settings), protocol, filters);

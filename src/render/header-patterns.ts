@@ -1,5 +1,6 @@
 // Patterns (RE2) for the header names that Envoy shows to account-authz, removes, and lets it change.
 import { hostOverrideHeaders } from '../config/header-names.ts';
+import type { EnvoyPolicy } from './settings.ts';
 
 /** Headers that the ext_authz filter sets, so that a client must not. */
 export const setByExtAuthz = ['x-envoy-auth-partial-body', 'x-envoy-auth-failure-mode-allowed'] as const;
@@ -23,15 +24,7 @@ export function ownedPattern(prefix: string): string {
 }
 
 /** The names that an answer of account-authz may set or remove. */
-export function mutablePattern({
-  identityPrefix,
-  forwardsToken,
-  hosts,
-}: {
-  readonly identityPrefix: string;
-  readonly forwardsToken: boolean;
-  readonly hosts: unknown;
-}): string {
+export function mutablePattern({ identityPrefix, forwardsToken, hosts }: EnvoyPolicy): string {
   const names = [
     `${identityPrefix}.*`,
     ...(forwardsToken ? [] : ['authorization']),

@@ -67,7 +67,7 @@ const trailersName = 'account-authz.request-trailers';
 function openRoutes(settings: RenderSettings): readonly Tree[] {
   const { publicRoutes, metadata, upstream } = settings;
   const served = publicRoutes.map(route => ({
-    name: `public ${route.path}${route.subtree ? '/*' : ''}`,
+    name: `public ${route.text}`,
     match: publicMatch(route, settings),
     route: inline({ cluster: `inbound|${upstream.port}||`, timeout: '15s' }),
     typed_per_filter_config: { ...checkOff(), ...publicFilters(settings, trailersName) },

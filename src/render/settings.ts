@@ -1,7 +1,7 @@
 // What Envoy needs to know, derived from the configuration and the options of `render`.
 import { isIP } from 'node:net';
-import { type HostEntry, parseHostEntry } from '../authz/hosts.ts';
-import { parseRouteTemplate, type TemplateSegment } from '../authz/route-template.ts';
+import { type HostEntry, toHostEntries } from '../authz/hosts.ts';
+import { literalStart, toRouteTemplate } from '../authz/route-template.ts';
 import { shownHeaders } from '../config/header-names.ts';
 import type { Config } from '../config/schema.ts';
 import {
@@ -15,7 +15,7 @@ import { resourceMetadataPath } from '../text/resource-metadata.ts';
 import { version } from '../version.ts';
 
 /** The part of the configuration that Envoy must agree with. */
-type EnvoyRelevantConfig = Pick<
+export type EnvoyRelevantConfig = Pick<
   Config,
   | 'listen'
   | 'tls'
@@ -68,6 +68,8 @@ export type RenderOptions = EnvoyOptions & WorkloadOptions;
 
 /** A path that Envoy serves without a check. */
 export interface PublicRoute {
+  /** As the configuration writes it, with `/*` for a subtree. */
+  readonly text: string;
   readonly path: string;
   /** Whether everything under the path is served too. */
   readonly subtree: boolean;
@@ -82,12 +84,8 @@ export interface MetadataDocument {
   readonly json: string;
 }
 
-export interface EnvoySettings extends EnvoyOptions {
-  readonly authz: ListenAddress;
-  /** The HTTP listener of account-authz. */
-  readonly authzAdmin: TcpAddress;
-  /** Of the TLS connection to account-authz. */
-  readonly tls: { readonly serverName: string; readonly showsCertificate: boolean } | undefined;
+/** What Envoy must route, show and remove, wherever it and account-authz are. */
+export interface EnvoyPolicy {
   /** The protected paths: each with everything under it, none under another. */
   readonly paths: readonly string[];
   readonly publicRoutes: readonly PublicRoute[];
@@ -100,6 +98,14 @@ export interface EnvoySettings extends EnvoyOptions {
   readonly shownHeaders: readonly string[];
   readonly identityPrefix: string;
   readonly forwardsToken: boolean;
+}
+
+export interface EnvoySettings extends EnvoyOptions, EnvoyPolicy {
+  readonly authz: ListenAddress;
+  /** The HTTP listener of account-authz. */
+  readonly authzAdmin: TcpAddress;
+  /** Of the TLS connection to account-authz. */
+  readonly tls: { readonly serverName: string; readonly showsCertificate: boolean } | undefined;
 }
 
 export interface RenderSettings extends EnvoySettings, WorkloadOptions {
@@ -131,29 +137,35 @@ const anyMethod = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptions): EnvoySettings {
   const authz = authzAddress(config.listen, options.authzHost);
   const serverName = authz.kind === 'tcp' && isIP(authz.host) === 0 ? authz.host : options.authzHost;
-  const methods = Object.values(config.roles).flatMap(each =>
-    each.flatMap(method => (method === '*' ? anyMethod : method)),
-  );
-  const openRoutes = (config.public ?? []).map(toPublicRoute);
   return {
     ...options,
+    ...toEnvoyPolicy(config),
     authz,
     authzAdmin: parseAdmin(config.admin),
     tls: config.tls && { serverName, showsCertificate: config.tls.clientCaFile !== undefined },
-    paths: toProtectedPaths(config.routes.map(({ path }) => literalStart(path, config.account.parameter))),
-    publicRoutes: openRoutes,
-    metadata: toMetadata(config),
-    hosts: toHosts(config.account),
-    methods: [...new Set([...methods, ...openRoutes.flatMap(route => route.methods)])],
-    accountHeaders: config.account.headers.map(header => header.toLowerCase()),
-    shownHeaders: shownHeaders(config.account),
-    identityPrefix: config.identityHeaders,
-    forwardsToken: config.token.forward,
   };
 }
 
-function toPublicRoute({ path, methods }: NonNullable<Config['public']>[number]): PublicRoute {
-  return { path: path.replace(/\/\*$/, ''), subtree: path.endsWith('/*'), methods };
+export function toEnvoyPolicy(config: EnvoyRelevantConfig): EnvoyPolicy {
+  const { account, roles, routes, identityHeaders, token } = config;
+  const publicRoutes = (config.public ?? []).map(toPublicRoute);
+  const methods = Object.values(roles).flatMap(each => each.flatMap(method => (method === '*' ? anyMethod : method)));
+  return {
+    paths: toProtectedPaths(routes.map(({ path }) => literalStart(toRouteTemplate(path, account.parameter)))),
+    publicRoutes,
+    metadata: toMetadata(config),
+    hosts: account.hosts && toHostEntries(account.hosts, account.parameter),
+    methods: [...new Set([...methods, ...publicRoutes.flatMap(route => route.methods)])],
+    accountHeaders: account.headers.map(header => header.toLowerCase()),
+    shownHeaders: shownHeaders(account),
+    identityPrefix: identityHeaders,
+    forwardsToken: token.forward,
+  };
+}
+
+function toPublicRoute({ path: text, methods }: NonNullable<Config['public']>[number]): PublicRoute {
+  const template = toRouteTemplate(text);
+  return { text, path: literalStart(template), subtree: template.subtree, methods };
 }
 
 /** RFC 9728 section 2. */
@@ -167,10 +179,6 @@ function toMetadata({ protectedResource, issuers, scopes }: EnvoyRelevantConfig)
     bearer_methods_supported: ['header'],
   };
   return { path: resourceMetadataPath(resource), host: new URL(resource).hostname, json: JSON.stringify(document) };
-}
-
-function toHosts({ hosts, parameter }: Config['account']): readonly HostEntry[] | undefined {
-  return hosts?.map(host => parseHostEntry(host, parameter)).filter(entry => entry.kind !== 'problem');
 }
 
 /** Without those that another covers. */
@@ -192,15 +200,6 @@ export function formatAddress(address: ListenAddress): string {
 /** Whether Envoy and account-authz share a network namespace, that of a pod or a machine. */
 export function isInPod(authz: ListenAddress): boolean {
   return authz.kind === 'unix' || isLoopback(authz.host);
-}
-
-/** The literal part of a template up to its first parameter; `/` if it has none. */
-function literalStart(template: string, accountParameter: string): string {
-  const parsed = parseRouteTemplate(template, accountParameter);
-  const segments: readonly TemplateSegment[] = parsed.kind === 'template' ? parsed.segments : [];
-  const end = segments.findIndex(({ kind }) => kind !== 'literal');
-  const literals = segments.slice(0, end === -1 ? undefined : end);
-  return `/${literals.map(each => (each.kind === 'literal' ? each.value : '')).join('/')}`;
 }
 
 function parseAdmin(admin: string): TcpAddress {

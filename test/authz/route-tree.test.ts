@@ -44,7 +44,7 @@ describe('route tree', () => {
   });
 
   it('throws on an invalid template', () => {
-    expect(() => compileRoutes([{ path: '/a' }, { path: '/a/' }])).to.throw('invalid route: must not have an empty');
+    expect(() => compileRoutes([{ path: '/a' }, { path: '/a/' }])).to.throw('invalid route: it must not have an empty');
   });
 
   const logged: readonly (readonly [name: string, paths: readonly string[], route: string])[] = [

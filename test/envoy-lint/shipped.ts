@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { configSchema } from '../../src/config/schema.ts';
 import { type LintProblem, lintBootstrap } from '../../src/envoy-lint/lint.ts';
-import type { CheckedConfig } from '../../src/envoy-lint/owned-names.ts';
+import type { EnvoyRelevantConfig } from '../../src/render/settings.ts';
 
 const root = new URL('../../', import.meta.url);
 export const shippedFile = new URL('envoy.yaml', root).pathname;
@@ -66,7 +66,7 @@ export function shipped(): Shipped {
 export function problemsAfter(edit: (parts: Shipped) => unknown): readonly LintProblem[] {
   const parts = shipped();
   edit(parts);
-  return lintBootstrap(parts.root, parts.config as CheckedConfig);
+  return lintBootstrap(parts.root, parts.config as EnvoyRelevantConfig);
 }
 
 /** The ids of the rules that the shipped files break after an edit, in alphabetical order. */
