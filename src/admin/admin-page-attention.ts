@@ -1,5 +1,5 @@
 // What needs attention, first on the admin page: each point with its problems and the runbook of the alert that it belongs to.
-import type { KeyRingStatus } from '../keys/key-ring.ts';
+import type { KeyRingStatus } from '../keys/issuer-ring.ts';
 import { printable } from '../text/printable.ts';
 import type { AdminPageFacts } from './admin-page-facts.ts';
 import { formatCount, formatDuration } from './admin-page-format.ts';

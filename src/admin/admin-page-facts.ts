@@ -1,5 +1,5 @@
 // What the admin page shows, as the service gives it.
-import type { KeyRingStatus } from '../keys/key-ring.ts';
+import type { KeyRingStatus } from '../keys/issuer-ring.ts';
 import type { MetricsSummary } from '../operations/metrics-summary.ts';
 import type { ReloadStatus, RevocationStatus } from '../operations/reload-record.ts';
 import type { PolicyFacts } from './admin-page-policy.ts';

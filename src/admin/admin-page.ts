@@ -1,7 +1,7 @@
 // The admin page: the state of this process on one screen, built for each request. It shows what /readyz and /metrics show, and nothing
 // of any request or token.
 import { answerOf, type Reason, refusalAnswers } from '../authz/refusal.ts';
-import type { KeyRingStatus } from '../keys/key-ring.ts';
+import type { KeyRingStatus } from '../keys/issuer-ring.ts';
 import type { LatencySummary, MetricsSummary } from '../operations/metrics-summary.ts';
 import { printable } from '../text/printable.ts';
 import {

@@ -1,8 +1,8 @@
 // The admin interface of an Envoy: one bounded request, never through a proxy and never redirected.
 import { Agent, request as httpRequest } from 'node:http';
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
-import { isLoopbackUrl } from '../text/key-url.ts';
 import { type Problem, problem } from '../text/problem.ts';
+import { isLoopbackUrl } from '../text/url.ts';
 
 export const defaultEnvoyAdmin = 'http://127.0.0.1:9901';
 export const envoyAdminRule = `--envoy-admin must be an http URL such as ${defaultEnvoyAdmin}`;

@@ -96,7 +96,7 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
     io.stdout.write(json ? toJson(live.explanation) : reportLive(live, paint));
     return exitCodes[live.explanation.decision];
   } catch (error) {
-    if (error instanceof Error && isKeyFileError(error)) return fail(printable(error.message, maxTextLength));
+    if (isKeyFileError(error)) return fail(printable(error.message, maxTextLength));
     throw error;
   }
 }

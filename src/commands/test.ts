@@ -78,7 +78,7 @@ export async function test(args: readonly string[], io: CommandIo): Promise<numb
       io.stdout.write(tapLine(result, number));
     });
   } catch (error) {
-    if (error instanceof Error && isKeyFileError(error)) return fail(printable(error.message, 1024));
+    if (isKeyFileError(error)) return fail(printable(error.message, 1024));
     throw error;
   }
   io.stdout.write(tapSummary(results));

@@ -1,23 +1,20 @@
 // `verify`: asks a running gateway from outside, and says whether it does what the configuration says.
-import { compileIssuerAccounts, mayClaim } from '../authz/issuer-accounts.ts';
-import { isAccount } from '../authz/principal.ts';
 import type { Config } from '../config/schema.ts';
-import { fetchKeys } from '../explain/current-keys.ts';
+import { type FetchedKeys, fetchKeys } from '../explain/current-keys.ts';
 import { loadRegularFile } from '../files/bounded-file.ts';
 import { parseCertificates } from '../files/certificates.ts';
-import { memberOf } from '../json/strict-json.ts';
-import { type IssuerRing, isKeyFileError } from '../keys/key-ring.ts';
+import { isKeyFileError } from '../keys/key-ring.ts';
 import { loadRevocations } from '../revocation/revocation-file.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
 import { printable } from '../text/printable.ts';
 import type { Problem } from '../text/problem.ts';
-import { compileSource, readSource } from '../token/claim-source.ts';
-import { parseCompactJws } from '../token/compact.ts';
-import { ask, type Gateway, gatewayRule, parseGatewayUrl } from '../verify/ask.ts';
-import { createExpectation } from '../verify/expected.ts';
-import { falseToken } from '../verify/false-token.ts';
-import { type GivenToken, hostEntryOf, maxRequests, planRequests } from '../verify/plan.ts';
-import { type AskedRequest, differencesIn, type LeftOut, toJson, toTable } from '../verify/report.ts';
+import { gatewayRule, parseGatewayUrl } from '../verify/ask.ts';
+import { isAsExpected } from '../verify/differences.ts';
+import { readGivenToken } from '../verify/given-token.ts';
+import { maxRequests } from '../verify/plan.ts';
+import { hostEntryOf } from '../verify/planned-hosts.ts';
+import { toJson, toTable } from '../verify/report.ts';
+import { verifyGateway } from '../verify/verification.ts';
 import { version } from '../version.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 import { proxyOf } from './environment.ts';
@@ -56,7 +53,7 @@ export async function verify(args: readonly string[], io: CommandIo): Promise<nu
   const [operand] = parsed.operands;
   const url = operand === undefined ? undefined : parseGatewayUrl(operand);
   if (url === undefined) return fail(gatewayRule);
-  const ca = await loadAuthorities(caFile);
+  const ca = await loadTrusted(caFile);
   if (typeof ca === 'object') return fail(`--ca: ${ca.problem}`);
   // The machine has the files of the service only by chance.
   const loaded = await loadFetchingConfig('verify', file, io, { readsNamedFiles: false });
@@ -73,107 +70,27 @@ export async function verify(args: readonly string[], io: CommandIo): Promise<nu
   const warn = (warning: string): unknown =>
     io.stderr.write(`account-authz verify: warning: ${printable(warning, maxTextLength)}\n`);
   const revocations = await loadRevocationList(config, warn);
-  const token = authorization.value === undefined ? undefined : readToken(authorization.value, config);
-  const keys = await loadKeys(config, io, warn);
+  const token = authorization.value === undefined ? undefined : readGivenToken(authorization.value, config);
+  const { rings, stop } = await loadKeys(config, io, warn);
   try {
     const gateway = { url, ca, userAgent: `account-authz-verify/${version}` };
-    const { asked, leftOut, notes, failure } = await askAll({ config, rings: keys.rings, revocations, token, gateway });
-    const verification = { origin: url.origin, file, asked, leftOut, notes };
-    io.stdout.write(json ? toJson(verification) : toTable(verification));
-    if (failure !== undefined) return fail(failure);
-    return differencesIn(verification).every(each => each === undefined) ? 0 : 3;
+    const verification = await verifyGateway({ gateway, config, rings, revocations, token });
+    io.stdout.write(json ? toJson(verification, file) : toTable(verification, file));
+    if (verification.failure !== undefined) return fail(verification.failure);
+    return verification.asked.every(isAsExpected) ? 0 : 3;
   } finally {
-    await keys.stop();
+    await stop();
   }
 }
 
-interface Asking {
-  readonly config: Config;
-  readonly rings: readonly IssuerRing[];
-  readonly revocations: RevocationList | undefined;
-  readonly token: GivenToken | undefined;
-  readonly gateway: Gateway;
-}
-
-interface AskedAll {
-  readonly asked: readonly AskedRequest[];
-  readonly leftOut: readonly LeftOut[];
-  readonly notes: readonly string[];
-  /** Why the verification is incomplete: exit code 1. */
-  readonly failure: string | undefined;
-}
-
-/** Sends the planned requests one after the other, until one has no answer. */
-async function askAll({ config, rings, revocations, token, gateway }: Asking): Promise<AskedAll> {
-  const now = (): number => Date.now() / 1000;
-  const kidOf = (issuer: string): string =>
-    rings.find(ring => ring.issuer === issuer)?.status().kids[0] ?? 'unavailable';
-  const falseTokens = config.issuers.map(issuer => falseToken(issuer, kidOf(issuer.issuer), now()));
-  const { requests, omitted } = planRequests({ config, host: gateway.url.host, falseTokens, token });
-  const expectationOf = createExpectation({
-    config,
-    keyRings: new Map(config.issuers.map(({ issuer }) => [issuer, rings.find(r => r.issuer === issuer) ?? noKeys])),
-    revocations,
-    now,
-  });
-  const asked: AskedRequest[] = [];
-  const withoutKeys: string[] = [];
-  const notes =
-    token?.accounts.length === 0 ? ['the token has no account that its issuer may speak for: none is tried'] : [];
-  for (const [i, planned] of requests.entries()) {
-    const expected = await expectationOf(planned);
-    const { purpose } = planned;
-    if (expected.kind === 'refused' && expected.reason === 'keys_unavailable') {
-      withoutKeys.push(planned.name);
-      continue;
-    }
-    const answer = await ask(gateway, planned);
-    if (answer.kind === 'no answer') {
-      const rest = [{ names: requests.slice(i).map(({ name }) => name), why: 'no answer from the gateway' }];
-      return { asked, leftOut: rest, notes, failure: `${gateway.url.origin} does not answer: ${answer.problem}` };
-    }
-    asked.push({ planned, purpose, expected, answer });
-  }
-  const refused = asked.find(({ purpose, expected }) => purpose.kind === 'own account' && expected.kind === 'refused');
-  if (refused?.expected.kind === 'refused')
-    notes.push(
-      `the token itself is refused here (${refused.expected.reason}), so no allow is shown for "${refused.planned.name}": account-authz explain says why`,
-    );
-  if (token === undefined) notes.push('no token on standard input: nothing shows that a good token is allowed');
-  const failing = asked.find(
-    ({ expected, answer }) => expected.kind === 'passed' && (answer.status === 403 || answer.status >= 500),
-  );
-  if (failing?.answer.reason === undefined && failing !== undefined)
-    notes.push(
-      `${failing.answer.status} for "${failing.planned.name}" is not from account-authz: Envoy (is its call of account-authz failing?) or the API wrote it`,
-    );
-  return {
-    asked,
-    notes,
-    leftOut: [
-      { names: omitted, why: `at most ${maxRequests} requests are sent` },
-      { names: withoutKeys, why: 'the keys of the issuer cannot be had here' },
-    ],
-    failure:
-      withoutKeys.length === 0
-        ? undefined
-        : 'the keys of the issuer cannot be had here: only requests without them were sent',
-  };
-}
-
-const unavailable = { kind: 'unavailable', detail: 'no key set yet' } as const;
-/** Of an issuer whose keys were not to be had. */
-const noKeys = { current: () => undefined, find: () => unavailable };
-
-async function loadKeys(config: Config, io: CommandIo, warn: (warning: string) => unknown) {
-  const nothing = { rings: [], stop: async () => undefined };
+/** None where a jwksFile is not on this machine. */
+async function loadKeys(config: Config, io: CommandIo, warn: (warning: string) => unknown): Promise<FetchedKeys> {
   try {
-    const keyRings = await fetchKeys({ config, proxy: proxyOf(io.env), onWarning: warn });
-    return { rings: keyRings.active(), stop: () => keyRings.stop() };
+    return await fetchKeys({ config, proxy: proxyOf(io.env), onWarning: warn });
   } catch (error) {
     if (!isKeyFileError(error)) throw error;
     warn(error.message);
-    return nothing;
+    return { rings: new Map(), stop: async () => undefined };
   }
 }
 
@@ -190,26 +107,11 @@ async function loadRevocationList(
   return undefined;
 }
 
-async function loadAuthorities(file: string | undefined): Promise<string | undefined | Problem> {
+/** PEM */
+async function loadTrusted(file: string | undefined): Promise<string | undefined | Problem> {
   if (file === undefined) return undefined;
   const loaded = await loadRegularFile(file);
   if (loaded.kind === 'problem') return loaded;
   const parsed = parseCertificates(loaded.bytes);
   return parsed.kind === 'problem' ? parsed : parsed.certificates.map(each => each.toString()).join('');
-}
-
-/** Reads the accounts alone, without a check: the engine judges the token. */
-function readToken(authorization: string, { issuers, account }: Config): GivenToken {
-  const jws = parseCompactJws(authorization.replace(/^bearer +/i, ''));
-  if (jws.kind === 'refusal') return { authorization, accounts: [] };
-  const issuer = issuers.find(each => each.issuer === memberOf(jws.payload, 'iss'));
-  if (issuer === undefined) return { authorization, accounts: [] };
-  const value = readSource(jws.payload, compileSource(issuer.claims.acc));
-  const texts = typeof value === 'string' || typeof value === 'number' ? [String(value)] : value;
-  const owned = compileIssuerAccounts(issuer.accounts);
-  const accounts = Array.isArray(texts) ? texts : [];
-  return {
-    authorization,
-    accounts: accounts.filter(each => isAccount(each, account.dots) && mayClaim(owned, each)),
-  };
 }

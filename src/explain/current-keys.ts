@@ -1,8 +1,9 @@
 // Fetches the keys of every issuer once, as the service would at its start.
 import type { Config } from '../config/schema.ts';
 import { createDeferred } from '../deferred.ts';
-import type { ProxySettings } from '../keys/key-ring.ts';
-import { createKeyRings, type KeyRings } from '../keys/key-rings.ts';
+import type { IssuerRing } from '../keys/issuer-ring.ts';
+import { createKeyRings } from '../keys/key-rings.ts';
+import type { ProxySettings } from '../keys/key-socket.ts';
 import { createKeyTransport } from '../keys/key-transport.ts';
 import { printable } from '../text/printable.ts';
 
@@ -14,14 +15,20 @@ export interface FetchSettings {
   readonly onWarning: (warning: string) => void;
 }
 
+export interface FetchedKeys {
+  /** By issuer, in the order of the configuration. */
+  readonly rings: ReadonlyMap<string, IssuerRing>;
+  stop(): Promise<void>;
+}
+
 /**
  * Resolves after the first refresh for each issuer, successful or not, within keys.timeoutSeconds. Rejects if a jwksFile is missing or
  * invalid, see isKeyFileError.
  */
-export async function fetchKeys({ config, proxy, onWarning }: FetchSettings): Promise<KeyRings> {
+export async function fetchKeys({ config, proxy, onWarning }: FetchSettings): Promise<FetchedKeys> {
   const awaited = new Set(config.issuers.map(({ issuer }) => issuer));
   const refreshed = createDeferred<void>();
-  const rings = createKeyRings({
+  const keyRings = createKeyRings({
     observer: {
       onRefresh({ issuers }) {
         for (const issuer of issuers) awaited.delete(issuer);
@@ -38,12 +45,11 @@ export async function fetchKeys({ config, proxy, onWarning }: FetchSettings): Pr
     createTransport: createKeyTransport,
   });
   try {
-    const prepared = await rings.prepare(config.issuers, config.keys);
-    prepared.activate();
+    const { rings } = await keyRings.prepare(config.issuers, config.keys);
     await refreshed.promise;
-    return rings;
+    return { rings, stop: keyRings.stop };
   } catch (error) {
-    await rings.stop();
+    await keyRings.stop();
     throw error;
   }
 }

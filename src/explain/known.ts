@@ -1,7 +1,7 @@
 // The facts that an explanation may print. Of an unverified token that is its length alone, never a claim.
 import type { SignedIdentity } from '../authz/principal.ts';
 import type { Config, IssuerConfig } from '../config/schema.ts';
-import type { KeyRingStatus } from '../keys/key-ring.ts';
+import type { KeyRingStatus } from '../keys/issuer-ring.ts';
 
 /** Known from a decision line as well as from a live check. */
 export interface Known {

@@ -5,7 +5,7 @@ import { authorizationService } from '../envoy/proto-files.ts';
 import type { CheckResponseMessage } from '../envoy/protocol.ts';
 import { parsePath, valueAt } from '../json/json-pointer.ts';
 import { memberOf } from '../json/strict-json.ts';
-import type { IssuerRing, KeyRingStatus } from '../keys/key-ring.ts';
+import type { IssuerRing, KeyRingStatus } from '../keys/issuer-ring.ts';
 import type { CheckRecord } from '../operations/check-record.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
 import {
@@ -41,19 +41,20 @@ export interface LiveExplanation {
 /** Rejects if a jwksFile is missing or invalid, see isKeyFileError. */
 export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
   const { config, now } = options;
-  const keyRings = await fetchKeys(options);
+  const { rings, stop } = await fetchKeys(options);
   try {
-    const rings = keyRings.active();
     let asked: IssuerRing | undefined;
     // The engine identifies the issuer of a token by asking its key ring.
-    const watched = rings.map(ring => {
-      const find: IssuerRing['find'] = kid => {
-        asked = ring;
-        return ring.find(kid);
-      };
-      return [ring.issuer, { ...ring, find }] as const;
-    });
-    const check = createRecordedCheck({ config, keyRings: new Map(watched), revocations: options.revocations });
+    const keyRings = new Map(
+      Array.from(rings, ([issuer, ring]) => {
+        const find: IssuerRing['find'] = kid => {
+          asked = ring;
+          return ring.find(kid);
+        };
+        return [issuer, { ...ring, find }];
+      }),
+    );
+    const check = createRecordedCheck({ config, keyRings, revocations: options.revocations });
     const { response, record, fault } = await check(toCheckRequest(options), now);
     const message = Check.responseDeserialize(response);
     const keys = asked?.status();
@@ -75,9 +76,9 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
         fault,
       },
     });
-    return { explanation, removed, keys: rings.map(ring => ring.status()) };
+    return { explanation, removed, keys: Array.from(rings.values(), ring => ring.status()) };
   } finally {
-    await keyRings.stop();
+    await stop();
   }
 }
 

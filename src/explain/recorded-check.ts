@@ -21,13 +21,14 @@ interface RecordedCheck {
 /** Checks one serialized CheckRequest at a time, at a wall time in seconds since the epoch. */
 type MakeRecordedCheck = (request: Buffer, now: number) => Promise<RecordedCheck>;
 
-export function createRecordedCheck(options: {
+export interface RecordedCheckOptions {
   readonly config: Config;
   /** By `iss`. */
   readonly keyRings: ReadonlyMap<string, IssuerKeys>;
   readonly revocations: RevocationList | undefined;
-}): MakeRecordedCheck {
-  const { config, keyRings, revocations } = options;
+}
+
+export function createRecordedCheck({ config, keyRings, revocations }: RecordedCheckOptions): MakeRecordedCheck {
   let time = 0;
   let record: CheckRecord | undefined;
   let fault: string | undefined;

@@ -7,8 +7,6 @@ import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts
 import { type Problem, problem } from '../text/problem.ts';
 import { type Material, type PublicJwk, readMaterial } from './key-material.ts';
 
-export type { PublicJwk } from './key-material.ts';
-
 /** Maximum size of a key set document, compressed and decompressed. */
 export const maxKeySetBytes = 512 * 1024;
 

@@ -4,9 +4,10 @@ import { errorCode, type Problem } from '../text/problem.ts';
 import { createAgeClock } from './age-clock.ts';
 import { createFetchSlots, type FetchSlots } from './fetch-slots.ts';
 import { createIssuerRing, type IssuerRing } from './issuer-ring.ts';
-import { type PublicJwk, parseKeySet, type SkippedKey } from './jwks.ts';
+import { parseKeySet, type SkippedKey } from './jwks.ts';
 import { type Authorities, hasAll, loadAuthorities } from './key-authorities.ts';
 import { namedConnectionFiles } from './key-connection.ts';
+import type { PublicJwk } from './key-material.ts';
 import { createSafeObserver, type KeyRingObserver } from './key-ring-observer.ts';
 import { createKeySetDriver } from './key-set-driver.ts';
 import type { FetchOutcome, KeySetEvent } from './key-set-reducer.ts';
@@ -15,12 +16,6 @@ import type { ProxySettings } from './key-socket.ts';
 import { createKeySource, type IssuerKeySettings, type Validator } from './key-source.ts';
 import type { CreateKeyTransport } from './key-transport.ts';
 import { createRingSeed, type InheritedKeys } from './ring-seed.ts';
-
-export type { IssuerRing, KeyRingStatus } from './issuer-ring.ts';
-export type { KeyRingObserver } from './key-ring-observer.ts';
-export type { KeyLookup } from './key-set-state.ts';
-export type { ProxySettings } from './key-socket.ts';
-export type { InheritedKeys } from './ring-seed.ts';
 
 /** The `keys` section of the configuration. */
 export interface KeySettings {

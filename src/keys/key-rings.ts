@@ -5,18 +5,14 @@ import { createDeferred } from '../deferred.ts';
 import { createFileWatch, type WatchFiles } from '../files/file-watch.ts';
 import { createAgeClock } from './age-clock.ts';
 import { createFetchSlots, type FetchSlots } from './fetch-slots.ts';
-import {
-  createKeyRing,
-  type InheritedKeys,
-  type IssuerRing,
-  type KeyRing,
-  type KeyRingObserver,
-  type KeySettings,
-  type ProxySettings,
-} from './key-ring.ts';
+import type { IssuerRing } from './issuer-ring.ts';
+import { createKeyRing, type KeyRing, type KeySettings } from './key-ring.ts';
+import type { KeyRingObserver } from './key-ring-observer.ts';
+import type { ProxySettings } from './key-socket.ts';
 import { type IssuerKeySettings, locationKey } from './key-source.ts';
 import { createKeyThread } from './key-thread.ts';
 import type { CreateKeyTransport } from './key-transport.ts';
+import type { InheritedKeys } from './ring-seed.ts';
 
 export interface KeyRings {
   /** What each issuer uses now, in the order of the configuration. */

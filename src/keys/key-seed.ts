@@ -6,8 +6,9 @@ import { mkdir, open, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
 import { errorCode, type Problem, problem } from '../text/problem.ts';
-import { type KeySet, maxKeySetBytes, type PublicJwk, parseKeySet } from './jwks.ts';
+import { type KeySet, maxKeySetBytes, parseKeySet } from './jwks.ts';
 import type { Authorities } from './key-authorities.ts';
+import type { PublicJwk } from './key-material.ts';
 
 export interface KeySeedSettings {
   readonly cacheDirectory: string;

@@ -3,7 +3,7 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import { connect, isIP, type Socket } from 'node:net';
 import * as tls from 'node:tls';
-import { isLoopbackUrl } from '../text/key-url.ts';
+import { hostOf, isLoopbackUrl, portOf } from '../text/url.ts';
 import type { KeyConnection } from './key-connection.ts';
 import { ProxyRefused } from './network-problem.ts';
 
@@ -78,15 +78,6 @@ function tlsOptions(secureContext: tls.SecureContext | undefined): tls.Connectio
 function namesOf(url: URL): tls.ConnectionOptions {
   const host = hostOf(url);
   return { host, servername: isIP(host) === 0 ? host : '' };
-}
-
-function hostOf({ hostname }: URL): string {
-  return hostname.replace(/^\[(.*)\]$/, '$1');
-}
-
-function portOf({ port, protocol }: URL): number {
-  if (port !== '') return Number(port);
-  return protocol === 'https:' ? 443 : 80;
 }
 
 function settled<Opened extends Socket>(socket: Opened, event: string, signal: AbortSignal): Promise<Opened> {

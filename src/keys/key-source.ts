@@ -4,8 +4,9 @@
 import { createDeferred } from '../deferred.ts';
 import { loadRegularFile, type UnreadableFile } from '../files/bounded-file.ts';
 import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
-import { isLoopbackUrl, keyUrlProblem } from '../text/key-url.ts';
+import { keyUrlProblem } from '../text/key-url.ts';
 import { type Problem, problem } from '../text/problem.ts';
+import { isLoopbackUrl } from '../text/url.ts';
 import type { FetchSlots } from './fetch-slots.ts';
 import { documentBounds, maxKeySetBytes } from './jwks.ts';
 import { type Authorities, hasAll, loadAuthorities } from './key-authorities.ts';
@@ -113,22 +114,15 @@ async function readKeySet(
   return { kind: 'body', bytes, validator: etag === undefined ? undefined : { url, etag } };
 }
 
-/** The jwks_uri. */
 async function readDiscovery(get: GetDocument, url: string, issuer: string): Promise<string | Problem> {
   const document = await get(url);
   if (document.kind === 'problem') return problem(`discovery: ${document.problem}`);
   if (document.kind === 'notModified') return problem('discovery: status 304');
-  const metadata = parseDiscovery(document.bytes, url, issuer);
-  return metadata.kind === 'problem' ? metadata : metadata.jwksUri;
+  return parseDiscovery(document.bytes, url, issuer);
 }
 
-interface DiscoveredMetadata {
-  readonly kind: 'metadata';
-  readonly jwksUri: string;
-}
-
-/** The metadata from this URL (OpenID Connect Discovery section 3, RFC 8414), which must be of this issuer. Never throws. */
-export function parseDiscovery(bytes: Uint8Array, url: string, issuer: string): DiscoveredMetadata | Problem {
+/** The jwks_uri of metadata from this URL (OpenID Connect Discovery section 3, RFC 8414), which must be of this issuer. Never throws. */
+export function parseDiscovery(bytes: Uint8Array, url: string, issuer: string): string | Problem {
   const json = parseBoundedJson(bytes, documentBounds);
   if (json.kind === 'problem') return problem(`discovery: ${json.problem}`);
   const metadata = json.value;
@@ -141,7 +135,7 @@ export function parseDiscovery(bytes: Uint8Array, url: string, issuer: string): 
   // Plain http is allowed for loopback only, and only a document from loopback may point there.
   const isPlain = new URL(jwksUri).protocol === 'http:';
   if (isPlain && !isLoopbackUrl(url)) return problem('discovery: jwks_uri refused');
-  return { kind: 'metadata', jwksUri };
+  return jwksUri;
 }
 
 function createFileSource(path: string, timeoutMs: number): KeySource {

@@ -1,8 +1,8 @@
 // The seeds of a key ring, one for each of its issuers: loads the newest one that may be used, and writes in the order of the calls.
-
 import type { Problem } from '../text/problem.ts';
-import type { PublicJwk, VerificationKey } from './jwks.ts';
+import type { VerificationKey } from './jwks.ts';
 import { type Authorities, hasAll } from './key-authorities.ts';
+import type { PublicJwk } from './key-material.ts';
 import { createKeySeed, type KeySeed, type KeySeedSettings } from './key-seed.ts';
 
 /** Keys that a ring starts with: from a seed or from the ring before. */

@@ -2,9 +2,7 @@
 import { toCheckRequest } from '../explain/check-request.ts';
 import { type FetchSettings, fetchKeys } from '../explain/current-keys.ts';
 import { createRecordedCheck } from '../explain/recorded-check.ts';
-import type { KeyRings } from '../keys/key-rings.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
-import type { IssuerKeys } from '../token/verifier.ts';
 import type { Expectation, PolicyCase } from './cases.ts';
 import { createStandInIssuers } from './stand-in-issuer.ts';
 
@@ -27,11 +25,11 @@ export async function runCases(
 ): Promise<readonly CaseResult[]> {
   const { config, revocations } = settings;
   const standIns = await createStandInIssuers(config);
-  const rings = cases.some(({ token }) => token !== undefined) ? await fetchKeys(settings) : undefined;
+  const fetched = cases.some(({ token }) => token !== undefined) ? await fetchKeys(settings) : undefined;
   try {
     const checkByStandIns = createRecordedCheck({ config, revocations, keyRings: standIns.keys });
-    const checkByIssuers =
-      rings === undefined ? checkByStandIns : createRecordedCheck({ config, revocations, keyRings: byIssuer(rings) });
+    const keyRings = fetched?.rings ?? standIns.keys;
+    const checkByIssuers = createRecordedCheck({ config, revocations, keyRings });
     const results: CaseResult[] = [];
     for (const { name, claims, token, request, expect: expected, at } of cases) {
       const now = at ?? Date.now() / 1000;
@@ -49,10 +47,6 @@ export async function runCases(
     }
     return results;
   } finally {
-    await rings?.stop();
+    await fetched?.stop();
   }
-}
-
-function byIssuer(rings: KeyRings): ReadonlyMap<string, IssuerKeys> {
-  return new Map(rings.active().map(ring => [ring.issuer, ring]));
 }

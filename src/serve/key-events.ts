@@ -1,6 +1,6 @@
 // What the keys report: log lines, metrics, and the events that the start and readiness wait for.
 import { createDeferred } from '../deferred.ts';
-import type { KeyRingObserver } from '../keys/key-ring.ts';
+import type { KeyRingObserver } from '../keys/key-ring-observer.ts';
 import type { Logger } from '../operations/log.ts';
 import type { Metrics } from '../operations/metrics.ts';
 

@@ -1,6 +1,7 @@
 // Validates a URL of the configuration from which public keys are fetched.
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { isLoopback } from './listen-address.ts';
+import { hostOf } from './url.ts';
 
 const maxUrlLength = 2048;
 
@@ -17,18 +18,13 @@ export function keyUrlProblem(text: string): string | undefined {
   if (/^https?:\/\/[^/?#]*@/.test(text)) return 'must not contain a user name or a password: key sets are public';
   if (text.includes('#')) return 'must not contain a fragment: remove "#" and what follows it';
   if (!URL.canParse(text)) return 'must be a valid URL such as https://auth.example.com/.well-known/jwks.json';
-  const { hostname, protocol } = new URL(text);
-  const host = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
+  const url = new URL(text);
+  const host = hostOf(url);
   if (isLinkLocal(host)) return 'must not have a link-local address: cloud metadata services use them';
-  if (protocol === 'http:' && !isLoopback(host)) {
+  if (url.protocol === 'http:' && !isLoopback(host)) {
     return 'must be https (http is allowed only for loopback addresses)';
   }
   return undefined;
-}
-
-/** Whether the URL is served by this machine itself. */
-export function isLoopbackUrl(url: string): boolean {
-  return isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''));
 }
 
 // 169.254.0.0/16 (RFC 3927), where clouds serve credentials, fe80::/10 (RFC 4291), and the first one embedded in IPv6: mapped

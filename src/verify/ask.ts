@@ -5,8 +5,8 @@ import { isIP } from 'node:net';
 import { type Reason, refusalAnswers } from '../authz/refusal.ts';
 import { memberOf, parseStrictJson } from '../json/strict-json.ts';
 import { rootsInForce } from '../keys/key-authorities.ts';
-import { isLoopbackUrl } from '../text/key-url.ts';
-import { errorCode } from '../text/problem.ts';
+import { errorCode, type Problem, problem } from '../text/problem.ts';
+import { hostOf, isLoopbackUrl, portOf } from '../text/url.ts';
 import type { PlannedRequest } from './plan.ts';
 
 export interface Answer {
@@ -14,12 +14,6 @@ export interface Answer {
   readonly status: number;
   /** Only of a refusal of account-authz. */
   readonly reason: Reason | undefined;
-}
-
-export interface NoAnswer {
-  readonly kind: 'no answer';
-  /** In a few words, without foreign text. */
-  readonly problem: string;
 }
 
 export interface Gateway {
@@ -46,24 +40,18 @@ export function parseGatewayUrl(text: string): URL | undefined {
   return url.protocol === 'https:' || isLoopbackUrl(text) ? url : undefined;
 }
 
-/** Never rejects. */
-export function ask(gateway: Gateway, planned: PlannedRequest): Promise<Answer | NoAnswer> {
+/** Never rejects. The problem is why there is no answer, in a few words without foreign text. */
+export function ask(gateway: Gateway, planned: PlannedRequest): Promise<Answer | Problem> {
   const { url, userAgent, ca, timeoutMs = 5000 } = gateway;
   const signal = AbortSignal.timeout(timeoutMs);
   return new Promise(resolve => {
     const onError = (error: unknown): void => {
-      const problem = signal.aborted
-        ? `no answer within ${timeoutMs / 1000} s`
-        : (errorCode(error) ?? 'no HTTP answer');
-      resolve({ kind: 'no answer', problem });
+      const late = `no answer within ${timeoutMs / 1000} s`;
+      resolve(problem(signal.aborted ? late : (errorCode(error) ?? 'no HTTP answer')));
     };
-    const hostname = url.hostname.replace(/^\[|\]$/g, '');
+    const host = hostOf(url);
     const options = {
-      method: 'GET',
-      signal,
-      host: hostname,
-      port: url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port),
-      path: planned.target,
+      ...{ method: 'GET', signal, host, port: portOf(url), path: planned.target },
       headers: {
         ...Object.fromEntries(planned.headers),
         host: planned.host,
@@ -93,7 +81,7 @@ export function ask(gateway: Gateway, planned: PlannedRequest): Promise<Answer |
                 ...options,
                 agent: new TlsAgent(),
                 rejectUnauthorized: true,
-                servername: isIP(hostname) === 0 ? hostname : '',
+                servername: isIP(host) === 0 ? host : '',
                 ...(ca === undefined ? {} : { ca: [...rootsInForce(), ca] }),
               },
               onAnswer,

@@ -1,13 +1,6 @@
 // Compares an answer of a gateway with what is expected, and says what a difference means and where to look.
-import type { Answer } from './ask.ts';
-import type { Expected } from './expected.ts';
-import type { Place, Purpose } from './plan.ts';
-
-export interface Asked {
-  readonly purpose: Purpose;
-  readonly expected: Expected;
-  readonly answer: Answer;
-}
+import type { Place } from './plan.ts';
+import type { AskedRequest } from './verification.ts';
 
 export interface Difference {
   readonly meaning: string;
@@ -16,7 +9,7 @@ export interface Difference {
 }
 
 /** What the words of a difference depend on besides the one answer. */
-export interface Surroundings {
+interface Surroundings {
   /** Whether account-authz refused any of the requests. */
   readonly isAsked: boolean;
   /** Whether something refused the path outside the grammar, as Envoy does. */
@@ -28,14 +21,14 @@ export interface Surroundings {
 /** Envoy answers these two itself where it has no route, or refuses the path: without a reason. */
 const bareReasons = ['route_unknown', 'request_invalid'];
 
-export function isAsExpected({ expected, answer }: Asked): boolean {
+export function isAsExpected({ expected, answer }: AskedRequest): boolean {
   if (expected.kind === 'passed') return answer.reason === undefined;
   if (answer.status !== expected.status) return false;
   return answer.reason === expected.reason || (answer.reason === undefined && bareReasons.includes(expected.reason));
 }
 
 /** Undefined if the answer is as expected. */
-export function explainDifference(asked: Asked, surroundings: Surroundings): Difference | undefined {
+export function explainDifference(asked: AskedRequest, surroundings: Surroundings): Difference | undefined {
   if (isAsExpected(asked)) return undefined;
   return asked.answer.reason === undefined ? foreignAnswer(asked, surroundings) : otherRefusal(asked, surroundings);
 }
@@ -50,7 +43,10 @@ function commandsOf(file: string) {
 }
 
 /** account-authz did not write the answer. */
-function foreignAnswer({ purpose, answer }: Asked, { isAsked, isFiltered, file }: Surroundings): Difference {
+function foreignAnswer(
+  { planned: { purpose }, answer }: AskedRequest,
+  { isAsked, isFiltered, file }: Surroundings,
+): Difference {
   const { lint, health } = commandsOf(file);
   const { status } = answer;
   if (status >= 300 && status < 400)
@@ -119,7 +115,7 @@ function seenIn(place: Place): string {
 }
 
 /** account-authz refused, with another reason than expected. */
-function otherRefusal({ purpose, expected, answer }: Asked, { file }: Surroundings): Difference {
+function otherRefusal({ planned: { purpose }, expected, answer }: AskedRequest, { file }: Surroundings): Difference {
   const { lint, health, explain, reload } = commandsOf(file);
   const otherConfig = `the running account-authz has another configuration than ${file}`;
   const { reason } = answer;

@@ -1,8 +1,8 @@
 // What the same engine as the service's answers to a planned request, here and now.
 import { answerOf, type Reason } from '../authz/refusal.ts';
-import type { Config } from '../config/schema.ts';
+import { literalStart, toRouteTemplate } from '../authz/route-template.ts';
 import { toCheckRequest } from '../explain/check-request.ts';
-import { createRecordedCheck } from '../explain/recorded-check.ts';
+import { createRecordedCheck, type RecordedCheckOptions } from '../explain/recorded-check.ts';
 import type { PlannedRequest } from './plan.ts';
 
 export type Expected =
@@ -10,17 +10,15 @@ export type Expected =
   /** An answer of the API, or of Envoy on its behalf: any that is no refusal of account-authz. */
   | { readonly kind: 'passed' };
 
-export type ExpectationOptions = Parameters<typeof createRecordedCheck>[0] & {
-  readonly config: Config;
-  /** Wall time, in seconds since the epoch. */
-  readonly now: () => number;
-};
-
-export function createExpectation(options: ExpectationOptions): (planned: PlannedRequest) => Promise<Expected> {
+export function createExpectation(
+  options: RecordedCheckOptions & {
+    /** Wall time, in seconds since the epoch. */
+    readonly now: () => number;
+  },
+): (planned: PlannedRequest) => Promise<Expected> {
   const check = createRecordedCheck(options);
-  const methodsOf = new Map(
-    (options.config.public ?? []).map(({ path, methods }) => [path.replace(/\/\*$/, ''), methods]),
-  );
+  const publicRoutes = options.config.public ?? [];
+  const methodsOf = new Map(publicRoutes.map(({ path, methods }) => [literalStart(toRouteTemplate(path)), methods]));
   return async ({ purpose, target, host, headers, authorization }) => {
     // account-authz is not asked for these. Envoy answers other methods than the configured ones with 404.
     if (purpose.kind === 'public path' && methodsOf.get(target)?.includes('GET')) return { kind: 'passed' };

@@ -1,7 +1,9 @@
 // Plans the requests that show whether a gateway does what a configuration says. Pure: sends nothing. Every request is a GET.
-import { type HostEntry, parseHostEntry } from '../authz/hosts.ts';
-import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
+import { toHostEntries } from '../authz/hosts.ts';
+import { literalStart, type RouteTemplate, toRouteTemplate } from '../authz/route-template.ts';
 import type { Config } from '../config/schema.ts';
+import type { GivenToken } from './given-token.ts';
+import { planHosts } from './planned-hosts.ts';
 
 /** Where a request names another account. */
 export type Place =
@@ -29,18 +31,11 @@ export interface PlannedRequest {
   readonly authorization: string | undefined;
 }
 
-export interface Plan {
+interface Plan {
   /** In the order to send them. */
   readonly requests: readonly PlannedRequest[];
   /** Names of those that exceed the limit. */
   readonly omitted: readonly string[];
-}
-
-/** The token on standard input, as far as the plan needs it. Its signature is not verified. */
-export interface GivenToken {
-  readonly authorization: string;
-  /** Its accounts that its issuer may speak for. */
-  readonly accounts: readonly string[];
 }
 
 export interface PlanOptions {
@@ -54,165 +49,139 @@ export interface PlanOptions {
 
 export const maxRequests = 50;
 
+/** Stands for every account and parameter, and is a label of a host. */
 const mark = 'account-authz-verify';
 
-/** The entry of account.hosts for the gateway, or undefined if none matches. */
-export function hostEntryOf({ hosts, parameter }: Config['account'], hostname: string): HostEntry | undefined {
-  const entries = (hosts ?? []).map(text => parseHostEntry(text, parameter)).filter(entry => entry.kind !== 'problem');
-  const isFor = (entry: HostEntry): boolean =>
-    entry.kind === 'literal' ? entry.host === hostname : hostname.slice(hostname.indexOf('.')) === entry.parent;
-  return entries.find(entry => entry.kind === 'literal' && isFor(entry)) ?? entries.find(isFor);
+const sendingOrder: readonly Purpose['kind'][] = [
+  'unmatched path',
+  'path outside the grammar',
+  'public path',
+  'no token',
+  'false signature',
+  'other account',
+  'own account',
+];
+
+/** A route of the configuration. */
+interface PlannedRoute {
+  readonly template: RouteTemplate;
+  /** Its path, with the parameter of the account by name. */
+  readonly name: string;
+  /** A path that it matches, for this account. */
+  pathFor(account: string): string;
 }
+
+/** The name of a request has these words after its path, the kind of its purpose by default. */
+type Draft = Pick<PlannedRequest, 'purpose' | 'target'> & Partial<PlannedRequest> & { readonly words?: string };
 
 export function planRequests({ config, host, falseTokens, token }: PlanOptions): Plan {
   const { account } = config;
+  const routes = config.routes.map(({ path }) => toPlannedRoute(path, account.parameter));
+  const [first] = routes;
+  const hosts = planHosts(account, host, mark);
   const [own] = token?.accounts ?? [];
   const other = absentFrom(token?.accounts ?? []);
-  const templates = config.routes.map(route => templateOf(route, account.parameter));
-  const [hostname = '', port] = splitPort(host);
-  const entry = hostEntryOf(account, hostname);
-  const ownHost = own === undefined ? host : hostFor(own, account, entry, host, port);
-
-  const request = (
-    purpose: Purpose,
-    path: string,
-    more: Partial<Omit<PlannedRequest, 'purpose'>> & { readonly detail?: string } = {},
-  ): PlannedRequest => {
-    const { detail, name = path, ...rest } = more;
-    const label = `GET ${name}, ${detail ?? purpose.kind}`;
-    return { purpose, target: path, host, headers: [], authorization: undefined, ...rest, name: label };
-  };
-  const pathOf = (template: RouteTemplate, value: string): string => fill(template, value);
-  const shownPath = (template: RouteTemplate): string => fill(template, `:${account.parameter}`);
-
-  const noToken = templates.map(each => request({ kind: 'no token' }, pathOf(each, mark), { name: shownPath(each) }));
-  const below = templates
-    .filter(({ subtree }) => subtree)
-    .map(each =>
-      request({ kind: 'no token' }, `${pathOf(each, mark)}/${mark}`, { name: `${shownPath(each)}/${mark}` }),
-    );
-  const [first] = templates;
-  const hosts = first === undefined ? [] : otherHosts(account, entry, port);
-  const noTokenByHost = hosts.map(each =>
-    request({ kind: 'no token' }, first === undefined ? '/' : pathOf(first, mark), {
-      ...(first && { name: shownPath(first) }),
-      host: each,
-      detail: `no token, host ${each}`,
-    }),
-  );
-  // Every issuer once, the first one on every route.
-  const falseSignatures = templates.flatMap((template, i) =>
-    falseTokens.slice(0, i === 0 ? falseTokens.length : 1).map((value, issuer) =>
-      request({ kind: 'false signature' }, pathOf(template, mark), {
-        name: shownPath(template),
-        authorization: `Bearer ${value}`,
-        detail: issuer === 0 ? 'false signature' : `false signature, issuer ${issuer + 1}`,
-      }),
-    ),
-  );
   const withToken = token && {
     authorization: token.authorization,
-    host: ownHost,
+    host: own === undefined ? host : hosts.forAccount(own),
   };
-  const owns = templates.map(template =>
-    request({ kind: 'own account' }, pathOf(template, own ?? mark), {
-      ...withToken,
-      ...(needsName(template, token) ? naming(own ?? mark, pathOf(template, own ?? mark)) : {}),
-      name: shownPath(template),
-      detail: own === undefined ? 'the token' : 'own account',
-    }),
-  );
-  const others =
-    own === undefined
-      ? []
-      : placesOf(account).flatMap(place =>
-          templates
-            .filter(({ segments }) => place.kind !== 'path' || segments.some(({ kind }) => kind === 'account'))
-            .map(template =>
-              request({ kind: 'other account', place }, pathOf(template, place.kind === 'path' ? other : own), {
-                ...withToken,
-                ...placed(place, pathOf(template, own), port),
-                name: shownPath(template),
-                detail: `another account in ${describe(place)}`,
-              }),
-            ),
-        );
 
-  /** Names the account in the first place outside the path. */
-  function naming(value: string, path: string): Partial<PlannedRequest> {
-    const [header] = account.headers;
-    if (header !== undefined) return { headers: [[header, value]] };
-    const [parameter] = account.query;
-    return parameter === undefined ? {} : { target: `${path}?${parameter}=${value}` };
-  }
+  const request = ({ purpose, target, name = target, words = purpose.kind, ...more }: Draft): PlannedRequest => ({
+    ...{ purpose, target, host, headers: [], authorization: undefined, ...more },
+    name: `GET ${name}, ${words}`,
+  });
+  const noToken = ({ name, pathFor }: PlannedRoute, more: Partial<Draft> = {}): PlannedRequest =>
+    request({ purpose: { kind: 'no token' }, target: pathFor(mark), name, ...more });
+  const falseSignature = ({ name, pathFor }: PlannedRoute, falseToken: string, issuer: number): PlannedRequest =>
+    request({
+      purpose: { kind: 'false signature' },
+      target: pathFor(mark),
+      name,
+      authorization: `Bearer ${falseToken}`,
+      ...(issuer > 0 && { words: `false signature, issuer ${issuer + 1}` }),
+    });
+  const ownAccount = ({ template, name, pathFor }: PlannedRoute): PlannedRequest => {
+    const target = pathFor(own ?? mark);
+    // A token of several accounts must name one.
+    const mustName = token !== undefined && token.accounts.length > 1 && !hasAccount(template);
+    return request({
+      ...{ purpose: { kind: 'own account' }, target, name, ...withToken },
+      ...(mustName && own !== undefined && naming(account, own, target)),
+      ...(own === undefined && { words: 'the token' }),
+    });
+  };
+  const otherAccount = (place: Place, { name, pathFor }: PlannedRoute, known: string): PlannedRequest => {
+    const target = pathFor(place.kind === 'path' ? other : known);
+    return request({
+      ...{ purpose: { kind: 'other account', place }, target, name, ...withToken },
+      ...(place.kind === 'header' && { headers: [[place.name, other]] }),
+      ...(place.kind === 'query' && { target: `${target}?${place.name}=${other}` }),
+      ...(place.kind === 'host' && { host: hosts.under(place.parent, other) }),
+      words: `another account in ${describe(place)}`,
+    });
+  };
 
-  function placed(place: Place, path: string, portOfHost: string): Partial<PlannedRequest> {
-    switch (place.kind) {
-      case 'path':
-        return {};
-      case 'header':
-        return { headers: [[place.name, other]] };
-      case 'query':
-        return { target: `${path}?${place.name}=${other}` };
-      case 'host':
-        return { host: `${other}${place.parent}${portOfHost}` };
-    }
-  }
-
-  const publicPaths = (config.public ?? []).map(({ path }) =>
-    request({ kind: 'public path' }, path.replace(/\/\*$/, '')),
-  );
+  const ownAccounts = token === undefined ? [] : routes.map(ownAccount);
   const byImportance = [
-    request({ kind: 'unmatched path' }, `/${mark}/no/route`),
-    request({ kind: 'path outside the grammar' }, `${openPart(templates)}/${mark}%2Fslash`),
-    ...noToken,
-    ...publicPaths,
-    ...noTokenByHost,
-    ...(token ? owns.slice(0, 1) : []),
-    ...falseSignatures,
-    ...others,
-    ...(token ? owns.slice(1) : []),
-    ...below,
-  ];
-  const order: readonly Purpose['kind'][] = [
-    'unmatched path',
-    'path outside the grammar',
-    'public path',
-    'no token',
-    'false signature',
-    'other account',
-    'own account',
+    request({ purpose: { kind: 'unmatched path' }, target: `/${mark}/no/route` }),
+    request({ purpose: { kind: 'path outside the grammar' }, target: `${openStart(routes)}/${mark}%2Fslash` }),
+    ...routes.map(route => noToken(route)),
+    ...(config.public ?? []).map(({ path }) =>
+      request({ purpose: { kind: 'public path' }, target: literalStart(toRouteTemplate(path)) }),
+    ),
+    ...hosts.others.flatMap(each =>
+      first === undefined ? [] : [noToken(first, { host: each, words: `no token, host ${each}` })],
+    ),
+    ...ownAccounts.slice(0, 1),
+    // Of every issuer once, of the first one on every route.
+    ...routes.flatMap((route, i) =>
+      falseTokens.slice(0, i === 0 ? undefined : 1).map((each, issuer) => falseSignature(route, each, issuer)),
+    ),
+    ...placesOf(account).flatMap(place =>
+      routes
+        .filter(({ template }) => place.kind !== 'path' || hasAccount(template))
+        .flatMap(route => (own === undefined ? [] : [otherAccount(place, route, own)])),
+    ),
+    ...ownAccounts.slice(1),
+    ...routes
+      .filter(({ template }) => template.subtree)
+      .map(route => noToken(route, { target: `${route.pathFor(mark)}/${mark}`, name: `${route.name}/${mark}` })),
   ];
   const sent = byImportance.slice(0, maxRequests);
   return {
-    requests: order.flatMap(kind => sent.filter(({ purpose }) => purpose.kind === kind)),
+    requests: sendingOrder.flatMap(kind => sent.filter(({ purpose }) => purpose.kind === kind)),
     omitted: byImportance.slice(maxRequests).map(({ name }) => name),
   };
 }
 
-function templateOf({ path }: Config['routes'][number], parameter: string): RouteTemplate {
-  const template = parseRouteTemplate(path, parameter);
-  if (template.kind === 'problem') throw new Error(`the configuration has an invalid path: it ${template.problem}`);
-  return template;
+function toPlannedRoute(text: string, parameter: string): PlannedRoute {
+  const template = toRouteTemplate(text, parameter);
+  const pathFor = (account: string): string => {
+    const values = { account, any: mark };
+    return `/${template.segments.map(each => (each.kind === 'literal' ? each.value : values[each.kind])).join('/')}`;
+  };
+  return { template, name: pathFor(`:${parameter}`), pathFor };
 }
 
-function fill({ segments }: RouteTemplate, account: string): string {
-  const values = segments.map(segment => {
-    if (segment.kind === 'literal') return segment.value;
-    return segment.kind === 'account' ? account : mark;
-  });
-  return `/${values.join('/')}`;
+function hasAccount({ segments }: RouteTemplate): boolean {
+  return segments.some(({ kind }) => kind === 'account');
+}
+
+/** Names the account in the first place outside the path. */
+function naming({ headers, query }: Config['account'], value: string, path: string): Partial<PlannedRequest> {
+  const [header] = headers;
+  if (header !== undefined) return { headers: [[header, value]] };
+  const [parameter] = query;
+  return parameter === undefined ? {} : { target: `${path}?${parameter}=${value}` };
 }
 
 /** The start that Envoy routes by: the literal part of a template that covers more than itself. */
-function openPart(templates: readonly RouteTemplate[]): string {
-  const starts = templates.map(({ segments, subtree }) => {
-    const literals = segments.findIndex(({ kind }) => kind !== 'literal');
-    const fixed = literals === -1 ? segments : segments.slice(0, literals);
-    return { covers: subtree || literals !== -1, path: fixed.map(each => `/${'value' in each ? each.value : ''}`) };
-  });
-  const start = starts.find(({ covers, path }) => covers && path.length > 0) ?? starts[0];
-  return start?.path.join('') ?? '';
+function openStart(routes: readonly PlannedRoute[]): string {
+  const starts = routes.map(({ template }) => ({
+    covers: template.subtree || template.segments.some(({ kind }) => kind !== 'literal'),
+    path: literalStart(template).replace(/\/$/, ''),
+  }));
+  return (starts.find(({ covers, path }) => covers && path !== '') ?? starts[0])?.path ?? '';
 }
 
 function absentFrom(accounts: readonly string[]): string {
@@ -222,7 +191,7 @@ function absentFrom(accounts: readonly string[]): string {
 }
 
 function placesOf({ headers, query, hosts = [], parameter }: Config['account']): readonly Place[] {
-  const parents = hosts.map(text => parseHostEntry(text, parameter)).filter(entry => entry.kind === 'account');
+  const parents = toHostEntries(hosts, parameter).filter(entry => entry.kind === 'account');
   return [
     { kind: 'path' },
     ...headers.map(name => ({ kind: 'header', name }) as const),
@@ -242,43 +211,4 @@ function describe(place: Place): string {
     case 'host':
       return `the host (${mark}${place.parent})`;
   }
-}
-
-/** A token of several accounts must name one. */
-function needsName({ segments }: RouteTemplate, token: GivenToken | undefined): boolean {
-  return (token?.accounts.length ?? 0) > 1 && segments.every(({ kind }) => kind !== 'account');
-}
-
-/** `host:port` in its two parts; the port with its colon, empty if there is none. */
-function splitPort(host: string): readonly [hostname: string, port: string] {
-  const port = /:[0-9]+$/.exec(host)?.[0] ?? '';
-  return [host.slice(0, host.length - port.length).toLowerCase(), port];
-}
-
-/** The host at which the token's own account is asked for: the gateway's, unless that names another account. */
-function hostFor(
-  own: string,
-  { hosts = [], parameter }: Config['account'],
-  entry: HostEntry | undefined,
-  host: string,
-  port: string,
-): string {
-  if (entry?.kind !== 'account') return host;
-  if (/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(own)) return `${own}${entry.parent}${port}`;
-  const literal = hosts.map(text => parseHostEntry(text, parameter)).find(each => each.kind === 'literal');
-  return literal === undefined ? host : `${literal.host}${port}`;
-}
-
-/** A host for each entry of account.hosts but the gateway's. */
-function otherHosts(
-  { hosts = [], parameter }: Config['account'],
-  entry: HostEntry | undefined,
-  port: string,
-): readonly string[] {
-  const key = (each: HostEntry): string => (each.kind === 'literal' ? each.host : `${mark}${each.parent}`);
-  return hosts
-    .map(text => parseHostEntry(text, parameter))
-    .filter(each => each.kind !== 'problem')
-    .filter(each => entry === undefined || key(each) !== key(entry))
-    .map(each => `${key(each)}${port}`);
 }

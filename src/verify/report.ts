@@ -1,40 +1,21 @@
 // Prints what a gateway answered beside what was expected, as a table or as JSON. Has nothing of the token.
 import { printable } from '../text/printable.ts';
-import { type Asked, type Difference, explainDifference, isAsExpected } from './differences.ts';
+import { type Difference, explainDifference, isAsExpected } from './differences.ts';
 import type { Expected } from './expected.ts';
-import type { PlannedRequest } from './plan.ts';
-
-export interface AskedRequest extends Asked {
-  readonly planned: PlannedRequest;
-}
-
-export interface LeftOut {
-  readonly names: readonly string[];
-  readonly why: string;
-}
-
-export interface Verification {
-  /** Of the gateway. */
-  readonly origin: string;
-  /** The configuration file. */
-  readonly file: string;
-  readonly asked: readonly AskedRequest[];
-  readonly leftOut: readonly LeftOut[];
-  readonly notes: readonly string[];
-}
+import type { AskedRequest, Verification } from './verification.ts';
 
 const maxTextLength = 2048;
 const shown = (text: string): string => printable(text, maxTextLength);
 
-export function differencesIn({ asked, file }: Verification): readonly (Difference | undefined)[] {
+/** Of each request, undefined where the answer is as expected. `file` is the configuration. */
+function differencesIn({ asked }: Verification, file: string): readonly (Difference | undefined)[] {
   const isAsked = asked.some(({ answer }) => answer.reason !== undefined);
-  const isFiltered = asked.some(each => each.purpose.kind === 'path outside the grammar' && isAsExpected(each));
+  const isFiltered = asked.some(each => each.planned.purpose.kind === 'path outside the grammar' && isAsExpected(each));
   return asked.map(each => explainDifference(each, { isAsked, isFiltered, file: shown(file) }));
 }
 
-export function toTable(verification: Verification): string {
+export function toTable(verification: Verification, file: string): string {
   const { asked, leftOut, notes, origin } = verification;
-  const differences = differencesIn(verification);
   const rows = [
     ['', 'request', 'expected', 'actual'],
     ...asked.map(each => [
@@ -52,8 +33,7 @@ export function toTable(verification: Verification): string {
       .trimEnd(),
   );
   const count = asked.filter(each => !isAsExpected(each)).length;
-  const byMeaning = group(differences);
-  const meanings = [...byMeaning].map(
+  const meanings = [...group(differencesIn(verification, file))].map(
     ([meaning, { look, times }]) => `${times} of ${asked.length}: ${meaning}\n  look at: ${look}`,
   );
   return [
@@ -67,9 +47,9 @@ export function toTable(verification: Verification): string {
   ].join('\n');
 }
 
-export function toJson(verification: Verification): string {
+export function toJson(verification: Verification, file: string): string {
   const { asked, leftOut, notes, origin } = verification;
-  const differences = differencesIn(verification);
+  const differences = differencesIn(verification, file);
   const value = {
     url: shown(origin),
     requests: asked.map((each, i) => ({
@@ -93,7 +73,7 @@ function expectedText(expected: Expected): string {
   return expected.kind === 'passed' ? 'an answer of the API' : `${expected.status} ${expected.reason}`;
 }
 
-function actualText({ answer: { status, reason } }: Asked): string {
+function actualText({ answer: { status, reason } }: AskedRequest): string {
   return reason === undefined ? `${status}, not from account-authz` : `${status} ${reason}`;
 }
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { expect } from 'chai';
 import { renderAdminPage } from '../../src/admin/admin-page.ts';
 import type { AdminPageFacts } from '../../src/admin/admin-page-facts.ts';
-import type { KeyRingStatus } from '../../src/keys/key-ring.ts';
+import type { KeyRingStatus } from '../../src/keys/issuer-ring.ts';
 import { healthy, latency, unhealthy } from './admin-page-facts.ts';
 
 const [usable] = healthy.issuers as readonly [KeyRingStatus];

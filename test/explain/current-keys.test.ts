@@ -31,9 +31,9 @@ describe('current keys', () => {
       routes: [{ path: '/api/subscriptions/*' }],
       roles: { owner: ['*'] },
     });
-    const rings = await fetchKeys({ config, proxy: {}, onWarning: () => undefined });
-    const states = rings.active().map(ring => ring.status().state);
-    await rings.stop();
+    const { rings, stop } = await fetchKeys({ config, proxy: {}, onWarning: () => undefined });
+    const states = Array.from(rings.values(), ring => ring.status().state);
+    await stop();
     server.close();
     expect(states).to.deep.equal(Array.from({ length: count }, () => 'usable'));
   });

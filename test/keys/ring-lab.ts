@@ -1,13 +1,9 @@
 // Key rings against test issuers, for the tests of a running ring; an afterEach hook stops what they started.
 import type { JWK } from 'jose';
-import {
-  createKeyRing,
-  type IssuerRing,
-  type KeyLookup,
-  type KeyRing,
-  type KeyRingObserver,
-  type KeyRingOptions,
-} from '../../src/keys/key-ring.ts';
+import type { IssuerRing } from '../../src/keys/issuer-ring.ts';
+import { createKeyRing, type KeyRing, type KeyRingOptions } from '../../src/keys/key-ring.ts';
+import type { KeyRingObserver } from '../../src/keys/key-ring-observer.ts';
+import type { KeyLookup } from '../../src/keys/key-set-state.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
 import { signingKey } from '../support/signing-key.ts';

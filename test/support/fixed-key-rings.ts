@@ -1,7 +1,7 @@
 // Key rings with fixed keys, which fetch nothing.
 import type { Config } from '../../src/config/schema.ts';
+import type { IssuerRing } from '../../src/keys/issuer-ring.ts';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
-import type { IssuerRing } from '../../src/keys/key-ring.ts';
 
 /** One for each issuer, all with the same keys. */
 export function fixedKeyRings(

@@ -1,6 +1,6 @@
 // Key rings with the built key thread, and without waits for the first keys and between polls of files: what a test does not name stays silent.
 import { createFileWatch } from '../../src/files/file-watch.ts';
-import type { KeyRingObserver } from '../../src/keys/key-ring.ts';
+import type { KeyRingObserver } from '../../src/keys/key-ring-observer.ts';
 import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
 import { keyThreadEntry } from '../support/key-thread.ts';
 

@@ -1,7 +1,8 @@
 // The requests that `verify` plans for a configuration and a token.
 import { expect } from 'chai';
 import type { Config } from '../../src/config/schema.ts';
-import { hostEntryOf, maxRequests, type PlanOptions, planRequests } from '../../src/verify/plan.ts';
+import { maxRequests, type PlanOptions, planRequests } from '../../src/verify/plan.ts';
+import { hostEntryOf } from '../../src/verify/planned-hosts.ts';
 import { changed, configOf } from '../support/config-file.ts';
 
 const policy = {

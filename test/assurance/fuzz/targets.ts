@@ -15,7 +15,8 @@ import { createAnswers } from '../../../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../../src/envoy/proto-files.ts';
 import { readRequestFacts } from '../../../src/envoy/request.ts';
-import { type PublicJwk, parseKeySet, type VerificationKey } from '../../../src/keys/jwks.ts';
+import { parseKeySet, type VerificationKey } from '../../../src/keys/jwks.ts';
+import type { PublicJwk } from '../../../src/keys/key-material.ts';
 import { parseDiscovery } from '../../../src/keys/key-source.ts';
 import { keyUrlProblem } from '../../../src/text/key-url.ts';
 import { parseCompactJws } from '../../../src/token/compact.ts';
@@ -394,9 +395,8 @@ function discoveryTarget(): Target {
     maxBytes: 4096,
     shortRuns: 3000,
     run(input) {
-      const metadataFound = parseDiscovery(input, discoveryUrl, issuer);
-      if (metadataFound.kind === 'problem') return Promise.resolve(metadataFound.problem);
-      const { jwksUri: found } = metadataFound;
+      const found = parseDiscovery(input, discoveryUrl, issuer);
+      if (typeof found !== 'string') return Promise.resolve(found.problem);
       const metadata = JSON.parse(input.toString('utf8')) as Record<string, unknown>;
       must(metadata.issuer === issuer, 'the metadata of another issuer');
       must(metadata.jwks_uri === found, 'another address than the document says');
