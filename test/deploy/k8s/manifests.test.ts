@@ -14,6 +14,7 @@ const folders: Readonly<Record<string, string>> = {
   ...Object.fromEntries(overlays.map(name => [name, `k8s/overlays/${name}`])),
   'the plain form': 'test/fixtures/k8s-variants/plain',
   'every component': 'test/fixtures/k8s-variants/everything',
+  'the service with a revocation list': 'test/fixtures/k8s-variants/service-revocation',
 };
 
 type Rule = 'the schemas' | 'check-config' | 'the rules';
