@@ -14,7 +14,6 @@ const own = '/api/subscriptions/accounts/acme';
 
 /** Each pod answers each request as account-authz decides, and the app sees the identity of the token and no forged one. */
 export async function answerSteps(run: ClusterRun, token: string): Promise<void> {
-  const { namespace, labels } = run.deployed;
   const authorization = `Bearer ${token}`;
   const cases: readonly Case[] = [
     { what: 'its own account', path: own, headers: { authorization }, expected: '200' },
@@ -37,34 +36,47 @@ export async function answerSteps(run: ClusterRun, token: string): Promise<void>
       headers: { authorization: `${authorization.slice(0, -8)}AAAAAAAA` },
       expected: '401 token_invalid',
     },
-    { what: 'a path that no route has', path: '/metrics', headers: { authorization }, expected: '404' },
+    {
+      what: 'a path that no route has',
+      path: '/metrics',
+      headers: { authorization },
+      expected: run.deployed.name === 'istio' ? '403' : '404',
+    },
   ];
-  const pods = await podsOf(namespace, labels);
-  const inEachPod = async (what: string, expected: string, ask: (url: string) => Promise<string>): Promise<void> => {
-    const answers = new Set<string>();
-    for (const { name } of pods) {
-      const { url, stop } = await forward(namespace, `pod/${name}`, 8080);
-      answers.add(await ask(url).finally(stop));
-    }
-    const measured = [...answers].join('; ');
-    run.add({ what: `${what}, asked of each pod`, expected, measured, isGood: measured === expected });
-  };
   for (const { what, path, headers = {}, expected } of cases) {
-    await inEachPod(what, expected, async url => {
-      const answer = await fetch(`${url}${path}`, { headers });
-      const text = await answer.text();
-      const reason = answer.ok || text === '' ? [] : [JSON.parse(text).reason];
-      return [answer.status, ...reason].join(' ');
+    await inEachPod(run, what, expected, async url => {
+      const answer = await run.load.ask(`${url}${path}`, headers);
+      const isProblem = answer.headers['content-type'] === 'application/problem+json';
+      return [answer.status, ...(isProblem ? [JSON.parse(answer.text).reason] : [])].join(' ');
     });
   }
   const seen = 'x-auth-uid: user-alice, x-auth-app: web-app, x-auth-acc: acme, x-auth-role: owner';
-  await inEachPod('forged identity headers; the app sees', seen, async url => {
+  await inEachPod(run, 'forged identity headers; the app sees', seen, async url => {
     const forged = { 'x-auth-uid': 'root', 'x-auth-acc': 'globex', 'x-auth-role': 'admin', 'x-auth-future': 'any' };
-    const answer = await fetch(`${url}${own}`, { headers: { authorization, ...forged } });
-    const { headers } = (await answer.json()) as { headers: readonly (readonly [string, string])[] };
-    const shown = headers.filter(([name]) => /^x-auth-(?!iss)|^authorization$/.test(name));
-    return shown.map(([name, value]) => `${name}: ${value}`).join(', ');
+    const { text } = await run.load.ask(`${url}${own}`, { authorization, ...forged });
+    return shownHeaders(text, /^x-auth-(?!iss)|^authorization$/);
   });
+}
+
+/** Adds one row: the answer if all pods give the same. */
+export async function inEachPod(
+  run: ClusterRun,
+  what: string,
+  expected: string,
+  ask: (url: string) => Promise<string>,
+): Promise<void> {
+  const { namespace, labels, port } = run.deployed;
+  const answers = new Set<string>();
+  for (const { address } of await podsOf(namespace, labels)) answers.add(await ask(`http://${address}:${port}`));
+  const measured = [...answers].join('; ');
+  run.add({ what: `${what}, asked of each pod`, expected, measured, isGood: measured === expected });
+}
+
+/** Those headers that the app of the demo got whose name matches. */
+export function shownHeaders(text: string, pattern: RegExp): string {
+  const { headers } = JSON.parse(text) as { headers: readonly (readonly [string, string])[] };
+  const shown = headers.filter(([name]) => pattern.test(name));
+  return shown.map(([name, value]) => `${name}: ${value}`).join(', ');
 }
 
 /** A token of the demo's own authentication service, which is in the pod. */

@@ -166,13 +166,9 @@ async function untilEachPod(run: ClusterRun, holds: (pod: PodState) => Promise<b
 
 function untilAnswered(run: ClusterRun, token: string, status: number): Promise<number> {
   const path = '/api/subscriptions/accounts/acme';
-  return untilEachPod(run, async ({ name }) => {
-    const { url, stop } = await forward(run.deployed.namespace, `pod/${name}`, 8080);
-    try {
-      return (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` } })).status === status;
-    } finally {
-      stop();
-    }
+  return untilEachPod(run, async ({ address }) => {
+    const url = `http://${address}:${run.deployed.port}${path}`;
+    return (await run.load.ask(url, { authorization: `Bearer ${token}` })).status === status;
   });
 }
 

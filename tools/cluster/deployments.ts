@@ -20,6 +20,7 @@ export const deploymentNames = [
   'envoy-sidecar-socket',
   'plain containers',
   'envoy-gateway',
+  'istio',
 ] as const;
 export type DeploymentName = (typeof deploymentNames)[number];
 
@@ -33,13 +34,18 @@ export interface Deployed {
   /** The Deployment with account-authz. */
   readonly authz: { readonly workload: string; readonly labels: string; readonly replicas: number };
   readonly service: { readonly name: string; readonly port: number };
+  /** Where each pod of the workload takes requests. */
+  readonly port: number;
+  /** The container of Envoy. */
+  readonly envoy: string;
 }
 
 const sample = { workload: 'subscriptions', labels: 'app.kubernetes.io/name=subscriptions', replicas: 2 };
 
 export function describeDeployment(name: DeploymentName): Deployed {
   const service = { name: 'subscriptions', port: 80 };
-  const inSample = { name, namespace: 'subscriptions', ...sample, authz: sample, service };
+  const envoy = { port: 8080, envoy: 'envoy' };
+  const inSample = { name, namespace: 'subscriptions', ...sample, authz: sample, service, ...envoy };
   switch (name) {
     case 'quickstart': {
       const one = { ...sample, replicas: 1 };
@@ -56,8 +62,10 @@ export function describeDeployment(name: DeploymentName): Deployed {
     }
     case 'render kubernetes': {
       const orders = { workload: 'orders', labels: 'app=orders', replicas: 2 };
-      return { name, namespace: 'shop', ...orders, authz: orders, service: { name: 'orders', port: 80 } };
+      return { name, namespace: 'shop', ...orders, authz: orders, service: { name: 'orders', port: 80 }, ...envoy };
     }
+    case 'istio':
+      return { ...inSample, port: 8000, envoy: 'istio-proxy' };
     default:
       return inSample;
   }
@@ -117,11 +125,18 @@ async function writeKustomization(
         kustomization.addIn(['components'], '../../components/revocation');
         config += 'revocation: { file: /etc/account-authz-revocation/revoked.jsonl }\n';
       }
+      if (name === 'istio') kustomization.addIn(['patches'], kustomization.createNode(unrestricted));
       await writeFile(join(target, 'kustomization.yaml'), kustomization.toString());
       return write(target, config);
     }
   }
 }
+
+/** As docs/deploy/istio.md says for a mesh without its CNI agent. */
+const unrestricted = {
+  target: { version: 'v1', kind: 'Namespace' },
+  patch: '- { op: replace, path: /metadata/labels/pod-security.kubernetes.io~1enforce, value: privileged }',
+};
 
 type Write = (target: string, config: string, kustomization?: object) => Promise<string>;
 

@@ -3,9 +3,10 @@ import { execFile } from 'node:child_process';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { allPages, commandsOf } from '../../test/support/document.ts';
-import { forward, podsOf } from './kubectl.ts';
+import { podsOf } from './kubectl.ts';
 import type { ClusterRun } from './run.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
@@ -65,15 +66,9 @@ function runInShell(command: string, folder: string): Promise<Outcome> {
 }
 
 /** Its request id, once Envoy has had time to write its line. */
-async function refusedRequest({ deployed }: ClusterRun): Promise<string> {
+async function refusedRequest({ deployed, load }: ClusterRun): Promise<string> {
   const [pod] = await podsOf(deployed.namespace, deployed.labels);
-  const { url, stop } = await forward(deployed.namespace, `pod/${pod?.name}`, 8080);
-  try {
-    const answer = await fetch(`${url}/api/subscriptions`);
-    await answer.text();
-    await new Promise(resolve => setTimeout(resolve, 1500));
-    return answer.headers.get('x-request-id') ?? '';
-  } finally {
-    stop();
-  }
+  const { headers } = await load.ask(`http://${pod?.address}:${deployed.port}/api/subscriptions`);
+  await delay(1500);
+  return headers['x-request-id'] ?? '';
 }

@@ -1,5 +1,6 @@
 // kubectl for the cluster runs: one call, waiting for a state, pods and their containers, port-forwards. The cluster is that of $KUBECONFIG.
 import { execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -13,15 +14,28 @@ export interface ContainerStatus {
 export interface PodState {
   readonly name: string;
   readonly node: string;
+  readonly address: string;
   readonly isReady: boolean;
   readonly isTerminating: boolean;
   readonly containers: readonly ContainerStatus[];
+  /** In MiB, by the name of the container; those that have one. */
+  readonly memoryLimits: ReadonlyMap<string, number>;
+}
+
+interface ContainerSpec {
+  readonly name: string;
+  readonly resources?: { readonly limits?: { readonly memory?: string } };
 }
 
 interface PodObject {
   readonly metadata: { readonly name: string; readonly deletionTimestamp?: string };
-  readonly spec: { readonly nodeName?: string };
+  readonly spec: {
+    readonly nodeName?: string;
+    readonly initContainers?: readonly ContainerSpec[];
+    readonly containers: readonly ContainerSpec[];
+  };
   readonly status: {
+    readonly podIP?: string;
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];
     readonly initContainerStatuses?: readonly ContainerStatus[];
     readonly containerStatuses?: readonly ContainerStatus[];
@@ -54,9 +68,16 @@ export async function podsOf(namespace: string, labels: string): Promise<readonl
   return items.map(({ metadata, spec, status }: PodObject) => ({
     name: metadata.name,
     node: spec.nodeName ?? '',
+    address: status.podIP ?? '',
     isReady: status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false,
     isTerminating: metadata.deletionTimestamp !== undefined,
     containers: [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])],
+    memoryLimits: new Map(
+      [...(spec.initContainers ?? []), ...spec.containers].flatMap(({ name, resources }) => {
+        const [, count, unit] = /^(\d+)(Mi|Gi)$/.exec(resources?.limits?.memory ?? '') ?? [];
+        return unit === undefined ? [] : [[name, Number(count) * (unit === 'Gi' ? 1024 : 1)] as const];
+      }),
+    ),
   }));
 }
 
@@ -147,8 +168,11 @@ export function programPod({ name, namespace, image, program, files = {} }: Prog
     resources: { requests: { cpu: '100m', memory: '128Mi' } },
     volumeMounts: [{ name: 'program', mountPath: '/program' }],
   };
+  const stringData = { 'main.mjs': program, ...files };
+  // A pod that an earlier run has left is replaced.
+  const annotations = { checksum: createHash('sha256').update(JSON.stringify(stringData)).digest('hex') };
   return [
-    { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, stringData: { 'main.mjs': program, ...files } },
+    { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, stringData },
     {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
@@ -157,7 +181,7 @@ export function programPod({ name, namespace, image, program, files = {} }: Prog
         replicas: 1,
         selector: { matchLabels: labels },
         template: {
-          metadata: { labels },
+          metadata: { labels, annotations },
           spec: {
             securityContext,
             automountServiceAccountToken: false,

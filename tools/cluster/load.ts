@@ -20,8 +20,25 @@ export interface ClusterLoad {
   now(): number;
   /** What came since that moment, once a second more of load has passed. */
   since(moment: number): Promise<Window>;
+  /** One request of the pod of the load. */
+  ask(url: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
   stop(): Promise<void>;
 }
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+/** URL HEADERS: `node -e` in a pod. A port-forward would not do: it enters a pod on loopback, past the Envoy of a mesh. */
+export const askProgram = `
+const [url, headers] = process.argv.slice(1);
+fetch(url, { headers: JSON.parse(headers), redirect: 'manual', signal: AbortSignal.timeout(10_000) }).then(async answer => {
+  const { status } = answer;
+  console.log(JSON.stringify({ status, headers: Object.fromEntries(answer.headers), text: await answer.text() }));
+});
+`;
 
 export interface LoadOptions {
   readonly namespace: string;
@@ -70,6 +87,10 @@ export async function startClusterLoad({ namespace, image, service, orders }: Lo
         lost,
         longestGapSeconds: Math.max(0, ...window.map(({ longestGapMs }) => longestGapMs)) / 1000,
       };
+    },
+    async ask(url, headers = {}) {
+      const node = ['/nodejs/bin/node', '-e', askProgram, url, JSON.stringify(headers)];
+      return JSON.parse(await kubectl(['exec', '-n', namespace, 'deployment/load', '--', ...node]));
     },
     async stop() {
       logs.kill();

@@ -35,6 +35,28 @@ export async function restartSteps(run: ClusterRun): Promise<void> {
   await forgetCrashes(run);
   for (const resumes of [true, false]) await hang(run, resumes);
   if (isAlone) await scale(run, run.deployed.replicas);
+  if (authz.workload !== workload) await away(run);
+}
+
+/** A service of its own can be away altogether. */
+async function away(run: ClusterRun): Promise<void> {
+  const { namespace, authz } = run.deployed;
+  const scaleTo = (replicas: number): Promise<string> =>
+    kubectl(['scale', '-n', namespace, `deployment/${authz.workload}`, `--replicas=${replicas}`]);
+  await measure(run, {
+    what: 'account-authz is scaled to 0, and back after 20 s',
+    expected: '503 for everything while no pod is there',
+    allows: window => unavailable(window) && Object.keys(window.lost).length > 0,
+    measured: noAnswer,
+    async act() {
+      await scaleTo(0);
+      await untilSettled(namespace, authz.labels, 0);
+      await delay(20_000);
+      await scaleTo(authz.replicas);
+      await settle(run);
+      return { measured: '' };
+    },
+  });
 }
 
 async function scale({ deployed }: ClusterRun, replicas: number): Promise<void> {
@@ -146,13 +168,13 @@ async function killAuthz(run: ClusterRun): Promise<void> {
 
 async function killEnvoy(run: ClusterRun): Promise<void> {
   await measure(run, {
-    what: 'SIGKILL to Envoy',
+    what: `SIGKILL to ${run.deployed.envoy === 'envoy' ? 'Envoy' : run.deployed.envoy}`,
     expected: 'what it held, and what comes to this pod while it is away',
     allows: unavailableOrRefused,
     async act() {
       const pod = await oneOf(podsOf(run.deployed.namespace, run.deployed.labels));
-      await run.agent.signal(pod, 'envoy', 'SIGKILL');
-      return { measured: `away for ${seconds(await untilRestarted(run, pod, 'envoy'))}` };
+      await run.agent.signal(pod, run.deployed.envoy, 'SIGKILL');
+      return { measured: `away for ${seconds(await untilRestarted(run, pod, run.deployed.envoy))}` };
     },
   });
 }
