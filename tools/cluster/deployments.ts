@@ -71,6 +71,11 @@ export function describeDeployment(name: DeploymentName): Deployed {
   }
 }
 
+/** As docs/revocation.md says; its ConfigMap is not in the manifests. */
+export function hasRevocationList(name: DeploymentName): boolean {
+  return name === 'envoy-sidecar' || name === 'service';
+}
+
 /** The manifests, as `kubectl kustomize` prints them. */
 export async function manifestsOf(name: DeploymentName, authentication: Authentication): Promise<string> {
   if (name === 'quickstart') return readFile(join(project, 'k8s', 'quickstart.yaml'), 'utf8');
@@ -119,10 +124,12 @@ async function writeKustomization(
       const kustomization = parseDocument(text);
       kustomization.setIn(['configMapGenerator', 0, 'files'], files);
       let config = await configOf(name);
-      if (name === 'envoy-sidecar') {
-        // As docs/deploy says for a change without a rollout, and as docs/revocation.md says.
+      // As docs/deploy says for a change without a rollout.
+      if (name === 'envoy-sidecar')
         kustomization.setIn(['configMapGenerator', 0, 'options'], { disableNameSuffixHash: true });
-        kustomization.addIn(['components'], '../../components/revocation');
+      if (hasRevocationList(name)) {
+        const component = name === 'service' ? 'revocation-service' : 'revocation';
+        kustomization.addIn(['components'], `../../components/${component}`);
         config += 'revocation: { file: /etc/account-authz-revocation/revoked.jsonl }\n';
       }
       if (name === 'istio') kustomization.addIn(['patches'], kustomization.createNode(unrestricted));

@@ -67,6 +67,7 @@ function gateway(bootstrap: string): readonly object[] {
     image: 'docker.io/envoyproxy/envoy:distroless-v1.40.0',
     args: ['--config-path', '/etc/envoy/envoy.json', '--concurrency', '2', '--disable-hot-restart'],
     readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 2 },
+    resources: { limits: { memory: '512Mi' } },
     securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
     volumeMounts: [
       { name: 'bootstrap', mountPath: '/etc/envoy' },

@@ -13,13 +13,21 @@ import type { Order } from '../rehearsal/load.ts';
 import { answerSteps, quickstartToken } from './answers.ts';
 import { type Authentication, startAuthentication } from './authentication.ts';
 import { certificateSecrets, certificateStep, changeSteps, createAuthorities, outageSteps } from './changes.ts';
-import { type Deployed, type DeploymentName, deploymentNames, describeDeployment, manifestsOf } from './deployments.ts';
+import {
+  type Deployed,
+  type DeploymentName,
+  deploymentNames,
+  describeDeployment,
+  hasRevocationList,
+  manifestsOf,
+} from './deployments.ts';
 import { documentedSteps } from './documented.ts';
 import { gatewayManifests } from './envoy-gateway.ts';
 import { meshSteps } from './istio.ts';
 import { apply, kubectl, podsOf } from './kubectl.ts';
 import { startClusterLoad } from './load.ts';
 import { type NodeAgent, startNodeAgent } from './node-agent.ts';
+import { pageSteps } from './pages.ts';
 import { lineOf, pageWith, type Row, sectionOf } from './report.ts';
 import { restartSteps } from './restarts.ts';
 import { authzPods, type ClusterRun, measure, settle } from './run.ts';
@@ -37,12 +45,13 @@ const { values: options } = parseArgs({
     namespace: { type: 'string', default: 'account-authz-cluster' },
   },
 });
-const all = deploymentNames
+const sections = [...deploymentNames, 'pages'] as const;
+const all = sections
   .filter(name => name !== 'envoy-gateway' || options.egctl !== undefined)
   .filter(name => name !== 'istio' || options.istio);
 const chosen = (options.only ?? all).map(name => {
-  const found = deploymentNames.find(each => each === name);
-  if (found === undefined) throw new Error(`--only ${name}: one of ${deploymentNames.join(', ')}`);
+  const found = sections.find(each => each === name);
+  if (found === undefined) throw new Error(`--only ${name}: one of ${sections.join(', ')}`);
   return found;
 });
 
@@ -67,7 +76,8 @@ const agent = await startNodeAgent(agentNamespace, image);
 const authentication = await startAuthentication(toolNamespace, image);
 try {
   for (const name of chosen) {
-    await runDeployment(name, agent, authentication);
+    if (name === 'pages') await pageSteps({ authentication, hasIstio: options.istio, add: adderFor(name) });
+    else await runDeployment(name, agent, authentication);
     // A run takes half an hour: what there is survives its end.
     if (options.page) {
       const section = sectionOf(
@@ -75,7 +85,7 @@ try {
         await surroundings(),
       );
       const before = await readFile(page, 'utf8').catch(() => '');
-      await writeFile(page, pageWith(before, new Map([[name, section]]), deploymentNames));
+      await writeFile(page, pageWith(before, new Map([[name, section]]), sections));
     }
   }
 } finally {
@@ -85,13 +95,17 @@ const bad = rows.filter(({ isGood }) => !isGood);
 say(`${rows.length} rows, ${bad.length} not as expected`);
 process.exitCode = bad.length === 0 ? 0 : 1;
 
+function adderFor(deployment: string): ClusterRun['add'] {
+  say(deployment);
+  return row => {
+    rows.push({ deployment, ...row });
+    say(lineOf({ deployment, ...row }));
+  };
+}
+
 async function runDeployment(name: DeploymentName, agent: NodeAgent, authentication: Authentication): Promise<void> {
   const deployed = describeDeployment(name);
-  const add = (row: Omit<Row, 'deployment'>): void => {
-    rows.push({ deployment: name, ...row });
-    say(lineOf({ deployment: name, ...row }));
-  };
-  say(name);
+  const add = adderFor(name);
   await kubectl(['delete', 'namespace', deployed.namespace, '--ignore-not-found', '--wait=true']);
   try {
     const authorities = await createAuthorities();
@@ -104,7 +118,10 @@ async function runDeployment(name: DeploymentName, agent: NodeAgent, authenticat
     const run: ClusterRun = { deployed, load, agent, authentication, add };
     try {
       await answerSteps(run, token);
-      if (name === 'istio') await meshSteps(run, token);
+      if (name === 'istio') {
+        await documentedSteps(run);
+        await meshSteps(run, token);
+      }
       if (name === 'envoy-sidecar') {
         await documentedSteps(run);
         await changeSteps(run);
@@ -137,14 +154,14 @@ async function deploy(
   if (namespace === 'subscriptions') await kubectl(['apply', '-f', 'k8s/base/namespace.yaml']);
   if (name === 'service' || name === 'envoy-gateway') await apply(certificates);
   if (name === 'envoy-gateway') manifests = await gatewayManifests(manifests, certificates, options.egctl ?? '');
-  if (name === 'envoy-sidecar')
-    await kubectl([
-      'create',
-      'configmap',
-      '-n',
-      namespace,
-      'account-authz-revocation',
-      '--from-literal=revoked.jsonl=',
+  if (hasRevocationList(name))
+    await apply([
+      {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'account-authz-revocation', namespace },
+        data: { 'revoked.jsonl': '' },
+      },
     ]);
   const beforeMs = performance.now();
   const warnings = await apply(manifests);
