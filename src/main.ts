@@ -54,9 +54,9 @@ const name = first.startsWith('-') ? 'serve' : first;
 // The other commands write their result to standard output.
 const log = openLogDestination({ fd: name === 'serve' ? 1 : 2 });
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, endByFault);
-// `head` and the like close the output of a command early. That is no fault, and the exit code stays that of the command.
-if (name !== 'serve')
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+// `head` and the like close an output early. That is no fault, and the exit code stays that of the command.
+for (const output of name === 'serve' ? [process.stderr] : [process.stdout, process.stderr])
+  output.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') endByFault(error);
   });
 

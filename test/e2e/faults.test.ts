@@ -160,14 +160,21 @@ describe('uncaught error', function () {
     expect(outcome).to.include({ code: 2, stdout: '' });
   });
 
-  it('does not occur when `head` or another reader closes the output of a command early', async () => {
-    const main = fileURLToPath(builtFile('main.js'));
-    const child = spawn(process.execPath, [main, 'schema'], { stdio: ['ignore', 'pipe', 'pipe'] });
-    child.stdout.destroy();
-    const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
-    secrets.show('command', stderr);
-    expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
-  });
+  for (const [output, args, exitCode] of [
+    ['stdout', ['schema'], 0],
+    ['stderr', ['check-config', '--config', writeFixture('empty.json', {})], 1],
+    ['stderr', ['serve', '--config', writeFixture('empty.json', {})], 1],
+  ] as const) {
+    it(`does not occur when \`head\` or another reader closes ${output} of ${args[0]} early`, async () => {
+      const main = fileURLToPath(builtFile('main.js'));
+      const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+      child[output].destroy();
+      const other = output === 'stdout' ? child.stderr : child.stdout;
+      const [printed, [code]] = await Promise.all([text(other), once(child, 'close')]);
+      secrets.show('command', printed);
+      expect({ code, printed }).to.deep.equal({ code: exitCode, printed: '' });
+    });
+  }
 
   it('is distinct from an invalid configuration, which exits 1', async () => {
     const file = writeFixture('refused.json', {});
