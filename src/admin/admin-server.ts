@@ -2,6 +2,7 @@
 // because the answers are the same for every client and contain nothing of a request.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { hostAndPort, listenError } from '../text/listen-address.ts';
 import { printableValue } from '../text/printable.ts';
 import { renderAdminPage } from './admin-page.ts';
 import type { AdminPageFacts } from './admin-page-facts.ts';
@@ -135,10 +136,7 @@ function onceAtATime<T>(make: () => Promise<T>): () => Promise<T> {
 
 function listen(server: Server, { host, port }: { host: string; port: number }): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const used = error.code === 'EADDRINUSE' ? ', which is in use' : '';
-      reject(new Error(`cannot listen on ${host}:${port}${used}`, { cause: error }));
-    });
+    server.once('error', error => reject(listenError(hostAndPort(host, port), error)));
     server.listen({ host, port }, () => {
       server.removeAllListeners('error');
       resolve();

@@ -12,7 +12,7 @@ import {
 } from '@grpc/grpc-js';
 import type { RequestFacts } from '../authz/request-facts.ts';
 import type { WatchFiles } from '../files/file-watch.ts';
-import { hostAndPort, type ListenAddress } from '../text/listen-address.ts';
+import { hostAndPort, type ListenAddress, listenError } from '../text/listen-address.ts';
 import { authorizationService, healthService } from './proto-files.ts';
 import { readRequestFacts } from './request.ts';
 import { freeSocketPath, shareWithGroup } from './socket-file.ts';
@@ -158,13 +158,7 @@ function bindTo(server: Server, target: string, credentials: ServerCredentials):
   return new Promise((resolve, reject) => {
     server.bindAsync(target, credentials, (error, port) => {
       if (error === null) resolve(port);
-      // grpc-js joins the errors of all addresses into one text; here there is one address.
-      else
-        reject(
-          new Error(`cannot listen on ${target}${/EADDRINUSE/.test(error.message) ? ', which is in use' : ''}`, {
-            cause: error,
-          }),
-        );
+      else reject(listenError(target, error));
     });
   });
 }

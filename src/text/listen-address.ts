@@ -37,6 +37,13 @@ export function hostAndPort(host: string, port: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
+/** Why a server cannot listen. The code is read from the text: grpc-js joins the errors of all addresses, here one, into a text. */
+export function listenError(address: string, cause: Error): Error {
+  const [code] = /\bE[A-Z0-9]+\b/.exec(cause.message) ?? [];
+  const reason = code === 'EADDRINUSE' ? ', which is in use' : code === undefined ? '' : `: ${code}`;
+  return new Error(`cannot listen on ${address}${reason}`, { cause });
+}
+
 /** Whether only this machine can reach the host: 127.0.0.0/8, ::1 in any spelling, or `localhost`. */
 export function isLoopback(host: string): boolean {
   if (isIPv4(host)) return loopback4.check(host, 'ipv4');

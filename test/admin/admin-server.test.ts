@@ -18,9 +18,10 @@ const metricsText = '# HELP a_metric Something.\n';
 function start(
   limits: Partial<AdminLimits> = {},
   metrics = async () => ({ contentType: 'text/plain; version=0.0.4', text: metricsText }),
+  address = { host: '127.0.0.1', port: 0 },
 ): Promise<AdminServer> {
   const pages = { readiness: () => ({ ready: true, body: { ready: true } }), metrics, facts: async () => healthy };
-  return startAdminServer({ host: '127.0.0.1', port: 0 }, pages, { ...generous, ...limits });
+  return startAdminServer(address, pages, { ...generous, ...limits });
 }
 
 interface Client {
@@ -56,6 +57,14 @@ describe('admin server', () => {
     admin = await start();
   });
   after(() => admin.stop());
+
+  it('fails to start, names the address and the reason, where it cannot listen', async () => {
+    // An address for documentation only (RFC 3849).
+    const failure = await start({}, undefined, { host: '2001:db8::1', port: 9001 }).catch((error: unknown) => error);
+    expect(failure)
+      .to.have.property('message')
+      .that.matches(/^cannot listen on \[2001:db8::1\]:9001: E[A-Z]+$/);
+  });
 
   it('L-003 escapes and truncates every string in the JSON of /readyz', async () => {
     const kids = ['a\u009b31m', 'b\u202ec', 'schlüssel', `${'k'.repeat(5000)}`];
