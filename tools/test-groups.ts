@@ -2,18 +2,15 @@
 import { readdirSync } from 'node:fs';
 
 export interface TestGroups {
-  /** The folders of test/ that mirror one of src/: in process, without a stranger. */
+  /** The folders of test/ that mirror one of src/. */
   readonly unit: readonly string[];
-  /** Other tests in process: the oracle, documents, and so on. */
-  readonly inProcess: readonly string[];
-  /** Tests that start processes: Envoys, the built product, tools. */
-  readonly withProcesses: readonly string[];
+  /** All others: real Envoys, the built product, documents, the oracle, and so on. */
+  readonly outer: readonly string[];
   /** Tests that measure time or memory (`*.measured.test.ts`): they need the machine for themselves. */
   readonly measured: readonly string[];
 }
 
 const root = new URL('../', import.meta.url);
-const startProcesses = ['bench', 'demo', 'deploy', 'e2e', 'tools'];
 
 /** Paths of test files, relative to the project and sorted. */
 export function testGroups(): TestGroups {
@@ -25,16 +22,10 @@ export function testGroups(): TestGroups {
   const groupOf = (file: string): keyof TestGroups => {
     const [, folder = ''] = file.split('/');
     if (file.endsWith('.measured.test.ts')) return 'measured';
-    if (folder.endsWith('.test.ts') || unitFolders.has(folder)) return 'unit';
-    return startProcesses.includes(folder) ? 'withProcesses' : 'inProcess';
+    return folder.endsWith('.test.ts') || unitFolders.has(folder) ? 'unit' : 'outer';
   };
   const within = (group: keyof TestGroups): readonly string[] => files.filter(file => groupOf(file) === group);
-  return {
-    unit: within('unit'),
-    inProcess: within('inProcess'),
-    withProcesses: within('withProcesses'),
-    measured: within('measured'),
-  };
+  return { unit: within('unit'), outer: within('outer'), measured: within('measured') };
 }
 
 /** The names of the folders in a folder of the project. */

@@ -1,5 +1,5 @@
-// `npm test`: the tests in process and those that start processes side by side, then those that measure. `npm run test:unit` (argument
-// `unit`): the folders that mirror src/. Prints a line a test file, all failures at the end, and as its last line `N passed, N failed`.
+// `npm test`: all tests, three files at a time, then alone those that measure. `npm run test:unit` (argument `unit`): the folders that
+// mirror src/. Prints a line a test file, all failures at the end, and as its last line `N passed, N failed`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -14,13 +14,15 @@ interface Result {
 }
 
 const root = fileURLToPath(new URL('../', import.meta.url));
-const { unit, inProcess, withProcesses, measured } = testGroups();
+const { unit, outer, measured } = testGroups();
+// On two cores: every third file waits, for a period of the product or for a process that starts.
+const atATime = ['--parallel', '--jobs', '3'];
 const exitLimitMs = 10_000;
 const started = performance.now();
 const results =
   process.argv[2] === 'unit'
-    ? await Promise.all([0, 1].map(half => mocha(unit.filter((_, i) => i % 2 === half))))
-    : [...(await Promise.all([mocha([...unit, ...inProcess]), mocha(withProcesses)])), await mocha(measured)];
+    ? [await mocha(unit, atATime)]
+    : [await mocha([...outer, ...unit], atATime), await mocha(measured)];
 
 for (const line of results.flatMap(({ failures }) => failures)) console.log(line);
 const [passed, failed] = [sum(({ passed }) => passed), sum(({ failed }) => failed)];
@@ -32,9 +34,9 @@ function sum(count: (result: Result) => number): number {
   return results.map(count).reduce((a, b) => a + b, 0);
 }
 
-/** Runs test files in one process of mocha. One that ends without its closing line counts as one failure. */
-async function mocha(files: readonly string[]): Promise<Result> {
-  const args = ['node_modules/mocha/bin/mocha.js', '--reporter', 'test/support/file-reporter.ts', ...files];
+/** Runs test files. A mocha that ends without its closing line counts as one failure. */
+async function mocha(files: readonly string[], options: readonly string[] = []): Promise<Result> {
+  const args = ['node_modules/mocha/bin/mocha.js', '--reporter', 'test/support/file-reporter.ts', ...options, ...files];
   const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
   const failures: string[] = [];
@@ -43,12 +45,16 @@ async function mocha(files: readonly string[]): Promise<Result> {
     const [, passed, failed] = /^(\d+) passed, (\d+) failed$/.exec(line) ?? [];
     if (passed !== undefined) {
       closing = { passed: Number(passed), failed: Number(failed) };
-      // A thread that blocks in a system call, such as a pipe that a failed test left, keeps the process from its end.
-      setTimeout(() => child.kill('SIGKILL'), exitLimitMs).unref();
-    } else if (failures.length > 0 || /^ {2}\d+ failing$/.test(line)) failures.push(line);
+      break;
+    }
+    if (failures.length > 0 || /^ {2}\d+ failing$/.test(line)) failures.push(line);
     else console.log(line);
   }
+  // A thread that blocks in a system call, such as a pipe that a failed test left, keeps a process from its end.
+  child.stdout.destroy();
+  const overdue = setTimeout(() => child.kill('SIGKILL'), exitLimitMs);
   const [code, signal] = await exited;
+  clearTimeout(overdue);
   if (closing !== undefined && (code === 0 || closing.failed > 0)) return { ...closing, failures };
   return { passed: closing?.passed ?? 0, failed: 1, failures: [...failures, `mocha ended with ${signal ?? code}`] };
 }

@@ -5,8 +5,7 @@ import { type CaseTest, caseTests } from './case-tests.ts';
 import { readCasesPage, renderCasesPage } from './cases-page.ts';
 import { leftOut } from './left-out.ts';
 
-describe('security cases', function () {
-  this.timeout(120_000);
+describe('security cases', () => {
   const listed = securityCases().map(({ id }) => id);
   let tests: readonly CaseTest[];
   let tested: Set<string>;

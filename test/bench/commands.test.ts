@@ -34,8 +34,7 @@ async function command(file: string, ...args: readonly string[]): Promise<Exit> 
   }
 }
 
-describe('a short run of the bench', function () {
-  this.timeout(120_000);
+describe('a short run of the bench', () => {
   let directory: string;
 
   before(async () => {

@@ -56,8 +56,7 @@ function moveToFiles(bootstrap: Document): void {
   bootstrap.set('node', { id: 'test', cluster: 'test' });
 }
 
-describe('check-config on a running Envoy', function () {
-  this.timeout(60_000);
+describe('check-config on a running Envoy', () => {
   const running: RunningEnvoy[] = [];
   const servers: Server[] = [];
   let envoy: RunningEnvoy;

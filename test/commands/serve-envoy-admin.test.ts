@@ -12,8 +12,7 @@ import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 
 const notTold = 'Envoy not told that it is healthy';
 
-describe('serve --envoy-admin', function () {
-  this.timeout(60_000);
+describe('serve --envoy-admin', () => {
   let issuer: TestIssuer;
   let service: ServiceProcess | undefined;
   let admin: Server | undefined;

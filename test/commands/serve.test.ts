@@ -14,9 +14,7 @@ import { startServiceProcess } from '../support/service-process.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer } from '../support/test-issuer.ts';
 
-describe('serve', function () {
-  this.timeout(60_000);
-
+describe('serve', () => {
   it('L-024 exits 1 with one line per problem for an invalid configuration', () => {
     const file = writeFixture('weak.json', changed({ 'issuers.0.algorithms': ['none'], roles: {} }));
     const { status, stdout, stderr } = spawnSync(
@@ -70,8 +68,7 @@ describe('serve', function () {
   });
 });
 
-describe('serve on this Node', function () {
-  this.timeout(60_000);
+describe('serve on this Node', () => {
   const warning = nghttp2Warning();
 
   it(`logs ${warning === undefined ? 'nothing about its nghttp2' : 'its old nghttp2 once'}`, async () => {

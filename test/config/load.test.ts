@@ -201,11 +201,12 @@ listen: 0.0.0.0:9191
     });
   }
 
-  it('is validated within 10 s with 90,000 unknown keys', async function () {
-    this.timeout(10_000);
+  it('is validated within 10 s of processor time with 90,000 unknown keys', async () => {
+    const started = process.cpuUsage();
     const keys = Array.from({ length: 90_000 }, (_, i) => `k${i}: 1\n`).join('');
     const loaded = await loadConfig(writeFixture('wide.yaml', keys));
     expect(loaded).to.have.property('kind', 'misconfiguration');
+    expect(process.cpuUsage(started).user).to.be.below(10_000_000);
   });
 
   describe('that is unreadable', () => {

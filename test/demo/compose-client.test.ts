@@ -17,8 +17,7 @@ import { secrets } from '../support/secrets.ts';
 const project = fileURLToPath(new URL('../../', import.meta.url));
 const read = (name: string): Promise<string> => readFile(`${project}${name}`, 'utf8');
 
-describe('the client of compose.yaml', function () {
-  this.timeout(60_000);
+describe('the client of compose.yaml', () => {
   let folder: string;
   let main: string;
   let parts: readonly Part[] = [];

@@ -29,8 +29,7 @@ function runTry(out: string, ...args: readonly string[]): Promise<Outcome> {
   });
 }
 
-describe('npm run try', function () {
-  this.timeout(120_000);
+describe('npm run try', () => {
   const out = mkdtempSync(join(tmpdir(), 'account-authz-try-'));
   after(() => rmSync(out, { recursive: true, force: true }));
 

@@ -81,8 +81,7 @@ describe('blocks in the documents', () => {
     expect(unused).to.deep.equal([]);
   });
 
-  it('contain valid PromQL with existing metrics', async function () {
-    this.timeout(120_000);
+  it('contain valid PromQL with existing metrics', async () => {
     const expressions = blocks.filter(({ language }) => language === 'promql').map(({ text }) => text);
     expect(expressions).to.have.length.of.at.least(20);
     const { good, output } = await parseExpressions(expressions);

@@ -21,8 +21,7 @@ const own = '/api/subscriptions/accounts/acct1';
 const others = '/api/subscriptions/accounts/acct2';
 const run = promisify(execFile);
 
-describe('the queries of docs/envoy-access-log.md', function () {
-  this.timeout(120_000);
+describe('the queries of docs/envoy-access-log.md', () => {
   let directory: string;
   let lines: readonly AccessLogLine[];
 

@@ -7,8 +7,7 @@ import { bearer, installEnvoys, type Lab, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 
-describe('the access log of Envoy', function () {
-  this.timeout(120_000);
+describe('the access log of Envoy', () => {
   let lab: Lab;
   let token: string;
 

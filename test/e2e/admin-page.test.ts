@@ -45,9 +45,8 @@ describe('admin page in a browser', () => {
     return { page, complaints, requested };
   }
 
-  before(async function () {
+  before(async () => {
     // The first run installs it.
-    this.timeout(120_000);
     browser = await startBrowser();
   });
   afterEach(async () => {

@@ -12,9 +12,7 @@ import { connect, startServiceLab } from '../support/service.ts';
 import { testCertificate } from '../support/test-certificate.ts';
 import { bearer, startLab } from './lab.ts';
 
-describe('failure modes', function () {
-  this.timeout(120_000);
-
+describe('failure modes', () => {
   it('an invalid configuration at start exits with 1 and all problems, and nothing listens', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'account-authz-'));
     const file = join(directory, 'config.yaml');

@@ -19,8 +19,7 @@ interface Seen {
 
 const path = '/api/subscriptions/accounts/acct1';
 
-describe('calls of a page on another origin', function () {
-  this.timeout(120_000);
+describe('calls of a page on another origin', () => {
   let lab: Lab;
   let browser: Browser;
   let owner: string;

@@ -33,8 +33,7 @@ const ordinary = [
 ] as const;
 
 for (const version of envoyVersions) {
-  describe(`characters: rfc3986 behind Envoy ${version}`, function () {
-    this.timeout(120_000);
+  describe(`characters: rfc3986 behind Envoy ${version}`, () => {
     let lab: Lab;
     let envoy: RunningEnvoy;
 

@@ -37,8 +37,7 @@ const envoyText = '[2026-11-21 12:00:00.000][1][info][main] [source/server/serve
 const authzText =
   'account-authz serve: /etc/account-authz/config.yaml:12:5: issuers[0].audiences: must name at least one\n';
 
-describe('commands in the documents', function () {
-  this.timeout(120_000); // the first run installs promtool, kustomize and Envoy
+describe('commands in the documents', () => {
   let directory: string;
   let authentication: AuthenticationService;
   let upstream: Upstream;

@@ -7,8 +7,7 @@ import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { startServiceProcess } from '../support/service-process.ts';
 import { configuration, startIssuer } from './lab.ts';
 
-describe('drain of a real Envoy', function () {
-  this.timeout(60_000);
+describe('drain of a real Envoy', () => {
   let envoy: RunningEnvoy;
   let admin: string;
   let client: Socket;

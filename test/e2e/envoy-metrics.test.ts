@@ -5,8 +5,7 @@ import { startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { bearer, type Lab, startLab } from './lab.ts';
 
-describe('the metrics of Envoy in alerts and dashboard', function () {
-  this.timeout(120_000);
+describe('the metrics of Envoy in alerts and dashboard', () => {
   let lab: Lab;
 
   before(async () => {

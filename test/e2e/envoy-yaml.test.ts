@@ -22,9 +22,7 @@ async function validate(version: string, configuration: readonly string[]): Prom
   });
 }
 
-describe('envoy.yaml', function () {
-  this.timeout(120_000);
-
+describe('envoy.yaml', () => {
   for (const version of envoyVersions) {
     it(`is valid on Envoy ${version} without a warning`, async () => {
       const { valid, output } = await validate(version, ['--config-path', file]);

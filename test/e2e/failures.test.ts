@@ -38,8 +38,7 @@ import {
 const path = '/api/subscriptions/accounts/acct1';
 const checkTimeoutMs = 500;
 
-describe('failures of the authorizer', function () {
-  this.timeout(120_000);
+describe('failures of the authorizer', () => {
   let upstream: RecordingUpstream;
   let authorization: string;
 

@@ -40,8 +40,7 @@ function throwingIn(name: string, caller: string, holder: string, method: string
   );
 }
 
-describe('uncaught error', function () {
-  this.timeout(30_000);
+describe('uncaught error', () => {
   let issuer: TestIssuer;
   let service: ServiceProcess;
   let client: GrpcClient;

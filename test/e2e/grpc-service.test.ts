@@ -62,8 +62,7 @@ function call(port: number, path: string, fields: Readonly<Record<string, string
   });
 }
 
-describe('a gRPC service behind Envoy', function () {
-  this.timeout(120_000);
+describe('a gRPC service behind Envoy', () => {
   let lab: Lab;
   let withoutKeys: ServiceProcess;
   let upstream: GrpcService;

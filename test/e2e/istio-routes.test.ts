@@ -24,8 +24,7 @@ const settings = {
   protectedResource: { resource: 'https://api.test/mcp' },
 };
 
-describe('the routes that render istio inserts', function () {
-  this.timeout(60_000);
+describe('the routes that render istio inserts', () => {
   let lab: Lab;
   let envoy: RunningEnvoy;
 

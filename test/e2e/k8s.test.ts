@@ -5,9 +5,7 @@ import { kustomizeBinary } from '../deploy/k8s/kustomize.ts';
 import { verifyStandalone } from '../deploy/k8s/real/standalone.ts';
 import { installEnvoys } from './lab.ts';
 
-describe('k8s/: the Envoy and the product of an overlay', function () {
-  this.timeout(60_000);
-
+describe('k8s/: the Envoy and the product of an overlay', () => {
   before(async function () {
     this.timeout(600_000); // the first run builds kustomize
     await kustomizeBinary();

@@ -15,8 +15,7 @@ import { audience, token } from '../support/token.ts';
 const old = testCertificate({ name: 'old', isAuthority: true, addresses: [] });
 const renewed = testCertificate({ name: 'new', isAuthority: true, addresses: [] });
 
-describe('keys of the built product', function () {
-  this.timeout(30_000);
+describe('keys of the built product', () => {
   const ends: (() => Promise<unknown>)[] = [];
   let folder: string;
   let caFile: string;

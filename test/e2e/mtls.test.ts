@@ -47,8 +47,7 @@ function withTransportSocket(socket: unknown): NonNullable<EnvoyOptions['edit']>
   };
 }
 
-describe('mTLS between Envoy and the service', function () {
-  this.timeout(120_000);
+describe('mTLS between Envoy and the service', () => {
   let service: SecretMount;
   let envoyFiles: SecretMount;
   let lab: Lab;

@@ -21,8 +21,7 @@ const settings = {
 const documentPath = '/.well-known/oauth-protected-resource/mcp';
 
 for (const version of envoyVersions) {
-  describe(`public routes and hosts behind Envoy ${version}`, function () {
-    this.timeout(120_000);
+  describe(`public routes and hosts behind Envoy ${version}`, () => {
     let lab: Lab;
     let envoy: RunningEnvoy;
 

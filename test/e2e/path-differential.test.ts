@@ -8,9 +8,7 @@ const seed = Number(process.env.PATHS_SEED ?? 1);
 const targets = 1200;
 const http2Targets = 150;
 
-describe(`generated targets of seed ${seed} through Envoy ${defaultEnvoyVersion}`, function () {
-  this.timeout(120_000);
-
+describe(`generated targets of seed ${seed} through Envoy ${defaultEnvoyVersion}`, () => {
   // The shipped envoy.yaml routes only /api/subscriptions to the upstream.
   for (const layout of layouts.slice(0, 2)) {
     describe(`${targets} over HTTP/1.1 and ${http2Targets} over HTTP/2, ${layout.name}`, () => {

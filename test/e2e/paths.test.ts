@@ -131,8 +131,7 @@ const http2Closed: readonly { readonly name: string; readonly paths: readonly st
   { name: 'R-011 two paths', paths: [mine, other] },
 ];
 
-describe('paths through Envoy', function () {
-  this.timeout(120_000);
+describe('paths through Envoy', () => {
   let lab: Lab;
   let token: string;
 

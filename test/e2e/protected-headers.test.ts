@@ -52,8 +52,7 @@ function withHttp1Trailers(bootstrap: Document): void {
   bootstrap.setIn(upstreamProtocolPath(bootstrap), { http_protocol_options: { enable_trailers: true } });
 }
 
-describe('account and override headers', function () {
-  this.timeout(120_000);
+describe('account and override headers', () => {
   let lab: Lab;
   let owner: string;
 

@@ -4,8 +4,7 @@ import { envoyVersions, freePorts, type RunningEnvoy, startEnvoy } from '../supp
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { installEnvoys } from './lab.ts';
 
-describe('the readiness of Envoy', function () {
-  this.timeout(120_000);
+describe('the readiness of Envoy', () => {
   before(installEnvoys);
 
   for (const version of envoyVersions) {

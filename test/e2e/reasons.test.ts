@@ -106,8 +106,7 @@ const rows: readonly Row[] = [
   },
 ];
 
-describe('reasons', function () {
-  this.timeout(60_000);
+describe('reasons', () => {
   let authentication: TestIssuer;
   let upstream: RecordingUpstream;
   let service: ServiceProcess;

@@ -22,8 +22,7 @@ function lines(service: ServiceProcess, ...messages: readonly string[]): readonl
   return service.log().filter(({ msg }) => messages.includes(String(msg)));
 }
 
-describe('reload of the built product', function () {
-  this.timeout(60_000);
+describe('reload of the built product', () => {
   let issuer: TestIssuer;
   let service: ServiceProcess;
   let client: GrpcClient;
@@ -65,10 +64,10 @@ describe('reload of the built product', function () {
       expect(await reason()).to.equal('allowed');
 
       await mount.update({ 'config.yaml': stringify(config({ apps: ['other'] })) });
-      await until(async () => (await reason()) === 'app_forbidden', 5000);
+      await until(async () => (await reason()) === 'app_forbidden');
 
       await mount.update({ 'config.yaml': 'apps: []\ncolour: "s3cr3t"\n' });
-      await until(() => lines(service, refused).length === 1, 5000);
+      await until(() => lines(service, refused).length === 1);
       const file = mount.path('config.yaml');
       const [line] = lines(service, refused);
       expect(line?.problems).to.deep.equal([
@@ -84,7 +83,7 @@ describe('reload of the built product', function () {
       expect([await reloads('success')(), await reloads('failure')()]).to.deep.equal([1, 1]);
 
       await mount.update({ 'config.yaml': stringify(config()) });
-      await until(async () => (await reason()) === 'allowed', 5000);
+      await until(async () => (await reason()) === 'allowed');
     } finally {
       await mount.remove();
     }
@@ -123,7 +122,7 @@ describe('reload of the built product', function () {
     await start(config({ routes }));
     await service.configure(config({ routes, apps: ['other'] }));
     service.hangUp();
-    await until(async () => (await reason()) === 'app_forbidden', 20_000);
+    await until(async () => (await reason()) === 'app_forbidden');
   });
 
   it('keeps the old configuration while the file is too large', async () => {
@@ -142,8 +141,7 @@ describe('reload of the built product', function () {
   });
 });
 
-describe('reload under load through a real Envoy', function () {
-  this.timeout(60_000);
+describe('reload under load through a real Envoy', () => {
   let lab: Lab;
   let envoy: RunningEnvoy;
 

@@ -17,8 +17,7 @@ const serverCa = testCertificate({ name: 'server ca', isAuthority: true });
 const clientCa = testCertificate({ name: 'client ca', isAuthority: true });
 const otherCa = testCertificate({ name: 'server ca', isAuthority: true });
 
-describe('rendered TLS', function () {
-  this.timeout(120_000);
+describe('rendered TLS', () => {
   let lab: Lab;
   let service: SecretMount;
   let folder: string;

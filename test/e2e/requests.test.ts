@@ -23,8 +23,7 @@ import {
 const path = '/api/subscriptions/accounts/acct1/items';
 const otherPath = '/api/subscriptions/accounts/acct2/items';
 
-describe('requests through Envoy', function () {
-  this.timeout(120_000);
+describe('requests through Envoy', () => {
   let lab: Lab;
   let owner: string;
   let member: string;

@@ -22,8 +22,7 @@ async function leave(port: number): Promise<void> {
   await once(socket, 'close');
 }
 
-describe('clients that go away during their check', function () {
-  this.timeout(120_000);
+describe('clients that go away during their check', () => {
   let lab: Lab;
 
   before(async () => {

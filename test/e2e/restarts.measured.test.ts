@@ -35,8 +35,7 @@ function failuresOf(answers: readonly Answered[]): string[] {
   return answers.flatMap(({ failure = [] }) => failure);
 }
 
-describe('restarts', function () {
-  this.timeout(120_000);
+describe('restarts', () => {
   before(installEnvoys);
 
   describe('of two authorizers in turn, under load', () => {

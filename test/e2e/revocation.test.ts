@@ -15,8 +15,7 @@ import { bearer, configuration, startIssuer } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 
-describe('revocation list of the built product', function () {
-  this.timeout(120_000);
+describe('revocation list of the built product', () => {
   let issuer: TestIssuer;
   let folder: string;
   let service: ServiceProcess | undefined;
@@ -54,7 +53,7 @@ describe('revocation list of the built product', function () {
       const authorization = await bearer({ jti: 'stolen' });
       expect(await reasonOf(authorization)).to.equal('allowed');
       await mount.update({ 'revoked.jsonl': '{"jti":"nobody"}\n{"jti":"stolen"}\n' });
-      await until(async () => (await reasonOf(authorization)) === 'token_revoked', 5000);
+      await until(async () => (await reasonOf(authorization)) === 'token_revoked');
     } finally {
       await mount.remove();
     }
@@ -90,7 +89,7 @@ describe('revocation list of the built product', function () {
     const authorization = await bearer({ jti: 'stolen' });
     await writeFile(file, `${revocationList(99_999)}{"jti":"stolen"}\n`);
     running.hangUp();
-    await until(async () => (await reasonOf(authorization)) === 'token_revoked', 30_000);
+    await until(async () => (await reasonOf(authorization)) === 'token_revoked');
     // Log lines are written in batches, so the line may come after the answer.
     await until(() => lines('revocation list reloaded').length > 0);
     expect(lines('revocation list reloaded')[0]).to.include({ entries: 100_000 });

@@ -39,8 +39,7 @@ function run(program: string, args: readonly string[]): Promise<Run> {
   });
 }
 
-describe('the trial of docs/shadow-mode.md', function () {
-  this.timeout(120_000);
+describe('the trial of docs/shadow-mode.md', () => {
   let lab: Lab;
   let authorization: string;
   let turnOn: (bootstrap: Document) => void;

@@ -5,8 +5,7 @@ import { exchange, requestBytes } from '../support/raw-http.ts';
 import { bearer, expectRefusal, installEnvoys, type Lab, onlyRequestOf, startLab } from './lab.ts';
 
 for (const version of envoyVersions) {
-  describe(`headers that Envoy ${version} shows to the check`, function () {
-    this.timeout(120_000);
+  describe(`headers that Envoy ${version} shows to the check`, () => {
     let lab: Lab;
     let envoy: RunningEnvoy;
     let authorization: string;

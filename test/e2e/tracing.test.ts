@@ -34,8 +34,7 @@ const hex = (bytes: number): string => randomBytes(bytes).toString('hex');
 /** A client's trace and the id of its span. */
 const newTrace = () => ({ traceId: hex(16), spanId: hex(8) });
 
-describe('tracing', function () {
-  this.timeout(120_000);
+describe('tracing', () => {
   let authentication: TestIssuer;
   let upstream: RecordingUpstream;
   let collector: TraceCollector;

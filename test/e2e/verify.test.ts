@@ -8,8 +8,7 @@ import { bearer, configuration, installEnvoys, type Lab, startLab } from './lab.
 
 const checkFilter = 'envoy.filters.http.ext_authz';
 
-describe('verify and a running gateway', function () {
-  this.timeout(120_000);
+describe('verify and a running gateway', () => {
   let lab: Lab;
   let file: string;
   const envoys: RunningEnvoy[] = [];

@@ -17,8 +17,7 @@ const secondClients = testCertificate({ name: 'second clients', isAuthority: tru
 const firstClient = testCertificate({ name: 'client', authority: firstClients });
 const secondClient = testCertificate({ name: 'client', authority: secondClients });
 
-describe('client certificate of key fetches', function () {
-  this.timeout(15_000);
+describe('client certificate of key fetches', () => {
   const ends: (() => Promise<unknown>)[] = [];
   let folder: string;
   let clientAuthority: TestCertificate;

@@ -69,7 +69,7 @@ describe('key rings', () => {
   async function usable(changes: Partial<IssuerKeySettings> = {}): Promise<IssuerRing> {
     const ring = await activate([settings(changes)]);
     // The first fetch starts the key thread, which takes seconds on a busy machine.
-    await until(isUsable(ring), 15_000);
+    await until(isUsable(ring));
     return ring;
   }
 

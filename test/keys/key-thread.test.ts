@@ -19,8 +19,7 @@ import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 
 const failingEntry = new URL('failing-key-thread.mjs', import.meta.url);
 
-describe('key thread', function () {
-  this.timeout(20_000);
+describe('key thread', () => {
   const ends: (() => unknown)[] = [];
 
   afterEach(async () => {

@@ -12,8 +12,7 @@ import { audience } from '../support/token.ts';
 const count = 1000;
 const maxInFlight = 8;
 
-describe('a thousand issuers', function () {
-  this.timeout(60_000);
+describe('a thousand issuers', () => {
   const ends: (() => Promise<unknown>)[] = [];
   const served = { fetches: 0, inFlight: 0, maxInFlight: 0 };
   let origin: string;
@@ -66,7 +65,7 @@ describe('a thousand issuers', function () {
       const rings = startKeyRings(ends);
       const times = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3 };
       (await rings.prepare(issuers(urlOf), times)).activate();
-      await until(() => usable(rings) === count, 30_000);
+      await until(() => usable(rings) === count);
       expect(served.fetches).to.equal(fetches);
       expect(served.maxInFlight).to.be.at.most(maxInFlight);
     });
@@ -84,7 +83,7 @@ describe('a thousand issuers', function () {
         times,
       )
     ).activate();
-    await until(() => usable(rings) === half, 30_000);
+    await until(() => usable(rings) === half);
   });
 
   it('are listed by /readyz and /metrics, and the admin page stays bounded', async () => {

@@ -106,7 +106,7 @@ describe('revocation file', () => {
     expect(await problemsOf(`# full\n${lines}${alice}\n${alice}\n`)).to.deep.equal([
       '100002 : the file must not have more than 100000 entries: remove those that have expired',
     ]);
-  }).timeout(60_000);
+  });
 
   it('gives the reason why a file cannot be read', async () => {
     expect(await loadRevocations(join(folder, 'none'))).to.include({ kind: 'problem', reason: 'missing' });
@@ -127,5 +127,5 @@ describe('revocation file', () => {
     }
     // At 2 ms a turn, a hundred turns are a fifth of a second of work: half of what the list takes on a fast machine.
     expect(turns).to.be.above(20);
-  }).timeout(60_000);
+  });
 });

@@ -30,7 +30,7 @@ export interface SecretWatch {
   show(output: Output, text: string): void;
   /** Counts of minted secrets and shown outputs, so that an empty scan is noticed. */
   counts(): { readonly secrets: number; readonly words: number };
-  /** One line for each kind of secret and output. */
+  /** One line for each kind of secret and output, of what was shown since the last call. */
   leaks(): readonly string[];
 }
 
@@ -89,6 +89,7 @@ export function createSecretWatch(): SecretWatch {
       for (const [output, seen] of shown) {
         for (const word of seen) for (const each of [word, ...decoded(word)]) search(output, each);
       }
+      shown.clear();
       return [...found].sort();
     },
   };
@@ -123,8 +124,13 @@ function decoded(word: string): string[] {
 /** The scan of this run. */
 export const secrets = createSecretWatch();
 
+let isWatching = false;
+
+// A process that runs one file after the other (mocha --parallel) calls them for each.
 export const mochaHooks = {
   beforeAll(): void {
+    if (isWatching) return;
+    isWatching = true;
     showFetched();
     for (const stream of [process.stdout, process.stderr]) showWritten(stream);
   },

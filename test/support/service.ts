@@ -109,8 +109,7 @@ export async function startServiceLab(
   let lastAllowed: CheckRequestMessage | undefined;
   const admin = (path: string, init?: RequestInit): Promise<Response> =>
     fetch(`http://127.0.0.1:${service.ports.admin}${path}`, init);
-  // Starting the key thread takes seconds on a busy machine.
-  if (options.ready ?? true) await until(async () => (await admin('/readyz')).ok, 15_000);
+  if (options.ready ?? true) await until(async () => (await admin('/readyz')).ok);
   return {
     issuer,
     service,
@@ -154,7 +153,7 @@ export function connect(target: string, security: ChannelCredentials = credentia
   const channel = new Client(target, security);
   return {
     channel,
-    async check(message, deadlineMs = 20_000) {
+    async check(message, deadlineMs = 100_000) {
       const response = await call(channel, authorizationService.Check, message, deadlineMs);
       invariants.hold(response, message);
       return response;
@@ -193,7 +192,7 @@ export function reasonOf({ dynamic_metadata }: CheckResponseMessage): string {
 }
 
 /** Polls until the condition is true; fails after `limitMs`. */
-export async function until(condition: () => Promise<boolean> | boolean, limitMs = 15_000): Promise<void> {
+export async function until(condition: () => Promise<boolean> | boolean, limitMs = 100_000): Promise<void> {
   const end = performance.now() + limitMs;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`the condition did not become true within ${limitMs} ms`);

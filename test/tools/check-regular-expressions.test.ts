@@ -7,8 +7,7 @@ import { expect } from 'chai';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 
-describe('tools/check-regular-expressions.ts', function () {
-  this.timeout(120_000);
+describe('tools/check-regular-expressions.ts', () => {
   let folder: string;
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'account-authz-expressions-'));

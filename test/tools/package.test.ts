@@ -9,8 +9,7 @@ import { secrets } from '../support/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 
-describe('the package', function () {
-  this.timeout(120_000);
+describe('the package', () => {
   const folder = mkdtempSync(join(tmpdir(), 'account-authz-package-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
 

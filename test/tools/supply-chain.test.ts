@@ -56,8 +56,7 @@ function isAtLeast(version: string, minimum: string): boolean {
   return version.localeCompare(minimum, 'en', { numeric: true }) >= 0;
 }
 
-describe('supply chain', function () {
-  this.timeout(60_000);
+describe('supply chain', () => {
   let packages: readonly (readonly [path: string, locked: LockedPackage])[];
   let lockfile: Lockfile;
   let sbom: Sbom;

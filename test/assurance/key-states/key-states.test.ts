@@ -5,9 +5,7 @@ import type { KeySetState } from '../../../src/keys/key-set-state.ts';
 import { explore, smallLimits } from './explore.ts';
 import type { Reduce } from './world.ts';
 
-describe('every sequence of a few events around the limits of a key set', function () {
-  this.timeout(120_000);
-
+describe('every sequence of a few events around the limits of a key set', () => {
   for (const maxWaiters of [1, 2]) {
     it(`keeps the invariants if at most ${maxWaiters} kid${maxWaiters === 1 ? '' : 's'} may wait`, () => {
       const limits = { ...smallLimits, maxWaiters, maxUnknownKids: maxWaiters };

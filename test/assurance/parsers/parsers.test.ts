@@ -12,15 +12,16 @@ import { parameter } from './queries.ts';
 
 // A fixed seed, so that failures are reproducible; `npm run parsers` uses others.
 const seed = Number(process.env.PARSERS_SEED ?? 1);
-const queries = generateQueries(seed, 20_000);
+const count = 8000;
 
-describe(`query parsers and ${queries.length} queries of seed ${seed}`, function () {
-  this.timeout(60_000);
-
-  const readings = new Map(Array.from(nodeParsers, ([name, read]) => [name, queries.map(read)] as const));
+describe(`query parsers and ${count} queries of seed ${seed}`, () => {
+  let queries: ReturnType<typeof generateQueries>;
+  let readings: Parameters<typeof compareParsers>[1];
   let comparison: ParserComparison;
 
   before(() => {
+    queries = generateQueries(seed, count);
+    readings = new Map(Array.from(nodeParsers, ([name, read]) => [name, queries.map(read)] as const));
     comparison = compareParsers(queries, readings);
   });
 
@@ -31,9 +32,9 @@ describe(`query parsers and ${queries.length} queries of seed ${seed}`, function
   it('are asked about queries of every kind', () => {
     expect(comparison.allowed / queries.length).to.be.within(0.2, 0.8);
     for (const [parser, { bound, refused }] of comparison.counts) {
-      expect(bound, `${parser}\n${toTable(comparison)}`).to.be.above(1_000);
-      expect(refused, parser).to.be.above(500);
-      expect(bound - refused, parser).to.be.above(300);
+      expect(bound, `${parser}\n${toTable(comparison)}`).to.be.above(400);
+      expect(refused, parser).to.be.above(200);
+      expect(bound - refused, parser).to.be.above(120);
     }
   });
 

@@ -4,11 +4,10 @@ import { startProductReader } from './product-reader.ts';
 
 // A fixed seed, so that failures are reproducible; `npm run paths` uses others.
 const seed = Number(process.env.PATHS_SEED ?? 1);
-const targets = 8000;
+const targets = 3000;
+const targetsForMistakes = 1500;
 
-describe(`generated targets of seed ${seed}`, function () {
-  this.timeout(60_000);
-
+describe(`generated targets of seed ${seed}`, () => {
   for (const layout of layouts) {
     describe(`${targets}, ${layout.name}`, () => {
       let comparison: PathComparison;
@@ -37,7 +36,7 @@ describe(`generated targets of seed ${seed}`, function () {
       });
 
       it('often reach another account if they are not refused', () => {
-        expect(comparison.attacksRefused).to.be.above(500);
+        expect(comparison.attacksRefused).to.be.above(150);
       });
     });
   }
@@ -49,7 +48,7 @@ describe(`generated targets of seed ${seed}`, function () {
     {
       name: 'resolves nothing and looks at one place',
       layout: first,
-      allows: (target, account) => accountAt(2, target) === account,
+      allows: (target, account) => target.startsWith('/') && accountAt(2, target) === account,
     },
     {
       name: 'resolves by URL and asks for the case',
@@ -73,7 +72,7 @@ describe(`generated targets of seed ${seed}`, function () {
   ];
   for (const { name, layout, allows } of mistaken) {
     it(`detects a reader that ${name}`, async () => {
-      const { differences } = await comparePaths({ targets, seed, layout, allows });
+      const { differences } = await comparePaths({ targets: targetsForMistakes, seed, layout, allows });
       expect(differences).to.not.be.empty;
     });
   }

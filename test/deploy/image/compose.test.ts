@@ -82,9 +82,7 @@ async function isMounted(name: string, path: string): Promise<boolean> {
   return false;
 }
 
-describe('compose.yaml', function () {
-  this.timeout(60_000);
-
+describe('compose.yaml', () => {
   it('follows the rules of the manifests', () => {
     expect(composeProblems({ services })).to.deep.equal([]);
   });

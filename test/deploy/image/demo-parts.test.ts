@@ -4,9 +4,7 @@ import { expect } from 'chai';
 import { send } from '../../../demo/http-client.ts';
 import { startPart } from '../../support/demo-part.ts';
 
-describe('demo/serve.ts', function () {
-  this.timeout(60_000);
-
+describe('demo/serve.ts', () => {
   for (const name of ['upstream', 'authentication-service']) {
     it(`${name} is healthy, has no control at its health port, and exits with 0 on SIGTERM`, async () => {
       const { child, at } = await startPart(name);

@@ -23,9 +23,7 @@ const text = await readFile(file, 'utf8');
 const { stages } = parseDockerfile(text);
 const stageOf = (name: string) => stages.find(each => each.name === name);
 
-describe('the Dockerfile', function () {
-  this.timeout(60_000);
-
+describe('the Dockerfile', () => {
   it('L-023 follows the rules of an image', () => {
     expect(dockerfileProblems(text)).to.deep.equal([]);
   });

@@ -15,9 +15,7 @@ const ci = parseWorkflow(ciText);
 const release = parseWorkflow(releaseText);
 const buildAction = 'docker/build-push-action';
 
-describe('the workflows', function () {
-  this.timeout(60_000);
-
+describe('the workflows', () => {
   it('are these two', () => {
     expect(names.sort()).to.deep.equal(['ci.yaml', 'release.yaml']);
   });

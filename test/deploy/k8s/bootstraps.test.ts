@@ -10,9 +10,7 @@ import { layOutFiles } from './mounted-files.ts';
 
 const run = promisify(execFile);
 
-describe('k8s/: derived files', function () {
-  this.timeout(60_000);
-
+describe('k8s/: derived files', () => {
   before(async function () {
     this.timeout(600_000); // the first run builds kustomize
     await kustomizeBinary();
@@ -25,9 +23,7 @@ describe('k8s/: derived files', function () {
   }
 });
 
-describe('k8s/: the Envoy of an overlay', function () {
-  this.timeout(120_000);
-
+describe('k8s/: the Envoy of an overlay', () => {
   for (const overlay of overlays.filter(name => name !== 'istio' && name !== 'envoy-gateway')) {
     it(`${overlay}: accepts its bootstrap without a warning`, async () => {
       const manifests = await render(`k8s/overlays/${overlay}`);

@@ -19,8 +19,7 @@ const folders: Readonly<Record<string, string>> = {
 
 type Rule = 'the schemas' | 'check-config' | 'the rules';
 
-describe('k8s/', function () {
-  this.timeout(60_000);
+describe('k8s/', () => {
   const rendered = new Map<string, Manifest[]>();
   let schemaProblems: (manifests: readonly Manifest[]) => string[];
   let surroundings: Surroundings;

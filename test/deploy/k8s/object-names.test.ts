@@ -55,9 +55,7 @@ function selectionProblems(text: string, manifests: readonly Manifest[]): string
   });
 }
 
-describe('docs/deploy/: the commands', function () {
-  this.timeout(60_000);
-
+describe('docs/deploy/: the commands', () => {
   before(async function () {
     this.timeout(600_000); // the first run builds kustomize
     await kustomizeBinary();
@@ -85,8 +83,7 @@ describe('docs/deploy/: the commands', function () {
   });
 });
 
-describe('the commands for on-call engineers', function () {
-  this.timeout(60_000);
+describe('the commands for on-call engineers', () => {
   const text = allPages()
     .filter(({ path }) => path === 'docs/operations.md' || path.startsWith('docs/runbooks/'))
     .map(page => page.text)
@@ -112,9 +109,7 @@ describe('the commands for on-call engineers', function () {
 });
 
 // Seen with Envoy 1.40.0 and the patterns of Istio's bootstrap.
-describe('the overlay istio', function () {
-  this.timeout(60_000);
-
+describe('the overlay istio', () => {
   it('keeps the counters that the pages and the alerts read', async () => {
     const manifests = await render('k8s/overlays/istio');
     const [deployment] = ofKind(manifests, 'Deployment');

@@ -238,8 +238,7 @@ const changedFiles: readonly ChangedFile[] = [
   ],
 ];
 
-describe('k8s/: a planted mistake', function () {
-  this.timeout(60_000);
+describe('k8s/: a planted mistake', () => {
   let surroundings: Surroundings;
   let schemaProblems: (manifests: readonly Manifest[]) => readonly string[];
 

@@ -42,8 +42,7 @@ const workload = [
   },
 ];
 
-describe('the output of render for Kubernetes', function () {
-  this.timeout(60_000);
+describe('the output of render for Kubernetes', () => {
   let folder: string;
   let schemaProblems: (manifests: readonly Manifest[]) => readonly string[];
 

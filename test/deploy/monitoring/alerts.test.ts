@@ -30,9 +30,7 @@ const cases: readonly Case[] = parse(read('k8s/monitoring/alerts.test.yaml')).te
 const expressionTests = cases.flatMap(({ promql_expr_test }) => promql_expr_test);
 const pages = readdirSync(new URL('docs/runbooks/', project)).filter(name => name !== 'README.md');
 
-describe('the alerts', function () {
-  this.timeout(120_000); // the first run unpacks promtool
-
+describe('the alerts', () => {
   it('are valid Prometheus rules', async () => {
     const { good, output } = await runPromtool(['check', 'rules', path('k8s/monitoring/alerts.yaml')]);
     expect(good, output).to.equal(true);
@@ -96,8 +94,7 @@ describe('the runbooks', () => {
   }
 });
 
-describe('the dashboard', function () {
-  this.timeout(120_000);
+describe('the dashboard', () => {
   const dashboard = JSON.parse(read('k8s/monitoring/dashboard.json'));
 
   it('has valid PromQL expressions', async () => {

@@ -3,9 +3,7 @@ import { expect } from 'chai';
 import { startServiceLab } from '../../support/service.ts';
 import { checkMetrics } from './promtool.ts';
 
-describe('metrics', function () {
-  this.timeout(120_000); // the first run unpacks promtool
-
+describe('metrics', () => {
   it('pass promtool check metrics on a live service', async () => {
     const lab = await startServiceLab();
     try {

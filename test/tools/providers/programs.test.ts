@@ -8,8 +8,7 @@ import { secrets } from '../../support/secrets.ts';
 
 const main = fileURLToPath(new URL('../../../tools/providers/main.ts', import.meta.url));
 
-describe('npm run providers', function () {
-  this.timeout(30_000);
+describe('npm run providers', () => {
   let directory: string;
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'account-authz-programs-'));

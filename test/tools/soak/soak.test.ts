@@ -8,8 +8,7 @@ import { secrets } from '../../support/secrets.ts';
 
 const project = fileURLToPath(new URL('../../../', import.meta.url));
 
-describe('a short run of the soak', function () {
-  this.timeout(120_000);
+describe('a short run of the soak', () => {
   before(() => {
     builtFile('main.js');
   });
