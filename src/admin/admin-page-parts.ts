@@ -12,7 +12,11 @@ export function section(look: string, heading: string, content: Html): Html {
 }
 
 export function pairs(rows: Readonly<Record<string, Html | string>>): Html {
-  return html`<dl>${Object.entries(rows).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>\n`)}</dl>`;
+  return pairList(Object.entries(rows));
+}
+
+export function pairList(rows: readonly (readonly [name: string, value: Html | string])[]): Html {
+  return html`<dl>${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>\n`)}</dl>`;
 }
 
 export function codes(names: readonly string[]): Html {

@@ -1,10 +1,9 @@
 // The policy in effect on the admin page: routes, and what each role and scope may do.
+import type { PermissionTable } from '../authz/permission.ts';
 import { printable } from '../text/printable.ts';
 import { formatCount } from './admin-page-format.ts';
 import { type Html, html } from './admin-page-html.ts';
-import { codes, pairs } from './admin-page-parts.ts';
-
-type Permissions = Readonly<Record<string, readonly string[]>>;
+import { codes, pairList } from './admin-page-parts.ts';
 
 /** Members of the configuration. */
 export interface PolicyFacts {
@@ -14,8 +13,8 @@ export interface PolicyFacts {
     readonly roles?: readonly string[] | undefined;
     readonly scopes?: readonly string[] | undefined;
   }[];
-  readonly roles: Permissions;
-  readonly scopes?: Permissions | undefined;
+  readonly roles: PermissionTable;
+  readonly scopes?: PermissionTable | undefined;
 }
 
 const maxRows = 30;
@@ -31,13 +30,13 @@ export function renderRoutes({ routes }: PolicyFacts): Html {
 }
 
 /** The methods of each role or scope. */
-export function renderPermissions(permissions: Permissions | undefined): Html {
+export function renderPermissions(permissions: PermissionTable | undefined): Html {
   if (permissions === undefined) return html`<p>None are configured: the claim is not looked at.</p>`;
-  const rows = Object.entries(permissions);
+  const rows = [...permissions];
   const shown = rows
     .slice(0, maxRows)
     .map(([name, methods]) => [printable(name, maxNameLength), codes(methods)] as const);
-  return html`${pairs(Object.fromEntries(shown))}${more(rows.length)}`;
+  return html`${pairList(shown)}${more(rows.length)}`;
 }
 
 function more(count: number): Html {

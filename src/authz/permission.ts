@@ -2,6 +2,9 @@
 // scopes another; both are the same on all protected routes, and a route narrows them.
 import type { RouteMatch } from './route.ts';
 
+/** As the configuration has it: the methods by name, in its order. */
+export type PermissionTable = ReadonlyMap<string, readonly string[]>;
+
 const everyMethod = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
 interface Permission {
@@ -18,9 +21,9 @@ export type Permissions = ReadonlyMap<string, Permission>;
 export type PermissionKind = 'roles' | 'scopes';
 
 /** `*` stands for the seven usual methods; others (TRACE, CONNECT, PROPFIND) must be listed. */
-export function compilePermissions(table: Readonly<Record<string, readonly string[]>>): Permissions {
+export function compilePermissions(table: PermissionTable): Permissions {
   return new Map(
-    Object.entries(table).map(([name, methods], order) => [
+    Array.from(table, ([name, methods], order) => [
       name,
       { name, order, methods: new Set(methods.flatMap(method => (method === '*' ? everyMethod : [method]))) },
     ]),

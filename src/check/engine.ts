@@ -77,8 +77,8 @@ function toKeptSettings({ cache, account, roles, scopes, issuers }: Config): Kep
   return {
     maxTokens: cache.maxTokens,
     dots: account.dots,
-    roles: Object.keys(roles),
-    scopes: scopes && Object.keys(scopes),
+    roles: [...roles.keys()],
+    scopes: scopes && [...scopes.keys()],
     issuers: issuers.map(({ issuer, audiences, claims, accounts, allowIntegerClaims, algorithms, tokenTypes }) => ({
       issuer,
       audiences,

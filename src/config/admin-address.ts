@@ -9,7 +9,7 @@ import { configSchema } from './schema.ts';
 import { toProblems } from './schema-problems.ts';
 import { parseYamlDocument } from './yaml-document.ts';
 
-const settings = z.object({ admin: configSchema.shape.admin });
+const settings = z.object({ admin: configSchema.in.shape.admin });
 
 export async function loadAdminAddress(file: string): Promise<TcpAddress | Misconfiguration> {
   const content = await loadBoundedFile(file);

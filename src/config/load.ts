@@ -1,6 +1,7 @@
 // Loads a configuration file: the effective settings, or every problem of it and of the files that it names.
 // Does not use the network.
 import { dirname, resolve } from 'node:path';
+import type { PermissionTable } from '../authz/permission.ts';
 import { type FileContent, loadBoundedFile } from '../files/bounded-file.ts';
 import { type FileVersion, fileVersions } from '../files/file-watch.ts';
 import { memberOf } from '../json/strict-json.ts';
@@ -73,7 +74,13 @@ export async function validateConfig(
   if (name !== undefined && revocations?.kind === 'problems')
     problems.push(...toListProblems(name, revocations.problems));
   if (!parsed.success || problems.length > 0) return misconfiguration(problems, versions);
-  const config = resolveNamedFiles(parsed.data, folder);
+  const { roles, scopes } = parsed.data;
+  const inOrder: Config = {
+    ...parsed.data,
+    roles: sorted(roles, document.keysAt(['roles'])),
+    ...(scopes && { scopes: sorted(scopes, document.keysAt(['scopes'])) }),
+  };
+  const config = resolveNamedFiles(inOrder, folder);
   const list = revocations?.kind === 'revocations' ? revocations.list : undefined;
   const warnings = findsWarnings
     ? findWarnings(config, list?.issuers()).map(({ path, message }) =>
@@ -87,4 +94,8 @@ export async function validateConfig(
     ...(list && { revocations: list }),
     ...(warnings && { warnings }),
   };
+}
+
+function sorted(table: PermissionTable, names: readonly string[]): PermissionTable {
+  return new Map(names.map(name => [name, table.get(name) ?? []]));
 }

@@ -113,7 +113,7 @@ function permissions<Name extends z.core.$ZodRecordKey>(name: Name, noun: string
 
 export const roles = permissions(identityField('a role'), 'role').meta({
   description:
-    'The methods that each role may use, the same on all routes. "*" stands for GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS. A role that is not named here is refused. Of several roles in a token, the first in this order that is enough counts (names that are whole numbers come first here).',
+    'The methods that each role may use, the same on all routes. "*" stands for GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS. A role that is not named here is refused. Of several roles in a token, the first in this order that is enough counts.',
   minProperties: 1,
 });
 

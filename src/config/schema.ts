@@ -2,6 +2,7 @@
 // Every rule runs even if others fail, so that all problems are reported at once.
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
+import type { PermissionTable } from '../authz/permission.ts';
 import { memberOf } from '../json/strict-json.ts';
 import { parseListenAddress } from '../text/listen-address.ts';
 import {
@@ -143,13 +144,25 @@ export const configSchema = mapping({
   .superRefine(requireAccountHeadersOutsidePrefix, evenIfInvalid)
   .superRefine(requireSoundRoutes, evenIfInvalid)
   .superRefine(requireResourceAmongHosts, evenIfInvalid)
-  .meta({ title: 'account-authz configuration', description: 'The configuration file of account-authz.' });
+  .meta({ title: 'account-authz configuration', description: 'The configuration file of account-authz.' })
+  .transform(({ scopes, ...config }) => ({
+    ...config,
+    roles: toTable(config.roles),
+    ...(scopes && { scopes: toTable(scopes) }),
+  }));
 
-type DeepReadonly<T> = T extends readonly (infer Item)[]
-  ? readonly DeepReadonly<Item>[]
-  : T extends object
-    ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
-    : T;
+// An object has names that are whole numbers first; load.ts puts the names into the order of the file.
+function toTable(methodsByName: Readonly<Record<string, readonly string[]>>): PermissionTable {
+  return new Map(Object.entries(methodsByName));
+}
+
+type DeepReadonly<T> = T extends PermissionTable
+  ? PermissionTable
+  : T extends readonly (infer Item)[]
+    ? readonly DeepReadonly<Item>[]
+    : T extends object
+      ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
+      : T;
 
 /** The effective settings: valid, and with all defaults. */
 export type Config = DeepReadonly<z.output<typeof configSchema>>;

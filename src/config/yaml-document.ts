@@ -39,6 +39,8 @@ export interface YamlDocument {
    * missing has the position of the innermost value around it.
    */
   positionOf(path: readonly PropertyKey[], part: 'key' | 'value'): Position;
+  /** The keys of the mapping at the path, in the order of the text, which `value` does not keep for whole numbers. */
+  keysAt(path: readonly PropertyKey[]): readonly string[];
 }
 
 interface YamlProblems {
@@ -96,7 +98,7 @@ export function parseYamlDocument(bytes: Uint8Array, options: YamlOptions = {}):
   if (contents === null || (isScalar(contents) && contents.value === null)) return notReadable('the file is empty');
   try {
     const value: unknown = document.toJS({ maxAliasCount: maxAliases });
-    return { kind: 'document', value, problems, positionOf: review.positionOf };
+    return { kind: 'document', value, problems, positionOf: review.positionOf, keysAt: review.keysAt };
   } catch (error) {
     // The library throws it if aliases of aliases multiply.
     if (!(error instanceof ReferenceError)) throw error;
@@ -173,7 +175,12 @@ function reviewNodes(contents: unknown, positionAt: (offset: number) => Position
     }
     return positionAt(part === 'key' ? startOf(place.key) : startOfValue(place));
   };
-  return { problems, hasBrokenAlias, positionOf };
+  const keysAt: YamlDocument['keysAt'] = path => {
+    const node = path.reduce((outer, segment) => memberAt(outer, segment)?.value, contents);
+    const target = targets.get(node) ?? node;
+    return isMap(target) ? target.items.map(({ key }) => nameOf(key)) : [];
+  };
+  return { problems, hasBrokenAlias, positionOf, keysAt };
 }
 
 function nameOf(key: unknown): string {

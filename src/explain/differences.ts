@@ -4,7 +4,7 @@ import { accountsInQuery, compileAccountParameters } from '../authz/account-quer
 import type { DetailTemplate } from '../authz/checks.ts';
 import { compileHosts, matchHost } from '../authz/hosts.ts';
 import { parseRequestTarget } from '../authz/path.ts';
-import type { PermissionKind } from '../authz/permission.ts';
+import type { PermissionKind, PermissionTable } from '../authz/permission.ts';
 import type { SignedIdentity } from '../authz/principal.ts';
 import type { Route } from '../authz/route.ts';
 import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
@@ -101,26 +101,22 @@ const settingsSide: ByRefusal<(live: LiveFacts, principal: SignedIdentity | unde
       }),
     ].join('; '),
   'issuer-account': live => ofIssuer(live, ({ accounts }) => `accounts: ${formatList(accounts)}`),
-  role: ({ config }) => `roles: ${formatList(Object.keys(config.roles))}`,
+  role: ({ config }) => `roles: ${formatList([...config.roles.keys()])}`,
   'role {}, for the addressed account': live =>
     ofIssuer(live, ({ claims }) => `role from ${describeSource(claims.role)}`),
   'the role may not use this method': ({ config, roles }, principal) =>
     methodsOf('roles', config.roles, roles ?? [principal?.role ?? '']),
   'the route is narrowed to other roles': (live, principal) => narrowedOf('roles', live, principal?.role),
-  scope: ({ config }) => `scopes: ${formatList(Object.keys(config.scopes ?? {}))}`,
+  scope: ({ config }) => `scopes: ${formatList([...(config.scopes?.keys() ?? [])])}`,
   'scope {}, for the addressed account': live =>
     ofIssuer(live, ({ claims }) => `scope from ${describeSource(claims.scope)}`),
   'no scope of the token may use this method': ({ config, scopes }) =>
-    methodsOf('scopes', config.scopes ?? {}, scopes ?? []),
+    methodsOf('scopes', config.scopes ?? new Map(), scopes ?? []),
   'the route is narrowed to other scopes': (live, principal) => narrowedOf('scopes', live, principal?.scope),
 };
 
-function methodsOf(
-  kind: PermissionKind,
-  table: Readonly<Record<string, readonly string[]>>,
-  names: readonly string[],
-): string {
-  return Object.entries(table)
+function methodsOf(kind: PermissionKind, table: PermissionTable, names: readonly string[]): string {
+  return [...table]
     .filter(([name]) => names.includes(name))
     .map(([name, methods]) => `${kind}.${name}: ${formatList(methods)}`)
     .join('; ');

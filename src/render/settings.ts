@@ -149,7 +149,7 @@ export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptio
 export function toEnvoyPolicy(config: EnvoyRelevantConfig): EnvoyPolicy {
   const { account, roles, routes, identityHeaders, token } = config;
   const publicRoutes = (config.public ?? []).map(toPublicRoute);
-  const methods = Object.values(roles).flatMap(each => each.flatMap(method => (method === '*' ? anyMethod : method)));
+  const methods = [...roles.values()].flatMap(each => each.flatMap(method => (method === '*' ? anyMethod : method)));
   return {
     paths: toProtectedPaths(routes.map(({ path }) => literalStart(toRouteTemplate(path, account.parameter)))),
     publicRoutes,
@@ -175,7 +175,7 @@ function toMetadata({ protectedResource, issuers, scopes }: EnvoyRelevantConfig)
   const document = {
     resource,
     authorization_servers: issuers.map(({ issuer }) => issuer),
-    ...(scopes && { scopes_supported: Object.keys(scopes) }),
+    ...(scopes && { scopes_supported: [...scopes.keys()] }),
     bearer_methods_supported: ['header'],
   };
   return { path: resourceMetadataPath(resource), host: new URL(resource).hostname, json: JSON.stringify(document) };

@@ -56,8 +56,15 @@ export const healthy: AdminPageFacts = {
       { path: '/api/subscriptions/*' },
       { path: '/api/subscriptions/accounts/:account_id/*', roles: ['owner', 'admin'], scopes: ['billing'] },
     ],
-    roles: { owner: ['*'], admin: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], member: ['GET', 'HEAD'] },
-    scopes: { billing: ['*'], 'orders:read': ['GET', 'HEAD'] },
+    roles: new Map([
+      ['owner', ['*']],
+      ['admin', ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']],
+      ['member', ['GET', 'HEAD']],
+    ]),
+    scopes: new Map([
+      ['billing', ['*']],
+      ['orders:read', ['GET', 'HEAD']],
+    ]),
   },
   reload: {
     lastResult: 'success',

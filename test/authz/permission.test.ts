@@ -1,9 +1,9 @@
 // Permission tables: which methods a name may use, which of several names decides, and which would be enough.
 import { expect } from 'chai';
-import { choosePermission, compilePermissions, namesIn, permittedNames } from '../../src/authz/permission.ts';
+import { choosePermission, namesIn, permittedNames } from '../../src/authz/permission.ts';
 import type { RouteMatch } from '../../src/authz/route.ts';
 import { compileRoutes, matchRoutes } from '../../src/authz/route-tree.ts';
-import { route } from '../support/facts.ts';
+import { policy, route } from '../support/facts.ts';
 
 function matchOf(...routes: readonly ReturnType<typeof route>[]): RouteMatch {
   const match = matchRoutes(compileRoutes(routes), { segments: ['a', 'b'], decoded: undefined });
@@ -12,7 +12,7 @@ function matchOf(...routes: readonly ReturnType<typeof route>[]): RouteMatch {
 }
 
 describe('permission table', () => {
-  const table = compilePermissions({ owner: ['*', 'PROPFIND'], member: ['GET'], guest: ['GET', 'POST'] });
+  const table = policy({ roles: { owner: ['*', 'PROPFIND'], member: ['GET'], guest: ['GET', 'POST'] } }).roles;
   const open = matchOf(route('/a/*'));
   const rows: readonly (readonly [name: string, method: string, obstacle: string | undefined])[] = [
     ['owner', 'OPTIONS', undefined],

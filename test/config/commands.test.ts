@@ -368,7 +368,11 @@ describe('config.example.yaml', () => {
         { path: '/api/subscriptions/*', characters: 'strict' },
         { path: '/api/subscriptions/accounts/:account_id/*', roles: ['owner', 'admin'], characters: 'strict' },
       ],
-      roles: { owner: ['*'], admin: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'], member: ['GET', 'HEAD'] },
+      roles: new Map([
+        ['owner', ['*']],
+        ['admin', ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']],
+        ['member', ['GET', 'HEAD']],
+      ]),
       account: { headers: ['x-account-id'], query: ['account_id'], parameter: 'account_id', dots: false },
     });
   });

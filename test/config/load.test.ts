@@ -55,7 +55,15 @@ describe('configuration file', () => {
   it('is loaded into the effective settings', async () => {
     const config = await configOf(good);
     expect(config.issuers[0]?.audiences).to.deep.equal(['https://api.example.com']);
-    expect(config.roles).to.deep.equal({ owner: ['*'] });
+    expect([...config.roles]).to.deep.equal([['owner', ['*']]]);
+  });
+
+  it('keeps the order of roles and scopes, also where names are whole numbers', async () => {
+    const tables = 'roles: &names { owner: [GET], 10: [GET], 9: [POST] }\nscopes: *names\n';
+    const { roles, scopes } = await configOf(good.replace(/roles:.*/s, tables));
+    expect([...roles.keys()]).to.deep.equal(['owner', '10', '9']);
+    expect(roles.get('9')).to.deep.equal(['POST']);
+    expect([...(scopes?.keys() ?? [])]).to.deep.equal(['owner', '10', '9']);
   });
 
   const sameAsGood: Readonly<Record<string, string | Uint8Array>> = {

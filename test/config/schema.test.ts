@@ -527,7 +527,7 @@ describe('configuration schema', () => {
       keys: { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3 },
       routes: [{ path: '/api/subscriptions/*', characters: 'strict' }],
       account: { headers: [], query: [], parameter: 'account_id', dots: false },
-      roles: { owner: ['*'] },
+      roles: new Map([['owner', ['*']]]),
       apps: ['*'],
       identityHeaders: 'x-auth-',
       cache: { maxTokens: 10_000 },

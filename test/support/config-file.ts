@@ -8,10 +8,12 @@ import { secrets } from './secrets.ts';
 const folder = mkdtempSync(join(tmpdir(), 'account-authz-config-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 
-/** Writes the file and returns its absolute name. A value is written as JSON, which is YAML. */
+/** Writes the file and returns its absolute name. A value, which may be effective settings, is written as JSON, which is YAML. */
 export function writeFixture(name: string, content: unknown): string {
   const file = join(folder, name);
-  writeFileSync(file, typeof content === 'string' || content instanceof Uint8Array ? content : JSON.stringify(content));
+  const asJson = (_: string, value: unknown) => (value instanceof Map ? Object.fromEntries(value) : value);
+  const isText = typeof content === 'string' || content instanceof Uint8Array;
+  writeFileSync(file, isText ? content : JSON.stringify(content, asJson));
   return file;
 }
 

@@ -45,10 +45,11 @@ export function policy(
     issuerAccounts?: readonly string[];
   } = {},
 ): Policy {
+  const tableOf = (methods: Record<string, string[]>) => compilePermissions(new Map(Object.entries(methods)));
   return {
     routes: compileRoutes(changes.routes ?? [route('/api/subscriptions/:account_id/*')]),
-    roles: compilePermissions(changes.roles ?? { owner: ['*'], member: ['GET', 'HEAD'] }),
-    scopes: changes.scopes && compilePermissions(changes.scopes),
+    roles: tableOf(changes.roles ?? { owner: ['*'], member: ['GET', 'HEAD'] }),
+    scopes: changes.scopes && tableOf(changes.scopes),
     apps: changes.apps === undefined ? undefined : new Set(changes.apps),
     accountPlaces: {
       headers: changes.headers ?? [],

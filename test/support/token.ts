@@ -43,8 +43,7 @@ export function claimRules(
     allowIntegerClaims?: boolean;
   } = {},
 ): ClaimRules {
-  const tableOf = (names: readonly string[]) =>
-    compilePermissions(Object.fromEntries(names.map(name => [name, ['*']])));
+  const tableOf = (names: readonly string[]) => compilePermissions(new Map(names.map(name => [name, ['*']])));
   return {
     ...compileClaimSources({ uid: 'uid', app: 'app', acc: 'acc', role: 'role', scope: 'scope', ...changes.claims }),
     issuer: changes.issuer ?? issuer,
