@@ -5,6 +5,7 @@ import type { Command } from './commands/command.ts';
 import { fatalLine } from './operations/fault.ts';
 import { openLogDestination } from './operations/log-destination.ts';
 import { printable, quotedPrintable } from './text/printable.ts';
+import { errorCode } from './text/problem.ts';
 import { version } from './version.ts';
 
 // Each command is imported when it runs: the service does not load the others, and a probe every ten seconds starts fast.
@@ -56,8 +57,8 @@ const log = openLogDestination({ fd: name === 'serve' ? 1 : 2 });
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, endByFault);
 // `head` and the like close an output early. That is no fault, and the exit code stays that of the command.
 for (const output of name === 'serve' ? [process.stderr] : [process.stdout, process.stderr])
-  output.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') endByFault(error);
+  output.on('error', error => {
+    if (errorCode(error) !== 'EPIPE') endByFault(error);
   });
 
 const code = await main();

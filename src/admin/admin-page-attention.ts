@@ -5,7 +5,7 @@ import type { AdminPageFacts } from './admin-page-facts.ts';
 import { formatCount, formatDuration } from './admin-page-format.ts';
 import { type Html, html } from './admin-page-html.ts';
 
-export interface AttentionPoint {
+interface AttentionPoint {
   readonly text: string;
   /** The first ones, as in the log. */
   readonly problems?: readonly string[];

@@ -13,13 +13,13 @@ export interface AdminPageFacts {
   readonly ready: boolean;
   readonly draining: boolean;
   readonly issuers: readonly KeyRingStatus[];
-  /** Of the configuration in effect. */
+  /** `keys.maxAgeSeconds` and `cache.maxTokens` of the configuration in effect. */
   readonly maxAgeSeconds: number;
   readonly maxTokens: number;
   readonly reload?: ReloadStatus | undefined;
   /** Undefined without a list. */
   readonly revocations?: RevocationStatus | undefined;
   readonly metrics: MetricsSummary;
-  /** Of the configuration in effect. */
+  /** The policy of the configuration in effect. */
   readonly policy: PolicyFacts;
 }

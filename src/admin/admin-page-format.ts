@@ -16,7 +16,7 @@ export function formatShare(part: number, whole: number): string {
 
 const units = [['d', 86_400] as const, ['h', 3600] as const, ['min', 60] as const, ['s', 1] as const];
 
-/** Of two units at most: `4 min 12 s`. */
+/** In at most two units: `4 min 12 s`. */
 export function formatDuration(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   const [[unit, size] = ['s', 1], lower] = units.slice(units.findIndex(each => whole >= each[1]));

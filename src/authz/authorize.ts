@@ -1,6 +1,5 @@
 // The policy in the order of its checks: `admit` runs before the token is verified, `authorize` after. `token/` verifies signature and
 // claims between the two.
-
 import { type AccountPlaces, accountsInPath, accountsNamed, addressedAccount } from './account.ts';
 import { refuseAmbiguousHeaders } from './ambiguous-headers.ts';
 import { type BearerToken, parseBearerToken, refuseAmbiguousAuthorization } from './bearer.ts';

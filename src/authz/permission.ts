@@ -51,7 +51,7 @@ export type PermissionChoice =
   | { readonly name: string; readonly obstacle: undefined }
   | { readonly name: string | undefined; readonly obstacle: Obstacle };
 
-/** Of several names, which are in the order of the table: the first that allows the request, or else the one that comes nearest. */
+/** The name that decides, of names in the order of the table: the first that allows the request, or else the one that comes nearest. */
 export function choosePermission(
   table: Permissions,
   kind: PermissionKind,

@@ -22,7 +22,7 @@ export interface RouteTemplate {
 // A longer path is refused before it is matched.
 const maxTemplateBytes = 2048;
 const literalGrammar = /^[A-Za-z0-9._~:@-]+$/;
-/** Of parameters. */
+/** The grammar of the name of a parameter. */
 export const parameterGrammar = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 export function parseRouteTemplate(

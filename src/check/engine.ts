@@ -72,7 +72,7 @@ function keepsAll({ issuers, ...others }: KeptSettings, { issuers: known, ...bef
   );
 }
 
-// Of an issuer, the settings that decide whether a token is valid and what it says, except its key and what is checked per request.
+// The settings of an issuer that decide whether a token is valid and what it says, except its keys and what is checked per request.
 function toKeptSettings({ cache, account, roles, scopes, issuers }: Config): KeptSettings {
   return {
     maxTokens: cache.maxTokens,

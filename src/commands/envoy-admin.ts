@@ -1,7 +1,7 @@
 // The admin interface of an Envoy: one bounded request, never through a proxy and never redirected.
 import { Agent, request as httpRequest } from 'node:http';
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
-import { type Problem, problem } from '../text/problem.ts';
+import { errorCode, type Problem, problem } from '../text/problem.ts';
 import { isLoopbackUrl } from '../text/url.ts';
 
 export const defaultEnvoyAdmin = 'http://127.0.0.1:9901';
@@ -42,8 +42,8 @@ export function askEnvoyAdmin(options: EnvoyAdminRequest): Promise<EnvoyAdminAns
   const signal = AbortSignal.timeout(timeoutMs);
   return new Promise(resolve => {
     const fail = (text: string): void => resolve(problem(text));
-    const onError = (error: NodeJS.ErrnoException): void =>
-      fail(signal.aborted ? `no answer in ${timeoutMs} ms` : (error.code ?? 'no HTTP answer'));
+    const onError = (error: unknown): void =>
+      fail(signal.aborted ? `no answer in ${timeoutMs} ms` : (errorCode(error) ?? 'no HTTP answer'));
     const isPlain = admin.protocol === 'http:';
     const [request, agent] = isPlain ? [httpRequest, new Agent()] : [httpsRequest, new TlsAgent()];
     const sent = request(new URL(path, admin), { method, signal, agent }, answer => {

@@ -24,7 +24,7 @@ const dumpTimeoutMs = 10_000;
 const jsonBounds = { maxDepth: 80, maxValues: 5_000_000 } as const;
 const start = { line: 1, column: 1 } as const;
 
-/** Of a file: with line and column, unless it is longer than 4 MiB. */
+/** The problems of a file, with line and column unless it is longer than 4 MiB. */
 export async function findFileProblems(file: string, config: EnvoyRelevantConfig): Promise<EnvoyProblems> {
   const content = await loadBoundedFile(file, maxBytes);
   const found = (problems: readonly ConfigProblem[]) => formatProblems(file, problems);
@@ -46,7 +46,7 @@ export async function findFileProblems(file: string, config: EnvoyRelevantConfig
   };
 }
 
-/** Of the dump that the admin interface of an Envoy gives. */
+/** The problems of the dump that the admin interface of an Envoy gives. */
 export async function findAdminProblems(admin: URL, config: EnvoyRelevantConfig): Promise<EnvoyProblems> {
   const path = '/config_dump?include_eds';
   const answer = await askEnvoyAdmin({ admin, method: 'GET', path, timeoutMs: dumpTimeoutMs, maxBytes });

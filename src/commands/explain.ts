@@ -4,6 +4,7 @@ import { parseDecisionLine } from '../explain/decision-line.ts';
 import { checkLive } from '../explain/live-check.ts';
 import { createPaint, reportLine, reportLive, wantsColour } from '../explain/report.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
+import { isHeaderName, isHeaderValue } from '../text/header.ts';
 import { parseInstant } from '../text/instant.ts';
 import { printable, printableValue } from '../text/printable.ts';
 import { type Problem, problem } from '../text/problem.ts';
@@ -111,13 +112,11 @@ function toJson(value: unknown): string {
 function parseHeader(
   text: string,
 ): { readonly kind: 'header'; readonly header: readonly [name: string, value: string] } | Problem {
-  const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t -~\u0080-\uffff]*)$/.exec(text) ?? [];
-  if (name === undefined || value === undefined) {
+  const colon = text.indexOf(':');
+  const name = text.slice(0, Math.max(colon, 0)).toLowerCase();
+  const value = text.slice(colon + 1);
+  if (!isHeaderName(name) || !isHeaderValue(value))
     return problem("--header must be 'NAME: VALUE' without control characters");
-  }
-  const lower = name.toLowerCase();
-  if (lower === 'authorization') {
-    return problem('--header must not be authorization: pass the token on standard input');
-  }
-  return { kind: 'header', header: [lower, value.replace(/^[ \t]+/, '').replace(/(?<![ \t])[ \t]+$/, '')] };
+  if (name === 'authorization') return problem('--header must not be authorization: pass the token on standard input');
+  return { kind: 'header', header: [name, value.replace(/^[ \t]+/, '').replace(/(?<![ \t])[ \t]+$/, '')] };
 }

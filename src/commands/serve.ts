@@ -1,5 +1,4 @@
 // `serve`: runs the service until SIGTERM or SIGINT.
-
 import { validateInThread } from '../config/config-thread.ts';
 import { formatProblems } from '../config/problems.ts';
 import { type RefusedConfig, refusedConfig } from '../config/verdict.ts';

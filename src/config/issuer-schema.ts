@@ -2,6 +2,7 @@
 import * as z from 'zod';
 import { isAccount } from '../authz/principal.ts';
 import { issuerGrammar, issuerRule } from '../text/issuer-name.ts';
+import { normalizeTokenType } from '../token/verifier.ts';
 import { claims } from './claims-schema.ts';
 import { keySources, requireOneKeySource, requireWholeClientCertificate } from './cross-field-rules.ts';
 import { evenIfInvalid, fileName, keyUrl, list, mapping, patternedText, text } from './value-schemas.ts';
@@ -48,7 +49,7 @@ export const issuer = mapping({
       /^(?:[\w!#$%&'*+.^`|~-]{1,127}(?:\/[\w!#$%&'*+.^`|~-]{1,127})?)?$/,
       'must be a media type such as JWT or at+jwt, or "" for an absent typ',
     ),
-    { noun: 'token type', sameBy: toMediaType },
+    { noun: 'token type', sameBy: item => (typeof item === 'string' ? normalizeTokenType(item) : item) },
   )
     .default(['JWT', 'at+jwt'])
     .meta({
@@ -94,13 +95,6 @@ function audienceProblem(audience: string): string | undefined {
   return isPossible
     ? undefined
     : 'must be 1 to 1024 characters without control characters and without white space at the start or end';
-}
-
-// RFC 7515 section 4.1.9: media types are case-insensitive, and `application/` is optional if there is no other slash.
-function toMediaType(item: unknown): unknown {
-  if (typeof item !== 'string' || item === '') return item;
-  const type = item.toLowerCase();
-  return type.includes('/') ? type : `application/${type}`;
 }
 
 // With dots whatever account.dots says: such an entry covers no account then.

@@ -19,7 +19,7 @@ import {
 import { type Config, configSchema } from './schema.ts';
 import { toProblems } from './schema-problems.ts';
 import { findWarnings } from './warnings.ts';
-import { parseYamlDocument } from './yaml-document.ts';
+import { parseYamlDocument, type TextProblem } from './yaml-document.ts';
 
 /** File names are absolute: relative ones start at the folder of the configuration file. */
 export interface LoadedConfig {
@@ -61,16 +61,14 @@ export async function validateConfig(
   const versions = readsNamedFiles ? await fileVersions(namedFiles(document.value, folder)) : [];
   const parsed = configSchema.safeParse(document.value, { reportInput: true });
   problems.push(...toProblems(parsed.error?.issues ?? [], document));
+  const problemAt = ({ path, message }: Pick<TextProblem, 'path' | 'message'>): ConfigProblem =>
+    toProblem({ path, position: document.positionOf(path, 'value'), message });
   const fileProblems = readsNamedFiles ? await loadNamedFileProblems(document.value, folder) : [];
-  for (const { path, message } of fileProblems) {
-    problems.push(toProblem({ path, position: document.positionOf(path, 'value'), message }));
-  }
+  problems.push(...fileProblems.map(problemAt));
   const name = readsRevocations ? nameIn(memberOf(document.value, 'revocation'), 'file', folder) : undefined;
   const revocations = name === undefined ? undefined : await loadRevocations(name);
-  if (revocations?.kind === 'problem') {
-    const path = ['revocation', 'file'];
-    problems.push(toProblem({ path, position: document.positionOf(path, 'value'), message: revocations.problem }));
-  }
+  if (revocations?.kind === 'problem')
+    problems.push(problemAt({ path: ['revocation', 'file'], message: revocations.problem }));
   if (name !== undefined && revocations?.kind === 'problems')
     problems.push(...toListProblems(name, revocations.problems));
   if (!parsed.success || problems.length > 0) return misconfiguration(problems, versions);
@@ -82,11 +80,7 @@ export async function validateConfig(
   };
   const config = resolveNamedFiles(inOrder, folder);
   const list = revocations?.kind === 'revocations' ? revocations.list : undefined;
-  const warnings = findsWarnings
-    ? findWarnings(config, list?.issuers()).map(({ path, message }) =>
-        toProblem({ path, position: document.positionOf(path, 'value'), message }),
-      )
-    : undefined;
+  const warnings = findsWarnings ? findWarnings(config, list?.issuers()).map(problemAt) : undefined;
   return {
     kind: 'config',
     config,

@@ -56,7 +56,7 @@ const issuerFileKeys = [...fileKeys, ...clientCertificateKeys];
 
 const ownTlsKeys = { certFile: 'certFile', keyFile: 'keyFile', clientCaFile: 'clientCaFile' };
 
-/** Of the files that a section names under these keys. */
+/** The problems of the files that a section names under these keys. */
 async function loadTlsProblems(
   section: unknown,
   place: readonly PropertyKey[],

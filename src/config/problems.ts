@@ -28,7 +28,7 @@ export function toProblem({ path, position, message }: TextProblem): ConfigProbl
   return { place: toPlace(path), ...position, message };
 }
 
-/** Of a revocation list. Without a member, the problem is about the whole line. */
+/** The problems of a revocation list. Without a member, the problem is about the whole line. */
 export function toListProblems(file: string, problems: readonly LineProblem[]): readonly ConfigProblem[] {
   return problems.map(({ line, member, message }) => ({
     file,

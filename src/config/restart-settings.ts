@@ -1,5 +1,4 @@
 // Settings that are read only when the process starts: the service reports a change of them, which needs a restart.
-
 import { tlsFileKeys } from '../files/tls-files.ts';
 import type { Config } from './schema.ts';
 

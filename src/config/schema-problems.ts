@@ -11,7 +11,7 @@ interface SchemaProblem {
   readonly message: string;
 }
 
-/** Of issues that report their input (`reportInput`). */
+/** The issues must report their input (`reportInput`). */
 export function toProblems(
   issues: readonly z.core.$ZodIssue[],
   { positionOf }: YamlDocument,

@@ -167,7 +167,6 @@ type DeepReadonly<T> = T extends PermissionTable
 /** The effective settings: valid, and with all defaults. */
 export type Config = DeepReadonly<z.output<typeof configSchema>>;
 export type IssuerConfig = Config['issuers'][number];
-export type Algorithm = IssuerConfig['algorithms'][number];
 
 /** The JSON Schema (draft 2020-12) of the file as written: settings with a default are optional. */
 export function toJsonSchema(): z.core.JSONSchema.BaseSchema {

@@ -17,7 +17,7 @@ import {
 import { yamlSyntaxProblems } from './yaml-syntax-problems.ts';
 
 /** Both count from 1. */
-export interface Position {
+interface Position {
   readonly line: number;
   readonly column: number;
 }

@@ -3,7 +3,7 @@ import type { OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { type Finding, when } from './rule.ts';
 
-// Of routes and of rate limits (`request_headers_to_add_when_not_enforced`), and lists of mutations.
+// The lists of routes and of rate limits (`request_headers_to_add_when_not_enforced`), and lists of mutations.
 const listName = /^request_(?:headers_to_(?:add|remove)\w*|(?:headers_|trailers_)?mutations)$/;
 
 /** By the lists at any depth of a filter's settings, or of another message. */

@@ -1,5 +1,6 @@
 // Rules for `account.hosts`: the domains of the virtual hosts with protected routes must be these hosts.
 import { domainOf } from '../render/open-routes.ts';
+import { listWords } from '../text/list.ts';
 import type { LintModel } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { ifAny, quoted, type Rules } from './rule.ts';
@@ -16,7 +17,7 @@ export const hostRules = {
         .filter(domain => expected.length > 0 && !expected.includes(nameIn(domain)))
         .map(at => ({
           at,
-          says: `is no host of the configuration, which has ${expected.slice(0, 3).map(quoted).join(', ')}`,
+          says: `is no host of the configuration, which has ${listWords(expected.map(quoted), 3)}`,
         }));
     },
   },

@@ -38,7 +38,7 @@ export interface ProtoValue {
 type OnUnreadable = (at: ProtoValue, message: string) => void;
 
 const typedStructs: ReadonlySet<string> = new Set(['xds.type.v3.TypedStruct', 'udpa.type.v1.TypedStruct']);
-// Of YAML 1.1 (yaml-cpp) and absl::SimpleAtob; Envoy uses both.
+// The words of YAML 1.1 (yaml-cpp) and of absl::SimpleAtob; Envoy uses both.
 const truths: ReadonlySet<string> = new Set(['true', 't', 'yes', 'y', 'on', '1']);
 const falsehoods: ReadonlySet<string> = new Set(['false', 'f', 'no', 'n', 'off', '0']);
 

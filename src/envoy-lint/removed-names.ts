@@ -57,7 +57,7 @@ export function readTrailerRemovals({ chain, manager }: AuthzFilter): Removal {
   return filterRemovals(chain.filters, 'request_trailers_mutations', manager);
 }
 
-/** Of the filters that no protected route turns off. */
+/** Counts the filters that no protected route turns off. */
 function filterRemovals(
   filters: readonly HttpFilter[],
   list: string,

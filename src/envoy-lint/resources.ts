@@ -20,7 +20,7 @@ export interface Resources {
 // `egctl` prints a dump for each namespace and pod.
 const maxWrappers = 3;
 
-/** Of each dump in the file; of the bootstrap, if it has none. */
+/** The resources of each dump in the file, or of the bootstrap if it has none. */
 export function readResources(root: ProtoValue): readonly Resources[] {
   const dumps = findDumps(root, maxWrappers);
   return dumps.length > 0 ? dumps.map(readDump) : [readBootstrap(root)];

@@ -80,7 +80,7 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
   });
 }
 
-/** Of a condition that is not understood, every method may meet it. */
+/** Every method may meet a condition that is not understood. */
 function readMethods(match: ProtoValue): (method: string) => boolean {
   const patterns = match
     .items('headers')
@@ -91,7 +91,7 @@ function readMethods(match: ProtoValue): (method: string) => boolean {
   return method => patterns.every(pattern => pattern(method) ?? true);
 }
 
-// Of envoy.extensions.path.match.uri_template.v3, reads whole segments only: literals, *, {name}, and ** as the last.
+// Reads only whole segments of envoy.extensions.path.match.uri_template.v3: literals, *, {name}, and ** as the last.
 function readTemplate(policy: ProtoValue): PathMatch | undefined {
   const { type, message } = policy.field('typed_config').any();
   const template = message.field('path_template').text()?.split('/').slice(1);

@@ -1,4 +1,5 @@
 // The shape of a lint rule: a stable id, words for people, and a function that finds violations.
+import { listWords } from '../text/list.ts';
 import { quotedPrintable } from '../text/printable.ts';
 import type { ProtoValue } from './proto-value.ts';
 
@@ -56,8 +57,7 @@ export function ifAny(
   verb: string,
   rest = '',
 ): readonly Finding[] {
-  const more = names.length > 3 ? ` and ${names.length - 3} more` : '';
-  return when(names.length > 0, at, `${verb} ${names.slice(0, 3).join(', ')}${more}${rest}`);
+  return when(names.length > 0, at, `${verb} ${listWords(names, 3)}${rest}`);
 }
 
 /** Quotes text of the file for a message, cut after 60 characters. */

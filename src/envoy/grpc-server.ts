@@ -1,5 +1,4 @@
 // The gRPC server: serves Check and health on TCP or a Unix socket, with limits, and shuts down gracefully.
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   logVerbosity,

@@ -1,14 +1,15 @@
 // Prepares the file of a Unix socket: frees its path without taking it from a running server, and sets its mode.
 import { chmod, lstat, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { errorCode } from '../text/problem.ts';
 
 /**
  * Removes a stale socket, as a killed process leaves it. Throws if the path is not a socket, or if a server still listens on it: the
  * first of two servers to stop would remove the file of both.
  */
 export async function freeSocketPath(path: string): Promise<void> {
-  const stat = await lstat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
+  const stat = await lstat(path).catch((error: unknown) => {
+    if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   });
   if (stat === undefined) return;
@@ -35,7 +36,7 @@ function isServed(path: string): Promise<boolean> {
     };
     socket.once('connect', () => settle(true));
     // ECONNREFUSED: no listener. A server with a full backlog, or of another user, causes another error.
-    socket.once('error', (error: NodeJS.ErrnoException) => settle(error.code !== 'ECONNREFUSED'));
+    socket.once('error', error => settle(errorCode(error) !== 'ECONNREFUSED'));
     socket.setTimeout(1000, () => settle(true));
   });
 }

@@ -1,5 +1,4 @@
 // Explains an answer of the engine check by check: passed, failed and why, or not reached. Decides nothing itself.
-
 import { type CheckName, checkNames, isAfter } from '../authz/checks.ts';
 import type { DecisionWord } from '../authz/decision.ts';
 import type { Reason } from '../authz/refusal.ts';
@@ -18,9 +17,9 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export type Verdict = 'pass' | 'fail' | 'not reached';
+type Verdict = 'pass' | 'fail' | 'not reached';
 
-export interface CheckVerdict {
+interface CheckVerdict {
   readonly name: CheckName | 'service';
   readonly verdict: Verdict;
   readonly detail: string;

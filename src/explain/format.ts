@@ -1,12 +1,12 @@
 // Formats lists, times and ages for an explanation.
 import type { KeyRingStatus } from '../keys/issuer-ring.ts';
+import { listWords } from '../text/list.ts';
 
 const maxListed = 8;
 
 /** The first eight, and the number of the others. */
 export function formatList(items: readonly string[]): string {
-  const shown = items.slice(0, maxListed).join(', ');
-  return items.length > maxListed ? `${shown} and ${items.length - maxListed} more` : shown;
+  return listWords(items, maxListed);
 }
 
 /** RFC 3339 in UTC; the number itself beyond the range of Date. */

@@ -14,7 +14,7 @@ interface RecordedCheck {
   /** The serialized CheckResponse. */
   readonly response: Buffer;
   readonly record: CheckRecord;
-  /** Of an internal error, which the answer does not tell. */
+  /** Describes an internal error, which the answer does not tell. */
   readonly fault: string | undefined;
 }
 

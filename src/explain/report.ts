@@ -1,5 +1,4 @@
 // Renders an explanation as text: a line for each check, then the answer. Colour adds no information.
-
 import type { KeyRingStatus } from '../keys/issuer-ring.ts';
 import { printable } from '../text/printable.ts';
 import type { DecisionLine } from './decision-line.ts';

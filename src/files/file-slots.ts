@@ -1,7 +1,7 @@
 // Bounds the file operations in flight. On a hung mount, each holds a thread of Node's pool, which checks signatures too.
 import { dirname } from 'node:path';
 
-/** Of different directories: a hung one leaves a slot for the others. Node's pool has four threads by default. */
+/** Each on another directory: a hung one leaves a slot for the others. Node's pool has four threads by default. */
 const maxInFlight = 2;
 
 interface Waiting {

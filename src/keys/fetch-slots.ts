@@ -14,7 +14,7 @@ interface WaitingFetch {
 }
 
 const maxFetches = 8;
-// Of one host, and of all retries: a host that hangs leaves the other half.
+// The limit of one host, and of all retries: a host that hangs leaves the other half.
 const maxShare = 4;
 
 type Grant = (isGranted: boolean) => void;

@@ -13,7 +13,7 @@ export interface KeyRingStatus {
   readonly ageSeconds: number | undefined;
   readonly lastResult: 'success' | 'failure' | undefined;
   readonly lastProblem: string | undefined;
-  /** Of the usable keys. */
+  /** The kids of the usable keys. */
   readonly kids: readonly string[];
 }
 

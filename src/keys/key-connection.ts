@@ -5,7 +5,7 @@ import { loadTlsFiles, type TlsMaterial } from '../files/tls-files.ts';
 import { type Problem, problem } from '../text/problem.ts';
 import { type CaFile, loadCaFile, recall, rootsInForce } from './key-authorities.ts';
 
-/** Of an issuer. All undefined: the default roots, and no certificate. */
+/** The TLS files of an issuer. All undefined: the default roots, and no certificate. */
 export interface KeyConnectionFiles {
   readonly caFile?: string | undefined;
   /** Set with clientKeyFile, or neither. */

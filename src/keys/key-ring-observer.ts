@@ -1,4 +1,5 @@
 // The events of a key ring: each refresh, a set that becomes usable, and warnings, each once until it changes.
+import { listWords } from '../text/list.ts';
 import { quotedPrintable } from '../text/printable.ts';
 import type { SkippedKey, SkippedKeyReason } from './jwks.ts';
 
@@ -60,9 +61,9 @@ const notForUs: ReadonlySet<SkippedKeyReason> = new Set([
 function skippedWarning(skipped: readonly SkippedKey[]): string | undefined {
   const wrong = skipped.filter(({ reason }) => !notForUs.has(reason));
   if (wrong.length === 0) return undefined;
-  const named = wrong
-    .slice(0, maxNamedKeys)
-    .map(({ kid, reason }) => `${reason} (kid ${kid === undefined ? 'null' : quotedPrintable(kid, maxNamedLength)})`);
-  const more = wrong.length > maxNamedKeys ? ` and ${wrong.length - maxNamedKeys} more` : '';
-  return `keys not used: ${named.join(', ')}${more}`;
+  const named = wrong.map(({ kid, reason }) => {
+    const shown = kid === undefined ? 'null' : quotedPrintable(kid, maxNamedLength);
+    return `${reason} (kid ${shown})`;
+  });
+  return `keys not used: ${listWords(named, maxNamedKeys)}`;
 }

@@ -10,7 +10,8 @@ import { namedConnectionFiles } from './key-connection.ts';
 import type { PublicJwk } from './key-material.ts';
 import { createSafeObserver, type KeyRingObserver } from './key-ring-observer.ts';
 import { createKeySetDriver } from './key-set-driver.ts';
-import type { FetchOutcome, KeySetEvent } from './key-set-reducer.ts';
+import type { FetchOutcome } from './key-set-fetched.ts';
+import type { KeySetEvent } from './key-set-reducer.ts';
 import { fixedLimits, isUsable } from './key-set-state.ts';
 import type { ProxySettings } from './key-socket.ts';
 import { createKeySource, type IssuerKeySettings, type Validator } from './key-source.ts';
@@ -60,7 +61,7 @@ export interface KeyRingOptions {
 
 /** Where the keys in force come from. */
 interface Origin {
-  /** Of caFile when the fetch that confirmed them began. */
+  /** Those of caFile when the fetch that confirmed the keys began. */
   readonly authorities: Authorities;
   /** Only of a fetch of this ring, as is the next. */
   readonly validator: Validator | undefined;
@@ -71,7 +72,7 @@ interface Origin {
 interface Reading {
   readonly outcome: FetchOutcome;
   readonly origin: Origin;
-  /** Of a key set. */
+  /** Set for a key set. */
   readonly skipped?: readonly SkippedKey[];
 }
 

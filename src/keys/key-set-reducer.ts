@@ -21,17 +21,8 @@
 // or ten minutes without an unknown kid end this backoff. Background refreshes and retries are due regardless of it.
 import type { DetailOf } from '../authz/checks.ts';
 import type { VerificationKey } from './jwks.ts';
+import { afterFetch, type FetchEnd } from './key-set-fetched.ts';
 import { isUsable, type KeyLookup, type KeySetState, usableKey, type Waiter } from './key-set-state.ts';
-import { earlyDelayMs, refreshDelayMs, retryMs } from './key-set-times.ts';
-
-/** What a fetch brought. */
-export type FetchOutcome =
-  | { readonly kind: 'fetched'; readonly keys: ReadonlyMap<string, VerificationKey> }
-  | { readonly kind: 'notModified' }
-  | { readonly kind: 'failed'; readonly problem: string };
-
-/** `jitter` is a random number from 0 up to, not including, 1. */
-type FetchEnd = FetchOutcome & { readonly fetch: number; readonly jitter: number };
 
 export type KeySetEvent =
   | { readonly kind: 'seeded'; readonly keys: ReadonlyMap<string, VerificationKey>; readonly ageMs: number }
@@ -70,7 +61,7 @@ export function reduce(state: KeySetState, event: KeySetEvent, nowMs: number): K
     case 'notModified':
     case 'failed':
       if (state.phase !== 'fetching' || state.fetch !== event.fetch) return { state, effects: [] };
-      return fetchEnded(state, event, nowMs);
+      return answerAll(afterFetch(state, event, nowMs), nowMs);
     case 'changed':
       return changed(state, nowMs);
     case 'untrusted':
@@ -175,92 +166,6 @@ function answerAll(state: KeySetState, nowMs: number): KeySetStep {
     ({ kid }): KeySetEffect => ({ kind: 'answer', kid, lookup: answer(state, kid, nowMs) }),
   );
   return { state: { ...state, waiters: [] }, effects };
-}
-
-function fetchEnded(state: KeySetState, event: FetchEnd, nowMs: number): KeySetStep {
-  const paced = { ...state, notBeforeMs: nowMs + state.limits.cooldownMs };
-  const early = earlyPace(paced, broughtNews(state, event, nowMs), event.jitter, nowMs);
-  const ended = { ...paced, ...early, ...afterFetch({ ...paced, ...early }, event, nowMs) };
-  return answerAll({ ...ended, phase: 'waiting', askedBeforeFetch: [], changed: false }, nowMs);
-}
-
-/** A changed set, or a usable set where there was none. */
-function broughtNews(state: KeySetState, event: FetchEnd, nowMs: number): boolean {
-  return event.kind === 'fetched' && !(isUsable(state, nowMs) && isSameSet(event.keys, state.keys));
-}
-
-function isSameSet(one: ReadonlyMap<string, VerificationKey>, other: ReadonlyMap<string, VerificationKey>): boolean {
-  return one.size === other.size && [...one].every(([kid, key]) => other.get(kid)?.thumbprint === key.thumbprint);
-}
-
-function earlyPace(
-  state: KeySetState,
-  isNews: boolean,
-  jitter: number,
-  nowMs: number,
-): Pick<KeySetState, 'earlyFetchesWithoutNews' | 'earlyNotBeforeMs'> {
-  if (isNews) return { earlyFetchesWithoutNews: 0, earlyNotBeforeMs: state.notBeforeMs };
-  const isEarly = state.askedBeforeFetch.length > 0;
-  const withoutNews = state.earlyFetchesWithoutNews + (isEarly ? 1 : 0);
-  const earlyMs = isEarly ? nowMs + earlyDelayMs(state.limits, withoutNews, jitter) : state.earlyNotBeforeMs;
-  return { earlyFetchesWithoutNews: withoutNews, earlyNotBeforeMs: Math.max(state.notBeforeMs, earlyMs) };
-}
-
-function afterFetch(state: KeySetState, event: FetchEnd, nowMs: number): Partial<KeySetState> {
-  if (event.kind === 'failed') return afterFailure(state, event.problem, event.jitter, nowMs);
-  if (event.kind === 'fetched') return afterSuccess(state, event.keys, event.jitter);
-  // Without a usable set a 304 confirms nothing.
-  if (!isUsable(state, nowMs)) return afterFailure(state, 'status 304', event.jitter, nowMs);
-  return afterSuccess(state, state.keys, event.jitter);
-}
-
-function afterSuccess(
-  state: KeySetState,
-  keys: ReadonlyMap<string, VerificationKey>,
-  jitter: number,
-): Partial<KeySetState> {
-  // The issuer may have published a kid that was asked for during the fetch after it had written its answer.
-  const askedDuringFetch = state.askedDuringFetch.filter(kid => !keys.has(kid));
-  const dueMs = state.changed ? state.notBeforeMs : state.fetchStartedMs + refreshDelayMs(state.limits, jitter);
-  const owedMs = askedDuringFetch.length > 0 ? state.earlyNotBeforeMs : dueMs;
-  return {
-    keys,
-    confirmedMs: state.fetchStartedMs,
-    nextFetchMs: Math.max(state.notBeforeMs, Math.min(dueMs, owedMs)),
-    failures: 0,
-    lastResult: 'success',
-    lastProblem: undefined,
-    askedDuringFetch,
-    knownAbsent: stillKnownAbsent(state, keys),
-    untrustedUntil: settlesTrust(state) ? undefined : state.untrustedUntil,
-  };
-}
-
-function stillKnownAbsent(state: KeySetState, keys: ReadonlyMap<string, VerificationKey>): ReadonlySet<string> {
-  const newestFirst = new Set([...state.askedBeforeFetch, ...state.knownAbsent]);
-  return new Set([...newestFirst].filter(kid => !keys.has(kid)).slice(0, state.limits.maxUnknownKids));
-}
-
-function afterFailure(before: KeySetState, problem: string, jitter: number, nowMs: number): Partial<KeySetState> {
-  const state = settlesTrust(before) ? { ...before, ...noSet } : before;
-  const failures = state.failures + 1;
-  const { keys, confirmedMs, knownAbsent, untrustedUntil } = state;
-  return {
-    ...{ keys, confirmedMs, knownAbsent, untrustedUntil },
-    nextFetchMs: state.changed ? state.notBeforeMs : retryMs(state, failures, jitter, nowMs),
-    failures,
-    lastResult: 'failure',
-    lastProblem: problem,
-    // They were answered 503 and the retry is scheduled; a fetch for them would defeat the backoff.
-    askedDuringFetch: [],
-  };
-}
-
-const noSet = { keys: new Map(), confirmedMs: undefined, knownAbsent: new Set<string>(), untrustedUntil: undefined };
-
-/** True at the end of a fetch that began after an authority was gone. */
-function settlesTrust({ fetch, untrustedUntil }: KeySetState): boolean {
-  return untrustedUntil !== undefined && fetch >= untrustedUntil;
 }
 
 function changed(state: KeySetState, nowMs: number): KeySetStep {

@@ -10,7 +10,7 @@ export interface InheritedKeys {
   readonly keys: ReadonlyMap<string, VerificationKey>;
   /** Since the start of the fetch that confirmed them. */
   readonly ageMs: number;
-  /** Of caFile when that fetch began. */
+  /** Those of caFile when that fetch began. */
   readonly authorities: Authorities;
 }
 

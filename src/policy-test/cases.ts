@@ -6,6 +6,7 @@ import { toProblems } from '../config/schema-problems.ts';
 import { list, mapping, report, text } from '../config/value-schemas.ts';
 import { parseYamlDocument } from '../config/yaml-document.ts';
 import type { FileContent } from '../files/bounded-file.ts';
+import { isHeaderName, isHeaderValue } from '../text/header.ts';
 import { parseInstant } from '../text/instant.ts';
 
 export type Expectation = Reason | 'allowed';
@@ -17,16 +18,12 @@ function isExpectation(word: string): word is Expectation {
   return expectations.includes(word);
 }
 
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-// RFC 9110 section 5.5: Envoy forwards no other characters in a value.
-const headerValue = /^[\t -~\u0080-\uffff]*$/;
-
 function headerProblem(name: string, value: unknown): string | undefined {
-  if (!headerName.test(name)) return 'must be a header name such as x-account-id';
+  if (!isHeaderName(name)) return 'must be a header name such as x-account-id';
   if (name.toLowerCase() === 'host') return 'must not be host: use request.host';
   if (name.toLowerCase() === 'authorization') return 'must not be authorization: use claims or token';
   const lines: readonly unknown[] = Array.isArray(value) ? value : [value];
-  const isValid = lines.length > 0 && lines.every(line => typeof line === 'string' && headerValue.test(line));
+  const isValid = lines.length > 0 && lines.every(line => typeof line === 'string' && isHeaderValue(line));
   return isValid ? undefined : 'must be text without control characters, or a list of it: put a number in quotes';
 }
 
@@ -55,7 +52,7 @@ const policyCase = mapping({
   request: mapping({
     method: z.string().default('GET'),
     path: z.string(),
-    host: text(host => (headerValue.test(host) ? undefined : 'must be a host without control characters')).optional(),
+    host: text(host => (isHeaderValue(host) ? undefined : 'must be a host without control characters')).optional(),
     headers: headers.default([]),
   }),
   expect: z.string().transform((word, context) => {

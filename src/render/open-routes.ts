@@ -38,7 +38,7 @@ function publicRemovals({ accountHeaders, forwardsToken }: EnvoySettings): reado
   ];
 }
 
-/** Of an Envoy route. `methods` undefined: all. */
+/** The match of an Envoy route. `methods` undefined: all. */
 export function openMatch(
   path: Members,
   methods: readonly string[] | undefined,

@@ -35,7 +35,7 @@ export type EnvoyRelevantConfig = Pick<
 export const upstreamProtocols = ['http1', 'http2', 'auto'] as const;
 export type UpstreamProtocol = (typeof upstreamProtocols)[number];
 
-export interface EnvoyOptions {
+interface EnvoyOptions {
   readonly listen: TcpAddress;
   /** On the host of `listen`. */
   readonly readinessPort: number;
@@ -51,7 +51,7 @@ export interface EnvoyOptions {
   readonly authzHost: string;
 }
 
-/** Of a workload in Kubernetes. */
+/** The options of a workload in Kubernetes. */
 interface WorkloadOptions {
   /** kubernetes: of the one Deployment; istio: before the names of the objects; envoy-gateway: of the HTTPRoute. */
   readonly name: string | undefined;
@@ -104,7 +104,7 @@ export interface EnvoySettings extends EnvoyOptions, EnvoyPolicy {
   readonly authz: ListenAddress;
   /** The HTTP listener of account-authz. */
   readonly authzAdmin: TcpAddress;
-  /** Of the TLS connection to account-authz. */
+  /** The TLS connection to account-authz. */
   readonly tls: { readonly serverName: string; readonly showsCertificate: boolean } | undefined;
 }
 

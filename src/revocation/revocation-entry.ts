@@ -42,7 +42,7 @@ export function parseRevocation(line: Uint8Array): Revocation | EntryProblems {
   };
 }
 
-/** Of the line as a whole. */
+/** A problem of the line as a whole. */
 export function lineProblem(message: string): EntryProblems {
   return { kind: 'problems', problems: [{ message }] };
 }

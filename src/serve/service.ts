@@ -53,7 +53,7 @@ const firstKeysMs = 500;
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config: first, version, logger, proxy, watchFiles = createFileWatch() } = options;
   const now = (): number => Date.now() / 1000;
-  /** Of all that has been started, in the order of the start. */
+  /** The stops of all that has been started, in the order of the start. */
   const stops: (() => void | Promise<void>)[] = [];
   async function stopAll(): Promise<void> {
     for (const stop of stops.splice(0).reverse()) await stop();

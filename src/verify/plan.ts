@@ -13,7 +13,7 @@ export type Place =
   | { readonly kind: 'host'; readonly parent: string };
 
 /** What the request is to show. */
-export type Purpose =
+type Purpose =
   | { readonly kind: 'unmatched path' | 'path outside the grammar' | 'public path' }
   | { readonly kind: 'no token' | 'false signature' | 'own account' }
   | { readonly kind: 'other account'; readonly place: Place };
@@ -133,7 +133,7 @@ export function planRequests({ config, host, falseTokens, token }: PlanOptions):
       first === undefined ? [] : [noToken(first, { host: each, words: `no token, host ${each}` })],
     ),
     ...ownAccounts.slice(0, 1),
-    // Of every issuer once, of the first one on every route.
+    // The false token of every issuer once, that of the first one on every route.
     ...routes.flatMap((route, i) =>
       falseTokens.slice(0, i === 0 ? undefined : 1).map((each, issuer) => falseSignature(route, each, issuer)),
     ),

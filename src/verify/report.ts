@@ -7,7 +7,7 @@ import type { AskedRequest, Verification } from './verification.ts';
 const maxTextLength = 2048;
 const shown = (text: string): string => printable(text, maxTextLength);
 
-/** Of each request, undefined where the answer is as expected. `file` is the configuration. */
+/** The difference of each request, undefined where the answer is as expected. `file` is the configuration. */
 function differencesIn({ asked }: Verification, file: string): readonly (Difference | undefined)[] {
   const isAsked = asked.some(({ answer }) => answer.reason !== undefined);
   const isFiltered = asked.some(each => each.planned.purpose.kind === 'path outside the grammar' && isAsExpected(each));

@@ -16,7 +16,7 @@ export interface AskedRequest {
 }
 
 export interface Verification {
-  /** Of the gateway. */
+  /** The origin of the URL of the gateway. */
   readonly origin: string;
   readonly asked: readonly AskedRequest[];
   readonly leftOut: readonly { readonly names: readonly string[]; readonly why: string }[];

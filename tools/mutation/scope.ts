@@ -43,7 +43,7 @@ export const groups: readonly Group[] = [
   },
   {
     name: 'keys',
-    sources: ['src/keys/key-set-state.ts', 'src/keys/key-set-reducer.ts', 'src/keys/key-set-times.ts'],
+    sources: ['state', 'reducer', 'fetched', 'times'].map(part => `src/keys/key-set-${part}.ts`),
     tests: [
       ...['state', 'backoff', 'fields'].map(part => `test/keys/key-set-${part}.test.ts`),
       'test/assurance/key-states/random-steps.test.ts',
@@ -66,6 +66,11 @@ export const groups: readonly Group[] = [
     name: 'revocation',
     sources: [...within('src/revocation', '.ts'), 'src/text/instant.ts'],
     tests: [...within('test/revocation', '.test.ts'), 'test/text/instant.test.ts'],
+  },
+  {
+    name: 'files',
+    sources: ['bounded-file', 'file-signature', 'file-slots', 'file-watch'].map(name => `src/files/${name}.ts`),
+    tests: within('test/files', '.test.ts'),
   },
   { name: 'json', sources: within('src/json', '.ts'), tests: within('test/json', '.test.ts') },
   {
