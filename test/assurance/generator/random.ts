@@ -11,6 +11,11 @@ export interface Random {
   some<Item>(items: readonly Item[], least?: number): Item[];
 }
 
+/** The words of a text, for lists of names and values without white space. */
+export function words(text: string): readonly string[] {
+  return text.split(' ');
+}
+
 export function createRandom(...seeds: readonly number[]): Random {
   const state = seeded(seeds);
 

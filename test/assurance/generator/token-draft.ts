@@ -1,5 +1,6 @@
 // A token before it is signed: its members as JSON texts, so that texts that no serializer writes are possible.
 import { constants, createHmac, sign } from 'node:crypto';
+import type { Row } from './changes.ts';
 import type { Random } from './random.ts';
 import type { Setup, Signer } from './setup.ts';
 
@@ -116,4 +117,16 @@ export function drop(members: Member[], name: string): void {
 
 function json(members: readonly Member[]): string {
   return `{${members.map(member => member.join(':')).join(',')}}`;
+}
+
+type Change = (draft: TokenDraft, context: TokenContext) => void;
+export type TokenRow = Row<Change>;
+
+export function row(weight: number, name: string, change: Change): TokenRow {
+  return [weight, name, change];
+}
+
+/** The JSON text of a name with each letter escaped. */
+export function escaped(literal: string): string {
+  return literal.replace(/[A-Za-z]/g, letter => `\\u00${letter.charCodeAt(0).toString(16)}`);
 }
