@@ -1,44 +1,26 @@
 // Planted mistakes: what comes after the check.
 import { filter, typed } from '../shipped.ts';
-import { guardMatcher, type Mistake, notEnforced, removal, set } from './planting.ts';
+import { guardMatcher, type Mistakes, notEnforced, removal, set } from './planting.ts';
 
-export const afterCheck: readonly Mistake[] = [
-  // After the check.
-  ['a lua filter after the check', 'filter-after-check', p => p.filters.splice(2, 0, filter('lua.v3.Lua'))],
-  [
-    'a disabled lua filter after the check that a protected route enables',
-    'filter-after-check',
-    p => {
+export const afterCheck: Mistakes = {
+  'filter-after-check': {
+    // After the check.
+    'a lua filter after the check': p => p.filters.splice(2, 0, filter('lua.v3.Lua')),
+    'a disabled lua filter after the check that a protected route enables': p => {
       p.filters.splice(2, 0, { ...filter('lua.v3.Lua'), disabled: true });
       set(p.routes[0], { typed_per_filter_config: { 'my.lua.v3.Lua': typed('lua.v3.LuaPerRoute') } });
     },
-  ],
-  ['a wasm filter after the check', 'filter-after-check', p => p.filters.splice(3, 0, filter('wasm.v3.Wasm'))],
-  [
-    'an ext_proc filter after the check',
-    'filter-after-check',
-    p => p.filters.splice(2, 0, filter('ext_proc.v3.ExternalProcessor')),
-  ],
-  ['an unknown filter after the check', 'filter-after-check', p => p.filters.splice(2, 0, { name: 'x' })],
-  [
-    'a set_metadata filter after the check',
-    'filter-after-check',
-    p => p.filters.splice(2, 0, filter('set_metadata.v3.Config')),
-  ],
-  [
-    'a header mutation after the check',
-    'filter-after-check',
-    p =>
+    'a wasm filter after the check': p => p.filters.splice(3, 0, filter('wasm.v3.Wasm')),
+    'an ext_proc filter after the check': p => p.filters.splice(2, 0, filter('ext_proc.v3.ExternalProcessor')),
+    'an unknown filter after the check': p => p.filters.splice(2, 0, { name: 'x' }),
+    'a set_metadata filter after the check': p => p.filters.splice(2, 0, filter('set_metadata.v3.Config')),
+    'a header mutation after the check': p =>
       p.filters.splice(
         2,
         0,
         filter('header_mutation.v3.HeaderMutation', { mutations: { request_mutations: [{ remove: 'x-auth-acc' }] } }),
       ),
-  ],
-  [
-    'a per-route header mutation after the check',
-    'filter-after-check',
-    p => {
+    'a per-route header mutation after the check': p => {
       p.filters.splice(2, 0, filter('header_mutation.v3.HeaderMutation'));
       set(p.routes[0], {
         typed_per_filter_config: {
@@ -48,34 +30,15 @@ export const afterCheck: readonly Mistake[] = [
         },
       });
     },
-  ],
-  [
-    'a jwt_authn filter after the check that clears the route cache',
-    'filter-after-check',
-    p =>
+    'a jwt_authn filter after the check that clears the route cache': p =>
       p.filters.splice(
         2,
         0,
         filter('jwt_authn.v3.JwtAuthentication', { providers: { a: { clear_route_cache: true } } }),
       ),
-  ],
-  [
-    'a removal of identity headers after the check',
-    ['filter-after-check', 'owned-headers-kept'],
-    p => {
-      p.early.shift();
-      p.filters.splice(2, 0, filter('header_mutation.v3.HeaderMutation', removal));
-    },
-  ],
-  [
-    'a local rate limit after the check that adds an identity header',
-    'filter-after-check',
-    p => p.filters.splice(2, 0, filter('local_ratelimit.v3.LocalRateLimit', notEnforced('x-auth-acc'))),
-  ],
-  [
-    'a local rate limit after the check that adds a look-alike by the settings of a virtual host',
-    'filter-after-check',
-    p => {
+    'a local rate limit after the check that adds an identity header': p =>
+      p.filters.splice(2, 0, filter('local_ratelimit.v3.LocalRateLimit', notEnforced('x-auth-acc'))),
+    'a local rate limit after the check that adds a look-alike by the settings of a virtual host': p => {
       p.filters.splice(2, 0, filter('local_ratelimit.v3.LocalRateLimit'));
       set(p.host, {
         typed_per_filter_config: {
@@ -83,11 +46,7 @@ export const afterCheck: readonly Mistake[] = [
         },
       });
     },
-  ],
-  [
-    'a rate limit quota after the check that adds an account header in a bucket',
-    'filter-after-check',
-    p =>
+    'a rate limit quota after the check that adds an account header in a bucket': p =>
       p.filters.splice(
         2,
         0,
@@ -95,24 +54,9 @@ export const afterCheck: readonly Mistake[] = [
           bucket_matchers: { on_no_match: { action: { typed_config: notEnforced('x-account-id') } } },
         }),
       ),
-  ],
-  [
-    'a rate limit service after the check, whose answer may add headers',
-    'filter-after-check',
-    p => p.filters.splice(2, 0, filter('ratelimit.v3.RateLimit')),
-  ],
-  [
-    'a local rate limit among the upstream filters that adds an identity header',
-    'upstream-filter',
-    p =>
-      set(p.filters[3].typed_config, {
-        upstream_http_filters: [filter('local_ratelimit.v3.LocalRateLimit', notEnforced('x-auth-role'))],
-      }),
-  ],
-  [
-    'a header mutation after the check that adds an identity header to the trailers',
-    'filter-after-check',
-    p =>
+    'a rate limit service after the check, whose answer may add headers': p =>
+      p.filters.splice(2, 0, filter('ratelimit.v3.RateLimit')),
+    'a header mutation after the check that adds an identity header to the trailers': p =>
       p.filters.splice(
         2,
         0,
@@ -120,24 +64,32 @@ export const afterCheck: readonly Mistake[] = [
           mutations: { request_trailers_mutations: [{ append: { header: { key: 'x-auth-uid', value: 'x' } } }] },
         }),
       ),
-  ],
-  ['a removed guard', 'guard-missing', p => p.filters.splice(2, 1)],
-  ['a guard that is disabled in its chain', 'guard-missing', p => set(p.filters[2], { disabled: true })],
-  ['a guard before the check', 'guard-missing', p => p.filters.splice(1, 0, ...p.filters.splice(2, 1))],
-  [
-    'a guard that only reports',
-    'guard-missing',
-    p => set(p.filters[2].typed_config, { rules: null, shadow_rules: p.filters[2].typed_config.rules }),
-  ],
-  [
-    'a guard that a protected route turns off',
-    'guard-missing',
-    p => set(p.routes[0], { typed_per_filter_config: { 'envoy.filters.http.rbac': typed('rbac.v3.RBACPerRoute') } }),
-  ],
-  [
-    'a guard that a virtual host replaces',
-    'guard-missing',
-    p =>
+  },
+  'filter-after-check + owned-headers-kept': {
+    'a removal of identity headers after the check': p => {
+      p.early.shift();
+      p.filters.splice(2, 0, filter('header_mutation.v3.HeaderMutation', removal));
+    },
+  },
+  'upstream-filter': {
+    'a local rate limit among the upstream filters that adds an identity header': p =>
+      set(p.filters[3].typed_config, {
+        upstream_http_filters: [filter('local_ratelimit.v3.LocalRateLimit', notEnforced('x-auth-role'))],
+      }),
+    'an upstream HTTP filter of the router': p =>
+      set(p.filters[3].typed_config, {
+        upstream_http_filters: [filter('lua.v3.Lua'), filter('upstream_codec.v3.UpstreamCodec')],
+      }),
+  },
+  'guard-missing': {
+    'a removed guard': p => p.filters.splice(2, 1),
+    'a guard that is disabled in its chain': p => set(p.filters[2], { disabled: true }),
+    'a guard before the check': p => p.filters.splice(1, 0, ...p.filters.splice(2, 1)),
+    'a guard that only reports': p =>
+      set(p.filters[2].typed_config, { rules: null, shadow_rules: p.filters[2].typed_config.rules }),
+    'a guard that a protected route turns off': p =>
+      set(p.routes[0], { typed_per_filter_config: { 'envoy.filters.http.rbac': typed('rbac.v3.RBACPerRoute') } }),
+    'a guard that a virtual host replaces': p =>
       set(p.host, {
         typed_per_filter_config: {
           'envoy.filters.http.rbac': typed('rbac.v3.RBACPerRoute', {
@@ -145,63 +97,34 @@ export const afterCheck: readonly Mistake[] = [
           }),
         },
       }),
-  ],
-  [
-    'a guard with a second policy that any request meets',
-    'guard-missing',
-    p =>
+    'a guard with a second policy that any request meets': p =>
       set(p.filters[2].typed_config.rules.policies, {
         other: { principals: [{ any: true }], permissions: [{ header: { name: 'x', present_match: true } }] },
       }),
-  ],
-  [
-    'a guard that accepts more than allow',
-    'guard-missing',
-    p => set(guardMatcher(p), { value: { string_match: { prefix: '' } } }),
-  ],
-  ['a guard that inverts its condition', 'guard-missing', p => set(guardMatcher(p), { invert: true })],
-  [
-    'a guard that reads other metadata',
-    'guard-missing',
-    p => set(guardMatcher(p), { filter: 'envoy.filters.http.jwt_authn' }),
-  ],
-  [
-    'a removal from trailers that a protected route turns off',
-    'trailers-kept',
-    p =>
+    'a guard that accepts more than allow': p => set(guardMatcher(p), { value: { string_match: { prefix: '' } } }),
+    'a guard that inverts its condition': p => set(guardMatcher(p), { invert: true }),
+    'a guard that reads other metadata': p => set(guardMatcher(p), { filter: 'envoy.filters.http.jwt_authn' }),
+  },
+  'trailers-kept': {
+    'a removal from trailers that a protected route turns off': p =>
       set(p.routes[0], {
         typed_per_filter_config: {
           'envoy.filters.http.header_mutation': typed('envoy.config.route.v3.FilterConfig', { disabled: true }),
         },
       }),
-  ],
-  [
-    'an upstream HTTP filter of the router',
-    'upstream-filter',
-    p =>
-      set(p.filters[3].typed_config, {
-        upstream_http_filters: [filter('lua.v3.Lua'), filter('upstream_codec.v3.UpstreamCodec')],
-      }),
-  ],
-  [
-    'an HTTP filter of the upstream cluster',
-    'cluster-filter',
-    p =>
+  },
+  'cluster-filter': {
+    'an HTTP filter of the upstream cluster': p =>
       set(p.upstream, {
         typed_extension_protocol_options: {
           x: typed('envoy.extensions.upstreams.http.v3.HttpProtocolOptions', { http_filters: [filter('lua.v3.Lua')] }),
         },
       }),
-  ],
-  [
-    'a connection pool of its own kind',
-    'cluster-filter',
-    p => set(p.upstream, { upstream_config: { name: 'x', typed_config: typed('envoy.extensions.upstreams.http.x') } }),
-  ],
-  [
-    'an identity header added to mirrored requests',
-    'headers-after-check',
-    p =>
+    'a connection pool of its own kind': p =>
+      set(p.upstream, { upstream_config: { name: 'x', typed_config: typed('envoy.extensions.upstreams.http.x') } }),
+  },
+  'headers-after-check': {
+    'an identity header added to mirrored requests': p =>
       set(p.routes[0].route, {
         request_mirror_policies: [
           {
@@ -210,52 +133,31 @@ export const afterCheck: readonly Mistake[] = [
           },
         ],
       }),
-  ],
-  [
-    'an identity header added by a route',
-    'headers-after-check',
-    p => set(p.routes[0], { request_headers_to_add: [{ header: { key: 'X-Auth-Role', value: 'owner' } }] }),
-  ],
-  [
-    'an identity header removed by a virtual host',
-    'headers-after-check',
-    p => set(p.host, { request_headers_to_remove: ['x-auth-uid'] }),
-  ],
-  [
-    'a look-alike added by the route configuration',
-    'headers-after-check',
-    p => set(p.manager.route_config, { request_headers_to_add: [{ header: { key: 'x_auth_acc', value: '1' } }] }),
-  ],
-  [
-    'an account header added by a route',
-    'headers-after-check',
-    p => set(p.routes[0], { request_headers_to_add: { header: { key: 'x-account-id', value: '%REQ(x-foo)%' } } }),
-  ],
-  [
-    'a token added by a route',
-    'headers-after-check',
-    p => set(p.routes[0], { request_headers_to_add: [{ header: { key: 'authorization', value: 'Bearer x' } }] }),
-  ],
-  [
-    'the forwarded token removed by a route',
-    ['headers-after-check'],
-    p => [
+    'an identity header added by a route': p =>
+      set(p.routes[0], { request_headers_to_add: [{ header: { key: 'X-Auth-Role', value: 'owner' } }] }),
+    'an identity header removed by a virtual host': p => set(p.host, { request_headers_to_remove: ['x-auth-uid'] }),
+    'a look-alike added by the route configuration': p =>
+      set(p.manager.route_config, { request_headers_to_add: [{ header: { key: 'x_auth_acc', value: '1' } }] }),
+    'an account header added by a route': p =>
+      set(p.routes[0], { request_headers_to_add: { header: { key: 'x-account-id', value: '%REQ(x-foo)%' } } }),
+    'a token added by a route': p =>
+      set(p.routes[0], { request_headers_to_add: [{ header: { key: 'authorization', value: 'Bearer x' } }] }),
+    'the forwarded token removed by a route': p => [
       set(p.config, { token: { ...p.config.token, forward: true } }),
       set(p.routes[0], { request_headers_to_remove: ['Authorization'] }),
     ],
-  ],
-  [
-    'a path override header added by a route',
-    'headers-after-check',
-    p => set(p.routes[0], { request_headers_to_add: [{ header: { key: 'x-rewrite-url', value: '/admin' } }] }),
-  ],
-  ['a prefix rewrite', 'path-rewrite', p => set(p.routes[0].route, { prefix_rewrite: '/' })],
-  [
-    'a regex rewrite of the path',
-    'path-rewrite',
-    p => set(p.routes[0].route, { regex_rewrite: { substitution: '/x' } }),
-  ],
-  ['a policy rewrite of the path', 'path-rewrite', p => set(p.routes[0].route, { path_rewrite_policy: { name: 'x' } })],
-  ['a host rewrite from a header', 'host-rewrite', p => set(p.routes[0].route, { host_rewrite_header: 'x-host' })],
-  ['L-025 internal redirects', 'internal-redirect', p => set(p.routes[0].route, { internal_redirect_policy: {} })],
-];
+    'a path override header added by a route': p =>
+      set(p.routes[0], { request_headers_to_add: [{ header: { key: 'x-rewrite-url', value: '/admin' } }] }),
+  },
+  'path-rewrite': {
+    'a prefix rewrite': p => set(p.routes[0].route, { prefix_rewrite: '/' }),
+    'a regex rewrite of the path': p => set(p.routes[0].route, { regex_rewrite: { substitution: '/x' } }),
+    'a policy rewrite of the path': p => set(p.routes[0].route, { path_rewrite_policy: { name: 'x' } }),
+  },
+  'host-rewrite': {
+    'a host rewrite from a header': p => set(p.routes[0].route, { host_rewrite_header: 'x-host' }),
+  },
+  'internal-redirect': {
+    'L-025 internal redirects': p => set(p.routes[0].route, { internal_redirect_policy: {} }),
+  },
+};

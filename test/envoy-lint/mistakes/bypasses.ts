@@ -5,7 +5,7 @@ import {
   copyOf,
   disabled,
   dropCheck,
-  type Mistake,
+  type Mistakes,
   onlyRoutes,
   pathsTo,
   remove,
@@ -13,52 +13,32 @@ import {
   set,
 } from './planting.ts';
 
-export const bypasses: readonly Mistake[] = [
-  // Configured paths that Envoy does not route.
-  [
-    'a route that is only in the configuration',
-    'unreachable-route',
-    p => set(p.config, { routes: [...p.config.routes, { path: '/v2/billing/:account_id/*' }] }),
-  ],
-  [
-    'a route that starts with a parameter, when Envoy routes only some paths',
-    'unreachable-route',
-    p => set(p.config, { routes: [...p.config.routes, { path: '/:account_id' }] }),
-  ],
-  [
-    'a path that differs in Envoy',
-    'unreachable-route',
-    p => set(p.routes[0], { match: { path_separated_prefix: '/api/subscription' } }),
-  ],
-  [
-    'an exact path for a configured subtree',
-    'unreachable-route',
-    p => set(p.routes[0], { match: { path: '/api/subscriptions' } }),
-  ],
-  ['a protected route after the route that refuses everything', 'unreachable-route', p => p.routes.reverse()],
-  [
-    'a path that only a control plane can route, without a second finding',
-    'dynamic-settings',
-    p => {
+export const bypasses: Mistakes = {
+  'unreachable-route': {
+    // Configured paths that Envoy does not route.
+    'a route that is only in the configuration': p =>
+      set(p.config, { routes: [...p.config.routes, { path: '/v2/billing/:account_id/*' }] }),
+    'a route that starts with a parameter, when Envoy routes only some paths': p =>
+      set(p.config, { routes: [...p.config.routes, { path: '/:account_id' }] }),
+    'a path that differs in Envoy': p => set(p.routes[0], { match: { path_separated_prefix: '/api/subscription' } }),
+    'an exact path for a configured subtree': p => set(p.routes[0], { match: { path: '/api/subscriptions' } }),
+    'a protected route after the route that refuses everything': p => p.routes.reverse(),
+  },
+  'dynamic-settings': {
+    'a path that only a control plane can route, without a second finding': p => {
       set(p.root, { dynamic_resources: { lds_config: { ads: {} } } });
       set(p.config, { routes: [...p.config.routes, { path: '/v2/billing/*' }] });
     },
-  ],
-  // Bypasses of the check.
-  ['a second listener without ext_authz', 'unchecked-listener', p => secondListener(p, (_, m) => dropCheck(m))],
-  [
-    'a second listener without ext_authz that forwards any path to the upstream',
-    'unchecked-listener',
-    p =>
+  },
+  'unchecked-listener': {
+    // Bypasses of the check.
+    'a second listener without ext_authz': p => secondListener(p, (_, m) => dropCheck(m)),
+    'a second listener without ext_authz that forwards any path to the upstream': p =>
       secondListener(p, (_, m) => [
         dropCheck(m),
         onlyRoutes(m, [{ match: { prefix: '/' }, route: { cluster: 'upstream' } }]),
       ]),
-  ],
-  [
-    'a loopback listener that forwards any path to the upstream hosts under another cluster name',
-    'unchecked-listener',
-    p => {
+    'a loopback listener that forwards any path to the upstream hosts under another cluster name': p => {
       p.root.static_resources.clusters.push({ ...copyOf(p.upstream), name: 'alias' });
       secondListener(p, (listener, m) => {
         listener.address.socket_address.address = '127.0.0.1';
@@ -66,28 +46,16 @@ export const bypasses: readonly Mistake[] = [
         onlyRoutes(m, [{ match: { prefix: '/' }, route: { cluster: 'alias' } }]);
       });
     },
-  ],
-  [
-    'a default filter chain without ext_authz',
-    'unchecked-listener',
-    p => {
+    'a default filter chain without ext_authz': p => {
       p.listener.default_filter_chain = copyOf(p.listener.filter_chains[0]);
       dropCheck(p.listener.default_filter_chain.filters[0].typed_config);
     },
-  ],
-  [
-    'a second filter chain without ext_authz',
-    'unchecked-listener',
-    p => {
+    'a second filter chain without ext_authz': p => {
       p.listener.filter_chains.push(copyOf(p.listener.filter_chains[0]));
       dropCheck(p.listener.filter_chains[1].filters[0].typed_config);
     },
-  ],
-  ['the only listener without ext_authz', 'unchecked-listener', p => dropCheck(p.manager)],
-  [
-    'a listener with tcp_proxy to the upstream',
-    'unchecked-listener',
-    p =>
+    'the only listener without ext_authz': p => dropCheck(p.manager),
+    'a listener with tcp_proxy to the upstream': p =>
       secondListener(p, listener => {
         listener.filter_chains[0].filters = [
           {
@@ -96,19 +64,16 @@ export const bypasses: readonly Mistake[] = [
           },
         ];
       }),
-  ],
-  [
-    'an upgrade whose filter chain lacks ext_authz',
-    'unchecked-upgrade',
-    p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'websocket', filters: [p.filters.at(-1)] }] }),
-  ],
-  ['a disabled protected route', 'unchecked-route', p => set(p.routes[0], disabled)],
-  ['a disabled virtual host', 'unchecked-route', p => set(p.host, disabled)],
-  ['a disabled route configuration', 'unchecked-route', p => set(p.manager.route_config, disabled)],
-  [
-    'a disabled weighted cluster',
-    'unchecked-route',
-    p =>
+  },
+  'unchecked-upgrade': {
+    'an upgrade whose filter chain lacks ext_authz': p =>
+      set(p.manager, { upgrade_configs: [{ upgrade_type: 'websocket', filters: [p.filters.at(-1)] }] }),
+  },
+  'unchecked-route': {
+    'a disabled protected route': p => set(p.routes[0], disabled),
+    'a disabled virtual host': p => set(p.host, disabled),
+    'a disabled route configuration': p => set(p.manager.route_config, disabled),
+    'a disabled weighted cluster': p =>
       set(p.routes[0], {
         route: {
           weighted_clusters: {
@@ -119,21 +84,13 @@ export const bypasses: readonly Mistake[] = [
           },
         },
       }),
-  ],
-  [
-    'a route that disables the filter by FilterConfig',
-    'unchecked-route',
-    p =>
+    'a route that disables the filter by FilterConfig': p =>
       set(p.routes[0], {
         typed_per_filter_config: {
           'envoy.filters.http.ext_authz': typed('envoy.config.route.v3.FilterConfig', { disabled: true }),
         },
       }),
-  ],
-  [
-    'a route with a disabled ExtAuthzPerRoute inside a FilterConfig',
-    'unchecked-route',
-    p =>
+    'a route with a disabled ExtAuthzPerRoute inside a FilterConfig': p =>
       set(p.routes[0], {
         typed_per_filter_config: {
           'envoy.filters.http.ext_authz': typed('envoy.config.route.v3.FilterConfig', {
@@ -141,140 +98,85 @@ export const bypasses: readonly Mistake[] = [
           }),
         },
       }),
-  ],
-  ['a filter that is disabled in its chain', 'unchecked-route', p => set(p.filters[1], { disabled: true })],
-  [
-    'a disabled route for one protected path',
-    'unchecked-route',
-    p =>
+    'a filter that is disabled in its chain': p => set(p.filters[1], { disabled: true }),
+    'a disabled route for one protected path': p =>
       p.routes.unshift({ match: { path: '/api/subscriptions/health' }, route: { cluster: 'upstream' }, ...disabled }),
-  ],
-  [
-    'a disabled route whose regex matches a protected path',
-    ['unchecked-route', 'unjudged-route'],
-    p =>
-      p.routes.unshift({
-        match: { safe_regex: { regex: '/api/[a-z]+/[0-9]{4}/status' } },
-        route: { cluster: 'upstream' },
-        ...disabled,
-      }),
-  ],
-  [
-    'a disabled route whose template matches a protected path',
-    'unchecked-route',
-    p => p.routes.unshift({ match: byTemplate('/api/*/{id}/status'), route: { cluster: 'upstream' }, ...disabled }),
-  ],
-  [
-    'a disabled route whose template ends in ** above a protected path',
-    'unchecked-route',
-    p => p.routes.unshift({ match: byTemplate('/api/{rest=**}'), route: { cluster: 'upstream' }, ...disabled }),
-  ],
-  [
-    'a regex route for the protected paths',
-    'unjudged-route',
-    p => set(p.routes[0], { match: { safe_regex: { regex: '/api/subscriptions(/.*)?' } } }),
-  ],
-  [
-    'a route template with a partial segment',
-    'unjudged-route',
-    p => p.routes.unshift({ match: byTemplate('/healthz-{id}'), route: { cluster: 'upstream' } }),
-  ],
-  [
-    'a disabled case-insensitive route that also matches a protected path',
-    'unchecked-route',
-    p =>
+    'a disabled route whose template matches a protected path': p =>
+      p.routes.unshift({ match: byTemplate('/api/*/{id}/status'), route: { cluster: 'upstream' }, ...disabled }),
+    'a disabled route whose template ends in ** above a protected path': p =>
+      p.routes.unshift({ match: byTemplate('/api/{rest=**}'), route: { cluster: 'upstream' }, ...disabled }),
+    'a disabled case-insensitive route that also matches a protected path': p =>
       p.routes.unshift({
         match: { prefix: '/API/Subscriptions', case_sensitive: false },
         route: { cluster: 'upstream' },
         ...disabled,
       }),
-  ],
-  [
-    'a disabled route with a condition that the client can meet',
-    'unchecked-route',
-    p =>
+    'a disabled route with a condition that the client can meet': p =>
       p.routes.unshift({
         match: { prefix: '/', headers: [{ name: 'x-debug', present_match: true }] },
         route: { cluster: 'upstream' },
         ...disabled,
       }),
-  ],
-  [
-    'a checked prefix whose bare path falls to a disabled route',
-    'unchecked-route',
-    p => {
+    'a checked prefix whose bare path falls to a disabled route': p => {
       p.routes.splice(0, 2, { match: { prefix: '/api/subscriptions/' }, route: { cluster: 'upstream' } });
       p.routes.push({ match: { prefix: '/' }, route: { cluster: 'website' }, ...disabled });
     },
-  ],
-  [
-    'a disabled route in a second virtual host',
-    'unchecked-route',
-    p =>
+    'a disabled route in a second virtual host': p =>
       p.manager.route_config.virtual_hosts.push({
         name: 'internal',
         domains: ['internal.example.com'],
         routes: [{ match: { prefix: '/' }, route: { cluster: 'upstream' }, ...disabled }],
       }),
-  ],
-  [
-    'an unchecked catch-all route to the same upstream',
-    'unchecked-look-alike',
-    p => {
+  },
+  'unchecked-route + unjudged-route': {
+    'a disabled route whose regex matches a protected path': p =>
+      p.routes.unshift({
+        match: { safe_regex: { regex: '/api/[a-z]+/[0-9]{4}/status' } },
+        route: { cluster: 'upstream' },
+        ...disabled,
+      }),
+  },
+  'unjudged-route': {
+    'a regex route for the protected paths': p =>
+      set(p.routes[0], { match: { safe_regex: { regex: '/api/subscriptions(/.*)?' } } }),
+    'a route template with a partial segment': p =>
+      p.routes.unshift({ match: byTemplate('/healthz-{id}'), route: { cluster: 'upstream' } }),
+  },
+  'unchecked-look-alike': {
+    'an unchecked catch-all route to the same upstream': p => {
       remove(p.routes[1], 'direct_response');
       set(p.routes[1], { route: { cluster: 'upstream' } });
     },
-  ],
-  [
-    'an unchecked catch-all route to the upstream beside a case-insensitive checked route',
-    'open-route',
-    p => {
+  },
+  'open-route': {
+    'an unchecked catch-all route to the upstream beside a case-insensitive checked route': p => {
       remove(p.routes[1], 'direct_response');
       set(p.routes[1], { route: { cluster: 'upstream' } });
       set(p.routes[0].match, { case_sensitive: false });
     },
-  ],
-  [
-    'unchecked routes for unprotected paths of the upstream',
-    'open-route',
-    p =>
+    'unchecked routes for unprotected paths of the upstream': p =>
       p.routes.unshift(
         ...pathsTo('upstream', '/healthz', '/api/subscriptionsX').map(route => ({ ...route, ...disabled })),
       ),
-  ],
-  [
-    'unchecked template routes for unprotected paths',
-    'open-route',
-    p => {
+    'unchecked template routes for unprotected paths': p => {
       for (const template of ['/healthz/*', '/api/other/**', '/public/{file=**}'])
         p.routes.unshift({ match: byTemplate(template), route: { cluster: 'upstream' }, ...disabled });
     },
-  ],
-  [
-    'an unchecked listener for one unprotected path of the upstream',
-    'open-route',
-    p => secondListener(p, (_, m) => [dropCheck(m), onlyRoutes(m, pathsTo('upstream', '/metrics'))]),
-  ],
-  [
-    'an unchecked catch-all route to a forward proxy',
-    ['open-route'],
-    p => {
+    'an unchecked listener for one unprotected path of the upstream': p =>
+      secondListener(p, (_, m) => [dropCheck(m), onlyRoutes(m, pathsTo('upstream', '/metrics'))]),
+    'an unchecked catch-all route to a forward proxy': p => {
       remove(p.routes[1], 'direct_response');
       set(p.routes[1], { route: { cluster: 'proxy' } });
       set(p.routes[0].match, { case_sensitive: false });
       const type = 'envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig';
       p.root.static_resources.clusters.push({ name: 'proxy', cluster_type: { name: 'x', typed_config: typed(type) } });
     },
-  ],
-  [
-    'an unchecked catch-all route to the host that a header names',
-    ['open-route'],
-    p => {
+    'an unchecked catch-all route to the host that a header names': p => {
       remove(p.routes[1], 'direct_response');
       set(p.routes[1], { route: { cluster: 'any' } });
       set(p.routes[0].match, { case_sensitive: false });
       const original = { type: 'ORIGINAL_DST', original_dst_lb_config: { use_http_header: true } };
       p.root.static_resources.clusters.push({ name: 'any', ...original });
     },
-  ],
-];
+  },
+};

@@ -1,7 +1,7 @@
 // Harmless edits: clusters, filters after the check and mutation rules.
 import { filter, type Part } from '../shipped.ts';
 import {
-  type HarmlessEdit,
+  type HarmlessEdits,
   notEnforced,
   onlyRoutes,
   remove,
@@ -11,154 +11,100 @@ import {
   upstreamTls,
 } from './planting.ts';
 
-export const harmlessSettings: readonly HarmlessEdit[] = [
-  [
-    'a websocket upgrade through the main filter chain',
-    p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'websocket' }] }),
+export const harmlessSettings: HarmlessEdits = {
+  'a websocket upgrade through the main filter chain': p =>
+    set(p.manager, { upgrade_configs: [{ upgrade_type: 'websocket' }] }),
+  'a disabled CONNECT upgrade': p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'CONNECT', enabled: false }] }),
+  'a Unix socket on both sides': p => {
+    set(p.config, { listen: 'unix:/run/account-authz/authz.sock' });
+    p.authz.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address = {
+      pipe: { path: '/run/account-authz/authz.sock' },
+    };
+  },
+  'account-authz on a host name': p => set(p.config, { listen: 'authz.internal:9191' }),
+  'account-authz on every address': p => set(p.config, { listen: '0.0.0.0:9191' }),
+  'a cluster address that is a host name': p =>
+    set(p.authz.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address, {
+      address: 'authz.internal',
+    }),
+  'an admin interface on a Unix socket': p => set(p.root.admin, { address: { pipe: { path: '/run/admin.sock' } } }),
+  'a missing admin interface': p => remove(p.root, 'admin'),
+  'a local rate limit that adds another header': p =>
+    p.filters.splice(2, 0, filter('local_ratelimit.v3.LocalRateLimit', notEnforced('x-limited'))),
+  'a guard of several conditions': p => {
+    const [policy] = Object.values<Part>(p.filters[2].typed_config.rules.policies);
+    const [isAllowed] = policy.permissions;
+    policy.permissions = [{ or_rules: { rules: [isAllowed, { and_rules: { rules: [{ any: true }, isAllowed] } }] } }];
+  },
+  'a guard among the principals': p => {
+    const [policy] = Object.values<Part>(p.filters[2].typed_config.rules.policies);
+    policy.principals = { or_ids: { ids: [policy.permissions[0]] } };
+    policy.permissions = [{ any: true }];
+  },
+  'rate limit and fault filters after the check': p =>
+    p.filters.splice(2, 0, filter('local_ratelimit.v3.LocalRateLimit'), filter('fault.v3.HTTPFault')),
+  'response header mutations after the check': p =>
+    p.filters.splice(
+      2,
+      0,
+      filter('header_mutation.v3.HeaderMutation', { mutations: { response_mutations: [{ remove: 'server' }] } }),
+    ),
+  'a lua filter before the check': p => p.filters.unshift(filter('lua.v3.Lua')),
+  'a disabled lua filter after the check': p => p.filters.splice(2, 0, { ...filter('lua.v3.Lua'), disabled: true }),
+  'a jwt_authn filter that only reads': p =>
+    p.filters.splice(2, 0, filter('jwt_authn.v3.JwtAuthentication', { providers: { a: {} } })),
+  'other headers added by a route': p =>
+    set(p.routes[0], { request_headers_to_add: [{ header: { key: 'x-team', value: 'blue' } }] }),
+  'a second removal of the token': p => set(p.routes[0], { request_headers_to_remove: ['authorization'] }),
+  'a literal host rewrite': p => set(p.routes[0].route, { host_rewrite_literal: 'service.internal' }),
+  'a local reply mapper for other flags': p =>
+    set(p.manager, {
+      local_reply_config: {
+        mappers: [{ filter: { response_flag_filter: { flags: ['NR', 'UF'] } }, status_code: 502 }],
+      },
+    }),
+  'a check of all requests without a runtime key': p =>
+    set(p.check, { filter_enabled: { default_value: { numerator: 100, denominator: 'HUNDRED' } } }),
+  'a removal of request headers by a mirror policy': p =>
+    set(p.routes[0].route, {
+      request_mirror_policies: [{ cluster: 'copy', request_headers_mutations: [{ remove: 'x-auth-uid' }] }],
+    }),
+  'ALPN with TLS on both sides': p => {
+    set(Object.values<Part>(p.authz.typed_extension_protocol_options)[0], {
+      explicit_http_config: null,
+      auto_config: {},
+    });
+    set(p.authz, { transport_socket: { name: 'tls' } });
+    set(p.config, { tls });
+  },
+  'a client certificate in a transport socket match, as Envoy Gateway writes it': p => [
+    set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),
+    set(p.authz, {
+      transport_socket: upstreamTls(),
+      transport_socket_matches: [
+        { name: 'x', transport_socket: upstreamTls({ tls_certificate_sds_secret_configs: [{ name: 'own' }] }) },
+      ],
+    }),
   ],
-  [
-    'a disabled CONNECT upgrade',
-    p => set(p.manager, { upgrade_configs: [{ upgrade_type: 'CONNECT', enabled: false }] }),
+  'TLS on both sides with a client certificate': p => [
+    set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),
+    set(p.authz, { transport_socket: upstreamTls({ tls_certificate_sds_secret_configs: [{ name: 'own' }] }) }),
   ],
-  [
-    'a Unix socket on both sides',
-    p => {
-      set(p.config, { listen: 'unix:/run/account-authz/authz.sock' });
-      p.authz.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address = {
-        pipe: { path: '/run/account-authz/authz.sock' },
-      };
-    },
-  ],
-  ['account-authz on a host name', p => set(p.config, { listen: 'authz.internal:9191' })],
-  ['account-authz on every address', p => set(p.config, { listen: '0.0.0.0:9191' })],
-  [
-    'a cluster address that is a host name',
-    p =>
-      set(p.authz.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address, {
-        address: 'authz.internal',
-      }),
-  ],
-  ['an admin interface on a Unix socket', p => set(p.root.admin, { address: { pipe: { path: '/run/admin.sock' } } })],
-  ['a missing admin interface', p => remove(p.root, 'admin')],
-  [
-    'a local rate limit that adds another header',
-    p => p.filters.splice(2, 0, filter('local_ratelimit.v3.LocalRateLimit', notEnforced('x-limited'))),
-  ],
-  [
-    'a guard of several conditions',
-    p => {
-      const [policy] = Object.values<Part>(p.filters[2].typed_config.rules.policies);
-      const [isAllowed] = policy.permissions;
-      policy.permissions = [{ or_rules: { rules: [isAllowed, { and_rules: { rules: [{ any: true }, isAllowed] } }] } }];
-    },
-  ],
-  [
-    'a guard among the principals',
-    p => {
-      const [policy] = Object.values<Part>(p.filters[2].typed_config.rules.policies);
-      policy.principals = { or_ids: { ids: [policy.permissions[0]] } };
-      policy.permissions = [{ any: true }];
-    },
-  ],
-  [
-    'rate limit and fault filters after the check',
-    p => p.filters.splice(2, 0, filter('local_ratelimit.v3.LocalRateLimit'), filter('fault.v3.HTTPFault')),
-  ],
-  [
-    'response header mutations after the check',
-    p =>
-      p.filters.splice(
-        2,
-        0,
-        filter('header_mutation.v3.HeaderMutation', { mutations: { response_mutations: [{ remove: 'server' }] } }),
-      ),
-  ],
-  ['a lua filter before the check', p => p.filters.unshift(filter('lua.v3.Lua'))],
-  ['a disabled lua filter after the check', p => p.filters.splice(2, 0, { ...filter('lua.v3.Lua'), disabled: true })],
-  [
-    'a jwt_authn filter that only reads',
-    p => p.filters.splice(2, 0, filter('jwt_authn.v3.JwtAuthentication', { providers: { a: {} } })),
-  ],
-  [
-    'other headers added by a route',
-    p => set(p.routes[0], { request_headers_to_add: [{ header: { key: 'x-team', value: 'blue' } }] }),
-  ],
-  ['a second removal of the token', p => set(p.routes[0], { request_headers_to_remove: ['authorization'] })],
-  ['a literal host rewrite', p => set(p.routes[0].route, { host_rewrite_literal: 'service.internal' })],
-  [
-    'a local reply mapper for other flags',
-    p =>
-      set(p.manager, {
-        local_reply_config: {
-          mappers: [{ filter: { response_flag_filter: { flags: ['NR', 'UF'] } }, status_code: 502 }],
-        },
-      }),
-  ],
-  [
-    'a check of all requests without a runtime key',
-    p => set(p.check, { filter_enabled: { default_value: { numerator: 100, denominator: 'HUNDRED' } } }),
-  ],
-  [
-    'a removal of request headers by a mirror policy',
-    p =>
-      set(p.routes[0].route, {
-        request_mirror_policies: [{ cluster: 'copy', request_headers_mutations: [{ remove: 'x-auth-uid' }] }],
-      }),
-  ],
-  [
-    'ALPN with TLS on both sides',
-    p => {
-      set(Object.values<Part>(p.authz.typed_extension_protocol_options)[0], {
-        explicit_http_config: null,
-        auto_config: {},
-      });
-      set(p.authz, { transport_socket: { name: 'tls' } });
-      set(p.config, { tls });
-    },
-  ],
-  [
-    'a client certificate in a transport socket match, as Envoy Gateway writes it',
-    p => [
-      set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),
-      set(p.authz, {
-        transport_socket: upstreamTls(),
-        transport_socket_matches: [
-          { name: 'x', transport_socket: upstreamTls({ tls_certificate_sds_secret_configs: [{ name: 'own' }] }) },
-        ],
-      }),
-    ],
-  ],
-  [
-    'TLS on both sides with a client certificate',
-    p => [
-      set(p.config, { tls: { ...tls, clientCaFile: '/ca.crt' } }),
-      set(p.authz, { transport_socket: upstreamTls({ tls_certificate_sds_secret_configs: [{ name: 'own' }] }) }),
-    ],
-  ],
-  [
-    'two Envoy routes for one configured route',
-    p => {
-      set(p.routes[0], { match: { path: '/api/subscriptions' } });
-      p.routes.splice(1, 0, { match: { prefix: '/api/subscriptions/' }, route: { cluster: 'upstream' } });
-    },
-  ],
-  [
-    'a configured path on another listener',
-    p => {
-      set(p.config, { routes: [...p.config.routes, { path: '/v2/billing/*' }] });
-      secondListener(p, (_, m) =>
-        onlyRoutes(m, [{ match: { path_separated_prefix: '/v2/billing' }, route: { cluster: 'upstream' } }]),
-      );
-    },
-  ],
-  [
-    'narrow mutation rules that cover all identity headers',
-    p =>
-      set(p.check.decoder_header_mutation_rules, {
-        allow_expression: {
-          google_re2: {},
-          regex: '(?i)x[_-]AUTH[_-](?:uid|app|acc|role|iss|actor)|\\Qauthorization\\E',
-        },
-      }),
-  ],
-];
+  'two Envoy routes for one configured route': p => {
+    set(p.routes[0], { match: { path: '/api/subscriptions' } });
+    p.routes.splice(1, 0, { match: { prefix: '/api/subscriptions/' }, route: { cluster: 'upstream' } });
+  },
+  'a configured path on another listener': p => {
+    set(p.config, { routes: [...p.config.routes, { path: '/v2/billing/*' }] });
+    secondListener(p, (_, m) =>
+      onlyRoutes(m, [{ match: { path_separated_prefix: '/v2/billing' }, route: { cluster: 'upstream' } }]),
+    );
+  },
+  'narrow mutation rules that cover all identity headers': p =>
+    set(p.check.decoder_header_mutation_rules, {
+      allow_expression: {
+        google_re2: {},
+        regex: '(?i)x[_-]AUTH[_-](?:uid|app|acc|role|iss|actor)|\\Qauthorization\\E',
+      },
+    }),
+};

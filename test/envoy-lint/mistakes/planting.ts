@@ -1,11 +1,13 @@
 // What the planted mistakes are made of.
 import { type Part, type Shipped, typed } from '../shipped.ts';
 
-/** `edit` changes the shipped files so that they break exactly these rules. */
-export type Mistake = readonly [name: string, rule: string | readonly string[], edit: (parts: Shipped) => unknown];
+type Edit = (parts: Shipped) => unknown;
 
-/** An edit that breaks no rule. */
-export type HarmlessEdit = readonly [name: string, edit: (parts: Shipped) => unknown];
+/** Edits of the shipped files by name, under exactly the rules that they break: `rule`, or `rule + rule`. */
+export type Mistakes = Readonly<Record<string, Readonly<Record<string, Edit>>>>;
+
+/** Edits that break no rule. */
+export type HarmlessEdits = Readonly<Record<string, Edit>>;
 
 export const perRoute = (fields: Part) => ({
   typed_per_filter_config: { 'envoy.filters.http.ext_authz': typed('ext_authz.v3.ExtAuthzPerRoute', fields) },

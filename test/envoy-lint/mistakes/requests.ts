@@ -1,113 +1,75 @@
-import { type Mistake, remove, set, toRemoval } from './planting.ts';
+import { type Mistakes, remove, set, toRemoval } from './planting.ts';
 
-export const requests: readonly Mistake[] = [
-  // The connection manager.
-  ['a missing normalize_path', 'normalize-path', p => remove(p.manager, 'normalize_path')],
-  ['normalize_path: false', 'normalize-path', p => set(p.manager, { normalize_path: false })],
-  ['a missing merge_slashes', 'merge-slashes', p => remove(p.manager, 'merge_slashes')],
-  [
-    'a missing action for escaped slashes',
-    'escaped-slashes',
-    p => remove(p.manager, 'path_with_escaped_slashes_action'),
-  ],
-  [
-    'unescaping of escaped slashes',
-    'escaped-slashes',
-    p => set(p.manager, { path_with_escaped_slashes_action: 'UNESCAPE_AND_FORWARD' }),
-  ],
-  [
-    'escaped slashes kept by an enum number',
-    'escaped-slashes',
-    p => set(p.manager, { path_with_escaped_slashes_action: 1 }),
-  ],
-  [
-    'allowed underscores in header names',
-    'header-underscores',
-    p => set(p.manager.common_http_protocol_options, { headers_with_underscores_action: 'ALLOW' }),
-  ],
-  ['missing protocol options', 'header-underscores', p => remove(p.manager, 'common_http_protocol_options')],
-  [
-    'route matching that ignores path parameters',
-    'path-parameters',
-    p => set(p.manager.route_config, { ignore_path_parameters_in_path_matching: true }),
-  ],
-  [
-    'a missing early header mutation',
-    ['override-headers-kept', 'owned-headers-kept'],
-    p => remove(p.manager, 'early_header_mutation_extensions'),
-  ],
-  [
-    'an early mutation of one header only',
-    'owned-headers-kept',
-    p => set(p.early[0], { remove_on_match: null, remove: 'x-auth-uid' }),
-  ],
-  [
-    'an early mutation by a regex that misses one header',
-    'owned-headers-kept',
-    p => set(p.early[0].remove_on_match.key_matcher.safe_regex, { regex: 'x-auth-(uid|app|acc|iss)' }),
-  ],
-  [
-    'an early mutation by an upper-case prefix',
-    'owned-headers-kept',
-    p => set(p.early[0].remove_on_match, { key_matcher: { prefix: 'X-Auth-' } }),
-  ],
-  [
-    'an early mutation by a prefix while underscores are allowed',
-    ['header-underscores', 'owned-headers-kept'],
-    p => {
+export const requests: Mistakes = {
+  'normalize-path': {
+    // The connection manager.
+    'a missing normalize_path': p => remove(p.manager, 'normalize_path'),
+    'normalize_path: false': p => set(p.manager, { normalize_path: false }),
+  },
+  'merge-slashes': {
+    'a missing merge_slashes': p => remove(p.manager, 'merge_slashes'),
+  },
+  'escaped-slashes': {
+    'a missing action for escaped slashes': p => remove(p.manager, 'path_with_escaped_slashes_action'),
+    'unescaping of escaped slashes': p => set(p.manager, { path_with_escaped_slashes_action: 'UNESCAPE_AND_FORWARD' }),
+    'escaped slashes kept by an enum number': p => set(p.manager, { path_with_escaped_slashes_action: 1 }),
+  },
+  'header-underscores': {
+    'allowed underscores in header names': p =>
+      set(p.manager.common_http_protocol_options, { headers_with_underscores_action: 'ALLOW' }),
+    'missing protocol options': p => remove(p.manager, 'common_http_protocol_options'),
+  },
+  'path-parameters': {
+    'route matching that ignores path parameters': p =>
+      set(p.manager.route_config, { ignore_path_parameters_in_path_matching: true }),
+  },
+  'override-headers-kept + owned-headers-kept': {
+    'a missing early header mutation': p => remove(p.manager, 'early_header_mutation_extensions'),
+  },
+  'owned-headers-kept': {
+    'an early mutation of one header only': p => set(p.early[0], { remove_on_match: null, remove: 'x-auth-uid' }),
+    'an early mutation by a regex that misses one header': p =>
+      set(p.early[0].remove_on_match.key_matcher.safe_regex, { regex: 'x-auth-(uid|app|acc|iss)' }),
+    'an early mutation by an upper-case prefix': p =>
+      set(p.early[0].remove_on_match, { key_matcher: { prefix: 'X-Auth-' } }),
+  },
+  'header-underscores + owned-headers-kept': {
+    'an early mutation by a prefix while underscores are allowed': p => {
       set(p.early[0].remove_on_match, { key_matcher: { prefix: 'x-auth-' } });
       remove(p.manager.common_http_protocol_options, 'headers_with_underscores_action');
     },
-  ],
-  [
-    'an identity prefix that differs from the bootstrap',
-    ['mutation-rules-too-narrow', 'owned-headers-kept', 'trailers-kept'],
-    p => set(p.config, { identityHeaders: 'x-acme-' }),
-  ],
-  ['a kept method override header', 'override-headers-kept', p => p.early.pop()],
-  [
-    'O-015 kept spellings of a method override header',
-    'override-headers-kept',
-    p => p.early.splice(-1, 1, ...['x-http-method-override', 'x-http-method', 'x-method-override'].map(toRemoval)),
-  ],
-  [
-    'a kept spelling of a path override header with another separator',
-    'override-headers-kept',
-    p => set(p.early.at(-2).remove_on_match.key_matcher.safe_regex, { regex: 'x[-.](original|rewrite)[-.]url' }),
-  ],
-  ['O-027 a missing removal from trailers', 'trailers-kept', p => p.filters.shift()],
-  ['a disabled removal from trailers', 'trailers-kept', p => set(p.filters[0], { disabled: true })],
-  ['kept identity headers in trailers', 'trailers-kept', p => p.trailers.shift()],
-  ['O-015 kept path overrides in trailers', 'trailers-kept', p => p.trailers.splice(1, 1)],
-  ['O-015 kept method overrides in trailers', 'trailers-kept', p => p.trailers.splice(2, 1)],
-  ['O-028 kept account headers in trailers', 'trailers-kept', p => p.trailers.splice(3, 1)],
-  [
-    'O-028 kept spellings of an account header in trailers',
-    'trailers-kept',
-    p => p.trailers.splice(3, 1, toRemoval('x-account-id')),
-  ],
-  [
-    'a removal only from response trailers',
-    'trailers-kept',
-    p =>
+  },
+  'mutation-rules-too-narrow + owned-headers-kept + trailers-kept': {
+    'an identity prefix that differs from the bootstrap': p => set(p.config, { identityHeaders: 'x-acme-' }),
+  },
+  'override-headers-kept': {
+    'a kept method override header': p => p.early.pop(),
+    'O-015 kept spellings of a method override header': p =>
+      p.early.splice(-1, 1, ...['x-http-method-override', 'x-http-method', 'x-method-override'].map(toRemoval)),
+    'a kept spelling of a path override header with another separator': p =>
+      set(p.early.at(-2).remove_on_match.key_matcher.safe_regex, { regex: 'x[-.](original|rewrite)[-.]url' }),
+  },
+  'trailers-kept': {
+    'O-027 a missing removal from trailers': p => p.filters.shift(),
+    'a disabled removal from trailers': p => set(p.filters[0], { disabled: true }),
+    'kept identity headers in trailers': p => p.trailers.shift(),
+    'O-015 kept path overrides in trailers': p => p.trailers.splice(1, 1),
+    'O-015 kept method overrides in trailers': p => p.trailers.splice(2, 1),
+    'O-028 kept account headers in trailers': p => p.trailers.splice(3, 1),
+    'O-028 kept spellings of an account header in trailers': p => p.trailers.splice(3, 1, toRemoval('x-account-id')),
+    'a removal only from response trailers': p =>
       set(p.filters[0].typed_config, {
         mutations: { response_trailers_mutations: p.trailers, request_mutations: p.trailers },
       }),
-  ],
-  [
-    'a local reply mapper for UAEX',
-    'local-reply',
-    p =>
+  },
+  'local-reply': {
+    'a local reply mapper for UAEX': p =>
       set(p.manager, {
         local_reply_config: {
           mappers: [{ filter: { response_flag_filter: { flags: ['NR', 'UAEX'] } }, status_code: 200 }],
         },
       }),
-  ],
-  [
-    'a local reply mapper for every status from 400',
-    'local-reply',
-    p =>
+    'a local reply mapper for every status from 400': p =>
       set(p.manager, {
         local_reply_config: {
           mappers: [
@@ -120,10 +82,6 @@ export const requests: readonly Mistake[] = [
           ],
         },
       }),
-  ],
-  [
-    'a local reply body for every refusal',
-    'local-reply',
-    p => set(p.manager, { local_reply_config: { body_format: {} } }),
-  ],
-];
+    'a local reply body for every refusal': p => set(p.manager, { local_reply_config: { body_format: {} } }),
+  },
+};
