@@ -86,6 +86,7 @@ function createRun({ narrowed = [] }: Templates) {
       (app: Express): Upstream =>
       target => {
         accounts = [];
+        if (hasNoPort.test(target)) return accounts;
         const request = new IncomingMessage(socket);
         request.method = 'GET';
         request.url = target;
@@ -98,6 +99,9 @@ function createRun({ narrowed = [] }: Templates) {
 }
 
 const socket = new Socket();
+
+// A target with an authority whose port is no number: Express parses it by url.parse, which Node is about to make throw (DEP0170).
+const hasNoPort = /^[a-z]+:\/\/(?:[^/]*@)?[^/@:]*:\d*[^/\d]/i;
 
 // `/*` is the path itself and everything under it.
 function expressPath(template: string): string {
