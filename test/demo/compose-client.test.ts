@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parseDocument } from 'yaml';
 import { send } from '../../demo/http-client.ts';
+import { killAtExit } from '../support/child-process.ts';
 import { type Part, startPart } from '../support/demo-part.ts';
 import { execForm, lastOf, parseDockerfile, product } from '../support/dockerfile.ts';
 import { freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
@@ -72,7 +73,7 @@ describe('the client of compose.yaml', () => {
     const child = spawn(process.execPath, [...flags, main, 'serve', '--config', config], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    process.once('exit', () => child.kill('SIGKILL'));
+    killAtExit(child);
     child.stdout.on('data', (bytes: Buffer) => secrets.show('log', bytes.toString()));
     await once(child.stdout, 'data');
     return child;

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { killAtExit } from './child-process.ts';
 import { freePorts } from './envoy.ts';
 import { secrets } from './secrets.ts';
 
@@ -22,7 +23,7 @@ export async function startPart(name: string, ...options: readonly string[]): Pr
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   child.stdout.on('data', (bytes: Buffer) => secrets.show('demo', bytes.toString()));
-  process.once('exit', () => child.kill('SIGKILL'));
+  killAtExit(child);
   await once(child.stdout, 'data');
   return { child, at: { listen: `http://${listen}`, health: `http://${health}`, control: `http://${control}` } };
 }

@@ -10,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Document, isMap, isSeq, parseDocument } from 'yaml';
+import { killAtExit } from './child-process.ts';
 import { runCommand } from './command.ts';
 import { writeFixture } from './config-file.ts';
 import { secrets } from './secrets.ts';
@@ -272,8 +273,8 @@ export async function startEnvoy(options: EnvoyOptions = {}): Promise<RunningEnv
   );
   const output = collectOutput(child);
   const kill = (): boolean => child.kill('SIGKILL');
-  process.once('exit', kill);
-  const exited = once(child, 'exit').finally(() => process.off('exit', kill));
+  killAtExit(child);
+  const exited = once(child, 'exit');
   exited.catch(() => undefined);
   try {
     const adminPort = await pollWhileRunning(child, output, () => readAdminPort(adminAddressFile));

@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { builtFile } from './built.ts';
+import { killAtExit } from './child-process.ts';
 import { secrets } from './secrets.ts';
 
 /** One line of the product's log. */
@@ -74,9 +75,8 @@ export async function startServiceProcess(
     env: { ...process.env, ...env },
   });
   const kill = (): boolean => child.kill('SIGKILL');
-  process.once('exit', kill);
+  killAtExit(child);
   const exited = once(child, 'exit').then(async ([code]) => {
-    process.off('exit', kill);
     await rm(directory, { recursive: true, force: true });
     return code as number | null;
   });
@@ -160,7 +160,6 @@ export async function startServiceProcess(
   };
 }
 
-// Polls: there is no event for readiness.
 interface Ports {
   readonly listen: number;
   readonly admin: number;
@@ -170,6 +169,7 @@ function portOf(address: unknown): number {
   return Number(String(address).replace(/^.*:/, ''));
 }
 
+// Polls: there is no event for readiness.
 async function untilReady(adminPort: number): Promise<void> {
   for (;;) {
     const answer = await fetch(`http://127.0.0.1:${adminPort}/readyz`).catch(() => undefined);

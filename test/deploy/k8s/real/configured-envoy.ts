@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { killAtExit } from '../../../support/child-process.ts';
 import { envoyBinary } from '../../../support/envoy.ts';
 
 export interface ConfiguredEnvoy {
@@ -22,8 +23,7 @@ export async function startConfiguredEnvoy(options: {
     ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   );
-  const kill = (): boolean => child.kill('SIGKILL');
-  process.once('exit', kill);
+  killAtExit(child);
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     errors += text;
@@ -43,7 +43,6 @@ export async function startConfiguredEnvoy(options: {
     async stop() {
       child.kill('SIGTERM');
       await exited;
-      process.off('exit', kill);
     },
   };
 }
