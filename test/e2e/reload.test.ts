@@ -57,7 +57,7 @@ describe('reload of the built product', () => {
     );
   };
 
-  it('loads a file that Kubernetes swaps within five seconds, and refuses a bad one with all its problems in one line', async () => {
+  it('loads a file that Kubernetes swaps, and refuses a bad one with all its problems in one line', async () => {
     const mount = await mountSecret({ 'config.yaml': stringify(config()) });
     try {
       await start(config(), { file: mount.path('config.yaml') });
@@ -121,8 +121,14 @@ describe('reload of the built product', () => {
     const routes = [...(config().routes as unknown[]), ...many];
     await start(config({ routes }));
     await service.configure(config({ routes, apps: ['other'] }));
-    service.hangUp();
-    await until(async () => (await reason()) === 'app_forbidden');
+    // On a busy machine the thread that validates can reach its limit of 10 s: then again.
+    let refusals = -1;
+    await until(async () => {
+      const before = refusals;
+      refusals = lines(service, refused).length;
+      if (refusals > before) service.hangUp();
+      return (await reason()) === 'app_forbidden';
+    });
   });
 
   it('keeps the old configuration while the file is too large', async () => {
@@ -133,7 +139,7 @@ describe('reload of the built product', () => {
     await until(async () => {
       reasons.add(await reason());
       return lines(service, refused).length === 1;
-    }, 20_000);
+    });
     expect([...reasons]).to.deep.equal(['allowed']);
     expect(String(lines(service, refused)[0]?.problems)).to.match(
       /must not take (?:more than 128 MB of memory|longer than 10 s)/,
