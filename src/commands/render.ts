@@ -81,6 +81,7 @@ export async function render(args: readonly string[], io: CommandIo): Promise<nu
   const settings = {
     ...chosen,
     ...toEnvoySettings(loaded.config, chosen),
+    graceSeconds: loaded.config.shutdown.graceSeconds,
     configText: Buffer.from(content.bytes).toString(),
   };
   const unfit = target.problem?.(settings);

@@ -3,9 +3,14 @@ import type { RenderSettings } from './settings.ts';
 import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
 const user = 65_532;
-const graceSeconds = 45;
 /** While this pod's endpoint is taken back everywhere. */
 const drainSeconds = 15;
+/** For the stops of the app and of Envoy, which come between the drain and the stop of account-authz. */
+const otherStopsSeconds = 20;
+const configFolder = '/etc/account-authz';
+const envoyFolder = '/etc/envoy';
+/** An emptyDir there or above would hide what the images and the ConfigMaps have; a ConfigMap takes no mount below it. */
+const takenFolders = ['/app', '/nodejs', '/usr', configFolder, envoyFolder];
 
 const probe = (get: Members, times: Members): Members => ({ httpGet: inline(get), ...times });
 const startup = { periodSeconds: 1, failureThreshold: 30 };
@@ -42,12 +47,12 @@ function podPatch(spec: Members, labels?: Members): Members {
   };
 }
 
-export function accountAuthzPatch({ authzAdmin, envoyAdminPort, image }: RenderSettings): Members {
+export function accountAuthzPatch({ authzAdmin, envoyAdminPort, graceSeconds, image }: RenderSettings): Members {
   const admin = 'authz-admin';
   const envoyAdmin = ['--envoy-admin', `http://127.0.0.1:${envoyAdminPort}`];
   return podPatch(
     {
-      terminationGracePeriodSeconds: graceSeconds,
+      terminationGracePeriodSeconds: drainSeconds + otherStopsSeconds + graceSeconds,
       initContainers: [
         {
           name: 'account-authz',
@@ -84,7 +89,7 @@ export function accountAuthzPatch({ authzAdmin, envoyAdminPort, image }: RenderS
           ...hardened,
           volumeMounts: above(
             'The folder, not one file (subPath): Kubernetes never updates a file that is mounted by itself.',
-            [inline({ name: 'account-authz-config', mountPath: '/etc/account-authz', readOnly: true })],
+            [inline({ name: 'account-authz-config', mountPath: configFolder, readOnly: true })],
           ),
         },
       ],
@@ -133,11 +138,17 @@ export function envoyPatch({ listen, readinessPort, envoyImage }: RenderSettings
           'limit: fixed_heap of envoy.yaml is 80 % of it',
         ),
         ...hardened,
-        volumeMounts: [inline({ name: 'account-authz-envoy', mountPath: '/etc/envoy', readOnly: true })],
+        volumeMounts: [inline({ name: 'account-authz-envoy', mountPath: envoyFolder, readOnly: true })],
       },
     ],
     volumes: [{ name: 'account-authz-envoy', configMap: inline({ name: 'account-authz-envoy' }) }],
   });
+}
+
+/** Whether both sidecars can share the folder of the socket. */
+export function isOwnFolder(folder: string): boolean {
+  const prefix = folder.endsWith('/') ? folder : `${folder}/`;
+  return !takenFolders.some(taken => `${taken}/`.startsWith(prefix) || prefix.startsWith(`${taken}/`));
 }
 
 /** The folder of the socket, shared by both sidecars. */

@@ -109,6 +109,8 @@ export interface EnvoySettings extends EnvoyOptions, EnvoyPolicy {
 }
 
 export interface RenderSettings extends EnvoySettings, WorkloadOptions {
+  /** `shutdown.graceSeconds`. */
+  readonly graceSeconds: number;
   /** The configuration as it was written. */
   readonly configText: string;
 }

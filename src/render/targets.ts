@@ -9,7 +9,7 @@ import { backendTls, clientTrafficPolicy, securityPolicy } from './envoy-gateway
 import { gatewayRoutesProblem, httpRoute, openHttpRoutes } from './envoy-gateway-routes.ts';
 import { typed } from './extension.ts';
 import { authorizationPolicies, destinationRule, envoyFilter, meshConfig, serviceEntry } from './istio.ts';
-import { accountAuthzPatch, envoyPatch, sidecarKustomization, socketPatch } from './kubernetes.ts';
+import { accountAuthzPatch, envoyPatch, isOwnFolder, sidecarKustomization, socketPatch } from './kubernetes.ts';
 import type { OptionName } from './options.ts';
 import { type EnvoySettings, isInPod, type RenderOptions, type RenderSettings } from './settings.ts';
 import { above, type Members, type Tree } from './tree.ts';
@@ -63,6 +63,8 @@ export const targets: Readonly<Record<string, Target>> = {
     problem({ authz, authzAdmin, tls }) {
       if (!isInPod(authz) || tls !== undefined)
         return 'listen of the configuration must be a loopback port or a Unix socket, without tls (Envoy runs in the same pod)';
+      if (authz.kind === 'unix' && !isOwnFolder(dirname(authz.path)))
+        return 'listen of the configuration must be a socket in a folder of its own, such as unix:/run/account-authz/authz.sock';
       return isLoopback(authzAdmin.host)
         ? `admin of the configuration must not be loopback, where the probes of the kubelet cannot reach it: write 0.0.0.0:${authzAdmin.port}`
         : undefined;

@@ -523,6 +523,28 @@ describe('render kubernetes', () => {
     });
   });
 
+  it('gives the pod time for the drain, the stops of the app and of Envoy, and graceSeconds', async () => {
+    for (const [graceSeconds, seconds] of [
+      [0, 35],
+      [300, 335],
+    ]) {
+      const files = await filesOf('kubernetes', '--config', config({ shutdown: { graceSeconds } }));
+      expect(files['account-authz.yaml']?.[0].spec.template.spec.terminationGracePeriodSeconds).to.equal(seconds);
+    }
+  });
+
+  for (const folder of ['', '/etc', '/etc/account-authz', '/etc/account-authz/run', '/etc/envoy', '/app']) {
+    it(`refuses a socket in ${folder}/, where an emptyDir for it does not fit`, async () => {
+      const listen = `unix:${folder}/authz.sock`;
+      const { code, stderr } = await render('kubernetes', '--config', config({ listen }));
+      expect({ code, stderr }).to.deep.equal({
+        code: 1,
+        stderr:
+          'account-authz render: listen of the configuration must be a socket in a folder of its own, such as unix:/run/account-authz/authz.sock, for kubernetes\n',
+      });
+    });
+  }
+
   it('prints the files as YAML documents, each with its name', async () => {
     const { stdout } = await render('kubernetes', '--config', config());
     const names = Array.from(stdout.matchAll(/^# Made by .*\n# File: (.*)$/gm), ([, name]) => name);
