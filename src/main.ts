@@ -5,7 +5,7 @@ import type { Command } from './commands/command.ts';
 import { fatalLine } from './operations/fault.ts';
 import { openLogDestination } from './operations/log-destination.ts';
 import { printable, quotedPrintable } from './text/printable.ts';
-import { errorCode } from './text/problem.ts';
+import { errorCode, messageOf } from './text/problem.ts';
 import { version } from './version.ts';
 
 // Each command is imported when it runs: the service does not load the others, and a probe every ten seconds starts fast.
@@ -102,7 +102,7 @@ async function main(): Promise<number> {
     const run = await loadCommand();
     return await run(rest, { stdin, stdout, stderr, env, log });
   } catch (error) {
-    process.stderr.write(`account-authz: ${printable(error instanceof Error ? error.message : String(error), 1024)}\n`);
+    process.stderr.write(`account-authz: ${printable(messageOf(error), 1024)}\n`);
     return 2;
   }
 }

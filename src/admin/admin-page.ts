@@ -153,7 +153,7 @@ function renderTokenCache({ metrics: { tokenCache }, maxTokens }: AdminPageFacts
 function renderReload({ reload, nowMs }: AdminPageFacts): Html {
   if (reload?.lastResult === undefined) return pairs({ 'Last reload': 'not reloaded since start' });
   const { lastAtSeconds = 0, problems, needsRestart } = reload;
-  const refused = `refused, with ${formatProblems(problems)} in the log; the previous one stays in effect`;
+  const refused = `refused, with ${formatProblemCount(problems)} in the log; the previous one stays in effect`;
   return pairs({
     'Last reload': reload.lastResult === 'success' ? 'in effect' : refused,
     When: `${formatDuration(nowMs / 1000 - lastAtSeconds)} ago, ${formatInstant(lastAtSeconds * 1000)}`,
@@ -164,7 +164,7 @@ function renderReload({ reload, nowMs }: AdminPageFacts): Html {
 function renderRevocations({ revocations, nowMs }: AdminPageFacts): Html {
   if (revocations === undefined) return html`<p>No list is configured.</p>`;
   const { entries, loadedAtSeconds, problems } = revocations;
-  const refused = `refused, with ${formatProblems(problems)} in the log; the previous one stays in force`;
+  const refused = `refused, with ${formatProblemCount(problems)} in the log; the previous one stays in force`;
   return pairs({
     Entries: formatCount(entries),
     'In force': `for ${formatDuration(nowMs / 1000 - loadedAtSeconds)}, since ${formatInstant(loadedAtSeconds * 1000)}`,
@@ -172,6 +172,6 @@ function renderRevocations({ revocations, nowMs }: AdminPageFacts): Html {
   });
 }
 
-function formatProblems(count: number): string {
+function formatProblemCount(count: number): string {
   return count === 1 ? '1 problem' : `${formatCount(count)} problems`;
 }

@@ -16,6 +16,7 @@ import { nghttp2Warning } from '../operations/nghttp2.ts';
 import { RevocationFileError } from '../serve/revocations.ts';
 import { type Service, startService } from '../serve/service.ts';
 import { printable } from '../text/printable.ts';
+import { messageOf } from '../text/problem.ts';
 import { version } from '../version.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 import { environmentProblem, proxyOf } from './environment.ts';
@@ -89,7 +90,7 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
       io.stderr.write(linesOf(error.refused));
       return 1;
     }
-    io.stderr.write(`account-authz: ${printable(error instanceof Error ? error.message : String(error), 1024)}\n`);
+    io.stderr.write(`account-authz: ${printable(messageOf(error), 1024)}\n`);
     return isKeyFileError(error) ? 1 : 2;
   } finally {
     io.log.flushSync();

@@ -1,6 +1,6 @@
 // `verify`: asks a running gateway from outside, and says whether it does what the configuration says.
 import type { Config } from '../config/schema.ts';
-import { type FetchedKeys, fetchKeys } from '../explain/current-keys.ts';
+import { type FetchedKeys, fetchKeys } from '../explain/fetched-keys.ts';
 import { loadRegularFile } from '../files/bounded-file.ts';
 import { parseCertificates } from '../files/certificates.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
@@ -9,7 +9,7 @@ import type { RevocationList } from '../revocation/revocation-list.ts';
 import { printable } from '../text/printable.ts';
 import type { Problem } from '../text/problem.ts';
 import { gatewayRule, parseGatewayUrl } from '../verify/ask.ts';
-import { isAsExpected } from '../verify/differences.ts';
+import { answersAsExpected } from '../verify/differences.ts';
 import { readGivenToken } from '../verify/given-token.ts';
 import { maxRequests } from '../verify/plan.ts';
 import { hostEntryOf } from '../verify/planned-hosts.ts';
@@ -77,7 +77,7 @@ export async function verify(args: readonly string[], io: CommandIo): Promise<nu
     const verification = await verifyGateway({ gateway, config, rings, revocations, token });
     io.stdout.write(json ? toJson(verification, file) : toTable(verification, file));
     if (verification.failure !== undefined) return fail(verification.failure);
-    return verification.asked.every(isAsExpected) ? 0 : 3;
+    return verification.asked.every(answersAsExpected) ? 0 : 3;
   } finally {
     await stop();
   }

@@ -3,7 +3,7 @@
 import type * as z from 'zod';
 import { parseHostEntry } from '../authz/hosts.ts';
 import { defaultAccountParameter, parameterGrammar } from '../authz/route-template.ts';
-import { isJsonObject, memberOf } from '../json/strict-json.ts';
+import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
 import { isLoopback, isSameListener, parseListenAddress } from '../text/listen-address.ts';
 import { resourceProblem } from '../text/resource-metadata.ts';
 import { identityPrefixProblem } from './header-names.ts';
@@ -96,11 +96,6 @@ export function requireAccountHeadersOutsidePrefix(config: unknown, context: z.R
       i,
     ]);
   }
-}
-
-/** The items of a list; none of another value. */
-export function itemsOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 function requireAtLeast(keys: unknown, larger: string, smaller: string, context: z.RefinementCtx): void {

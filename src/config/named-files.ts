@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { loadRegularFile } from '../files/bounded-file.ts';
 import { parseCertificates } from '../files/certificates.ts';
 import { loadTlsFiles, type TlsFileNames, tlsFileKeys } from '../files/tls-files.ts';
-import { memberOf } from '../json/strict-json.ts';
+import { itemsOf, memberOf } from '../json/strict-json.ts';
 import { parseKeySet } from '../keys/jwks.ts';
 import { clientCertificateKeys } from './cross-field-rules.ts';
 import { defaultAlgorithms } from './issuer-schema.ts';
@@ -25,11 +25,10 @@ const fileKeys = ['caFile', 'jwksFile'] as const satisfies readonly (keyof typeo
 
 /** The absolute names of all files that the configuration names. Takes the value before validation. */
 export function namedFiles(value: unknown, folder: string): readonly string[] {
-  const issuers = memberOf(value, 'issuers');
   const sections: readonly (readonly [section: unknown, keys: readonly string[]])[] = [
     [memberOf(value, 'tls'), tlsFileKeys],
     [memberOf(value, 'revocation'), ['file']],
-    ...(Array.isArray(issuers) ? issuers : []).map((issuer: unknown) => [issuer, issuerFileKeys] as const),
+    ...itemsOf(memberOf(value, 'issuers')).map(issuer => [issuer, issuerFileKeys] as const),
   ];
   const names = sections.flatMap(([section, keys]) => keys.map(key => nameIn(section, key, folder)));
   return [...new Set(names.filter(name => name !== undefined))];
@@ -37,8 +36,7 @@ export function namedFiles(value: unknown, folder: string): readonly string[] {
 
 /** Takes the value before validation, which may be invalid elsewhere. Relative names start at the folder. */
 export async function loadNamedFileProblems(value: unknown, folder: string): Promise<readonly NamedFileProblem[]> {
-  const issuers = memberOf(value, 'issuers');
-  const checks = (Array.isArray(issuers) ? issuers : []).flatMap((issuer: unknown, i) => [
+  const checks = itemsOf(memberOf(value, 'issuers')).flatMap((issuer, i) => [
     ...fileKeys.map(async key => {
       const name = nameIn(issuer, key, folder);
       if (name === undefined) return [];
@@ -70,8 +68,7 @@ async function loadTlsProblems(
     : [];
 }
 
-// The schema reports a value that is not a file name.
-/** The absolute name of the file in this section. */
+/** The absolute name of the file in this section. Undefined also for a value that is no file name, which the schema reports. */
 export function nameIn(section: unknown, key: string, folder: string): string | undefined {
   const name = memberOf(section, key);
   return typeof name !== 'string' || name === '' || name.includes('\0') ? undefined : resolve(folder, name);

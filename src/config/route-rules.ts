@@ -1,9 +1,9 @@
 // Rules over all routes: their paths, what each may narrow, and that no public route and no metadata document hides one.
 import type * as z from 'zod';
 import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
-import { isJsonObject, memberOf } from '../json/strict-json.ts';
+import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
 import { resourceMetadataPath, resourceProblem } from '../text/resource-metadata.ts';
-import { accountParameterOf, itemsOf } from './cross-field-rules.ts';
+import { accountParameterOf } from './cross-field-rules.ts';
 import { report } from './value-schemas.ts';
 
 /** Takes the unknown value of a whole configuration; reports each problem at its place. */

@@ -200,7 +200,7 @@ function placesOfOthers({ config, request }: LiveFacts, acc: string): readonly s
   const target = parseRequestTarget(request.target);
   if (target.kind === 'refusal') return [];
   const inPath = matchingRoutes(request.target, config).flatMap(({ template }) =>
-    accountSegments(template).filter(segment => target.segments[segment - 1] !== acc),
+    accountPositions(template).filter(segment => target.segments[segment - 1] !== acc),
   );
   const inHeaders = config.account.headers.filter(name =>
     request.headers.some(([sent, value]) => sent === name && value !== acc),
@@ -224,12 +224,12 @@ function placesOfOthers({ config, request }: LiveFacts, acc: string): readonly s
 /** Every place that may name an account, as far as a decision line tells. */
 function placesOf(route: string | undefined): readonly string[] {
   const template = route === undefined ? undefined : parseRouteTemplate(route);
-  const inPath = template?.kind === 'template' ? accountSegments(template) : [];
+  const inPath = template?.kind === 'template' ? accountPositions(template) : [];
   return [...inPath.map(segment => `segment ${segment} of the path`), 'a header or a parameter of account'];
 }
 
 /** Counted from 1. */
-function accountSegments({ segments }: RouteTemplate): readonly number[] {
+function accountPositions({ segments }: RouteTemplate): readonly number[] {
   return segments.flatMap(({ kind }, i) => (kind === 'account' ? [i + 1] : []));
 }
 

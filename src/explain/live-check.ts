@@ -18,8 +18,8 @@ import {
 import { parseCompactJws } from '../token/compact.ts';
 import { compileClaimSources } from '../token/identity-claims.ts';
 import { type SentRequest, toCheckRequest } from './check-request.ts';
-import { type FetchSettings, fetchKeys } from './current-keys.ts';
 import { type Answer, type Explanation, explainAnswer } from './explanation.ts';
+import { type FetchSettings, fetchKeys } from './fetched-keys.ts';
 import type { LiveFacts } from './known.ts';
 import { createRecordedCheck } from './recorded-check.ts';
 import { findRefusedCheck } from './refused-checks.ts';

@@ -1,6 +1,5 @@
-// The certificate authorities that the fetches of keys trust: those of caFile, and the roots in force.
+// The certificate authorities of a caFile, and whether one of them is gone.
 import { createHash, type X509Certificate } from 'node:crypto';
-import * as tls from 'node:tls';
 import { loadRegularFile } from '../files/bounded-file.ts';
 import { noCertificate, parseCertificates } from '../files/certificates.ts';
 import { type Problem, problem } from '../text/problem.ts';
@@ -61,20 +60,4 @@ function keyDigest({ publicKey }: X509Certificate): string {
   return createHash('sha256')
     .update(publicKey.export({ type: 'spki', format: 'der' }))
     .digest('base64url');
-}
-
-/**
- * Gives a thread the roots of its process, whose environment and options it does not have. No effect before Node 22.19 and 24.5, which
- * use both in the handshake, but do not list them.
- */
-export function setRootsInForce(roots: readonly string[]): void {
-  if ('setDefaultCACertificates' in tls && typeof tls.setDefaultCACertificates === 'function')
-    tls.setDefaultCACertificates(roots);
-}
-
-/** From Node 22.15 with those of NODE_EXTRA_CA_CERTS and --use-system-ca; before, only Node's own. */
-export function rootsInForce(): readonly string[] {
-  if (!('getCACertificates' in tls) || typeof tls.getCACertificates !== 'function') return tls.rootCertificates;
-  const roots: unknown = tls.getCACertificates('default');
-  return Array.isArray(roots) ? roots.filter(root => typeof root === 'string') : tls.rootCertificates;
 }

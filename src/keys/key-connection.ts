@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import * as tls from 'node:tls';
 import { loadTlsFiles, type TlsMaterial } from '../files/tls-files.ts';
 import { type Problem, problem } from '../text/problem.ts';
-import { type CaFile, loadCaFile, recall, rootsInForce } from './key-authorities.ts';
+import { type CaFile, loadCaFile, recall } from './key-authorities.ts';
+import { rootsInForce } from './trusted-roots.ts';
 
 /** The TLS files of an issuer. All undefined: the default roots, and no certificate. */
 export interface KeyConnectionFiles {

@@ -1,9 +1,9 @@
 // The script of the thread of key-thread.ts: answers each task once. The transport bounds the work.
 import { parentPort, workerData } from 'node:worker_threads';
 import { type Problem, problem } from '../text/problem.ts';
-import { setRootsInForce } from './key-authorities.ts';
 import type { KeyThreadAnswer, KeyThreadData, KeyThreadTask } from './key-thread.ts';
 import { createKeyTransport } from './key-transport.ts';
+import { setRootsInForce } from './trusted-roots.ts';
 
 const { roots }: KeyThreadData = workerData;
 setRootsInForce(roots);

@@ -2,8 +2,8 @@
 // delays no check. The thread starts with a fetch and ends some time after the last one, or when it fails.
 import { Worker } from 'node:worker_threads';
 import { type Problem, problem } from '../text/problem.ts';
-import { rootsInForce } from './key-authorities.ts';
 import type { CreateKeyTransport, KeyDocument, KeyTransportSettings } from './key-transport.ts';
+import { rootsInForce } from './trusted-roots.ts';
 
 export interface KeyThread {
   readonly createTransport: CreateKeyTransport;

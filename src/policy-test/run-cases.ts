@@ -1,6 +1,6 @@
 // Decides the cases of a user's table as the server would, one after the other.
 import { toCheckRequest } from '../explain/check-request.ts';
-import { type FetchSettings, fetchKeys } from '../explain/current-keys.ts';
+import { type FetchSettings, fetchKeys } from '../explain/fetched-keys.ts';
 import { createRecordedCheck } from '../explain/recorded-check.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
 import type { Expectation, PolicyCase } from './cases.ts';

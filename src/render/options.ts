@@ -92,7 +92,7 @@ export function parseRenderOptions(values: OptionTexts): GivenOptions | string {
   const { 'cors-origin': origins = [], 'cors-header': headers = [] } = values;
   if (!origins.every(isOrigin))
     return '--cors-origin must be an origin such as https://app.example.com: scheme, host and port, nothing else';
-  if (!headers.every(isHeaderName)) return '--cors-header must be the name of a request header such as idempotency-key';
+  if (!headers.every(isCorsHeader)) return '--cors-header must be the name of a request header such as idempotency-key';
   if (headers.length > 0 && origins.length === 0) return '--cors-header needs --cors-origin';
   const corsHeaders = new Set(headers.map(header => header.toLowerCase()));
   return { ...given, corsOrigins: [...new Set(origins)], corsHeaders: [...corsHeaders] };
@@ -152,7 +152,7 @@ function parseImage(text: string, toOptions: (image: string) => GivenOptions): G
     : problem('must be the reference of an image such as registry.example.com/account-authz:1.2.3');
 }
 
-function isHeaderName(text: string): boolean {
+function isCorsHeader(text: string): boolean {
   return /^[A-Za-z0-9-]{1,128}$/.test(text);
 }
 

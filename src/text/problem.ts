@@ -11,6 +11,11 @@ export function problem<Text extends string>(text: Text): Problem<Text> {
   return { kind: 'problem', problem: text };
 }
 
+/** For an error that ends a command. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** The code of an error of Node: `ENOENT`. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;

@@ -4,12 +4,12 @@ import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
 import { isIP } from 'node:net';
 import { type Reason, refusalAnswers } from '../authz/refusal.ts';
 import { memberOf, parseStrictJson } from '../json/strict-json.ts';
-import { rootsInForce } from '../keys/key-authorities.ts';
+import { rootsInForce } from '../keys/trusted-roots.ts';
 import { errorCode, type Problem, problem } from '../text/problem.ts';
 import { hostOf, isLoopbackUrl, portOf } from '../text/url.ts';
 import type { PlannedRequest } from './plan.ts';
 
-export interface Answer {
+export interface GatewayAnswer {
   readonly kind: 'answer';
   readonly status: number;
   /** Only of a refusal of account-authz. */
@@ -41,7 +41,7 @@ export function parseGatewayUrl(text: string): URL | undefined {
 }
 
 /** Never rejects. The problem is why there is no answer, in a few words without foreign text. */
-export function ask(gateway: Gateway, planned: PlannedRequest): Promise<Answer | Problem> {
+export function ask(gateway: Gateway, planned: PlannedRequest): Promise<GatewayAnswer | Problem> {
   const { url, userAgent, ca, timeoutMs = 5000 } = gateway;
   const signal = AbortSignal.timeout(timeoutMs);
   return new Promise(resolve => {

@@ -21,7 +21,7 @@ interface Surroundings {
 /** Envoy answers these two itself where it has no route, or refuses the path: without a reason. */
 const bareReasons = ['route_unknown', 'request_invalid'];
 
-export function isAsExpected({ expected, answer }: AskedRequest): boolean {
+export function answersAsExpected({ expected, answer }: AskedRequest): boolean {
   if (expected.kind === 'passed') return answer.reason === undefined;
   if (answer.status !== expected.status) return false;
   return answer.reason === expected.reason || (answer.reason === undefined && bareReasons.includes(expected.reason));
@@ -29,7 +29,7 @@ export function isAsExpected({ expected, answer }: AskedRequest): boolean {
 
 /** Undefined if the answer is as expected. */
 export function explainDifference(asked: AskedRequest, surroundings: Surroundings): Difference | undefined {
-  if (isAsExpected(asked)) return undefined;
+  if (answersAsExpected(asked)) return undefined;
   return asked.answer.reason === undefined ? foreignAnswer(asked, surroundings) : otherRefusal(asked, surroundings);
 }
 

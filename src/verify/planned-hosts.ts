@@ -2,7 +2,7 @@
 import { type HostEntry, isAccountLabel, toHostEntries } from '../authz/hosts.ts';
 import type { Config } from '../config/schema.ts';
 
-type AccountPlaces = Pick<Config['account'], 'hosts' | 'parameter'>;
+type HostSettings = Pick<Config['account'], 'hosts' | 'parameter'>;
 
 /** Values of the Host header. */
 interface PlannedHosts {
@@ -15,7 +15,7 @@ interface PlannedHosts {
 }
 
 /** The entry of account.hosts for the gateway, or undefined if none matches. */
-export function hostEntryOf({ hosts = [], parameter }: AccountPlaces, hostname: string): HostEntry | undefined {
+export function hostEntryOf({ hosts = [], parameter }: HostSettings, hostname: string): HostEntry | undefined {
   const parent = hostname.slice(hostname.indexOf('.'));
   const entries = toHostEntries(hosts, parameter);
   return (
@@ -25,7 +25,7 @@ export function hostEntryOf({ hosts = [], parameter }: AccountPlaces, hostname: 
 }
 
 /** `gateway` is its host and port, `example` a label that stands for an account. */
-export function planHosts(account: AccountPlaces, gateway: string, example: string): PlannedHosts {
+export function planHosts(account: HostSettings, gateway: string, example: string): PlannedHosts {
   const port = /:[0-9]+$/.exec(gateway)?.[0] ?? '';
   const own = hostEntryOf(account, gateway.slice(0, gateway.length - port.length).toLowerCase());
   const hostOf = (entry: HostEntry): string =>

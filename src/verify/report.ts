@@ -1,25 +1,27 @@
 // Prints what a gateway answered beside what was expected, as a table or as JSON. Has nothing of the token.
 import { printable } from '../text/printable.ts';
-import { type Difference, explainDifference, isAsExpected } from './differences.ts';
+import { answersAsExpected, type Difference, explainDifference } from './differences.ts';
 import type { Expected } from './expected.ts';
-import type { AskedRequest, Verification } from './verification.ts';
+import type { AskedRequest, GatewayVerification } from './verification.ts';
 
 const maxTextLength = 2048;
 const shown = (text: string): string => printable(text, maxTextLength);
 
 /** The difference of each request, undefined where the answer is as expected. `file` is the configuration. */
-function differencesIn({ asked }: Verification, file: string): readonly (Difference | undefined)[] {
+function differencesIn({ asked }: GatewayVerification, file: string): readonly (Difference | undefined)[] {
   const isAsked = asked.some(({ answer }) => answer.reason !== undefined);
-  const isFiltered = asked.some(each => each.planned.purpose.kind === 'path outside the grammar' && isAsExpected(each));
+  const isFiltered = asked.some(
+    each => each.planned.purpose.kind === 'path outside the grammar' && answersAsExpected(each),
+  );
   return asked.map(each => explainDifference(each, { isAsked, isFiltered, file: shown(file) }));
 }
 
-export function toTable(verification: Verification, file: string): string {
+export function toTable(verification: GatewayVerification, file: string): string {
   const { asked, leftOut, notes, origin } = verification;
   const rows = [
     ['', 'request', 'expected', 'actual'],
     ...asked.map(each => [
-      isAsExpected(each) ? 'ok' : 'DIFF',
+      answersAsExpected(each) ? 'ok' : 'DIFF',
       shown(each.planned.name),
       expectedText(each.expected),
       actualText(each),
@@ -32,7 +34,7 @@ export function toTable(verification: Verification, file: string): string {
       .join('  ')
       .trimEnd(),
   );
-  const count = asked.filter(each => !isAsExpected(each)).length;
+  const count = asked.filter(each => !answersAsExpected(each)).length;
   const meanings = [...group(differencesIn(verification, file))].map(
     ([meaning, { look, times }]) => `${times} of ${asked.length}: ${meaning}\n  look at: ${look}`,
   );
@@ -47,7 +49,7 @@ export function toTable(verification: Verification, file: string): string {
   ].join('\n');
 }
 
-export function toJson(verification: Verification, file: string): string {
+export function toJson(verification: GatewayVerification, file: string): string {
   const { asked, leftOut, notes, origin } = verification;
   const differences = differencesIn(verification, file);
   const value = {
@@ -56,7 +58,7 @@ export function toJson(verification: Verification, file: string): string {
       request: shown(each.planned.name),
       expected: each.expected.kind === 'passed' ? { reason: 'allowed' } : statusAndReason(each.expected),
       actual: statusAndReason(each.answer),
-      asExpected: isAsExpected(each),
+      asExpected: answersAsExpected(each),
       ...differences[i],
     })),
     leftOut: leftOut.flatMap(({ names, why }) => names.map(name => ({ request: shown(name), why: shown(why) }))),

@@ -3,7 +3,7 @@ import type { Config } from '../config/schema.ts';
 import type { IssuerRing } from '../keys/issuer-ring.ts';
 import type { RevocationList } from '../revocation/revocation-list.ts';
 import type { IssuerKeys } from '../token/verifier.ts';
-import { type Answer, ask, type Gateway } from './ask.ts';
+import { ask, type Gateway, type GatewayAnswer } from './ask.ts';
 import { createExpectation, type Expected } from './expected.ts';
 import { falseToken } from './false-token.ts';
 import type { GivenToken } from './given-token.ts';
@@ -12,10 +12,10 @@ import { maxRequests, type PlannedRequest, planRequests } from './plan.ts';
 export interface AskedRequest {
   readonly planned: PlannedRequest;
   readonly expected: Expected;
-  readonly answer: Answer;
+  readonly answer: GatewayAnswer;
 }
 
-export interface Verification {
+export interface GatewayVerification {
   /** The origin of the URL of the gateway. */
   readonly origin: string;
   readonly asked: readonly AskedRequest[];
@@ -33,7 +33,7 @@ export async function verifyGateway(options: {
   readonly rings: ReadonlyMap<string, IssuerRing>;
   readonly revocations: RevocationList | undefined;
   readonly token: GivenToken | undefined;
-}): Promise<Verification> {
+}): Promise<GatewayVerification> {
   const { gateway, config, rings, revocations, token } = options;
   const { origin, host } = gateway.url;
   const now = (): number => Date.now() / 1000;

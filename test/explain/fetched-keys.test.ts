@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { configSchema } from '../../src/config/schema.ts';
-import { fetchKeys } from '../../src/explain/current-keys.ts';
+import { fetchKeys } from '../../src/explain/fetched-keys.ts';
 import { signingKey } from '../support/signing-key.ts';
 
 describe('current keys', () => {
