@@ -1,5 +1,6 @@
 // Rules over all routes: their paths, what each may narrow, and that no public route and no metadata document hides one.
 import type * as z from 'zod';
+import { foldCase } from '../authz/fold-case.ts';
 import { parseRouteTemplate, type RouteTemplate } from '../authz/route-template.ts';
 import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
 import { resourceMetadataPath, resourceProblem } from '../text/resource-metadata.ts';
@@ -86,12 +87,17 @@ function requirePublicApart(
 function requireMetadataApart(config: unknown, templates: readonly RouteTemplate[], context: z.RefinementCtx): void {
   const resource = memberOf(memberOf(config, 'protectedResource'), 'resource');
   if (typeof resource !== 'string' || resourceProblem(resource) !== undefined) return;
-  const path = resourceMetadataPath(resource);
+  // A server may serve the document by the decoded path. Literals of templates have nothing to decode.
+  const path = percentDecoded(resourceMetadataPath(resource));
   const segments = path.split('/').filter(segment => segment !== '');
   const document = { segments: segments.map(value => ({ kind: 'literal', value }) as const), subtree: false };
   if (!templates.some(template => overlaps(document, template))) return;
   const message = 'must have a metadata document whose path no route and no public route matches';
   report(context, message, ['protectedResource', 'resource']);
+}
+
+function percentDecoded(text: string): string {
+  return text.replace(/(?:%[0-9A-Fa-f]{2})+/g, escapes => Buffer.from(escapes.replaceAll('%', ''), 'hex').toString());
 }
 
 type Covered = Pick<RouteTemplate, 'segments' | 'subtree'>;
@@ -102,7 +108,7 @@ function overlaps(one: Covered, other: Covered): boolean {
   for (let i = 0; i < shared; i += 1) {
     const [mine, its] = [one.segments[i], other.segments[i]];
     if (mine?.kind !== 'literal' || its?.kind !== 'literal') continue;
-    if (mine.value.toLowerCase() !== its.value.toLowerCase()) return false;
+    if (foldCase(mine.value) !== foldCase(its.value)) return false;
   }
   if (one.segments.length > shared) return other.subtree;
   return other.segments.length === shared || one.subtree;

@@ -97,6 +97,10 @@ describe('configuration schema', () => {
     { 'account.hosts': [':tenant.example.com', 'localhost'], 'account.parameter': 'tenant' },
     { 'account.dots': true },
     { protectedResource: { resource: 'https://api.example.com/subscriptions' } },
+    {
+      'routes.0.path': '/.well-known/oauth-protected-resource/a',
+      protectedResource: { resource: 'https://a.test/%zz%61' },
+    },
     { protectedResource: { resource: 'https://api.example.com:8443/' }, 'account.hosts': ['API.example.com'] },
     { 'account.headers': ['x-account-id', 'X-Tenant'] },
     { 'account.headers': [long(128)] },
@@ -357,6 +361,16 @@ describe('configuration schema', () => {
         protectedResource: { resource: 'https://a.test/b' },
       },
     ],
+    ...['B%62', 'b%2Fb', 'b/%E2%84%AA'].map(
+      path =>
+        [
+          'protectedResource.resource',
+          {
+            protectedResource: { resource: `https://a.test/${path}` },
+            routes: ['bb', 'b/b', 'b/k'].map(end => ({ path: `/.well-known/oauth-protected-resource/${end}` })),
+          },
+        ] as const,
+    ),
     [
       'protectedResource.resource',
       { 'account.hosts': [':account_id.a.test'], protectedResource: { resource: 'https://b.a.test' } },

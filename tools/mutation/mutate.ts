@@ -51,30 +51,30 @@ for (const group of groups) await ask(group);
 const survivors = readSurvivors();
 writeFileSync(`${project}docs/dev/mutation.md`, report(found, left, survivors));
 // The report covers all results; the exit code covers the mutants of this run.
-const asked = found.filter(({ mutant }) => isAsked(mutant));
-const toJudge = left.filter(isAsked).length;
+const asked = found.filter(({ mutant }) => isAsked(mutant.file));
+const toJudge = left.filter(({ file }) => isAsked(file)).length;
 const wrong = disagreements(survivors, asked);
 for (const each of wrong) process.stdout.write(`${told(each)}\n`);
 const survived = asked.filter(({ status }) => status === 'survived' || status === 'unreached').length;
 process.stdout.write(`${asked.length} mutants judged, ${survived} alive, ${toJudge} still to judge\n`);
 process.exitCode = toJudge > 0 || wrong.length > 0 ? 1 : 0;
 
-function isAsked({ file }: Mutant): boolean {
+function isAsked(file: string): boolean {
   return file.includes(values.only);
 }
 
 async function ask(group: Group): Promise<void> {
   const sources = await instrument(group.sources);
-  const built = await bundle(group, sources, bundles);
+  // Mutants outside this run keep their verdict, whatever their tests are.
+  const built = group.sources.some(isAsked) ? await bundle(group, sources, bundles) : undefined;
   const kept = new Map<string, Kept>(Object.entries(readKept(group)));
   const save = (): void => writeFileSync(keptFile(group), JSON.stringify(Object.fromEntries(kept), null, 1));
-  const tests = digest(built.inputs.filter(input => !group.sources.includes(input)));
+  const tests = digest(built?.inputs.filter(input => !group.sources.includes(input)) ?? []);
   const digests = new Map(group.sources.map(file => [file, digest([file])]));
   const isKnown = (mutant: Mutant): boolean => {
     const known = kept.get(nameOf(mutant));
     if (known === undefined || known.source !== digests.get(mutant.file)) return false;
-    // Mutants outside this run keep their verdict.
-    if (!isAsked(mutant) || values.again === 'none') return true;
+    if (!isAsked(mutant.file) || values.again === 'none') return true;
     if (values.again === 'all') return false;
     if (known.status === 'killed' || known.status === 'timeout')
       return known.tests === tests || values.again === 'survivors';
@@ -83,9 +83,9 @@ async function ask(group: Group): Promise<void> {
   const keep = (mutant: Mutant, status: Status, by: string | undefined): void => {
     kept.set(nameOf(mutant), { status, by, source: digests.get(mutant.file) ?? '', tests });
   };
-  const wanted = sources.mutants.filter(mutant => isAsked(mutant) && !isKnown(mutant));
+  const wanted = sources.mutants.filter(mutant => isAsked(mutant.file) && !isKnown(mutant));
   const judged = new Set<Mutant>();
-  if (wanted.length > 0 && performance.now() < endMs) {
+  if (built !== undefined && wanted.length > 0 && performance.now() < endMs) {
     process.stdout.write(`${group.name}: ${wanted.length} of ${sources.mutants.length} mutants\n`);
     await judgeAll(built, wanted, (mutant, status, by) => {
       judged.add(mutant);
