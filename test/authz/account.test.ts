@@ -46,7 +46,7 @@ describe('addressed account', () => {
     ['must be one of the token', { target: '/a/acct3' }, both, 'account_mismatch', undefined],
     ['must be the one of the token', { target: '/a/acct3' }, identity(), 'account_mismatch', 'acct1'],
     [
-      'is never one of two, also where the token has both',
+      'C-082 is never one of two, also where the token has both',
       { target: '/a/acct1', headers: { 'x-account-id': 'acct2' } },
       both,
       'account_mismatch',
@@ -113,7 +113,7 @@ describe('what the addressed account decides', () => {
     role: byAccount({ acct1: ['owner'], acct2: ['member'] }),
   });
 
-  it('is the role: never the one of another account', () => {
+  it('C-081 is the role: never the one of another account', () => {
     const of = (acc: string) => decide(under, { method: 'POST', target: `/a/${acc}` }, who);
     expect(of('acct1')).to.include({ reason: 'allowed', role: 'owner' });
     expect(of('acct2')).to.include({ reason: 'role_forbidden', role: 'member', acc: 'acct2' });

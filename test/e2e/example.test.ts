@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { runCommand } from '../support/command.ts';
 import { writeFixture } from '../support/config-file.ts';
 import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { exchange, type HttpAnswer, requestBytes } from '../support/raw-http.ts';
+import { exchange, type HttpAnswer, headerValues, requestBytes } from '../support/raw-http.ts';
 import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
 import { until } from '../support/service.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
@@ -73,10 +73,16 @@ describe('the example of docs/example', function () {
     return exchange(envoy.port, requestBytes(method, path, lines).replace('Host: api.test', `Host: ${host}`));
   }
 
+  // Ids of test/assurance/cases.tsv.
+  const ids: Readonly<Record<string, string>> = {
+    'the partner does not speak for acme': 'C-080 ',
+    'the owner of one tenant is a member in the other': 'C-081 ',
+    'the subdomain and the path name one tenant': 'C-082 ',
+  };
   // What Envoy itself refuses has the status alone.
   const statusOf: Readonly<Record<string, number>> = { allowed: 200, request_invalid: 400, route_unknown: 404 };
   for (const each of cases) {
-    it(`is answered ${each.expect} by Envoy: ${each.name}`, async () => {
+    it(`${ids[each.name] ?? ''}is answered ${each.expect} by Envoy: ${each.name}`, async () => {
       const answer = await send(each);
       const status = statusOf[each.expect];
       if (status === undefined) expect(reasonOf(answer)).to.equal(each.expect);
@@ -85,10 +91,10 @@ describe('the example of docs/example', function () {
     });
   }
 
-  it('tells the API and the log who acts for the user', async () => {
+  it('tells the API, the log and the access log of Envoy who acts for the user', async () => {
     const staff = cases.find(({ claims }) => 'act' in claims);
     if (staff === undefined) throw new Error('no such case');
-    await send(staff);
+    const [requestId = ''] = headerValues(await send(staff), 'x-request-id');
     expect(onlyRequestOf(upstream).headers.map(([name, value]) => `${name}: ${value}`)).to.include.members([
       'x-auth-uid: alice',
       'x-auth-acc: globex',
@@ -98,7 +104,9 @@ describe('the example of docs/example', function () {
     // Envoy has its answer before the line can be read.
     await until(() => service.log().some(({ actor }) => actor === 'sam'));
     const line = service.log().findLast(({ actor }) => actor === 'sam');
-    expect(line).to.include({ decision: 'allow', uid: 'alice', app: 'support', acc: 'globex', role: 'member' });
+    const identity = { decision: 'allow', uid: 'alice', app: 'support', acc: 'globex', role: 'member', actor: 'sam' };
+    expect(line).to.include(identity);
+    expect(await envoy.accessLogLine(requestId)).to.include({ ...identity, iss: issuer });
   });
 
   for (const [method, path] of [

@@ -53,9 +53,9 @@ describe('accounts of a token', () => {
     ['an integer is its digits', { acc: 7 }, '7', { allowIntegerClaims: true }],
     ['dots are accepted with account.dots', { acc: 'acme.com' }, 'acme.com', { dots: true }],
     ['dots are accepted in a list with account.dots', { acc: ['a.b', '..'] }, 'a.b', { dots: true }],
-    ['a string that the issuer may not speak for is none', { acc: 'acct1' }, [], { accounts: ['partner-*'] }],
+    ['C-080 a string that the issuer may not speak for is none', { acc: 'acct1' }, [], { accounts: ['partner-*'] }],
     [
-      'members that the issuer may not speak for are ignored',
+      'C-080 members that the issuer may not speak for are ignored',
       { acc: ['acct1', 'p-1', 'x'] },
       ['p-1', 'x'],
       { accounts: ['p-*', 'x'] },
