@@ -83,7 +83,9 @@ function edge({ trustedHops }: EnvoySettings): Members {
   };
 }
 
-function limits({ trustedHops }: EnvoySettings): Members {
+const otherHeadersKb = 24;
+
+function limits({ trustedHops, maxTokenBytes }: EnvoySettings): Members {
   return {
     common_http_protocol_options: {
       headers_with_underscores_action: beside('REJECT_REQUEST', 'x_auth_uid is x-auth-uid to a CGI-style upstream'),
@@ -101,7 +103,10 @@ function limits({ trustedHops }: EnvoySettings): Members {
       override_stream_error_on_invalid_http_message:
         trustedHops === 0 ? undefined : beside(true, 'a bad request does not end a connection that clients share'),
     },
-    max_request_headers_kb: beside(32, 'bounds a token before it costs anything'),
+    max_request_headers_kb: beside(
+      otherHeadersKb + Math.ceil(maxTokenBytes / 1024),
+      'bounds a token before it costs anything',
+    ),
     request_headers_timeout: '10s',
     request_timeout: beside('60s', 'the whole request; for long uploads or client streams, raise this and the next'),
     stream_idle_timeout: '60s',

@@ -104,6 +104,8 @@ export interface EnvoySettings extends EnvoyOptions, EnvoyPolicy {
   readonly authz: ListenAddress;
   /** The HTTP listener of account-authz. */
   readonly authzAdmin: TcpAddress;
+  /** `token.maxBytes`. */
+  readonly maxTokenBytes: number;
   /** The TLS connection to account-authz. */
   readonly tls: { readonly serverName: string; readonly showsCertificate: boolean } | undefined;
 }
@@ -144,6 +146,7 @@ export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptio
     ...toEnvoyPolicy(config),
     authz,
     authzAdmin: parseAdmin(config.admin),
+    maxTokenBytes: config.token.maxBytes,
     tls: config.tls && { serverName, showsCertificate: config.tls.clientCaFile !== undefined },
   };
 }

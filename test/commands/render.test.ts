@@ -48,6 +48,16 @@ describe('render envoy', () => {
     expect(second).to.match(/^# Do not edit it: .* \(checksum [0-9a-f]{12}\)\.$/);
   });
 
+  it('leaves 24 KiB for the headers beside the longest token', async () => {
+    for (const [maxBytes, kilobytes] of [
+      [8192, 32],
+      [65_536, 88],
+    ]) {
+      const { max_request_headers_kb } = managerOf(await rendered({ token: { maxBytes } }));
+      expect(max_request_headers_kb).to.equal(kilobytes);
+    }
+  });
+
   it('is deterministic', async () => {
     const args = ['envoy', '--config', config(), '--cors-origin', 'https://app.example.com'];
     expect(await render(...args)).to.deep.equal(await render(...args));
