@@ -24,9 +24,10 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'files',
     'json',
     'text',
+    'node-http.ts',
     'version.ts',
   ],
-  verify: ['explain', 'revocation', 'config', 'keys', 'token', 'authz', 'json', 'text'],
+  verify: ['explain', 'revocation', 'config', 'keys', 'token', 'authz', 'json', 'text', 'node-http.ts'],
   serve: ['admin', 'check', 'operations', 'revocation', 'envoy', 'config', 'keys', 'files', 'text', 'deferred.ts'],
   'policy-test': ['explain', 'revocation', 'config', 'token', 'authz', 'files', 'text'],
   explain: [
@@ -45,18 +46,19 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'envoy-lint': ['render', 'envoy', 'config', 'authz', 'json', 'text'],
   render: ['config', 'authz', 'files', 'text', 'version.ts'],
   check: ['operations', 'revocation', 'envoy', 'config', 'keys', 'token', 'authz', 'text'],
-  admin: ['operations', 'keys', 'authz', 'text'],
+  admin: ['operations', 'keys', 'authz', 'text', 'node-http.ts'],
   operations: ['envoy/protocol.ts', 'authz', 'text'],
   envoy: ['authz', 'files', 'text'],
   config: ['revocation', 'keys', 'token', 'authz', 'files', 'json', 'text'],
   revocation: ['token', 'authz', 'files', 'json', 'text'],
-  keys: ['authz', 'files', 'json', 'text', 'deferred.ts'],
+  keys: ['authz', 'files', 'json', 'text', 'deferred.ts', 'node-http.ts'],
   token: ['keys', 'authz', 'json', 'text'],
   authz: [],
   files: ['text'],
   json: ['text'],
   text: [],
   'deferred.ts': [],
+  'node-http.ts': [],
   'version.ts': [],
 };
 
@@ -166,6 +168,13 @@ describe('src/', () => {
     const isPrivate =
       /from '(?:@[\w-]+\/)?[\w-]+\/(?:build|lib|src|dist|internal)\/|getOwnPropertySymbols|setFlagsFromString|process\.binding|\.prototype\.\w+ = |\bhttp2Servers\b/;
     const found = sourceFiles().filter(file => isPrivate.test(readFileSync(join(source, file), 'utf8')));
+    expect(found).to.deep.equal([]);
+  });
+
+  it('takes the values of node:http from node-http.ts, or each instance would load undici', () => {
+    const found = sourceFiles().filter(file =>
+      /^import (?!type ).* from 'node:http';$/m.test(readFileSync(join(source, file), 'utf8')),
+    );
     expect(found).to.deep.equal([]);
   });
 

@@ -1,10 +1,10 @@
 // The admin HTTP server: /livez, /readyz, /metrics and the admin page at /. Read-only and without secrets; it answers any Host name,
 // because the answers are the same for every client and contain nothing of a request.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createServer } from '../node-http.ts';
 import { hostAndPort, listenError } from '../text/listen-address.ts';
 import { printableValue } from '../text/printable.ts';
-import { renderAdminPage } from './admin-page.ts';
 import type { AdminPageFacts } from './admin-page-facts.ts';
 import { contentSecurityPolicy } from './admin-page-style.ts';
 import { limitConnections } from './connection-limit.ts';
@@ -89,9 +89,12 @@ async function answer(pages: AdminPages, request: IncomingMessage, response: Ser
   }
   const [path, query = ''] = (request.url ?? '').split('?', 2);
   switch (path) {
-    case '/':
+    case '/': {
+      // Most instances never show it, and its number formats load half a megabyte of language data.
+      const { renderAdminPage } = await import('./admin-page.ts');
       send(response, 200, 'text/html; charset=utf-8', renderAdminPage(await pages.facts(), query));
       return;
+    }
     case '/livez':
       send(response, 200, 'text/plain', 'ok\n');
       return;

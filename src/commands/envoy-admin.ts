@@ -1,6 +1,6 @@
 // The admin interface of an Envoy: one bounded request, never through a proxy and never redirected.
-import { Agent, request as httpRequest } from 'node:http';
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
+import { Agent, request as httpRequest } from '../node-http.ts';
 import { errorCode, type Problem, problem } from '../text/problem.ts';
 import { isLoopbackUrl } from '../text/url.ts';
 

@@ -1,8 +1,8 @@
 // `health`: asks a running service whether it is ready, for exec probes and compose.
-import { Agent, get } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
 import { loadAdminAddress } from '../config/admin-address.ts';
 import { formatProblems } from '../config/problems.ts';
+import { Agent, get } from '../node-http.ts';
 import type { TcpAddress } from '../text/listen-address.ts';
 import { printable } from '../text/printable.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine } from './command.ts';

@@ -1,8 +1,8 @@
 // Opens the connection of one fetch: plain TCP to loopback, TLS to everything else, through a proxy where one is set.
-import * as http from 'node:http';
 import * as https from 'node:https';
 import { connect, isIP, type Socket } from 'node:net';
 import * as tls from 'node:tls';
+import { request as httpRequest } from '../node-http.ts';
 import { hostOf, isLoopbackUrl, portOf } from '../text/url.ts';
 import type { KeyConnection } from './key-connection.ts';
 import { ProxyRefused } from './network-problem.ts';
@@ -48,7 +48,7 @@ async function openTunnel(proxy: URL, url: URL, options: tls.ConnectionOptions, 
   const { username, password } = proxy;
   const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64');
   const isSecure = proxy.protocol === 'https:';
-  const request = (isSecure ? https : http).request({
+  const request = (isSecure ? https.request : httpRequest)({
     ...{ ...(isSecure ? { ...options, ...namesOf(proxy) } : {}), agent: false, signal },
     ...{ method: 'CONNECT', host: hostOf(proxy), port: portOf(proxy), path: target },
     headers: { host: target, ...(username === '' ? {} : { 'proxy-authorization': `Basic ${credentials}` }) },

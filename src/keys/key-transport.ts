@@ -1,11 +1,12 @@
 // Gets one JSON document over HTTP, for key sets and discovery: bounded in size, TLS always verified, no redirects, JSON types only.
 // Never throws: a problem is a stable word, see network-problem.ts.
-import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { TLSSocket } from 'node:tls';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { request } from '../node-http.ts';
 import { type Problem, problem } from '../text/problem.ts';
 import { maxKeySetBytes } from './jwks.ts';
 import { type KeyConnection, type KeyConnectionFiles, loadKeyConnection } from './key-connection.ts';

@@ -1,10 +1,11 @@
 // Asks a gateway one question at a time: never through a proxy, never redirected, at no other address than that of its URL.
-import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
 import { isIP } from 'node:net';
 import { type Reason, refusalAnswers } from '../authz/refusal.ts';
 import { memberOf, parseStrictJson } from '../json/strict-json.ts';
 import { rootsInForce } from '../keys/trusted-roots.ts';
+import { Agent, request as httpRequest } from '../node-http.ts';
 import { errorCode, type Problem, problem } from '../text/problem.ts';
 import { hostOf, isLoopbackUrl, portOf } from '../text/url.ts';
 import type { PlannedRequest } from './plan.ts';
