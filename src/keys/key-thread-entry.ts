@@ -1,18 +1,23 @@
 // The script of the thread of key-thread.ts: answers each task once. The transport bounds the work.
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import { type Problem, problem } from '../text/problem.ts';
-import type { KeyThreadAnswer, KeyThreadData, KeyThreadTask } from './key-thread.ts';
+import type { KeyThreadAnswer, KeyThreadTask } from './key-thread.ts';
 import { createKeyTransport } from './key-transport.ts';
 import { setRootsInForce } from './trusted-roots.ts';
-
-const { roots }: KeyThreadData = workerData;
-setRootsInForce(roots);
 
 const inFlight = new Map<number, AbortController>();
 
 parentPort?.on('message', (task: KeyThreadTask) => {
-  if (task.kind === 'abort') inFlight.get(task.id)?.abort();
-  else void answer(task);
+  switch (task.kind) {
+    case 'trust':
+      setRootsInForce(task.roots);
+      break;
+    case 'get':
+      void answer(task);
+      break;
+    case 'abort':
+      inFlight.get(task.id)?.abort();
+  }
 });
 
 async function answer({ id, settings, url, etag }: KeyThreadTask & { readonly kind: 'get' }): Promise<void> {

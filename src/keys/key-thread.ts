@@ -11,11 +11,9 @@ export interface KeyThread {
   stop(): void;
 }
 
-export interface KeyThreadData {
-  readonly roots: readonly string[];
-}
-
 export type KeyThreadTask =
+  /** Before the first document over TLS. */
+  | { readonly kind: 'trust'; readonly roots: readonly string[] }
   | {
       readonly kind: 'get';
       readonly id: number;
@@ -35,6 +33,7 @@ interface RunningThread {
   readonly inFlight: Map<number, (result: KeyDocument) => void>;
   /** Fails what is in flight. */
   end(problem: Problem): void;
+  hasRoots: boolean;
   /** Runs while nothing is in flight. */
   idle: NodeJS.Timeout | undefined;
 }
@@ -56,9 +55,7 @@ export function createKeyThread(entry: URL = builtEntry, idleMs = defaultIdleMs)
   let lastId = 0;
 
   function startThread(): RunningThread {
-    const workerData: KeyThreadData = { roots: rootsInForce() };
     const worker = new Worker(entry, {
-      workerData,
       // Without the preloads of the service: an SDK would start in the thread again.
       execArgv: [],
       env: {},
@@ -68,6 +65,7 @@ export function createKeyThread(entry: URL = builtEntry, idleMs = defaultIdleMs)
     const started: RunningThread = {
       worker,
       inFlight,
+      hasRoots: false,
       idle: undefined,
       end(problem) {
         if (running === started) running = undefined;
@@ -106,6 +104,10 @@ export function createKeyThread(entry: URL = builtEntry, idleMs = defaultIdleMs)
         resolve(result);
       });
       signal.addEventListener('abort', abort);
+      if (!thread.hasRoots && !url.startsWith('http:')) {
+        thread.hasRoots = true;
+        post({ kind: 'trust', roots: rootsInForce() });
+      }
       post({ kind: 'get', id, settings, url, etag });
     });
   }
