@@ -58,8 +58,8 @@ export const groups: readonly Group[] = [
   { name: 'age-clock', sources: ['src/keys/age-clock.ts'], tests: ['test/keys/age-clock.test.ts'] },
   {
     name: 'key-authorities',
-    sources: ['src/keys/key-authorities.ts'],
-    tests: ['test/keys/key-authorities.test.ts'],
+    sources: ['src/keys/key-authorities.ts', 'src/keys/trusted-roots.ts'],
+    tests: ['test/keys/key-authorities.test.ts', 'test/keys/trusted-roots.test.ts'],
   },
   { name: 'fetch-slots', sources: ['src/keys/fetch-slots.ts'], tests: ['test/keys/fetch-slots.test.ts'] },
   {

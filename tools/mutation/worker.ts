@@ -45,7 +45,7 @@ async function load(): Promise<{ readonly mocha: Mocha; readonly tests: readonly
     process.removeAllListeners(event);
     process.on(event, () => undefined);
   }
-  const mocha = new Mocha({ reporter: Mocha.reporters.Base, timeout: 20_000 });
+  const mocha = new Mocha({ reporter: Mocha.reporters.Base, timeout: 100_000 });
   loads += 1;
   // Node evaluates a module once per path, so each load links the bundle under a new name.
   const copy = `${bundle}-${process.pid}-${loads}.mjs`;
