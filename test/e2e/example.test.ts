@@ -8,9 +8,9 @@ import { writeFixture } from '../support/config-file.ts';
 import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, type HttpAnswer, headerValues, requestBytes } from '../support/raw-http.ts';
 import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
-import { until } from '../support/service.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
+import { until } from '../support/until.ts';
 import { bearer, installEnvoys, onlyRequestOf, reasonOf, startIssuer } from './lab.ts';
 
 interface Case {

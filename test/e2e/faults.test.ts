@@ -8,9 +8,10 @@ import { builtFile } from '../support/built.ts';
 import { runProduct } from '../support/command.ts';
 import { writeFixture } from '../support/config-file.ts';
 import { secrets } from '../support/secrets.ts';
-import { connect, type GrpcClient, until } from '../support/service.ts';
+import { connect, type GrpcClient } from '../support/service.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
+import { until } from '../support/until.ts';
 import { configuration, startIssuer } from './lab.ts';
 
 /** Node options that preload this module, together with an open server that keeps any process alive. */

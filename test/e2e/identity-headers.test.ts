@@ -12,7 +12,7 @@ import {
   startEnvoy,
 } from '../support/envoy.ts';
 import { exchange, type HttpAnswer, http2Exchange, rawHttp2Exchange, requestBytes } from '../support/raw-http.ts';
-import { until } from '../support/service.ts';
+import { until } from '../support/until.ts';
 import { bearer, identity, installEnvoys, type Lab, onlyRequestOf, ownedFields, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';

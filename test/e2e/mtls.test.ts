@@ -4,8 +4,8 @@ import { isMap, isSeq } from 'yaml';
 import { type EnvoyOptions, envoyVersions, startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { mountSecret, type SecretMount } from '../support/secret-mount.ts';
-import { until } from '../support/service.ts';
 import { testCertificate } from '../support/test-certificate.ts';
+import { until } from '../support/until.ts';
 import { bearer, installEnvoys, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1/items';

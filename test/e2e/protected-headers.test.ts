@@ -11,7 +11,7 @@ import {
   upstreamProtocolPath,
 } from '../support/envoy.ts';
 import { exchange, type HttpAnswer, http2Exchange, requestBytes } from '../support/raw-http.ts';
-import { until } from '../support/service.ts';
+import { until } from '../support/until.ts';
 import { bearer, expectRefusal, installEnvoys, type Lab, onlyRequestOf, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';

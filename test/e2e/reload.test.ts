@@ -8,10 +8,11 @@ import { checkRequest } from '../support/check-request.ts';
 import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { mountSecret } from '../support/secret-mount.ts';
-import { connect, type GrpcClient, until } from '../support/service.ts';
+import { connect, type GrpcClient } from '../support/service.ts';
 import { type LogLine, type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import { testCertificate } from '../support/test-certificate.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
+import { until } from '../support/until.ts';
 import { bearer, configuration, installEnvoys, type Lab, reasonOf, startIssuer, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';

@@ -8,9 +8,10 @@ import { checkRequest } from '../support/check-request.ts';
 import { runProduct } from '../support/command.ts';
 import { revocationList } from '../support/revocation-list.ts';
 import { mountSecret } from '../support/secret-mount.ts';
-import { connect, type GrpcClient, until } from '../support/service.ts';
+import { connect, type GrpcClient } from '../support/service.ts';
 import { type LogLine, type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
+import { until } from '../support/until.ts';
 import { bearer, configuration, startIssuer } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';

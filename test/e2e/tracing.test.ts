@@ -8,11 +8,11 @@ import { type Document, parse } from 'yaml';
 import { connectionManagerPath, envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, type HttpAnswer, headerValues, requestBytes } from '../support/raw-http.ts';
 import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
-import { until } from '../support/service.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import { readSnippet } from '../support/snippets.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
 import { type CollectedSpan, startTraceCollector, type TraceCollector } from '../support/trace-collector.ts';
+import { until } from '../support/until.ts';
 import { bearer, configuration, installEnvoys, startIssuer } from './lab.ts';
 
 const page = 'docs/tracing.md';

@@ -18,9 +18,9 @@ import {
   serviceConfig,
   startServiceLab,
   startTestService,
-  until,
 } from '../support/service.ts';
 import { type TestCertificate, testCertificate } from '../support/test-certificate.ts';
+import { until } from '../support/until.ts';
 
 type Secret = Readonly<Record<'tls.crt' | 'tls.key' | 'ca.crt', string>>;
 

@@ -7,10 +7,11 @@ import { type CommandOptions, type Outcome, runCommand } from '../support/comman
 import { writeFixture } from '../support/config-file.ts';
 import { freePorts } from '../support/envoy.ts';
 import { secrets } from '../support/secrets.ts';
-import { connect, currentToken, type LogLine, serviceConfig, startTestService, until } from '../support/service.ts';
+import { connect, currentToken, type LogLine, serviceConfig, startTestService } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 import { audience, type TokenParts } from '../support/token.ts';
+import { until } from '../support/until.ts';
 
 export function runExplain(args: readonly string[], options: CommandOptions = {}): Promise<Outcome> {
   return runCommand('explain', args, options);

@@ -15,7 +15,7 @@ import {
   type WatchOutcome,
 } from '../../src/files/file-watch.ts';
 import { mountSecret } from '../support/secret-mount.ts';
-import { until } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const pollMs = 20;
 

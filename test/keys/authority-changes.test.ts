@@ -8,10 +8,10 @@ import type { IssuerRing } from '../../src/keys/issuer-ring.ts';
 import type { KeySettings } from '../../src/keys/key-ring.ts';
 import type { KeyRings } from '../../src/keys/key-rings.ts';
 import { startKeyRings } from '../support/key-rings.ts';
-import { until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { testCertificate } from '../support/test-certificate.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { until } from '../support/until.ts';
 
 const authorityNamed = (name: string) => testCertificate({ name, isAuthority: true, addresses: [] });
 const first = authorityNamed('one');

@@ -6,10 +6,10 @@ import { expect } from 'chai';
 import type { KeyRings } from '../../src/keys/key-rings.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
 import { startKeyRings } from '../support/key-rings.ts';
-import { until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { type TestCertificate, testCertificate } from '../support/test-certificate.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { until } from '../support/until.ts';
 
 const authority = testCertificate({ name: 'servers', isAuthority: true, addresses: [] });
 const firstClients = testCertificate({ name: 'first clients', isAuthority: true, addresses: [] });

@@ -9,10 +9,10 @@ import type { KeySettings } from '../../src/keys/key-ring.ts';
 import type { KeyRings, PreparedKeyRings } from '../../src/keys/key-rings.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
 import { startKeyRings } from '../support/key-rings.ts';
-import { until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { testCertificate } from '../support/test-certificate.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { until } from '../support/until.ts';
 
 const times: KeySettings = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 60 };
 const name = 'https://issuer.test';

@@ -5,9 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { KeyRings } from '../../src/keys/key-rings.ts';
 import { startKeyRings } from '../support/key-rings.ts';
-import { startServiceLab, until } from '../support/service.ts';
+import { startServiceLab } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { audience } from '../support/token.ts';
+import { until } from '../support/until.ts';
 
 const count = 1000;
 const maxInFlight = 8;

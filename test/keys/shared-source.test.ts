@@ -10,10 +10,10 @@ import type { KeyRings } from '../../src/keys/key-rings.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';
 import { startKeyRings } from '../support/key-rings.ts';
-import { until } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { testCertificate } from '../support/test-certificate.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { until } from '../support/until.ts';
 
 type Refresh = Parameters<KeyRingObserver['onRefresh']>[0];
 

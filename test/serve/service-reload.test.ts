@@ -7,10 +7,11 @@ import type { Config } from '../../src/config/schema.ts';
 import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import type { WatchOutcome } from '../../src/files/file-watch.ts';
 import type { CheckRequestParts } from '../support/check-request.ts';
-import { type LogLine, reasonOf, type ServiceLab, serviceConfig, startServiceLab, until } from '../support/service.ts';
+import { type LogLine, reasonOf, type ServiceLab, serviceConfig, startServiceLab } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 import { audience } from '../support/token.ts';
+import { until } from '../support/until.ts';
 
 type Changes = Readonly<Record<string, unknown>>;
 

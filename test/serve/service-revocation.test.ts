@@ -7,7 +7,8 @@ import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import type { WatchOutcome } from '../../src/files/file-watch.ts';
 import { RevocationFileError } from '../../src/serve/revocations.ts';
 import { mountSecret } from '../support/secret-mount.ts';
-import { type LogLine, reasonOf, type ServiceLab, serviceConfig, startServiceLab, until } from '../support/service.ts';
+import { type LogLine, reasonOf, type ServiceLab, serviceConfig, startServiceLab } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const refusedLine = 'revocation list refused, the old one stays in force';
 const reloadedLine = 'revocation list reloaded';

@@ -13,16 +13,10 @@ import { type HealthCheckResponseMessage, servingStatus } from '../../src/envoy/
 import { checkRequest } from '../support/check-request.ts';
 import { freePorts } from '../support/envoy.ts';
 import { secrets } from '../support/secrets.ts';
-import {
-  reasonOf,
-  type ServiceLab,
-  serviceConfig,
-  startServiceLab,
-  startTestService,
-  until,
-} from '../support/service.ts';
+import { reasonOf, type ServiceLab, serviceConfig, startServiceLab, startTestService } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { uid } from '../support/token.ts';
+import { until } from '../support/until.ts';
 
 describe('service', () => {
   let lab: ServiceLab;

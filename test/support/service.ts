@@ -19,6 +19,7 @@ import { secrets } from './secrets.ts';
 import { type SigningKey, signingKey } from './signing-key.ts';
 import { startTestIssuer, type TestIssuer } from './test-issuer.ts';
 import { audience, type TokenParts, token } from './token.ts';
+import { until } from './until.ts';
 
 export type LogLine = Readonly<Record<string, unknown>>;
 
@@ -189,13 +190,4 @@ function call<Request, Response>(
 /** The reason of an answer, from its dynamic metadata. */
 export function reasonOf({ dynamic_metadata }: CheckResponseMessage): string {
   return dynamic_metadata?.fields.reason?.stringValue ?? 'none';
-}
-
-/** Polls until the condition is true; fails after `limitMs`. */
-export async function until(condition: () => Promise<boolean> | boolean, limitMs = 100_000): Promise<void> {
-  const end = performance.now() + limitMs;
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`the condition did not become true within ${limitMs} ms`);
-    await new Promise(resolve => setTimeout(resolve, 10));
-  }
 }
