@@ -44,14 +44,17 @@ interface ServiceOptions {
   readonly watchFiles?: WatchFiles;
   /** The entry of the key thread; by default the built one. */
   readonly keyThreadEntry?: URL;
+  /** How long `listen` waits for the first keys of the issuers. Defaults to 500 ms. */
+  readonly firstKeysMs?: number;
 }
 
 // While `listen` is not bound, Envoy asks the other authorizer; a 503 for want of keys it would pass on.
-const firstKeysMs = 500;
+const usualFirstKeysMs = 500;
 
 /** Rejects if a key file, a TLS file or the revocation list is unusable or an address cannot be bound; then nothing is left running. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config: first, version, logger, proxy, watchFiles = createFileWatch() } = options;
+  const { firstKeysMs = usualFirstKeysMs } = options;
   const now = (): number => Date.now() / 1000;
   /** The stops of all that has been started, in the order of the start. */
   const stops: (() => void | Promise<void>)[] = [];

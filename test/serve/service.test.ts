@@ -3,7 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { type AddressInfo, connect as connectSocket, createServer } from 'node:net';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect as connectSocket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, credentials, status } from '@grpc/grpc-js';
@@ -229,40 +230,41 @@ describe('service without its issuer', () => {
 
 describe('service with keys before listen is bound', () => {
   it('becomes ready only when listen is bound', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'account-authz-'));
-    const jwksFile = join(folder, 'jwks.json');
-    writeFileSync(jwksFile, JSON.stringify({ keys: [(await signingKey('k1')).publicJwk] }));
-    // The first issuer has keys at once; listen waits for the second, which never answers.
-    const silent = createServer().listen(0, '127.0.0.1');
-    await once(silent, 'listening');
-    const jwksUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/jwks`;
-    const [listen, admin] = await freePorts(2);
+    const keys = JSON.stringify({ keys: [(await signingKey('k1')).publicJwk] });
+    const unanswered: ServerResponse[] = [];
+    const issuers = createServer(({ url }, response) => {
+      response.setHeader('content-type', 'application/json');
+      if (url === '/first') response.end(keys);
+      else unanswered.push(response);
+    }).listen(0, '127.0.0.1');
+    await once(issuers, 'listening');
+    const { port } = issuers.address() as AddressInfo;
+    const [admin] = await freePorts(1);
     const config = serviceConfig(
-      { url: 'https://issuer.test', jwksUrl: '' },
+      { url: '', jwksUrl: '' },
       {
-        listen: `127.0.0.1:${listen}`,
         admin: `127.0.0.1:${admin}`,
-        issuers: [
-          { issuer: 'https://issuer.test', audiences: ['a'], jwksFile },
-          { issuer: 'https://silent.test', audiences: ['a'], jwksUrl },
-        ],
-        shutdown: { graceSeconds: 0 },
+        issuers: ['first', 'second'].map(name => ({
+          issuer: `https://${name}.test`,
+          audiences: ['a'],
+          jwksUrl: `http://127.0.0.1:${port}/${name}`,
+        })),
+        keys: { timeoutSeconds: 30 },
       },
     );
-    const starting = startTestService(config, () => undefined);
-    await until(() =>
-      fetch(`http://127.0.0.1:${admin}/readyz`).then(
-        ({ status: code }) => code === 200,
-        () => false,
-      ),
-    );
-    const connection = connectSocket(Number(listen), '127.0.0.1');
-    await once(connection, 'connect');
-    connection.destroy();
+    let log = '';
+    const write = (line: string): void => {
+      log += line;
+    };
+    const starting = startTestService(config, write, { firstKeysMs: 3_600_000 });
+    const readiness = async (): Promise<number> => (await fetch(`http://127.0.0.1:${admin}/readyz`)).status;
+    await until(() => log.includes('keys usable') && unanswered.length > 0);
+    expect(await readiness()).to.equal(503);
+    for (const response of unanswered) response.end(keys);
     const service = await starting;
+    expect(await readiness()).to.equal(200);
     await service.stop();
-    silent.close();
-    await rm(folder, { recursive: true });
+    issuers.close();
   });
 });
 

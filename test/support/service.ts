@@ -69,10 +69,14 @@ export function serviceConfig(
 }
 
 /** Starts the service in this process; `write` gets each line of its log. */
-export function startTestService(config: Config, write: (line: string) => void): Promise<Service> {
+export function startTestService(
+  config: Config,
+  write: (line: string) => void,
+  options: { readonly firstKeysMs?: number } = {},
+): Promise<Service> {
   const logger = createLogger(config.log, { write });
   const watchFiles = createFileWatch({ pollMs: 20 });
-  return startService({ config, version: '0.0.0-test', logger, proxy: {}, watchFiles, keyThreadEntry });
+  return startService({ config, version: '0.0.0-test', logger, proxy: {}, watchFiles, keyThreadEntry, ...options });
 }
 
 /** A token of this issuer that is valid now by the wall clock. */
