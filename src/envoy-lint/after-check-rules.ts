@@ -84,6 +84,18 @@ export const routeRules = {
         ifPresent(action.field(name), 'takes the host from the request'),
       ),
   },
+  'upstream-by-request': {
+    what: 'A protected route takes its cluster from a header (`cluster_header`), or its cluster takes the host from the request (`use_http_header`, a forward proxy)',
+    why: 'the client chooses which service gets the request, such as one that holds the data of other accounts',
+    fix: 'write `cluster`, and endpoints in the cluster',
+    find: ({ action, scopes, upstream }) => [
+      // The narrowest scope may be a cluster of `weighted_clusters`.
+      ...[action, ...scopes.slice(-1)].flatMap(each =>
+        ifPresent(each.field('cluster_header'), 'takes the cluster from the request'),
+      ),
+      ...when(upstream?.isChosenByRequest === true, upstream?.value, 'takes the host from the request'),
+    ],
+  },
   'internal-redirect': {
     what: 'Envoy itself follows redirects of the service on a protected route (`internal_redirect_policy`)',
     why: 'Envoy sends a second request to a path that the client did not request, with the identity headers of the first one, even on an unchecked route',

@@ -1,6 +1,6 @@
 // Planted mistakes: what comes after the check.
 import { filter, typed } from '../shipped.ts';
-import { guardMatcher, type Mistakes, notEnforced, removal, set } from './planting.ts';
+import { guardMatcher, type Mistakes, notEnforced, removal, remove, set } from './planting.ts';
 
 export const afterCheck: Mistakes = {
   'filter-after-check': {
@@ -156,6 +156,25 @@ export const afterCheck: Mistakes = {
   },
   'host-rewrite': {
     'a host rewrite from a header': p => set(p.routes[0].route, { host_rewrite_header: 'x-host' }),
+  },
+  'upstream-by-request': {
+    'a protected route whose cluster a header names': p => {
+      remove(p.routes[0].route, 'cluster');
+      set(p.routes[0].route, { cluster_header: 'x-cell' });
+    },
+    'a protected route with a weighted cluster that a header names': p => {
+      remove(p.routes[0].route, 'cluster');
+      set(p.routes[0].route, { weighted_clusters: { clusters: [{ cluster_header: 'x-cell', weight: 1 }] } });
+    },
+    'an upstream at the address that a header names': p =>
+      set(p.upstream, { type: 'ORIGINAL_DST', original_dst_lb_config: { use_http_header: true } }),
+    'a protected route to a forward proxy': p =>
+      set(p.upstream, {
+        cluster_type: {
+          name: 'x',
+          typed_config: typed('envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig'),
+        },
+      }),
   },
   'internal-redirect': {
     'L-025 internal redirects': p => set(p.routes[0].route, { internal_redirect_policy: {} }),
