@@ -33,7 +33,7 @@ const authorization = `Bearer ${await token()}`;
 const subjects = await Promise.all(
   counts.map(async count => {
     const routes = routesOf(count);
-    const check = createQuietCheck((await createParts(routes)).engine);
+    const check = createQuietCheck((await createParts({ settings: { routes } })).engine);
     const messages = Array.from({ length: batchSize }, (_, i) => messageOf(pathAt(count, i)));
     return { count, tree: compileRoutes(routes), check, messages };
   }),

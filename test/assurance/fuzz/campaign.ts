@@ -1,7 +1,7 @@
 // The long form of fuzzing one target: mutates known inputs, keeps those with new behaviour, and minimizes failures.
 import { type Coverage, startCoverage } from './coverage.ts';
 import { createRandom, mutate, pick } from './mutator.ts';
-import type { FuzzTarget } from './targets.ts';
+import type { FuzzTarget } from './target.ts';
 
 export interface CampaignEvents {
   /** Called before each run, so that an observer knows the input of a hang. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { FuzzTarget } from './targets.ts';
+import type { FuzzTarget } from './target.ts';
 
 export const corpusDirectory = fileURLToPath(new URL('corpus/', import.meta.url));
 

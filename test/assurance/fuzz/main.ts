@@ -4,7 +4,8 @@ import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { keepInput } from './corpus.ts';
-import { createTargets, targetNames } from './targets.ts';
+import { targetNames } from './target.ts';
+import { createTargets } from './targets.ts';
 import type { FuzzNews, FuzzOrder } from './worker.ts';
 
 /** A run takes some milliseconds at most; a thread without progress for this long hangs, even on a loaded machine. */

@@ -28,27 +28,9 @@ import { fixedKeyRings } from '../../support/fixed-key-rings.ts';
 import { createInvariants } from '../../support/invariants.ts';
 import { signingKey } from '../../support/signing-key.ts';
 import { audience, claimRules, issuer, now, token } from '../../support/token.ts';
-import { inFields, inJson, inLines, inSegments, type Shape } from './shapes.ts';
-
-export interface FuzzTarget {
-  readonly name: TargetName;
-  /** The seeds besides the corpus. Never empty. */
-  readonly seeds: readonly Buffer[];
-  /** Dictionary words of the reader. */
-  readonly dictionary: readonly Buffer[];
-  readonly maxBytes: number;
-  readonly shapes: readonly Shape[];
-  /** Runs of the short form. */
-  readonly shortRuns: number;
-  /** The kind of the outcome. Rejects on a violation. */
-  run(input: Buffer): Promise<string>;
-  /** An input in the form for a file, without the valid token. */
-  toFile(input: Buffer): Buffer;
-  fromFile(bytes: Buffer): Buffer;
-}
-
-export const targetNames = ['check-request', 'authorization', 'compact-jws', 'jwks', 'discovery', 'config'] as const;
-export type TargetName = (typeof targetNames)[number];
+import { identityTarget } from './identity-target.ts';
+import { inFields, inJson, inLines, inSegments } from './shapes.ts';
+import { type FuzzTarget, must, type Target, words } from './target.ts';
 
 const algorithms = ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'];
 const path = '/api/subscriptions/acct1';
@@ -56,20 +38,35 @@ const discoveryUrl = 'https://idp.test/.well-known/openid-configuration';
 const project = fileURLToPath(new URL('../../../', import.meta.url));
 
 export async function createTargets(): Promise<readonly FuzzTarget[]> {
-  const good = await token();
-  const { engine, keys } = await createParts();
+  const good = await token({ claims: manyAccounts.claims });
+  const { engine, keys } = await createParts(manyAccounts);
   const stand = withPlaceholder(good);
   return [
     { ...checkRequestTarget(good, engine), ...stand },
     { ...authorizationTarget(good, engine), ...stand },
     { ...compactJwsTarget(good, keys), ...stand },
+    { ...identityTarget(), ...stand },
     { ...(await jwksTarget()), ...stand },
     { ...discoveryTarget(), ...stand },
     { ...configTarget(), ...stand },
   ];
 }
 
-type Target = Omit<FuzzTarget, 'toFile' | 'fromFile'>;
+// The token is an owner in acct1 alone: a guest in acct2, and the issuer may not speak for the stranger.
+const manyAccounts = {
+  claims: {
+    acc: undefined,
+    role: undefined,
+    orgs: { acct1: { roles: ['guest', 'owner'] }, acct2: { roles: ['guest'] }, stranger: { roles: ['owner'] } },
+    scope: 'openid api',
+    act: { sub: 'agent' },
+  },
+  issuerSettings: {
+    claims: { acc: { keysOf: '/orgs' }, role: '/orgs/{acc}/roles', actor: '/act/sub' },
+    accounts: ['acct*'],
+  },
+  settings: { scopes: { api: ['*'] }, hosts: ['lab.test', ':account_id.lab.test'] },
+} as const;
 
 // A token of this run does not verify in another. Files have a placeholder of its length, which every run replaces by its own token.
 function withPlaceholder(good: string): Pick<FuzzTarget, 'toFile' | 'fromFile'> {
@@ -83,30 +80,33 @@ function withPlaceholder(good: string): Pick<FuzzTarget, 'toFile' | 'fromFile'> 
 }
 
 /** A configuration with one issuer and the key of the valid token. */
-export async function createParts(
-  routes: readonly { readonly path: string }[] = [{ path: '/api/subscriptions/:account_id/*' }],
-): Promise<{ engine: Engine; keys: ReadonlyMap<string, VerificationKey> }> {
+export async function createParts({
+  issuerSettings = {},
+  settings: { hosts, ...settings } = {},
+}: {
+  readonly issuerSettings?: object;
+  readonly settings?: {
+    readonly hosts?: readonly string[];
+    readonly scopes?: object;
+    readonly routes?: readonly object[];
+  };
+} = {}): Promise<{ engine: Engine; keys: ReadonlyMap<string, VerificationKey> }> {
   const { publicJwk } = await signingKey('k1');
   const set = await parseKeySet(Buffer.from(JSON.stringify({ keys: [publicJwk] })), ['ES256']);
   if (set.kind === 'problem') throw new Error(set.problem);
   const config = configSchema.parse({
-    issuers: [{ issuer, audiences: [audience], jwksUrl: 'https://idp.test/jwks', algorithms: ['ES256'] }],
-    routes,
-    account: { headers: ['x-account-id'], query: ['account_id'] },
+    issuers: [
+      { issuer, audiences: [audience], jwksUrl: 'https://idp.test/jwks', algorithms: ['ES256'], ...issuerSettings },
+    ],
+    routes: [{ path: '/api/subscriptions/:account_id/*' }],
+    account: { headers: ['x-account-id'], query: ['account_id'], ...(hosts && { hosts }) },
     roles: { owner: ['*'] },
+    ...settings,
   });
   return {
     engine: createEngine({ config, keyRings: fixedKeyRings(config, set.keys), now: () => now }),
     keys: set.keys,
   };
-}
-
-function must(condition: boolean, what: string): void {
-  if (!condition) throw new Error(what);
-}
-
-function words(...texts: readonly string[]): Buffer[] {
-  return texts.map(text => Buffer.from(text));
 }
 
 /** A whole check, from facts to the bytes of an answer, which must be one of the known answers. */
@@ -129,7 +129,7 @@ function createJudge(engine: Engine): (request: RequestFacts) => Promise<string>
     const reason = answer.dynamic_metadata?.fields.reason?.stringValue ?? 'none';
     if (answer.status.code === 0) {
       must(answer.denied_response === null || answer.denied_response === undefined, 'an allow that denies');
-      must(answer.ok_response?.headers.length === 5, 'an allow without the five headers');
+      must(answer.ok_response?.headers.length === 6, 'an allow without the six headers');
       must(reason === 'allowed', 'an allow with another reason');
       return reason;
     }
@@ -149,6 +149,7 @@ function bringsToken(lines: readonly string[] | undefined, good: string): boolea
 
 const requestWords = words(
   ...['Bearer ', 'bearer ', 'Basic ', 'authorization', ':path', ':method', 'x-account-id', '?account_id=', 'acct1'],
+  ...['stranger', '.lab.test', 'acct1.lab.test', 'acct2.lab.test:80', ':authority', 'host', 'X-Forwarded-Host', '_'],
   ...['acct2', '/..', '%2F', '%2e%2e', ';', '//', '__proto__', '\0', '\r\n', ',', '\t', 'GET', 'x-request-id', path],
 );
 
@@ -167,6 +168,10 @@ function checkRequestTarget(good: string, engine: Engine): Target {
       path: `${path}/items?account_id=acct1`,
       http: { headers: { ...headers, 'x-account-id': 'acct1' } },
     }),
+    ...['acct1.lab.test', 'ACCT2.lab.test', 'acct2.lab.test:443', 'other.test'].map(host =>
+      checkRequest({ headers, http: { host } }),
+    ),
+    checkRequest({ raw: true, headers: { ...headers, host: 'acct2.lab.test' } }),
     { attributes: null },
   ];
   const captures = join(project, 'test/fixtures/captures');
@@ -212,7 +217,7 @@ function authorizationTarget(good: string, engine: Engine): Target {
     shortRuns: 3000,
     async run(input) {
       const value = input.toString('latin1');
-      const reason = await judge(facts({ target: path, headers: { authorization: value } }));
+      const reason = await judge(facts({ target: path, host: 'lab.test', headers: { authorization: value } }));
       must(reason !== 'allowed' || bringsToken([value], good), 'an allow without the good token');
       return reason;
     },
@@ -232,7 +237,7 @@ function compactJwsTarget(good: string, keys: ReadonlyMap<string, VerificationKe
         [
           issuer,
           {
-            rules: claimRules({ allowIntegerClaims: true }),
+            rules: claimRules({ allowIntegerClaims: true, ...manyAccounts.issuerSettings }),
             algorithms: new Set(['ES256']),
             tokenTypes: new Set(['application/jwt']),
             keys: {
@@ -416,6 +421,27 @@ function configTarget(): Target {
     account: { headers: ['x-account-id'], query: ['account_id'] },
     roles: { owner: ['*'] },
   };
+  const multiTenant = {
+    ...smallest,
+    issuers: [
+      {
+        ...smallest.issuers[0],
+        ...manyAccounts.issuerSettings,
+        claims: {
+          acc: 'list',
+          role: { keysOf: '/grants/{acc}', having: '{acc}' },
+          scope: '/s/{acc}',
+          actor: '/act/sub',
+        },
+      },
+      { ...smallest.issuers[0], issuer: 'b', ...manyAccounts.issuerSettings },
+    ],
+    account: { hosts: [':tenant.api.test', 'api.test'], parameter: 'tenant', dots: true },
+    routes: [{ path: '/v1/:tenant/*', scopes: ['api'], characters: 'rfc3986' }],
+    public: [{ path: '/healthz' }],
+    scopes: { api: ['*'], 7: ['GET'] },
+    protectedResource: { resource: 'https://api.test/v1' },
+  };
   // No such file exists: a file name in the configuration leads to a problem and nothing else.
   const file = join(tmpdir(), 'account-authz-fuzz-has-no-such-folder', 'config.yaml');
   return {
@@ -424,6 +450,7 @@ function configTarget(): Target {
     seeds: [
       readFileSync(join(project, 'config.example.yaml')),
       Buffer.from(JSON.stringify(smallest)),
+      Buffer.from(JSON.stringify(multiTenant)),
       Buffer.from('issuers: &a [*a]\nroutes: !!set {}\n? [x]\n: y\n'),
     ],
     dictionary: words(
@@ -460,7 +487,25 @@ function configTarget(): Target {
         '-1',
         '.inf',
       ],
-      ...['__proto__', '/*', ':account_id', 'jwksFile: x', 'listenInsecure: true', '\ufeff', '#', '@', '`', '"*"'],
+      ...[
+        '__proto__',
+        '/*',
+        ':account_id',
+        '{acc}',
+        'keysOf: ',
+        'wordsOf: ',
+        'having: ',
+        'hosts: ',
+        'accounts: ',
+        'scopes: ',
+        'jwksFile: x',
+        'listenInsecure: true',
+        '\ufeff',
+        '#',
+        '@',
+        '`',
+        '"*"',
+      ],
     ),
     maxBytes: 8192,
     shortRuns: 300,
