@@ -1,7 +1,7 @@
 // What Istio needs, so that the Envoy of its sidecar asks the account-authz in the same pod.
 import { authzCall, seconds } from './authz-call.ts';
 import { checkSettings, earlyMutations, filterNames, grpcLimits, retries, trailersFilter } from './authz-filters.ts';
-import { managerType } from './connection-manager.ts';
+import { customMethods, managerType } from './connection-manager.ts';
 import { typed } from './extension.ts';
 import { checkOff, metadataRoute, publicFilters, publicMatch } from './open-routes.ts';
 import type { RenderSettings } from './settings.ts';
@@ -104,6 +104,7 @@ export function envoyFilter(settings: RenderSettings): Tree {
         typed_config: typed(managerType, {
           path_with_escaped_slashes_action: 'REJECT_REQUEST',
           common_http_protocol_options: inline({ headers_with_underscores_action: 'REJECT_REQUEST' }),
+          http_protocol_options: customMethods(settings),
           early_header_mutation_extensions: [
             {
               name: 'envoy.http.early_header_mutation.header_mutation',

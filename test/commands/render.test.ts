@@ -58,6 +58,20 @@ describe('render envoy', () => {
     }
   });
 
+  const methodRows = [
+    ['a role', { roles: { owner: ['*', 'QUERY'] } }, true],
+    ['a public route', { public: [{ path: '/cached', methods: ['GET', 'PURGE'] }] }, true],
+    ['nothing', { roles: { owner: ['*'], reader: ['GET', 'OPTIONS'] } }, undefined],
+  ] as const;
+  for (const [where, settings, expected] of methodRows) {
+    it(`accepts custom methods over HTTP/1.1 where ${where} names one`, async () => {
+      const { http_protocol_options } = managerOf(await rendered(settings));
+      expect(http_protocol_options.allow_custom_methods).to.equal(expected);
+      const [filter] = (await filesOf('istio', '--config', config(settings)))['envoy-filter.yaml'] ?? [];
+      expect(JSON.stringify(filter).includes('allow_custom_methods')).to.equal(expected === true);
+    });
+  }
+
   it('is deterministic', async () => {
     const args = ['envoy', '--config', config(), '--cors-origin', 'https://app.example.com'];
     expect(await render(...args)).to.deep.equal(await render(...args));
