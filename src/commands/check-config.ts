@@ -4,7 +4,7 @@ import { loadConfig } from '../config/load.ts';
 import { formatProblems, formatWarnings } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { nghttp2Warning } from '../operations/nghttp2.ts';
-import { renderCommandFor } from '../render/rendered-files.ts';
+import { renderCommandFor } from '../render/render-command.ts';
 import { isUnprintable, printable, replaceUnprintable } from '../text/printable.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 import { parseConfidentialAdmin } from './envoy-admin.ts';

@@ -2,10 +2,15 @@
 import { addressOf, authzClusterOf, upstreamClusters } from './clusters.ts';
 import { connectionManager, managerType } from './connection-manager.ts';
 import { extension } from './extension.ts';
+import { type RenderedFile, renderedFile } from './rendered-files.ts';
 import { type EnvoySettings, formatAddress } from './settings.ts';
 import { above, beside, inline, type Members } from './tree.ts';
 
-export function bootstrapIntroduction({ listen, upstream, authz }: EnvoySettings): readonly string[] {
+export function bootstrapFile(settings: EnvoySettings): RenderedFile {
+  return renderedFile('envoy.yaml', [bootstrap(settings)], bootstrapIntroduction(settings));
+}
+
+function bootstrapIntroduction({ listen, upstream, authz }: EnvoySettings): readonly string[] {
   const indent = ' '.repeat(formatAddress(listen).length);
   return [
     'Envoy in front of one service, with account-authz beside it. Runs as it stands on Envoy 1.36.4, 1.38.3, 1.39.3 and 1.40.0, without a warning:',
@@ -20,7 +25,7 @@ export function bootstrapIntroduction({ listen, upstream, authz }: EnvoySettings
   ];
 }
 
-export function bootstrap(settings: EnvoySettings): Members {
+function bootstrap(settings: EnvoySettings): Members {
   return {
     node:
       settings.tls &&

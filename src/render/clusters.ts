@@ -3,16 +3,11 @@ import { isIP } from 'node:net';
 import type { ListenAddress } from '../text/listen-address.ts';
 import { authzCall, authzCluster, seconds } from './authz-call.ts';
 import { extension, typed } from './extension.ts';
+import { tlsFiles } from './secret-files.ts';
 import type { EnvoySettings } from './settings.ts';
 import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
 export const protocolOptions = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
-
-/** Read again whenever they change, which Envoy does only for files of SDS. */
-export const tlsFiles = {
-  clientCertificate: { name: 'client-certificate', path: '/etc/envoy/client-certificate.yaml' },
-  serverAuthority: { name: 'server-authority', path: '/etc/envoy/server-authority.yaml' },
-} as const;
 
 export function addressOf(address: ListenAddress): Members {
   if (address.kind === 'unix') return { pipe: { path: address.path } };

@@ -4,6 +4,7 @@ import { checkSettings, earlyMutations, filterNames, grpcLimits, retries, traile
 import { customMethods, managerType } from './connection-manager.ts';
 import { typed } from './extension.ts';
 import { checkOff, metadataRoute, publicFilters, publicMatch } from './open-routes.ts';
+import { type RenderedFile, renderedFile } from './rendered-files.ts';
 import type { RenderSettings } from './settings.ts';
 import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
@@ -25,12 +26,43 @@ function resource(
   };
 }
 
+export function istioFiles(settings: RenderSettings): readonly RenderedFile[] {
+  return [
+    renderedFile('authorization-policy.yaml', authorizationPolicies(settings), [
+      'Istio checks the paths under the routes of the configuration, by whole segments. CUSTOM comes before ALLOW, and a request that no',
+      'CUSTOM rule matches is not checked at all, so the second policy refuses (403) everything else.',
+    ]),
+    renderedFile(
+      'envoy-filter.yaml',
+      [envoyFilter(settings)],
+      [
+        'Settings for which Istio has no field, so that its Envoy is as strict as a bootstrap of `render envoy`, which has the reasons.',
+      ],
+    ),
+    renderedFile(
+      'service-entry.yaml',
+      [serviceEntry(settings), destinationRule(settings)],
+      [
+        'The name of account-authz in the mesh: each pod reaches its own. A namespace whose workloads are checked needs one.',
+      ],
+    ),
+    renderedFile(
+      'mesh-config.yaml',
+      [meshConfig(settings)],
+      [
+        'A part of the MeshConfig of Istio, to be merged with yours: `meshConfig:` in the values of the chart istiod or of istioctl, or',
+        'the key `mesh` of the ConfigMap istio in istio-system. Istio ignores a key that it does not know: copy, do not type.',
+      ],
+    ),
+  ];
+}
+
 function authzPort({ authz }: RenderSettings): number {
   return authz.kind === 'tcp' ? authz.port : 0;
 }
 
 /** CUSTOM comes before ALLOW, and a request that no CUSTOM rule matches is not checked at all: the second policy refuses it. */
-export function authorizationPolicies(settings: RenderSettings): readonly Tree[] {
+function authorizationPolicies(settings: RenderSettings): readonly Tree[] {
   const paths = [
     ...settings.paths.flatMap(path => (path === '/' ? ['/*'] : [path, `${path}/*`])),
     // Checked too where the EnvoyFilter does not serve them: other methods, hosts and spellings are refused.
@@ -84,7 +116,7 @@ function openRoutes(settings: RenderSettings): readonly Tree[] {
 }
 
 /** What Istio has no field for. */
-export function envoyFilter(settings: RenderSettings): Tree {
+function envoyFilter(settings: RenderSettings): Tree {
   const manager = 'envoy.filters.network.http_connection_manager';
   const match = (subFilter?: string): Members => ({
     context: 'SIDECAR_INBOUND',
@@ -130,7 +162,7 @@ export function envoyFilter(settings: RenderSettings): Tree {
   });
 }
 
-export function serviceEntry(settings: RenderSettings): Tree {
+function serviceEntry(settings: RenderSettings): Tree {
   return resource('networking.istio.io/v1', 'ServiceEntry', 'account-authz', settings, {
     hosts: inline([serviceName]),
     exportTo: inline(['.']),
@@ -141,7 +173,7 @@ export function serviceEntry(settings: RenderSettings): Tree {
   });
 }
 
-export function destinationRule(settings: RenderSettings): Tree {
+function destinationRule(settings: RenderSettings): Tree {
   return resource('networking.istio.io/v1', 'DestinationRule', 'account-authz', settings, {
     host: serviceName,
     exportTo: inline(['.']),
@@ -157,7 +189,7 @@ export function destinationRule(settings: RenderSettings): Tree {
 }
 
 /** A part of MeshConfig. */
-export function meshConfig(settings: RenderSettings): Tree {
+function meshConfig(settings: RenderSettings): Tree {
   return {
     pathNormalization: {
       normalization: beside(

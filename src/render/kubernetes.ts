@@ -1,4 +1,7 @@
 // A kustomize component that puts Envoy and account-authz as sidecars into Deployments of others.
+import { dirname } from 'node:path';
+import { bootstrapFile } from './bootstrap.ts';
+import { type RenderedFile, renderedFile } from './rendered-files.ts';
 import type { RenderSettings } from './settings.ts';
 import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
@@ -37,6 +40,33 @@ const hardened = {
   terminationMessagePolicy: 'FallbackToLogsOnError',
 };
 
+export function kubernetesFiles(settings: RenderSettings): readonly RenderedFile[] {
+  const { authz } = settings;
+  const patches = [
+    renderedFile('envoy-container.yaml', [envoyPatch(settings)]),
+    renderedFile('account-authz.yaml', [accountAuthzPatch(settings)]),
+    ...(authz.kind === 'unix' ? [renderedFile('socket.yaml', [socketPatch(dirname(authz.path))])] : []),
+  ];
+  return [
+    renderedFile(
+      'kustomization.yaml',
+      [
+        sidecarKustomization(
+          settings,
+          patches.map(({ name }) => name),
+        ),
+      ],
+      [
+        'Envoy in front of the app and account-authz beside it, as native sidecars (Kubernetes 1.30 or later) of every Deployment with the',
+        'label. The app listens on loopback, so that nobody bypasses Envoy.',
+      ],
+    ),
+    ...patches,
+    bootstrapFile(settings),
+    renderedFile('config.yaml', settings.configText),
+  ];
+}
+
 /** A strategic merge patch for a Deployment, whatever its name. */
 function podPatch(spec: Members, labels?: Members): Members {
   return {
@@ -47,7 +77,7 @@ function podPatch(spec: Members, labels?: Members): Members {
   };
 }
 
-export function accountAuthzPatch({ authzAdmin, envoyAdminPort, graceSeconds, image }: RenderSettings): Members {
+function accountAuthzPatch({ authzAdmin, envoyAdminPort, graceSeconds, image }: RenderSettings): Members {
   const admin = 'authz-admin';
   const envoyAdmin = ['--envoy-admin', `http://127.0.0.1:${envoyAdminPort}`];
   return podPatch(
@@ -99,7 +129,7 @@ export function accountAuthzPatch({ authzAdmin, envoyAdminPort, graceSeconds, im
   );
 }
 
-export function envoyPatch({ listen, readinessPort, envoyImage }: RenderSettings): Members {
+function envoyPatch({ listen, readinessPort, envoyImage }: RenderSettings): Members {
   const readiness = { path: '/ready', port: 'envoy-ready' };
   return podPatch({
     initContainers: [
@@ -152,7 +182,7 @@ export function isOwnFolder(folder: string): boolean {
 }
 
 /** The folder of the socket, shared by both sidecars. */
-export function socketPatch(folder: string): Members {
+function socketPatch(folder: string): Members {
   const mount = { name: 'account-authz-socket', mountPath: folder };
   return podPatch({
     initContainers: [
@@ -166,7 +196,7 @@ export function socketPatch(folder: string): Members {
   });
 }
 
-export function sidecarKustomization({ name, selector, namespace }: RenderSettings, patches: readonly string[]): Tree {
+function sidecarKustomization({ name, selector, namespace }: RenderSettings, patches: readonly string[]): Tree {
   const labelSelector = Object.entries(selector ?? {})
     .map(([label, value]) => `${label}=${value}`)
     .join(',');

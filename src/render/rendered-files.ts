@@ -1,74 +1,40 @@
-// The text of a rendered file, which says how it was made, and the writing of such files: nothing that a person made is replaced.
+// The files that `render` makes: their text, which says how it was made, and their writing. Nothing that a person made is replaced.
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { printable } from '../text/printable.ts';
 import { errorCode } from '../text/problem.ts';
 import { version } from '../version.ts';
-import { parseRenderOptions, renderOptions } from './options.ts';
-import { type RenderedFile, targets } from './targets.ts';
-import { toYaml } from './tree.ts';
+import { type Tree, toYaml } from './tree.ts';
+
+export interface RenderedFile {
+  readonly name: string;
+  /** Lines of a comment at its top. */
+  readonly introduction: readonly string[];
+  readonly content: readonly Tree[] | string;
+}
 
 export interface NamedText {
   readonly name: string;
   readonly text: string;
 }
 
-const mark = '# Made by account-authz ';
-const renderCommand = 'account-authz render ';
-// parseArgs takes quadratic time.
-const maxCommandLine = 8192;
+/** The beginning of the first line. */
+export const mark = '# Made by account-authz ';
+
+export function renderedFile(
+  name: string,
+  content: RenderedFile['content'],
+  introduction: readonly string[] = [],
+): RenderedFile {
+  return { name, introduction, content };
+}
 
 /** The first line is the mark; the second has a checksum of what follows it, by which an edit shows. */
 export function toMarkedText({ introduction, content: trees }: RenderedFile, commandLine: string): string {
   const content = typeof trees === 'string' ? `\n${trees}` : toYaml(trees, introduction);
   return `${mark}${version}: ${commandLine}\n${checksumLine(content)}${content}`;
-}
-
-/** The command that makes the bootstrap again for this configuration: with the options by which `render` made it, if it did. */
-export function renderCommandFor(bytes: Uint8Array, config: string): string {
-  const [first = ''] = Buffer.from(bytes).toString().split('\n', 1);
-  const start = first.startsWith(mark) ? first.indexOf(renderCommand) : -1;
-  const made =
-    start === -1 || first.length > maxCommandLine ? undefined : parseMade(first.slice(start + renderCommand.length));
-  return `${renderCommand}${toCommandLine([...(made ?? ['envoy-parts']), '--config', config])}`;
-}
-
-/**
- * The target and the options of a line that `toCommandLine` made, without --config; undefined if `render` would not take them.
- * A file can say anything there, and its reader copies the command into a shell.
- */
-function parseMade(line: string): readonly string[] | undefined {
-  const [target = '', ...args] = (line.match(/(?:'[^']*'|\\.|[^' \\])+/g) ?? []).map(fromShellWord);
-  if (!Object.hasOwn(targets, target)) return undefined;
-  try {
-    const { config: _, ...values } = parseArgs({
-      args,
-      options: { ...renderOptions, config: { type: 'string' } },
-    }).values;
-    const isTaken = Object.keys(values).every(name => targets[target]?.options.some(option => option === name));
-    if (!isTaken || typeof parseRenderOptions(values) === 'string') return undefined;
-    return [
-      target,
-      ...Object.entries(values).flatMap(([name, value]) => [value].flat().flatMap(each => [`--${name}`, each])),
-    ];
-  } catch {
-    return undefined;
-  }
-}
-
-function fromShellWord(word: string): string {
-  return word.replaceAll(/'([^']*)'|\\(.)/g, (_, quoted: string | undefined, escaped: string) => quoted ?? escaped);
-}
-
-/** For a POSIX shell, in one line. */
-export function toCommandLine(words: readonly string[]): string {
-  return words
-    .map(word => printable(word, 1024))
-    .map(word => (/^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
-    .join(' ');
 }
 
 function checksumLine(content: string): string {

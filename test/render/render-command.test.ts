@@ -1,6 +1,6 @@
 // The command that check-config suggests for a file: what the file says about itself must not reach a shell unread.
 import { expect } from 'chai';
-import { renderCommandFor, toCommandLine } from '../../src/render/rendered-files.ts';
+import { renderCommandFor, toCommandLine } from '../../src/render/render-command.ts';
 
 const suggested = (line: string): string => renderCommandFor(Buffer.from(`${line}\nadmin: {}\n`), 'config.yaml');
 const made = (command: string): string => suggested(`# Made by account-authz 1.2.3: account-authz render ${command}`);

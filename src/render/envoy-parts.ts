@@ -1,0 +1,44 @@
+// The parts of a bootstrap that ask account-authz, for a bootstrap of your own.
+import { authzFilters } from './authz-filters.ts';
+import { layeredRuntime } from './bootstrap.ts';
+import { authzClusterOf } from './clusters.ts';
+import { managerSettings, otherHosts, virtualHost } from './connection-manager.ts';
+import { type RenderedFile, renderedFile } from './rendered-files.ts';
+import type { EnvoySettings } from './settings.ts';
+import { above, type Members } from './tree.ts';
+
+export function partsFile(settings: EnvoySettings): RenderedFile {
+  return renderedFile('envoy-parts.yaml', [parts(settings)], introduction);
+}
+
+const introduction = [
+  'The parts that your own bootstrap needs, so that Envoy asks account-authz about each request. Each part says where it belongs.',
+  'Check the whole with: account-authz check-config --config FILE --envoy YOUR-BOOTSTRAP',
+];
+
+function parts(settings: EnvoySettings): Members {
+  const { routes, domains, name, ...corsSettings } = virtualHost(settings);
+  const hostSettings = { ...(settings.hosts && { domains }), ...corsSettings };
+  return {
+    layered_runtime: above('Add to the bootstrap, or its setting to a layer of yours.', layeredRuntime),
+    cluster: above('Add to static_resources.clusters.', authzClusterOf(settings)),
+    connection_manager: above(
+      'Add to the settings of the HttpConnectionManager of each listener that leads to the service, in place of its own.',
+      managerSettings(settings),
+    ),
+    http_filters: above(
+      'Put at the start of http_filters of that connection manager. After them, keep only filters that refuse, limit or count, and the router.',
+      authzFilters(settings),
+    ),
+    virtual_host: Object.values(hostSettings).some(each => each !== undefined)
+      ? above('Add to the virtual host.', hostSettings)
+      : undefined,
+    routes: above(
+      'The routes of the virtual host. The cluster `upstream` is your service, `upstream-grpc` the same over HTTP/2. The last route refuses every other path.',
+      routes,
+    ),
+    other_hosts:
+      settings.hosts &&
+      above('Add to virtual_hosts: a request for a host that account.hosts does not have is answered 404.', otherHosts),
+  };
+}
