@@ -21,7 +21,7 @@ export const filterNames = {
 
 /** In their order. Nothing after ext_authz may change the path, the route or the identity headers. */
 export function authzFilters(settings: EnvoySettings): readonly Tree[] {
-  return [trailersFilter(settings), ...corsFilter(settings), extAuthzFilter(settings), guardFilter()];
+  return [trailersFilter(settings), ...corsFilter(settings), extAuthzFilter(settings), guardFilter(filterNames.guard)];
 }
 
 /** The names that no client may send. */
@@ -180,7 +180,7 @@ export function retries(): Members {
 }
 
 /** The wire's default is an allow. */
-function guardFilter(): Tree {
+export function guardFilter(name: string): Tree {
   const isAllowed = {
     metadata_source: 'DYNAMIC',
     metadata_matcher: {
@@ -191,7 +191,7 @@ function guardFilter(): Tree {
   };
   return above(
     'An empty answer means allow in this protocol, and a wrong server may give one. This filter refuses (403) an allow without the metadata of account-authz.',
-    extension(filterNames.guard, 'filters.http.rbac.v3.RBAC', {
+    extension(name, 'filters.http.rbac.v3.RBAC', {
       rules_stat_prefix: 'only_allowed',
       rules: {
         action: 'ALLOW',

@@ -1,9 +1,17 @@
 // What Istio needs, so that the Envoy of its sidecar asks the account-authz in the same pod.
 import { authzCall, seconds } from './authz-call.ts';
-import { checkSettings, earlyMutations, filterNames, grpcLimits, retries, trailersFilter } from './authz-filters.ts';
+import {
+  checkSettings,
+  earlyMutations,
+  filterNames,
+  grpcLimits,
+  guardFilter,
+  retries,
+  trailersFilter,
+} from './authz-filters.ts';
 import { customMethods, managerType } from './connection-manager.ts';
 import { typed } from './extension.ts';
-import { checkOff, metadataRoute, publicFilters, publicMatch } from './open-routes.ts';
+import { metadataRoute, publicFilters, publicMatch, unchecked } from './open-routes.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
 import type { RenderSettings } from './settings.ts';
 import { above, beside, inline, type Members, type Tree } from './tree.ts';
@@ -93,6 +101,8 @@ function authorizationPolicies(settings: RenderSettings): readonly Tree[] {
   ];
 }
 
+// The filters of Istio's own policies have the name that the guard has elsewhere.
+const guardName = 'account-authz.only-allowed';
 const trailersName = 'account-authz.request-trailers';
 
 /** Served without a check, each before the route of Istio that leads everything to the app. */
@@ -102,9 +112,9 @@ function openRoutes(settings: RenderSettings): readonly Tree[] {
     name: `public ${route.text}`,
     match: publicMatch(route, settings),
     route: inline({ cluster: `inbound|${upstream.port}||`, timeout: '15s' }),
-    typed_per_filter_config: { ...checkOff(), ...publicFilters(settings, trailersName) },
+    typed_per_filter_config: { ...unchecked(guardName), ...publicFilters(settings, trailersName) },
   }));
-  const document = metadata && { ...metadataRoute(metadata, settings), typed_per_filter_config: checkOff() };
+  const document = metadata && { ...metadataRoute(metadata, settings), typed_per_filter_config: unchecked(guardName) };
   return [...served, ...(document === undefined ? [] : [document])].map(value => ({
     applyTo: 'HTTP_ROUTE',
     match: {
@@ -118,13 +128,14 @@ function openRoutes(settings: RenderSettings): readonly Tree[] {
 /** What Istio has no field for. */
 function envoyFilter(settings: RenderSettings): Tree {
   const manager = 'envoy.filters.network.http_connection_manager';
-  const match = (subFilter?: string): Members => ({
+  const match = (subFilter?: string, portNumber?: number): Members => ({
     context: 'SIDECAR_INBOUND',
     listener: {
+      portNumber,
       filterChain: { filter: inline({ name: manager, ...(subFilter && { subFilter: { name: subFilter } }) }) },
     },
   });
-  const patch = (applyTo: string, place: Members, operation: string, value: Members): Members => ({
+  const patch = (applyTo: string, place: Members, operation: string, value: Tree): Members => ({
     applyTo,
     match: place,
     patch: { operation, value },
@@ -157,6 +168,8 @@ function envoyFilter(settings: RenderSettings): Tree {
         ...trailersFilter(settings),
         name: trailersName,
       }),
+      // At this port alone: the metrics of account-authz, at another one, are served without a check.
+      patch('HTTP_FILTER', match(filterNames.extAuthz, settings.upstream.port), 'INSERT_AFTER', guardFilter(guardName)),
       ...openRoutes(settings),
     ],
   });
@@ -179,6 +192,7 @@ function destinationRule(settings: RenderSettings): Tree {
     exportTo: inline(['.']),
     trafficPolicy: {
       connectionPool: {
+        tcp: inline({ connectTimeout: seconds(authzCall.connectMs) }),
         http: above(
           'Each client that goes away during its check resets a stream. Node ends a connection after 1,000 resets, with the checks of others on it.',
           inline({ maxRequestsPerConnection: authzCall.maxChecksPerConnection }),

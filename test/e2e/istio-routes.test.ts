@@ -41,7 +41,7 @@ describe('the routes that render istio inserts', () => {
       .find(({ kind }) => kind === 'EnvoyFilter');
     const patches: readonly Patch[] = filter.spec.configPatches;
     const inserted = patches.filter(({ applyTo }) => applyTo === 'HTTP_ROUTE').map(({ patch }) => patch.value);
-    const trailers = patches.find(({ patch }) => patch.operation === 'INSERT_BEFORE')?.patch.value;
+    const addedFilter = (operation: string) => patches.find(({ patch }) => patch.operation === operation)?.patch.value;
     envoy = await startEnvoy({
       ...{ version: defaultEnvoyVersion, upstream: lab.upstream.port, authz: lab.service.address },
       edit(bootstrap) {
@@ -50,9 +50,9 @@ describe('the routes that render istio inserts', () => {
         const manager = connectionManagerPath(bootstrap);
         bootstrap.setIn([...manager, 'route_config', 'virtual_hosts', 0, 'routes'], routes);
         const mutation = httpFilterPath(bootstrap, 'envoy.filters.http.header_mutation').slice(0, -1);
-        bootstrap.setIn(mutation, trailers);
-        // Istio has no guard.
-        bootstrap.deleteIn(httpFilterPath(bootstrap, 'envoy.filters.http.rbac').slice(0, -1));
+        bootstrap.setIn(mutation, addedFilter('INSERT_BEFORE'));
+        const guard = httpFilterPath(bootstrap, 'envoy.filters.http.rbac').slice(0, -1);
+        bootstrap.setIn(guard, addedFilter('INSERT_AFTER'));
       },
     });
   });

@@ -129,11 +129,14 @@ function filterRules({ manifests, config, envoy }: Facts): Rules {
   const inManager = { context: 'SIDECAR_INBOUND', listener: { filterChain: { filter: { name: hcm } } } };
   const filter = { name: hcm, subFilter: { name: 'envoy.filters.http.ext_authz' } };
   const atCheck = { context: 'SIDECAR_INBOUND', listener: { filterChain: { filter } } };
+  const atCheckOfApp = { context: 'SIDECAR_INBOUND', listener: { portNumber: 8000, filterChain: { filter } } };
+  const guard = at(own, 'http_filters', 'envoy.filters.http.rbac', 'typed_config');
+  const names = patches.map(({ patch }) => patch.value.name).filter(name => name !== undefined);
   return [
     [
       isDeepStrictEqual(
         patches.map(({ match }) => match),
-        [inManager, atCheck, atCheck],
+        [inManager, atCheck, atCheck, atCheckOfApp],
       ),
       'the EnvoyFilter changes something else',
     ],
@@ -144,8 +147,13 @@ function filterRules({ manifests, config, envoy }: Facts): Rules {
     ],
     [
       isDeepStrictEqual(of('INSERT_BEFORE', 'HTTP_FILTER'), [trailers]) &&
-        patches.at(-1)?.patch.value.name === 'account-authz.request-trailers',
+        names[0] === 'account-authz.request-trailers',
       'Istio takes trailers less strictly than envoy.yaml',
+    ],
+    // Istio's own policies have the name that the guard has in envoy.yaml.
+    [
+      isDeepStrictEqual(of('INSERT_AFTER', 'HTTP_FILTER'), [guard]) && names[1] === 'account-authz.only-allowed',
+      'Istio has not the guard of envoy.yaml behind the check',
     ],
     ...headerRules(config, managers[0], checks[0], 'Istio'),
   ];
