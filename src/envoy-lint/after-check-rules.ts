@@ -1,7 +1,7 @@
 // Rules for what comes after the check: nothing may change the checked request or its identity headers.
 import { readProtocolOptions } from './cluster.ts';
 import type { RouteTarget } from './connection-manager.ts';
-import { guards } from './guard.ts';
+import { isGuarded } from './guard.ts';
 import { ownedChanges, ownedChangesInside } from './header-changes.ts';
 import { filterTypes, type HttpFilter, readFilterChain, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter, ProtectedTarget } from './lint-model.ts';
@@ -37,11 +37,7 @@ export const laterFilterRules = {
     what: 'No rbac filter after ext_authz refuses every request of a protected route without the metadata `decision: allow` of account-authz, or a route turns it off',
     why: 'an empty answer means allow in this protocol, so a wrong server at the address of the check allows every request',
     fix: 'add the rbac filter that `render` writes after ext_authz, and leave it on for every protected route',
-    find: ({ later, manager, filter, chain }) => {
-      const isGuarded = (scopes: readonly ProtoValue[]) => later.some(each => guards(each, scopes, filter.name));
-      const open = manager.protectedTargets.find(({ scopes }) => !isGuarded(scopes));
-      return when(open !== undefined, chain.value, 'have no guard after ext_authz');
-    },
+    find: check => when(!isGuarded(check), check.chain.value, 'have no guard after ext_authz'),
   },
   'upstream-filter': {
     what: 'A filter in `upstream_http_filters` of the router can change the request',

@@ -96,7 +96,7 @@ export const bypassRules = {
 } as const satisfies Rules<LintModel>;
 
 function dynamicSettings({ resources, listeners, managers }: LintModel): readonly ProtoValue[] {
-  const inside = [...listeners, ...managers].flatMap(({ dynamic }) => dynamic);
+  const inside = [...listeners, ...managers.filter(({ isOutbound }) => !isOutbound)].flatMap(({ dynamic }) => dynamic);
   return [...resources.discovery, ...inside].filter(({ isPresent }) => isPresent);
 }
 
@@ -105,8 +105,9 @@ function uncheckedManagers(model: LintModel): readonly Finding[] {
     const checks = model.guarded.find(each => each.manager === manager)?.checks ?? [];
     if (checks.some(({ chain }) => chain.upgrade === undefined)) return [];
     // An outbound listener that takes any path to another service is no way in.
+    const leadsIn = (cluster: string | undefined) => model.guarded.length > 0 && isProtectedCluster(model, cluster);
     const open = manager.protectedTargets.find(
-      ({ isCatchAll, cluster }) => manager.isPublic || !isCatchAll || isProtectedCluster(model, cluster),
+      ({ isCatchAll, cluster }) => manager.isPublic || !isCatchAll || leadsIn(cluster),
     );
     const says = open === undefined ? '' : `have no check, and ${wayOf(open, open.protectedPath)}`;
     return when(open !== undefined, manager.value.field('http_filters'), says);
@@ -115,10 +116,16 @@ function uncheckedManagers(model: LintModel): readonly Finding[] {
 
 function uncheckedTcpProxies(model: LintModel): readonly Finding[] {
   if (model.protectedClusters.size === 0) return [];
-  return model.listeners
-    .flatMap(({ tcpTargets }) => tcpTargets)
-    .filter(cluster => cluster.text() !== undefined && isProtectedCluster(model, cluster.text()))
-    .map(at => ({ at, says: 'forwards bytes to the protected service' }));
+  return model.listeners.flatMap(({ managers, tcpTargets }) => {
+    // What keeps the destination of a connection leads where the checked requests of the same listener go.
+    const isChecked = model.guarded.some(({ manager }) => managers.includes(manager));
+    const leadsIn = (name: string | undefined) =>
+      name !== undefined &&
+      (isProtectedCluster(model, name) || (isChecked && model.clusters.get(name)?.keepsDestination === true));
+    return tcpTargets
+      .filter(({ cluster }) => leadsIn(cluster.text()))
+      .map(({ cluster: at }) => ({ at, says: 'forwards bytes to the protected service' }));
+  });
 }
 
 /** Reports what turns all checks of a chain off for the target, if its path is given. */

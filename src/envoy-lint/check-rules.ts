@@ -1,6 +1,7 @@
 // Rules for the ext_authz filter: it must check every request, fail closed and apply the response as intended.
 import { authzCall, seconds } from '../render/authz-call.ts';
 import { filterNames } from '../render/authz-filters.ts';
+import { isGuarded } from './guard.ts';
 import { filterTypes, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
@@ -57,18 +58,19 @@ export const checkRules = {
     },
   },
   'filter-enabled-metadata': {
-    what: '`filter_enabled_metadata` is set',
+    what: '`filter_enabled_metadata` is set, other than by a CUSTOM policy of Istio with the guard behind the check',
     why: 'Envoy does not check a request without the metadata',
-    fix: 'remove it',
-    find: ({ settings }) => ifPresent(settings.field('filter_enabled_metadata')),
+    fix: 'remove it; with Istio, add the rbac filter that `render istio` writes after ext_authz',
+    find: check => (isLeftToPolicy(check) ? [] : ifPresent(check.settings.field('filter_enabled_metadata'))),
   },
   'deny-at-disable': {
-    what: '`filter_enabled` or `filter_enabled_metadata` is used without `deny_at_disable`',
+    what: '`filter_enabled` or `filter_enabled_metadata` is used without `deny_at_disable`, other than by a CUSTOM policy of Istio with the guard behind the check',
     why: 'Envoy forwards a request for which the filter is not enabled, instead of refusing it',
     fix: 'remove these settings, or add `deny_at_disable: { default_value: true }`',
-    find: ({ settings }) => {
-      const skipsSome =
-        settings.field('filter_enabled_metadata').isPresent || isPartial(settings.field('filter_enabled'));
+    find: check => {
+      const { settings } = check;
+      const hasCondition = settings.field('filter_enabled_metadata').isPresent && !isLeftToPolicy(check);
+      const skipsSome = hasCondition || isPartial(settings.field('filter_enabled'));
       const deny = settings.field('deny_at_disable');
       return unless(!skipsSome || deny.field('default_value').flag() === true, deny, 'is not true');
     },
@@ -147,6 +149,16 @@ export const checkRules = {
 } as const satisfies Rules<AuthzFilter>;
 
 /** Whether an envoy.config.core.v3.RuntimeFractionalPercent is below 100 %, or may become so at run time. */
+/** Whether a policy in front decides what is checked, as a CUSTOM policy of Istio does, and the guard refuses what was not. */
+function isLeftToPolicy(check: AuthzFilter): boolean {
+  const { manager, chain, filter, settings } = check;
+  const condition = settings.field('filter_enabled_metadata', 'filter').text();
+  const earlier = chain.filters.slice(0, chain.filters.indexOf(filter));
+  const policy = earlier.find(({ type, name }) => type === filterTypes.rbac && name === condition);
+  const isPolicy = policy?.config.field('shadow_rules').isPresent === true;
+  return isPolicy && manager.protectedTargets.length > 0 && isGuarded(check);
+}
+
 function isPartial(share: ProtoValue): boolean {
   if (!share.isPresent) return false;
   const whole = wholes[share.field('default_value', 'denominator').choice(denominators) ?? denominators.HUNDRED];

@@ -12,6 +12,8 @@ export interface Cluster {
   readonly endpoints: readonly (ListenAddress | undefined)[];
   /** Whether a client chooses the host of its request. */
   readonly isChosenByRequest: boolean;
+  /** Whether it forwards a connection to the address and port that the client connected to. */
+  readonly keepsDestination: boolean;
   /** The place of the first address. */
   readonly place: ProtoValue;
 }
@@ -23,10 +25,13 @@ export function readCluster(value: ProtoValue, { endpointsNamed }: Pick<Resource
   const hosts = assignment.items('endpoints', 'lb_endpoints').map(each => each.field('endpoint', 'address'));
   const name = value.field('name').text() ?? '';
   const isForwardProxy = value.field('cluster_type', 'typed_config').any().type.includes('.dynamic_forward_proxy.');
-  const readsHeader = value.field('original_dst_lb_config', 'use_http_header').flag() === true;
+  const originalDestination = value.field('original_dst_lb_config');
+  const readsHeader = originalDestination.field('use_http_header').flag() === true;
+  const isOriginalDestination = value.field('type').choice({ ORIGINAL_DST: 4 }) === 4;
   return {
     ...{ name, value, endpoints: hosts.map(readAddress), place: hosts[0] ?? assignment },
     isChosenByRequest: isForwardProxy || readsHeader,
+    keepsDestination: isOriginalDestination && !originalDestination.isPresent,
   };
 }
 

@@ -8,16 +8,28 @@ import { createEarlierMatches, createLeads, findRouted, type Leads, type Protect
 
 export interface Listener {
   readonly managers: readonly ConnectionManager[];
-  /** The names of the clusters to which it forwards any bytes. */
-  readonly tcpTargets: readonly ProtoValue[];
+  /** Where it forwards any bytes to. */
+  readonly tcpTargets: readonly TcpTarget[];
   /** Settings that come from a control plane. */
   readonly dynamic: readonly ProtoValue[];
 }
 
-export interface ConnectionManager {
+interface TcpTarget extends ForPorts {
+  /** The name of the cluster. */
+  readonly cluster: ProtoValue;
+}
+
+interface ForPorts {
+  /** Whether other filter chains of the listener are for ports, and this one takes the connections to the others. */
+  readonly isForOtherPorts: boolean;
+}
+
+export interface ConnectionManager extends ForPorts {
   readonly value: ProtoValue;
   /** Whether it accepts requests from other machines. */
   readonly isPublic: boolean;
+  /** Whether it takes the requests that the service sends. */
+  readonly isOutbound: boolean;
   readonly routes: ProtoValue;
   readonly hosts: readonly VirtualHost[];
   /** The main chain, then those of upgrades that have one of their own. */
@@ -75,42 +87,56 @@ interface ManagerContext {
 }
 
 export function readListener(value: ProtoValue, context: ManagerContext): Listener {
-  const isPublic = isReachable(value);
-  const chains = [...value.items('filter_chains'), value.field('default_filter_chain')];
-  const filters = chains.flatMap(chain => chain.items('filters'));
-  const typed = filters.map(filter => filter.field('typed_config').any());
-  const managers = [...typed, value.field('api_listener', 'api_listener').any()].flatMap(({ type, message }) => {
-    if (type === managerType) return [message];
-    return type === mobileManagerType ? [message.field('config')] : [];
-  });
+  const isOutbound = value.field('traffic_direction').choice({ OUTBOUND: 2 }) === 2;
+  const isPublic = !isOutbound && isReachable(value);
+  const chains = value.items('filter_chains');
+  const hasPort = (chain: ProtoValue) => chain.field('filter_chain_match', 'destination_port').isPresent;
+  // Envoy selects a chain by the port first. The default chain gets what no chain of a port takes.
+  const isForOtherPorts = (chain: ProtoValue) => !hasPort(chain) && chains.some(hasPort);
+  const filters = [
+    ...chains.flatMap(chain =>
+      chain.items('filters').map(filter => ({ filter, isForOtherPorts: isForOtherPorts(chain) })),
+    ),
+    ...value.items('default_filter_chain', 'filters').map(filter => ({ filter, isForOtherPorts: false })),
+  ];
+  const typed = [
+    ...filters.map(each => ({ ...each, ...each.filter.field('typed_config').any() })),
+    { isForOtherPorts: false, ...value.field('api_listener', 'api_listener').any() },
+  ];
   return {
-    managers: managers.map(each => readManager(each, isPublic, context)),
+    managers: typed.flatMap(({ type, message, isForOtherPorts }) => {
+      if (type !== managerType && type !== mobileManagerType) return [];
+      const manager = type === managerType ? message : message.field('config');
+      return [{ ...readManager(manager, context), isPublic, isOutbound, isForOtherPorts }];
+    }),
     tcpTargets: typed
       .filter(({ type }) => type === tcpProxyType)
-      .flatMap(({ message }) => [
-        message.field('cluster'),
-        ...message.items('weighted_clusters', 'clusters').map(each => each.field('name')),
-      ]),
-    dynamic: filters.map(filter => filter.field('config_discovery')),
+      .flatMap(({ message, isForOtherPorts }) =>
+        [
+          message.field('cluster'),
+          ...message.items('weighted_clusters', 'clusters').map(each => each.field('name')),
+        ].map(cluster => ({ cluster, isForOtherPorts })),
+      ),
+    dynamic: filters.map(({ filter }) => filter.field('config_discovery')),
   };
 }
 
 function isReachable(listener: ProtoValue): boolean {
   if (listener.field('internal_listener').isPresent || listener.field('api_listener').isPresent) return false;
-  if (listener.field('traffic_direction').choice({ OUTBOUND: 2 }) === 2) return false;
   const addresses = [listener, ...listener.items('additional_addresses')].map(each => each.field('address'));
   return !addresses.map(readAddress).every(isLocal);
 }
 
 function readManager(
   value: ProtoValue,
-  isPublic: boolean,
   { protectedRoutes, resources }: ManagerContext,
-): ConnectionManager {
+): Omit<ConnectionManager, 'isPublic' | 'isOutbound' | keyof ForPorts> {
   const upgrades = value.items('upgrade_configs').filter(each => each.items('filters').length > 0);
   const chains = [
-    readFilterChain(value.field('http_filters')),
-    ...upgrades.map(each => readFilterChain(each.field('filters'), each.field('upgrade_type').text() ?? '')),
+    readFilterChain(value.field('http_filters'), undefined, resources.filterNamed),
+    ...upgrades.map(each =>
+      readFilterChain(each.field('filters'), each.field('upgrade_type').text() ?? '', resources.filterNamed),
+    ),
   ];
   const discovered = resources.routesNamed(value.field('rds', 'route_config_name').text());
   const routes = discovered ?? value.field('route_config');
@@ -120,13 +146,13 @@ function readManager(
     value.field('scoped_routes'),
     routes.field('vhds'),
     ...hosts.map(host => host.value.field('matcher')),
-    ...chains.flatMap(chain => chain.filters.map(filter => filter.value.field('config_discovery'))),
+    ...chains.flatMap(chain => chain.filters.flatMap(({ discovery }) => discovery ?? [])),
   ].filter(({ isPresent }) => isPresent);
   const targets = hosts.flatMap(host => readTargets(host, protectedRoutes));
   const protectedTargets = targets.filter(({ protectedPath }) => protectedPath !== undefined);
   const leads = hosts.map(readLeads);
   const leadsOn: Leads = template => leads.some(each => each(template));
-  return { value, isPublic, routes, hosts, chains, targets, protectedTargets, leadsOn, dynamic };
+  return { value, routes, hosts, chains, targets, protectedTargets, leadsOn, dynamic };
 }
 
 function readHost(routes: ProtoValue, value: ProtoValue): VirtualHost {

@@ -1,8 +1,14 @@
 // Recognizes the guard: an rbac filter that lets only requests pass which account-authz allowed.
 import { filterNames } from '../render/authz-filters.ts';
 import { filterTypes, type HttpFilter, routeSettingsOf, stateOf } from './http-filter.ts';
+import type { AuthzFilter } from './lint-model.ts';
 import { readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
+
+/** Whether a guard follows this check on every route that a protected path reaches. */
+export function isGuarded({ later, manager, filter }: AuthzFilter): boolean {
+  return manager.protectedTargets.every(({ scopes }) => later.some(each => guards(each, scopes, filter.name)));
+}
 
 const samples = ['', 'deny', 'unavailable', 'allowed', 'ALLOW'];
 

@@ -1,7 +1,7 @@
 // Rules for `account.hosts`: the domains of the virtual hosts with protected routes must be these hosts.
 import { domainOf } from '../render/open-routes.ts';
 import { listWords } from '../text/list.ts';
-import type { LintModel } from './lint-model.ts';
+import type { LintModel, ProtectedTarget } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { ifAny, quoted, type Rules } from './rule.ts';
 
@@ -13,7 +13,7 @@ export const hostRules = {
     find: ({ guarded, policy: { hosts = [] } }) => {
       const expected = hosts.map(domainOf);
       return guarded
-        .flatMap(({ manager }) => protectedDomains(manager))
+        .flatMap(({ manager, targets }) => (targets.every(isSidecarOf) ? [] : protectedDomains(manager)))
         .filter(domain => expected.length > 0 && !expected.includes(nameIn(domain)))
         .map(at => ({
           at,
@@ -33,6 +33,11 @@ export const hostRules = {
     },
   },
 } as const satisfies Rules<LintModel>;
+
+/** A proxy that takes over the connections of a service, as Istio's does, has one virtual host for all hosts. */
+function isSidecarOf({ upstream }: ProtectedTarget): boolean {
+  return upstream?.keepsDestination === true;
+}
 
 function protectedDomains({ protectedTargets }: LintModel['managers'][number]): readonly ProtoValue[] {
   const hosts = new Set(protectedTargets.map(({ scopes }) => scopes[1]));

@@ -20,6 +20,8 @@ export interface HttpFilter {
   readonly isOff: boolean;
   /** The matcher that decides per request whether the filter runs. */
   readonly condition: ProtoValue | undefined;
+  /** Where its configuration comes from, if that is not in the file. */
+  readonly discovery: ProtoValue | undefined;
 }
 
 export interface FilterChain {
@@ -30,12 +32,22 @@ export interface FilterChain {
   readonly upgrade: string | undefined;
 }
 
-export function readFilterChain(list: ProtoValue, upgrade?: string): FilterChain {
-  return { value: list, filters: list.items().map(readHttpFilter), upgrade };
+/** `discovered` finds an envoy.config.core.v3.TypedExtensionConfig from a control plane. */
+export function readFilterChain(
+  list: ProtoValue,
+  upgrade?: string,
+  discovered: (name: string | undefined) => ProtoValue | undefined = () => undefined,
+): FilterChain {
+  return { value: list, filters: list.items().map(each => readHttpFilter(each, discovered)), upgrade };
 }
 
-function readHttpFilter(value: ProtoValue): HttpFilter {
-  const outer = value.field('typed_config').any();
+function readHttpFilter(
+  value: ProtoValue,
+  discovered: (name: string | undefined) => ProtoValue | undefined,
+): HttpFilter {
+  const discovery = value.field('config_discovery');
+  const found = discovery.isPresent ? discovered(value.field('name').text()) : undefined;
+  const outer = (found ?? value).field('typed_config').any();
   const inner =
     outer.type === conditionalFilter ? outer.message.field('extension_config', 'typed_config').any() : outer;
   const { type, message } = inner.type === filterTypes.extAuthz ? inner : outer;
@@ -46,6 +58,7 @@ function readHttpFilter(value: ProtoValue): HttpFilter {
     config: message,
     isOff: value.field('disabled').flag() === true,
     condition: message === outer.message ? undefined : outer.message,
+    discovery: discovery.isPresent && found === undefined ? discovery : undefined,
   };
 }
 
@@ -67,7 +80,9 @@ export function stateOf(filter: HttpFilter, scopes: readonly ProtoValue[]): { ru
 export function routeSettingsOf(filter: HttpFilter, scopes: readonly ProtoValue[]): readonly ProtoValue[] {
   return scopes.flatMap(scope => {
     const { type, message } = scope.field('typed_per_filter_config').entry(filter.name).any();
-    const own = type === filterTypes.filterConfig ? message.field('config').any().message : message;
-    return own.isPresent ? [own] : [];
+    if (type !== filterTypes.filterConfig) return message.isPresent ? [message] : [];
+    // An empty `config` turns a filter on with its own settings.
+    const inner = message.field('config').any();
+    return inner.type === '' ? [] : [inner.message];
   });
 }

@@ -5,6 +5,7 @@ import { type Cluster, isAt, isSameEndpoint, readCluster } from './cluster.ts';
 import { type ConnectionManager, type Listener, type RouteTarget, readListener } from './connection-manager.ts';
 import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
 import { createOwnedNames, type OwnedNames } from './owned-names.ts';
+import { atOwnPorts } from './port-chains.ts';
 import type { ProtoValue } from './proto-value.ts';
 import type { Resources } from './resources.ts';
 import { indexProtectedRoutes } from './routed-path.ts';
@@ -65,11 +66,13 @@ export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): 
   const policy = toEnvoyPolicy(config);
   const templates = config.routes.map(({ path }) => toRouteTemplate(path, config.account.parameter));
   const protectedRoutes = indexProtectedRoutes(templates);
-  const listeners = resources.listeners.map(listener => readListener(listener, { protectedRoutes, resources }));
-  const managers = listeners.flatMap(listener => listener.managers);
   const names = createOwnedNames(policy);
-  const context = { config, policy, names };
-  const allChecks = ownChecks(managers.flatMap(manager => readChecks(manager, context, clusters)));
+  const checksOf = (manager: ConnectionManager) => readChecks(manager, { config, policy, names }, clusters);
+  const listeners = resources.listeners
+    .map(listener => readListener(listener, { protectedRoutes, resources }))
+    .map(listener => atOwnPorts(listener, clusters, manager => checksOf(manager).length > 0));
+  const managers = listeners.flatMap(listener => listener.managers);
+  const allChecks = ownChecks(managers.flatMap(checksOf));
   const guarded = managers.flatMap((manager): readonly GuardedManager[] => {
     const checks = allChecks.filter(check => check.manager === manager);
     if (checks.length === 0 || (manager.targets.length === 0 && manager.dynamic.length === 0)) return [];

@@ -15,6 +15,8 @@ export interface Resources {
   routesNamed(name: string | undefined): ProtoValue | undefined;
   /** envoy.config.endpoint.v3.ClusterLoadAssignment from a control plane. */
   endpointsNamed(name: string | undefined): ProtoValue | undefined;
+  /** envoy.config.core.v3.TypedExtensionConfig of an HTTP filter from a control plane. */
+  filterNamed(name: string | undefined): ProtoValue | undefined;
 }
 
 // `egctl` prints a dump for each namespace and pod.
@@ -46,6 +48,7 @@ function readBootstrap(root: ProtoValue): Resources {
     discovery: [root.field('dynamic_resources', 'lds_config')],
     routesNamed: () => undefined,
     endpointsNamed: () => undefined,
+    filterNamed: () => undefined,
   };
 }
 
@@ -61,8 +64,10 @@ function readDump(dump: ProtoValue): Resources {
   const clusterLists = ['static_clusters', 'dynamic_active_clusters', 'dynamic_warming_clusters'];
   const routes = among('.RoutesConfigDump', ['dynamic_route_configs'], 'route_config');
   const endpoints = among('.EndpointsConfigDump', ['dynamic_endpoint_configs'], 'endpoint_config');
+  const filters = among('.EcdsConfigDump', ['ecds_filters'], 'ecds_filter');
   const routesByName = byName(routes, 'name');
   const endpointsByName = byName(endpoints, 'cluster_name');
+  const filtersByName = byName(filters, 'name');
   return {
     listeners: [
       ...among('.ListenersConfigDump', ['static_listeners'], 'listener'),
@@ -74,6 +79,7 @@ function readDump(dump: ProtoValue): Resources {
     discovery: [],
     routesNamed: name => routesByName.get(name),
     endpointsNamed: name => endpointsByName.get(name),
+    filterNamed: name => filtersByName.get(name),
   };
 }
 

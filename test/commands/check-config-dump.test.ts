@@ -22,7 +22,7 @@ async function dumpOf(envoy: RunningEnvoy): Promise<Part> {
 
 const checkDump = (dump: unknown) => check('--envoy', writeFixture('dump.json', dump));
 
-/** Moves listeners, routes, clusters and endpoints into files from which Envoy discovers them. */
+/** Moves listeners, routes, the check, clusters and endpoints into files from which Envoy discovers them. */
 function moveToFiles(bootstrap: Document): void {
   const { listeners, clusters }: Part = (bootstrap.toJS() as Part).static_resources;
   const source = (name: string) => ({
@@ -36,6 +36,13 @@ function moveToFiles(bootstrap: Document): void {
   // A file may have one resource of these types only.
   for (const listener of listeners) {
     const manager = listener.filter_chains[0].filters[0].typed_config;
+    const check = manager.http_filters.find((each: Part) => each.name === 'envoy.filters.http.ext_authz');
+    if (check !== undefined) {
+      const { name, typed_config: config } = check;
+      write('ecds.json', 'core.v3.TypedExtensionConfig', [{ name, typed_config: config }]);
+      check.config_discovery = { config_source: source('ecds.json'), type_urls: [config['@type']] };
+      delete check.typed_config;
+    }
     const { name } = manager.route_config;
     write(`rds-${name}.json`, 'route.v3.RouteConfiguration', [manager.route_config]);
     manager.rds = { route_config_name: name, config_source: source(`rds-${name}.json`) };
@@ -98,13 +105,14 @@ describe('check-config on a running Envoy', () => {
     expect(await check('--envoy-admin', adminOf(old))).to.include({ code: 0, stderr: '' });
   });
 
-  it('finds nothing in it where listeners, routes, clusters and endpoints are discovered', async () => {
+  it('finds nothing in it where listeners, routes, the check, clusters and endpoints are discovered', async () => {
     const discovering = await start({ edit: moveToFiles });
     expect(await check('--envoy-admin', adminOf(discovering))).to.include({ code: 0, stderr: '' });
     const dump = await dumpOf(discovering);
     for (const list of [
       'dynamic_listeners',
       'dynamic_route_configs',
+      'ecds_filters',
       'dynamic_active_clusters',
       'dynamic_endpoint_configs',
     ])
@@ -116,6 +124,11 @@ describe('check-config on a running Envoy', () => {
     expect(changed.stderr).to.match(
       /\.dynamic_endpoint_configs\[0\]\.endpoint_config\.\S+: is not where the configuration listens .*\[authz-address\]/,
     );
+    const [{ ecds_filter: filter }] = dump.configs.flatMap((each: Part) => each.ecds_filters ?? []);
+    filter.typed_config.failure_mode_allow = true;
+    expect((await checkDump(dump)).stderr).to.match(/\.ecds_filter\.typed_config\.\S+: .*\[failure-mode-allow\]/);
+    filter.name = 'elsewhere';
+    expect((await checkDump(dump)).stderr).to.match(/\.config_discovery: takes settings .*\[dynamic-settings\]/);
     const listener = dump.configs.flatMap((each: Part) => each.dynamic_listeners ?? [])[0].active_state.listener;
     listener.filter_chains[0].filters[0].typed_config.rds.route_config_name = 'elsewhere';
     expect((await checkDump(dump)).stderr).to.match(
