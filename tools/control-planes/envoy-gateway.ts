@@ -29,12 +29,16 @@ export interface EnvoyGatewayResult {
   readonly rows: readonly Row[];
 }
 
-export async function verifyEnvoyGateway(programs: string): Promise<EnvoyGatewayResult> {
+/** `others` are objects beside those of the overlay. */
+export async function verifyEnvoyGateway(
+  programs: string,
+  others: readonly Manifest[] = [],
+): Promise<EnvoyGatewayResult> {
   const manifests = await render('k8s/overlays/envoy-gateway');
   const files = await layOutFiles(manifests);
   const tls = join(files.directory, 'envoy-tls');
   const dump = await translate(programs, [
-    ...manifests.map(withAddress),
+    ...[...manifests, ...others].map(withAddress),
     await secret('account-authz-tls', join(files.directory, 'account-authz', 'tls')),
     await secret('account-authz-client-tls', tls),
   ]);

@@ -16,15 +16,20 @@ import { type Row, sendAll } from '../../test/deploy/k8s/real/requests.ts';
 import { startLabOf, tcp } from '../../test/deploy/k8s/real/standalone.ts';
 import { defaultEnvoyVersion, freePorts } from '../../test/support/envoy.ts';
 import type { KubeApiServer } from './kube-api-server.ts';
-import { resourcesOf, staticBootstrap } from './xds-dump.ts';
+import { resourcesOf, rulesBrokenBy, staticBootstrap } from './xds-dump.ts';
 
 const meshConfig = new URL('../../k8s/overlays/istio/mesh-config.yaml', import.meta.url);
 
 export interface IstioResult {
   /** The asserted parts of the generated filter. */
   readonly filter: Readonly<Record<string, unknown>>;
+  /** The rules of `check-config --envoy` that the generated configuration breaks. */
+  readonly findings: readonly string[];
   readonly rows: readonly Row[];
 }
+
+/** Of the pod. Another address than that of account-authz, which would be a service of the pod. */
+const podIp = '10.244.0.7';
 
 export async function verifyIstio(programs: string, api: KubeApiServer): Promise<IstioResult> {
   const manifests = await render('k8s/overlays/istio');
@@ -47,7 +52,8 @@ export async function verifyIstio(programs: string, api: KubeApiServer): Promise
   const envoy = await startConfiguredEnvoy({ version: defaultEnvoyVersion, bootstrap, adminPort });
   try {
     const rows = await sendAll(port, lab);
-    return { filter: { ...summaryOf(filter), ...strictnessOf(manager) }, rows };
+    const findings = await rulesBrokenBy(dump, 'k8s/overlays/istio/config.yaml');
+    return { filter: { ...summaryOf(filter), ...strictnessOf(manager) }, findings, rows };
   } finally {
     await envoy.stop();
     await lab.stop();
@@ -101,8 +107,8 @@ async function generatedFor(
   await api.must(['apply', '-f', '-'], stringify(pod));
   const status = {
     phase: 'Running',
-    podIP: '127.0.0.1',
-    podIPs: [{ ip: '127.0.0.1' }],
+    podIP: podIp,
+    podIPs: [{ ip: podIp }],
     hostIP: '127.0.0.1',
     conditions: [{ type: 'Ready', status: 'True' }],
   };
@@ -190,14 +196,14 @@ function sidecarBootstrap(options: {
   const ads = { ads: {}, resource_api_version: 'V3', initial_fetch_timeout: '5s' };
   return {
     node: {
-      id: `sidecar~127.0.0.1~${name}.${namespace}~${namespace}.svc.cluster.local`,
+      id: `sidecar~${podIp}~${name}.${namespace}~${namespace}.svc.cluster.local`,
       cluster: `subscriptions.${namespace}`,
       metadata: {
         NAMESPACE: namespace,
         NAME: name,
         LABELS: labels,
         CLUSTER_ID: 'Kubernetes',
-        INSTANCE_IPS: '127.0.0.1',
+        INSTANCE_IPS: podIp,
         INTERCEPTION_MODE: 'REDIRECT',
         SERVICE_ACCOUNT: 'subscriptions',
       },
