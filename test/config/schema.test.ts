@@ -60,6 +60,12 @@ describe('configuration schema', () => {
     { 'issuers.0.claims.role': { wordsOf: 'scope' } },
     { 'issuers.0.claims': { scope: '/tenants/{acc}/permissions', actor: '/act/sub' } },
     { 'issuers.0.accounts': ['*'] },
+    { 'issuers.0.clientCertFile': tls.certFile, 'issuers.0.clientKeyFile': tls.keyFile },
+    {
+      'account.hosts': [':account_id.b.test', 'a.test', 'b.test'],
+      protectedResource: { resource: 'https://b.test' },
+    },
+    { 'routes.0.path': '/a/:account_id', public: [{ path: '/a' }, { path: '/a/b/c/*' }, { path: '/b/*' }] },
     { 'issuers.0.accounts': ['partner-*', 'acme', 'a.c*', '...'] },
     { 'issuers.0.allowIntegerClaims': true },
     { 'token.clockToleranceSeconds': 0 },
@@ -508,6 +514,105 @@ describe('configuration schema', () => {
     ],
     ['log.level: must be one of trace, debug, info, warn, error, fatal, silent', { 'log.level': 1 }],
   ];
+  const name = 'must be the name of a claim, or a JSON Pointer that starts with /';
+  const keys = 'must set exactly one of jwksUrl, discoveryUrl, jwksFile';
+  const metadata = '/.well-known/oauth-protected-resource/b';
+  const rules: readonly (readonly [problem: string, changes: Changes])[] = [
+    [`issuers[0].claims.uid: ${name}`, { 'issuers.0.claims.uid': '' }],
+    [`issuers[0].claims.acc: ${name}, or { keysOf: NAME }`, { 'issuers.0.claims.acc': 7 }],
+    [
+      `issuers[0].claims.role: ${name}, or { keysOf: NAME }, { keysOf: NAME, having: '{acc}' } or { wordsOf: NAME }`,
+      { 'issuers.0.claims.role': 7 },
+    ],
+    [
+      'issuers[0].claims.acc: must not contain {acc}: only the JSON Pointers of role and scope may',
+      { 'issuers.0.claims.acc': '/{acc}' },
+    ],
+    [
+      'issuers[0].claims.scope: must have {acc} only as a whole segment of a JSON Pointer, such as /organization/{acc}/roles',
+      { 'issuers.0.claims.scope': '{acc}' },
+    ],
+    [
+      'issuers[0].accounts[0]: must be an account of A-Z a-z 0-9 . _ ~ -, or the start of one with "*" at its end',
+      { 'issuers.0.accounts': ['a*b'] },
+    ],
+    [`issuers[0]: ${keys} (it sets none)`, { 'issuers.0.jwksUrl': undefined }],
+    [`issuers[0]: ${keys} (it sets jwksUrl and jwksFile)`, { 'issuers.0.jwksFile': 'a.json' }],
+    [
+      'issuers[0].clientCertFile: must be set together with clientKeyFile',
+      { 'issuers.0.clientCertFile': tls.certFile },
+    ],
+    ['issuers[0].clientKeyFile: must be set together with clientCertFile', { 'issuers.0.clientKeyFile': tls.keyFile }],
+    [
+      'issuers[0].clientKeyFile: must not be set together with jwksFile: a file is read without a connection',
+      { 'issuers.0.clientKeyFile': tls.keyFile, 'issuers.0.jwksFile': 'a.json' },
+    ],
+    ['apps: must be either "*" alone or app ids without "*"', { apps: ['web', '*'] }],
+    ['admin: must not overlap with listen: use another port', { listen: '127.0.0.1:9192' }],
+    ['keys.maxAgeSeconds: must be at least refreshSeconds (300)', { 'keys.maxAgeSeconds': 299 }],
+    [
+      'account.headers[0]: must not start with the prefix of identityHeaders: such headers are removed from requests',
+      { 'account.headers': ['x-auth-acc'] },
+    ],
+    [
+      'account.hosts[0]: must be a host name without port and without a dot at the end, whose first label may be :tenant',
+      { 'account.hosts': [':account_id.a.test'], 'account.parameter': 'tenant' },
+    ],
+    ...[['c.test'], [':account_id.b.test'], [7]].map(
+      hosts =>
+        [
+          'protectedResource.resource: must have a host that account.hosts has without the account: clients fetch its metadata from there',
+          { 'account.hosts': hosts, protectedResource: { resource: 'https://b.test' } },
+        ] as const,
+    ),
+    [
+      'routes[0].scopes[0]: must be a scope that scopes defines: add it to scopes, or remove it here',
+      { 'routes.0.scopes': ['billing'] },
+    ],
+    [
+      'routes[0].roles[0]: must be a role that roles defines: add it to roles, or remove it here',
+      { 'routes.0.roles': ['toString'] },
+    ],
+    [
+      'routes[0].path: must say which parameter is the account: name it :account_id, or set accountInPath: false if none is the account',
+      { 'routes.0.path': '/a/:tenant' },
+    ],
+    ...['/a/:account_id/:tenant', '/a'].map(
+      path =>
+        [
+          'routes[0].path: must have parameters, none of them :account_id, where accountInPath is false: remove accountInPath',
+          { routes: [{ path, accountInPath: false }] },
+        ] as const,
+    ),
+    ['routes[1].path: must not name the same route twice', { routes: [tenants('a'), tenants('b')] }],
+    [
+      'public[0].path: must not match a path that one of routes matches, case ignored',
+      { 'routes.0.path': '/a/:account_id', public: [{ path: '/A/*' }] },
+    ],
+    [
+      'public[0].path: must not have parameters: a public route is a literal path',
+      { public: [{ path: '/a/:account_id' }] },
+    ],
+    [
+      'protectedResource.resource: must have a metadata document whose path no route and no public route matches',
+      { public: [{ path: metadata }], protectedResource: { resource: 'https://b.test/b' } },
+    ],
+    ['roles: must name at least one role', { roles: {} }],
+    ['scopes["*"]: must be the name of one scope ("*" does not stand for all scopes)', { 'scopes.*': ['GET'] }],
+    [
+      'account.query[0]: must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ -, with a letter or digit among them',
+      { 'account.query': ['_'] },
+    ],
+    [
+      'account.query[0]: must not be a parameter by which servers let a client change the method: requests with it are refused',
+      { 'account.query': ['_method'] },
+    ],
+  ];
+  for (const [problem, changes] of rules) {
+    it(`names the rule for ${JSON.stringify(changes).slice(0, 100)}: ${problem}`, async () => {
+      expect(await problemsOf(changed(changes))).to.include(problem);
+    });
+  }
   for (const [problem, changes] of types) {
     it(`reports "${problem}"`, async () => {
       expect(await problemsOf(changed(changes))).to.deep.equal([problem]);
