@@ -69,6 +69,11 @@ describe('the workflows', () => {
     expect(commands).to.include.members(['npm audit --omit=dev --audit-level=low', 'npm audit signatures']);
   });
 
+  it('leave out no job and no step: a condition only adds what a failure needs', () => {
+    const conditions = `${ciText}\n${releaseText}`.match(/^ *(?:- )?(?:if|continue-on-error):.*$/gm) ?? [];
+    expect(new Set(conditions.map(line => line.trim()))).to.deep.equal(new Set(['if: failure()', 'if: always()']));
+  });
+
   it('build the images for both platforms', () => {
     const builds = [...usesOf(ci, buildAction).slice(0, 1), ...usesOf(release, buildAction)];
     expect(builds.map(step => step.with?.platforms)).to.deep.equal([
