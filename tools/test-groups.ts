@@ -10,6 +10,9 @@ export interface TestGroups {
   readonly measured: readonly string[];
 }
 
+/** Options of mocha. On two cores: every third file waits, for a period of the product or for a process that starts. */
+export const atATime: readonly string[] = ['--parallel', '--jobs', '3'];
+
 const root = new URL('../', import.meta.url);
 
 /** Paths of test files, relative to the project and sorted. */

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { testGroups } from './test-groups.ts';
+import { atATime, testGroups } from './test-groups.ts';
 
 interface Result {
   readonly passed: number;
@@ -15,8 +15,6 @@ interface Result {
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const { unit, outer, measured } = testGroups();
-// On two cores: every third file waits, for a period of the product or for a process that starts.
-const atATime = ['--parallel', '--jobs', '3'];
 const exitLimitMs = 10_000;
 const started = performance.now();
 const results =

@@ -64,7 +64,7 @@ describe('a thousand issuers', () => {
   for (const [name, urlOf, fetches] of rows) {
     it(`${name}, at most ${maxInFlight} in flight`, async () => {
       const rings = startKeyRings(ends);
-      const times = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3 };
+      const times = { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 600 };
       (await rings.prepare(issuers(urlOf), times)).activate();
       await until(() => usable(rings) === count);
       expect(served.fetches).to.equal(fetches);
