@@ -22,6 +22,8 @@ export interface Contender {
   readonly set: SetName;
   /** True if it refuses with 401 and 403 only, and its allow removes no client header (docs/dev/performance.md). */
   readonly isCoarse: boolean;
+  /** True of another checkout, which answers as the contract of its time says: it is timed, not examined. */
+  readonly isUnexamined?: boolean;
   start(): Promise<RunningContender>;
 }
 

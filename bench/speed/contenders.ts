@@ -1,6 +1,6 @@
 // The contenders, by name and in the order of the tables.
 import { createPublicKey } from 'node:crypto';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { freePorts } from '../../test/support/envoy.ts';
 import type { Built, Peers } from './build-peers.ts';
 import type { AbsentContender, Contender, SetName } from './contender.ts';
@@ -24,7 +24,8 @@ export const goContenders: readonly string[] = ['go-jwt', 'opa', 'authorino'];
 
 type Command = (path: string, ports: readonly [port: number, other: number]) => ProgramCommand;
 
-export async function makeField(lab: BenchLab, peers: Peers): Promise<Field> {
+/** `beside`: the folder of another checkout, built. */
+export async function makeField(lab: BenchLab, peers: Peers, beside: string | undefined): Promise<Field> {
   const known = checkCall(await knownToken(lab.tokens));
   const allow = await allowOf(lab);
   const [answerFile, opaData] = await Promise.all([
@@ -89,6 +90,16 @@ export async function makeField(lab: BenchLab, peers: Peers): Promise<Field> {
   const lines = [
     other({ name: 'nothing', title: 'grpc-js and proto-loader, does nothing', ...floor }, built, node),
     product('known', 'account-authz, one known token', 'known'),
+    ...(beside === undefined
+      ? []
+      : [
+          {
+            ...product('known-beside', `account-authz of ${basename(beside)}, one known token`, 'known', {
+              checkout: beside,
+            }),
+            isUnexamined: true,
+          },
+        ]),
     product('known-unix', 'account-authz, one known token over a Unix socket', 'known', { over: 'unix' }),
     product('known-mtls', 'account-authz, one known token over mutual TLS', 'known', { over: 'mtls' }),
     product('rotation', 'account-authz, 10,000 known tokens in turn', 'rotation'),

@@ -14,6 +14,8 @@ export interface BenchOptions {
   /** Node flags that replace the image's. */
   readonly nodeOptions: readonly string[] | undefined;
   readonly ownNode: boolean;
+  /** The folder of another checkout, built, which becomes a contender. */
+  readonly beside: string | undefined;
   /** Folder of the page and the chart; none for a partial run, unless given. */
   readonly out: string | undefined;
 }
@@ -25,6 +27,7 @@ export const usage = `npm run bench -- [options]
                        (calls where contenders alone are named)
   --node-options=TEXT  flags for the Node of all contenders in JavaScript, in the place of the image's
   --own-node           the Node that runs the bench, without flags, in the place of the image's
+  --beside DIRECTORY   another checkout, built: its account-authz is the contender known-beside
   --out DIRECTORY      where the page and the chart go, also those of a run that is not whole
 `;
 
@@ -54,6 +57,7 @@ export function parseBenchOptions(args: readonly string[]): ParsedOptions {
       only: words(values.only, ','),
       nodeOptions: flags === undefined ? undefined : words(flags, ' '),
       ownNode: values['own-node'],
+      beside: values.beside,
       out,
     },
   };
@@ -67,6 +71,7 @@ function parse(args: readonly string[]) {
       only: { type: 'string', default: '' },
       'node-options': { type: 'string' },
       'own-node': { type: 'boolean', default: false },
+      beside: { type: 'string' },
       out: { type: 'string' },
       help: { type: 'boolean', default: false },
     },

@@ -25,7 +25,8 @@ export async function startPinnedProcess(
   const [pinned, pinnedArgs] = onCore(core, command, args);
   const child = spawn(pinned, pinnedArgs, {
     stdio: ['ignore', 'ignore', 'pipe'],
-    env: { ...process.env, ...environment },
+    // That of the image and no other: with NODE_EXTRA_CA_CERTS, say, Node keeps more certificates.
+    env: { PATH: process.env.PATH, ...environment },
   });
   const kill = (): void => void child.kill('SIGKILL');
   process.once('exit', kill);

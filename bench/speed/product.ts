@@ -18,6 +18,8 @@ export interface Product extends ServerProcess {
 export interface ProductOptions {
   /** The transport; default: plain TCP. */
   readonly over?: 'unix' | 'mtls';
+  /** The checkout whose dist/ runs; default: this one. */
+  readonly checkout?: string;
 }
 
 /** The policy, which the peers share. */
@@ -41,7 +43,11 @@ export function productConfiguration(jwksUrl: string) {
 let started = 0;
 
 /** `known`: a request that must be allowed before the process counts as started. */
-export async function startProduct(lab: BenchLab, known: WireRequest, { over }: ProductOptions = {}): Promise<Product> {
+export async function startProduct(
+  lab: BenchLab,
+  known: WireRequest,
+  { over, checkout = projectDirectory }: ProductOptions = {},
+): Promise<Product> {
   const [port = 0, adminPort = 0] = await freePorts(2);
   const number = ++started;
   const { target, settings } = await listenFor(lab, number, port, over);
@@ -55,7 +61,7 @@ export async function startProduct(lab: BenchLab, known: WireRequest, { over }: 
       log: { level: 'info', allowed: false }, // the peers log nothing
     }),
   );
-  const main = join(projectDirectory, 'dist', 'main.js');
+  const main = join(checkout, 'dist', 'main.js');
   const { node: command, flags, environment } = lab.runtime;
   const server = await startServerProcess(
     { command, args: [...flags, main, 'serve', '--config', config], environment },

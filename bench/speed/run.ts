@@ -62,7 +62,7 @@ export async function runBench(
   progress: Progress,
 ): Promise<BenchEnd> {
   progress('starting account-authz for its answer, and making tokens');
-  const field = await makeField(lab, peers);
+  const field = await makeField(lab, peers, options.beside);
   const names = [...field.contenders, ...field.absent].map(({ name }) => name);
   const chosen = scenarioNames.filter(name => options.only.includes(name));
   const named = names.filter(name => options.only.includes(name));

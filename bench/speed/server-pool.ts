@@ -26,7 +26,7 @@ export function createServerPool(lab: BenchLab, form: BenchForm, allow: Buffer):
     if (known !== undefined) return known;
     const running = await contender.start();
     kept.set(contender.name, running);
-    await preflight(contender, running, lab.tokens, allow);
+    if (contender.isUnexamined !== true) await preflight(contender, running, lab.tokens, allow);
     await warm(contender, running, startWarmMs);
     return running;
   }
