@@ -9,7 +9,7 @@ import { goContenders } from './speed/contenders.ts';
 import { evaluateFloors } from './speed/floors.ts';
 import { quickForm, wholeForm } from './speed/form.ts';
 import { cacheDirectory, projectDirectory, startBenchLab } from './speed/lab.ts';
-import { type BenchOptions, needsContenders, parseBenchOptions, scenarioNames, usage } from './speed/options.ts';
+import { type BenchOptions, parseBenchOptions, scenarioNames, usage } from './speed/options.ts';
 import { benchMarkdown, sections, withFloors, withSizing } from './speed/report.ts';
 import type { BenchResults } from './speed/results.ts';
 import { runBench } from './speed/run.ts';
@@ -40,9 +40,7 @@ switch (parsed.kind) {
 
 async function run(options: BenchOptions): Promise<number> {
   const isScenario = (name: string): boolean => scenarioNames.some(scenario => scenario === name);
-  const withGo =
-    needsContenders(options) &&
-    (options.only.every(isScenario) || options.only.some(name => goContenders.includes(name)));
+  const withGo = options.only.every(isScenario) || options.only.some(name => goContenders.includes(name));
   progress(
     withGo ? 'building the peers: the first time this fetches Go modules and takes minutes' : 'building the peers',
   );

@@ -1,11 +1,8 @@
 // The command line of the bench.
 import { parseArgs } from 'node:util';
 
-export const scenarioNames = ['calls', 'latency', 'start', 'envoy', 'memory', 'routes'] as const;
+export const scenarioNames = ['calls', 'latency', 'start', 'envoy', 'memory'] as const;
 export type ScenarioName = (typeof scenarioNames)[number];
-
-/** Those that measure account-authz alone. */
-const ownScenarios: readonly string[] = ['routes'];
 
 export interface BenchOptions {
   readonly quick: boolean;
@@ -30,10 +27,6 @@ export const usage = `npm run bench -- [options]
   --beside DIRECTORY   another checkout, built: its account-authz is the contender known-beside
   --out DIRECTORY      where the page and the chart go, also those of a run that is not whole
 `;
-
-export function needsContenders({ only }: Pick<BenchOptions, 'only'>): boolean {
-  return only.length === 0 || only.some(name => !ownScenarios.includes(name));
-}
 
 export type ParsedOptions =
   | { readonly kind: 'help' }

@@ -2,7 +2,7 @@
 import { cell, type Table, toMarkdown } from '../report/table.ts';
 import { envoyTitles } from './envoy-variants.ts';
 import { evaluateFloors, type Floor } from './floors.ts';
-import type { BenchResults, CallRound, EnvoyRound, LatencyRound, Rounds, RouteRound } from './results.ts';
+import type { BenchResults, CallRound, EnvoyRound, LatencyRound, Rounds } from './results.ts';
 import { type Spread, spreadOf } from './rounds.ts';
 
 export interface Section {
@@ -24,7 +24,7 @@ const right = (head: string) => ({ head, align: 'right' as const });
 
 /** The non-empty sections. */
 export function sections(results: BenchResults): readonly Section[] {
-  const { calls, latency, start, envoy, memory, routes, contenders } = results;
+  const { calls, latency, start, envoy, memory, contenders } = results;
   const titleOf = (name: string): string => contenders.find(each => each.name === name)?.title ?? name;
   const all: readonly Section[] = [
     {
@@ -59,11 +59,6 @@ export function sections(results: BenchResults): readonly Section[] {
         { head: 'MB', value: megabytes => megabytes, show: tenths, withRange: true },
       ]),
     },
-    {
-      title: 'Number of routes',
-      note: 'In one process, on the image’s runtime, in turn; paths of five segments that match two routes. *match*: of the segments of a path, in nanoseconds. *decision*: a Check call on a known token without its connection, with a log line, in microseconds.',
-      table: tableOf(routes, count => `${Number(count).toLocaleString('en')} routes`, routeFigures),
-    },
   ];
   return all.filter(({ table }) => table.rows.length > 0);
 }
@@ -94,11 +89,6 @@ const envoyFigures: readonly Figure<EnvoyRound>[] = [
   { head: 'requests a second', value: round => round.perSecond, show: whole, withRange: true },
   { head: 'CPU µs a request', value: round => round.cpuMicrosecondsPerRequest, show: tenths },
   ...latencyFigures,
-];
-
-const routeFigures: readonly Figure<RouteRound>[] = [
-  { head: 'match', value: round => round.matchNanoseconds, show: whole, withRange: true },
-  { head: 'decision', value: round => round.decisionMicroseconds, show: tenths, withRange: true },
 ];
 
 function tableOf<Round>(
@@ -181,7 +171,7 @@ export function withSizing(document: string, results: BenchResults): string {
   const ofSized = <Round>(rounds: Rounds<Round>): Rounds<Round> =>
     Object.fromEntries(Object.entries(rounds).filter(([name]) => sized.includes(name)));
   const own = { ...results, calls: ofSized(results.calls), latency: ofSized(results.latency), start: {}, envoy: {} };
-  const tables = sections({ ...own, routes: {} })
+  const tables = sections(own)
     .filter(({ title }) => title !== 'Floors')
     .flatMap(({ title, note, table }) => [`### ${title}`, '', note, '', toMarkdown(table), '']);
   return withPart(document, 'sizing', [`${runLine(results)}.`, '', ...tables].join('\n').trimEnd());

@@ -11,8 +11,6 @@ export interface BenchResults {
   readonly envoy: Rounds<EnvoyRound>;
   /** Megabytes: peak resident under load (`known`, `rotation`), anonymous at a sidecar's rate (`sidecar-known`, `sidecar-nothing`). */
   readonly memory: Rounds<number>;
-  /** By the number of routes. */
-  readonly routes: Rounds<RouteRound>;
 }
 
 export type Rounds<Round> = Readonly<Record<string, readonly Round[]>>;
@@ -50,11 +48,4 @@ export interface EnvoyRound extends LatencyRound {
   readonly perSecond: number;
   /** Of Envoy and the service together. */
   readonly cpuMicrosecondsPerRequest: number;
-}
-
-/** Of paths with five segments that match two routes. */
-export interface RouteRound {
-  readonly matchNanoseconds: number;
-  /** Of a Check call on a known token, without its connection. */
-  readonly decisionMicroseconds: number;
 }

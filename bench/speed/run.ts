@@ -11,12 +11,11 @@ import type { BenchForm } from './form.ts';
 import type { BenchLab } from './lab.ts';
 import { measureCalls, measureLatency } from './loops.ts';
 import { measureMemory, measureSidecar } from './memory.ts';
-import { type BenchOptions, needsContenders, type ScenarioName, scenarioNames } from './options.ts';
+import { type BenchOptions, type ScenarioName, scenarioNames } from './options.ts';
 import { knownToken, makeRequestSet } from './request-sets.ts';
 import { checkCall } from './requests.ts';
 import type { BenchResults, EnvoyRound, Rounds } from './results.ts';
 import { inTurn, persistently } from './rounds.ts';
-import { measureRoutes } from './routes.ts';
 import { nodeVersion } from './runtime.ts';
 import { createServerPool, type ServerPool } from './server-pool.ts';
 
@@ -69,7 +68,7 @@ export async function runBench(
   const unknown = options.only.filter(name => ![...chosen, ...named].includes(name));
   if (unknown.length > 0) return { kind: 'unknown names', names: unknown, known: [...scenarioNames, ...names] };
   const isSelected = ({ name }: { readonly name: string }): boolean =>
-    named.length === 0 ? needsContenders(options) : named.includes(name);
+    named.length === 0 || named.includes(name);
   // Contender names alone select the scenario calls; scenario names alone select all contenders.
   const fallback: readonly ScenarioName[] = options.only.length === 0 ? scenarioNames : ['calls'];
   const scenarios = new Set(chosen.length === 0 ? fallback : chosen);
@@ -95,8 +94,7 @@ async function measure(bench: Bench, scenarios: ReadonlySet<ScenarioName>): Prom
   await bench.servers.stop();
   const envoy = await when('envoy', benchEnvoy);
   await bench.servers.stop();
-  const memory = await when('memory', benchMemory);
-  return { calls, latency, start, envoy, memory, routes: await when('routes', benchRoutes) };
+  return { calls, latency, start, envoy, memory: await when('memory', benchMemory) };
 }
 
 async function facts(
@@ -202,11 +200,6 @@ function benchMemory({ lab, form, contenders, progress }: Bench): Promise<BenchR
     progress(`memory, round ${round + 1} of ${form.fewRounds}: ${name}`);
     return measure();
   });
-}
-
-function benchRoutes({ lab, form, progress }: Bench): Promise<BenchResults['routes']> {
-  progress('routes: a match and a decision, with 10 and with 10,000 routes');
-  return measureRoutes(lab, form);
 }
 
 async function defineSets(

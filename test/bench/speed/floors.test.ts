@@ -24,7 +24,7 @@ const results = (changes: Partial<BenchResults> = {}): BenchResults => ({
   run,
   contenders: [{ name: 'known', title: 'account-authz', family: 'product' }],
   absent: [{ name: 'opa', title: 'opa-envoy-plugin', reason: 'no go on the PATH' }],
-  ...{ calls, latency: {}, start: { known: [1000] }, envoy: behindEnvoy, memory, routes: {} },
+  ...{ calls, latency: {}, start: { known: [1000] }, envoy: behindEnvoy, memory },
   ...changes,
 });
 const verdicts = (changes: Partial<BenchResults> = {}): readonly string[] =>
