@@ -110,9 +110,9 @@ function accountAuthzPatch({ authzAdmin, envoyAdminPort, graceSeconds, image }: 
           readinessProbe: probe({ path: '/readyz', port: admin }, ready),
           livenessProbe: probe({ path: '/livez', port: admin }, live),
           resources: above(
-            '160 MB or less under load with 10,000 cached tokens: docs/sizing.md. No CPU limit: a throttled check is late.\nEphemeral storage is for the log: the kubelet keeps at most 50 MiB of it for each container by default.',
+            'A sidecar keeps about 60 MB at 200 checks a second. The limit leaves room to validate a configuration (docs/sizing.md). No CPU limit: a throttled check is late.\nEphemeral storage is for the log: the kubelet keeps at most 50 MiB of it for each container by default.',
             {
-              requests: inline({ cpu: '50m', memory: '160Mi', 'ephemeral-storage': '64Mi' }),
+              requests: inline({ cpu: '50m', memory: '96Mi', 'ephemeral-storage': '64Mi' }),
               limits: inline({ memory: '256Mi', 'ephemeral-storage': '256Mi' }),
             },
           ),
