@@ -2,9 +2,10 @@
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { allowedRequestMicroseconds } from './allowed-request.ts';
+import type { CostTarget } from './cost-target.ts';
 import { describePattern, isRepeated, type Pattern, pattern, shortened } from './pattern.ts';
 import { costOf, type SearchReport, startSearch } from './search.ts';
-import { type CostTarget, createCostTargets } from './targets.ts';
+import { createCostTargets } from './targets.ts';
 
 const seed = Number(process.env.COST_SEED ?? randomInt(2 ** 31));
 const searchMilliseconds = 100;

@@ -3,9 +3,10 @@
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { allowedRequestMicroseconds } from './allowed-request.ts';
+import type { CostTarget } from './cost-target.ts';
 import { describePattern } from './pattern.ts';
 import { growthOf, type SearchReport, startSearch } from './search.ts';
-import { type CostTarget, createCostTargets } from './targets.ts';
+import { createCostTargets } from './targets.ts';
 
 /** A multiple of an allowed request: docs/dev/performance.md. */
 const maxMultiple = 50;

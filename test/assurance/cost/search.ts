@@ -1,8 +1,8 @@
 // Searches the most expensive input of a target: starts from the known patterns, mutates the best, keeps what costs more processor time.
 import { createRandom, mutate, pick } from '../fuzz/mutator.ts';
+import type { CostTarget } from './cost-target.ts';
 import { microsecondsOf } from './measure.ts';
 import { isRepeated, type Pattern, repeated, shortened, toInput, unrepeated } from './pattern.ts';
-import type { CostTarget } from './targets.ts';
 
 export interface Costed {
   readonly pattern: Pattern;
