@@ -131,3 +131,13 @@ export function expectRefusal(answer: HttpAnswer, status: number, reason: string
 export function reasonOf(answer: Pick<HttpAnswer, 'body'>): unknown {
   return answer.body.startsWith('{') ? JSON.parse(answer.body).reason : undefined;
 }
+
+/** The pseudo headers of a GET, for requests made field by field. */
+export function http2Fields(target: string): [string, string][] {
+  return [
+    [':method', 'GET'],
+    [':scheme', 'http'],
+    [':authority', 'api.test'],
+    [':path', target],
+  ];
+}

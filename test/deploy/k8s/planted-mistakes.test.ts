@@ -3,240 +3,151 @@
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { at, type Path, type Surroundings } from './facts.ts';
-import { kustomizeBinary, type Overlay, render } from './kustomize.ts';
+import { kustomizeBinary, render } from './kustomize.ts';
 import type { Manifest } from './manifest.ts';
 import { overlayProblems } from './overlay-problems.ts';
 import { createSchemaCheck } from './schemas.ts';
 import { loadSurroundings, meshConfigText } from './surroundings.ts';
 
-/** `Kind/name`, the path of a value in it, and its new value. */
-type ChangedObject = readonly [overlay: Overlay, object: string, path: Path, changed: unknown, ...problems: string[]];
-/** A file of a ConfigMap, a text in it, and its replacement. */
-type ChangedFile = readonly [overlay: Overlay, file: string, part: string, by: string, ...problems: string[]];
+/** The changes under `overlay Kind/name` or `overlay FILE`. */
+type Changes<Change> = Readonly<Record<string, readonly Change[]>>;
 
 const podSpec: Path = ['spec', 'template', 'spec'];
 const authz: Path = [...podSpec, 'initContainers', 0];
 const envoy: Path = [...podSpec, 'initContainers', 1];
 const app: Path = [...podSpec, 'containers', 0];
 const secretItems: Path = [...podSpec, 'volumes', 0, 'projected', 'sources', 1, 'secret', 'items'];
-const sidecars = 'Deployment/subscriptions';
-const alone = 'Deployment/account-authz';
 
-const changedObjects: readonly ChangedObject[] = [
-  [
-    'envoy-sidecar',
-    sidecars,
-    [...authz, 'securityContext', 'runAsUser'],
-    0,
-    'subscriptions/account-authz has no numeric user other than 0',
+const changedObjects: Changes<readonly [path: Path, changed: unknown, ...problems: string[]]> = {
+  'envoy-sidecar Deployment/subscriptions': [
+    [[...authz, 'securityContext', 'runAsUser'], 0, 'subscriptions/account-authz has no numeric user other than 0'],
+    [[...envoy, 'securityContext', 'capabilities'], { add: ['NET_ADMIN'] }, 'subscriptions/envoy has capabilities'],
+    [[...podSpec, 'hostNetwork'], true, 'subscriptions shares with its host'],
+    [[...authz, 'livenessProbe', 'httpGet', 'path'], '/readyz', 'an outage of the keys ends account-authz'],
+    [[...authz, 'readinessProbe', 'httpGet', 'path'], '/livez', 'account-authz is asked before it has keys'],
+    [
+      [...envoy, 'livenessProbe'],
+      { httpGet: { path: '/ready', port: 'envoy-ready' } },
+      'the liveness probe of subscriptions/envoy fails during a drain',
+    ],
+    [
+      [...envoy, 'resources', 'limits', 'memory'],
+      '128Mi',
+      'subscriptions/envoy has a heap that does not fit its limit',
+    ],
+    [[...envoy, 'volumeMounts', 0, 'subPath'], 'envoy.yaml', 'subscriptions/envoy mounts what is never updated'],
+    [
+      [...app, 'args'],
+      ['demo/serve.ts', 'upstream', '--listen', '0.0.0.0:8000'],
+      'subscriptions/app can be reached past Envoy, or not at all',
+      'Envoy forwards somewhere else than the app listens',
+    ],
   ],
-  [
-    'envoy-sidecar',
-    sidecars,
-    [...envoy, 'securityContext', 'capabilities'],
-    { add: ['NET_ADMIN'] },
-    'subscriptions/envoy has capabilities',
+  'envoy-sidecar Service/subscriptions': [
+    [['spec', 'ports', 0, 'targetPort'], 'app', 'Service/subscriptions leads to app, which is no port'],
   ],
-  ['envoy-sidecar', sidecars, [...podSpec, 'hostNetwork'], true, 'subscriptions shares with its host'],
-  [
-    'envoy-sidecar',
-    sidecars,
-    [...authz, 'livenessProbe', 'httpGet', 'path'],
-    '/readyz',
-    'an outage of the keys ends account-authz',
+  'service Deployment/account-authz': [
+    [['spec', 'replicas'], 3, 'account-authz has no number of replicas of its own, or a second one'],
+    [[...secretItems, 0, 'key'], 'tls.key', 'account-authz has no certificate with its key'],
+    [
+      [...secretItems.slice(0, -1), 'name'],
+      'account-authz-client-tls',
+      'account-authz takes no certificate of the client',
+      'the client takes no certificate of account-authz',
+    ],
+    [
+      [...secretItems.slice(0, 5), 'projected', 'defaultMode'],
+      0o400,
+      'volume account-authz of account-authz cannot be read',
+    ],
+    [
+      [...secretItems.slice(0, 5), 'projected', 'defaultMode'],
+      0o444,
+      'volume account-authz of account-authz can be read by everybody',
+    ],
   ],
-  [
-    'envoy-sidecar',
-    sidecars,
-    [...authz, 'readinessProbe', 'httpGet', 'path'],
-    '/livez',
-    'account-authz is asked before it has keys',
+  'service NetworkPolicy/subscriptions': [
+    [
+      ['spec', 'egress', 0, 'ports', 0, 'port'],
+      9192,
+      'subscriptions may send to pods of account-authz TCP/9192',
+      'subscriptions may not send to pods of account-authz TCP/9191',
+    ],
   ],
-  [
-    'envoy-sidecar',
-    sidecars,
-    [...envoy, 'livenessProbe'],
-    { httpGet: { path: '/ready', port: 'envoy-ready' } },
-    'the liveness probe of subscriptions/envoy fails during a drain',
+  'service Service/account-authz': [
+    [['spec', 'clusterIP'], undefined, 'cluster account-authz takes Service/account-authz for one host'],
+    [
+      ['spec', 'ports', 0, 'appProtocol'],
+      'http',
+      'Service/account-authz names another protocol than is spoken at authz-grpc',
+    ],
   ],
-  [
-    'envoy-sidecar',
-    sidecars,
-    [...envoy, 'resources', 'limits', 'memory'],
-    '128Mi',
-    'subscriptions/envoy has a heap that does not fit its limit',
+  'istio AuthorizationPolicy/account-authz': [
+    [
+      ['spec', 'rules', 0, 'to', 0, 'operation', 'paths'],
+      ['/api/subscriptions/*'],
+      'a path under the protected one is not asked about',
+    ],
   ],
-  [
-    'envoy-sidecar',
-    sidecars,
-    [...envoy, 'volumeMounts', 0, 'subPath'],
-    'envoy.yaml',
-    'subscriptions/envoy mounts what is never updated',
+  'envoy-gateway SecurityPolicy/subscriptions': [
+    [['spec', 'extAuth', 'statusOnError'], undefined, 'SecurityPolicy has statusOnError other than envoy.yaml'],
+    [
+      ['spec', 'extAuth', 'headersToExtAuth'],
+      ['authorization'],
+      'Envoy Gateway does not show account-authz x-account-id',
+    ],
   ],
-  [
-    'envoy-sidecar',
-    sidecars,
-    [...app, 'args'],
-    ['demo/serve.ts', 'upstream', '--listen', '0.0.0.0:8000'],
-    'subscriptions/app can be reached past Envoy, or not at all',
-    'Envoy forwards somewhere else than the app listens',
+  'envoy-gateway HTTPRoute/subscriptions': [
+    [
+      ['spec', 'parentRefs', 0, 'namespace'],
+      'elsewhere',
+      'HTTPRoute/subscriptions parentRefs.0 names Gateway/subscriptions, which is not there',
+    ],
   ],
-  [
-    'envoy-sidecar',
-    'Service/subscriptions',
-    ['spec', 'ports', 0, 'targetPort'],
-    'app',
-    'Service/subscriptions leads to app, which is no port',
-  ],
-  ['service', alone, ['spec', 'replicas'], 3, 'account-authz has no number of replicas of its own, or a second one'],
-  ['service', alone, [...secretItems, 0, 'key'], 'tls.key', 'account-authz has no certificate with its key'],
-  [
-    'service',
-    alone,
-    [...secretItems.slice(0, -1), 'name'],
-    'account-authz-client-tls',
-    'account-authz takes no certificate of the client',
-    'the client takes no certificate of account-authz',
-  ],
-  [
-    'service',
-    alone,
-    [...secretItems.slice(0, 5), 'projected', 'defaultMode'],
-    0o400,
-    'volume account-authz of account-authz cannot be read',
-  ],
-  [
-    'service',
-    alone,
-    [...secretItems.slice(0, 5), 'projected', 'defaultMode'],
-    0o444,
-    'volume account-authz of account-authz can be read by everybody',
-  ],
-  [
-    'service',
-    'NetworkPolicy/subscriptions',
-    ['spec', 'egress', 0, 'ports', 0, 'port'],
-    9192,
-    'subscriptions may send to pods of account-authz TCP/9192',
-    'subscriptions may not send to pods of account-authz TCP/9191',
-  ],
-  [
-    'service',
-    'Service/account-authz',
-    ['spec', 'clusterIP'],
-    undefined,
-    'cluster account-authz takes Service/account-authz for one host',
-  ],
-  [
-    'service',
-    'Service/account-authz',
-    ['spec', 'ports', 0, 'appProtocol'],
-    'http',
-    'Service/account-authz names another protocol than is spoken at authz-grpc',
-  ],
-  [
-    'istio',
-    'AuthorizationPolicy/account-authz',
-    ['spec', 'rules', 0, 'to', 0, 'operation', 'paths'],
-    ['/api/subscriptions/*'],
-    'a path under the protected one is not asked about',
-  ],
-  [
-    'envoy-gateway',
-    'SecurityPolicy/subscriptions',
-    ['spec', 'extAuth', 'statusOnError'],
-    undefined,
-    'SecurityPolicy has statusOnError other than envoy.yaml',
-  ],
-  [
-    'envoy-gateway',
-    'SecurityPolicy/subscriptions',
-    ['spec', 'extAuth', 'headersToExtAuth'],
-    ['authorization'],
-    'Envoy Gateway does not show account-authz x-account-id',
-  ],
-  [
-    'envoy-gateway',
-    'HTTPRoute/subscriptions',
-    ['spec', 'parentRefs', 0, 'namespace'],
-    'elsewhere',
-    'HTTPRoute/subscriptions parentRefs.0 names Gateway/subscriptions, which is not there',
-  ],
-];
+};
 
 const another = 'the configuration protects another workload than demo/compose/account-authz/config.yaml';
-const changedFiles: readonly ChangedFile[] = [
-  [
-    'envoy-sidecar',
-    'config.yaml',
-    '127.0.0.1:9191',
-    '127.0.0.1:9195',
-    'Envoy calls another address than account-authz listens on',
+const changedFiles: Changes<readonly [part: string, by: string, ...problems: string[]]> = {
+  'envoy-sidecar config.yaml': [
+    ['127.0.0.1:9191', '127.0.0.1:9195', 'Envoy calls another address than account-authz listens on'],
+    ['listen: 127.0.0.1:9191', 'listenInsecure: true\nlisten: 0.0.0.0:9191', 'listen leaves the pod'],
+    ['jwksUrl: https://', 'jwksUrl: https://other.', 'the keys of https://auth.example.com are those of another'],
+    [
+      '[x-account-id]',
+      '[x-account-id, x-tenant-id]',
+      another,
+      'Envoy does not show account-authz what names an account',
+    ],
+    [
+      'shutdown:',
+      'identityHeaders: x-id-\nshutdown:',
+      another,
+      'Envoy lets clients set our headers',
+      'Envoy refuses what account-authz sets',
+    ],
+    ['graceSeconds: 10', 'graceSeconds: 60', 'subscriptions is killed before it has stopped'],
   ],
-  [
-    'envoy-sidecar',
-    'config.yaml',
-    'listen: 127.0.0.1:9191',
-    'listenInsecure: true\nlisten: 0.0.0.0:9191',
-    'listen leaves the pod',
+  'service config.yaml': [
+    ['listen: 0.0.0.0:9191', 'listen: 127.0.0.1:9191', 'listen cannot be reached'],
+    ['clientCaFile:', '# clientCaFile:', 'account-authz takes calls without a certificate'],
   ],
-  ['service', 'config.yaml', 'listen: 0.0.0.0:9191', 'listen: 127.0.0.1:9191', 'listen cannot be reached'],
-  ['service', 'config.yaml', 'clientCaFile:', '# clientCaFile:', 'account-authz takes calls without a certificate'],
-  [
-    'envoy-sidecar',
-    'config.yaml',
-    'jwksUrl: https://',
-    'jwksUrl: https://other.',
-    'the keys of https://auth.example.com are those of another',
+  'envoy-sidecar envoy.yaml': [
+    ['^(x[-_]auth[-_].*|authorization)$', '.*', 'the bootstrap is not envoy.yaml', 'Envoy lets too much be set'],
+    [
+      'address: 127.0.0.1, port_value: 8000',
+      'address: 127.0.0.1, port_value: 8008',
+      'Envoy forwards somewhere else than the app listens',
+    ],
   ],
-  [
-    'envoy-sidecar',
-    'config.yaml',
-    '[x-account-id]',
-    '[x-account-id, x-tenant-id]',
-    another,
-    'Envoy does not show account-authz what names an account',
+  'service envoy.yaml': [
+    [
+      'transport_socket: #',
+      'x: #',
+      'account-authz is asked in another way than envoy.yaml or components/mutual-tls does',
+      'Envoy speaks TLS where account-authz does not, or the reverse',
+    ],
   ],
-  [
-    'envoy-sidecar',
-    'config.yaml',
-    'shutdown:',
-    'identityHeaders: x-id-\nshutdown:',
-    another,
-    'Envoy lets clients set our headers',
-    'Envoy refuses what account-authz sets',
-  ],
-  [
-    'envoy-sidecar',
-    'config.yaml',
-    'graceSeconds: 10',
-    'graceSeconds: 60',
-    'subscriptions is killed before it has stopped',
-  ],
-  [
-    'envoy-sidecar',
-    'envoy.yaml',
-    '^(x[-_]auth[-_].*|authorization)$',
-    '.*',
-    'the bootstrap is not envoy.yaml',
-    'Envoy lets too much be set',
-  ],
-  [
-    'envoy-sidecar',
-    'envoy.yaml',
-    'address: 127.0.0.1, port_value: 8000',
-    'address: 127.0.0.1, port_value: 8008',
-    'Envoy forwards somewhere else than the app listens',
-  ],
-  [
-    'service',
-    'envoy.yaml',
-    'transport_socket: #',
-    'x: #',
-    'account-authz is asked in another way than envoy.yaml or components/mutual-tls does',
-    'Envoy speaks TLS where account-authz does not, or the reverse',
-  ],
-];
+};
 
 describe('k8s/: a planted mistake', () => {
   let surroundings: Surroundings;
@@ -249,7 +160,7 @@ describe('k8s/: a planted mistake', () => {
     schemaProblems = await createSchemaCheck();
   });
 
-  for (const [overlay, object, path, changed, ...problems] of changedObjects) {
+  for (const [overlay, object, [path, changed, ...problems]] of rowsOf(changedObjects)) {
     it(`is found in ${overlay}: ${problems[0]}`, async () => {
       const manifests = await render(`k8s/overlays/${overlay}`);
       const within = at(
@@ -262,7 +173,7 @@ describe('k8s/: a planted mistake', () => {
     });
   }
 
-  for (const [overlay, file, part, by, ...problems] of changedFiles) {
+  for (const [overlay, file, [part, by, ...problems]] of rowsOf(changedFiles)) {
     it(`is found in ${overlay}: ${problems.at(-1)}`, async () => {
       const manifests = await render(`k8s/overlays/${overlay}`);
       const data = manifests.flatMap(each => (each.data?.[file] === undefined ? [] : [each.data]))[0] ?? {};
@@ -301,3 +212,10 @@ describe('k8s/: a planted mistake', () => {
     expect(problems).to.match(/^SecurityPolicy\/subscriptions: \/spec\/extAuth must NOT have additional properties/m);
   });
 });
+
+function rowsOf<Change>(changes: Changes<Change>): readonly (readonly [overlay: string, place: string, Change])[] {
+  return Object.entries(changes).flatMap(([key, rows]) => {
+    const [overlay = '', place = ''] = key.split(' ');
+    return rows.map(row => [overlay, place, row] as const);
+  });
+}
