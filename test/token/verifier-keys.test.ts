@@ -1,0 +1,266 @@
+// The keys of the token verifier, its cache, verifications at the same time, and the detail of a refusal.
+import { expect } from 'chai';
+import { generateKeyPair } from 'jose';
+import { createDeferred } from '../../src/deferred.ts';
+import type { VerificationKey } from '../../src/keys/jwks.ts';
+import { createVerifiedTokens } from '../../src/token/verified-tokens.ts';
+import { createTokenVerifier, type IssuerKeys } from '../../src/token/verifier.ts';
+import { signingKey } from '../support/signing-key.ts';
+import { now, type TokenParts, token } from '../support/token.ts';
+import { countingKey, forgedSignature, lab, verificationKey } from './verifier-lab.ts';
+
+describe('token verifier', () => {
+  describe('signing keys', () => {
+    it('keys_unavailable is the answer while the signing key is unavailable', async () => {
+      const at = await lab();
+      at.keys.clear();
+      at.missing = 'unavailable';
+      expect(await at.reasonOf(await token())).to.equal('keys_unavailable');
+    });
+    it('a token of an unknown issuer is refused even while keys are unavailable', async () => {
+      const at = await lab();
+      at.missing = 'unavailable';
+      at.keys.clear();
+      expect(await at.reasonOf(await token({ claims: { iss: 'https://evil.test' } }))).to.equal('token_invalid');
+    });
+    it('C-027 a token signed by the key of another issuer is refused', async () => {
+      const others = { 'https://b.test': { current: () => undefined, find: () => ({ kind: 'unknown' as const }) } };
+      expect(await (await lab({ others })).reasonOf(await token({ claims: { iss: 'https://b.test' } }))).to.equal(
+        'token_invalid',
+      );
+    });
+    it('a token waits until its key is fetched', async () => {
+      const key = await verificationKey(await signingKey('k1'));
+      const fetched = { 'https://b.test': { current: () => key, find: async () => ({ kind: 'key' as const, key }) } };
+      const at = await lab({ others: fetched });
+      const { outcome, cache } = await at.verify(await token({ claims: { iss: 'https://b.test' } }));
+      expect(outcome.kind).to.equal('claims');
+      expect(cache).to.equal('miss');
+    });
+    it('F-014 a fault of a key rejects the verification and refuses no token', async () => {
+      const at = await lab();
+      const good = await token();
+      const { privateKey } = await generateKeyPair('ES256');
+      at.keys.set('k1', { kid: 'k1', thumbprint: 'k1', cryptoKeyFor: () => privateKey });
+      const failure: unknown = await at.verify(good).catch((error: unknown) => error);
+      expect(failure).to.be.an.instanceOf(TypeError);
+    });
+    it('a token signed by another key under a known kid is refused', async () => {
+      const other = await signingKey('other');
+      expect(await (await lab()).reasonOf(await token({ key: { ...other, kid: 'k1' } }))).to.equal('token_invalid');
+    });
+    it('C-077 the times are checked after the wait for the key', async () => {
+      const at = await lab();
+      const key = await verificationKey(await signingKey('k1'));
+      const fetched = createDeferred<Awaited<ReturnType<IssuerKeys['find']>>>();
+      at.find = () => fetched.promise;
+      const verifying = at.reasonOf(await token());
+      at.clock = now + 3600 + 60;
+      fetched.resolve({ kind: 'key', key });
+      expect(await verifying).to.equal('token_expired');
+    });
+    it('a key that is removed during the verification allows no token', async () => {
+      const at = await lab();
+      const verifying = at.reasonOf(await token());
+      at.keys.clear();
+      expect(await verifying).to.equal('keys_unavailable');
+    });
+  });
+
+  describe('verified token cache', () => {
+    it('L-014 a second verification of a token is a cache hit', async () => {
+      const { verify } = await lab();
+      const good = await token();
+      expect((await verify(good)).cache).to.equal('miss');
+      expect(await verify(good)).to.deep.include({ cache: 'hit', kid: 'k1' });
+    });
+    it('L-015 a cached token is refused once its key is removed', async () => {
+      const at = await lab();
+      const good = await token();
+      await at.verify(good);
+      at.keys.clear();
+      expect(await at.reasonOf(good)).to.equal('token_invalid');
+    });
+    it('L-014 a cached token is refused once another key has its kid', async () => {
+      const at = await lab();
+      const good = await token();
+      await at.verify(good);
+      at.keys.set('k1', await verificationKey(await signingKey('k1-next')));
+      expect(await at.reasonOf(good)).to.equal('token_invalid');
+    });
+    it('L-014 the times of a cached token are checked again on each request', async () => {
+      const at = await lab();
+      const good = await token();
+      await at.verify(good);
+      at.clock = now + 3600 + 59;
+      expect(await at.reasonOf(good)).to.equal('verified');
+      at.clock = now + 3600 + 60;
+      expect(await at.reasonOf(good)).to.equal('token_expired');
+    });
+    it('C-078 a cached token is refused while the clock is behind its iat, and accepted afterwards', async () => {
+      const at = await lab();
+      const good = await token();
+      await at.verify(good);
+      at.clock = now - 3600;
+      expect(await at.reasonOf(good)).to.equal('token_invalid');
+      at.clock = now;
+      expect(await at.reasonOf(good)).to.equal('verified');
+    });
+    it('an expired token is removed from the cache', async () => {
+      const verifiedTokens = createVerifiedTokens<VerificationKey>(10);
+      const at = await lab({ verifiedTokens });
+      const text = await token();
+      await at.verify(text);
+      expect(verifiedTokens.size()).to.equal(1);
+      at.clock = now + 7200;
+      expect(await at.reasonOf(text)).to.equal('token_expired');
+      expect(verifiedTokens.size()).to.equal(0);
+    });
+    it('a token whose iat is in the future stays in the cache', async () => {
+      const verifiedTokens = createVerifiedTokens<VerificationKey>(10);
+      const at = await lab({ verifiedTokens });
+      const text = await token();
+      await at.verify(text);
+      at.clock = now - 3600;
+      expect(await at.reasonOf(text)).to.equal('token_invalid');
+      expect(verifiedTokens.size()).to.equal(1);
+    });
+    it('an opaque token is not looked up in the cache', async () => {
+      const lookups: string[] = [];
+      const none = createVerifiedTokens<VerificationKey>(0);
+      const { verify } = await lab({
+        verifiedTokens: {
+          ...none,
+          get(text) {
+            lookups.push(text);
+            return none.get(text);
+          },
+        },
+      });
+      for (const text of ['', 'opaque', 'h.p.s']) await verify(text);
+      expect(lookups).to.deep.equal(['h.p.s']);
+    });
+    it('a cached token is refused and removed once its issuer is no longer configured', async () => {
+      const verifiedTokens = createVerifiedTokens<VerificationKey>(10);
+      const text = await token();
+      await (await lab({ verifiedTokens })).verify(text);
+      const withoutIssuers = createTokenVerifier({
+        issuers: new Map(),
+        times: { clockToleranceSeconds: 60, maxLifetimeSeconds: 86_400 },
+        maxBytes: 8192,
+        verifiedTokens,
+        maxSignatures: 1,
+        now: () => now,
+      });
+      expect((await withoutIssuers.verify(text)).outcome).to.include({ reason: 'token_invalid' });
+      expect(verifiedTokens.size()).to.equal(0);
+    });
+    it('L-014 a refusal is not cached', async () => {
+      const at = await lab();
+      const bad = await token({ claims: { role: undefined } });
+      await at.verify(bad);
+      expect((await at.verify(bad)).cache).to.equal('miss');
+    });
+    it('nothing is cached if maxTokens is 0', async () => {
+      const at = await lab({ maxTokens: 0 });
+      const good = await token();
+      await at.verify(good);
+      expect((await at.verify(good)).cache).to.equal('miss');
+    });
+    it('L-014 a recently used token stays in a full cache', async () => {
+      const at = await lab({ maxTokens: 2 });
+      const [a, b, c] = await Promise.all(['a', 'b', 'c'].map(uid => token({ claims: { uid } })));
+      for (const each of [a, b, a, c]) await at.verify(each ?? '');
+      expect((await at.verify(a ?? '')).cache).to.equal('hit');
+      expect((await at.verify(b ?? '')).cache).to.equal('miss');
+    });
+  });
+
+  describe('concurrent verifications', () => {
+    it('of one token share a single signature check (singleflight)', async () => {
+      const at = await lab();
+      const counter = await countingKey(at, 'k1');
+      const good = await token();
+      const outcomes = await Promise.all([at.verify(good), at.verify(good), at.verify(good)]);
+      expect(outcomes.map(({ outcome }) => outcome.kind)).to.deep.equal(['claims', 'claims', 'claims']);
+      expect(counter.uses).to.equal(1);
+      expect((await at.verify(good)).cache).to.equal('hit');
+    });
+    it('of one token stay shared after another token has its result', async () => {
+      const { promise, resolve } = createDeferred<Awaited<ReturnType<IssuerKeys['find']>>>();
+      const slow: IssuerKeys = { current: () => undefined, find: () => promise };
+      const at = await lab({ others: { 'https://slow.test': slow } });
+      const second = await token({ claims: { iss: 'https://slow.test' } });
+      const firstVerification = at.verify(await token());
+      const secondVerification = at.verifyNow(second);
+      await firstVerification;
+      expect(at.verifyNow(second)).to.equal(secondVerification).and.to.be.a('promise');
+      resolve({ kind: 'unknown' });
+      await secondVerification;
+    });
+    it('of a refused token share one check, a later one checks again', async () => {
+      const at = await lab();
+      const counter = await countingKey(at, 'k1');
+      const bad = await token({ claims: { role: undefined } });
+      await Promise.all([at.verify(bad), at.verify(bad)]);
+      await at.verify(bad);
+      expect(counter.uses).to.equal(2);
+    });
+    it('G-027 beyond maxSignatures in flight are refused as internal, the others proceed', async () => {
+      const at = await lab({ maxSignatures: 3 });
+      const good = await token();
+      const forged = [1, 2, 3, 4].map(i => `${good.slice(0, good.lastIndexOf('.'))}.${forgedSignature(i)}`);
+      const outcomes = await Promise.all(forged.map(async text => (await at.verify(text)).outcome));
+      expect(outcomes).to.deep.equal([
+        ...Array.from({ length: 3 }, () => ({
+          kind: 'refusal',
+          reason: 'token_invalid',
+          detail: 'the signature does not verify',
+        })),
+        { kind: 'refusal', reason: 'internal', detail: 'too many tokens wait for their verification' },
+      ]);
+      expect(await at.reasonOf(good)).to.equal('verified');
+    });
+    it('are synchronous for a token refused before its signature', async () => {
+      const at = await lab();
+      const other = await token({ claims: { iss: 'https://other.test' } });
+      expect(at.verifyNow(other)).to.not.be.a('promise');
+      expect(at.verifyNow('a.b.c')).to.not.be.a('promise');
+      expect(at.verifyNow(await token())).to.be.a('promise');
+    });
+  });
+
+  describe('detail for the log', () => {
+    const rows: readonly (readonly [detail: string, parts: () => Promise<TokenParts>])[] = [
+      ['longer than maxBytes', async () => ({ claims: { uid: 'u'.repeat(9000) } })],
+      ['iss is not a configured issuer', async () => ({ claims: { iss: 'https://evil.test' } })],
+      ['alg is not one of algorithms', async () => ({ header: { alg: 'ES384' } })],
+      ['typ is not one of tokenTypes', async () => ({ header: { typ: 'id+jwt' } })],
+      ['kid is not a key of the issuer', async () => ({ header: { kid: 'k9' } })],
+      ['the key is not for this algorithm', async () => ({ header: { alg: 'RS256' } })],
+      ['the signature does not verify', async () => ({ signature: forgedSignature(1) })],
+    ];
+    for (const [detail, parts] of rows) {
+      it(`is "${detail}"`, async () => {
+        expect((await (await lab()).verify(await token(await parts()))).outcome).to.include({ detail });
+      });
+    }
+    it('is that of the compact form for text that is no token', async () => {
+      const { outcome } = await (await lab()).verify('a.b');
+      expect(outcome).to.include({ detail: 'not three base64url segments' });
+    });
+    it('names why the keys are unavailable, or that the key was replaced', async () => {
+      const at = await lab();
+      const verifying = at.verify(await token());
+      at.keys.clear();
+      expect((await verifying).outcome).to.include({ detail: 'the key was replaced meanwhile' });
+      at.missing = 'unavailable';
+      expect((await at.verify(await token())).outcome).to.include({ detail: 'no key set yet' });
+    });
+    it('has cache "miss" for a malformed token and no cache result for one over maxBytes', async () => {
+      const { verify } = await lab();
+      expect(await verify('h.p')).to.include({ cache: 'miss', kid: undefined });
+      expect(await verify('a'.repeat(9000))).to.include({ cache: undefined, kid: undefined });
+    });
+  });
+});
