@@ -1,37 +1,14 @@
-// Loading a configuration file: YAML forms, places of problems, unreadable files, and the files that it names.
-import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
-import { mkdirSync, symlinkSync } from 'node:fs';
+// Loading a configuration file: YAML forms, places of problems, unreadable files.
+import { symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { JWK } from 'jose';
 import { loadConfig } from '../../src/config/load.ts';
 import { type ConfigProblem, formatProblems } from '../../src/config/problems.ts';
 import { changed, configOf, fixtureFolder, problemsOf, smallestConfig, writeFixture } from '../support/config-file.ts';
-import { secrets } from '../support/secrets.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { testCertificate } from '../support/test-certificate.ts';
-
-// Made with `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=test -days 36500`.
-const certificate = `-----BEGIN CERTIFICATE-----
-MIIBdTCCARugAwIBAgIULdw151a78zhU7MwxyFp6LEG7DHMwCgYIKoZIzj0EAwIw
-DzENMAsGA1UEAwwEdGVzdDAgFw0yNjExMjExMTU1NDFaGA8yMTI2MTAyODExNTU0
-MVowDzENMAsGA1UEAwwEdGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABHDr
-M8cvXgxEACHNrebg8ZZoysEl3nGOULK9RpNvlWQhsJP/Ey+uC8eKEAz5Rh4cZHp8
-Vuebm8eiq1Pnpo8kLO6jUzBRMB0GA1UdDgQWBBTM/DLpnYgxc7sxHMJpa9M/z5bC
-9TAfBgNVHSMEGDAWgBTM/DLpnYgxc7sxHMJpa9M/z5bC9TAPBgNVHRMBAf8EBTAD
-AQH/MAoGCCqGSM49BAMCA0gAMEUCIQDLwBlwK04T/wFJpGNoUuK8aloYe71OzT1k
-9VBLC5n38gIgZXvq82Hg0M6VeFCTKMXMa4ZC/LKA6VGOMtIbvWdo5jI=
------END CERTIFICATE-----
-`;
-
-/** `line:column place` of each problem of this text. */
-async function positionsOf(text: string): Promise<readonly string[]> {
-  const loaded = await loadConfig(writeFixture('config.yaml', text));
-  return loaded.kind === 'config' ? [] : loaded.problems.map(({ line, column, place }) => `${line}:${column} ${place}`);
-}
+import { good, positionsOf } from './load-lab.ts';
 
 /** The message of the one problem of this file. */
 async function messageOf(file: string): Promise<string> {
@@ -40,16 +17,6 @@ async function messageOf(file: string): Promise<string> {
   expect(loaded).to.have.property('problems').with.lengthOf(1);
   return loaded.kind === 'config' ? '' : (loaded.problems[0]?.message ?? '');
 }
-
-const good = `issuers:
-  - issuer: https://auth.example.com
-    audiences: [https://api.example.com]
-    jwksUrl: https://auth.example.com/jwks
-routes:
-  - path: /api/*
-roles:
-  owner: ['*']
-`;
 
 describe('configuration file', () => {
   it('is loaded into the effective settings', async () => {
@@ -253,306 +220,6 @@ listen: 0.0.0.0:9191
     });
   });
 
-  describe('with key set and CA files', () => {
-    let keySet = '';
-    let key: JWK;
-    before(async () => {
-      key = (await signingKey('k1')).publicJwk;
-      keySet = JSON.stringify({ keys: [key] });
-    });
-    const withFile = (key: string, name: string) =>
-      changed({ [`issuers.0.${key}`]: name, ...(key === 'jwksFile' ? { 'issuers.0.jwksUrl': undefined } : {}) });
-
-    it('resolves relative names against its own folder', async () => {
-      writeFixture('ca.pem', certificate);
-      writeFixture('jwks.json', keySet);
-      const config = await configOf(
-        changed({ 'issuers.0.jwksUrl': undefined, 'issuers.0.jwksFile': './jwks.json', 'issuers.0.caFile': 'ca.pem' }),
-      );
-      expect(config.issuers[0]?.jwksFile).to.equal(join(fixtureFolder(), 'jwks.json'));
-      expect(config.issuers[0]?.caFile).to.equal(join(fixtureFolder(), 'ca.pem'));
-    });
-
-    it('keeps an absolute name', async () => {
-      const file = writeFixture('jwks.json', keySet);
-      const config = await configOf(withFile('jwksFile', file));
-      expect(config.issuers[0]?.jwksFile).to.equal(file);
-    });
-
-    const brokenCertificate = certificate.replace(/\nMII/, '\nMIJ');
-    const contents: readonly (readonly [key: string, name: string, content: string, message: string | undefined])[] = [
-      ['caFile', 'one certificate', certificate, undefined],
-      ['caFile', 'two certificates with text around them', `# CA\n${certificate}\nold\n${certificate}`, undefined],
-      ['caFile', 'no content', '', 'the file must contain a PEM certificate'],
-      ['caFile', 'a key set', '{"keys":[]}', 'the file must contain a PEM certificate'],
-      ['caFile', 'a broken certificate', brokenCertificate, 'the file must not contain a broken certificate'],
-      [
-        'caFile',
-        'a valid and a broken certificate',
-        certificate + brokenCertificate,
-        'the file must not contain a broken certificate',
-      ],
-      [
-        'caFile',
-        'a truncated certificate',
-        certificate + certificate.slice(0, 200),
-        'the file must not contain a broken certificate',
-      ],
-      ['jwksFile', 'no content', '', 'the file is not a key set: not JSON'],
-      ['jwksFile', 'a duplicate member', '{"keys":[],"keys":[]}', 'the file is not a key set: a member twice'],
-      ['jwksFile', 'a list', '[]', 'the file is not a key set: it must be a JSON object with an array "keys"'],
-      [
-        'jwksFile',
-        'one key',
-        '{"kty":"RSA"}',
-        'the file is not a key set: it must be a JSON object with an array "keys"',
-      ],
-      [
-        'jwksFile',
-        'an object for keys',
-        '{"keys":{}}',
-        'the file is not a key set: it must be a JSON object with an array "keys"',
-      ],
-    ];
-    for (const [key, name, content, message] of contents) {
-      it(
-        message === undefined ? `accepts a ${key} with ${name}` : `refuses a ${key} with ${name}: ${message}`,
-        async () => {
-          writeFixture('named', content);
-          const expected = message === undefined ? [] : [`issuers[0].${key}: ${message}`];
-          expect(await problemsOf(withFile(key, 'named'))).to.deep.equal(expected);
-        },
-      );
-    }
-
-    const sets: readonly (readonly [name: string, keys: () => unknown, algorithms: unknown, message?: string])[] = [
-      ['one key', () => [key], undefined],
-      ['one key while algorithms is not a list', () => [key], 'ES256'],
-      ['one key among others', () => [{ kty: 'oct', k: 'AA' }, key, 1], undefined],
-      ['no key', () => [], undefined, '"keys" is empty'],
-      ['a key for other algorithms', () => [key], ['RS256'], 'algorithm not allowed'],
-      ['a key for encryption', () => [{ ...key, use: 'enc' }], undefined, 'for another use'],
-      ['a key without a kid', () => [{ ...key, kid: '' }], undefined, 'no kid'],
-      [
-        'only unusable keys',
-        () => [
-          { kty: 'oct', k: 'AA' },
-          { ...key, crv: 'P-257' },
-          { kty: 'oct', k: 'AA', kid: 'a' },
-        ],
-        undefined,
-        'symmetric key, curve not supported',
-      ],
-    ];
-    for (const [name, keys, algorithms, message] of sets) {
-      it(
-        message === undefined ? `accepts a jwksFile with ${name}` : `refuses a jwksFile with ${name}: ${message}`,
-        async () => {
-          writeFixture('named', { keys: keys() });
-          const config = changed({
-            'issuers.0.jwksUrl': undefined,
-            'issuers.0.jwksFile': 'named',
-            'issuers.0.algorithms': algorithms,
-          });
-          const found = (await problemsOf(config)).filter(problem => problem.includes('jwksFile'));
-          const expected = message === undefined ? [] : [`issuers[0].jwksFile: the file has no usable key: ${message}`];
-          expect(found).to.deep.equal(expected);
-        },
-      );
-    }
-
-    for (const key of ['caFile', 'jwksFile']) {
-      it(`refuses a ${key} that does not exist`, async () => {
-        expect(await problemsOf(withFile(key, 'nowhere'))).to.deep.equal([
-          `issuers[0].${key}: the file does not exist`,
-        ]);
-      });
-
-      it(`refuses a ${key} that is a directory`, async () => {
-        mkdirSync(join(fixtureFolder(), 'folder'), { recursive: true });
-        expect(await problemsOf(withFile(key, 'folder'))).to.deep.equal([
-          `issuers[0].${key}: the file is not a regular file`,
-        ]);
-      });
-    }
-  });
-
-  describe('with a client certificate for an issuer', () => {
-    const pair = testCertificate({ name: 'client' });
-    const other = testCertificate({ name: 'other' });
-    type Contents = Readonly<Partial<Record<'client.crt' | 'client.key', string>>>;
-    const withFiles = (contents: Contents, changes: Readonly<Record<string, unknown>> = {}) => {
-      const files = { 'client.crt': pair.cert, 'client.key': pair.key, ...contents };
-      for (const [name, content] of Object.entries(files)) writeFixture(name, content);
-      return changed({
-        'issuers.0.clientCertFile': 'client.crt',
-        'issuers.0.clientKeyFile': './client.key',
-        ...changes,
-      });
-    };
-
-    it('resolves relative names against its own folder', async () => {
-      expect((await configOf(withFiles({}))).issuers[0]).to.include({
-        clientCertFile: join(fixtureFolder(), 'client.crt'),
-        clientKeyFile: join(fixtureFolder(), 'client.key'),
-      });
-    });
-
-    const rows: readonly (readonly [string, Contents, Readonly<Record<string, unknown>>, readonly string[]])[] = [
-      ['an http URL on loopback', {}, { 'issuers.0.jwksUrl': 'http://127.0.0.1:1/' }, []],
-      [
-        'a key of another certificate',
-        { 'client.key': other.key },
-        {},
-        ['issuers[0].clientKeyFile: the private key must belong to the first certificate of the certificate file'],
-      ],
-      [
-        'no PEM in either',
-        { 'client.crt': '', 'client.key': '' },
-        {},
-        [
-          'issuers[0].clientCertFile: the file must contain a PEM certificate',
-          'issuers[0].clientKeyFile: the file must contain a PEM private key',
-        ],
-      ],
-      [
-        'a file that does not exist',
-        {},
-        { 'issuers.0.clientKeyFile': 'nowhere' },
-        ['issuers[0].clientKeyFile: the file does not exist'],
-      ],
-      [
-        'no key',
-        {},
-        { 'issuers.0.clientKeyFile': undefined },
-        ['issuers[0].clientCertFile: must be set together with clientKeyFile'],
-      ],
-      [
-        'no certificate',
-        {},
-        { 'issuers.0.clientCertFile': undefined },
-        ['issuers[0].clientKeyFile: must be set together with clientCertFile'],
-      ],
-    ];
-    for (const [name, contents, changes, problems] of rows) {
-      it(`${problems.length === 0 ? 'accepts' : 'refuses'} ${name}`, async () => {
-        expect(await problemsOf(withFiles(contents, changes))).to.have.members(problems);
-      });
-    }
-
-    it('refuses the certificate together with a jwksFile', async () => {
-      writeFixture('jwks.json', { keys: [(await signingKey('k1')).publicJwk] });
-      const changes = { 'issuers.0.jwksUrl': undefined, 'issuers.0.jwksFile': 'jwks.json' };
-      const rule = 'must not be set together with jwksFile: a file is read without a connection';
-      expect(await problemsOf(withFiles({}, changes))).to.have.members([
-        `issuers[0].clientCertFile: ${rule}`,
-        `issuers[0].clientKeyFile: ${rule}`,
-      ]);
-    });
-  });
-
-  describe('with TLS files', () => {
-    const pem = testCertificate({ name: 'a' });
-    const otherPem = testCertificate({ name: 'b' });
-    const files = { 'own.crt': pem.cert, 'own.key': pem.key, 'ca.crt': otherPem.cert };
-    type Contents = Readonly<Partial<Record<keyof typeof files, string | Buffer>>>;
-    const withFiles = (contents: Contents) => {
-      for (const [name, content] of Object.entries({ ...files, ...contents })) writeFixture(name, content);
-      return changed({ tls: { certFile: 'own.crt', keyFile: './own.key', clientCaFile: 'ca.crt' } });
-    };
-
-    it('resolves relative names against its own folder', async () => {
-      expect((await configOf(withFiles({}))).tls).to.deep.equal({
-        certFile: join(fixtureFolder(), 'own.crt'),
-        keyFile: join(fixtureFolder(), 'own.key'),
-        clientCaFile: join(fixtureFolder(), 'ca.crt'),
-      });
-    });
-
-    const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
-    secrets.mint('private key', rsa.export({ type: 'pkcs8', format: 'pem' }).toString());
-    const ec = createPrivateKey(pem.key);
-    const usable: readonly (readonly [name: string, contents: Contents])[] = [
-      ['a certificate chain', { 'own.crt': `${pem.cert}# the authority\n${otherPem.cert}` }],
-      ['several client CAs', { 'ca.crt': pem.cert + otherPem.cert }],
-      ['a SEC 1 key', { 'own.key': ec.export({ type: 'sec1', format: 'pem' }) }],
-      ['certificate and key in one file', { 'own.crt': pem.key + pem.cert, 'own.key': pem.cert + pem.key }],
-    ];
-    for (const [name, contents] of usable) {
-      it(`accepts ${name}`, async () => {
-        expect(await problemsOf(withFiles(contents))).to.deep.equal([]);
-      });
-    }
-
-    const noKey = 'tls.keyFile: the file must contain a PEM private key';
-    const foreign = 'tls.keyFile: the private key must belong to the first certificate of the certificate file';
-    const locked = 'tls.keyFile: the private key must not be encrypted: there is no setting for a passphrase';
-    const encrypted = { format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' } as const;
-    const unusable: readonly (readonly [name: string, contents: Contents, ...problems: string[]])[] = [
-      ['no certificate', { 'own.crt': pem.key }, 'tls.certFile: the file must contain a PEM certificate'],
-      [
-        'a truncated chain',
-        { 'own.crt': pem.cert + otherPem.cert.slice(0, 99) },
-        'tls.certFile: the file must not contain a broken certificate',
-      ],
-      ['no key', { 'own.key': pem.cert }, noKey],
-      ['a truncated key', { 'own.key': pem.key.slice(0, 99) }, noKey],
-      ['a public key', { 'own.key': createPublicKey(ec).export({ type: 'spki', format: 'pem' }) }, noKey],
-      ['an encrypted key', { 'own.key': ec.export({ type: 'pkcs8', ...encrypted }) }, locked],
-      ['an encrypted SEC 1 key', { 'own.key': ec.export({ type: 'sec1', ...encrypted }) }, locked],
-      ['a key of another certificate', { 'own.key': otherPem.key }, foreign],
-      ['a key of another type', { 'own.key': rsa.export({ type: 'pkcs8', format: 'pem' }) }, foreign],
-      ['a chain with the CA first', { 'own.crt': otherPem.cert + pem.cert }, foreign],
-      ['no client CA', { 'ca.crt': '' }, 'tls.clientCaFile: the file must contain a PEM certificate'],
-      [
-        'three unusable files',
-        { 'own.crt': '', 'own.key': '', 'ca.crt': 'x' },
-        'tls.certFile: the file must contain a PEM certificate',
-        noKey,
-        'tls.clientCaFile: the file must contain a PEM certificate',
-      ],
-    ];
-    for (const [name, contents, ...problems] of unusable) {
-      it(`refuses ${name}`, async () => {
-        expect(await problemsOf(withFiles(contents))).to.deep.equal(problems);
-      });
-    }
-
-    it('refuses a certificate that OpenSSL rejects', async () => {
-      const weak = testCertificate({ namedCurve: 'secp112r1' });
-      expect(await problemsOf(withFiles({ 'own.crt': weak.cert, 'own.key': weak.key }))).to.deep.equal([
-        'tls.certFile: OpenSSL refuses the certificate (ERR_SSL_EE_KEY_TOO_SMALL): its key may be too short or its signature too weak',
-      ]);
-    });
-
-    it('locates each problem, and checks every file even if another name is missing', async () => {
-      writeFixture('own.crt', 'x');
-      const text = `tls:\n  certFile: own.crt\n  clientCaFile: nowhere\n${good}`;
-      expect(await positionsOf(text)).to.deep.equal(['1:1 tls.keyFile', '2:13 tls.certFile', '3:17 tls.clientCaFile']);
-    });
-
-    it('is loaded or refused, and never throws, for any file contents', async () => {
-      const texts = fc
-        .tuple(
-          fc.constantFrom(pem.cert, pem.key),
-          fc.nat(),
-          fc.constantFrom('', '\0', '-', 'A', '\n', '\n\n', pem.key, '\u00ff'),
-          fc.nat(4),
-        )
-        .map(([text, at, put, cut]) => text.slice(0, at % text.length) + put + text.slice((at % text.length) + cut));
-      await fc.assert(
-        fc.asyncProperty(texts, texts, texts, async (cert, key, ca) => {
-          const loaded = await loadConfig(
-            writeFixture('random.yaml', withFiles({ 'own.crt': cert, 'own.key': key, 'ca.crt': ca })),
-          );
-          secrets.show('command', JSON.stringify(loaded));
-          expect(loaded.kind).to.be.oneOf(['config', 'misconfiguration']);
-        }),
-        { numRuns: 300 },
-      );
-    });
-  });
-
   it('is loaded without network access', async () => {
     let connections = 0;
     const server = createServer((_, response) => response.end('{"keys":[]}')).on('connection', () => {
@@ -613,20 +280,7 @@ listen: 0.0.0.0:9191
   });
 
   it('is loaded or refused, and never throws, for any value of a key', async () => {
-    const keys = [
-      'listen',
-      'tls',
-      'admin',
-      'issuers',
-      'token',
-      'keys',
-      'routes',
-      'account',
-      'roles',
-      'apps',
-      'identityHeaders',
-      'log',
-    ];
+    const keys = 'listen tls admin issuers token keys routes account roles apps identityHeaders log'.split(' ');
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...keys), fc.jsonValue({ maxDepth: 3 }), async (key, value) => {
         const loaded = await loadConfig(writeFixture('random.yaml', { ...smallestConfig(), [key]: value }));
@@ -634,22 +288,5 @@ listen: 0.0.0.0:9191
       }),
       { numRuns: 300 },
     );
-  });
-});
-
-describe('formatProblems', () => {
-  it('prints one line per problem with file, line, column and place', () => {
-    const problems: readonly ConfigProblem[] = [
-      { place: '', line: 1, column: 1, message: 'the file is empty' },
-      { place: 'issuers[0].audiences', line: 12, column: 5, message: 'must name at least one audience' },
-    ];
-    expect(formatProblems('config.yaml', problems)).to.equal(
-      'config.yaml:1:1: the file is empty\nconfig.yaml:12:5: issuers[0].audiences: must name at least one audience\n',
-    );
-  });
-
-  it('escapes control characters in a file name', () => {
-    const problem = { place: '', line: 1, column: 1, message: 'the file does not exist' };
-    expect(formatProblems('a\nb\u001b', [problem])).to.equal('a\\u{a}b\\u{1b}:1:1: the file does not exist\n');
   });
 });

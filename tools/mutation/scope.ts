@@ -22,7 +22,7 @@ const serving: readonly Group[] = [
   {
     name: 'tls-credentials',
     sources: ['src/envoy/tls-credentials.ts'],
-    tests: ['test/envoy/tls-credentials.test.ts'],
+    tests: ['test/envoy/tls-credentials.test.ts', 'test/envoy/certificate-rotation.test.ts'],
   },
 ];
 
@@ -52,7 +52,7 @@ export const groups: readonly Group[] = [
   {
     name: 'jwks',
     sources: ['src/keys/jwks.ts', 'src/keys/key-material.ts'],
-    tests: ['test/keys/jwks.test.ts', 'test/keys/key-material.test.ts'],
+    tests: ['test/keys/jwks.test.ts', 'test/keys/skipped-keys.test.ts', 'test/keys/key-material.test.ts'],
   },
   { name: 'issuer-ring', sources: ['src/keys/issuer-ring.ts'], tests: ['test/keys/key-ring.test.ts'] },
   { name: 'age-clock', sources: ['src/keys/age-clock.ts'], tests: ['test/keys/age-clock.test.ts'] },
@@ -91,6 +91,7 @@ export const groups: readonly Group[] = [
       'test/serve/service-requests.test.ts',
       'test/serve/service-revocation.test.ts',
       'test/serve/service-reload.test.ts',
+      'test/serve/service-reload-results.test.ts',
     ],
   },
   ...serving,

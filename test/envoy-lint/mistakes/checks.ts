@@ -1,3 +1,4 @@
+// Planted mistakes: the check and what it is shown.
 import { checkSettings, type Mistakes, remove, removePattern, set } from './planting.ts';
 
 export const checks: Mistakes = {

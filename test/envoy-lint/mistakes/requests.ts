@@ -1,3 +1,4 @@
+// Planted mistakes: what a client may send past the removals.
 import { type Mistakes, remove, set, toRemoval } from './planting.ts';
 
 export const requests: Mistakes = {

@@ -1,0 +1,142 @@
+// check-config --envoy: a bootstrap that agrees with the configuration, and one that does not.
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { configOf, fixtureFolder, writeFixture } from '../support/config-file.ts';
+import { example, exampleFile, root, run } from '../config/example.ts';
+
+describe('check-config', () => {
+  describe('--envoy', () => {
+    const envoy = readFileSync(new URL('envoy.yaml', root), 'utf8');
+    const lint = (name: string, content: unknown) =>
+      run('check-config', '--config', exampleFile, '--envoy', writeFixture(name, content));
+
+    it('prints one line for the shipped envoy.yaml, which has no dangerous setting', async () => {
+      const { code, stdout, stderr } = await lint('envoy.yaml', envoy);
+      expect({ code, stderr }).to.deep.equal({ code: 0, stderr: '' });
+      expect(stdout.split('\n').at(-2)).to.match(/^# .*envoy\.yaml: no dangerous setting found$/);
+      expect(await configOf(stdout)).to.deep.equal(await configOf(example));
+    });
+
+    it('accepts the bootstrap as JSON indented with tabs', async () => {
+      expect(await lint('envoy.json', JSON.stringify(parse(envoy), undefined, '\t'))).to.include({
+        code: 0,
+        stderr: '',
+      });
+    });
+
+    it('reports each dangerous setting with line, column and place, and exits 1', async () => {
+      const broken = envoy
+        .replace('failure_mode_allow: false', 'failure_mode_allow: on')
+        .replace(/^ *status_on_error: .*\n/m, '')
+        .replace('normalize_path: true', 'normalize_path: false');
+      const { code, stdout, stderr } = await lint('broken.yaml', broken);
+      expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
+      const lines = broken.split('\n');
+      const manager = 'static_resources.listeners[0].filter_chains[0].filters[0].typed_config';
+      const found = stderr.split('\n').flatMap(line => {
+        const [, ...parts] = /broken\.yaml:(\d+):(\d+): (\S+): .* \[(.+)\]$/.exec(line) ?? [];
+        return parts.length === 0 ? [] : [parts];
+      });
+      expect(
+        found.map(([line, column, place, rule]) => [
+          lines[Number(line) - 1]?.slice(Number(column) - 1, Number(column) + 7),
+          place,
+          rule,
+        ]),
+      ).to.deep.equal([
+        [broken.match(/normalize_path: (false.{3})/)?.[1], `${manager}.normalize_path`, 'normalize-path'],
+        ['typed_co', `${manager}.http_filters[1].typed_config.status_on_error`, 'status-on-error'],
+        [
+          broken.match(/failure_mode_allow: (on.{6})/)?.[1],
+          `${manager}.http_filters[1].typed_config.failure_mode_allow`,
+          'failure-mode-allow',
+        ],
+      ]);
+    });
+
+    it('suggests the render command that made the file, or envoy-parts for another file', async () => {
+      const broken = envoy.replace('failure_mode_allow: false', 'failure_mode_allow: true');
+      const hint = 'account-authz check-config: to print the settings to use, run: account-authz render';
+      const made = await lint('made.yaml', broken.replace('config.example.yaml\n', 'other.yaml --trusted-hops 1\n'));
+      expect(made.stderr.split('\n').at(-2)).to.equal(`${hint} envoy --trusted-hops 1 --config ${exampleFile}`);
+      const own = await lint('own.yaml', broken.slice(broken.indexOf('\n') + 1));
+      expect(own.stderr.split('\n').at(-2)).to.equal(`${hint} envoy-parts --config ${exampleFile}`);
+    });
+
+    it('reports a missing route at the virtual hosts of the bootstrap', async () => {
+      const config = writeFixture(
+        'more.yaml',
+        `${example.replace(/^routes:\n/m, 'routes:\n  - path: /v2/billing/*\n')}`,
+      );
+      const { code, stderr } = await run(
+        'check-config',
+        '--config',
+        config,
+        '--envoy',
+        writeFixture('less.yaml', envoy),
+      );
+      expect(code).to.equal(1);
+      const [, line] =
+        /less\.yaml:(\d+):\d+: \S+virtual_hosts: have no route to the service for "\/v2\/billing\/\*": /.exec(stderr) ??
+        [];
+      expect(envoy.split('\n')[Number(line) - 1]).to.match(/virtual_hosts:/);
+    });
+
+    it('reports a mistake at its YAML anchor, and accepts keys that Envoy ignores', async () => {
+      const { stderr } = await lint(
+        'anchored.yaml',
+        `!ignore settings: &open { failure_mode_allow: true }\n${envoy.replace('failure_mode_allow: false', 'filter_metadata: *open')}`,
+      );
+      expect(stderr).to.equal('');
+      const shared = await lint(
+        'shared.yaml',
+        envoy
+          .replace('merge_slashes: true', 'merge_slashes: &on true')
+          .replace('failure_mode_allow: false', 'failure_mode_allow: *on'),
+      );
+      expect(shared.stderr).to.match(/shared\.yaml:\d+:43: \S+failure_mode_allow: is true: /);
+    });
+
+    const unreadable: readonly (readonly [name: string, content: unknown, rule: string])[] = [
+      ['an empty file', '', 'unreadable-file'],
+      ['broken YAML', 'a: [', 'unreadable-file'],
+      ['bytes that are not UTF-8', new Uint8Array([0xff]), 'unreadable-file'],
+      ['a list', '[]', 'unreadable-value'],
+      ['a number', '1', 'unreadable-value'],
+      ['deep nesting', `a: ${'['.repeat(5000)}${']'.repeat(5000)}`, 'unreadable-file'],
+      [
+        'aliases of aliases',
+        `a: &a [x]\n${Array.from({ length: 40 }, (_, i) => `b${i}: &b${i} [${i ? `*b${i - 1}, *b${i - 1}` : '*a'}]`).join('\n')}`,
+        'unreadable-file',
+      ],
+      [
+        'a key given twice',
+        envoy.replace('merge_slashes: true', 'merge_slashes: true\n                merge_slashes: true'),
+        'unreadable-file',
+      ],
+    ];
+    for (const [name, content, rule] of unreadable) {
+      it(`exits 1 for ${name}`, async () => {
+        const { code, stdout, stderr } = await lint('odd.yaml', content);
+        expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
+        expect(stderr).to.match(new RegExp(`^\\S+odd\\.yaml:\\d+:\\d+: .* \\[${rule}\\]\\n`));
+      });
+    }
+
+    it('exits 1 for a bootstrap that does not exist', async () => {
+      const file = `${fixtureFolder()}/nowhere.yaml`;
+      expect(await run('check-config', '--config', exampleFile, '--envoy', file)).to.deep.equal({
+        code: 1,
+        stdout: '',
+        stderr: `${file}:1:1: the file does not exist [unreadable-file]\n`,
+      });
+    });
+
+    it('reports problems of the configuration before it reads the bootstrap', async () => {
+      const file = writeFixture('bad.yaml', 'issuers: []\nroutes: []\nroles: {}\n');
+      const { code, stderr } = await run('check-config', '--config', file, '--envoy', '/nowhere.yaml');
+      expect({ code, lines: stderr.split('\n').length }).to.deep.equal({ code: 1, lines: 4 });
+    });
+  });
+});

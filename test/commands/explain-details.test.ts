@@ -1,0 +1,156 @@
+// The detail that explain gives for each failed check, and the time of --at.
+import { expect } from 'chai';
+import {
+  dottedIssuer,
+  type ExplainLab,
+  explanationOf,
+  failedCheck,
+  runExplain,
+  startExplainLab,
+} from '../explain/explain-lab.ts';
+import type { Outcome } from '../support/command.ts';
+import { audience, type TokenParts } from '../support/token.ts';
+import { path } from './explain-config.ts';
+
+describe('details of explain', () => {
+  let lab: ExplainLab;
+  let token: string;
+  before(async () => {
+    lab = await startExplainLab();
+    token = await lab.token();
+  });
+  after(() => lab.stop());
+
+  const run = (args: readonly string[], input: string | Buffer = token): Promise<Outcome> =>
+    runExplain(['--config', lab.configFile, '--path', path, ...args], { input });
+
+  const detailOf = async (parts: TokenParts, check: string, ...args: readonly string[]): Promise<string> => {
+    const { checks } = explanationOf(await run(['--json', ...args], await lab.token(parts)));
+    expect(failedCheck({ checks })).to.equal(check);
+    return checks.find(({ name }) => name === check)?.detail ?? '';
+  };
+
+  describe('--at', () => {
+    const times: readonly (readonly [at: string, reason: string])[] = [
+      ['2026-11-21T12:00:00Z', 'allowed'],
+      ['2026-11-21t14:00:00.5+02:00', 'allowed'],
+      ['1795262400', 'allowed'],
+      ['1795262400.25', 'allowed'],
+      ['2026-11-21T13:00:29.9Z', 'allowed'],
+      ['2026-11-21T13:00:30Z', 'token_expired'],
+      ['2026-11-21T11:59:29Z', 'token_invalid'],
+      ['0', 'token_invalid'],
+    ];
+    for (const [at, reason] of times) {
+      it(`answers ${reason} at ${at} for a token valid from 12:00 to 13:00`, async () => {
+        const iat = Date.parse('2026-11-21T12:00:00Z') / 1000;
+        const timely = await lab.token({ claims: { iat, exp: iat + 3600 } });
+        expect(explanationOf(await run(['--json', '--at', at], timely)).reason).to.equal(reason);
+      });
+    }
+
+    it('is the reference time of the expiry detail', async () => {
+      const claims = { iat: 1_795_262_400, exp: 1_795_266_000 };
+      const detail = await detailOf({ claims }, 'expiry', '--at', '1795266312');
+      expect(detail).to.contain('expired 312 s before 2026-11-21T13:05:12.000Z, at 2026-11-21T13:00:00.000Z');
+    });
+  });
+
+  describe('detail of a failed check', () => {
+    const seconds = Math.floor(Date.now() / 1000);
+    const rows: readonly (readonly [
+      name: string,
+      check: string,
+      parts: TokenParts,
+      args: readonly string[],
+      why: string,
+    ])[] = [
+      [
+        'the accepted audiences',
+        'audience',
+        { claims: { aud: 'x' } },
+        [],
+        `audiences: ${audience}, https://other.test`,
+      ],
+      ['the allowed applications', 'app', { claims: { app: 'cli' } }, [], 'app is cli; apps: web'],
+      ['the known roles', 'role', { claims: { role: 'guest' } }, [], 'role is guest; roles: owner, member'],
+      [
+        'the methods of the role',
+        'role',
+        { claims: { role: 'member' } },
+        ['--method', 'POST'],
+        'role is member, the method is POST; roles.member: GET, HEAD',
+      ],
+      [
+        'all roles of the token',
+        'role',
+        { claims: { role: ['guest', 'a b'] } },
+        [],
+        '(roles are "guest", "a b"; roles: owner, member)',
+      ],
+      [
+        'the methods of each of several roles',
+        'role',
+        { claims: { role: ['guest', 'member'] } },
+        ['--method', 'POST'],
+        'roles are "guest", "member", the method is POST; roles.member: GET, HEAD',
+      ],
+      [
+        'the JSON Pointer for a claim name with dots',
+        'claims',
+        { claims: { iss: dottedIssuer, 'https://acct.test/acc': 'acct1', realm_access: { roles: ['owner'] } } },
+        [],
+        'the token has no claim "realm_access.roles": for a member of an object write the JSON Pointer "/realm_access/roles")',
+      ],
+      [
+        'no JSON Pointer for a claim name that is a URL',
+        'claims',
+        { claims: { iss: dottedIssuer, 'realm_access.roles': 'owner' } },
+        [],
+        'scope from "scope")',
+      ],
+      [
+        'the roles of a route',
+        'role',
+        { claims: { role: 'member' } },
+        ['--path', '/api/subscriptions/teams/acct1/members'],
+        '/api/subscriptions/:kind/:account_id/members is for owner',
+      ],
+      [
+        'the path segment of the other account',
+        'account',
+        { claims: { acc: 'acct9' } },
+        [],
+        'acc in the token is acct9, another account is in segment 4 of the path)',
+      ],
+      [
+        'every place of another account',
+        'account-named',
+        {},
+        ['--path', '/api/subscriptions/accounts/acct1?account_id=acct2', '--header', 'x-account-id: acct3'],
+        'another account is in the header x-account-id, the parameter account_id)',
+      ],
+      ['the empty segment', 'path', {}, ['--path', '/api//x'], 'segment 2 is empty'],
+      ['the invalid character', 'route', {}, ['--path', '/api/x%41?%'], 'segment 2 has "%"'],
+      ['the required start of a path', 'path', {}, ['--path', 'https://api.test/'], 'it does not start with /'],
+      ['the routes', 'route', {}, ['--path', '/x'], 'routes: /api/subscriptions/accounts/:account_id/*, '],
+      ['the issuers', 'issuer', { claims: { iss: 'x' } }, [], 'https://unreachable.test)'],
+      ['the known kids', 'key', { header: { kid: 'nobody' } }, [], ' ago, kids: "k1", "r1")'],
+      ['the missing claim', 'claims', { claims: { acc: undefined } }, [], 'acc from "acc"'],
+      ['the maximum lifetime', 'times', { claims: { exp: seconds + 1e6 } }, [], 'token.maxLifetimeSeconds is 86400'],
+      ['the clock tolerance', 'times', { claims: { nbf: seconds + 999 } }, [], 'token.clockToleranceSeconds is 30'],
+    ];
+    for (const [name, check, parts, args, why] of rows) {
+      it(`names ${name}`, async () => {
+        expect(await detailOf(parts, check, ...args)).to.contain(why);
+      });
+    }
+
+    it('names only the length of a token that is too long', async () => {
+      const { checks } = explanationOf(await run(['--json'], 'a'.repeat(5000)));
+      expect(checks.find(({ name }) => name === 'token-length')?.detail).to.contain(
+        'it has 5000 bytes, token.maxBytes is 4096',
+      );
+    });
+  });
+});

@@ -1,0 +1,319 @@
+// render envoy and envoy-parts: what a bootstrap says for a configuration and for the options.
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { version } from '../../src/version.ts';
+import type { Part } from '../envoy-lint/shipped.ts';
+import { runCommand } from '../support/command.ts';
+import { writeFixture } from '../support/config-file.ts';
+import { config, filesOf, managerOf, openSettings, render, rendered, routesOf } from './render-lab.ts';
+
+const checkOf = (bootstrap: Part): Part =>
+  managerOf(bootstrap).http_filters.find(({ name }: Part) => name === 'envoy.filters.http.ext_authz').typed_config;
+
+const clusterOf = (bootstrap: Part, name: string): Part =>
+  bootstrap.static_resources.clusters.find((each: Part) => each.name === name);
+
+const addressOf = (cluster: Part): Part => cluster.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address;
+
+describe('render envoy', () => {
+  it('starts with its version, its command line and a warning not to edit it', async () => {
+    const file = config();
+    const { stdout } = await render('envoy', '--config', file, '--trusted-hops=1');
+    const [first, second] = stdout.split('\n');
+    expect(first).to.equal(
+      `# Made by account-authz ${version}: account-authz render envoy --config ${file} --trusted-hops=1`,
+    );
+    expect(second).to.match(/^# Do not edit it: .* \(checksum [0-9a-f]{12}\)\.$/);
+  });
+
+  it('leaves 24 KiB for the headers beside the longest token', async () => {
+    for (const [maxBytes, kilobytes] of [
+      [8192, 32],
+      [65_536, 88],
+    ]) {
+      const { max_request_headers_kb } = managerOf(await rendered({ token: { maxBytes } }));
+      expect(max_request_headers_kb).to.equal(kilobytes);
+    }
+  });
+
+  const methodRows = [
+    ['a role', { roles: { owner: ['*', 'QUERY'] } }, true],
+    ['a public route', { public: [{ path: '/cached', methods: ['GET', 'PURGE'] }] }, true],
+    ['nothing', { roles: { owner: ['*'], reader: ['GET', 'OPTIONS'] } }, undefined],
+  ] as const;
+  for (const [where, settings, expected] of methodRows) {
+    it(`accepts custom methods over HTTP/1.1 where ${where} names one`, async () => {
+      const { http_protocol_options } = managerOf(await rendered(settings));
+      expect(http_protocol_options.allow_custom_methods).to.equal(expected);
+      const [filter] = (await filesOf('istio', '--config', config(settings)))['envoy-filter.yaml'] ?? [];
+      expect(JSON.stringify(filter).includes('allow_custom_methods')).to.equal(expected === true);
+    });
+  }
+
+  it('is deterministic', async () => {
+    const args = ['envoy', '--config', config(), '--cors-origin', 'https://app.example.com'];
+    expect(await render(...args)).to.deep.equal(await render(...args));
+  });
+
+  const routes: readonly (readonly [paths: readonly string[], prefixes: readonly string[]])[] = [
+    [
+      ['/api/orders/:account_id/*', '/v2/billing/*'],
+      ['/api/orders', '/v2/billing'],
+    ],
+    [['/api/orders'], ['/api/orders']],
+    [['/a/:account_id/b', '/a/c/*'], ['/a']],
+    [
+      ['/a/b/*', '/a', '/ab/*'],
+      ['/a', '/ab'],
+    ],
+    [
+      ['/v1/orders/*', '/v2/orders/*'],
+      ['/v1/orders', '/v2/orders'],
+    ],
+  ];
+  for (const [paths, prefixes] of routes) {
+    it(`routes ${prefixes.join(' and ')} for ${paths.join(', ')}, and answers 404 elsewhere`, async () => {
+      const found = routesOf(await rendered({ routes: paths.map(path => ({ path })) }));
+      expect(found.map(({ match }) => match)).to.deep.equal([
+        ...prefixes.map(path => ({ path_separated_prefix: path })),
+        { prefix: '/' },
+      ]);
+      expect(found.at(-1).direct_response).to.deep.equal({ status: 404 });
+      expect(new Set(found.map(({ name }) => name))).to.have.property('size', found.length);
+    });
+  }
+
+  it('routes and checks every path for a route that starts with a parameter', async () => {
+    const found = routesOf(await rendered({ routes: [{ path: '/:account_id/*' }, { path: '/health' }] }));
+    expect(found.map(({ match, route }) => [match, route.cluster])).to.deep.equal([[{ prefix: '/' }, 'upstream']]);
+  });
+
+  it('sends every account header and its look-alikes, and removes them from trailers', async () => {
+    const bootstrap = await rendered({ account: { headers: ['X-Org-Id', 'tenant'] } });
+    const patterns = checkOf(bootstrap).allowed_headers.patterns;
+    expect(patterns.slice(-3)).to.deep.equal([
+      { exact: 'x-org-id' },
+      { exact: 'tenant' },
+      { safe_regex: { regex: 'x[^a-z0-9]org[^a-z0-9]id' } },
+    ]);
+    const trailers = managerOf(bootstrap).http_filters[0].typed_config.mutations.request_trailers_mutations;
+    const removed = trailers.map((each: Part) => each.remove ?? each.remove_on_match.key_matcher.safe_regex.regex);
+    expect(removed).to.include.members(['x[^a-z0-9]org[^a-z0-9]id', 'tenant', 'authorization']);
+  });
+
+  // Envoy reads YAML 1.1.
+  it('quotes names that YAML 1.1 reads as booleans and numbers', async () => {
+    const names = ['on', 'y', '0x1f', '1e3', '12'];
+    const { stdout } = await render('envoy', '--config', config({ account: { headers: names } }));
+    const check = checkOf(parse(stdout, { version: '1.1' }));
+    expect(check.allowed_headers.patterns.slice(-names.length)).to.deep.equal(names.map(exact => ({ exact })));
+  });
+
+  it('uses the identity prefix of the configuration in removals and mutation rules', async () => {
+    const bootstrap = await rendered({ identityHeaders: 'x-acme-id-' });
+    const [first] = managerOf(bootstrap).early_header_mutation_extensions[0].typed_config.mutations;
+    expect(first.remove_on_match.key_matcher.safe_regex.regex).to.equal('x[^a-z0-9]acme[^a-z0-9]id[^a-z0-9].*');
+    const { regex } = checkOf(bootstrap).decoder_header_mutation_rules.allow_expression;
+    expect(regex).to.equal('^(x[-_]acme[-_]id[-_].*|authorization)$');
+  });
+
+  it('allows the removal of headers that name another host with account.hosts', async () => {
+    const { regex } = checkOf(await rendered(openSettings)).decoder_header_mutation_rules.allow_expression;
+    for (const name of ['forwarded', 'x-forwarded-host', 'x_forwarded-host', 'x_http_host_override', 'authorization'])
+      expect(name).to.match(new RegExp(regex));
+    for (const name of ['host', 'x-forwarded-for', 'xx-host']) expect(name).not.to.match(new RegExp(regex));
+  });
+
+  it('allows the removal of authorization only when the token is not forwarded', async () => {
+    const bootstrap = await rendered({ 'token.forward': true });
+    expect(checkOf(bootstrap).decoder_header_mutation_rules.allow_expression.regex).to.equal('^x[-_]auth[-_].*$');
+  });
+
+  const addresses: readonly (readonly [listen: string, type: string, address: unknown])[] = [
+    ['127.0.0.1:9500', 'STATIC', { socket_address: { address: '127.0.0.1', port_value: 9500 } }],
+    ['[::1]:9500', 'STATIC', { socket_address: { address: '::1', port_value: 9500 } }],
+    ['localhost:9500', 'STATIC', { socket_address: { address: '127.0.0.1', port_value: 9500 } }],
+    ['unix:/run/a/authz.sock', 'STATIC', { pipe: { path: '/run/a/authz.sock' } }],
+    ['0.0.0.0:9500', 'STRICT_DNS', { socket_address: { address: 'account-authz', port_value: 9500 } }],
+    ['[::]:9500', 'STRICT_DNS', { socket_address: { address: 'account-authz', port_value: 9500 } }],
+  ];
+  for (const [listen, type, address] of addresses) {
+    it(`connects to account-authz at listen ${listen}`, async () => {
+      const cluster = clusterOf(await rendered({ listen, listenInsecure: true }), 'account-authz');
+      expect([cluster.type, addressOf(cluster)]).to.deep.equal([type, address]);
+    });
+  }
+
+  it('uses TLS when listen does, with a client certificate when listen has a client CA', async () => {
+    const tls = { certFile: '/nowhere/tls.crt', keyFile: '/nowhere/tls.key' };
+    for (const [settings, certificates] of [
+      [tls, undefined],
+      [{ ...tls, clientCaFile: '/nowhere/ca.crt' }, ['client-certificate']],
+    ] as const) {
+      const file = config({ listen: '0.0.0.0:9191', tls: settings });
+      const { code, stdout, stderr } = await render('envoy', '--config', file, '--authz-host', 'authz.example.com');
+      expect(code).to.equal(0);
+      expect(stderr).to.match(
+        /^account-authz render: Envoy also reads .*server-authority\.yaml: use --out DIR to write all files\n$/,
+      );
+      const { sni, common_tls_context: context } = clusterOf(parse(stdout), 'account-authz').transport_socket
+        .typed_config;
+      expect(sni).to.equal('authz.example.com');
+      const names = context.tls_certificate_sds_secret_configs?.map(({ name }: Part) => name);
+      expect(names).to.deep.equal(certificates);
+    }
+  });
+
+  it('requires the IP address in the certificate when --authz-host is an IP address', async () => {
+    const tls = { certFile: '/nowhere/tls.crt', keyFile: '/nowhere/tls.key' };
+    const file = config({ listen: '0.0.0.0:9191', tls });
+    const { stdout } = await render('envoy', '--config', file, '--authz-host', '192.0.2.7');
+    const { sni, common_tls_context: context } = clusterOf(parse(stdout), 'account-authz').transport_socket
+      .typed_config;
+    expect(sni).to.equal(undefined);
+    expect(context.combined_validation_context.default_validation_context).to.deep.equal({
+      match_typed_subject_alt_names: [{ san_type: 'IP_ADDRESS', matcher: { exact: '192.0.2.7' } }],
+    });
+  });
+
+  it('shows account-authz the connection header, and content-type when the account may be in the query', async () => {
+    const shown = async (account: Part): Promise<string[]> =>
+      checkOf(await rendered({ account })).allowed_headers.patterns.flatMap(({ exact }: Part) => exact ?? []);
+    const always = ['authorization', 'x-request-id', 'traceparent', 'tracestate', 'connection'];
+    expect(await shown({})).to.deep.equal(always);
+    expect(await shown({ query: ['account_id'] })).to.deep.equal([...always, 'content-type']);
+  });
+
+  it('uses the ports of --readiness-port and --envoy-admin-port', async () => {
+    const bootstrap = await rendered({}, '--readiness-port', '8181', '--envoy-admin-port', '9001');
+    expect(bootstrap.static_resources.listeners[1].address.socket_address.port_value).to.equal(8181);
+    expect(bootstrap.admin.address.socket_address).to.deep.equal({ address: '127.0.0.1', port_value: 9001 });
+  });
+
+  it('uses the addresses of --listen and --upstream', async () => {
+    const bootstrap = await rendered({}, '--listen', '127.0.0.1:8443', '--upstream', 'orders.default.svc:9000');
+    const [listener, readiness] = bootstrap.static_resources.listeners;
+    expect(listener.address.socket_address).to.deep.equal({ address: '127.0.0.1', port_value: 8443 });
+    expect(readiness.address.socket_address).to.deep.equal({ address: '127.0.0.1', port_value: 8081 });
+    const upstream = clusterOf(bootstrap, 'upstream');
+    expect(upstream.type).to.equal('STRICT_DNS');
+    expect(addressOf(upstream).socket_address).to.deep.equal({ address: 'orders.default.svc', port_value: 9000 });
+  });
+
+  // Behind a proxy, several clients share a connection.
+  it('sets --trusted-hops, and resets only the stream of an invalid request', async () => {
+    const manager = managerOf(await rendered({}, '--trusted-hops', '2'));
+    expect(manager).to.include({ use_remote_address: true, xff_num_trusted_hops: 2 });
+    expect(manager.http2_protocol_options.override_stream_error_on_invalid_http_message).to.equal(true);
+  });
+
+  it('allows the methods of the roles and the account headers for --cors-origin', async () => {
+    const changes = { roles: { owner: ['GET', 'PURGE'], member: ['GET'] }, account: { headers: ['x-org-id'] } };
+    const origins = ['--cors-origin', 'https://app.example.com', '--cors-origin', 'http://localhost:3000'];
+    const manager = managerOf(await rendered(changes, ...origins));
+    const [host] = manager.route_config.virtual_hosts;
+    const policy = host.typed_per_filter_config['envoy.filters.http.cors'];
+    expect(policy.allow_origin_string_match).to.deep.equal([{ exact: origins[1] }, { exact: origins[3] }]);
+    expect(policy.allow_methods).to.equal('GET, PURGE');
+    expect(policy.allow_headers.split(', ')).to.include.members(['authorization', 'content-type', 'x-org-id']);
+    const more = ['--cors-header', 'Idempotency-Key', '--cors-header', 'if-match'];
+    const extended = managerOf(await rendered(changes, ...origins, ...more)).route_config.virtual_hosts[0];
+    const { allow_headers: allowed } = extended.typed_per_filter_config['envoy.filters.http.cors'];
+    expect(allowed).to.equal(`${policy.allow_headers}, idempotency-key`);
+    const names = manager.http_filters.map(({ name }: Part) => name);
+    expect(names.indexOf('envoy.filters.http.cors')).to.be.below(names.indexOf('envoy.filters.http.ext_authz'));
+  });
+
+  const agreeing: readonly (readonly [
+    name: string,
+    changes: Readonly<Record<string, unknown>>,
+    options: readonly string[],
+  ])[] = [
+    ['the smallest configuration', {}, []],
+    ['a Unix socket', { listen: 'unix:/run/account-authz/authz.sock' }, []],
+    ['several routes', { routes: [{ path: '/a/:account_id' }, { path: '/b/*' }] }, []],
+    ['a route that protects every path', { routes: [{ path: '/:account_id/*' }] }, []],
+    [
+      'other identity and account headers',
+      { identityHeaders: 'x-me-', account: { headers: ['x-org-id', 'tenant'] } },
+      [],
+    ],
+    ['a forwarded token', { 'token.forward': true }, []],
+    [
+      'proxies, CORS and gRPC',
+      {},
+      ['--trusted-hops', '1', '--cors-origin', 'https://a.example', '--upstream-protocol', 'auto'],
+    ],
+    ['HTTP/2 to the upstream', {}, ['--upstream-protocol', 'http2']],
+    ['public routes, hosts and the metadata document', openSettings, []],
+    [
+      'the same, with CORS and gRPC',
+      openSettings,
+      ['--cors-origin', 'https://a.example', '--upstream-protocol', 'auto'],
+    ],
+  ];
+  for (const [name, changes, options] of agreeing) {
+    it(`passes check-config --envoy with ${name}`, async () => {
+      const file = config(changes);
+      const { stdout } = await render('envoy', '--config', file, ...options);
+      const bootstrap = writeFixture('rendered.yaml', stdout);
+      expect(await runCommand('check-config', ['--config', file, '--envoy', bootstrap])).to.include({
+        code: 0,
+        stderr: '',
+      });
+    });
+  }
+});
+
+describe('render envoy-parts', () => {
+  it('prints the parts of the bootstrap, each under a comment that names its place', async () => {
+    const file = config();
+    const { stdout } = await render('envoy-parts', '--config', file);
+    const whole = parse((await render('envoy', '--config', file)).stdout);
+    const parts: Part = parse(stdout);
+    const keys = ['layered_runtime', 'cluster', 'connection_manager', 'http_filters', 'routes'];
+    expect(Object.keys(parts)).to.deep.equal(keys);
+    expect(whole.layered_runtime).to.deep.equal(parts.layered_runtime);
+    expect(parts.cluster).to.deep.equal(clusterOf(whole, 'account-authz'));
+    expect(managerOf(whole)).to.deep.include(parts.connection_manager);
+    expect(managerOf(whole).http_filters.slice(0, -1)).to.deep.equal(parts.http_filters);
+    expect(routesOf(whole)).to.deep.equal(parts.routes);
+    for (const name of Object.keys(parts))
+      expect(stdout).to.match(new RegExp(`^# (?:Add|Put|The routes) .*\n(?:# .*\n)*${name}:`, 'm'));
+  });
+});
+
+describe('render envoy-parts in another bootstrap', () => {
+  const settings = { account: { headers: ['x-org-id'] } };
+  const cors = ['--cors-origin', 'https://app.example.com', '--upstream-protocol', 'auto'];
+  for (const [name, changes, options] of [
+    ['without options', settings, []],
+    [`with ${cors.join(' ')}`, settings, cors],
+    ['with public routes and hosts', openSettings, cors],
+  ] as const) {
+    it(`passes check-config --envoy ${name}`, async () => {
+      const file = config(changes);
+      const parts: Part = parse((await render('envoy-parts', '--config', file, ...options)).stdout);
+      const typed = (type: string, fields: Part) => ({
+        typed_config: { '@type': `type.googleapis.com/envoy.extensions.filters.${type}`, ...fields },
+      });
+      const router = { name: 'router', ...typed('http.router.v3.Router', {}) };
+      const manager = typed('network.http_connection_manager.v3.HttpConnectionManager', {
+        stat_prefix: 'mine',
+        ...parts.connection_manager,
+        route_config: {
+          virtual_hosts: [
+            { name: 'mine', domains: ['*'], ...parts.virtual_host, routes: parts.routes },
+            ...(parts.other_hosts === undefined ? [] : [parts.other_hosts]),
+          ],
+        },
+        http_filters: [...parts.http_filters, router],
+      });
+      const address = { socket_address: { address: '0.0.0.0', port_value: 80 } };
+      const listeners = [{ name: 'mine', address, filter_chains: [{ filters: [{ name: 'manager', ...manager }] }] }];
+      const bootstrap = writeFixture('mine.yaml', { static_resources: { listeners, clusters: [parts.cluster] } });
+      const outcome = await runCommand('check-config', ['--config', file, '--envoy', bootstrap]);
+      expect(outcome).to.include({ code: 0, stderr: '' });
+    });
+  }
+});

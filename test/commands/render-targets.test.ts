@@ -1,0 +1,211 @@
+// render for Kubernetes, Istio and Envoy Gateway.
+import { expect } from 'chai';
+import { parse, parseAllDocuments } from 'yaml';
+import type { Part } from '../envoy-lint/shipped.ts';
+import { changed, configOf } from '../support/config-file.ts';
+import { config, filesOf, render } from './render-lab.ts';
+
+const twoPaths = { routes: [{ path: '/api/orders/:account_id/*' }, { path: '/v2/billing/*' }] };
+
+describe('render kubernetes', () => {
+  it('writes a component with configuration, bootstrap, both sidecars and their shared socket', async () => {
+    const settings = { ...twoPaths, listen: 'unix:/run/authz/authz.sock', admin: '0.0.0.0:9292' };
+    const file = config(settings);
+    const files = await filesOf(
+      'kubernetes',
+      '--config',
+      file,
+      '--selector',
+      'team=blue,authz=on',
+      '--namespace',
+      'shop',
+    );
+    const [component] = files['kustomization.yaml'] ?? [];
+    expect(component).to.include({ kind: 'Component', namespace: 'shop' });
+    const generated = component.configMapGenerator.flatMap((each: Part) => each.files);
+    const patches = component.patches.flatMap(({ path }: Part) => path ?? []);
+    expect([...generated, ...patches, 'kustomization.yaml'].sort()).to.deep.equal(Object.keys(files));
+    for (const { target } of component.patches) expect(target.labelSelector).to.equal('team=blue,authz=on');
+    expect(await configOf(files['config.yaml']?.[0])).to.deep.equal(await configOf(changed(settings)));
+    expect(files['envoy.yaml']).to.deep.equal([parse((await render('envoy', '--config', file)).stdout)]);
+    const containers = patches.flatMap((name: string) => files[name]?.[0].spec.template.spec.initContainers);
+    const mounted = containers.flatMap((each: Part) => each.volumeMounts.map(({ mountPath }: Part) => mountPath));
+    expect(mounted.filter((path: string) => path === '/run/authz')).to.have.length(2);
+    const admin = containers.find(({ name }: Part) => name === 'account-authz').ports[0].containerPort;
+    expect(admin).to.equal(9292);
+  });
+
+  it('uses the images and the ports of the options', async () => {
+    const options = ['--image', 'r.example/authz:1', '--envoy-image', 'r.example/envoy@sha256:0a'];
+    const ports = ['--readiness-port', '8181', '--envoy-admin-port', '9001'];
+    const files = await filesOf('kubernetes', '--config', config(twoPaths), ...options, ...ports);
+    const [authz] = files['account-authz.yaml']?.[0].spec.template.spec.initContainers ?? [];
+    const [envoy] = files['envoy-container.yaml']?.[0].spec.template.spec.initContainers ?? [];
+    expect([authz.image, envoy.image]).to.deep.equal([options[1], options[3]]);
+    const admin = ['--envoy-admin', 'http://127.0.0.1:9001'];
+    expect(authz.args.slice(-2)).to.deep.equal(admin);
+    expect(authz.lifecycle.preStop.exec.command.slice(3, 5)).to.deep.equal(admin);
+    expect(envoy.ports.at(-1)).to.deep.equal({ name: 'envoy-ready', containerPort: 8181 });
+  });
+
+  it('refuses an admin on loopback, where no probe reaches it', async () => {
+    const { code, stderr } = await render('kubernetes', '--config', config({ admin: '127.0.0.1:9300' }));
+    expect({ code, stderr }).to.deep.equal({
+      code: 1,
+      stderr:
+        'account-authz render: admin of the configuration must not be loopback, where the probes of the kubelet cannot reach it: write 0.0.0.0:9300, for kubernetes\n',
+    });
+  });
+
+  it('gives the pod time for the drain, the stops of the app and of Envoy, and graceSeconds', async () => {
+    for (const [graceSeconds, seconds] of [
+      [0, 35],
+      [300, 335],
+    ]) {
+      const files = await filesOf('kubernetes', '--config', config({ shutdown: { graceSeconds } }));
+      expect(files['account-authz.yaml']?.[0].spec.template.spec.terminationGracePeriodSeconds).to.equal(seconds);
+    }
+  });
+
+  for (const folder of ['', '/etc', '/etc/account-authz', '/etc/account-authz/run', '/etc/envoy', '/app']) {
+    it(`refuses a socket in ${folder}/, where an emptyDir for it does not fit`, async () => {
+      const listen = `unix:${folder}/authz.sock`;
+      const { code, stderr } = await render('kubernetes', '--config', config({ listen }));
+      expect({ code, stderr }).to.deep.equal({
+        code: 1,
+        stderr:
+          'account-authz render: listen of the configuration must be a socket in a folder of its own, such as unix:/run/account-authz/authz.sock, for kubernetes\n',
+      });
+    });
+  }
+
+  it('prints the files as YAML documents, each with its name', async () => {
+    const { stdout } = await render('kubernetes', '--config', config());
+    const names = Array.from(stdout.matchAll(/^# Made by .*\n# File: (.*)$/gm), ([, name]) => name);
+    expect(names).to.deep.equal([
+      ...['kustomization.yaml', 'envoy-container.yaml', 'account-authz.yaml', 'envoy.yaml', 'config.yaml'],
+    ]);
+    expect(parseAllDocuments(stdout)).to.have.length(names.length);
+  });
+});
+
+describe('render istio', () => {
+  it('checks every configured path, refuses others, and connects to account-authz in the pod', async () => {
+    const args = ['--config', config({ ...twoPaths, listen: '127.0.0.1:9500' }), '--upstream', '127.0.0.1:9000'];
+    const files = await filesOf('istio', ...args, '--selector', 'app=orders', '--namespace', 'shop');
+    const paths = ['/api/orders', '/api/orders/*', '/v2/billing', '/v2/billing/*'];
+    const [custom, allow] = files['authorization-policy.yaml'] ?? [];
+    expect(custom.spec.rules).to.deep.equal([{ to: [{ operation: { paths } }] }]);
+    expect(allow.spec.rules[0].to).to.deep.equal([{ operation: { ports: ['9000'], paths } }]);
+    for (const { metadata, spec } of [custom, allow]) {
+      expect([metadata.namespace, spec.selector.matchLabels]).to.deep.equal(['shop', { app: 'orders' }]);
+    }
+    expect(files['service-entry.yaml']?.[0].spec.ports[0].number).to.equal(9500);
+    expect(files['mesh-config.yaml']?.[0].extensionProviders[0].envoyExtAuthzGrpc.port).to.equal(9500);
+    expect(files['envoy-filter.yaml']?.[0].spec.workloadSelector.labels).to.deep.equal({ app: 'orders' });
+  });
+});
+
+describe('render --name', () => {
+  it('limits the kubernetes patches to this Deployment', async () => {
+    const files = await filesOf('kubernetes', '--config', config(twoPaths), '--name', 'orders');
+    const targets = files['kustomization.yaml']?.[0].patches.map(({ target }: Part) => target);
+    const deployments = targets.filter(({ kind }: Part) => kind === 'Deployment');
+    expect(deployments.map(({ name }: Part) => name)).to.deep.equal(deployments.map(() => 'orders'));
+  });
+
+  it('prefixes the names of the istio objects', async () => {
+    const files = await filesOf('istio', '--config', config(twoPaths), '--name', 'orders');
+    const names = files['authorization-policy.yaml']?.map(({ metadata }: Part) => metadata.name);
+    expect(names).to.deep.equal(['orders-account-authz', 'orders-nothing-else']);
+  });
+});
+
+describe('render envoy-gateway', () => {
+  const service = { ...twoPaths, listen: '0.0.0.0:9500', listenInsecure: true };
+
+  it('routes every configured path to the Service, and checks it with account-authz', async () => {
+    const args = ['--config', config(service), '--upstream', 'orders:9000', '--name', 'shop', '--authz-host', 'authz'];
+    const files = await filesOf(
+      'envoy-gateway',
+      ...args,
+      '--cors-origin',
+      'https://app.example.com',
+      '--trusted-hops',
+      '1',
+    );
+    const [route] = files['http-route.yaml'] ?? [];
+    expect(route.spec.rules[0].matches.map(({ path }: Part) => path.value)).to.deep.equal([
+      '/api/orders',
+      '/v2/billing',
+    ]);
+    expect(route.spec.rules[0].backendRefs[0]).to.include({ name: 'orders', port: 9000 });
+    const [policy] = files['security-policy.yaml'] ?? [];
+    expect(policy.spec.targetRefs[0].name).to.equal(route.metadata.name);
+    expect(policy.spec.extAuth.grpc.backendRefs[0]).to.include({ name: 'authz', port: 9500 });
+    expect(policy.spec.cors).to.deep.include({ allowOrigins: ['https://app.example.com'], allowCredentials: false });
+    expect(files['client-traffic-policy.yaml']?.[0].spec.clientIPDetection.xForwardedFor.numTrustedHops).to.equal(1);
+    expect(Object.keys(files)).to.not.include('backend-tls.yaml');
+  });
+
+  it('names the Gateway with --gateway, and the route and its policy with --name', async () => {
+    const tls = { certFile: '/tls.crt', keyFile: '/tls.key' };
+    const options = ['--config', config({ ...service, tls }), '--name', 'orders', '--gateway', 'public'];
+    const files = await filesOf('envoy-gateway', ...options);
+    const [route] = files['http-route.yaml'] ?? [];
+    const [policy] = files['security-policy.yaml'] ?? [];
+    const [traffic] = files['client-traffic-policy.yaml'] ?? [];
+    expect([route, policy].map(({ metadata }) => metadata.name)).to.deep.equal(['orders', 'orders']);
+    expect(policy.spec.targetRefs[0].name).to.equal('orders');
+    expect([route.spec.parentRefs[0].name, traffic.spec.targetRefs[0].name]).to.deep.equal(['public', 'public']);
+  });
+
+  it('allows the headers of --cors-header', async () => {
+    const options = ['--cors-origin', 'https://app.example.com', '--cors-header', 'idempotency-key'];
+    const files = await filesOf('envoy-gateway', '--config', config(service), ...options);
+    expect(files['security-policy.yaml']?.[0].spec.cors.allowHeaders).to.include.members([
+      'authorization',
+      'idempotency-key',
+    ]);
+  });
+
+  it('uses the Service of account-authz and warns when listen is loopback or a socket', async () => {
+    for (const listen of ['127.0.0.1:9191', 'unix:/run/authz.sock']) {
+      const { code, stdout, stderr } = await render('envoy-gateway', '--config', config({ ...twoPaths, listen }));
+      expect(stderr).to.match(/^account-authz render: listen of the configuration is loopback or a socket: .*\n$/);
+      expect(code).to.equal(0);
+      expect(stdout).to.contain('name: account-authz, port: 9191');
+    }
+  });
+
+  // A policy without a target would leave the route unprotected.
+  it('sets the labels of --selector on the route, which the policy targets by name', async () => {
+    const files = await filesOf('envoy-gateway', '--config', config(service), '--selector', 'app=orders');
+    expect(files['http-route.yaml']?.[0].metadata.labels).to.deep.equal({ app: 'orders' });
+    expect(files['security-policy.yaml']?.[0].spec.targetRefs).to.deep.equal([
+      { group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'subscriptions' },
+    ]);
+  });
+
+  it('refuses routes with more paths than one rule may have', async () => {
+    const routes = Array.from({ length: 65 }, (_, i) => ({ path: `/api/v${i}/*` }));
+    expect(await render('envoy-gateway', '--config', config({ ...service, routes: routes.slice(1) }))).to.include({
+      code: 0,
+    });
+    const { code, stderr } = await render('envoy-gateway', '--config', config({ ...service, routes }));
+    expect(code).to.equal(1);
+    expect(stderr).to.match(/^account-authz render: routes of the configuration must lead to at most 64 paths, .*\n$/);
+  });
+
+  it('removes look-alikes of account headers, and keeps the headers themselves', async () => {
+    const files = await filesOf(
+      'envoy-gateway',
+      '--config',
+      config({ ...service, account: { headers: ['x-my-org-id', 'tenant'] } }),
+    );
+    const removed = files['client-traffic-policy.yaml']?.[0].spec.headers.earlyRequestHeaders.removeOnMatch;
+    const pattern = new RegExp(`^(?:${removed.at(-1).value})$`);
+    for (const name of ['x.my-org-id', 'x-my.org-id', 'x-my-org.id', 'x.my.org.id']) expect(name).to.match(pattern);
+    for (const name of ['x-my-org-id', 'xamy-org-id', 'tenant']) expect(name).not.to.match(pattern);
+  });
+});

@@ -1,0 +1,39 @@
+// The identity of changed claims under changed rules.
+import { parseIdentity } from '../../src/token/identity-claims.ts';
+import { claimRules, claims } from '../support/token.ts';
+
+export type Rules = Parameters<typeof claimRules>[0];
+
+export type Changes = Readonly<Record<string, unknown>>;
+
+/** What the token says for each account, with sets and maps as plain values; the detail of a refusal. */
+export function read(changes: Changes, rules?: Rules): unknown {
+  const parsed = parseIdentity(claims(changes), claimRules(rules));
+  if ('kind' in parsed) return parsed.detail;
+  const { accounts, role, scope, actor, jti } = parsed;
+  return {
+    accounts: typeof accounts === 'string' ? accounts : [...accounts],
+    role: plain(role),
+    scope: plain(scope),
+    actor,
+    jti,
+  };
+}
+
+export function plain(claimed: unknown): unknown {
+  if (typeof claimed !== 'object' || claimed === null || !('claimed' in claimed)) return claimed;
+  const entries = [...(claimed.claimed as ReadonlyMap<string, unknown>)];
+  return Object.fromEntries(
+    entries.map(([account, each]) => [
+      account,
+      typeof each === 'object' && each !== null && 'detail' in each ? each.detail : each,
+    ]),
+  );
+}
+
+export const many = (count: number) => Array.from({ length: count }, (_, i) => `a${i}`);
+
+export const objectOf = (names: readonly string[], value: unknown = {}) =>
+  Object.fromEntries(names.map(name => [name, value]));
+
+export const keysOf: Rules = { claims: { acc: { keysOf: '/orgs' } } };
