@@ -5,8 +5,8 @@ import { expect } from 'chai';
 import { checkRequest } from '../support/check-request.ts';
 import { mountSecret, type SecretMount } from '../support/secret-mount.ts';
 import { connect, type ServiceLab, startServiceLab } from '../support/service.ts';
-import { until } from '../support/until.ts';
 import { testCertificate } from '../support/test-certificate.ts';
+import { until } from '../support/until.ts';
 import {
   attempt,
   envoy,

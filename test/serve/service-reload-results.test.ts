@@ -2,8 +2,8 @@
 import { expect } from 'chai';
 import type { WatchOutcome } from '../../src/files/file-watch.ts';
 import { reasonOf, serviceConfig, startServiceLab } from '../support/service.ts';
-import { until } from '../support/until.ts';
 import { audience } from '../support/token.ts';
+import { until } from '../support/until.ts';
 import {
   config,
   ends,

@@ -1,9 +1,9 @@
 // What a reload of the configuration changes: cached tokens, the next check, keys and their sources.
 import { expect } from 'chai';
 import { reasonOf } from '../support/service.ts';
-import { until } from '../support/until.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { audience } from '../support/token.ts';
+import { until } from '../support/until.ts';
 import {
   type Changes,
   headersOf,

@@ -2,8 +2,8 @@
 import protobuf from 'protobufjs/minimal.js';
 import { readRequestFacts } from '../../../src/envoy/request.ts';
 import { base64url } from '../../support/token.ts';
-import type { FuzzTarget } from '../fuzz/target.ts';
 import { inFields } from '../fuzz/shapes.ts';
+import type { FuzzTarget } from '../fuzz/target.ts';
 import {
   atFullLength,
   type CostTarget,

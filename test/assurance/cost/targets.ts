@@ -6,8 +6,8 @@ import { maxKeySetBytes, parseKeySet } from '../../../src/keys/jwks.ts';
 import { parseDiscovery } from '../../../src/keys/key-source.ts';
 import { parseCompactJws } from '../../../src/token/compact.ts';
 import { base64url, issuer, token } from '../../support/token.ts';
-import type { FuzzTarget } from '../fuzz/target.ts';
 import { inJson } from '../fuzz/shapes.ts';
+import type { FuzzTarget } from '../fuzz/target.ts';
 import { createParts, createTargets } from '../fuzz/targets.ts';
 import { checkTargets } from './check-targets.ts';
 import {
