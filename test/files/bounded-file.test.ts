@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { loadBoundedFile } from '../../src/files/bounded-file.ts';
+import { loadBoundedFile, loadInSlices, loadRegularFile } from '../../src/files/bounded-file.ts';
 
-describe('loadBoundedFile', () => {
+describe('a file', () => {
   let folder: string;
 
   before(async () => {
@@ -14,22 +14,42 @@ describe('loadBoundedFile', () => {
   });
   after(() => rm(folder, { recursive: true }));
 
-  it('reads a file whose size equals the bound', async () => {
-    const content = await loadBoundedFile(join(folder, 'ten'), 10);
-    expect(content.kind === 'bytes' && Buffer.from(content.bytes).toString()).to.equal('0123456789');
+  for (const load of [loadBoundedFile, loadRegularFile]) {
+    it(`is read where its size equals the bound (${load.name})`, async () => {
+      const content = await load(join(folder, 'ten'), 10);
+      expect(content.kind === 'bytes' && Buffer.from(content.bytes).toString()).to.equal('0123456789');
+    });
+  }
+
+  it('is read slice by slice', async () => {
+    const slices: Buffer[] = [];
+    const keep = async (slice: Buffer): Promise<void> => void slices.push(slice);
+    expect(await loadInSlices(join(folder, 'ten'), 10, keep)).to.equal(undefined);
+    expect(Buffer.concat(slices).toString()).to.equal('0123456789');
   });
 
-  const refused: readonly (readonly [name: string, reason: string, maxBytes?: number])[] = [
-    ['ten', 'too large', 9],
-    ['none', 'missing'],
-    ['ten/below', 'missing'],
-    ['nul\0', 'missing'],
-    ['', 'not regular'],
-    ['x'.repeat(300), 'other'],
+  const refused: readonly (readonly [name: string, reason: string, problem: string, maxBytes?: number])[] = [
+    ['ten', 'too large', 'the file is larger than 9 bytes', 9],
+    ['none', 'missing', 'the file does not exist'],
+    ['ten/below', 'missing', 'the file does not exist'],
+    ['nul\0', 'missing', 'the file does not exist'],
+    ['', 'not regular', 'the file is a directory'],
+    ['x'.repeat(300), 'other', 'the file cannot be read (ENAMETOOLONG)'],
   ];
-  for (const [name, reason, maxBytes] of refused) {
-    it(`gives the reason "${reason}" for ${JSON.stringify(name.slice(0, 10))}`, async () => {
-      expect(await loadBoundedFile(join(folder, name), maxBytes)).to.include({ kind: 'problem', reason });
+  for (const [name, reason, problem, maxBytes] of refused) {
+    it(`is refused for the reason "${reason}": ${JSON.stringify(name.slice(0, 10))}`, async () => {
+      const content = await loadBoundedFile(join(folder, name), maxBytes);
+      expect(content).to.deep.equal({ kind: 'problem', reason, problem });
+    });
+  }
+
+  // A pipe would block until somebody writes to it; a device may have no end.
+  for (const name of ['.', '/dev/zero']) {
+    it(`must be a regular one where only such are read: ${name}`, async () => {
+      const path = name === '.' ? folder : name;
+      const problem = { kind: 'problem', reason: 'not regular', problem: 'the file is not a regular file' };
+      expect(await loadRegularFile(path, 10)).to.deep.equal(problem);
+      expect(await loadInSlices(path, 10, async () => undefined)).to.deep.equal(problem);
     });
   }
 });
