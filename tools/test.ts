@@ -4,6 +4,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { kustomizeBinary } from '../test/deploy/k8s/kustomize.ts';
+import { promtoolBinary } from '../test/deploy/monitoring/promtool.ts';
+import { envoyBinary, envoyVersions } from '../test/support/envoy.ts';
 import { atATime, testGroups } from './test-groups.ts';
 
 interface Result {
@@ -17,10 +20,12 @@ const root = fileURLToPath(new URL('../', import.meta.url));
 const { unit, outer, measured } = testGroups();
 const exitLimitMs = 10_000;
 const started = performance.now();
-const results =
-  process.argv[2] === 'unit'
-    ? [await mocha(unit, atATime)]
-    : [await mocha([...outer, ...unit], atATime), await mocha(measured)];
+const isUnit = process.argv[2] === 'unit';
+const installing = isUnit ? undefined : install();
+const results = isUnit
+  ? [await mocha(unit, atATime)]
+  : [await mocha([...outer, ...unit], atATime), await mocha(measured)];
+await installing;
 
 for (const line of results.flatMap(({ failures }) => failures)) console.log(line);
 const [passed, failed] = [sum(({ passed }) => passed), sum(({ failed }) => failed)];
@@ -30,6 +35,15 @@ process.exitCode = failed === 0 ? 0 : 1;
 
 function sum(count: (result: Result) => number): number {
   return results.map(count).reduce((a, b) => a + b, 0);
+}
+
+/** Installs while the first tests run what several files need at the same time. A failure is that of the tests that use it. */
+async function install(): Promise<void> {
+  try {
+    await kustomizeBinary();
+    await promtoolBinary();
+    for (const version of envoyVersions) await envoyBinary(version);
+  } catch {}
 }
 
 /** Runs test files. A mocha that ends without its closing line counts as one failure. */
