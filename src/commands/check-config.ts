@@ -21,7 +21,8 @@ Prints all problems with file, line and column, and warnings, to standard error,
                      that are dangerous with this configuration or do not agree with it
   --envoy-admin URL  the same for the dump of a running Envoy with this admin interface: https, or http to loopback
   --strict           warnings are problems
-  --without-files    leaves out the files that the configuration names, for a machine that does not have them
+  --without-files    leaves out the files that the configuration names, for a machine that does not have them; a revocation
+                     list that is there is checked
 
 Example: account-authz check-config --config config.yaml --envoy envoy.yaml
 
@@ -45,7 +46,11 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
   const admin = adminText === undefined ? undefined : parseConfidentialAdmin(adminText);
   if (adminText !== undefined && admin === undefined) return fail(adminRule);
 
-  const loaded = await loadConfig(file, { readsNamedFiles: !parsed.values['without-files'], findsWarnings: true });
+  const loaded = await loadConfig(file, {
+    readsNamedFiles: !parsed.values['without-files'],
+    readsRevocations: parsed.values['without-files'] ? 'if present' : true,
+    findsWarnings: true,
+  });
   if (loaded.kind === 'misconfiguration') {
     io.stderr.write(formatProblems(file, loaded.problems));
     return 1;

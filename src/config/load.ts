@@ -37,7 +37,7 @@ export interface LoadOptions {
   /** false: for a command that runs on another machine than the service. */
   readonly readsNamedFiles?: boolean;
   /** false: the service reads its revocation list itself. By default as `readsNamedFiles`. */
-  readonly readsRevocations?: boolean;
+  readonly readsRevocations?: boolean | 'if present';
   /** false by default. */
   readonly findsWarnings?: boolean;
 }
@@ -66,7 +66,9 @@ export async function validateConfig(
   const fileProblems = readsNamedFiles ? await loadNamedFileProblems(document.value, folder) : [];
   problems.push(...fileProblems.map(problemAt));
   const name = readsRevocations ? nameIn(memberOf(document.value, 'revocation'), 'file', folder) : undefined;
-  const revocations = name === undefined ? undefined : await loadRevocations(name);
+  const loaded = name === undefined ? undefined : await loadRevocations(name);
+  const isLeftOut = readsRevocations === 'if present' && loaded?.kind === 'problem' && loaded.reason === 'missing';
+  const revocations = isLeftOut ? undefined : loaded;
   if (revocations?.kind === 'problem')
     problems.push(problemAt({ path: ['revocation', 'file'], message: revocations.problem }));
   if (name !== undefined && revocations?.kind === 'problems')

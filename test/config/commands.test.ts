@@ -75,6 +75,16 @@ describe('check-config', () => {
     );
   });
 
+  it('checks a revocation list that is there with --without-files', async () => {
+    writeFixture('list-without-files.jsonl', '{"jti":"a"}\n{"uid":1}\n');
+    const files = { tls: { certFile: '/nowhere.crt', keyFile: '/nowhere.key' } };
+    const revocation = { file: 'list-without-files.jsonl' };
+    const file = writeFixture('without-files.yaml', { ...smallestConfig(), ...files, revocation });
+    const { code, stderr } = await run('check-config', '--without-files', '--config', file);
+    expect(code).to.equal(1);
+    expect(stderr).to.match(/^\S+list-without-files\.jsonl:2:1: uid: must be text: put it in quotes\n$/);
+  });
+
   it('prints the problems of the revocation list last, with their place in the list', async () => {
     const list = writeFixture('bad-list.jsonl', '{"jti":"a"}\n{"uid":1,"acc":"a/b"}\n');
     const file = writeFixture('bad-with-list.yaml', `apps: []\nrevocation: { file: bad-list.jsonl }\n`);

@@ -2,6 +2,7 @@
 // the page, by a reader who has set the issuer of the overlay.
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseDocument } from 'yaml';
 import { allPages, commandsOf } from '../../test/support/document.ts';
 import { type Authentication, audience } from './authentication.ts';
@@ -75,9 +76,11 @@ async function follow(pages: Pages, shell: Shell, path: string, chooses: (text: 
   for (const block of blocks) {
     const text = commandsOf(block);
     if (text === undefined || !/kubectl|http:\/\/127\.0\.0\.1:80[89]0/.test(text) || !chooses(text)) continue;
+    // Nobody opens another terminal in less.
+    if (!text.includes('kubectl')) await delay(10_000);
     const outcome = await shell.run(text);
     const expected = statusesIn(text);
-    const statuses = [...outcome.stdout.matchAll(/^HTTP\/\S+ (\d{3})/gm)].map(([, status]) => status);
+    const statuses = [...outcome.stdout.matchAll(/HTTP\/[\d.]+ (\d{3})/g)].map(([, status]) => status);
     const isAsWritten =
       outcome.code === 0 &&
       String(statuses) === String(expected.map(({ status }) => status)) &&
@@ -166,6 +169,7 @@ async function setIssuer(shell: Shell, overlay: Overlay, authentication: Authent
   const variable = { name: 'NODE_EXTRA_CA_CERTS', value: '/etc/account-authz/ca.pem' };
   await edit(join(folder, 'kustomization.yaml'), kustomization => {
     kustomization.addIn(['configMapGenerator', 0, 'files'], 'ca.pem');
+    if (overlay === 'envoy-sidecar-socket') return; // it is made of envoy-sidecar
     const add = `- { op: add, path: /spec/template/spec/${containers}/0/env, value: [${JSON.stringify(variable)}] }`;
     const labelSelector = overlay === 'service' ? 'app.kubernetes.io/name=account-authz' : 'account-authz/sidecar=true';
     kustomization.addIn(
