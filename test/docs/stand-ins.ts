@@ -31,7 +31,7 @@ while [ $# -gt 0 ]; do
     --from-file=*) cat "\${1#*=}" > /dev/null; shift;;
     --tail=*) tail=$1; shift;;
     --prefix) prefix=$1; shift;;
-    --previous|--containers|--wait=false|--dry-run=client|--overwrite|--since=*|--rm|-it|--restart=Never|--image=*) shift;;
+    --previous|--containers|--wait=false|--dry-run=client|--overwrite|--since=*|--rm|-i|--restart=Never|--image=*|--for=condition=Programmed|--timeout=*) shift;;
     --) shift; break;;
     -*) ${unknown};;
     *) if [ -z "$verb" ]; then verb=$1; else words+=("$1"); fi; shift;;
@@ -73,6 +73,7 @@ case "$verb" in
   create) if [ "\${words[0]}" = configmap ]; then echo 'kind: ConfigMap'; else [ "\${words[0]}" = namespace ]; fi;;
   annotate) [ "\${words[0]}" = pod ] && [[ "\${words[1]}" =~ ^[a-z-]+=.+$ ]];;
   run) [ $# -gt 0 ];;
+  wait) [ "\${words[*]}" = gateway/subscriptions ];;
   *) set -- "$verb" "\${words[@]}"; ${unknown};;
 esac`,
   },

@@ -1,8 +1,9 @@
 // `npm run cluster`: deploys the product as real pods on the cluster of $KUBECONFIG, puts them under load, and restarts, kills and changes
 // what can be. Prints each row, writes docs/dev/cluster.md with --page, and exits with 0 only if every row is as expected.
-//   npm run cluster -- [--only NAME]… [--page] [--keep] [--egctl FOLDER] [--istio] [--namespace NAME]
+//   npm run cluster -- [--only NAME]… [--page] [--keep] [--egctl FOLDER] [--istio] [--envoy-gateway] [--namespace NAME]
 // With --egctl, the folder of that program, what Envoy Gateway makes of its overlay runs too. With --istio the overlay for Istio does: the
-// cluster has Istio, with injection and with k8s/overlays/istio/mesh-config.yaml in its mesh configuration.
+// cluster has Istio, with injection and with k8s/overlays/istio/mesh-config.yaml in its mesh configuration. With --envoy-gateway the page for
+// Envoy Gateway is followed: the cluster has its controller, the addresses of its Services can be reached from here, and egctl is on the path.
 // Needs kubectl, openssl, and in the cluster the two images of docs/deploy/README.md and Envoy's. The nodes must be Linux.
 import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -42,6 +43,7 @@ const { values: options } = parseArgs({
     keep: { type: 'boolean', default: false },
     egctl: { type: 'string' },
     istio: { type: 'boolean', default: false },
+    'envoy-gateway': { type: 'boolean', default: false },
     namespace: { type: 'string', default: 'account-authz-cluster' },
   },
 });
@@ -76,7 +78,8 @@ const agent = await startNodeAgent(agentNamespace, image);
 const authentication = await startAuthentication(toolNamespace, image);
 try {
   for (const name of chosen) {
-    if (name === 'pages') await pageSteps({ authentication, hasIstio: options.istio, add: adderFor(name) });
+    const { istio: hasIstio, 'envoy-gateway': hasGateway } = options;
+    if (name === 'pages') await pageSteps({ authentication, hasIstio, hasGateway, add: adderFor(name) });
     else await runDeployment(name, agent, authentication);
     // A run takes half an hour: what there is survives its end.
     if (options.page) {

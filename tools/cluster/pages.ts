@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseDocument } from 'yaml';
 import { allPages, commandsOf } from '../../test/support/document.ts';
 import { type Authentication, audience } from './authentication.ts';
+import { gatewaySteps } from './gateway.ts';
 import { forward, kubectl, podsOf, until, untilSettled } from './kubectl.ts';
 import type { Row } from './report.ts';
 import { type Shell, startShell } from './shell.ts';
@@ -14,10 +15,12 @@ export interface Pages {
   readonly authentication: Authentication;
   /** The cluster has Istio. */
   readonly hasIstio: boolean;
+  /** The cluster has the controller of Envoy Gateway. */
+  readonly hasGateway: boolean;
   add(row: Omit<Row, 'deployment'>): void;
 }
 
-type Overlay = 'envoy-sidecar' | 'envoy-sidecar-socket' | 'service' | 'istio';
+type Overlay = 'envoy-sidecar' | 'envoy-sidecar-socket' | 'service' | 'istio' | 'envoy-gateway';
 
 const app = 'app.kubernetes.io/name=subscriptions';
 const component = { 'envoy-sidecar': 'revocation', service: 'revocation-service' } as const;
@@ -39,14 +42,30 @@ export async function pageSteps(pages: Pages): Promise<void> {
       await revocation(pages, shell, overlay);
       if (overlay === 'envoy-sidecar') await follow(pages, shell, 'docs/deploy/README.md', rolls);
     });
-  if (!pages.hasIstio) return;
-  await inShell(pages, ['istio'], async shell => {
-    const file = join(shell.folder, 'k8s/base/namespace.yaml');
-    const namespace = await readFile(file, 'utf8');
-    await writeFile(file, namespace.replace('enforce: restricted', 'enforce: privileged'));
-    await follow(pages, shell, 'docs/deploy/istio.md', () => true);
-  });
+  if (pages.hasIstio)
+    await inShell(pages, ['istio'], async shell => {
+      const file = join(shell.folder, 'k8s/base/namespace.yaml');
+      const namespace = await readFile(file, 'utf8');
+      await writeFile(file, namespace.replace('enforce: restricted', 'enforce: privileged'));
+      await follow(pages, shell, 'docs/deploy/istio.md', () => true);
+    });
+  if (pages.hasGateway)
+    await inShell(pages, ['envoy-gateway'], async shell => {
+      // A cluster without load balancers.
+      const provider = { type: 'Kubernetes', kubernetes: { envoyService: { type: 'ClusterIP' }, envoyDeployment } };
+      const patch = `- { op: add, path: /spec/provider, value: ${JSON.stringify(provider)} }`;
+      await edit(join(shell.folder, 'k8s/overlays/envoy-gateway/kustomization.yaml'), kustomization =>
+        kustomization.addIn(['patches'], kustomization.createNode({ target: { kind: 'EnvoyProxy' }, patch })),
+      );
+      await follow(pages, shell, 'docs/deploy/envoy-gateway.md', () => true);
+      await follow(pages, shell, 'docs/operations.md', text => text.includes('egctl'));
+      await gatewaySteps(pages.authentication, pages.add);
+    });
 }
+
+/** The image of the release line of Envoy Gateway 1.9, by its tag alone. */
+const envoyDeployment = { container: { image: 'docker.io/envoyproxy/envoy:distroless-v1.39.3' } };
+const gatewayAddress = "kubectl -n subscriptions get gateway subscriptions -o jsonpath='{.status.addresses[0].value}'";
 
 /** The overlays have the issuer of this run. The namespace of the sample is removed before and afterwards. */
 async function inShell(
@@ -75,10 +94,10 @@ async function follow(pages: Pages, shell: Shell, path: string, chooses: (text: 
   let isGood = true;
   for (const block of blocks) {
     const text = commandsOf(block);
-    if (text === undefined || !/kubectl|http:\/\/127\.0\.0\.1:80[89]0/.test(text) || !chooses(text)) continue;
+    if (text === undefined || !/kubectl|egctl|http:\/\/127\.0\.0\.1:80[89]0/.test(text) || !chooses(text)) continue;
     // Nobody opens another terminal in less.
     if (!text.includes('kubectl')) await delay(10_000);
-    const outcome = await shell.run(text);
+    const outcome = await shell.run(text.replaceAll('http://ADDRESS/', `http://$(${gatewayAddress})/`));
     const expected = statusesIn(text);
     const statuses = [...outcome.stdout.matchAll(/HTTP\/[\d.]+ (\d{3})/g)].map(([, status]) => status);
     const isAsWritten =
@@ -86,6 +105,7 @@ async function follow(pages: Pages, shell: Shell, path: string, chooses: (text: 
       String(statuses) === String(expected.map(({ status }) => status)) &&
       expected.every(({ reason }) => outcome.stdout.includes(`"reason":"${reason}"`) || reason === '');
     isGood &&= isAsWritten;
+    if (!isAsWritten) process.stderr.write(`${path}:${block.line}\n${outcome.stdout}\n`);
     measured.push(`line ${block.line}: exit ${outcome.code}${statuses.map(status => `, ${status}`).join('')}`);
   }
   const expected = 'exit 0, and the answers that the page names';
@@ -165,13 +185,14 @@ async function setIssuer(shell: Shell, overlay: Overlay, authentication: Authent
   );
   const folder = join(shell.folder, 'k8s/overlays', overlay);
   await writeFile(join(folder, 'ca.pem'), authority);
-  const containers = overlay === 'service' ? 'containers' : 'initContainers';
+  const isService = overlay === 'service' || overlay === 'envoy-gateway';
+  const containers = isService ? 'containers' : 'initContainers';
   const variable = { name: 'NODE_EXTRA_CA_CERTS', value: '/etc/account-authz/ca.pem' };
   await edit(join(folder, 'kustomization.yaml'), kustomization => {
     kustomization.addIn(['configMapGenerator', 0, 'files'], 'ca.pem');
     if (overlay === 'envoy-sidecar-socket') return; // it is made of envoy-sidecar
     const add = `- { op: add, path: /spec/template/spec/${containers}/0/env, value: [${JSON.stringify(variable)}] }`;
-    const labelSelector = overlay === 'service' ? 'app.kubernetes.io/name=account-authz' : 'account-authz/sidecar=true';
+    const labelSelector = isService ? 'app.kubernetes.io/name=account-authz' : 'account-authz/sidecar=true';
     kustomization.addIn(
       ['patches'],
       kustomization.createNode({ target: { group: 'apps', labelSelector }, patch: add }),

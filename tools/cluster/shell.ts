@@ -65,7 +65,7 @@ export async function startShell(): Promise<Shell> {
         child.once('close', code => {
           clearTimeout(timer);
           groups.delete(pid);
-          if (code !== 0) process.stderr.write(`${text}\n${stderr}\n`);
+          if (code !== 0 && code !== null) process.stderr.write(`${text}\n${stderr}\n`);
           resolve({ code: code ?? 1, stdout });
         });
       }),
