@@ -22,6 +22,8 @@ export function gatewayFiles(settings: RenderSettings): readonly RenderedFile[] 
           renderedFile('backend-tls.yaml', backendTls(settings), [
             'The gateway speaks TLS to account-authz, and only to a server whose certificate has its name. The EnvoyProxy belongs to your Gateway',
             'or GatewayClass: `parametersRef`.',
+            'routingType: without a ready pod, Envoy Gateway rejects a SecurityPolicy whose service it reaches by its pods. When one is ready again,',
+            'connections that clients have kept open reach the route without the check. Never leave it out; the Service needs a ClusterIP.',
           ]),
         ]),
   ];

@@ -163,7 +163,10 @@ function lookAlikes(name: string): string {
     .join('|');
 }
 
-/** The gateway speaks TLS to account-authz, and only to one whose certificate says so. */
+/**
+ * The gateway speaks TLS to account-authz, and only to one whose certificate says so. By its Service, and not by its pods: without a ready pod
+ * Envoy Gateway rejects the SecurityPolicy, and once it takes it back, open connections of clients reach the route without the check.
+ */
 export function backendTls(settings: RenderSettings): readonly Tree[] {
   const { namespace, authzHost } = settings;
   const secret = { group: '', kind: 'Secret', name: `${authzCluster}-client-tls` };
@@ -178,7 +181,7 @@ export function backendTls(settings: RenderSettings): readonly Tree[] {
     ),
     own(
       'EnvoyProxy',
-      { backendTLS: { clientCertificateRef: inline(secret), minVersion: '1.3' } },
+      { routingType: 'Service', backendTLS: { clientCertificateRef: inline(secret), minVersion: '1.3' } },
       { name: gatewayOf(settings), namespace },
     ),
   ];

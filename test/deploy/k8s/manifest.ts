@@ -43,7 +43,7 @@ export interface Specs {
       patch: { operation: string; value: { name?: string; typed_config: unknown } };
     }[];
   };
-  EnvoyProxy: { backendTLS: { clientCertificateRef: Reference; minVersion?: string } };
+  EnvoyProxy: { routingType?: string; backendTLS: { clientCertificateRef: Reference; minVersion?: string } };
   Gateway: { gatewayClassName: string; infrastructure: { parametersRef: Reference } };
   HorizontalPodAutoscaler: {
     scaleTargetRef: { kind: string; name: string };

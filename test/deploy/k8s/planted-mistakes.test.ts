@@ -46,6 +46,12 @@ const changedObjects: Changes<readonly [path: Path, changed: unknown, ...problem
   'envoy-sidecar Service/subscriptions': [
     [['spec', 'ports', 0, 'targetPort'], 'app', 'Service/subscriptions leads to app, which is no port'],
   ],
+  'envoy-gateway EnvoyProxy/subscriptions': [
+    [['spec', 'routingType'], undefined, 'Envoy Gateway reaches account-authz by its pods'],
+  ],
+  'envoy-gateway Service/account-authz': [
+    [['spec', 'clusterIP'], 'None', 'Envoy Gateway reaches account-authz by its pods'],
+  ],
   'service Deployment/account-authz': [
     [['spec', 'replicas'], 3, 'account-authz has no number of replicas of its own, or a second one'],
     [[...secretItems, 0, 'key'], 'tls.key', 'account-authz has no certificate with its key'],

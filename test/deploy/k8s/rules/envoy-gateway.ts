@@ -17,6 +17,7 @@ function targetRules({ manifests }: Facts): Rules {
   const [gateway] = ofKind(manifests, 'Gateway');
   const [tls] = ofKind(manifests, 'BackendTLSPolicy');
   const [proxy] = ofKind(manifests, 'EnvoyProxy');
+  const authz = ofKind(manifests, 'Service').find(({ metadata }) => metadata.name === 'account-authz');
   const written = (references: readonly Reference[] | undefined) =>
     references?.map(({ kind, name }) => `${kind}/${name}`).join();
   const backends = (route?.spec.rules ?? []).map(rule => written(rule.backendRefs));
@@ -36,6 +37,11 @@ function targetRules({ manifests }: Facts): Rules {
     [written([...(tls?.spec.targetRefs ?? [])]) === 'Service/account-authz', 'Envoy Gateway calls without TLS'],
     [gateway?.spec.infrastructure.parametersRef.name === proxy?.metadata.name, 'Envoy Gateway shows no certificate'],
     [proxy?.spec.backendTLS.minVersion === '1.3', 'Envoy Gateway speaks an old TLS'],
+    // Otherwise it rejects the policy while no pod is ready, and open connections pass unchecked when it accepts it again.
+    [
+      proxy?.spec.routingType === 'Service' && authz?.spec.clusterIP !== 'None',
+      'Envoy Gateway reaches account-authz by its pods',
+    ],
     [
       more.length === 0 &&
         at(listener, 'protocol') === 'HTTP' &&
