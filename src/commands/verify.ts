@@ -83,15 +83,28 @@ export async function verify(args: readonly string[], io: CommandIo): Promise<nu
   }
 }
 
-/** None where a jwksFile is not on this machine. */
+/** Without those of an issuer whose jwksFile is not on this machine. */
 async function loadKeys(config: Config, io: CommandIo, warn: (warning: string) => unknown): Promise<FetchedKeys> {
-  try {
-    return await fetchKeys({ config, proxy: proxyOf(io.env), onWarning: warn });
-  } catch (error) {
-    if (!isKeyFileError(error)) throw error;
-    warn(error.message);
-    return { rings: new Map(), stop: async () => undefined };
-  }
+  const [fromFiles, fromUrls] = [true, false].map(isFile =>
+    config.issuers.filter(({ jwksFile }) => (jwksFile !== undefined) === isFile),
+  );
+  const groups = [fromUrls ?? [], ...(fromFiles ?? []).map(issuer => [issuer])].filter(({ length }) => length > 0);
+  const fetched = await Promise.all(
+    groups.map(async issuers => {
+      try {
+        return await fetchKeys({ config: { ...config, issuers }, proxy: proxyOf(io.env), onWarning: warn });
+      } catch (error) {
+        if (!isKeyFileError(error)) throw error;
+        warn(error.message);
+        return undefined;
+      }
+    }),
+  );
+  const found = fetched.filter(each => each !== undefined);
+  return {
+    rings: new Map(found.flatMap(({ rings }) => [...rings])),
+    stop: async () => void (await Promise.all(found.map(each => each.stop()))),
+  };
 }
 
 /** What cannot be read is a warning: the list is on the machine of the service. */

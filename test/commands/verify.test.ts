@@ -133,6 +133,25 @@ describe('verify', () => {
     expect(seen).to.have.length(4);
   });
 
+  it('verifies with the tokens of the issuers whose keys can be had, and names the requests of the others', async () => {
+    const audiences = [audience];
+    const issuers = [
+      { issuer: 'https://other.test', audiences, jwksFile: '/nowhere/jwks.json' },
+      { issuer: issuer.url, audiences, jwksUrl: issuer.jwksUrl },
+    ];
+    const { port } = await gateway(404);
+    const input = await token({ claims: { iss: issuer.url } });
+    const { code, stdout, stderr } = await run([`http://127.0.0.1:${port}`, '--config', configFile({ issuers })], {
+      input,
+    });
+    expect(code).to.equal(1);
+    expect(stderr).to.contain('warning: jwksFile of https://other.test');
+    expect(stdout).to.match(/^DIFF +GET \/api\/subscriptions, false signature, issuer 2 +401 token_invalid/m);
+    expect(stdout).to.match(
+      /left out: GET \/api\/subscriptions, false signature.*the keys of the issuer cannot be had here/,
+    );
+  });
+
   it('warns of a revocation list that is not on this machine', async () => {
     const file = configFile({ revocation: { file: '/nowhere/revoked.jsonl' } });
     const { port } = await gateway(404);

@@ -3,7 +3,15 @@ import { expect } from 'chai';
 import type { Document } from 'yaml';
 import { runCommand } from '../support/command.ts';
 import { writeFixture } from '../support/config-file.ts';
-import { connectionManagerPath, freePorts, httpFilterPath, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import {
+  connectionManagerPath,
+  defaultEnvoyVersion,
+  envoyVersions,
+  freePorts,
+  httpFilterPath,
+  type RunningEnvoy,
+  startEnvoy,
+} from '../support/envoy.ts';
 import { bearer, configuration, installEnvoys, type Lab, startLab } from './lab.ts';
 
 const checkFilter = 'envoy.filters.http.ext_authz';
@@ -25,8 +33,12 @@ describe('verify and a running gateway', () => {
   });
   beforeEach(() => lab.upstream.clear());
 
-  async function start(edit?: (bootstrap: Document) => void, authz = lab.service.address): Promise<number> {
-    const envoy = await startEnvoy({ upstream: lab.upstream.port, authz, ...(edit && { edit }) });
+  async function start(
+    edit?: (bootstrap: Document) => void,
+    authz = lab.service.address,
+    version: (typeof envoyVersions)[number] = defaultEnvoyVersion,
+  ): Promise<number> {
+    const envoy = await startEnvoy({ version, upstream: lab.upstream.port, authz, ...(edit && { edit }) });
     envoys.push(envoy);
     return envoy.port;
   }
@@ -53,6 +65,14 @@ describe('verify and a running gateway', () => {
     expect(text).to.not.contain('acct1');
     expect(await verify(port, '')).to.include({ code: 0 });
   });
+
+  for (const version of envoyVersions.filter(each => each !== defaultEnvoyVersion)) {
+    it(`finds nothing at Envoy ${version}`, async () => {
+      expect(await verify(await start(undefined, lab.service.address, version), await bearer())).to.include({
+        code: 0,
+      });
+    });
+  }
 
   it('says that Envoy does not call account-authz', async () => {
     const port = await start(bootstrap => {
