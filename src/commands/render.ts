@@ -83,6 +83,7 @@ export async function render(args: readonly string[], io: CommandIo): Promise<nu
     ...chosen,
     ...toEnvoySettings(loaded.config, chosen),
     graceSeconds: loaded.config.shutdown.graceSeconds,
+    maxTokens: loaded.config.cache.maxTokens,
     configText: Buffer.from(content.bytes).toString(),
   };
   const unfit = target.problem?.(settings);

@@ -77,7 +77,12 @@ function podPatch(spec: Members, labels?: Members): Members {
   };
 }
 
-function accountAuthzPatch({ authzAdmin, envoyAdminPort, graceSeconds, image }: RenderSettings): Members {
+/** A cached token beyond those of the default may take 3 KiB (token/verified-tokens.ts), and V8 uses half of the container's memory for its heap. */
+function memoryLimit(maxTokens: number): string {
+  return `${256 + Math.ceil((Math.max(0, maxTokens - 10_000) * 6) / 1024)}Mi`;
+}
+
+function accountAuthzPatch({ authzAdmin, envoyAdminPort, graceSeconds, image, maxTokens }: RenderSettings): Members {
   const admin = 'authz-admin';
   const envoyAdmin = ['--envoy-admin', `http://127.0.0.1:${envoyAdminPort}`];
   return podPatch(
@@ -113,7 +118,7 @@ function accountAuthzPatch({ authzAdmin, envoyAdminPort, graceSeconds, image }: 
             'A sidecar keeps about 60 MB at 200 checks a second. The limit leaves room to validate a configuration (docs/sizing.md). No CPU limit: a throttled check is late.\nEphemeral storage is for the log: the kubelet keeps at most 50 MiB of it for each container by default.',
             {
               requests: inline({ cpu: '50m', memory: '96Mi', 'ephemeral-storage': '64Mi' }),
-              limits: inline({ memory: '256Mi', 'ephemeral-storage': '256Mi' }),
+              limits: inline({ memory: memoryLimit(maxTokens), 'ephemeral-storage': '256Mi' }),
             },
           ),
           ...hardened,

@@ -113,6 +113,8 @@ export interface EnvoySettings extends EnvoyOptions, EnvoyPolicy {
 export interface RenderSettings extends EnvoySettings, WorkloadOptions {
   /** `shutdown.graceSeconds`. */
   readonly graceSeconds: number;
+  /** `cache.maxTokens`. */
+  readonly maxTokens: number;
   /** The configuration as it was written. */
   readonly configText: string;
 }

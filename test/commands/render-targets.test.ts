@@ -57,6 +57,18 @@ describe('render kubernetes', () => {
     });
   });
 
+  it('raises the memory limit by 6 KiB for each cached token beyond 10,000', async () => {
+    for (const [maxTokens, memory] of [
+      [0, '256Mi'],
+      [10_000, '256Mi'],
+      [200_000, '1370Mi'],
+    ]) {
+      const files = await filesOf('kubernetes', '--config', config({ cache: { maxTokens } }));
+      const [container] = files['account-authz.yaml']?.[0].spec.template.spec.initContainers ?? [];
+      expect(container.resources.limits.memory).to.equal(memory);
+    }
+  });
+
   it('gives the pod time for the drain, the stops of the app and of Envoy, and graceSeconds', async () => {
     for (const [graceSeconds, seconds] of [
       [0, 35],
