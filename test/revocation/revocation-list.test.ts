@@ -35,6 +35,13 @@ describe('revocation list', () => {
     expect(listOf().entries).to.equal(0);
   });
 
+  it('names the issuers of its entries, once each, and of no other member', () => {
+    const [one, two] = ['https://one.test', 'https://two.test'];
+    const list = listOf({ iss: one }, { iss: one, uid: 'a' }, { iss: two, jti: 'b\0c' }, { uid: 'd' }, { jti: 'e' });
+    expect([...list.issuers()].sort()).to.deep.equal([one, two]);
+    expect([...listOf().issuers()]).to.deep.equal([]);
+  });
+
   for (const name of selectorNames) {
     it(`matches by ${name} alone, byte for byte, and reports ${name}`, () => {
       const token = tokenOf({ jti: 'Id-1' });
