@@ -91,4 +91,36 @@ describe('entry of account.hosts', () => {
     expect(parseHostEntry('Example.com', 'tenant')).to.deep.equal({ kind: 'literal', host: 'example.com' });
     expect(parseHostEntry(':account_id.example.com', 'tenant').kind).to.equal('problem');
   });
+
+  const label = 'a'.repeat(63);
+  const longest = `${label}.${label}.${label}.${'a'.repeat(61)}`;
+  for (const host of ['a', 'a.b', 'a1.b-2.c', `${label}.test`, longest]) {
+    it(`may be ${host.slice(0, 40)}`, () => {
+      expect(parseHostEntry(host, 'account_id')).to.deep.equal({ kind: 'literal', host });
+    });
+  }
+  const wrong = ['', 'a.test!', '!a.test', '-a.test', 'a-.test', 'a.-b', 'a.b-', 'a..b', 'a.test.', 'a.test:80', 'a b'];
+  for (const host of [...wrong, `${label}a.test`, `${longest}a`, ':account_id', ':account_id.', 'a.:account_id.b']) {
+    it(`may not be ${JSON.stringify(host.slice(0, 70))}`, () => {
+      const rule =
+        'must be a host name without port and without a dot at the end, whose first label may be :account_id';
+      expect(parseHostEntry(host, 'account_id')).to.deep.equal({ kind: 'problem', problem: rule });
+      expect(() => compileHosts(['a.test', host], 'account_id')).to.throw(rule);
+    });
+  }
+});
+
+describe('detail of a refused host', () => {
+  const rows: readonly (readonly [host: string, headers: Record<string, string>, detail: string])[] = [
+    ['', {}, 'an empty host'],
+    ['api.example.com.', {}, 'a host with a dot at its end'],
+    ['A.api.example.com', {}, 'an account label outside the grammar'],
+    ['other.test', {}, 'no host matches'],
+    ['api.example.com', { host: 'other.test' }, 'the host contradicts :authority'],
+  ];
+  for (const [host, headers, detail] of rows) {
+    it(`is "${detail}" for ${JSON.stringify(host)}`, () => {
+      expect(matchHost(hosts, facts({ host, headers }))).to.have.property('detail', detail);
+    });
+  }
 });
