@@ -15,6 +15,12 @@ function validate(content: string, file = join(fixtureFolder(), 'config.yaml')) 
   return validateInThread({ kind: 'bytes', bytes: Buffer.from(content) }, file, { entry });
 }
 
+// A busy machine can take longer than the limit of 10 s: then again, until the test itself times out.
+async function validateCalmly(content: string): ReturnType<typeof validate> {
+  const result = await validate(content);
+  return JSON.stringify(result).includes('longer than 10 s') ? validateCalmly(content) : result;
+}
+
 const megabyte = 1024 * 1024;
 const fill = (unit: string, head = ''): string => head + unit.repeat((megabyte - head.length) / unit.length);
 
@@ -77,7 +83,7 @@ describe('configuration thread', () => {
         ].join('\n'),
       );
       const { issuers } = smallestConfig();
-      const result = await validate(
+      const result = await validateCalmly(
         [`issuers: ${JSON.stringify(issuers)}`, 'roles: { owner: ["*"], admin: [GET] }', 'routes:', ...routes, ''].join(
           '\n',
         ),
