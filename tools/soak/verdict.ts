@@ -1,5 +1,5 @@
 // Decides whether memory was flat: the regression line through resident memory after the warm-up rises by no more than a bound.
-import { slopeOf } from '../../bench/measure/trend.ts';
+import { slopeOf } from './trend.ts';
 
 export interface SoakSample {
   /** Seconds since the start of the load. */
