@@ -32,7 +32,9 @@ const accounts: Group = {
   sources: ['account', 'authorize', 'hosts', 'issuer-accounts', 'permission', 'principal'].map(
     name => `src/authz/${name}.ts`,
   ),
-  tests: ['account', 'authorize', 'hosts', 'permission', 'principal'].map(name => `test/authz/${name}.test.ts`),
+  tests: ['account', 'authorize', 'hosts', 'issuer-accounts', 'permission', 'principal'].map(
+    name => `test/authz/${name}.test.ts`,
+  ),
 };
 
 export const groups: readonly Group[] = [
