@@ -54,7 +54,7 @@ function sampleRules({ config, sample }: Facts): Rules {
     JSON.stringify({
       routes,
       account,
-      roles,
+      roles: [...roles],
       shutdown,
       identityHeaders,
       audiences: issuers[0]?.audiences,
