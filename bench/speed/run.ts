@@ -67,8 +67,7 @@ export async function runBench(
   const named = names.filter(name => options.only.includes(name));
   const unknown = options.only.filter(name => ![...chosen, ...named].includes(name));
   if (unknown.length > 0) return { kind: 'unknown names', names: unknown, known: [...scenarioNames, ...names] };
-  const isSelected = ({ name }: { readonly name: string }): boolean =>
-    named.length === 0 || named.includes(name);
+  const isSelected = ({ name }: { readonly name: string }): boolean => named.length === 0 || named.includes(name);
   // Contender names alone select the scenario calls; scenario names alone select all contenders.
   const fallback: readonly ScenarioName[] = options.only.length === 0 ? scenarioNames : ['calls'];
   const scenarios = new Set(chosen.length === 0 ? fallback : chosen);
