@@ -73,7 +73,7 @@ export function describeDeployment(name: DeploymentName): Deployed {
 
 /** As docs/revocation.md says; its ConfigMap is not in the manifests. */
 export function hasRevocationList(name: DeploymentName): boolean {
-  return name === 'envoy-sidecar' || name === 'service';
+  return name === 'envoy-sidecar' || name === 'service' || name === 'istio';
 }
 
 /** The manifests, as `kubectl kustomize` prints them. */

@@ -49,10 +49,10 @@ function linesOf({ stdout }: Outcome): number {
   return stdout.split('\n').filter(line => line !== '').length;
 }
 
-/** Its request id, once Envoy has had time to write its line. */
+/** The request id in its body, once Envoy has had time to write its line. */
 async function refusedRequest({ deployed, load }: ClusterRun): Promise<string> {
   const [pod] = await podsOf(deployed.namespace, deployed.labels);
-  const { headers } = await load.ask(`http://${pod?.address}:${deployed.port}/api/subscriptions`);
+  const { text } = await load.ask(`http://${pod?.address}:${deployed.port}/api/subscriptions`);
   await delay(1500);
-  return headers['x-request-id'] ?? '';
+  return JSON.parse(text).request_id;
 }

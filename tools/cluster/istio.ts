@@ -1,8 +1,10 @@
-// What only a mesh has: calls between its workloads over mutual TLS, ports that no policy opens, and a policy that istiod cannot carry out.
+// What only a mesh has: calls between its workloads over mutual TLS, ports that no policy opens, policies that check nothing, and the dump of a pod.
+import { allPages, commandsOf } from '../../test/support/document.ts';
 import { inEachPod, shownHeaders } from './answers.ts';
 import { kubectl, podsOf, until } from './kubectl.ts';
 import { type Answer, askProgram } from './load.ts';
 import { type ClusterRun, oneOf } from './run.ts';
+import { startShell } from './shell.ts';
 
 const path = '/api/subscriptions/accounts';
 
@@ -10,12 +12,37 @@ const path = '/api/subscriptions/accounts';
 export async function meshSteps(run: ClusterRun, token: string): Promise<void> {
   const authorization = `Bearer ${token}`;
   await callsOverMutualTls(run, authorization);
-  await inEachPod(run, 'the port of the health probes', '403', async url => {
-    const probes = new URL('/healthz', url);
-    probes.port = '8001';
-    return String((await run.load.ask(probes.href)).status);
+  await onPort(run, 'the port of the health probes', 8001, '/healthz', '403');
+  await onPort(run, 'the metrics of account-authz', 9192, '/metrics', '200');
+  await dumpStep(run);
+  const elsewhere = [{ to: [{ operation: { paths: ['/elsewhere'] } }] }];
+  await changedPolicy(run, authorization, 'a policy that selects no request for the check', { rules: elsewhere });
+  const provider = { name: 'nobody' };
+  await changedPolicy(run, authorization, 'a policy with a provider that the mesh does not have', { provider });
+}
+
+function onPort(run: ClusterRun, what: string, port: number, path: string, expected: string): Promise<void> {
+  return inEachPod(run, what, expected, async url => {
+    const { hostname } = new URL(url);
+    return String((await run.load.ask(`http://${hostname}:${port}${path}`)).status);
   });
-  await unknownProvider(run, authorization);
+}
+
+/** "Check what runs" of docs/deploy/istio.md, as written. */
+async function dumpStep({ deployed, add }: ClusterRun): Promise<void> {
+  const page = allPages().find(({ path }) => path === 'docs/deploy/istio.md');
+  const commands = (page?.blocks ?? []).flatMap(block => commandsOf(block) ?? []).find(text => /^istioctl/.test(text));
+  const { name } = await oneOf(podsOf(deployed.namespace, deployed.labels));
+  const shell = await startShell();
+  try {
+    const { code, stdout } = await shell.run((commands ?? 'false').replace('POD.', `${name}.`));
+    const expected = 'exit 0, no dangerous setting found';
+    const measured = `exit ${code}, ${/no dangerous setting found/.exec(stdout)?.[0] ?? 'findings'}`;
+    const what = 'check-config of what istioctl dumps from a pod, as docs/deploy/istio.md says';
+    add({ what, expected, measured, isGood: measured === expected });
+  } finally {
+    await shell.stop();
+  }
 }
 
 /** The caller is the app of a pod: Istio's Envoy in its pod sends what it asks. */
@@ -46,8 +73,8 @@ async function callsOverMutualTls(run: ClusterRun, authorization: string): Promi
   });
 }
 
-/** The CUSTOM policy names a provider that the mesh does not have. */
-async function unknownProvider(run: ClusterRun, authorization: string): Promise<void> {
+/** The CUSTOM policy with a change of its specification refuses a good token too; with its own again, it allows it. */
+async function changedPolicy(run: ClusterRun, authorization: string, what: string, change: object): Promise<void> {
   const { namespace, labels, port } = run.deployed;
   const answeredByAll = (status: number): Promise<true> =>
     until(`${status} from every pod`, 60, async () => {
@@ -57,18 +84,14 @@ async function unknownProvider(run: ClusterRun, authorization: string): Promise<
       );
       return answers.every(answer => answer.status === status) ? true : undefined;
     });
-  const name = (provider: string): Promise<string> => {
-    const patch = JSON.stringify({ spec: { provider: { name: provider } } });
-    return kubectl(['patch', 'authorizationpolicy', '-n', namespace, 'account-authz', '--type=merge', '-p', patch]);
-  };
-  await name('nobody');
+  const policy = ['authorizationpolicy', '-n', namespace, 'account-authz'];
+  const set = (spec: object): Promise<string> =>
+    kubectl(['patch', ...policy, '--type=merge', '-p', JSON.stringify({ spec })]);
+  const { spec } = JSON.parse(await kubectl(['get', ...policy, '-o', 'json']));
+  await set(change);
   const isGood = await answeredByAll(403).catch(() => false);
-  await name('account-authz');
+  await set(spec);
   await answeredByAll(200);
-  run.add({
-    what: 'a policy with a provider that the mesh does not have',
-    expected: '403 for everything',
-    measured: isGood ? '403 for everything' : 'something was allowed',
-    isGood,
-  });
+  const measured = isGood ? '403 for everything' : 'something was allowed';
+  run.add({ what, expected: '403 for everything', measured, isGood });
 }

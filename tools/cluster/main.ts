@@ -2,8 +2,9 @@
 // what can be. Prints each row, writes docs/dev/cluster.md with --page, and exits with 0 only if every row is as expected.
 //   npm run cluster -- [--only NAME]… [--page] [--keep] [--egctl FOLDER] [--istio] [--envoy-gateway] [--namespace NAME]
 // With --egctl, the folder of that program, what Envoy Gateway makes of its overlay runs too. With --istio the overlay for Istio does: the
-// cluster has Istio, with injection and with k8s/overlays/istio/mesh-config.yaml in its mesh configuration. With --envoy-gateway the page for
-// Envoy Gateway is followed: the cluster has its controller, the addresses of its Services can be reached from here, and egctl is on the path.
+// cluster has Istio, with injection and with k8s/overlays/istio/mesh-config.yaml in its mesh configuration, and istioctl is on the path. With
+// --envoy-gateway the page for Envoy Gateway is followed: the cluster has its controller, the addresses of its Services can be reached from
+// here, and egctl is on the path.
 // Needs kubectl, openssl, and in the cluster the two images of docs/deploy/README.md and Envoy's. The nodes must be Linux.
 import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -28,7 +29,7 @@ import { meshSteps } from './istio.ts';
 import { apply, kubectl, podsOf } from './kubectl.ts';
 import { startClusterLoad } from './load.ts';
 import { type NodeAgent, startNodeAgent } from './node-agent.ts';
-import { pageSteps } from './pages.ts';
+import { type PageSection, pageSections, pageSteps } from './pages.ts';
 import { lineOf, pageWith, type Row, sectionOf } from './report.ts';
 import { restartSteps } from './restarts.ts';
 import { authzPods, type ClusterRun, measure, settle } from './run.ts';
@@ -47,10 +48,11 @@ const { values: options } = parseArgs({
     namespace: { type: 'string', default: 'account-authz-cluster' },
   },
 });
-const sections = [...deploymentNames, 'pages'] as const;
+const sections = [...deploymentNames, ...pageSections];
 const all = sections
   .filter(name => name !== 'envoy-gateway' || options.egctl !== undefined)
-  .filter(name => name !== 'istio' || options.istio);
+  .filter(name => (name !== 'istio' && name !== 'pages of istio') || options.istio)
+  .filter(name => name !== 'pages of envoy-gateway' || options['envoy-gateway']);
 const chosen = (options.only ?? all).map(name => {
   const found = sections.find(each => each === name);
   if (found === undefined) throw new Error(`--only ${name}: one of ${sections.join(', ')}`);
@@ -78,8 +80,7 @@ const agent = await startNodeAgent(agentNamespace, image);
 const authentication = await startAuthentication(toolNamespace, image);
 try {
   for (const name of chosen) {
-    const { istio: hasIstio, 'envoy-gateway': hasGateway } = options;
-    if (name === 'pages') await pageSteps({ authentication, hasIstio, hasGateway, add: adderFor(name) });
+    if (isPageSection(name)) await pageSteps(name, { authentication, add: adderFor(name) });
     else await runDeployment(name, agent, authentication);
     // A run takes half an hour: what there is survives its end.
     if (options.page) {
@@ -97,6 +98,10 @@ try {
 const bad = rows.filter(({ isGood }) => !isGood);
 say(`${rows.length} rows, ${bad.length} not as expected`);
 process.exitCode = bad.length === 0 ? 0 : 1;
+
+function isPageSection(name: DeploymentName | PageSection): name is PageSection {
+  return pageSections.some(each => each === name);
+}
 
 function adderFor(deployment: string): ClusterRun['add'] {
   say(deployment);

@@ -11,12 +11,13 @@ import { forward, kubectl, podsOf, until, untilSettled } from './kubectl.ts';
 import type { Row } from './report.ts';
 import { type Shell, startShell } from './shell.ts';
 
+/** What any cluster can run, what needs Istio, and what needs the controller of Envoy Gateway. */
+const steps = { pages: clusterPages, 'pages of istio': meshPages, 'pages of envoy-gateway': gatewayPages };
+export type PageSection = keyof typeof steps;
+export const pageSections = Object.keys(steps) as readonly PageSection[];
+
 export interface Pages {
   readonly authentication: Authentication;
-  /** The cluster has Istio. */
-  readonly hasIstio: boolean;
-  /** The cluster has the controller of Envoy Gateway. */
-  readonly hasGateway: boolean;
   add(row: Omit<Row, 'deployment'>): void;
 }
 
@@ -25,7 +26,11 @@ type Overlay = 'envoy-sidecar' | 'envoy-sidecar-socket' | 'service' | 'istio' | 
 const app = 'app.kubernetes.io/name=subscriptions';
 const component = { 'envoy-sidecar': 'revocation', service: 'revocation-service' } as const;
 
-export async function pageSteps(pages: Pages): Promise<void> {
+export function pageSteps(section: PageSection, pages: Pages): Promise<void> {
+  return steps[section](pages);
+}
+
+async function clusterPages(pages: Pages): Promise<void> {
   await inShell(pages, [], shell => follow(pages, shell, 'docs/deploy/demo.md', () => true));
   await inShell(pages, ['envoy-sidecar', 'envoy-sidecar-socket'], async shell => {
     await follow(pages, shell, 'docs/deploy/envoy-sidecar.md', () => true);
@@ -42,25 +47,30 @@ export async function pageSteps(pages: Pages): Promise<void> {
       await revocation(pages, shell, overlay);
       if (overlay === 'envoy-sidecar') await follow(pages, shell, 'docs/deploy/README.md', rolls);
     });
-  if (pages.hasIstio)
-    await inShell(pages, ['istio'], async shell => {
-      const file = join(shell.folder, 'k8s/base/namespace.yaml');
-      const namespace = await readFile(file, 'utf8');
-      await writeFile(file, namespace.replace('enforce: restricted', 'enforce: privileged'));
-      await follow(pages, shell, 'docs/deploy/istio.md', () => true);
-    });
-  if (pages.hasGateway)
-    await inShell(pages, ['envoy-gateway'], async shell => {
-      // A cluster without load balancers.
-      const provider = { type: 'Kubernetes', kubernetes: { envoyService: { type: 'ClusterIP' }, envoyDeployment } };
-      const patch = `- { op: add, path: /spec/provider, value: ${JSON.stringify(provider)} }`;
-      await edit(join(shell.folder, 'k8s/overlays/envoy-gateway/kustomization.yaml'), kustomization =>
-        kustomization.addIn(['patches'], kustomization.createNode({ target: { kind: 'EnvoyProxy' }, patch })),
-      );
-      await follow(pages, shell, 'docs/deploy/envoy-gateway.md', () => true);
-      await follow(pages, shell, 'docs/operations.md', text => text.includes('egctl'));
-      await gatewaySteps(pages.authentication, pages.add);
-    });
+}
+
+function meshPages(pages: Pages): Promise<void> {
+  return inShell(pages, ['istio'], async shell => {
+    const file = join(shell.folder, 'k8s/base/namespace.yaml');
+    const namespace = await readFile(file, 'utf8');
+    await writeFile(file, namespace.replace('enforce: restricted', 'enforce: privileged'));
+    await follow(pages, shell, 'docs/deploy/istio.md', () => true);
+  });
+}
+
+function gatewayPages(pages: Pages): Promise<void> {
+  return inShell(pages, ['envoy-gateway'], async shell => {
+    // A cluster without load balancers.
+    const provider = { type: 'Kubernetes', kubernetes: { envoyService: { type: 'ClusterIP' }, envoyDeployment } };
+    const patch = `- { op: add, path: /spec/provider, value: ${JSON.stringify(provider)} }`;
+    await edit(join(shell.folder, 'k8s/overlays/envoy-gateway/kustomization.yaml'), kustomization =>
+      kustomization.addIn(['patches'], kustomization.createNode({ target: { kind: 'EnvoyProxy' }, patch })),
+    );
+    // The dump of a pod is for a gateway with the EnvoyPatchPolicy, which this controller does not take.
+    await follow(pages, shell, 'docs/deploy/envoy-gateway.md', text => !text.includes(' POD '));
+    await follow(pages, shell, 'docs/operations.md', text => text.includes('egctl'));
+    await gatewaySteps(pages.authentication, pages.add);
+  });
 }
 
 /** The image of the release line of Envoy Gateway 1.9, by its tag alone. */
