@@ -294,6 +294,7 @@ always_removed := [
 	"x-auth_acc", "x_auth-acc", "x_auth_acc",
 	"x-auth_role", "x_auth-role", "x_auth_role",
 	"x-auth_iss", "x_auth-iss", "x_auth_iss",
+	"x-auth-actor", "x-auth_actor", "x_auth-actor", "x_auth_actor",
 ]
 
 # Refusals.
