@@ -79,11 +79,26 @@ esac`,
   },
   egctl: {
     reason:
-      'needs a cluster: the options are compared with those that egctl 1.9.1 took, and the Envoy of the running lab answers',
+      'needs a cluster: the options are compared with those that egctl 1.9.1 took; the Envoy of the running lab answers, and the dump is one that egctl made',
     script: `
-[ "$1 $2 $3 $4 $5 $6" = 'experimental stats envoy-proxy -n envoy-gateway-system -l' ] && [[ "$7" =~ ^[a-z./-]+=[a-z]+$ ]]
-echo 'envoy-gateway-system/replica-1:'
-exec "$CURL" -s $CONNECT_TO http://127.0.0.1:9901/stats/prometheus`,
+case "$1 $2 $3" in
+  'experimental stats envoy-proxy')
+    [ "$4 $5 $6" = '-n envoy-gateway-system -l' ]
+    [[ "$7" =~ ^[a-z./-]+=[a-z]+$ ]]
+    echo 'envoy-gateway-system/replica-1:'
+    exec "$CURL" -s $CONNECT_TO http://127.0.0.1:9901/stats/prometheus;;
+  'config envoy-proxy all')
+    [ "$4 $5 $6" = 'POD -n envoy-gateway-system' ]
+    exec cat "$PROJECT/test/fixtures/dumps/egctl-patched.yaml";;
+  *) exit 1;;
+esac`,
+  },
+  istioctl: {
+    reason:
+      'needs a cluster: the options are compared with those that istioctl took, and the dump is one of its istiod',
+    script: `
+[ "$*" = 'proxy-config all POD.subscriptions -o json' ]
+exec cat "$PROJECT/test/fixtures/dumps/istiod.yaml"`,
   },
   docker: {
     reason:

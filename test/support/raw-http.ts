@@ -68,7 +68,8 @@ export function createRawConnection(port: number): RawConnection {
 
 /** The bytes (latin1) of a request with exactly these header lines after `Host`. */
 export function requestBytes(method: string, target: string, lines: readonly string[] = [], body = ''): string {
-  const length = body === '' ? [] : [`Content-Length: ${body.length}`];
+  const isFramed = body === '' || lines.some(line => /^transfer-encoding:/i.test(line));
+  const length = isFramed ? [] : [`Content-Length: ${body.length}`];
   return [`${method} ${target} HTTP/1.1`, 'Host: api.test', ...lines, ...length, '', body].join('\r\n');
 }
 
