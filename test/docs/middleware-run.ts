@@ -1,9 +1,10 @@
-// `npm run middleware`: the middleware of docs/upstream.md for Go, Django and Spring, as a reader copies it, each where the machine has the
-// language. Exits with 1 on a wrong answer.
+// `npm run middleware`: the middleware of docs/upstream.md for Fastify, Go, Django and Spring, as a reader copies it, each where the machine has
+// the language. Exits with 1 on a wrong answer.
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { hasCommand, installJava, installPython } from '../assurance/parsers/foreign-parsers.ts';
 import { readSnippet } from '../support/snippets.ts';
 
@@ -20,10 +21,30 @@ const headers = { 'x-auth-uid': 'u1', 'x-auth-app': 'web', 'x-auth-acc': 'acme',
 const expected = '401\nu1 web acme owner\n';
 
 const frameworks: Readonly<Record<string, () => Program | undefined | Promise<Program | undefined>>> = {
+  Fastify: fastifyProgram,
   Go: goProgram,
   Django: djangoProgram,
   Spring: springProgram,
 };
+
+/** Installs Fastify into .cache/middleware. */
+function fastifyProgram(): Program {
+  const folder = fileURLToPath(new URL('../../.cache/middleware/', import.meta.url));
+  const options = ['--no-save', '--no-package-lock', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  const install = ['install', '--prefix', folder, ...options, 'fastify@5'];
+  const { status } = spawnSync('npm', install, { stdio: ['ignore', 'ignore', 'inherit'] });
+  if (status !== 0) throw new Error(`npm ${install.join(' ')} ended with ${status}`);
+  const start = `import Fastify from ${JSON.stringify(join(folder, 'node_modules/fastify/fastify.js'))};
+const fastify = Fastify();
+`;
+  const main = `
+fastify.get('/', async ({ identity: i }) => [i.uid, i.app, i.acc, i.role].join(' '));
+console.log((await fastify.inject('/')).statusCode);
+console.log((await fastify.inject({ url: '/', headers: ${JSON.stringify(headers)} })).body);
+`;
+  const text = start + readSnippet(page, 'js', 'fastify.addHook') + main;
+  return { file: 'main.mjs', text, command: process.execPath, args: [] };
+}
 
 function goProgram(): Program | undefined {
   if (!hasCommand('go', 'version')) return undefined;
