@@ -26,11 +26,8 @@ interface Panel {
   show(value: number): string;
 }
 
-/** The floors that are drawn as lines, by the contender, with the label of the line. */
-const lines: ReadonlyMap<string, string> = new Map([
-  ['nothing', 'a gRPC service in Node that decides nothing'],
-  ['go-jwt', 'a Go service that verifies each token'],
-]);
+/** The floors that are drawn as lines, by the contender. */
+const lines: readonly string[] = ['nothing', 'go-jwt'];
 
 const panels: readonly Panel[] = [
   {
@@ -71,15 +68,18 @@ function panelParts({ head, at, value, show }: Panel, bars: readonly Bar[]): str
       rect(at, rowY(row) + 4, Math.max(1, x(value(bar)) - at), rowHeight - 8, bar.colour, 'rx="2"'),
       text(x(value(bar)) + 5, rowY(row) + 15, show(value(bar)), 'ink', 'font-size="11"'),
     ]),
-    ...bars.flatMap(bar => {
-      const label = lines.get(bar.name);
-      if (label === undefined) return [];
-      const row = [...lines.keys()].indexOf(bar.name);
-      return [
+    ...bars
+      .filter(({ name }) => lines.includes(name))
+      .flatMap(bar => [
         line(x(value(bar)), top, x(value(bar)), bottom + 4, 'mark', 'stroke-dasharray="4 3"'),
-        text(at, bottom + 36 + 15 * row, `${show(value(bar))}: ${label}`, 'mark', 'font-size="11"'),
-      ];
-    }),
+        text(
+          at,
+          bottom + 36 + 15 * lines.indexOf(bar.name),
+          `${show(value(bar))}: ${bar.title}`,
+          'mark',
+          'font-size="11"',
+        ),
+      ]),
   ];
 }
 

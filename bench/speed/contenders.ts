@@ -88,7 +88,7 @@ export async function makeField(lab: BenchLab, peers: Peers, beside: string | un
   const floor = { family: 'floor' } as const;
   const peer = { family: 'peer' } as const;
   const lines = [
-    other({ name: 'nothing', title: 'grpc-js and proto-loader, does nothing', ...floor }, built, node),
+    other({ name: 'nothing', title: 'a gRPC service in Node that decides nothing', ...floor }, built, node),
     product('known', 'account-authz, one known token', 'known'),
     ...(beside === undefined
       ? []
@@ -105,8 +105,8 @@ export async function makeField(lab: BenchLab, peers: Peers, beside: string | un
     product('rotation', 'account-authz, 10,000 known tokens in turn', 'rotation'),
     product('new', 'account-authz, every token new', 'new'),
     product('forged', 'account-authz, refuses forged signatures', 'forged'),
-    other({ name: 'go-jwt', title: 'grpc-go and golang-jwt, verifies each call', ...peer }, peers.go, goJwt),
-    other({ name: 'opa', title: 'opa-envoy-plugin, the policy in Rego', ...peer }, peers.opa, opa),
+    other({ name: 'go-jwt', title: 'a Go service that verifies each token', ...peer }, peers.go, goJwt),
+    other({ name: 'opa', title: 'opa-envoy-plugin, the same policy in Rego', ...peer }, peers.opa, opa),
     other(
       { name: 'authorino', title: 'Authorino, the same policy', ...peer, isCoarse: true },
       peers.authorino,

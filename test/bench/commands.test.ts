@@ -48,7 +48,7 @@ describe('a short run of the bench', () => {
       'bench.ts',
       ...['--quick', '--own-node', '--only', 'nothing,known', '--out', directory],
     );
-    expect(output).to.match(/^`nothing`: grpc-js and proto-loader, does nothing +[\d,]+ /m);
+    expect(output).to.match(/^`nothing`: a gRPC service in Node that decides nothing +[\d,]+ /m);
     expect(output).to.match(/^`known`: account-authz, one known token +[\d,]+ /m);
     expect(output).to.not.match(/ met$|NOT MET/m);
     expect(code).to.equal(0);
