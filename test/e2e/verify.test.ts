@@ -1,8 +1,9 @@
-// `verify` against real Envoys: one that does what the configuration says, and four that do not, each in its own way.
+// `verify` against real Envoys: those that do what the configuration says, and others that do not, each in its own way.
 import { expect } from 'chai';
 import type { Document } from 'yaml';
 import { runCommand } from '../support/command.ts';
 import { writeFixture } from '../support/config-file.ts';
+import { allPages } from '../support/document.ts';
 import {
   connectionManagerPath,
   defaultEnvoyVersion,
@@ -11,10 +12,46 @@ import {
   httpFilterPath,
   type RunningEnvoy,
   startEnvoy,
+  startRenderedEnvoy,
 } from '../support/envoy.ts';
 import { bearer, configuration, installEnvoys, type Lab, startLab } from './lab.ts';
 
 const checkFilter = 'envoy.filters.http.ext_authz';
+
+interface Verification {
+  readonly code: number;
+  readonly text: string;
+}
+
+const page = allPages().find(({ path }) => path === 'docs/verify.md')?.text;
+
+/** `file` is the configuration. An empty token is none. What a difference means stands in docs/verify.md. */
+async function verifyGateway(file: string, port: number, token: string): Promise<Verification> {
+  const url = `http://127.0.0.1:${port}`;
+  const { code, stdout, stderr } = await runCommand('verify', [url, '--config', file], { input: token });
+  if (process.env.SHOW_VERIFY !== undefined) process.stdout.write(`${stdout}${stderr}exit ${code}\n\n`);
+  expect(stderr).to.equal('');
+  for (const [, meaning = ''] of stdout.matchAll(/^\d+ of \d+: (.+)$/gm))
+    expect(page).to.contain(`| ${meaning.replaceAll(file, 'config.yaml')} |`);
+  return { code, text: stdout };
+}
+
+/** A filter before all others that replaces a header, as a proxy before Envoy may do. `value` is an expression of Lua. */
+function replaceHeader(bootstrap: Document, name: string, value: string): void {
+  const filters = [...connectionManagerPath(bootstrap), 'http_filters'];
+  const code = `function envoy_on_request(handle)
+    handle:headers():replace("${name}", ${value})
+  end`;
+  const filter = {
+    name: 'rewrite',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua',
+      default_source_code: { inline_string: code },
+    },
+  };
+  const { items } = bootstrap.getIn(filters) as { items: unknown[] };
+  items.unshift(bootstrap.createNode(filter));
+}
 
 describe('verify and a running gateway', () => {
   let lab: Lab;
@@ -43,13 +80,7 @@ describe('verify and a running gateway', () => {
     return envoy.port;
   }
 
-  async function verify(port: number, token: string): Promise<{ readonly code: number; readonly text: string }> {
-    const url = `http://127.0.0.1:${port}`;
-    const { code, stdout, stderr } = await runCommand('verify', [url, '--config', file], { input: token });
-    if (process.env.SHOW_VERIFY !== undefined) process.stdout.write(`${stdout}${stderr}exit ${code}\n\n`);
-    expect(stderr).to.equal('');
-    return { code, text: stdout };
-  }
+  const verify = (port: number, token: string): Promise<Verification> => verifyGateway(file, port, token);
 
   it('finds nothing at the shipped Envoy, with and without a token', async () => {
     const port = await start();
@@ -98,19 +129,7 @@ describe('verify and a running gateway', () => {
       const manager = connectionManagerPath(bootstrap);
       const everything = { match: { prefix: '/' }, route: { cluster: 'upstream' } };
       bootstrap.setIn([...manager, 'route_config', 'virtual_hosts', 0, 'routes'], [everything]);
-      const filters = [...manager, 'http_filters'];
-      const code = `function envoy_on_request(handle)
-        handle:headers():replace(":path", "/internal" .. handle:headers():get(":path"))
-      end`;
-      const rewrite = {
-        name: 'rewrite',
-        typed_config: {
-          '@type': 'type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua',
-          default_source_code: { inline_string: code },
-        },
-      };
-      const { items } = bootstrap.getIn(filters) as { items: unknown[] };
-      items.unshift(bootstrap.createNode(rewrite));
+      replaceHeader(bootstrap, ':path', '"/internal" .. handle:headers():get(":path")');
     });
     const { code, text } = await verify(port, await bearer());
     expect(code).to.equal(3);
@@ -139,5 +158,92 @@ describe('verify and a running gateway', () => {
     expect(text).to.match(/^DIFF +GET \/account-authz-verify\/no\/route, .* 404 route_unknown +200, not from account/m);
     expect(text).to.contain('the URL leads to the API past Envoy');
     expect(text).to.contain('docs/upstream.md');
+  });
+});
+
+describe('verify and a gateway with public paths and hosts', () => {
+  const account = { headers: ['x-account-id'], query: ['account_id'] };
+  const settings = {
+    public: [{ path: '/healthz' }, { path: '/hooks', methods: ['POST'] }],
+    account: { ...account, hosts: ['127.0.0.1', 'api.test', ':account_id.api.test'] },
+  };
+  let lab: Lab;
+  let envoy: RunningEnvoy | undefined;
+
+  before(async function () {
+    this.timeout(300_000);
+    await installEnvoys();
+    lab = await startLab(settings);
+  });
+  after(() => lab?.stop());
+  beforeEach(() => lab.upstream.clear());
+  afterEach(async () => {
+    await envoy?.stop();
+    envoy = undefined;
+  });
+
+  /** `rendered` replaces members of the configuration from which Envoy is rendered, and there alone. */
+  async function verify(rendered: object = {}, edit?: (bootstrap: Document) => void): Promise<Verification> {
+    const config = { ...configuration(lab.jwksUrl), ...settings, listen: lab.service.address };
+    const options = { upstream: lab.upstream.port, ...(edit && { edit }) };
+    envoy = await startRenderedEnvoy({ ...config, ...rendered }, options);
+    return verifyGateway(writeFixture('verify-hosts.yaml', config), envoy.port, await bearer());
+  }
+
+  it('finds nothing where Envoy is rendered from the configuration', async () => {
+    const { code, text } = await verify();
+    expect({ code, differences: text.match(/DIFF/g) }).to.deep.equal({ code: 0, differences: null });
+    for (const row of [
+      /^ok +GET \/healthz, public path +an answer of the API +200, not from account-authz$/m,
+      // GET is no method of this one.
+      /^ok +GET \/hooks, public path +404 route_unknown +404, not from account-authz$/m,
+      /^ok +GET \/api\/subscriptions, no token, host api\.test:\d+ +401 token_missing +401 token_missing$/m,
+      /^ok +GET \/api\/subscriptions, no token, host account-authz-verify\.api\.test:\d+ +401 token_missing +401 token_missing$/m,
+      /^ok +GET \/api\/subscriptions, another account in the host \(account-authz-verify\.api\.test\) +403 account_mismatch +403 account_mismatch$/m,
+    ])
+      expect(text).to.match(row);
+    expect(lab.upstream.requests.map(({ path }) => path)).to.deep.equal([
+      '/healthz',
+      '/api/subscriptions',
+      '/api/subscriptions/accounts/acct1',
+    ]);
+  });
+
+  it('says that Envoy does not show an account header', async () => {
+    const { code, text } = await verify({ account: { ...settings.account, headers: undefined } });
+    expect(code).to.equal(3);
+    expect(text).to.match(
+      /^DIFF +GET \/api\/subscriptions, another account in the header x-account-id +403 account_mismatch +200, not from account-authz$/m,
+    );
+    expect(text).to.match(/^2 of \d+: the API answered: account-authz does not see the account header x-account-id/m);
+  });
+
+  it('says that Envoy calls account-authz for a public path', async () => {
+    const { routes } = configuration(lab.jwksUrl) as { readonly routes: readonly object[] };
+    const { code, text } = await verify({ public: undefined, routes: [...routes, { path: '/healthz' }] });
+    expect(code).to.equal(3);
+    expect(text).to.match(/^DIFF +GET \/healthz, public path +an answer of the API +404 route_unknown$/m);
+    expect(text).to.match(/^1 of \d+: Envoy calls account-authz for a public path/m);
+    expect(text).to.contain('look at: account-authz render (again');
+  });
+
+  it('says that Envoy has no route for a host', async () => {
+    const { code, text } = await verify({ account: { ...account, hosts: ['127.0.0.1', 'api.test'] } });
+    expect(code).to.equal(3);
+    expect(text).to.match(
+      /^DIFF +GET \/api\/subscriptions, no token, host account-authz-verify\.api\.test:\d+ +401 token_missing +404, not from account-authz$/m,
+    );
+    expect(text).to.match(/^3 of \d+: Envoy has no route for this path or this host/m);
+  });
+
+  it('says that account-authz does not see the host', async () => {
+    const { code, text } = await verify({}, bootstrap => replaceHeader(bootstrap, ':authority', '"api.test"'));
+    expect(code).to.equal(3);
+    expect(text).to.match(
+      /^DIFF +GET \/api\/subscriptions, another account in the host \(account-authz-verify\.api\.test\) +403 account_mismatch +200, not from account-authz$/m,
+    );
+    expect(text).to.match(
+      /^2 of \d+: the API answered: account-authz does not see the host that the client asked for$/m,
+    );
   });
 });
