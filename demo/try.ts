@@ -155,21 +155,23 @@ async function protect(terminal: Terminal, stops: (() => Promise<unknown>)[]): P
     return ask(account, attempts - 1);
   };
   let isAsExpected = true;
-  let nothingThere = false;
+  const ownErrors = new Set<number>();
   for (const account of ['acme', 'globex', 'initech']) {
-    const { status, headers, body } = await ask(account);
-    if (status === 503 && !isRefusal(headers)) {
+    const response = await ask(account);
+    const { status } = response;
+    if (isEnvoyUnanswered(response)) {
+      terminal.text(`${status}  GET ${targetFor(account)}    allowed, and Envoy got no answer of your service`);
       terminal.verdict(`Nothing answers on ${upstream}: start your service, then run this again`, false);
       return false;
     }
-    const reached = !isRefusal(headers);
-    isAsExpected &&= reached === (account !== 'initech');
-    nothingThere ||= reached && status === 404;
-    const seen = reached ? 'from your service' : `${reasonOf(body)}, your service never saw it`;
+    const reason = reasonOf(response);
+    isAsExpected &&= (reason === undefined) === (account !== 'initech');
+    if (reason === undefined && status >= 400) ownErrors.add(status);
+    const seen = reason === undefined ? 'from your service' : `${reason}, your service never saw it`;
     terminal.text(`${status}  GET ${targetFor(account)}    ${seen}`);
   }
-  if (nothingThere)
-    terminal.text(`The request was allowed, and your service has nothing there: name one of its paths with --path`);
+  // Envoy's own 404, where no route has the path, does not depend on the account.
+  if (isAsExpected) for (const status of ownErrors) terminal.text(ownErrorNote(status));
   terminal.text('');
   for (const account of ['acme', 'globex', 'initech']) curl(account);
   terminal.text('# she is a member of globex, and roles lets a member read: 403 role_forbidden');
@@ -228,12 +230,21 @@ function targetOf({ routes, account: { parameter = 'account_id' } = {} }: UsedCo
   return segments.some(isAccount) ? path : `${path}?account_id=${account}`;
 }
 
-function isRefusal(headers: Readonly<Record<string, unknown>>): boolean {
-  return headers['content-type'] === 'application/problem+json';
+/** Of a refusal of account-authz; undefined for any other answer. */
+function reasonOf({ headers, body }: HttpResponse): string | undefined {
+  if (headers['content-type'] !== 'application/problem+json') return undefined;
+  return /"type":"urn:account-authz:([a-z_]+)"/.exec(body)?.[1];
 }
 
-function reasonOf(body: string): string {
-  return /"reason":"([a-z_]+)"/.exec(body)?.[1] ?? 'refused';
+/** True for the answer that Envoy gives in the place of a service that is away. */
+function isEnvoyUnanswered({ status, body }: HttpResponse): boolean {
+  return status === 503 && /^(?:upstream connect error|no healthy upstream)/.test(body);
+}
+
+/** What a newcomer may take for a refusal. */
+function ownErrorNote(status: number): string {
+  const own = `${status} is the answer of your service: account-authz allowed the request.`;
+  return status === 404 ? `${own} Your service has nothing there: name one of its paths with --path` : own;
 }
 
 function keptNote(file: string, effect: string): string {

@@ -121,16 +121,34 @@ describe('npm run try', () => {
 
   it('names a path that the service does not have, and asks for the one of --path', async () => {
     const upstream = createServer((request, response) =>
-      response.writeHead(request.url === '/api/orders/acme' ? 404 : 200).end(),
+      request.url === '/api/orders/acme'
+        ? response.writeHead(404, { 'content-type': 'application/problem+json' }).end('{"type":"about:blank"}')
+        : response.writeHead(200).end(),
     );
     await once(upstream.listen(0, '127.0.0.1'), 'listening');
     try {
       const service = ['--upstream', `127.0.0.1:${(upstream.address() as AddressInfo).port}`];
       const missing = await runTry(own(), ...service);
-      expect(missing.stdout).to.contain('your service has nothing there: name one of its paths with --path');
+      expect(missing.stdout)
+        .to.contain('404  GET /api/orders/acme    from your service')
+        .and.contain('404 is the answer of your service: account-authz allowed the request.')
+        .and.contain('Your service has nothing there: name one of its paths with --path');
       const named = await runTry(own(), ...service, '--path', '/api/orders/:account_id/open');
       expect(named.stdout).to.contain('200  GET /api/orders/acme/open    from your service');
-      expect(named.stdout).to.not.contain('nothing there');
+      expect(named.stdout).to.not.contain('is the answer of your service');
+    } finally {
+      upstream.close();
+    }
+  });
+
+  it('takes 503 of the service itself for its answer', async () => {
+    const upstream = createServer((_, response) => response.writeHead(503).end('closed for repairs'));
+    await once(upstream.listen(0, '127.0.0.1'), 'listening');
+    try {
+      const { port } = upstream.address() as AddressInfo;
+      const { code, stdout } = await runTry(own(), '--upstream', `127.0.0.1:${port}`);
+      expect(stdout).to.contain('503 is the answer of your service').and.not.contain('Nothing answers');
+      expect(code).to.equal(0);
     } finally {
       upstream.close();
     }
@@ -139,6 +157,7 @@ describe('npm run try', () => {
   it('names the service that does not answer', async () => {
     const [port] = await freePorts(1);
     const { code, stdout } = await runTry(own(), '--upstream', `127.0.0.1:${port}`);
+    expect(stdout).to.contain('503  GET /api/orders/acme    allowed, and Envoy got no answer of your service');
     expect(stdout).to.contain(`Nothing answers on 127.0.0.1:${port}`);
     expect(code).to.equal(1);
   });
