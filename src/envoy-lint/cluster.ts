@@ -8,7 +8,10 @@ import type { Resources } from './resources.ts';
 export interface Cluster {
   readonly name: string;
   readonly value: ProtoValue;
-  /** One per address in the file, also for a DNS name of several hosts; undefined if the lint cannot read it. */
+  /**
+   * One per address in the file, also for a DNS name of several hosts; undefined if the lint cannot read it. None for a cluster that goes
+   * where the connection went: a dump shows what clients have connected to so far, such as the address of the pod.
+   */
   readonly endpoints: readonly (ListenAddress | undefined)[];
   /** Whether a client chooses the host of its request. */
   readonly isChosenByRequest: boolean;
@@ -29,7 +32,7 @@ export function readCluster(value: ProtoValue, { endpointsNamed }: Pick<Resource
   const readsHeader = originalDestination.field('use_http_header').flag() === true;
   const isOriginalDestination = value.field('type').choice({ ORIGINAL_DST: 4 }) === 4;
   return {
-    ...{ name, value, endpoints: hosts.map(readAddress), place: hosts[0] ?? assignment },
+    ...{ name, value, endpoints: isOriginalDestination ? [] : hosts.map(readAddress), place: hosts[0] ?? assignment },
     isChosenByRequest: isForwardProxy || readsHeader,
     keepsDestination: isOriginalDestination && !originalDestination.isPresent,
   };

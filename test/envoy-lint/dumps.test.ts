@@ -100,6 +100,23 @@ describe('check-config on what control planes make of render', () => {
     });
   }
 
+  it('finds nothing in the dump of a sidecar that has had requests, whose own address its Envoy then shows', async () => {
+    const dump = read(istio.dump);
+    const { dynamic_endpoint_configs: endpoints } = dump.configs.find((each: Part) =>
+      each['@type'].endsWith('.EndpointsConfigDump'),
+    );
+    const address = { socket_address: { address: '10.202.0.14', port_value: 8000 } };
+    for (const cluster of ['inbound|8000||', 'outbound|80||subscriptions.subscriptions.svc.cluster.local'])
+      endpoints.push({
+        endpoint_config: {
+          '@type': 'type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment',
+          cluster_name: cluster,
+          endpoints: [{ lb_endpoints: [{ endpoint: { address } }] }],
+        },
+      });
+    expect(await rulesIn(writeFixture('dump.json', dump), istio.config)).to.deep.equal([]);
+  });
+
   it('finds nothing but the missing check in the dump of a sidecar without any', async () => {
     const dump = read(istio.dump);
     const { listener, ...chains } = chainsOf(dump);
