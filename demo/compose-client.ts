@@ -7,7 +7,8 @@ import { jsonOf, send } from './http-client.ts';
 import type { Demo, UpstreamState } from './local-demo.ts';
 import { messageOf, runStory } from './run-story.ts';
 import type { AuthenticationState, TokenRequest } from './serve.ts';
-import { story } from './story.ts';
+import { Tokens } from './story/scene.ts';
+import { story } from './story/story.ts';
 import { createTerminal } from './terminal.ts';
 
 const { values: addresses } = parseArgs({
@@ -25,7 +26,7 @@ process.exitCode = await run().catch(error => {
 });
 
 async function run(): Promise<number> {
-  const chapters = story(await connectDemo(), { session: '', refresh: '', owner: '', member: '', backend: '' });
+  const chapters = story(await connectDemo(), new Tokens());
   createTerminal().title('account-authz beside Envoy, in containers');
   return runStory(chapters);
 }
@@ -64,12 +65,7 @@ async function connectDemo(): Promise<Demo> {
 }
 
 async function ask<T>(origin: string, method: string, target: string, body?: object): Promise<T> {
-  const response = await send({
-    origin,
-    method,
-    target,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
+  const response = await send({ origin, method, target, body: body && JSON.stringify(body) });
   if (response.status !== 200) throw new Error(`${method} ${origin}${target}: ${response.status} ${response.body}`);
   return jsonOf(response) as T;
 }

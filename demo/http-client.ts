@@ -8,7 +8,7 @@ export interface HttpRequest {
   /** Path and query, sent byte for byte. */
   readonly target: string;
   readonly headers?: Readonly<Record<string, string | string[]>>;
-  readonly body?: string;
+  readonly body?: string | undefined;
   readonly timeoutMilliseconds?: number;
 }
 

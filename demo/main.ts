@@ -5,7 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type LocalDemo, startLocalDemo } from './local-demo.ts';
 import { messageOf, runStory } from './run-story.ts';
-import { story, type Tokens } from './story.ts';
+import { Tokens } from './story/scene.ts';
+import { story } from './story/story.ts';
 import { createTerminal } from './terminal.ts';
 
 const { values: options } = parseArgs({ options: { stay: { type: 'boolean', default: false } } });
@@ -19,7 +20,7 @@ const interrupted = new Promise<number>(resolve => {
   }
 });
 const terminal = createTerminal();
-const tokens: Tokens = { session: '', refresh: '', owner: '', member: '', backend: '' };
+const tokens = new Tokens();
 let starting: Promise<LocalDemo> | undefined;
 let demo: LocalDemo | undefined;
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { alice, bob } from './directory.ts';
 import { createMcpClient, type Exchange } from './mcp-client.ts';
 import { type McpDemo, scope } from './mcp-parts.ts';
-import type { Chapter, Outcome } from './story.ts';
+import type { Chapter, Outcome } from './run-story.ts';
 
 const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
 

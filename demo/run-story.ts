@@ -1,6 +1,23 @@
-// Runs the story of the demo: executes each step, prints its line, and counts the steps that are as expected.
-import type { Chapter, Outcome, Step } from './story.ts';
+// Runs the story of a demo: executes each step, prints its line, and counts the steps that are as expected.
 import { createTerminal, type StepLine } from './terminal.ts';
+
+export interface Chapter {
+  readonly title: string;
+  readonly steps: readonly Step[];
+}
+
+export interface Step {
+  readonly name: string;
+  readonly expected: string;
+  act(): Promise<Outcome>;
+}
+
+export interface Outcome {
+  /** The step succeeds if it equals `expected`. */
+  readonly actual: string;
+  /** Lines to show under the step. */
+  readonly notes?: readonly string[];
+}
 
 /** Resolves with the exit code: 0 if every step is as expected, else 1; or that of `interrupted`, if this resolves first. */
 export async function runStory(
