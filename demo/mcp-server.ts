@@ -1,4 +1,5 @@
 // An MCP server as an API team writes one: no line about tokens. It knows the caller from the identity headers that account-authz sets.
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
@@ -20,10 +21,7 @@ export async function startMcpServer(): Promise<RunningMcpServer> {
     if (request.method === 'POST') count += 1;
     void answer(request, response);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   return {
     port: (server.address() as AddressInfo).port,
     get count() {

@@ -4,6 +4,7 @@
 //                          --partner HOST:PORT: the issuer of a partner beside it, with keys of its own
 // --health HOST:PORT answers GET /healthz. --control HOST:PORT lets a test client rotate keys, mint tokens and read the requests of the
 // upstream: bind it to an address that only the test client can reach.
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
@@ -115,10 +116,7 @@ async function mint(service: AuthenticationService, body: string): Promise<{ rea
 async function serve(address: Address, routes: Routes): Promise<Server> {
   const all: Routes = { 'GET /healthz': () => ({ status: 'ok' }), ...routes };
   const server = createServer((request, response) => void answer(all, request, response));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(address.port, address.host, resolve);
-  });
+  await once(server.listen(address.port, address.host), 'listening');
   return server;
 }
 

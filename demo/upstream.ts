@@ -1,4 +1,5 @@
 // The protected service of the demo: echoes every request as JSON, over HTTP/1.1 and over HTTP/2 without TLS.
+import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -56,10 +57,7 @@ export async function startUpstream(options: UpstreamOptions = {}): Promise<Upst
       process.nextTick(() => socket.resume());
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port ?? 0, host, resolve);
-  });
+  await once(server.listen(options.port ?? 0, host), 'listening');
   return {
     port: (server.address() as AddressInfo).port,
     requests,

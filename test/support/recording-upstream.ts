@@ -1,5 +1,6 @@
 // The upstream behind Envoy: records every request byte for byte and echoes it as JSON.
 // One port serves HTTP/1.1 and HTTP/2, by the connection preface; it answers a gRPC call with a message and accepts a websocket.
+import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttp2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -58,10 +59,7 @@ export async function startRecordingUpstream(port = 0): Promise<RecordingUpstrea
       process.nextTick(() => socket.resume());
     });
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
-  });
+  await once(server.listen(port, '127.0.0.1'), 'listening');
   server.unref();
   return {
     port: (server.address() as AddressInfo).port,
