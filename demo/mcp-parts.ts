@@ -1,11 +1,11 @@
 // Runs all parts of the MCP demo on 127.0.0.1: the demo's authentication service, an MCP server, the built account-authz, a real Envoy with
 // what `render envoy` prints, and in front of it a TLS terminator, as a load balancer is one.
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createServer } from 'node:tls';
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { runCommand } from '../test/support/command.ts';
-import { writeFixture } from '../test/support/config-file.ts';
-import { envoyBinary, freePorts, startEnvoy } from '../test/support/envoy.ts';
+import { envoyBinary, startRenderedEnvoy } from '../test/support/envoy.ts';
+import { freePorts } from '../test/support/free-ports.ts';
 import { startServiceProcess } from '../test/support/service-process.ts';
 import { type TestCertificate, testCertificate } from '../test/support/test-certificate.ts';
 import { type AuthenticationService, startAuthenticationService } from './authentication-service.ts';
@@ -62,10 +62,10 @@ export async function startMcpDemo(progress: Pick<Terminal, 'starting' | 'starte
 
     progress.starting('Envoy, installed the first time');
     await envoyBinary();
-    const file = writeFixture('mcp.yaml', { ...config, listen: authorizer.address });
-    const { code, stdout, stderr } = await runCommand('render', ['envoy', '--config', file]);
-    if (code !== 0) throw new Error(stderr);
-    const envoy = await startEnvoy({ bootstrap: stdout, upstream: mcpServer.port, readsAccessLog: false });
+    const envoy = await startRenderedEnvoy(
+      { ...config, listen: authorizer.address },
+      { upstream: mcpServer.port, readsAccessLog: false },
+    );
     stops.push(() => envoy.stop());
     const certificate = testCertificate({ name: '127.0.0.1' });
     stops.push(await terminateTls(tlsPort, envoy.port, certificate));
@@ -93,10 +93,7 @@ async function terminateTls(
       from.pipe(to);
     }
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
-  });
+  await once(server.listen(port, '127.0.0.1'), 'listening');
   return async () => {
     for (const socket of sockets) socket.destroy();
     await new Promise<void>(resolve => server.close(() => resolve()));

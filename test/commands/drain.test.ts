@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { type Outcome, runCommand, runProduct } from '../support/command.ts';
-import { freePorts } from '../support/envoy.ts';
+import { freePorts } from '../support/free-ports.ts';
 
 const run = (...args: readonly string[]): Promise<Outcome> => runCommand('drain', args);
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { configuration } from '../e2e/lab.ts';
 import { runProduct } from '../support/command.ts';
-import { freePorts } from '../support/envoy.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';

@@ -6,7 +6,7 @@ import type { TLSSocket } from 'node:tls';
 import { expect } from 'chai';
 import { type CommandOptions, type Outcome, runCommand } from '../support/command.ts';
 import { changed, writeFixture } from '../support/config-file.ts';
-import { freePorts } from '../support/envoy.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { testCertificate } from '../support/test-certificate.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';

@@ -12,7 +12,8 @@ import { send } from '../../demo/http-client.ts';
 import { killAtExit } from '../support/child-process.ts';
 import { type Part, startPart } from '../support/demo-part.ts';
 import { execForm, lastOf, parseDockerfile, product } from '../support/dockerfile.ts';
-import { freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { secrets } from '../support/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));

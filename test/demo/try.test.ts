@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { startUpstream } from '../../demo/upstream.ts';
-import { freePorts } from '../support/envoy.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { secrets } from '../support/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));

@@ -2,15 +2,9 @@
 // the upstream gets exactly our headers.
 import { expect } from 'chai';
 import type { Document } from 'yaml';
-import {
-  connectionManagerPath,
-  envoyVersions,
-  freePorts,
-  httpFilterPath,
-  type RunningEnvoy,
-  renderedEnvoy,
-  startEnvoy,
-} from '../support/envoy.ts';
+import { connectionManagerPath, httpFilterPath, renderedEnvoy } from '../support/envoy-bootstrap.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { exchange, type HttpAnswer, http2Exchange, rawHttp2Exchange, requestBytes } from '../support/raw-http.ts';
 import { until } from '../support/until.ts';
 import { bearer, identity, installEnvoys, type Lab, onlyRequestOf, ownedFields, startLab } from './lab.ts';

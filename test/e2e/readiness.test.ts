@@ -1,6 +1,7 @@
 // The readiness listener of Envoy, as a kubelet uses it, is all that is reachable from outside.
 import { expect } from 'chai';
-import { envoyVersions, freePorts, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { installEnvoys } from './lab.ts';
 

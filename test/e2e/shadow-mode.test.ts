@@ -7,16 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { type Document, isMap, isSeq, parse } from 'yaml';
 import { runProduct } from '../support/command.ts';
-import {
-  type AccessLogLine,
-  connectionManagerPath,
-  envoyBinary,
-  envoyBootstrap,
-  freePorts,
-  httpFilterPath,
-  type RunningEnvoy,
-  startEnvoy,
-} from '../support/envoy.ts';
+import { connectionManagerPath, envoyBootstrap, httpFilterPath } from '../support/envoy-bootstrap.ts';
+import { type AccessLogLine, envoyBinary, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { exchange, type HeaderField, headerValues, requestBytes } from '../support/raw-http.ts';
 import { readSnippet } from '../support/snippets.ts';
 import { bearer, identity, installEnvoys, type Lab, onlyRequestOf, ownedFields, startLab } from './lab.ts';

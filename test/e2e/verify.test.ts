@@ -4,16 +4,9 @@ import type { Document } from 'yaml';
 import { runCommand } from '../support/command.ts';
 import { writeFixture } from '../support/config-file.ts';
 import { allPages } from '../support/document.ts';
-import {
-  connectionManagerPath,
-  defaultEnvoyVersion,
-  envoyVersions,
-  freePorts,
-  httpFilterPath,
-  type RunningEnvoy,
-  startEnvoy,
-  startRenderedEnvoy,
-} from '../support/envoy.ts';
+import { defaultEnvoyVersion, envoyVersions, type RunningEnvoy, startEnvoy, startRenderedEnvoy } from '../support/envoy.ts';
+import { connectionManagerPath, httpFilterPath } from '../support/envoy-bootstrap.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { bearer, configuration, installEnvoys, type Lab, startLab } from './lab.ts';
 
 const checkFilter = 'envoy.filters.http.ext_authz';

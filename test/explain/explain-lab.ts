@@ -5,7 +5,7 @@ import type { Explanation } from '../../src/explain/explanation.ts';
 import { checkRequest } from '../support/check-request.ts';
 import { type CommandOptions, type Outcome, runCommand } from '../support/command.ts';
 import { writeFixture } from '../support/config-file.ts';
-import { freePorts } from '../support/envoy.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { secrets } from '../support/secrets.ts';
 import { connect, currentToken, type LogLine, serviceConfig, startTestService } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';

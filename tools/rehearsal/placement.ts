@@ -5,7 +5,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { envoyBinary, freePorts } from '../../test/support/envoy.ts';
+import { envoyBinary } from '../../test/support/envoy.ts';
+import { freePorts } from '../../test/support/free-ports.ts';
 import type { PlannedContainer, PodPlan } from './pod-plan.ts';
 
 export interface Placement {

@@ -3,7 +3,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Document } from 'yaml';
 import { startUpstream } from '../../demo/upstream.ts';
-import { freePorts, startEnvoy } from '../../test/support/envoy.ts';
+import { startEnvoy } from '../../test/support/envoy.ts';
+import { freePorts } from '../../test/support/free-ports.ts';
 import { type ServiceProcess, startServiceProcess } from '../../test/support/service-process.ts';
 import { signingKey } from '../../test/support/signing-key.ts';
 import { startTestIssuer } from '../../test/support/test-issuer.ts';
