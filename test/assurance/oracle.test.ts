@@ -1,3 +1,4 @@
+// The product answers generated requests as the oracle does, and the oracle shares no code with it.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

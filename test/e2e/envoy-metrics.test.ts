@@ -1,3 +1,4 @@
+// A live Envoy exposes the metrics and labels that alerts and dashboard use.
 import { expect } from 'chai';
 import { envoyMetrics } from '../../tools/derive/envoy-metrics.ts';
 import { parseExposition, seriesNames } from '../../tools/derive/exposition.ts';

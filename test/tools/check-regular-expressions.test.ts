@@ -1,3 +1,4 @@
+// The check of regular expressions, run as a process on planted sources.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// No generated target reaches the account of somebody else at any upstream, and a reader that makes a mistake is detected.
 import { expect } from 'chai';
 import { type Allows, comparePaths, type Layout, layouts, type PathComparison, wideLayout } from './path-comparison.ts';
 import { startProductReader } from './product-reader.ts';

@@ -1,3 +1,4 @@
+// The encoded CheckRequest of the bench, and the verdict of an encoded CheckResponse.
 import { expect } from 'chai';
 import { checkMessage, grpcFrame, verdictOf } from '../../../bench/load/check-message.ts';
 import { authorizationService } from '../../../src/envoy/proto-files.ts';

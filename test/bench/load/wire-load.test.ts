@@ -1,3 +1,4 @@
+// The closed loop and the open loop of the bench against a server of the test: what is sent, counted and refused.
 import { once } from 'node:events';
 import { createServer, type Http2Server, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';

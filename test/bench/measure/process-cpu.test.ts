@@ -1,3 +1,4 @@
+// The CPU time of a process from its line in /proc.
 import { expect } from 'chai';
 import { parseCpu } from '../../../bench/measure/process-cpu.ts';
 

@@ -1,3 +1,4 @@
+// The verdict of each floor of the bench at, below and without its figure; and what the report shows.
 import { expect } from 'chai';
 import { evaluateFloors } from '../../../bench/speed/floors.ts';
 import { benchMarkdown } from '../../../bench/speed/report.ts';

@@ -1,3 +1,4 @@
+// Which answers of a contender the bench accepts before it times it.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadSync } from '@grpc/proto-loader';

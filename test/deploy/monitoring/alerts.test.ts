@@ -1,3 +1,4 @@
+// The alerts, their runbooks and the dashboard: valid PromQL over existing metrics, one page for each alert.
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';

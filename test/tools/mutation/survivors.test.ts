@@ -1,3 +1,4 @@
+// The listed survivors of the mutation tests, and when they fail a run.
 import { expect } from 'chai';
 import { instrument, type Mutant } from '../../../tools/mutation/mutants.ts';
 import { report } from '../../../tools/mutation/report.ts';

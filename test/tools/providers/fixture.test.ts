@@ -1,3 +1,4 @@
+// When two tokens of a provider have the same shape.
 import { expect } from 'chai';
 import { shapeDifferences } from '../../../tools/providers/fixture.ts';
 

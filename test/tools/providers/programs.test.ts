@@ -1,3 +1,4 @@
+// What `npm run providers` says without its programs, and with an unknown provider.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,3 +1,4 @@
+// When the memory of a soak counts as flat.
 import { expect } from 'chai';
 import { maxRiseMegabytes, type SoakSample, soakVerdict } from '../../../tools/soak/verdict.ts';
 
