@@ -1,4 +1,4 @@
-// The admin page in a real browser: no script, no complaint, readable in each colour scheme and width.
+// The admin page in a real browser: it shows the metrics, runs no script, and is readable in each colour scheme and width.
 import axe from 'axe-core';
 import { expect } from 'chai';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
