@@ -261,18 +261,8 @@ async function connectOne(options: WireClientOptions, index: number): Promise<Co
 }
 
 // ENABLE_PUSH 0, as Envoy's client sends; defaults for the rest.
-const ourSettings = settingsFrame([[2, 0]]);
+const ourSettings = Buffer.of(0, 0, 6, frame.settings, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0);
 const settingsAck = Buffer.of(0, 0, 0, frame.settings, flag.ack, 0, 0, 0, 0);
-
-function settingsFrame(settings: readonly (readonly [id: number, value: number])[]): Buffer {
-  const bytes = Buffer.alloc(frameHeaderBytes + settings.length * 6);
-  frameHeader(bytes, 0, settings.length * 6, frame.settings, 0, 0);
-  for (const [index, [id, value]] of settings.entries()) {
-    bytes.writeUInt16BE(id, frameHeaderBytes + index * 6);
-    bytes.writeUInt32BE(value, frameHeaderBytes + index * 6 + 2);
-  }
-  return bytes;
-}
 
 function windowUpdate(increment: number): Buffer {
   const bytes = Buffer.alloc(frameHeaderBytes + 4);

@@ -12,16 +12,8 @@ import { checkRequest } from '../support/check-request.ts';
 import { type Http2Connection, openHttp2Connection, type ReceivedFrame } from '../support/http2-connection.ts';
 import { invariants } from '../support/invariants.ts';
 import { keptMegabytesOf, memoryNodeOptions } from '../support/kept-memory.ts';
-import {
-  flagEndHeaders,
-  flagEndStream,
-  frame,
-  frameType,
-  type HeaderField,
-  type Http2Answer,
-  headerBlock,
-  http2Exchange,
-} from '../support/raw-http.ts';
+import { type HeaderField, type Http2Answer, http2Exchange } from '../support/raw-http.ts';
+import { flagEndHeaders, flagEndStream, frame, frameType, headerBlock } from '../support/raw-http2.ts';
 import { connect, type GrpcClient } from '../support/service.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import { signingKey } from '../support/signing-key.ts';

@@ -5,7 +5,8 @@ import type { Document } from 'yaml';
 import { connectionManagerPath, httpFilterPath, renderedEnvoy } from '../support/envoy-bootstrap.ts';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { freePorts } from '../support/free-ports.ts';
-import { exchange, type HttpAnswer, http2Exchange, rawHttp2Exchange, requestBytes } from '../support/raw-http.ts';
+import { exchange, type HttpAnswer, http2Exchange, requestBytes } from '../support/raw-http.ts';
+import { rawHttp2Exchange } from '../support/raw-http2.ts';
 import { until } from '../support/until.ts';
 import { bearer, identity, installEnvoys, type Lab, onlyRequestOf, ownedFields, startLab } from './lab.ts';
 

@@ -2,7 +2,8 @@
 // normalized by Envoy first; only acct1's own paths may reach the upstream.
 import { expect } from 'chai';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { exchange, rawHttp2Exchange, requestBytes } from '../support/raw-http.ts';
+import { exchange, requestBytes } from '../support/raw-http.ts';
+import { rawHttp2Exchange } from '../support/raw-http2.ts';
 import { bearer, installEnvoys, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
 
 /** The outcome for the client: the path at the upstream, the product's reason, or the status of Envoy's own answer. */

@@ -2,7 +2,7 @@
 // by itself.
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { frame, frameType } from './raw-http.ts';
+import { frame, frameType } from './raw-http2.ts';
 
 export interface ReceivedFrame {
   readonly type: number;

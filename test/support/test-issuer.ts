@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import { createGzip, gzipSync } from 'node:zlib';
 import type { JWK } from 'jose';
 
@@ -184,12 +185,7 @@ export async function startTestIssuer(options: TestIssuerOptions = {}): Promise<
       case 'huge': {
         const bytes = fault.bytes ?? 300 * megabyte;
         response.writeHead(200, fault.declared === true ? { ...json, 'content-length': bytes } : json);
-        pour(
-          bytes,
-          chunk => response.write(chunk),
-          response,
-          () => response.end(),
-        );
+        pour(bytes, response);
         return;
       }
       case 'gzipBomb': {
@@ -197,12 +193,7 @@ export async function startTestIssuer(options: TestIssuerOptions = {}): Promise<
         const gzip = createGzip({ level: 9 });
         gzip.pipe(response);
         response.on('close', () => gzip.destroy());
-        pour(
-          fault.bytes ?? 300 * megabyte,
-          chunk => gzip.write(chunk),
-          gzip,
-          () => gzip.end(),
-        );
+        pour(fault.bytes ?? 300 * megabyte, gzip);
         return;
       }
       case 'redirect':
@@ -277,27 +268,20 @@ export function gzipped(body: string | Uint8Array, times = 1): Uint8Array {
 
 const filler = Buffer.alloc(64 * 1024, ' ');
 
-/** Writes a JSON array of that many bytes with backpressure. */
-function pour(
-  bytes: number,
-  write: (chunk: Buffer) => boolean,
-  stream: NodeJS.EventEmitter & { readonly destroyed: boolean },
-  end: () => void,
-): void {
+/** Writes a JSON array of that many bytes with backpressure, and ends the stream. */
+function pour(bytes: number, stream: Writable): void {
   let rest = bytes - 2;
-  write(Buffer.from('['));
+  stream.write('[');
   const more = (): void => {
     while (rest > 0 && !stream.destroyed) {
       const chunk = filler.subarray(0, Math.min(rest, filler.length));
       rest -= chunk.length;
-      if (!write(chunk)) {
+      if (!stream.write(chunk)) {
         stream.once('drain', more);
         return;
       }
     }
-    if (stream.destroyed) return;
-    write(Buffer.from(']'));
-    end();
+    if (!stream.destroyed) stream.end(']');
   };
   more();
 }
