@@ -101,66 +101,27 @@ describe('compose.yaml', () => {
     ]);
   });
 
-  for (const { name, from, to, problem } of [
-    {
-      name: 'a user by name',
-      from: 'user: "65532:65532"',
-      to: 'user: nonroot',
-      problem: /envoy does not run as a numeric/,
-    },
-    { name: 'root', from: 'user: "65532:65532"', to: 'user: "0:0"', problem: /envoy does not run as a numeric/ },
-    {
-      name: 'a root that can be written to',
-      from: 'read_only: true',
-      to: 'read_only: false',
-      problem: /can write to its root/,
-    },
-    { name: 'capabilities', from: 'cap_drop: [ALL]', to: 'cap_drop: [NET_RAW]', problem: /capabilities/ },
-    { name: 'new privileges', from: 'security_opt:', to: 'x-opt:', problem: /gain privileges/ },
-    { name: 'no limit of memory', from: 'mem_limit: 512m # fixed', to: '# fixed', problem: /envoy has no limits/ },
-    {
-      name: 'an image that moves',
-      from: /envoy:v1[\d.]+/,
-      to: 'envoy:latest',
-      problem: /envoy has an image that is not pinned/,
-    },
-    {
-      name: 'an image without its digest',
-      from: /:v3\.15\.0@sha256:\w+/,
-      to: ':v3.15.0',
-      problem: /prometheus has an image/,
-    },
-    {
-      name: 'a port for everybody',
-      from: '"127.0.0.1:${GATEWAY_PORT',
-      to: '"${GATEWAY_PORT',
-      problem: /pod is published/,
-    },
-    {
-      name: 'a folder that can be written to',
-      from: '/etc/account-authz:ro',
-      to: '/etc/account-authz',
-      problem: /can write to a folder/,
-    },
-    {
-      name: 'an Envoy that starts first',
-      from: 'account-authz: { condition: service_healthy }\n      upstream',
-      to: 'account-authz: { condition: service_started }\n      upstream',
-      problem: /envoy does not wait for account-authz/,
-    },
-    {
-      name: 'a container outside of the pod',
-      from: /network_mode: service:pod\n {4}mem_limit: 256m/,
-      to: 'mem_limit: 256m',
-      problem: /account-authz is outside/,
-    },
-    {
-      name: 'spaces in a health check',
-      from: '/app/dist/main.js, health,',
-      to: '"/app/dist/main.js health",',
-      problem: /Podman/,
-    },
-  ]) {
+  const mistakes: readonly (readonly [name: string, from: string | RegExp, to: string, problem: RegExp])[] = [
+    ['a user by name', 'user: "65532:65532"', 'user: nonroot', /envoy does not run as a numeric/],
+    ['root', 'user: "65532:65532"', 'user: "0:0"', /envoy does not run as a numeric/],
+    ['a root that can be written to', 'read_only: true', 'read_only: false', /can write to its root/],
+    ['capabilities', 'cap_drop: [ALL]', 'cap_drop: [NET_RAW]', /capabilities/],
+    ['new privileges', 'security_opt:', 'x-opt:', /gain privileges/],
+    ['no limit of memory', 'mem_limit: 512m # fixed', '# fixed', /envoy has no limits/],
+    ['an image that moves', /envoy:v1[\d.]+/, 'envoy:latest', /envoy has an image that is not pinned/],
+    ['an image without its digest', /:v3\.15\.0@sha256:\w+/, ':v3.15.0', /prometheus has an image/],
+    ['a port for everybody', '"127.0.0.1:${GATEWAY_PORT', '"${GATEWAY_PORT', /pod is published/],
+    ['a folder that can be written to', '/etc/account-authz:ro', '/etc/account-authz', /can write to a folder/],
+    [
+      'an Envoy that starts first',
+      'account-authz: { condition: service_healthy }\n      upstream',
+      'account-authz: { condition: service_started }\n      upstream',
+      /envoy does not wait for account-authz/,
+    ],
+    ['a container outside the pod', /network_mode: service:pod\n {4}mem_limit: 256m/, 'mem_limit: 256m', /is outside/],
+    ['spaces in a health check', '/app/dist/main.js, health,', '"/app/dist/main.js health",', /Podman/],
+  ];
+  for (const [name, from, to, problem] of mistakes) {
     it(`breaks a rule with ${name}`, () => {
       const planted = text.replaceAll(typeof from === 'string' ? from : new RegExp(from, 'g'), () => to);
       expect(planted).to.not.equal(text);
@@ -217,11 +178,9 @@ describe('compose.yaml', () => {
   });
 
   it('mounts only existing files', async () => {
-    const sources = Object.values(services).flatMap(({ volumes = [] }) =>
-      volumes.map(each => each.split(':')[0] ?? ''),
-    );
-    expect(sources).to.have.length.greaterThan(3);
-    for (const source of sources) expect(await stat(`${project}${source}`)).to.be.an('object');
+    const mounted = Object.values(services).flatMap(({ volumes = [] }) => volumes);
+    expect(mounted).to.have.length.greaterThan(3);
+    for (const volume of mounted) expect(await stat(`${project}${volume.split(':')[0]}`)).to.be.an('object');
   });
 
   it('mounts each file that a command or a health check reads', async () => {
@@ -261,7 +220,8 @@ describe('compose.yaml', () => {
     });
   });
 
-  it('runs Envoy with the envoy.yaml of the repository', () => {
+  it('runs Envoy with the envoy.yaml of the repository, and the upstream at its address there', () => {
+    expect(optionOf('upstream', '--listen')).to.equal(clusterAddress('upstream'));
     expect(serviceOf('envoy').volumes).to.include(`./envoy.yaml:${optionOf('envoy', '--config-path')}:ro`);
   });
 
@@ -277,10 +237,6 @@ describe('compose.yaml', () => {
     expect(serviceOf('account-authz').healthcheck?.test.slice(1)).to.deep.equal(execForm(lastOf(stage, 'HEALTHCHECK')));
   });
 
-  it('runs the upstream at the address in envoy.yaml', () => {
-    expect(optionOf('upstream', '--listen')).to.equal(clusterAddress('upstream'));
-  });
-
   it('runs the authentication service at the address in the configuration', () => {
     const [issuer] = config?.issuers ?? [];
     expect(issuer?.issuer).to.equal(optionOf('authentication-service', '--issuer'));
@@ -290,9 +246,8 @@ describe('compose.yaml', () => {
   });
 
   it('binds the controls of the demo to the loopback address', () => {
-    for (const name of ['authentication-service', 'upstream']) {
+    for (const name of ['authentication-service', 'upstream'])
       expect(optionOf(name, '--control')).to.match(/^127\.0\.0\.1:\d+$/);
-    }
   });
 
   it('publishes the ports of Envoy, of the authentication service and of the metrics', () => {
