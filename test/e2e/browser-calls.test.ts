@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
 import { startBrowser } from '../support/browser.ts';
-import { renderedEnvoy } from '../support/envoy-bootstrap.ts';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { renderedEnvoy } from '../support/envoy-bootstrap.ts';
 import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
 import { bearer, installEnvoys, type Lab, startLab } from './lab.ts';
 

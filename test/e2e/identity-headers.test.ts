@@ -2,8 +2,8 @@
 // the upstream gets exactly our headers.
 import { expect } from 'chai';
 import type { Document } from 'yaml';
-import { connectionManagerPath, httpFilterPath, renderedEnvoy } from '../support/envoy-bootstrap.ts';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { connectionManagerPath, httpFilterPath, renderedEnvoy } from '../support/envoy-bootstrap.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { exchange, type HttpAnswer, http2Exchange, requestBytes } from '../support/raw-http.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';

@@ -4,8 +4,8 @@ import { expect } from 'chai';
 import { parseAllDocuments } from 'yaml';
 import { runCommand } from '../support/command.ts';
 import { writeFixture } from '../support/config-file.ts';
-import { connectionManagerPath, httpFilterPath } from '../support/envoy-bootstrap.ts';
 import { defaultEnvoyVersion, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { connectionManagerPath, httpFilterPath } from '../support/envoy-bootstrap.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { bearer, configuration, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
 

@@ -2,8 +2,8 @@
 // spelling reaches the upstream unchecked, neither as a header nor as a trailer.
 import { expect } from 'chai';
 import type { Document } from 'yaml';
-import { connectionManagerPath, renderedEnvoy, upstreamProtocolPath } from '../support/envoy-bootstrap.ts';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { connectionManagerPath, renderedEnvoy, upstreamProtocolPath } from '../support/envoy-bootstrap.ts';
 import { exchange, type HttpAnswer, http2Exchange, requestBytes } from '../support/raw-http.ts';
 import { until } from '../support/until.ts';
 import { bearer, expectRefusal, installEnvoys, type Lab, onlyRequestOf, startLab } from './lab.ts';

@@ -1,8 +1,8 @@
 // Protocols through the whole path: HTTP/2, gRPC calls and upgrades.
 import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { connectionManagerPath, renderedEnvoy } from '../support/envoy-bootstrap.ts';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { connectionManagerPath, renderedEnvoy } from '../support/envoy-bootstrap.ts';
 import { exchange, http2Exchange, requestBytes } from '../support/raw-http.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';
 import {

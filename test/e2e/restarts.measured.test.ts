@@ -13,8 +13,8 @@ import {
   type Part,
 } from '../../tools/rehearsal/several-authorizers.ts';
 import { runProduct } from '../support/command.ts';
-import { httpFilterPath } from '../support/envoy-bootstrap.ts';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { httpFilterPath } from '../support/envoy-bootstrap.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';

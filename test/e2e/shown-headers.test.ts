@@ -1,7 +1,7 @@
 // Headers that envoy.yaml shows to account-authz because they decide how a next hop reads what was checked: connection and content-type.
 import { expect } from 'chai';
-import { connectionManagerPath } from '../support/envoy-bootstrap.ts';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { connectionManagerPath } from '../support/envoy-bootstrap.ts';
 import { exchange, requestBytes } from '../support/raw-http.ts';
 import { bearer, expectRefusal, installEnvoys, type Lab, onlyRequestOf, startLab } from './lab.ts';
 

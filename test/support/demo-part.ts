@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { killAtExit } from './child-process.ts';
-import { freePorts } from './envoy.ts';
+import { freePorts } from './free-ports.ts';
 import { secrets } from './secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));

@@ -14,8 +14,13 @@ export interface Panel {
 
 const panelOf =
   (kind: Panel['kind']) =>
-  (title: string, unit: Panel['unit'], about: string, ...queries: readonly Query[]): Panel =>
-    ({ kind, title, unit, about, queries });
+  (title: string, unit: Panel['unit'], about: string, ...queries: readonly Query[]): Panel => ({
+    kind,
+    title,
+    unit,
+    about,
+    queries,
+  });
 const graph = panelOf('timeseries');
 const stat = panelOf('stat');
 const heatmap = panelOf('heatmap');
@@ -25,10 +30,7 @@ const rate = (metric: string, labels = ''): string => `rate${over(metric, labels
 const checks = (labels = ''): string => `sum(${rate('account_authz_checks_total', labels)})`;
 const quantile =
   (bucket: string, labels = '') =>
-  (share: number): Query => [
-    `histogram_quantile(${share}, sum by (le) (${rate(bucket, labels)}))`,
-    `p${share * 100}`,
-  ];
+  (share: number): Query => [`histogram_quantile(${share}, sum by (le) (${rate(bucket, labels)}))`, `p${share * 100}`];
 const duration = quantile('account_authz_check_duration_seconds_bucket');
 // Every Node.js program exposes the same metrics: select only instances of account-authz.
 const ofOurs = (promql: string): string => `${promql} and on (job, instance) account_authz_build_info{%}`;
@@ -89,12 +91,10 @@ export const rows: Readonly<Record<string, readonly Panel[]>> = {
       'A saw-tooth up to keys.refreshSeconds. A straight line: the issuer is out of reach.',
       ['max by (issuer) (account_authz_key_set_age_seconds{%})', '{{issuer}}'],
     ),
-    graph(
-      'Usable keys',
-      'short',
-      'The fewest of any instance. 0: every token of the issuer is answered 503.',
-      ['min by (issuer) (account_authz_key_set_keys{%})', '{{issuer}}'],
-    ),
+    graph('Usable keys', 'short', 'The fewest of any instance. 0: every token of the issuer is answered 503.', [
+      'min by (issuer) (account_authz_key_set_keys{%})',
+      '{{issuer}}',
+    ]),
     graph('Refreshes', 'reqps', 'In a second.', [
       `sum by (issuer, result) (${rate('account_authz_key_refreshes_total')})`,
       '{{issuer}} {{result}}',
