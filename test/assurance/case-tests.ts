@@ -70,6 +70,6 @@ async function ringOf(file: string): Promise<Ring> {
 function ringOfText(text: string): Ring {
   if (/from '[^']*(?:support\/envoy|e2e\/lab|\.\/lab)\.ts'/.test(text)) return 'Envoy';
   const sockets =
-    /from '(?:[^']*(?:support\/(?:service|service-process|test-issuer|raw-http)|explain-lab)\.ts|node:(?:http2?|https|net|tls|dgram))'/;
+    /from '(?:[^']*(?:support\/(?:service|service-process|test-issuer|raw-http2?)|explain-lab)\.ts|node:(?:http2?|https|net|tls|dgram))'/;
   return sockets.test(text) ? 'wire' : 'unit';
 }
