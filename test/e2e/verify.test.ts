@@ -4,7 +4,13 @@ import type { Document } from 'yaml';
 import { runCommand } from '../support/command.ts';
 import { writeFixture } from '../support/config-file.ts';
 import { allPages } from '../support/document.ts';
-import { defaultEnvoyVersion, envoyVersions, type RunningEnvoy, startEnvoy, startRenderedEnvoy } from '../support/envoy.ts';
+import {
+  defaultEnvoyVersion,
+  envoyVersions,
+  type RunningEnvoy,
+  startEnvoy,
+  startRenderedEnvoy,
+} from '../support/envoy.ts';
 import { connectionManagerPath, httpFilterPath } from '../support/envoy-bootstrap.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { bearer, configuration, installEnvoys, type Lab, startLab } from './lab.ts';
