@@ -144,7 +144,11 @@ describe('admin server', () => {
     { name: 'a space in the target', bytes: requestBytes('GET', '/ metrics'), status: 400 },
     { name: 'a header without a colon', bytes: requestBytes('GET', '/', ['nothing']), status: 400 },
     { name: 'a NUL in a header', bytes: requestBytes('GET', '/', ['a: \0']), status: 400 },
-    { name: 'two lengths of a body', bytes: requestBytes('GET', '/', chunkedBody, '0\r\n\r\n'), status: 400 },
+    {
+      name: 'two lengths of a body',
+      bytes: requestBytes('GET', '/', [...chunkedBody, 'Content-Length: 5'], '0\r\n\r\n'),
+      status: 400,
+    },
     { name: 'headers above 8 KiB', bytes: requestBytes('GET', '/', [`a: ${'a'.repeat(9000)}`]), status: 431 },
     { name: 'a target above 8 KiB', bytes: requestBytes('GET', `/?${'a'.repeat(9000)}`), status: 431 },
   ];
