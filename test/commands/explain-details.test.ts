@@ -1,16 +1,9 @@
 // The detail that explain gives for each failed check, and the time of --at.
 import { expect } from 'chai';
-import {
-  dottedIssuer,
-  type ExplainLab,
-  explanationOf,
-  failedCheck,
-  runExplain,
-  startExplainLab,
-} from '../explain/explain-lab.ts';
+import { dottedIssuer, type ExplainLab, explanationOf, runExplain, startExplainLab } from '../explain/explain-lab.ts';
 import type { Outcome } from '../support/command.ts';
 import { audience, type TokenParts } from '../support/token.ts';
-import { path } from './explain-config.ts';
+import { failedDetails, path } from './explain-config.ts';
 
 describe('details of explain', () => {
   let lab: ExplainLab;
@@ -23,12 +16,7 @@ describe('details of explain', () => {
 
   const run = (args: readonly string[], input: string | Buffer = token): Promise<Outcome> =>
     runExplain(['--config', lab.configFile, '--path', path, ...args], { input });
-
-  const detailOf = async (parts: TokenParts, check: string, ...args: readonly string[]): Promise<string> => {
-    const { checks } = explanationOf(await run(['--json', ...args], await lab.token(parts)));
-    expect(failedCheck({ checks })).to.equal(check);
-    return checks.find(({ name }) => name === check)?.detail ?? '';
-  };
+  const detailOf = failedDetails(() => lab);
 
   describe('--at', () => {
     const times: readonly (readonly [at: string, reason: string])[] = [

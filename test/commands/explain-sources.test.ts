@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { createKeySeed } from '../../src/keys/key-seed.ts';
-import { type ExplainLab, explanationOf, failedCheck, runExplain, startExplainLab } from '../explain/explain-lab.ts';
+import { type ExplainLab, explanationOf, runExplain, startExplainLab } from '../explain/explain-lab.ts';
 import type { Outcome } from '../support/command.ts';
 import { writeFixture } from '../support/config-file.ts';
 import { serviceConfig } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer } from '../support/test-issuer.ts';
-import { type TokenParts, token as tokenOf } from '../support/token.ts';
-import { fullConfig, path } from './explain-config.ts';
+import { token as tokenOf } from '../support/token.ts';
+import { failedDetails, fullConfig, path } from './explain-config.ts';
 
 describe('explain with keys and lists', () => {
   let lab: ExplainLab;
@@ -24,12 +24,7 @@ describe('explain with keys and lists', () => {
 
   const run = (args: readonly string[], input: string | Buffer = token): Promise<Outcome> =>
     runExplain(['--config', lab.configFile, '--path', path, ...args], { input });
-
-  const detailOf = async (parts: TokenParts, check: string, ...args: readonly string[]): Promise<string> => {
-    const { checks } = explanationOf(await run(['--json', ...args], await lab.token(parts)));
-    expect(failedCheck({ checks })).to.equal(check);
-    return checks.find(({ name }) => name === check)?.detail ?? '';
-  };
+  const detailOf = failedDetails(() => lab);
 
   describe('revocation', () => {
     it('names the matching fields and the file, and no value', async () => {
