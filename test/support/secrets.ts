@@ -40,13 +40,13 @@ const pieceLength = 24;
 const shortestSecret = 16;
 // A text of only a few distinct characters is padding, not a secret.
 const fewestCharacters = 8;
-// The start of a JSON object in base64url: a token of any process, also one that was not minted here.
-const tokenLike = /^eyJ[A-Za-z0-9_-]{21}/;
 
 export function createSecretWatch(): SecretWatch {
   const kinds = new Map<string, SecretKind>();
   /** Of what was shown, only words long enough to be a secret are kept. */
   const shown = new Map<Output, Set<string>>();
+  /** Output and word of what looks like a token: the JSON member that had it. */
+  const members = new Map<string, string>();
 
   const mint = (kind: SecretKind, text: string): void => {
     for (const word of words(text)) {
@@ -67,7 +67,10 @@ export function createSecretWatch(): SecretWatch {
     show(output, text) {
       const known = shown.get(output) ?? new Set();
       shown.set(output, known);
-      for (const word of words(text)) known.add(word);
+      for (const word of words(text)) {
+        known.add(word);
+        if (isTokenLike(word)) members.set(`${output} ${word}`, memberBefore(word, text));
+      }
     },
     counts: () => ({
       secrets: kinds.size,
@@ -77,7 +80,10 @@ export function createSecretWatch(): SecretWatch {
       const found = new Set<string>();
       const lengths = new Set([...kinds.keys()].map(piece => piece.length));
       const search = (output: Output, word: string): void => {
-        if (tokenLike.test(word)) found.add(`something like a token in: ${output}`);
+        if (isTokenLike(word)) {
+          const member = members.get(`${output} ${word}`) ?? 'encoded';
+          found.add(`something like a token in: ${output} (${member}, ${word.length} characters)`);
+        }
         for (const length of lengths) {
           for (let start = 0; start + length <= word.length; start += 1) {
             const kind = kinds.get(word.slice(start, start + length));
@@ -93,6 +99,20 @@ export function createSecretWatch(): SecretWatch {
       return [...found].sort();
     },
   };
+}
+
+// The start of a JSON object in base64url: a token of any process, also one that was not minted here. Of random identifiers, one in 260,000
+// begins with `eyJ`; their bytes are hardly ever printable.
+function isTokenLike(word: string): boolean {
+  return (
+    /^eyJ[A-Za-z0-9_-]{21}/.test(word) &&
+    /^[ -~]+$/.test(Buffer.from(word.slice(0, 24), 'base64url').toString('latin1'))
+  );
+}
+
+/** The name of the JSON member, header or parameter whose value the word begins. A name as long as a secret is not repeated. */
+function memberBefore(word: string, text: string): string {
+  return /\b([\w-]{1,15})"?[:=]["\w ]*$/.exec(text.slice(0, text.indexOf(word)))?.[1] ?? 'no member';
 }
 
 // Base64 and base64url are treated as one alphabet. Dots separate the segments of a token.
