@@ -1,5 +1,6 @@
 // `render`: prints or writes what Envoy must be told for a configuration.
 import { validateConfig } from '../config/load.ts';
+import { namedFiles } from '../config/named-files.ts';
 import { formatProblems } from '../config/problems.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { addressProblem, parseRenderOptions, renderOptions } from '../render/options.ts';
@@ -70,8 +71,8 @@ export async function render(args: readonly string[], io: CommandIo): Promise<nu
   if (foreign !== undefined) return fail(`--${foreign} does not apply to ${name}: leave it out`);
 
   const content = await loadBoundedFile(file);
-  // It may run on another machine than the service.
-  const loaded = await validateConfig(content, file, { readsNamedFiles: false });
+  // It may run on another machine than the service, so names of files are those of the container.
+  const loaded = await validateConfig(content, defaultConfigFile, { readsNamedFiles: false });
   if (loaded.kind === 'misconfiguration' || content.kind === 'problem') {
     io.stderr.write(loaded.kind === 'misconfiguration' ? formatProblems(file, loaded.problems) : '');
     return 1;
@@ -84,6 +85,8 @@ export async function render(args: readonly string[], io: CommandIo): Promise<nu
     ...toEnvoySettings(loaded.config, chosen),
     graceSeconds: loaded.config.shutdown.graceSeconds,
     maxTokens: loaded.config.cache.maxTokens,
+    namedFiles: namedFiles(loaded.config, '/'),
+    cacheDirectory: loaded.config.keys.cacheDirectory,
     configText: Buffer.from(content.bytes).toString(),
   };
   const unfit = target.problem?.(settings);

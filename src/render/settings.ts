@@ -115,6 +115,10 @@ export interface RenderSettings extends EnvoySettings, WorkloadOptions {
   readonly graceSeconds: number;
   /** `cache.maxTokens`. */
   readonly maxTokens: number;
+  /** The absolute names of the files that the configuration names, in the container of account-authz. */
+  readonly namedFiles: readonly string[];
+  /** `keys.cacheDirectory`. */
+  readonly cacheDirectory: string | undefined;
   /** The configuration as it was written. */
   readonly configText: string;
 }

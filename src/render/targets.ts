@@ -1,6 +1,7 @@
 // The targets of `render`: the options that each takes, what it refuses, and its files.
 import { dirname } from 'node:path';
 import { isLoopback } from '../text/listen-address.ts';
+import { printable } from '../text/printable.ts';
 import { bootstrapFile } from './bootstrap.ts';
 import { gatewayFiles } from './envoy-gateway-files.ts';
 import { gatewayRoutesProblem } from './envoy-gateway-routes.ts';
@@ -56,6 +57,13 @@ export const targets: Readonly<Record<string, Target>> = {
       return isLoopback(authzAdmin.host)
         ? `admin of the configuration must not be loopback, where the probes of the kubelet cannot reach it: write 0.0.0.0:${authzAdmin.port}`
         : undefined;
+    },
+    warning({ namedFiles, cacheDirectory }) {
+      const folder = cacheDirectory === undefined ? [] : [`${cacheDirectory} (writable)`];
+      const missing = [...namedFiles, ...folder].map(each => printable(each, 256));
+      return missing.length === 0
+        ? undefined
+        : `the component mounts config.yaml alone: mount in the container account-authz too: ${missing.join(', ')}`;
     },
     files: kubernetesFiles,
   },

@@ -57,6 +57,22 @@ describe('render kubernetes', () => {
     });
   });
 
+  it('names the files of the configuration that it does not mount, as the pod looks for them', async () => {
+    const changes = {
+      'issuers.0.caFile': 'ca.pem',
+      'issuers.0.clientCertFile': '/etc/client/tls.crt',
+      'issuers.0.clientKeyFile': '/etc/client/tls.key',
+      revocation: { file: '../revocation/revoked.jsonl' },
+      'keys.cacheDirectory': '/var/cache/account-authz',
+    };
+    const { code, stderr } = await render('kubernetes', '--config', config(changes));
+    expect({ code, stderr }).to.deep.equal({
+      code: 0,
+      stderr:
+        'account-authz render: the component mounts config.yaml alone: mount in the container account-authz too: /etc/revocation/revoked.jsonl, /etc/account-authz/ca.pem, /etc/client/tls.crt, /etc/client/tls.key, /var/cache/account-authz (writable)\n',
+    });
+  });
+
   it('raises the memory limit by 6 KiB for each cached token beyond 10,000', async () => {
     for (const [maxTokens, memory] of [
       [0, '256Mi'],
