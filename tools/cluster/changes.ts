@@ -119,8 +119,9 @@ export async function outageSteps(run: ClusterRun): Promise<void> {
   const { namespace, workload, labels, replicas } = run.deployed;
   await measure(run, {
     what: 'the authentication service goes away, and a rollout begins meanwhile',
-    expected: 'nothing lost; the new pod does not become ready',
+    expected: 'nothing lost; the old pods stay ready, the new one does not become ready',
     async act() {
+      const old = new Set((await podsOf(namespace, labels)).map(({ name }) => name));
       await run.authentication.scale(0);
       await kubectl(['rollout', 'restart', '-n', namespace, `deployment/${workload}`]);
       const rollout = ['rollout', 'status', '-n', namespace, `deployment/${workload}`, '--timeout=30s'];
@@ -128,8 +129,17 @@ export async function outageSteps(run: ClusterRun): Promise<void> {
         () => true,
         () => false,
       );
-      const ready = (await podsOf(namespace, labels)).filter(({ isReady }) => isReady).length;
-      return { measured: `after 30 s ${ready} pods are ready`, isGood: !isOver && ready === replicas };
+      const readyOf = (pods: readonly PodState[]): string =>
+        `${pods.filter(({ isReady }) => isReady).length} of ${pods.length}`;
+      const pods = await podsOf(namespace, labels);
+      const ready = [
+        readyOf(pods.filter(({ name }) => old.has(name))),
+        readyOf(pods.filter(({ name }) => !old.has(name))),
+      ];
+      return {
+        measured: `ready after 30 s: ${ready[0]} old pods, ${ready[1]} new`,
+        isGood: !isOver && String(ready) === `${replicas} of ${replicas},0 of 1`,
+      };
     },
   });
   await measure(run, {

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { parseDocument, stringify } from 'yaml';
+import { parse, parseDocument, stringify } from 'yaml';
+import { allPages } from '../../test/support/document.ts';
 import { type Authentication, audience } from './authentication.ts';
 import { kubectl } from './kubectl.ts';
 
@@ -97,9 +98,9 @@ async function writeKustomization(
   const overlays = join(folder, 'k8s', 'overlays');
   const configOf = (overlay: string): Promise<string> => readFile(join(overlays, overlay, 'config.yaml'), 'utf8');
   const files = ['config.yaml', 'ca.pem'];
-  const write = async (target: string, config: string, kustomization?: object): Promise<string> => {
+  const write: Write = async (target, config, kustomization, caFile = '/etc/account-authz/ca.pem') => {
     await mkdir(target, { recursive: true });
-    await writeFile(join(target, 'config.yaml'), withIssuer(config, authentication));
+    await writeFile(join(target, 'config.yaml'), withIssuer(config, authentication, caFile));
     await writeFile(join(target, 'ca.pem'), authentication.authority);
     if (kustomization !== undefined) await writeFile(join(target, 'kustomization.yaml'), stringify(kustomization));
     return target;
@@ -145,15 +146,15 @@ const unrestricted = {
   patch: '- { op: replace, path: /metadata/labels/pod-security.kubernetes.io~1enforce, value: privileged }',
 };
 
-type Write = (target: string, config: string, kustomization?: object) => Promise<string>;
+type Write = (target: string, config: string, kustomization?: object, caFile?: string) => Promise<string>;
 
 /** The steps of "Your own workload" in docs/deploy/README.md, for an app that listens on 127.0.0.1:9000. */
 async function writeOrders(target: string, write: Write, config: string): Promise<string> {
-  await write(target, config, {
-    namespace: 'shop',
-    resources: ['orders.yaml'],
-    components: ['authz'],
-  });
+  const mount = allPages()
+    .flatMap(({ blocks }) => blocks)
+    .find(({ text }) => text.startsWith('configMapGenerator: [{ name: account-authz-files'));
+  const kustomization = { namespace: 'shop', resources: ['orders.yaml'], components: ['authz'] };
+  await write(target, config, { ...kustomization, ...parse(mount?.text ?? '') }, '/etc/account-authz-files/ca.pem');
   const labels = { app: 'orders' };
   const app = {
     name: 'app',
@@ -196,17 +197,11 @@ async function writeOrders(target: string, write: Write, config: string): Promis
     [join(project, 'dist', 'main.js'), ...command, ...['--selector', 'app=orders', '--out', 'authz']],
     { cwd: target },
   );
-  // The authority of this run's authentication service, beside the configuration that names it.
-  await cp(join(target, 'ca.pem'), join(target, 'authz', 'ca.pem'));
-  const component = join(target, 'authz', 'kustomization.yaml');
-  const text = await readFile(component, 'utf8');
-  await writeFile(component, text.replace('[ config.yaml ]', '[ config.yaml, ca.pem ]'));
   return target;
 }
 
-function withIssuer(text: string, { issuer, jwksUrl }: Authentication): string {
+function withIssuer(text: string, { issuer, jwksUrl }: Authentication, caFile: string): string {
   const config = parseDocument(text);
-  const caFile = '/etc/account-authz/ca.pem';
   config.setIn(['issuers', 0], { issuer, audiences: [audience], jwksUrl, caFile });
   return config.toString();
 }

@@ -9,14 +9,18 @@ import type { ClusterRun } from './run.ts';
 const namespace = 'subscriptions';
 const field = '{.status.addresses[0].value}';
 
-/** After docs/deploy/envoy-gateway.md. */
-export async function gatewaySteps(authentication: Authentication, add: ClusterRun['add']): Promise<void> {
+/** After docs/deploy/envoy-gateway.md; `setUp` says with what. */
+export async function gatewaySteps(
+  authentication: Authentication,
+  setUp: string,
+  add: ClusterRun['add'],
+): Promise<void> {
   const address = await kubectl(['get', 'gateway', '-n', namespace, 'subscriptions', '-o', `jsonpath=${field}`]);
   const url = `http://${address}/api/subscriptions/accounts`;
   const authorization = `Bearer ${await authentication.sign({})}`;
   const forged = { authorization, 'x-auth-uid': 'root', 'x-auth-role': 'admin', 'x-auth-future': 'any' };
   const row = (what: string, expected: string, measured: string): void =>
-    add({ what: `Envoy Gateway's controller: ${what}`, expected, measured, isGood: measured === expected });
+    add({ what: `the gateway, ${setUp}: ${what}`, expected, measured, isGood: measured === expected });
   const scale = (replicas: number): Promise<string> =>
     kubectl(['scale', '-n', namespace, 'deployment/account-authz', `--replicas=${replicas}`]);
 

@@ -9,6 +9,8 @@ export interface ContainerStatus {
   readonly ready: boolean;
   readonly restartCount: number;
   readonly containerID?: string;
+  readonly state?: { readonly running?: { readonly startedAt: string } };
+  readonly lastState?: { readonly terminated?: { readonly finishedAt: string } };
 }
 
 export interface PodState {

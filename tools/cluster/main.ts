@@ -3,8 +3,8 @@
 //   npm run cluster -- [--only NAME]… [--page] [--keep] [--egctl FOLDER] [--istio] [--envoy-gateway] [--namespace NAME]
 // With --egctl, the folder of that program, what Envoy Gateway makes of its overlay runs too. With --istio the overlay for Istio does: the
 // cluster has Istio, with injection and with k8s/overlays/istio/mesh-config.yaml in its mesh configuration, and istioctl is on the path. With
-// --envoy-gateway the page for Envoy Gateway is followed: the cluster has its controller, the addresses of its Services can be reached from
-// here, and egctl is on the path.
+// --envoy-gateway the page for Envoy Gateway is followed: the cluster has its controller, which takes an EnvoyPatchPolicy, the addresses of its
+// Services can be reached from here, and egctl is on the path.
 // Needs kubectl, openssl, and in the cluster the two images of docs/deploy/README.md and Envoy's. The nodes must be Linux.
 import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';

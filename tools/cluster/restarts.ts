@@ -160,7 +160,7 @@ async function killAuthz(run: ClusterRun): Promise<void> {
         const [before] = (await authzPods(run)).filter(({ name }) => name === pod.name);
         if (before === undefined) throw new Error(`${pod.name} is gone`);
         await run.agent.signal(before, 'account-authz', 'SIGKILL');
-        return { measured: `away for ${seconds(await untilRestarted(run, before, 'account-authz'))}` };
+        return { measured: await untilRestarted(run, before, 'account-authz') };
       },
     });
   }
@@ -174,7 +174,7 @@ async function killEnvoy(run: ClusterRun): Promise<void> {
     async act() {
       const pod = await oneOf(podsOf(run.deployed.namespace, run.deployed.labels));
       await run.agent.signal(pod, run.deployed.envoy, 'SIGKILL');
-      return { measured: `away for ${seconds(await untilRestarted(run, pod, run.deployed.envoy))}` };
+      return { measured: await untilRestarted(run, pod, run.deployed.envoy) };
     },
   });
 }

@@ -1,7 +1,7 @@
 // What the steps of a cluster run share: the deployment under load, its pods, and measuring one step.
 import type { Authentication } from './authentication.ts';
 import type { Deployed } from './deployments.ts';
-import { kubectl, type PodState, podsOf, until, untilSettled } from './kubectl.ts';
+import { type ContainerStatus, kubectl, type PodState, podsOf, until, untilSettled } from './kubectl.ts';
 import type { ClusterLoad, Window } from './load.ts';
 import type { NodeAgent } from './node-agent.ts';
 import type { Row } from './report.ts';
@@ -68,20 +68,23 @@ export async function settle({ deployed }: Pick<ClusterRun, 'deployed'>): Promis
   if (authz.labels !== labels) await untilSettled(namespace, authz.labels, authz.replicas);
 }
 
-/** Until the container has restarted and counts as ready; the seconds since the call. */
-export async function untilRestarted(run: ClusterRun, before: PodState, container: string): Promise<number> {
+/** Until the container has restarted and counts as ready: the seconds since the call, and what the kubelet's back-off took of them. */
+export async function untilRestarted(run: ClusterRun, before: PodState, container: string): Promise<string> {
   const startMs = performance.now();
-  const restarts = countOf(before, container);
+  const restarts = statusOf(before, container)?.restartCount ?? 0;
   return until(`the restart of ${container}`, 240, async () => {
     const pod = await samePod(run, before);
-    const status = pod?.containers.find(({ name }) => name === container);
-    const isBack = pod?.isReady === true && status !== undefined && status.ready && status.restartCount > restarts;
-    return isBack ? (performance.now() - startMs) / 1000 : undefined;
+    const status = statusOf(pod, container);
+    if (!pod?.isReady || !status?.ready || status.restartCount <= restarts) return undefined;
+    const away = seconds((performance.now() - startMs) / 1000);
+    const ended = Date.parse(status.lastState?.terminated?.finishedAt ?? '');
+    const started = Date.parse(status.state?.running?.startedAt ?? '');
+    return `away for ${away}; restart ${status.restartCount}, begun ${(started - ended) / 1000} s after the end`;
   });
 }
 
-function countOf(pod: PodState, container: string): number {
-  return pod.containers.find(({ name }) => name === container)?.restartCount ?? 0;
+function statusOf(pod: PodState | undefined, container: string): ContainerStatus | undefined {
+  return pod?.containers.find(({ name }) => name === container);
 }
 
 async function samePod(run: ClusterRun, { name }: PodState): Promise<PodState | undefined> {
