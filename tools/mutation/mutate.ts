@@ -26,7 +26,7 @@ interface Kept {
 const directory = `${project}.cache/mutation/`;
 const keptFile = (group: Group): string => `${directory}${group.name}.json`;
 // For a loop that never yields. Tests of a surviving mutant end within three times their normal duration.
-const verdictLimitMs = (baselineMs: number): number => Math.max(20_000, 3 * baselineMs);
+const verdictLimitMs = (baselineMs: number): number => Math.max(45_000, 3 * baselineMs);
 // At the lowest priority on a busy machine the tests of a group take minutes.
 const baselineLimitMs = 900_000;
 const mutantsPerProcess = 80;

@@ -36,7 +36,8 @@ const mutants: InstrumenterContext = {};
 Object.assign(globalThis, { [INSTRUMENTER_CONSTANTS.NAMESPACE]: mutants });
 // The same inputs for each mutant, and no shrinking of counterexamples.
 fc.configureGlobal({ seed: 20_261_121, endOnFailure: true });
-const hangMs = 3000;
+// Wide, because a busy machine slows a test down too, and a timeout counts as a killed mutant.
+const hangMs = 10_000;
 let loads = 0;
 
 async function load(): Promise<{ readonly mocha: Mocha; readonly tests: readonly Mocha.Test[] }> {
@@ -45,7 +46,8 @@ async function load(): Promise<{ readonly mocha: Mocha; readonly tests: readonly
     process.removeAllListeners(event);
     process.on(event, () => undefined);
   }
-  const mocha = new Mocha({ reporter: Mocha.reporters.Base, timeout: 100_000 });
+  // A suite takes `bail` from its parent when it is declared, so it must be set before the tests are loaded.
+  const mocha = new Mocha({ reporter: Mocha.reporters.Base, timeout: 100_000, bail: true });
   loads += 1;
   // Node evaluates a module once per path, so each load links the bundle under a new name.
   const copy = `${bundle}-${process.pid}-${loads}.mjs`;
@@ -95,11 +97,9 @@ async function judge({ id, hits, tests: covering, durations }: Order): Promise<V
   try {
     const { mocha, tests } = await load();
     const chosen = new Set(covering === undefined ? tests : covering.map(index => tests[index]));
-    for (const [index, test] of tests.entries()) test.timeout(Math.max(hangMs, 10 * (durations[index] ?? 0)));
-    eachSuite(mocha.suite, suite => {
-      suite.tests = suite.tests.filter(test => chosen.has(test));
-    });
-    mocha.bail(true);
+    const durationOf = new Map(tests.map((test, index) => [test, durations[index] ?? 0]));
+    for (const [test, duration] of durationOf) test.timeout(Math.max(hangMs, 10 * duration));
+    keepFastestFirst(mocha.suite, test => (chosen.has(test) ? durationOf.get(test) : undefined));
     let failed: { readonly by: string; readonly error: unknown } | undefined;
     const hangs = await new Promise<boolean>(done => {
       const runner = mocha.run(() => done(false));
@@ -122,9 +122,16 @@ function isTimeout(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_MOCHA_TIMEOUT';
 }
 
-function eachSuite(suite: Mocha.Suite, visit: (suite: Mocha.Suite) => void): void {
-  visit(suite);
-  for (const each of suite.suites) eachSuite(each, visit);
+/** Removes the tests without a duration and orders the others, because most mutants are killed by a fast one. Returns their sum. */
+function keepFastestFirst(suite: Mocha.Suite, durationOf: (test: Mocha.Test) => number | undefined): number {
+  const timed = suite.tests.flatMap(test => {
+    const duration = durationOf(test);
+    return duration === undefined ? [] : [{ test, duration }];
+  });
+  const inner = suite.suites.map(each => ({ suite: each, duration: keepFastestFirst(each, durationOf) }));
+  suite.tests = timed.sort((a, b) => a.duration - b.duration).map(({ test }) => test);
+  suite.suites = inner.sort((a, b) => a.duration - b.duration).map(({ suite: each }) => each);
+  return [...timed, ...inner].reduce((sum, { duration }) => sum + duration, 0);
 }
 
 process.on('message', (order: Order | 'baseline') => {
