@@ -1,9 +1,9 @@
 // `npm run parsers -- --queries N --seed S`: a comparison of any length with the parsers of Node, Python, Go and Java. Exits with 1 on a
 // difference.
 import { parseArgs } from 'node:util';
+import { nodeParsers } from '../../test/assurance/parsers/node-parsers.ts';
+import { compareParsers, generateQueries, toTable } from '../../test/assurance/parsers/parser-comparison.ts';
 import { foreignParsers } from './foreign-parsers.ts';
-import { nodeParsers } from './node-parsers.ts';
-import { compareParsers, generateQueries, toTable } from './parser-comparison.ts';
 
 const { values } = parseArgs({
   options: {

@@ -1,7 +1,7 @@
 // `npm run key-states -- [--seconds N] [--depth N]`: explores the state machine of a key set as deep as the time allows. Fails with the
 // shortest sequence of steps that violates an invariant.
 import { parseArgs } from 'node:util';
-import { explore, smallLimits } from './explore.ts';
+import { explore, smallLimits } from '../../test/assurance/key-states/explore.ts';
 
 const { values } = parseArgs({
   options: { seconds: { type: 'string', default: '60' }, depth: { type: 'string', default: '1000' } },

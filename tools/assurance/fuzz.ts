@@ -3,10 +3,10 @@
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { keepInput } from './corpus.ts';
-import { targetNames } from './target.ts';
-import { createTargets } from './targets.ts';
-import type { FuzzNews, FuzzOrder } from './worker.ts';
+import { keepInput } from '../../test/assurance/fuzz/corpus.ts';
+import { targetNames } from '../../test/assurance/fuzz/target.ts';
+import { createTargets } from '../../test/assurance/fuzz/targets.ts';
+import type { FuzzNews, FuzzOrder } from './fuzz-worker.ts';
 
 /** A run takes some milliseconds at most; a thread without progress for this long hangs, even on a loaded machine. */
 const hangMs = 20_000;
@@ -17,7 +17,7 @@ const workerEntry = new URL(
   `data:text/javascript,${encodeURIComponent(`
     import { register } from ${JSON.stringify(import.meta.resolve('tsx/esm/api'))};
     register();
-    await import(${JSON.stringify(import.meta.resolve('./worker.ts'))});
+    await import(${JSON.stringify(import.meta.resolve('./fuzz-worker.ts'))});
   `)}`,
 );
 

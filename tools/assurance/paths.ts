@@ -1,12 +1,12 @@
 // `npm run paths -- --paths N --routers N --envoy N --seed S`: a comparison of targets of any length. Exits with 1 on a difference.
 import { parseArgs } from 'node:util';
-import { defaultEnvoyVersion } from '../../support/envoy.ts';
-import { createRandom } from '../generator/random.ts';
-import { foreignParsers } from '../parsers/foreign-parsers.ts';
-import { comparePathsThroughEnvoy } from './envoy-comparison.ts';
-import { comparePaths, generateTargetOf, layouts, wideLayout } from './path-comparison.ts';
-import { startProductReader } from './product-reader.ts';
-import { mostSpecificFirst } from './upstreams.ts';
+import { createRandom } from '../../test/assurance/generator/random.ts';
+import { comparePathsThroughEnvoy } from '../../test/assurance/paths/envoy-comparison.ts';
+import { comparePaths, generateTargetOf, layouts, wideLayout } from '../../test/assurance/paths/path-comparison.ts';
+import { startProductReader } from '../../test/assurance/paths/product-reader.ts';
+import { mostSpecificFirst } from '../../test/assurance/paths/upstreams.ts';
+import { defaultEnvoyVersion } from '../../test/support/envoy.ts';
+import { foreignParsers } from './foreign-parsers.ts';
 
 const { values } = parseArgs({
   options: {

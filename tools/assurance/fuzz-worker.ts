@@ -1,8 +1,8 @@
 // A campaign in a worker thread: the current input is in shared memory, so that an input that hangs or kills the thread is known.
 import { parentPort, workerData } from 'node:worker_threads';
-import { type CampaignReport, startCampaign } from './campaign.ts';
-import { keepInput, loadCorpus } from './corpus.ts';
-import { createTargets } from './targets.ts';
+import { keepInput, loadCorpus } from '../../test/assurance/fuzz/corpus.ts';
+import { createTargets } from '../../test/assurance/fuzz/targets.ts';
+import { type CampaignReport, startCampaign } from './fuzz-campaign.ts';
 
 export interface FuzzOrder {
   readonly target: string;

@@ -5,8 +5,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { hasCommand, installJava, installPython } from '../assurance/parsers/foreign-parsers.ts';
-import { readSnippet } from '../support/snippets.ts';
+import { readSnippet } from '../test/support/snippets.ts';
+import { hasCommand, installJava, installPython } from './assurance/foreign-parsers.ts';
 
 interface Program {
   readonly file: string;
@@ -29,7 +29,7 @@ const frameworks: Readonly<Record<string, () => Program | undefined | Promise<Pr
 
 /** Installs Fastify into .cache/middleware. */
 function fastifyProgram(): Program {
-  const folder = fileURLToPath(new URL('../../.cache/middleware/', import.meta.url));
+  const folder = fileURLToPath(new URL('../.cache/middleware/', import.meta.url));
   const options = ['--no-save', '--no-package-lock', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   const install = ['install', '--prefix', folder, ...options, 'fastify@5'];
   const { status } = spawnSync('npm', install, { stdio: ['ignore', 'ignore', 'inherit'] });

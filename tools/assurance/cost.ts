@@ -2,11 +2,11 @@
 // with 1 if one exceeds its bound, or grows faster than its input.
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { allowedRequestMicroseconds } from './allowed-request.ts';
-import type { CostTarget } from './cost-target.ts';
-import { describePattern } from './pattern.ts';
-import { growthOf, type SearchReport, startSearch } from './search.ts';
-import { createCostTargets } from './targets.ts';
+import { allowedRequestMicroseconds } from '../../test/assurance/cost/allowed-request.ts';
+import type { CostTarget } from '../../test/assurance/cost/cost-target.ts';
+import { describePattern } from '../../test/assurance/cost/pattern.ts';
+import { growthOf, type SearchReport, startSearch } from '../../test/assurance/cost/search.ts';
+import { createCostTargets } from '../../test/assurance/cost/targets.ts';
 
 /** A multiple of an allowed request: docs/dev/performance.md. */
 const maxMultiple = 50;

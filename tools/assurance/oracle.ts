@@ -1,6 +1,6 @@
 // `npm run oracle -- --requests N --seed S [--configuration I]`: a comparison with the oracle of any length. Exits with 1 on a difference.
 import { parseArgs } from 'node:util';
-import { type Comparison, compare } from './oracle-comparison.ts';
+import { type Comparison, compare } from '../../test/assurance/oracle-comparison.ts';
 
 const { values } = parseArgs({
   options: {

@@ -18,7 +18,7 @@ export type ForeignKind =
   | { readonly kind: 'paths'; readonly templates: readonly string[]; readonly narrowed: readonly string[] };
 
 const here = fileURLToPath(new URL('foreign/', import.meta.url));
-const cache = fileURLToPath(new URL('../../../.cache/parsers/', import.meta.url));
+const cache = fileURLToPath(new URL('../../.cache/parsers/', import.meta.url));
 
 export const foreignParsers: readonly ForeignParsers[] = [
   {

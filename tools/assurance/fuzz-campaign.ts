@@ -1,7 +1,8 @@
 // The long form of fuzzing one target: mutates known inputs, keeps those with new behaviour, and minimizes failures.
-import { type Coverage, startCoverage } from './coverage.ts';
-import { createRandom, mutate, pick } from './mutator.ts';
-import type { FuzzTarget } from './target.ts';
+
+import { createRandom, mutate, pick } from '../../test/assurance/fuzz/mutator.ts';
+import type { FuzzTarget } from '../../test/assurance/fuzz/target.ts';
+import { type Coverage, startCoverage } from './fuzz-coverage.ts';
 
 export interface CampaignEvents {
   /** Called before each run, so that an observer knows the input of a hang. */
