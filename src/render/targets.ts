@@ -17,7 +17,7 @@ export interface Target {
   readonly summary: string;
   /** The options that it takes. */
   readonly options: readonly OptionName[];
-  /** Why it cannot be for this configuration: a sentence about one of its keys. */
+  /** Why it cannot be: a sentence about a key of the configuration or an option. */
   readonly problem?: (settings: RenderSettings) => string | undefined;
   /** What does not fit, although the output can be used: a sentence. */
   readonly warning?: (settings: RenderSettings) => string | undefined;
@@ -49,7 +49,9 @@ export const targets: Readonly<Record<string, Target>> = {
     summary: 'a kustomize component with both sidecars, for your own Deployments',
     options: [...listenOptions, ...envoyOptions, ...workloadOptions, 'image', 'envoy-image'],
     defaults: { selector: { 'account-authz/sidecar': 'true' } },
-    problem({ authz, authzAdmin, tls }) {
+    problem({ listen, authz, authzAdmin, tls }) {
+      if (isLoopback(listen.host))
+        return `--listen must not be loopback, where neither the Service nor the probes of the kubelet reach Envoy: write 0.0.0.0:${listen.port}`;
       if (!isInPod(authz) || tls !== undefined)
         return 'listen of the configuration must be a loopback port or a Unix socket, without tls (Envoy runs in the same pod)';
       if (authz.kind === 'unix' && !isOwnFolder(dirname(authz.path)))

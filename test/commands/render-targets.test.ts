@@ -57,6 +57,15 @@ describe('render kubernetes', () => {
     });
   });
 
+  it('refuses a --listen on loopback, where neither the Service nor a probe reaches Envoy', async () => {
+    const { code, stderr } = await render('kubernetes', '--config', config(), '--listen', '[::1]:8888');
+    expect({ code, stderr }).to.deep.equal({
+      code: 1,
+      stderr:
+        'account-authz render: --listen must not be loopback, where neither the Service nor the probes of the kubelet reach Envoy: write 0.0.0.0:8888, for kubernetes\n',
+    });
+  });
+
   it('names the files of the configuration that it does not mount, as the pod looks for them', async () => {
     const changes = {
       'issuers.0.caFile': 'ca.pem',
