@@ -1,10 +1,12 @@
 // `health`: asks a running service whether it is ready, for exec probes and compose.
+import type { IncomingMessage } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
 import { loadAdminAddress } from '../config/admin-address.ts';
 import { formatProblems } from '../config/problems.ts';
 import { Agent, get } from '../node-http.ts';
 import type { TcpAddress } from '../text/listen-address.ts';
 import { printable } from '../text/printable.ts';
+import { messageOf } from '../text/problem.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine } from './command.ts';
 
 const usage = `account-authz health [--config FILE]
@@ -43,13 +45,33 @@ function askReadiness({ host, port }: TcpAddress): Promise<string> {
   return new Promise(resolve => {
     const signal = AbortSignal.timeout(deadlineMs);
     const request = { host: reachable(host), port, path: '/readyz', signal, agent: new Agent() };
+    const fail = (error: unknown): void =>
+      resolve(notReached(signal.aborted ? '/readyz does not answer' : messageOf(error)));
     get(request, response => {
-      response.resume();
       const { statusCode = 0 } = response;
-      if (statusCode === 200) resolve('ready');
-      else resolve(statusCode === 503 ? 'not ready' : notReached(`/readyz answers ${statusCode}`));
-    }).on('error', error => resolve(notReached(signal.aborted ? '/readyz does not answer' : error.message)));
+      const stateOf = (body: string): string =>
+        answers.get(`${statusCode} ${body}`) ??
+        notReached(`/readyz answers ${statusCode}, and not as account-authz does`);
+      readStart(response).then(body => resolve(stateOf(body)), fail);
+    }).on('error', fail);
   });
+}
+
+/** By status and beginning of the body: another program on this port may answer 200 too. */
+const answers: ReadonlyMap<string, string> = new Map([
+  ['200 {"ready":true,', 'ready'],
+  ['503 {"ready":false', 'not ready'],
+]);
+
+/** As many characters as a key of `answers` has; the whole body has a state for each issuer, and is not needed. */
+async function readStart(body: IncomingMessage): Promise<string> {
+  const length = '{"ready":true,'.length;
+  let text = '';
+  for await (const chunk of body.setEncoding('latin1')) {
+    text += chunk;
+    if (text.length >= length) break;
+  }
+  return text.slice(0, length);
 }
 
 /** Loopback in the place of every address. */

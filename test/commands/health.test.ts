@@ -1,5 +1,5 @@
 // The health command against a running service: it asks /readyz on the admin address of the configuration.
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { type Outcome, runCommand, runProduct } from '../support/command.ts';
@@ -20,11 +20,11 @@ describe('health', () => {
   });
   after(() => lab.stop());
 
-  /** Answers /readyz with this status code, or never. */
-  async function askStub(statusCode: number | undefined): Promise<Outcome> {
+  /** Answers /readyz in this way, or never. */
+  async function askStub(answer: ((response: ServerResponse) => void) | undefined): Promise<Outcome> {
     const stub = createServer((request, response) => {
       expect(request.url).to.equal('/readyz');
-      if (statusCode !== undefined) response.writeHead(statusCode).end();
+      answer?.(response);
     });
     await new Promise<void>(resolve => {
       stub.listen(0, '127.0.0.1', resolve);
@@ -35,6 +35,13 @@ describe('health', () => {
     await new Promise(resolve => stub.close(resolve));
     return outcome;
   }
+  const respond =
+    (statusCode: number, body = '') =>
+    (response: ServerResponse): void => {
+      response.writeHead(statusCode).end(body);
+    };
+  const isReady = '{"ready":true,"draining":false,"issuers":[]}';
+  const isNotReady = '{"ready":false,"draining":true,"issuers":[]}';
 
   for (const host of ['127.0.0.1', '0.0.0.0', 'localhost']) {
     it(`asks admin of the configuration at ${host}`, async () => {
@@ -55,16 +62,39 @@ describe('health', () => {
   });
 
   it('exits 1 for a service that is not ready, with the state on standard output', async () => {
-    expect(await askStub(503)).to.deep.equal({ code: 1, stdout: 'not ready\n', stderr: '' });
+    expect(await askStub(respond(503, isNotReady))).to.deep.equal({ code: 1, stdout: 'not ready\n', stderr: '' });
   });
 
-  it('exits 1 for a service that draws no clear answer', async () => {
-    expect(await askStub(404)).to.deep.equal({ code: 1, stdout: 'not reached: /readyz answers 404\n', stderr: '' });
-    expect(await askStub(undefined)).to.deep.equal({
-      code: 1,
-      stdout: 'not reached: /readyz does not answer\n',
-      stderr: '',
+  it('reads the state from a body that arrives in pieces, and does not wait for its end', async () => {
+    const inPieces = (response: ServerResponse): void => {
+      response.writeHead(200).write(isReady.slice(0, 5));
+      setImmediate(() => response.write(isReady.slice(5)));
+    };
+    expect(await askStub(inPieces)).to.deep.equal(ready);
+  });
+
+  const others: readonly (readonly [name: string, statusCode: number, body: string])[] = [
+    ['404', 404, ''],
+    ['200 without a body', 200, ''],
+    ['200 with a page', 200, '<!doctype html><p>ready'],
+    ['200 with another word', 200, 'ok\n'],
+    ['200 with the state of a service that is not ready', 200, isNotReady],
+    ['503 with the state of a service that is ready', 503, isReady],
+    ['503 of a proxy', 503, 'upstream connect error'],
+    ['a redirect', 302, isReady],
+  ];
+  for (const [name, statusCode, body] of others) {
+    it(`exits 1 if another program answers: ${name}`, async () => {
+      const stdout = `not reached: /readyz answers ${statusCode}, and not as account-authz does\n`;
+      expect(await askStub(respond(statusCode, body))).to.deep.equal({ code: 1, stdout, stderr: '' });
     });
+  }
+
+  it('exits 1 for a service that draws no answer in time', async () => {
+    const stdout = 'not reached: /readyz does not answer\n';
+    const headersAlone = (response: ServerResponse): void => response.writeHead(200).flushHeaders();
+    for (const answer of [undefined, headersAlone])
+      expect(await askStub(answer)).to.deep.equal({ code: 1, stdout, stderr: '' });
   });
 
   it('L-003 prints only ASCII when the service is unreachable', async () => {
