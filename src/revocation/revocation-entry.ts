@@ -33,7 +33,10 @@ export function parseRevocation(line: Uint8Array): Revocation | EntryProblems {
   if (problems.length > 0) return { kind: 'problems', problems };
   const selected = selectorNames.filter(name => texts.has(name));
   if (selected.length === 0) return lineProblem(`must have at least one of ${selectorNames.join(', ')}`);
-  const instantOf = (name: string): number => parseDateTime(texts.get(name) ?? '') ?? Infinity;
+  const instantOf = (name: string): number => {
+    const text = texts.get(name);
+    return (text === undefined ? undefined : parseDateTime(text)) ?? Infinity;
+  };
   return {
     kind: 'revocation',
     values: Object.fromEntries(selected.map(name => [name, texts.get(name)])),

@@ -8,7 +8,9 @@ export function parseInstant(text: string): number | undefined {
 /** Seconds since the epoch, of RFC 3339 alone. A leap second (:60) is not accepted, because POSIX time has none. */
 export function parseDateTime(text: string): number | undefined {
   // RFC 3339 section 5.6 allows t and z in lower case, and requires the seconds.
-  const [, time = '', fraction = '', offset = ''] = grammar.exec(text.toUpperCase()) ?? [];
+  const match = grammar.exec(text.toUpperCase());
+  if (match === null) return undefined;
+  const [, time = '', fraction = '', offset = ''] = match;
   const local = Date.parse(`${time}Z`);
   // Date.parse reads February 30 as March 2.
   if (Number.isNaN(local) || new Date(local).toISOString() !== `${time}.000Z`) return undefined;

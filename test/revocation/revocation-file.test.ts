@@ -108,6 +108,22 @@ describe('revocation file', () => {
     ]);
   });
 
+  it('keeps nothing of a long file once it is refused', async () => {
+    const content = 'x\n'.repeat(16 * 1024 * 1024);
+    await writeFile(file, content);
+    const buffers = (): number => process.memoryUsage().arrayBuffers;
+    const before = buffers();
+    let peak = before;
+    let sampling = setImmediate(function sample() {
+      peak = Math.max(peak, buffers());
+      sampling = setImmediate(sample);
+    });
+    const loaded = await loadRevocations(file);
+    clearImmediate(sampling);
+    expect(loaded).to.have.property('kind', 'problems');
+    expect(peak - before).to.be.below(content.length);
+  });
+
   it('gives the reason why a file cannot be read', async () => {
     expect(await loadRevocations(join(folder, 'none'))).to.include({ kind: 'problem', reason: 'missing' });
     expect(await loadRevocations(folder)).to.include({ kind: 'problem', reason: 'not regular' });
