@@ -1,6 +1,5 @@
 // Fetches the keys of every issuer once, as the service would at its start.
 import type { Config } from '../config/schema.ts';
-import { createDeferred } from '../deferred.ts';
 import type { IssuerRing } from '../keys/issuer-ring.ts';
 import { createKeyRings } from '../keys/key-rings.ts';
 import type { ProxySettings } from '../keys/key-socket.ts';
@@ -26,14 +25,9 @@ export interface FetchedKeys {
  * invalid, see isKeyFileError.
  */
 export async function fetchKeys({ config, proxy, onWarning }: FetchSettings): Promise<FetchedKeys> {
-  const awaited = new Set(config.issuers.map(({ issuer }) => issuer));
-  const refreshed = createDeferred<void>();
   const keyRings = createKeyRings({
     observer: {
-      onRefresh({ issuers }) {
-        for (const issuer of issuers) awaited.delete(issuer);
-        if (awaited.size === 0) refreshed.resolve();
-      },
+      onRefresh: () => undefined,
       onUsable: () => undefined,
       onWarning: ({ issuers, problem }) => onWarning(printable(`${issuers[0]}: ${problem}`, maxWarningLength)),
     },
@@ -45,8 +39,8 @@ export async function fetchKeys({ config, proxy, onWarning }: FetchSettings): Pr
     createTransport: createKeyTransport,
   });
   try {
-    const { rings } = await keyRings.prepare(config.issuers, config.keys);
-    await refreshed.promise;
+    const { rings, fetched } = await keyRings.prepare(config.issuers, config.keys);
+    await fetched();
     return { rings, stop: keyRings.stop };
   } catch (error) {
     await keyRings.stop();

@@ -9,14 +9,14 @@ import { type Authorities, hasAll, loadAuthorities } from './key-authorities.ts'
 import { namedConnectionFiles } from './key-connection.ts';
 import type { PublicJwk } from './key-material.ts';
 import { createSafeObserver, type KeyRingObserver } from './key-ring-observer.ts';
+import { createKeySeed, type InheritedKeys } from './key-seed.ts';
 import { createKeySetDriver } from './key-set-driver.ts';
 import type { FetchOutcome } from './key-set-fetched.ts';
 import type { KeySetEvent } from './key-set-reducer.ts';
 import { fixedLimits, isUsable } from './key-set-state.ts';
 import type { ProxySettings } from './key-socket.ts';
-import { createKeySource, type IssuerKeySettings, type Validator } from './key-source.ts';
+import { createKeySource, type IssuerKeySettings, locationKey, type Validator } from './key-source.ts';
 import type { CreateKeyTransport } from './key-transport.ts';
-import { createRingSeed, type InheritedKeys } from './ring-seed.ts';
 
 /** The `keys` section of the configuration. */
 export interface KeySettings {
@@ -35,13 +35,17 @@ export interface KeyRing {
   exportKeys(): InheritedKeys | undefined;
   /** Does not wait for the source. Rejects only if a jwksFile is missing or broken, see isKeyFileError. */
   start(): Promise<void>;
+  /** Resolves when the fetch in flight has ended, successful or not. */
+  fetchEnded(): Promise<void>;
   /** Aborts a fetch in flight and answers every waiting caller `unavailable`. Known keys can be found until they are too old. */
   stop(): Promise<void>;
 }
 
+/** All have the same location (see locationKey) and the same TLS files. */
+export type IssuersOfRing = readonly [IssuerKeySettings, ...IssuerKeySettings[]];
+
 export interface KeyRingOptions {
-  /** At least one. All have the same location (see locationKey) and the same TLS files. */
-  readonly issuers: readonly IssuerKeySettings[];
+  readonly issuers: IssuersOfRing;
   readonly keys: KeySettings;
   readonly observer: KeyRingObserver;
   readonly proxy?: ProxySettings;
@@ -89,7 +93,6 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   const { slots = createFetchSlots(), watchFiles = createFileWatch() } = options;
   const { monotonicNow = createAgeClock(), wallNow = Date.now, random = Math.random } = options;
   const [first] = options.issuers;
-  if (first === undefined) throw new Error('a key ring without an issuer');
   const { algorithms, jwksFile } = first;
   const caFile = jwksFile === undefined ? first.caFile : undefined;
   const issuers = options.issuers.map(({ issuer }) => issuer);
@@ -97,12 +100,12 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   const timeoutMs = settings.timeoutSeconds * 1000;
   const source = createKeySource({ settings: first, timeoutMs, proxy, createTransport, slots });
   const events = createSafeObserver(issuers, options.observer);
-  const seed = createRingSeed({
+  const seed = createKeySeed({
     issuers,
+    location: locationKey(first),
     algorithms,
     // A jwksFile has no seed: the start fails without the file, and a copy of it could only be older.
     cacheDirectory: jwksFile === undefined ? settings.cacheDirectory : undefined,
-    source: `${source.kind} ${source.place}`,
     readOnly: options.seedReadOnly === true,
     maxAgeMs,
     wallNow,
@@ -219,6 +222,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       const message = `jwksFile of ${first.issuer}: ${lastProblem}: ${jwksFile}`;
       throw Object.assign(new Error(message), { code: keyFileErrorCode });
     },
+    fetchEnded,
     stop,
   };
 }

@@ -1,18 +1,16 @@
 // The key rings of all issuers across changes of the configuration: reuses a ring, lets a new one inherit its keys, or starts one
 // without keys. Issuers with the same location and TLS files share a ring. New rings run beside the active ones until they are activated.
 import { setTimeout as delay } from 'node:timers/promises';
-import { createDeferred } from '../deferred.ts';
 import { createFileWatch, type WatchFiles } from '../files/file-watch.ts';
 import { createAgeClock } from './age-clock.ts';
 import { createFetchSlots, type FetchSlots } from './fetch-slots.ts';
 import type { IssuerRing } from './issuer-ring.ts';
-import { createKeyRing, type KeyRing, type KeySettings } from './key-ring.ts';
+import { createKeyRing, type IssuersOfRing, type KeyRing, type KeySettings } from './key-ring.ts';
 import type { KeyRingObserver } from './key-ring-observer.ts';
 import type { ProxySettings } from './key-socket.ts';
 import { type IssuerKeySettings, locationKey } from './key-source.ts';
 import { createKeyThread } from './key-thread.ts';
 import type { CreateKeyTransport } from './key-transport.ts';
-import type { InheritedKeys } from './ring-seed.ts';
 
 export interface KeyRings {
   /** What each issuer uses now, in the order of the configuration. */
@@ -29,6 +27,8 @@ export interface KeyRings {
 export interface PreparedKeyRings {
   /** By issuer, in the order of the configuration. */
   readonly rings: ReadonlyMap<string, IssuerRing>;
+  /** Resolves when the first fetch of each new ring has ended, successful or not. */
+  fetched(): Promise<void>;
   /** Makes these rings the active ones and stops the others. */
   activate(): void;
   /** Stops the rings that were started. */
@@ -37,14 +37,9 @@ export interface PreparedKeyRings {
 
 interface ActiveRing {
   readonly ring: KeyRing;
-  /** Everything that it was made from. */
-  readonly settings: string;
-}
-
-interface ActiveIssuer {
-  readonly ring: KeyRing;
   readonly location: string;
-  readonly used: IssuerRing;
+  /** What it was made from besides its ringKey. */
+  readonly settings: string;
 }
 
 // Enough for most fetches, and short within the five seconds of a reload.
@@ -68,12 +63,12 @@ export function createKeyRings(options: {
   const { createTransport = thread.createTransport, slots = createFetchSlots() } = options;
   const { watchFiles = createFileWatch() } = options;
   const monotonicNow = createAgeClock();
-  const shared = { proxy, createTransport, seedReadOnly, slots, monotonicNow, watchFiles };
+  const shared = { observer, proxy, createTransport, seedReadOnly, slots, monotonicNow, watchFiles };
   const running = new Set<KeyRing>();
   /** By ringKey. */
   let activeRings: ReadonlyMap<string, ActiveRing> = new Map();
-  let activeIssuers: ReadonlyMap<string, ActiveIssuer> = new Map();
-  const stopping = createDeferred<void>();
+  /** In the order of the configuration. */
+  let activeIssuers: ReadonlyMap<string, IssuerRing> = new Map();
   let isStopped = false;
 
   async function stopRing(ring: KeyRing): Promise<void> {
@@ -82,51 +77,42 @@ export function createKeyRings(options: {
   }
 
   async function prepare(issuers: readonly IssuerKeySettings[], keys: KeySettings): Promise<PreparedKeyRings> {
-    const added: { readonly ring: KeyRing; readonly refreshed: Promise<void> }[] = [];
-    const kept: KeyRing[] = [];
+    const added = new Set<KeyRing>();
     const nextRings = new Map<string, ActiveRing>();
-    const next = new Map<string, ActiveIssuer>();
     for (const [id, members] of groupByRing(issuers)) {
       const settings = JSON.stringify([keys, members.map(({ issuer }) => issuer)]);
       const before = activeRings.get(id);
-      if (before?.settings === settings) {
-        nextRings.set(id, before);
-        kept.push(before.ring);
-        continue;
-      }
-      const first = createDeferred<void>();
-      const seen = withFirstRefresh(observer, () => first.resolve());
-      const inherited = keysFor(members);
-      const ring = createKeyRing({ ...shared, issuers: members, keys, inherited, observer: seen });
-      added.push({ ring, refreshed: first.promise });
-      nextRings.set(id, { ring, settings });
+      const isKept = before?.settings === settings;
+      const next = isKept ? before : createRing(members, keys, settings);
+      nextRings.set(id, next);
+      if (!isKept) added.add(next.ring);
     }
+    const next = new Map<string, IssuerRing>();
     for (const settings of issuers) {
-      const ring = nextRings.get(ringKey(settings))?.ring;
-      const used = ring?.issuers.get(settings.issuer);
-      if (ring !== undefined && used !== undefined)
-        next.set(settings.issuer, { ring, used, location: locationKey(settings) });
+      const used = nextRings.get(ringKey(settings))?.ring.issuers.get(settings.issuer);
+      if (used !== undefined) next.set(settings.issuer, used);
     }
     const discard = async (): Promise<void> => {
-      await Promise.all(added.map(({ ring }) => stopRing(ring)));
+      await Promise.all(Array.from(added, stopRing));
     };
     try {
-      for (const { ring } of added) running.add(ring);
-      await Promise.all([...added.map(({ ring }) => ring.start()), ...kept.map(ring => ring.checkAuthorities())]);
+      for (const ring of added) running.add(ring);
+      await Promise.all(
+        Array.from(nextRings.values(), ({ ring }) => (added.has(ring) ? ring.start() : ring.checkAuthorities())),
+      );
     } catch (error) {
       await discard();
       throw error;
     }
-    const losesKeys = (issuer: string): boolean => isUsable(activeIssuers.get(issuer)) && !isUsable(next.get(issuer));
-    const missed = added.filter(({ ring }) => [...ring.issuers.keys()].some(losesKeys)).map(each => each.refreshed);
-    if (missed.length > 0) {
-      const late = delay(headStartMs, undefined, { ref: false });
-      await Promise.race([late, Promise.all(missed), stopping.promise]);
-    }
+    const losesKeys = (ring: KeyRing): boolean =>
+      [...ring.issuers].some(([issuer, used]) => isUsable(activeIssuers.get(issuer)) && !isUsable(used));
+    const losing = [...added].filter(losesKeys);
+    if (losing.length > 0) await Promise.race([fetched(losing), delay(headStartMs, undefined, { ref: false })]);
     // Stopped meanwhile: `stop` may not have seen these rings.
     if (isStopped) await discard();
     return {
-      rings: new Map(Array.from(next, ([issuer, { used }]) => [issuer, used])),
+      rings: next,
+      fetched: () => fetched(added),
       activate() {
         const before = activeRings;
         activeRings = nextRings;
@@ -138,30 +124,37 @@ export function createKeyRings(options: {
     };
   }
 
-  /** From the ring that one of these issuers uses now, if it is of the same location. */
-  function keysFor(issuers: readonly IssuerKeySettings[]): InheritedKeys | undefined {
-    const user = issuers.find(each => activeIssuers.get(each.issuer)?.location === locationKey(each));
-    return user === undefined ? undefined : activeIssuers.get(user.issuer)?.ring.exportKeys();
+  /** It takes over the keys of the ring that one of these issuers uses now, if that is of the same location. */
+  function createRing(issuers: IssuersOfRing, keys: KeySettings, settings: string): ActiveRing {
+    const location = locationKey(issuers[0]);
+    const before = [...activeRings.values()].find(
+      active => active.location === location && issuers.some(({ issuer }) => active.ring.issuers.has(issuer)),
+    );
+    const ring = createKeyRing({ ...shared, issuers, keys, inherited: before?.ring.exportKeys() });
+    return { ring, location, settings };
   }
 
   return {
-    active: () => Array.from(activeIssuers.values(), ({ used }) => used),
+    active: () => [...activeIssuers.values()],
     prepare,
     async stop() {
       isStopped = true;
-      stopping.resolve();
       await Promise.all(Array.from(running, stopRing));
       thread.stop();
     },
   };
 }
 
-function isUsable(issuer: ActiveIssuer | undefined): boolean {
-  return issuer?.used.status().state === 'usable';
+function isUsable(ring: IssuerRing | undefined): boolean {
+  return ring?.status().state === 'usable';
 }
 
-function groupByRing(issuers: readonly IssuerKeySettings[]): ReadonlyMap<string, readonly IssuerKeySettings[]> {
-  const groups = new Map<string, IssuerKeySettings[]>();
+async function fetched(rings: Iterable<KeyRing>): Promise<void> {
+  await Promise.all(Array.from(rings, ring => ring.fetchEnded()));
+}
+
+function groupByRing(issuers: readonly IssuerKeySettings[]): ReadonlyMap<string, IssuersOfRing> {
+  const groups = new Map<string, [IssuerKeySettings, ...IssuerKeySettings[]]>();
   for (const issuer of issuers) {
     const id = ringKey(issuer);
     const group = groups.get(id);
@@ -174,14 +167,4 @@ function groupByRing(issuers: readonly IssuerKeySettings[]): ReadonlyMap<string,
 /** Issuers with the same key share a ring: what the source answers may depend on the certificate, and the trust on the authorities. */
 function ringKey(issuer: IssuerKeySettings): string {
   return JSON.stringify([locationKey(issuer), issuer.caFile, issuer.clientCertFile, issuer.clientKeyFile]);
-}
-
-function withFirstRefresh(observer: KeyRingObserver, first: () => void): KeyRingObserver {
-  return {
-    ...observer,
-    onRefresh(event) {
-      first();
-      observer.onRefresh(event);
-    },
-  };
 }

@@ -1,113 +1,141 @@
-// Stores the last good key set of one issuer on disk, for a start while the issuer is down. It is bound to issuer and source, written
-// atomically, and parsed as strictly as an answer from the network. Its age is by the wall clock, which spans a restart.
+// Stores the last good key set of a ring on disk, for a start while its issuers are down. It is bound to the issuers and to the location of
+// the keys, written atomically, and parsed as strictly as an answer from the network. Its age is by the wall clock, which spans a restart.
 import { createHash, randomUUID } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { mkdir, open, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { isJsonObject, parseStrictJson } from '../json/strict-json.ts';
-import { errorCode, type Problem, problem } from '../text/problem.ts';
-import { type KeySet, maxKeySetBytes, parseKeySet } from './jwks.ts';
-import type { Authorities } from './key-authorities.ts';
+import { memberOf, parseStrictJson } from '../json/strict-json.ts';
+import { errorCode, type Problem } from '../text/problem.ts';
+import { maxKeySetBytes, parseKeySet, type VerificationKey } from './jwks.ts';
+import { type Authorities, hasAll } from './key-authorities.ts';
 import type { PublicJwk } from './key-material.ts';
 
-export interface KeySeedSettings {
-  readonly cacheDirectory: string;
-  readonly issuer: string;
-  /** Kind and place of the source. Each source has its own seed. */
-  readonly source: string;
-  readonly algorithms: readonly string[];
+/** Keys that a ring starts with: from a seed or from the ring before. */
+export interface InheritedKeys {
+  readonly keys: ReadonlyMap<string, VerificationKey>;
+  /** Since the start of the fetch that confirmed them. */
+  readonly ageMs: number;
+  /** Those of caFile when that fetch began. */
+  readonly authorities: Authorities;
 }
 
-type LoadedSeed =
-  | {
-      readonly kind: 'seed';
-      readonly keySet: KeySet;
-      readonly authorities: Authorities;
-      readonly confirmedWallMs: number;
-    }
-  | { readonly kind: 'none' }
-  | Problem;
+export interface KeySeedSettings {
+  /** Undefined: no seed. */
+  readonly cacheDirectory: string | undefined;
+  /** Of the ring. A seed is used if it was written for one of them. */
+  readonly issuers: readonly string[];
+  /** See locationKey. Each location has its own seed. */
+  readonly location: string;
+  readonly algorithms: readonly string[];
+  readonly readOnly: boolean;
+  readonly maxAgeMs: number;
+  readonly wallNow: () => number;
+  /** Gets the problem of each load and of each write, undefined if there is none. */
+  readonly onResult: (problem: string | undefined) => void;
+}
 
 export interface KeySeed {
-  /** The last seed, of any age. Never rejects. */
-  load(): Promise<LoadedSeed>;
-  /** Resolves to the problem, if any. Never rejects. */
-  save(keys: readonly PublicJwk[], authorities: Authorities, confirmedWallMs: number): Promise<string | undefined>;
-  /** Resolves to the problem, if any. Never rejects. */
-  remove(): Promise<string | undefined>;
+  /** The last seed if it may be used. `trusted` are the authorities of caFile now. Never rejects. */
+  load(trusted: Authorities | Problem): Promise<InheritedKeys | undefined>;
+  /** Written and removed in the order of the calls. */
+  save(publicJwks: readonly PublicJwk[], authorities: Authorities, confirmedWallMs: number): void;
+  remove(): void;
+  /** Resolves when all writes are done. Never rejects. */
+  written(): Promise<void>;
 }
 
 // The set is a string in JSON, whose escapes can double it.
 const maxSeedBytes = 2 * maxKeySetBytes + 16 * 1024;
-// Versions 1 and 2 did not have the authorities of caFile.
-const seedVersion = 3;
+// Older versions had a seed for each issuer.
+const seedVersion = 4;
 
 export function createKeySeed(settings: KeySeedSettings): KeySeed {
-  const { cacheDirectory, issuer, source, algorithms } = settings;
-  const path = join(cacheDirectory, `${sha256([issuer, source])}.json`);
+  const { cacheDirectory, issuers, location, algorithms, readOnly, maxAgeMs, wallNow, onResult } = settings;
+  const path = cacheDirectory === undefined ? undefined : join(cacheDirectory, `${sha256([location])}.json`);
+  let writing: Promise<void> = Promise.resolve();
+
+  /** The keys, or why they are not used; undefined without a file. */
+  async function read(file: string, trusted: Authorities | Problem): Promise<InheritedKeys | string | undefined> {
+    const bytes = await readSeedFile(file);
+    if (!(bytes instanceof Uint8Array)) return bytes;
+    const json = parseStrictJson(bytes);
+    if (json.kind === 'problem') return json.problem;
+    const field = (name: string): unknown => memberOf(json.value, name);
+    const jwks = field('jwks');
+    const authorities = field('authorities');
+    const owners = field('issuers');
+    const confirmedWallMs = field('confirmedAt');
+    if (field('version') !== seedVersion || typeof jwks !== 'string') return 'not a seed';
+    if (!isListOfText(authorities) || !isListOfText(owners)) return 'not a seed';
+    if (typeof confirmedWallMs !== 'number' || !Number.isSafeInteger(confirmedWallMs)) return 'not a seed';
+    if (field('location') !== location || !owners.some(owner => issuers.includes(owner)))
+      return 'of another issuer or source';
+    if (field('digest') !== sha256([jwks, authorities])) return 'damaged';
+    if ('kind' in trusted || !hasAll(trusted, authorities))
+      return 'fetched under an authority that is not trusted any more';
+    const ageMs = wallNow() - confirmedWallMs;
+    if (ageMs < 0 || ageMs >= maxAgeMs) return ageMs < 0 ? 'from the future' : 'too old';
+    const keySet = await parseKeySet(Buffer.from(jwks), algorithms);
+    return keySet.kind === 'problem' ? keySet.problem : { keys: keySet.keys, ageMs, authorities };
+  }
+
+  function write(change: (folder: string, file: string) => Promise<string | undefined>): void {
+    if (cacheDirectory === undefined || path === undefined || readOnly) return;
+    writing = writing.then(async () => onResult(await change(cacheDirectory, path)));
+  }
+
   return {
-    async load() {
-      const bytes = await readSeedFile(path);
-      if (!(bytes instanceof Uint8Array)) return bytes;
-      const json = parseStrictJson(bytes);
-      if (json.kind === 'problem') return unused(json.problem);
-      if (!isJsonObject(json.value)) return unused('not a seed');
-      const fields = new Map(Object.entries(json.value));
-      const confirmedWallMs = fields.get('confirmedAt');
-      const jwks = fields.get('jwks');
-      const authorities = fields.get('authorities');
-      if (fields.get('version') !== seedVersion || typeof jwks !== 'string') return unused('not a seed');
-      if (!isListOfText(authorities)) return unused('not a seed');
-      if (typeof confirmedWallMs !== 'number' || !Number.isSafeInteger(confirmedWallMs)) return unused('not a seed');
-      if (fields.get('issuer') !== issuer || fields.get('source') !== source)
-        return unused('of another issuer or source');
-      if (fields.get('digest') !== sha256([jwks, authorities])) return unused('damaged');
-      const keySet = await parseKeySet(Buffer.from(jwks), algorithms);
-      return keySet.kind === 'problem'
-        ? unused(keySet.problem)
-        : { kind: 'seed', keySet, authorities, confirmedWallMs };
+    async load(trusted) {
+      const loaded = path === undefined ? undefined : await read(path, trusted);
+      if (typeof loaded !== 'string') return loaded;
+      onResult(`seed not used: ${loaded}`);
+      return undefined;
     },
-    async save(keys, authorities, confirmedWallMs) {
-      const jwks = JSON.stringify({ keys });
-      const confirmedAt = Math.floor(confirmedWallMs);
-      const digest = sha256([jwks, authorities]);
-      const seed = { version: seedVersion, issuer, source, confirmedAt, authorities, digest, jwks };
-      try {
-        await mkdir(cacheDirectory, { recursive: true, mode: 0o700 });
-        // Reported while the issuer is up: the next start would not use the seed.
-        if (isWritableByOthers(await stat(cacheDirectory))) return 'seed not written: folder writable by others';
-        await writeAtomically(path, JSON.stringify(seed));
-        return undefined;
-      } catch (error) {
-        return `seed not written: ${errorCode(error)}`;
-      }
-    },
-    async remove() {
-      try {
-        await unlink(path);
-        return undefined;
-      } catch (error) {
-        return errorCode(error) === 'ENOENT' ? undefined : `seed not removed: ${errorCode(error)}`;
-      }
-    },
+    save: (keys, authorities, confirmedWallMs) =>
+      write(async (folder, file) => {
+        const jwks = JSON.stringify({ keys });
+        const confirmedAt = Math.floor(confirmedWallMs);
+        const digest = sha256([jwks, authorities]);
+        const seed = { version: seedVersion, issuers, location, confirmedAt, authorities, digest, jwks };
+        try {
+          await mkdir(folder, { recursive: true, mode: 0o700 });
+          // Reported while the issuer is up: the next start would not use the seed.
+          if (isWritableByOthers(await stat(folder))) return 'seed not written: folder writable by others';
+          await writeAtomically(file, JSON.stringify(seed));
+          return undefined;
+        } catch (error) {
+          return `seed not written: ${errorCode(error)}`;
+        }
+      }),
+    remove: () =>
+      write(async (_, file) => {
+        try {
+          await unlink(file);
+          return undefined;
+        } catch (error) {
+          return errorCode(error) === 'ENOENT' ? undefined : `seed not removed: ${errorCode(error)}`;
+        }
+      }),
+    written: () => writing,
   };
 }
 
-async function readSeedFile(path: string): Promise<Uint8Array | LoadedSeed> {
+/** The bytes, or why they cannot be used; undefined without a file. */
+async function readSeedFile(path: string): Promise<Uint8Array | string | undefined> {
   try {
-    if (isWritableByOthers(await stat(dirname(path)))) return unused('folder writable by others');
+    if (isWritableByOthers(await stat(dirname(path)))) return 'folder writable by others';
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const stats = await file.stat();
-      if (!stats.isFile() || stats.size > maxSeedBytes) return unused('not a seed');
-      if (isWritableByOthers(stats)) return unused('writable by others');
+      if (!stats.isFile() || stats.size > maxSeedBytes) return 'not a seed';
+      if (isWritableByOthers(stats)) return 'writable by others';
       return await file.readFile();
     } finally {
       await file.close();
     }
   } catch (error) {
     const code = errorCode(error);
-    return code === 'ENOENT' || code === 'ENOTDIR' ? { kind: 'none' } : unused(`not readable: ${code}`);
+    return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : `not readable: ${code}`;
   }
 }
 
@@ -144,8 +172,4 @@ function isListOfText(value: unknown): value is readonly string[] {
 
 function sha256(values: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('hex');
-}
-
-function unused(word: string): Problem {
-  return problem(`seed not used: ${word}`);
 }

@@ -2,7 +2,6 @@
 import { createDeferred, type Deferred } from '../deferred.ts';
 import { type KeySetEffect, type KeySetEvent, reduce } from './key-set-reducer.ts';
 import { createKeySetState, type KeyLookup, type KeySetLimits, type KeySetState, nextWakeMs } from './key-set-state.ts';
-import { createWakeTimer } from './wake-timer.ts';
 
 export interface KeySetDriver {
   state(): KeySetState;
@@ -14,6 +13,9 @@ export interface KeySetDriver {
   fetchEnded(): Promise<void>;
 }
 
+// A timer stands still while the machine is suspended, the clock of the times does not. An early wake-up changes nothing.
+const maxDelayMs = 5_000;
+
 export function createKeySetDriver(
   limits: KeySetLimits,
   monotonicNow: () => number,
@@ -22,16 +24,36 @@ export function createKeySetDriver(
   let state = createKeySetState(limits);
   const waiting = new Map<string, Deferred<KeyLookup>>();
   let inFlight: { readonly controller: AbortController; readonly done: Promise<void> } | undefined;
-  const timer = createWakeTimer(() => step({ kind: 'woken' }));
+  let timer: NodeJS.Timeout | undefined;
+  let timerMs: number | undefined;
 
   function step(event: KeySetEvent): readonly KeySetEffect[] {
     const nowMs = monotonicNow();
     const next = reduce(state, event, nowMs);
     state = next.state;
     for (const effect of next.effects) perform(effect);
-    // A caller who waits keeps the process alive, a refresh to come does not.
-    timer.set(nextWakeMs(state), nowMs, state.waiters.length > 0);
+    setTimer(nowMs);
     return next.effects;
+  }
+
+  function setTimer(nowMs: number): void {
+    const wakeMs = nextWakeMs(state);
+    if (wakeMs !== timerMs) {
+      clearTimeout(timer);
+      timerMs = wakeMs;
+      timer =
+        wakeMs === undefined
+          ? undefined
+          : setTimeout(wake, Math.min(Math.max(Math.ceil(wakeMs - nowMs), 1), maxDelayMs));
+    }
+    // A caller who waits keeps the process alive, a refresh to come does not.
+    if (state.waiters.length > 0) timer?.ref();
+    else timer?.unref();
+  }
+
+  function wake(): void {
+    timerMs = undefined;
+    step({ kind: 'woken' });
   }
 
   function perform(effect: KeySetEffect): void {

@@ -41,9 +41,6 @@ export type SourceResult = (KeySetDocument & { readonly authorities: Authorities
 type ValidatorFor = (authorities: Authorities) => Validator | undefined;
 
 export interface KeySource {
-  readonly kind: 'jwksUrl' | 'discoveryUrl' | 'jwksFile';
-  /** The URL or path as configured. */
-  readonly place: string;
   /** `validatorFor` gives what a 304 under these authorities may confirm. Never rejects. Settles as soon as the signal aborts. */
   read(signal: AbortSignal, validatorFor: ValidatorFor): Promise<SourceResult>;
 }
@@ -89,8 +86,6 @@ export function createKeySource({ settings, timeoutMs, proxy, ...io }: KeySource
     });
 
   return {
-    kind: jwksUrl === undefined ? 'discoveryUrl' : 'jwksUrl',
-    place: url,
     async read(signal, validatorFor) {
       const slot = { host, isRetry, signal };
       const result = (await io.slots.run(slot, () => readOnce(signal, validatorFor))) ?? problem('stopped');
@@ -139,8 +134,6 @@ export function parseDiscovery(bytes: Uint8Array, url: string, issuer: string): 
 
 function createFileSource(path: string, timeoutMs: number): KeySource {
   return {
-    kind: 'jwksFile',
-    place: path,
     read: signal => withinTime(timeoutMs, signal, () => readKeyFile(path).catch(() => problem(fileProblems.other))),
   };
 }

@@ -24,6 +24,8 @@ interface ActiveConfig {
 
 export interface ActiveConfigs {
   current(): ActiveConfig;
+  /** Resolves when the first fetch for each issuer of the start has ended, successful or not. */
+  readonly firstFetched: Promise<void>;
   /**
    * Applies a valid configuration from the next call on; a refused one changes nothing. Preserves FIFO order, even after a reload
    * that rejected. Rejects only on an internal error, which must end the process.
@@ -68,7 +70,8 @@ export async function activateFirst(
         prepared.activate();
         listed.activate();
       };
-      return { activate, discard, activeConfig: { config, memory, engine, answers } };
+      const activeConfig: ActiveConfig = { config, memory, engine, answers };
+      return { activeConfig, fetched: prepared.fetched, activate, discard };
     } catch (error) {
       await discard();
       throw error;
@@ -76,7 +79,7 @@ export async function activateFirst(
   }
 
   const initial = await prepare(first);
-  let active: ActiveConfig = initial.activeConfig;
+  let active = initial.activeConfig;
   initial.activate();
   let isStopped = false;
   let inOrder: Promise<unknown> = Promise.resolve();
@@ -119,6 +122,7 @@ export async function activateFirst(
 
   return {
     current: () => active,
+    firstFetched: initial.fetched(),
     reload(verdict) {
       const changed = inOrder.then(() => change(verdict));
       inOrder = changed.catch(() => undefined);

@@ -75,8 +75,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const markReady = (): void => {
       if (isBound && keyRings.active().some(ring => ring.status().state === 'usable')) health.markReady();
     };
-    const { issuers } = first;
-    const { observer, firstKeys } = createKeyEvents({ issuers, logger, metrics, onUsable: markReady });
+    const observer = createKeyEvents({ logger, metrics, onUsable: markReady });
     const keyRings = createKeyRings({ observer, proxy, watchFiles, threadEntry: options.keyThreadEntry });
     stops.push(keyRings.stop);
     const revocations = createRevocations({ logger, metrics, now, watchFiles });
@@ -128,7 +127,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       monotonicNow: () => performance.now(),
     });
 
-    await Promise.race([firstKeys, sleep(firstKeysMs, undefined, { ref: false })]);
+    await Promise.race([configs.firstFetched, sleep(firstKeysMs, undefined, { ref: false })]);
     const address = listenAddress(first.listen);
     const grpc = await startGrpcServer({
       address,

@@ -3,7 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { defaultAlgorithms } from '../../src/config/issuer-schema.ts';
 import { createKeySeed } from '../../src/keys/key-seed.ts';
+import { locationKey } from '../../src/keys/key-source.ts';
 import { type ExplainLab, explanationOf, runExplain, startExplainLab } from '../explain/explain-lab.ts';
 import type { Outcome } from '../support/command.ts';
 import { writeFixture } from '../support/config-file.ts';
@@ -166,8 +168,18 @@ async function goodToken(issuer: string): Promise<string> {
 
 // Writes the seed file that a running service would have left.
 async function leaveSeed(issuer: string, jwksUrl: string, cacheDirectory: string): Promise<void> {
-  const seed = createKeySeed({ cacheDirectory, issuer, source: `jwksUrl ${jwksUrl}`, algorithms: ['ES256'] });
+  const seed = createKeySeed({
+    cacheDirectory,
+    issuers: [issuer],
+    location: locationKey({ issuer, jwksUrl, algorithms: defaultAlgorithms }),
+    algorithms: defaultAlgorithms,
+    readOnly: false,
+    maxAgeMs: 3_600_000,
+    wallNow: Date.now,
+    onResult: problem => expect(problem).to.equal(undefined),
+  });
   const { kid, alg, publicJwk } = await signingKey('k1');
   const { kty = '', crv = '', x = '', y = '' } = publicJwk;
-  expect(await seed.save([{ kty, crv, x, y, kid, alg, use: 'sig' }], [], Date.now() - 1000)).to.equal(undefined);
+  seed.save([{ kty, crv, x, y, kid, alg, use: 'sig' }], [], Date.now() - 1000);
+  await seed.written();
 }

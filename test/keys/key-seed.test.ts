@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { exportJWK } from 'jose';
 import { parseKeySet } from '../../src/keys/jwks.ts';
 import type { PublicJwk } from '../../src/keys/key-material.ts';
-import { createKeySeed, type KeySeed, type KeySeedSettings } from '../../src/keys/key-seed.ts';
+import { createKeySeed, type InheritedKeys, type KeySeedSettings } from '../../src/keys/key-seed.ts';
 import { secrets } from '../support/secrets.ts';
 import { signingKey } from '../support/signing-key.ts';
 
@@ -27,14 +27,40 @@ describe('key seed', () => {
     await rm(cacheDirectory, { recursive: true });
   });
 
-  const seed = (overrides: Partial<KeySeedSettings> = {}): KeySeed =>
-    createKeySeed({
+  function seedWith(overrides: Partial<KeySeedSettings>) {
+    let result: string | undefined;
+    const seed = createKeySeed({
       cacheDirectory,
-      issuer: 'https://issuer',
-      source: 'jwksUrl https://issuer/jwks',
+      issuers: ['https://issuer'],
+      location: 'https://issuer/jwks',
       algorithms: ['ES256'],
+      readOnly: false,
+      maxAgeMs: 1_000,
+      wallNow: () => 2_000,
+      onResult: problem => {
+        result = problem;
+      },
       ...overrides,
     });
+    return { seed, result: () => result };
+  }
+
+  /** Resolves to the reported problem. */
+  async function save(
+    overrides: Partial<KeySeedSettings> = {},
+    confirmedWallMs = 1_234.5,
+  ): Promise<string | undefined> {
+    const { seed, result } = seedWith(overrides);
+    seed.save(publicJwks, ['authority'], confirmedWallMs);
+    await seed.written();
+    return result();
+  }
+
+  /** Resolves to the keys, to the reported problem, or to undefined without a seed. */
+  async function load(overrides: Partial<KeySeedSettings> = {}): Promise<InheritedKeys | string | undefined> {
+    const { seed, result } = seedWith(overrides);
+    return (await seed.load(['authority'])) ?? result();
+  }
 
   async function writtenFile(): Promise<string> {
     const [name = ''] = await readdir(cacheDirectory);
@@ -42,20 +68,20 @@ describe('key seed', () => {
   }
 
   /** Writes a seed, then changes its fields on disk. */
-  async function tampered(change: (fields: Record<string, unknown>) => unknown): Promise<KeySeed> {
-    await seed().save(publicJwks, ['authority'], 1_000);
+  async function tamper(change: (fields: Record<string, unknown>) => unknown): Promise<void> {
+    await save();
     const path = await writtenFile();
     await writeFile(path, JSON.stringify(change(JSON.parse(await readFile(path, 'utf8')))));
-    return seed();
   }
 
-  it('returns the saved keys and the time of their confirmation', async () => {
-    expect(await seed().save(publicJwks, ['authority'], 1_234.5)).to.equal(undefined);
-    const loaded = await seed().load();
-    if (loaded.kind !== 'seed') throw new Error(JSON.stringify(loaded));
-    expect(loaded.confirmedWallMs).to.equal(1_234);
-    expect([...loaded.keySet.keys.keys()]).to.deep.equal(['seeded']);
-    expect(loaded.keySet.keys.get('seeded')?.cryptoKeyFor('ES256')).to.not.equal(undefined);
+  it('returns the saved keys, their age and their authorities', async () => {
+    expect(await save()).to.equal(undefined);
+    const loaded = await load();
+    if (typeof loaded !== 'object') throw new Error(loaded);
+    expect(loaded.ageMs).to.equal(2_000 - 1_234);
+    expect(loaded.authorities).to.deep.equal(['authority']);
+    expect([...loaded.keys.keys()]).to.deep.equal(['seeded']);
+    expect(loaded.keys.get('seeded')?.cryptoKeyFor('ES256')).to.not.equal(undefined);
   });
 
   it('contains nothing of a published private key', async () => {
@@ -63,64 +89,93 @@ describe('key seed', () => {
     const keys = [(await signingKey('seeded')).publicJwk, { ...publicJwk, ...(await exportJWK(privateKey)) }];
     const read = await parseKeySet(Buffer.from(JSON.stringify({ keys })), ['ES256']);
     if (read.kind !== 'keySet') throw new Error(read.problem);
-    await seed().save(read.publicJwks, ['authority'], 1);
+    const { seed } = seedWith({});
+    seed.save(read.publicJwks, ['authority'], 1);
+    await seed.written();
     const written = await readFile(await writtenFile(), 'utf8');
     expect(written).to.contain('seeded').and.to.not.contain('leaking');
     expect(written).to.not.match(/"d\\?"/);
   });
 
   it('is absent if the file or its directory does not exist', async () => {
-    expect(await seed().load()).to.deep.equal({ kind: 'none' });
-    const nowhere = seed({ cacheDirectory: join(cacheDirectory, 'no', 'such') });
-    expect(await nowhere.load()).to.deep.equal({ kind: 'none' });
+    expect(await load()).to.equal(undefined);
+    expect(await load({ cacheDirectory: join(cacheDirectory, 'no', 'such') })).to.equal(undefined);
   });
 
   it('creates its directory with mode 0700', async () => {
     const deep = join(cacheDirectory, 'a', 'b');
-    expect(await seed({ cacheDirectory: deep }).save(publicJwks, ['authority'], 1)).to.equal(undefined);
+    expect(await save({ cacheDirectory: deep })).to.equal(undefined);
     expect((await stat(deep)).mode & 0o777).to.equal(0o700);
   });
 
   it('is written with mode 0600', async () => {
-    await seed().save(publicJwks, ['authority'], 1);
+    await save();
     expect((await stat(await writtenFile())).mode & 0o777).to.equal(0o600);
   });
 
   it('is replaced atomically without a temporary file left over', async () => {
-    await seed().save(publicJwks, ['authority'], 1);
-    await seed().save(publicJwks, ['authority'], 2);
+    await save();
+    await save({}, 1_999);
     expect(await readdir(cacheDirectory)).to.have.length(1);
-    expect(await seed().load()).to.include({ kind: 'seed', confirmedWallMs: 2 });
+    expect(await load()).to.include({ ageMs: 1 });
   });
 
-  for (const [name, overrides] of [
-    ['issuer', { issuer: 'https://other' }],
-    ['source', { source: 'jwksUrl https://other/jwks' }],
-  ] as const) {
-    it(`is not used for another ${name}`, async () => {
-      await seed().save(publicJwks, ['authority'], 1);
-      expect(await seed(overrides).load()).to.deep.equal({ kind: 'none' });
+  it('is used by a ring that shares an issuer with the one that wrote it', async () => {
+    await save({ issuers: ['https://a', 'https://b'] });
+    expect(await load({ issuers: ['https://b', 'https://c'] })).to.include({ ageMs: 766 });
+  });
+
+  const notUsed: readonly (readonly [string, Partial<KeySeedSettings>, string | undefined])[] = [
+    ['for other issuers', { issuers: ['https://other'] }, 'seed not used: of another issuer or source'],
+    ['for another location', { location: 'https://other/jwks' }, undefined],
+    ['once it is too old', { wallNow: () => 2_234 }, 'seed not used: too old'],
+    ['if it is from the future', { wallNow: () => 1_233 }, 'seed not used: from the future'],
+    [
+      'if its keys are for other algorithms than the configured ones',
+      { algorithms: ['RS256'] },
+      'seed not used: no usable key',
+    ],
+  ];
+  for (const [when, overrides, problem] of notUsed) {
+    it(`is not used ${when}`, async () => {
+      await save();
+      expect(await load(overrides)).to.equal(problem);
     });
   }
 
-  it('is not used if its keys are for other algorithms than the configured ones', async () => {
-    await seed().save(publicJwks, ['authority'], 1);
-    const loaded = await seed({ algorithms: ['RS256'] }).load();
-    expect(loaded).to.deep.equal({ kind: 'problem', problem: 'seed not used: no usable key' });
+  it('is never written or removed by a reader', async () => {
+    expect(await save({ readOnly: true })).to.equal(undefined);
+    expect(await readdir(cacheDirectory)).to.deep.equal([]);
+    await save();
+    const { seed } = seedWith({ readOnly: true });
+    seed.remove();
+    await seed.written();
+    expect(await load()).to.include({ ageMs: 766 });
+  });
+
+  it('is removed in the order of the calls', async () => {
+    const { seed, result } = seedWith({});
+    seed.save(publicJwks, ['authority'], 1_500);
+    seed.remove();
+    seed.remove();
+    await seed.written();
+    expect(result()).to.equal(undefined);
+    expect(await load()).to.equal(undefined);
   });
 
   const changes: readonly (readonly [string, (fields: Record<string, unknown>) => unknown, string])[] = [
     [
       'a seed of another issuer under this file name',
-      fields => ({ ...fields, issuer: 'x' }),
+      fields => ({ ...fields, issuers: ['x'] }),
       'of another issuer or source',
     ],
     [
       'a seed of another source under this file name',
-      fields => ({ ...fields, source: 'x' }),
+      fields => ({ ...fields, location: 'x' }),
       'of another issuer or source',
     ],
-    ['a seed of another version', fields => ({ ...fields, version: 2 }), 'not a seed'],
+    ['a seed of another version', fields => ({ ...fields, version: 3 }), 'not a seed'],
+    ['a seed without issuers', fields => ({ ...fields, issuers: undefined }), 'not a seed'],
     ['a seed without authorities', fields => ({ ...fields, authorities: undefined }), 'not a seed'],
     ['a seed with numbers as authorities', fields => ({ ...fields, authorities: [1] }), 'not a seed'],
     ['a seed with changed authorities', fields => ({ ...fields, authorities: [] }), 'damaged'],
@@ -132,8 +187,8 @@ describe('key seed', () => {
   ];
   for (const [name, change, problem] of changes) {
     it(`${name} is not used: ${problem}`, async () => {
-      const loaded = await (await tampered(change)).load();
-      expect(loaded).to.deep.equal({ kind: 'problem', problem: `seed not used: ${problem}` });
+      await tamper(change);
+      expect(await load()).to.equal(`seed not used: ${problem}`);
     });
   }
 
@@ -143,9 +198,9 @@ describe('key seed', () => {
     ['a file of 2 MiB', ' '.repeat(2 * 1024 * 1024), 'not a seed'],
   ] as const) {
     it(`${name} is not used: ${problem}`, async () => {
-      await seed().save(publicJwks, ['authority'], 1);
+      await save();
       await writeFile(await writtenFile(), text);
-      expect(await seed().load()).to.deep.equal({ kind: 'problem', problem: `seed not used: ${problem}` });
+      expect(await load()).to.equal(`seed not used: ${problem}`);
     });
   }
 
@@ -182,48 +237,46 @@ describe('key seed', () => {
       // Only root can change the owner of a file.
       if (!isRoot && (owner.uid !== own.uid || owner.gid !== own.gid)) continue;
       it(`a ${at} ${what} (${mode.toString(8)}, ${owner.uid}:${owner.gid}) ${problem === undefined ? 'is used' : `fails with "${problem}"`}`, async () => {
-        await seed().save(publicJwks, ['authority'], 1);
+        await save();
         const path = at === 'file' ? await writtenFile() : cacheDirectory;
         await chown(path, owner.uid, owner.gid);
         await chmod(path, mode);
-        const loaded = await seed().load();
-        if (problem === undefined) expect(loaded).to.include({ kind: 'seed' });
-        else expect(loaded).to.deep.equal({ kind: 'problem', problem });
+        if (problem === undefined) expect(await load()).to.include({ ageMs: 766 });
+        else expect(await load()).to.equal(problem);
       });
     }
 
     it('are checked on save too: a folder writable by others is a problem', async () => {
       await chmod(cacheDirectory, 0o777);
-      expect(await seed().save(publicJwks, ['authority'], 1)).to.equal('seed not written: folder writable by others');
+      expect(await save()).to.equal('seed not written: folder writable by others');
       expect(await readdir(cacheDirectory)).to.deep.equal([]);
-      const below = seed({ cacheDirectory: join(cacheDirectory, 'below') });
-      expect(await below.save(publicJwks, ['authority'], 1)).to.equal(undefined);
-      expect(await below.load()).to.include({ kind: 'seed' });
+      const below = { cacheDirectory: join(cacheDirectory, 'below') };
+      expect(await save(below)).to.equal(undefined);
+      expect(await load(below)).to.include({ ageMs: 766 });
       await rm(join(cacheDirectory, 'below'), { recursive: true });
     });
   });
 
   it('is not used if its file is a symbolic link', async () => {
-    await seed().save(publicJwks, ['authority'], 1);
+    await save();
     const path = await writtenFile();
     const elsewhere = join(cacheDirectory, 'elsewhere');
     await writeFile(elsewhere, await readFile(path), { mode: 0o600 });
     await rm(path);
     await symlink(elsewhere, path);
-    expect(await seed().load()).to.deep.equal({ kind: 'problem', problem: 'seed not used: not readable: ELOOP' });
+    expect(await load()).to.equal('seed not used: not readable: ELOOP');
   });
 
   it('reports why it cannot be written and leaves no temporary file', async () => {
     const file = join(cacheDirectory, 'file');
     await writeFile(file, '');
-    const problem = await seed({ cacheDirectory: file }).save(publicJwks, ['authority'], 1);
-    expect(problem).to.match(/^seed not written: E(?:EXIST|NOTDIR)$/);
-    await seed().save(publicJwks, ['authority'], 1);
+    expect(await save({ cacheDirectory: file })).to.match(/^seed not written: E(?:EXIST|NOTDIR)$/);
+    await save();
     const path = await writtenFile().then(() => readdir(cacheDirectory));
     const name = path.find(entry => entry.endsWith('.json')) ?? '';
     await rm(join(cacheDirectory, name));
     await mkdir(join(cacheDirectory, name, 'occupied'), { recursive: true });
-    expect(await seed().save(publicJwks, ['authority'], 1)).to.match(/^seed not written: E/);
+    expect(await save()).to.match(/^seed not written: E/);
     expect((await readdir(cacheDirectory)).filter(entry => entry.endsWith('.tmp'))).to.deep.equal([]);
   });
 });

@@ -257,7 +257,7 @@ describe('issuers with a shared source', () => {
       rings = startRings();
     }
 
-    it('write a seed each, with which one of them can start alone', async () => {
+    it('write a seed with which one of them can start alone', async () => {
       await both({}, cached());
       await restartWithoutIssuer();
       const ringOf = await activate([settings(b)], cached());
