@@ -11,6 +11,9 @@ import { headings, type Provider, type Request } from './provider.ts';
 /** Shorter than the defaults, so that the trial takes minutes. */
 export const keyTimes = { refreshSeconds: 20, cooldownSeconds: 5, maxAgeSeconds: 40, timeoutSeconds: 3 };
 
+/** How long a request is repeated while Envoy gets no answer to its check. */
+const busyMs = 10_000;
+
 export interface KeySet {
   readonly kids: readonly string[];
   readonly ageSeconds: number;
@@ -46,8 +49,17 @@ export async function startLab(provider: Provider, heading: string = headings.co
   return {
     async ask(token, { method = 'GET', path, headers } = { path: '/api/subscriptions/accounts/acme' }) {
       const url = `http://127.0.0.1:${envoy.port}${path}`;
-      const answer = await fetch(url, { method, headers: { ...headers, authorization: `Bearer ${token}` } });
-      const body = (await answer.json()) as Body;
+      const send = () => fetch(url, { method, headers: { ...headers, authorization: `Bearer ${token}` } });
+      const end = performance.now() + busyMs;
+      let answer = await send();
+      let text = await answer.text();
+      // Envoy's own 503: account-authz did not answer its check in time, because the machine is busy.
+      while (answer.status === 503 && text === '' && performance.now() < end) {
+        answer = await send();
+        text = await answer.text();
+      }
+      if (text === '') return `${answer.status} without a body`;
+      const body = JSON.parse(text) as Body;
       if (answer.status !== 200) {
         const retry = answer.headers.has('retry-after') ? ', Retry-After' : '';
         const { detail } = await service.logLine(body.request_id ?? '');
