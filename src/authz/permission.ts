@@ -5,7 +5,8 @@ import type { RouteMatch } from './route.ts';
 /** As the configuration has it: the methods by name, in its order. */
 export type PermissionTable = ReadonlyMap<string, readonly string[]>;
 
-const everyMethod = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+/** What `*` stands for. */
+export const everyMethod: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 interface Permission {
   readonly name: string;

@@ -1,7 +1,7 @@
 // Matches a path against all routes at once, by a tree over the segments of their templates that is built once per configuration.
 // Literals that differ only in case share a branch: one walk finds the templates that match exactly and those that match if segments are
-// decoded and case is ignored. At each segment the walk holds the nodes that are reached by the path so far, two more per node at most (its literal and its
-// parameter) and never one twice. So the cost of a match is bounded by those nodes, which the number of other routes does not change.
+// decoded and case is ignored. At each segment the walk holds the nodes that are reached by the path so far: from each node at most two
+// (its literal and its parameter), and never one twice. So other routes do not change the cost of a match.
 import { foldCase } from './fold-case.ts';
 import { isStrictSegment, type RequestPath } from './path.ts';
 import { type Refusal, refusal } from './refusal.ts';

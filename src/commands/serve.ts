@@ -97,7 +97,8 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   }
 }
 
-/** Validates again without bounds, which the lines of the thread have. A file that only the bounds of the thread refuse stays refused: no reload would take it. */
+// Validates again: the lines of the thread are bounded. A file that only the bounds of the thread refuse stays refused: no reload would
+// take it.
 async function everyProblem(refused: RefusedConfig, content: FileContent, file: string): Promise<string> {
   const { validateConfig } = await import('../config/load.ts');
   const loaded = await validateConfig(content, file);

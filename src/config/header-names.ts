@@ -1,4 +1,5 @@
-// Which header names matter: those that account-authz reads, those that make an upstream serve another request, and those that a configuration may use.
+// Which header names matter: those that account-authz reads, those that make an upstream serve another request, and those that a
+// configuration may use.
 
 /** Headers that make an upstream act on another path or method than the checked one. */
 export const overrideHeaders = [

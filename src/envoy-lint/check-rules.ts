@@ -148,7 +148,6 @@ export const checkRules = {
   },
 } as const satisfies Rules<AuthzFilter>;
 
-/** Whether an envoy.config.core.v3.RuntimeFractionalPercent is below 100 %, or may become so at run time. */
 /** Whether a policy in front decides what is checked, as a CUSTOM policy of Istio does, and the guard refuses what was not. */
 function isLeftToPolicy(check: AuthzFilter): boolean {
   const { manager, chain, filter, settings } = check;
@@ -159,6 +158,7 @@ function isLeftToPolicy(check: AuthzFilter): boolean {
   return isPolicy && manager.protectedTargets.length > 0 && isGuarded(check);
 }
 
+/** Whether an envoy.config.core.v3.RuntimeFractionalPercent is below 100 %, or may become so at run time. */
 function isPartial(share: ProtoValue): boolean {
   if (!share.isPresent) return false;
   const whole = wholes[share.field('default_value', 'denominator').choice(denominators) ?? denominators.HUNDRED];

@@ -1,4 +1,5 @@
 // Rules for what Envoy serves without the check: the public routes and the metadata document, and nothing else of the protected service.
+import { everyMethod } from '../authz/permission.ts';
 import { documentMethods } from '../render/open-routes.ts';
 import type { EnvoyPolicy } from '../render/settings.ts';
 import { turnedOff, wayOf } from './bypass-rules.ts';
@@ -17,7 +18,7 @@ interface OpenPath extends PathScope {
 }
 
 // A route for all methods takes each of them.
-const otherMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'OTHER'];
+const otherMethods = [...everyMethod, 'TRACE', 'OTHER'];
 
 export const openRouteRules = {
   'open-route': {

@@ -1,4 +1,5 @@
 // The HTTP connection manager of the public listener: how requests are read, routed, checked and logged.
+import { everyMethod } from '../authz/permission.ts';
 import { authzFilters, corsPolicy, earlyMutations, filterNames } from './authz-filters.ts';
 import { extension } from './extension.ts';
 import {
@@ -87,10 +88,8 @@ const otherHeadersKb = 24;
 
 /** Without it, the HTTP/1.1 codec of Envoy answers 400 to each method that it does not know, such as QUERY. */
 export function customMethods({ methods }: EnvoySettings): Members | undefined {
-  return methods.every(method => usualMethods.has(method)) ? undefined : { allow_custom_methods: true };
+  return methods.every(method => everyMethod.includes(method)) ? undefined : { allow_custom_methods: true };
 }
-
-const usualMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
 function limits(settings: EnvoySettings): Members {
   const { trustedHops, maxTokenBytes } = settings;

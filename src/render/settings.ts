@@ -1,6 +1,7 @@
 // What Envoy needs to know, derived from the configuration and the options of `render`.
 import { isIP } from 'node:net';
 import { type HostEntry, toHostEntries } from '../authz/hosts.ts';
+import { everyMethod } from '../authz/permission.ts';
 import { literalStart, toRouteTemplate } from '../authz/route-template.ts';
 import { shownHeaders } from '../config/header-names.ts';
 import type { Config } from '../config/schema.ts';
@@ -141,8 +142,8 @@ export const defaultOptions: RenderOptions = {
   envoyImage: 'docker.io/envoyproxy/envoy:distroless-v1.40.0',
 };
 
-// Those of '*' (docs/configuration.md). A browser sends OPTIONS itself.
-const anyMethod = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+// A browser sends OPTIONS itself.
+const pageMethods = everyMethod.filter(method => method !== 'OPTIONS');
 
 export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptions): EnvoySettings {
   const authz = authzAddress(config.listen, options.authzHost);
@@ -160,7 +161,7 @@ export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptio
 export function toEnvoyPolicy(config: EnvoyRelevantConfig): EnvoyPolicy {
   const { account, roles, routes, identityHeaders, token } = config;
   const publicRoutes = (config.public ?? []).map(toPublicRoute);
-  const methods = [...roles.values()].flatMap(each => each.flatMap(method => (method === '*' ? anyMethod : method)));
+  const methods = [...roles.values()].flatMap(each => each.flatMap(method => (method === '*' ? pageMethods : method)));
   return {
     paths: toProtectedPaths(routes.map(({ path }) => literalStart(toRouteTemplate(path, account.parameter)))),
     publicRoutes,

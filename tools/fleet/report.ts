@@ -1,8 +1,7 @@
 // The table that `npm run fleet` prints, and the page that it writes.
 import { type Cell, cell, type Table, toMarkdown } from '../../bench/report/table.ts';
 import { latencyMs } from './instance.ts';
-import type { Outcome } from './run.ts';
-import type { Scenario } from './scenarios.ts';
+import type { Outcome, Scenario } from './run.ts';
 
 export interface Result {
   readonly scenario: Scenario;

@@ -1,7 +1,23 @@
 // Runs a scenario for a fleet, and counts the fetches at the authentication service and the verdicts on good tokens.
-import { type InstanceObserver, runInstance, type Verdict } from './instance.ts';
-import { createRandom } from './random.ts';
-import type { Scenario } from './scenarios.ts';
+import { type Environment, type InstanceObserver, runInstance, type Verdict } from './instance.ts';
+import { createRandom, type Random } from './random.ts';
+
+export interface Scenario extends Environment {
+  readonly name: string;
+  readonly what: string;
+  /** When instance number `index` of this many starts. */
+  startMs(index: number, instances: number, random: Random): number;
+  /** Usable keys are published from then on. The time to usable counts from here or from the start of the instance; infinite: always. */
+  readonly usableFromMs: number;
+  /** Good tokens that arrive from 0 to here count. */
+  readonly goodUntilMs: number;
+  readonly bars: readonly Bar[];
+}
+
+export interface Bar {
+  readonly text: string;
+  isMet(outcome: Outcome): boolean;
+}
 
 export interface Outcome {
   readonly instances: number;

@@ -1,26 +1,8 @@
 // The scenarios of `npm run fleet`: what happens to the fleet and to the authentication service at time 0, and the bars
 // that the outcome must meet.
 import { fixedLimits } from '../../src/keys/key-set-state.ts';
-import type { Environment } from './instance.ts';
 import type { Random } from './random.ts';
-import type { Outcome } from './run.ts';
-
-export interface Scenario extends Environment {
-  readonly name: string;
-  readonly what: string;
-  /** When instance number `index` of this many starts. */
-  startMs(index: number, instances: number, random: Random): number;
-  /** Usable keys are published from then on. The time to usable counts from here or from the start of the instance; infinite: always. */
-  readonly usableFromMs: number;
-  /** Good tokens that arrive from 0 to here count. */
-  readonly goodUntilMs: number;
-  readonly bars: readonly Bar[];
-}
-
-export interface Bar {
-  readonly text: string;
-  isMet(outcome: Outcome): boolean;
-}
+import type { Bar, Scenario } from './run.ts';
 
 const second = 1000;
 const minute = 60 * second;

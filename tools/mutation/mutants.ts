@@ -16,6 +16,14 @@ export interface Mutant {
   readonly occurrence: number;
 }
 
+/** `unreached`: no test covers it. */
+export type Status = 'killed' | 'timeout' | 'survived' | 'unreached';
+
+export interface Found {
+  readonly mutant: Mutant;
+  readonly status: Status;
+}
+
 export interface InstrumentedSources {
   readonly textOf: ReadonlyMap<string, string>;
   readonly mutants: readonly Mutant[];

@@ -9,8 +9,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type Bundle, bundle } from './bundle.ts';
-import { instrument, type Mutant, nameOf } from './mutants.ts';
-import { type Found, report, type Status } from './report.ts';
+import { type Found, instrument, type Mutant, nameOf, type Status } from './mutants.ts';
+import { report } from './report.ts';
 import { type Group, groups, project } from './scope.ts';
 import { type Disagreement, disagreements, readSurvivors } from './survivors.ts';
 import type { Baseline, Order, Verdict } from './worker.ts';

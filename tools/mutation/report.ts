@@ -1,14 +1,6 @@
 // Formats the results as docs/dev/mutation.md.
-import { type Mutant, nameOf } from './mutants.ts';
+import { type Found, type Mutant, nameOf, type Status } from './mutants.ts';
 import type { Survivor } from './survivors.ts';
-
-/** `unreached`: no test covers it. */
-export type Status = 'killed' | 'timeout' | 'survived' | 'unreached';
-
-export interface Found {
-  readonly mutant: Mutant;
-  readonly status: Status;
-}
 
 export function report(found: readonly Found[], left: readonly Mutant[], survivors: readonly Survivor[]): string {
   const reasons = new Map(survivors.map(survivor => [nameOf(survivor), survivor]));

@@ -1,7 +1,6 @@
 // survivors.json: the mutants that no test is expected to kill, each with its reason. Only equivalent ones are excluded from the score.
 import { readFileSync } from 'node:fs';
-import { type Mutant, nameOf } from './mutants.ts';
-import type { Found } from './report.ts';
+import { type Found, type Mutant, nameOf } from './mutants.ts';
 
 export interface Survivor extends Omit<Mutant, 'id' | 'line'> {
   /** `equivalent`: no input distinguishes it from the original. `accepted`: one could, and the reason says why no test does. */
