@@ -18,7 +18,7 @@ type ClaimForm = 'value' | 'keys' | 'words' | 'words or list';
 export interface CompiledSource {
   readonly form: ClaimForm;
   /** The path, cut at each placeholder. One part: the source is the same for all accounts of a token. */
-  readonly parts: readonly JsonPath[];
+  readonly parts: readonly [JsonPath, ...JsonPath[]];
   /** Only names whose value is an object with a member named like the account count. */
   readonly havingAccount: boolean;
 }
@@ -35,7 +35,7 @@ export type SourceValue = string | number | readonly string[] | { readonly probl
 export function compileSource(source: ClaimSource, formOfText: ClaimForm = 'value'): CompiledSource {
   const path = parsePath(textOf(source));
   if (path === undefined) throw new Error('the configuration has an invalid JSON Pointer');
-  const parts: string[][] = [[]];
+  const parts: [string[], ...string[][]] = [[]];
   for (const segment of path) {
     if (segment === accountPlaceholder) parts.push([]);
     else parts.at(-1)?.push(segment);
@@ -45,14 +45,14 @@ export function compileSource(source: ClaimSource, formOfText: ClaimForm = 'valu
 }
 
 /** What the source has for all accounts of the token. Its path must have no placeholder; `having` is not looked at. */
-export function readSource(payload: unknown, { form, parts: [path = []] }: CompiledSource): SourceValue {
+export function readSource(payload: unknown, { form, parts: [path] }: CompiledSource): SourceValue {
   return toStrings(valueAt(payload, path), form);
 }
 
 /** Returns a function that reads the source for one account. What all accounts share is read once. */
 export function readSourceByAccount(
   payload: unknown,
-  { form, parts: [common = [], ...rest], havingAccount }: CompiledSource,
+  { form, parts: [common, ...rest], havingAccount }: CompiledSource,
 ): (account: string) => SourceValue {
   const start = valueAt(payload, common);
   const valueFor = (account: string): unknown =>

@@ -97,6 +97,7 @@ export function identity(
     scope?: Identity['scope'];
     actor?: string;
     iss?: string;
+    jti?: string;
   } = {},
 ): Identity {
   const { acc = 'acct1', accounts, ...others } = changes;

@@ -141,6 +141,7 @@ describe('parseSignedIdentity', () => {
       jti: '9',
     });
     expect(parseSignedIdentity(claims({ acc: ['a', 'b'], act: [] }), rules)).to.include({
+      app: 'web',
       acc: undefined,
       actor: undefined,
     });

@@ -1,4 +1,5 @@
 // The identity of changed claims under changed rules.
+import { expect } from 'chai';
 import { parseIdentity } from '../../src/token/identity-claims.ts';
 import { claimRules, claims } from '../support/token.ts';
 
@@ -6,10 +7,10 @@ export type Rules = Parameters<typeof claimRules>[0];
 
 export type Changes = Readonly<Record<string, unknown>>;
 
-/** What the token says for each account, with sets and maps as plain values; the detail of a refusal. */
+/** What the token says for each account, with sets and maps as plain values; the detail of a refusal, which is `token_invalid`. */
 export function read(changes: Changes, rules?: Rules): unknown {
   const parsed = parseIdentity(claims(changes), claimRules(rules));
-  if ('kind' in parsed) return parsed.detail;
+  if ('kind' in parsed) return detailOf(parsed);
   const { accounts, role, scope, actor, jti } = parsed;
   return {
     accounts: typeof accounts === 'string' ? accounts : [...accounts],
@@ -26,9 +27,14 @@ export function plain(claimed: unknown): unknown {
   return Object.fromEntries(
     entries.map(([account, each]) => [
       account,
-      typeof each === 'object' && each !== null && 'detail' in each ? each.detail : each,
+      typeof each === 'object' && each !== null && 'reason' in each ? detailOf(each) : each,
     ]),
   );
+}
+
+function detailOf(refused: object): unknown {
+  expect(refused).to.include({ reason: 'token_invalid' });
+  return 'detail' in refused ? refused.detail : undefined;
 }
 
 export const many = (count: number) => Array.from({ length: count }, (_, i) => `a${i}`);

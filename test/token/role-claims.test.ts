@@ -50,6 +50,12 @@ describe('roles of a token', () => {
       having,
     ],
     [
+      'of names whose object has the account, however many others there are',
+      { r: { ...objectOf(many(101)), owner: { acct1: 1 } } },
+      { acct1: ['owner'] },
+      { claims: { role: { keysOf: 'r', having: '{acc}' } } },
+    ],
+    [
       'of names below the account whose object has it',
       { ...two, g: { a: { owner: { a: 1 }, member: { b: 1 } }, b: { owner: 'b' } } },
       { a: ['owner'], b: [] },

@@ -1,9 +1,11 @@
 // The cache of verified tokens: what it returns, what it evicts, and its bound.
 import { expect } from 'chai';
 import fc from 'fast-check';
+import type { Claimed, ClaimedByAccount } from '../../src/authz/principal.ts';
+import { type Refusal, refusal } from '../../src/authz/refusal.ts';
 import type { Claims } from '../../src/token/claims.ts';
 import { createVerifiedTokens, type VerifiedToken, type VerifiedTokens } from '../../src/token/verified-tokens.ts';
-import { identity } from '../support/facts.ts';
+import { account, identity } from '../support/facts.ts';
 
 const claims = (exp: number): Claims => ({
   kind: 'claims',
@@ -100,6 +102,50 @@ describe('verified token cache', () => {
     expect(few.size()).to.equal(10);
     for (let i = 0; i < 10; i += 1) few.remove(`${i}`);
     expect(few.bytes()).to.equal(0);
+  });
+
+  const bytesOf = (changes: Parameters<typeof identity>[0]): number => {
+    const tokens = createVerifiedTokens<number>(1);
+    tokens.put('a', { claims: { ...claims(1), identity: identity(changes) }, key: 1 });
+    return tokens.bytes();
+  };
+  const byAccount = (...each: readonly (Claimed | Refusal)[]): ClaimedByAccount => ({
+    kind: 'byAccount',
+    claimed: new Map(each.map((claimed, i) => [account(`a${i}`), claimed])),
+  });
+  const shared = ['owner', 'member'];
+  // A name in a set takes 64 bytes, an account in a map 56, a place in a list 8.
+  const estimates: readonly (readonly [name: string, changes: Parameters<typeof identity>[0], bytes: number])[] = [
+    ['its uid', { uid: 'u-1234' }, 3],
+    ['its app', { app: 'web123' }, 3],
+    ['its actor', { actor: 'bot' }, 3],
+    ['its jti', { jti: 'j-1' }, 3],
+    ['its one account', { acc: 'acct1234' }, 3],
+    ['several accounts', { accounts: ['a1', 'acct2'] }, 64 + 2 + 64 + 5 - 'acct1'.length],
+    ['a role that stands alone', { role: 'owner123' }, 3],
+    ['a list of roles', { role: ['owner', 'member'] }, 64 + 2 * 8 - 'owner'.length],
+    ['a list of scopes', { scope: ['read', 'write', 'x'] }, 3 * 8],
+    ['roles of each account', { scope: byAccount(['a'], ['b', 'c']) }, 2 * 56 + (64 + 8) + (64 + 2 * 8) - 64],
+    ['a role of one account that stands alone', { scope: byAccount('owner') }, 56 + 64 + 128 - 64],
+    [
+      'a wrong role of one account',
+      { scope: byAccount(refusal('token_invalid', 'role is missing')) },
+      56 + 64 + 128 - 64,
+    ],
+    ['a list that accounts share, once', { scope: byAccount(shared, shared) }, 2 * 56 + (64 + 2 * 8) - 64],
+  ];
+  for (const [name, changes, bytes] of estimates) {
+    it(`estimates the bytes of ${name}`, () => {
+      expect(bytesOf(changes) - bytesOf({})).to.equal(bytes);
+    });
+  }
+
+  it('keeps as many tokens as fit exactly', () => {
+    const tokens = createVerifiedTokens<number>(5000);
+    const uid = 'u'.repeat(4096 - bytesOf({ uid: '' }));
+    const verified = { claims: { ...claims(1), identity: identity({ uid }) }, key: 1 };
+    for (let i = 0; i < 5000; i += 1) tokens.put(`${i}`, verified);
+    expect([tokens.size(), tokens.bytes()]).to.deep.equal([4096, 16 * 1024 * 1024]);
   });
 
   it('keeps as many ordinary tokens as its size', () => {
