@@ -53,6 +53,7 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     return 1;
   }
   const stopSignal = untilSignal(['SIGTERM', 'SIGINT']);
+  const reloadSignal = listenForReloadSignal();
   // Takes back a drain: the kubelet runs preStop before a liveness restart too. Not later: it could undo the drain of this process's own stop.
   const healthy = admin && (await askEnvoyAdmin({ admin, method: 'POST', path: '/healthcheck/ok', timeoutMs: 1000 }));
   // Files that the service creates are for its own user only; socket-file.ts gives the socket its mode afterwards.
@@ -67,7 +68,6 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   const { config } = loaded;
   const logger = createLogger(config.log, io.log);
   if (healthy?.kind === 'problem') logger.warn({ problem: healthy.problem }, 'Envoy not told that it is healthy');
-  const reloadSignal = listenForReloadSignal();
   try {
     const watchFiles = createFileWatch();
     const service = await startService({ config, version, logger, proxy: proxyOf(io.env), watchFiles });

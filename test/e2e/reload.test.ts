@@ -104,6 +104,14 @@ describe('reload of the built product', () => {
     expect(await service.stop()).to.equal(0);
   });
 
+  it('keeps a SIGHUP that comes during the start for its end', async () => {
+    // Sent as soon as the process has a handler of SIGTERM: before it reads the file.
+    const hangUp =
+      "process.on('newListener', name => name === 'SIGTERM' && setImmediate(() => process.kill(process.pid, 'SIGHUP')))";
+    await start(config(), { nodeOptions: ['--import', `data:text/javascript,${encodeURIComponent(hangUp)}`] });
+    await until(() => lines(service, reloaded).length === 1);
+  });
+
   it('tries a refused configuration again when a file that it names arrives', async () => {
     await start(config());
     const folder = await mkdtemp(join(tmpdir(), 'account-authz-late-'));
