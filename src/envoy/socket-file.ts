@@ -1,10 +1,11 @@
 // Prepares the file of a Unix socket: frees its path without taking it from a running server, and sets its mode.
 import { chmod, lstat, unlink } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { dirname } from 'node:path';
 import { errorCode } from '../text/problem.ts';
 
 /**
- * Removes a stale socket, as a killed process leaves it. Throws if the path is not a socket, or if a server still listens on it: the
+ * Removes a stale socket, as a killed process leaves it. Throws if its folder is missing, if the path is not a socket, or if a server still listens on it: the
  * first of two servers to stop would remove the file of both.
  */
 export async function freeSocketPath(path: string): Promise<void> {
@@ -12,11 +13,23 @@ export async function freeSocketPath(path: string): Promise<void> {
     if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   });
-  if (stat === undefined) return;
+  if (stat === undefined) {
+    await mustExist(dirname(path));
+    return;
+  }
   if (!stat.isSocket())
     throw new Error('the path of listen exists and is not a socket: remove the file or change listen');
   if (await isServed(path)) throw new Error('another process serves the socket of listen: stop it or change listen');
   await unlink(path);
+}
+
+// The bind would fail with EACCES, as if it were a matter of permissions.
+async function mustExist(folder: string): Promise<void> {
+  const isMissing = await lstat(folder).then(
+    () => false,
+    (error: unknown) => errorCode(error) === 'ENOENT',
+  );
+  if (isMissing) throw new Error('the folder of the socket of listen does not exist: create it or change listen');
 }
 
 /**

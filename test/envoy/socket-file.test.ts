@@ -52,6 +52,12 @@ describe('socket file', () => {
     expect(await failureOf(freeSocketPath(join(path, 'below')))).to.include({ code: 'ENOTDIR' });
   });
 
+  it('needs its folder', async () => {
+    expect(await failureOf(freeSocketPath(join(folder, 'missing', 'authz.sock')))).to.include({
+      message: 'the folder of the socket of listen does not exist: create it or change listen',
+    });
+  });
+
   it('is kept when it is a regular file', async () => {
     await writeFile(path, 'kept');
     expect(await failureOf(freeSocketPath(path))).to.include({
