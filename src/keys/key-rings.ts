@@ -77,15 +77,25 @@ export function createKeyRings(options: {
   }
 
   async function prepare(issuers: readonly IssuerKeySettings[], keys: KeySettings): Promise<PreparedKeyRings> {
+    /** By issuer. A new ring takes over the keys of the ring that one of its issuers uses, if that is of the same location. */
+    const usedBefore = new Map(
+      [...activeRings.values()].flatMap(active => Array.from(active.ring.issuers.keys(), issuer => [issuer, active])),
+    );
     const added = new Set<KeyRing>();
     const nextRings = new Map<string, ActiveRing>();
     for (const [id, members] of groupByRing(issuers)) {
       const settings = JSON.stringify([keys, members.map(({ issuer }) => issuer)]);
       const before = activeRings.get(id);
-      const isKept = before?.settings === settings;
-      const next = isKept ? before : createRing(members, keys, settings);
-      nextRings.set(id, next);
-      if (!isKept) added.add(next.ring);
+      if (before?.settings === settings) {
+        nextRings.set(id, before);
+        continue;
+      }
+      const location = locationKey(members[0]);
+      const sources = members.map(({ issuer }) => usedBefore.get(issuer));
+      const inherited = sources.find(each => each?.location === location)?.ring.exportKeys();
+      const ring = createKeyRing({ ...shared, issuers: members, keys, inherited });
+      nextRings.set(id, { ring, location, settings });
+      added.add(ring);
     }
     const next = new Map<string, IssuerRing>();
     for (const settings of issuers) {
@@ -122,16 +132,6 @@ export function createKeyRings(options: {
       },
       discard,
     };
-  }
-
-  /** It takes over the keys of the ring that one of these issuers uses now, if that is of the same location. */
-  function createRing(issuers: IssuersOfRing, keys: KeySettings, settings: string): ActiveRing {
-    const location = locationKey(issuers[0]);
-    const before = [...activeRings.values()].find(
-      active => active.location === location && issuers.some(({ issuer }) => active.ring.issuers.has(issuer)),
-    );
-    const ring = createKeyRing({ ...shared, issuers, keys, inherited: before?.ring.exportKeys() });
-    return { ring, location, settings };
   }
 
   return {
