@@ -1,5 +1,5 @@
 // Limits the fetches in flight over all issuers. Hosts take turns, and neither one slow host nor failing sources can hold every slot.
-import { createDeferred } from '../deferred.ts';
+import { createDeferred } from './deferred.ts';
 
 export interface FetchSlots {
   /** Runs `work` in a slot, once there is one. Undefined if the signal aborts before. */

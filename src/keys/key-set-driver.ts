@@ -1,5 +1,5 @@
 // Drives the state machine of key-set-reducer.ts: performs its effects, wakes it in time, and lets callers wait for their answers.
-import { createDeferred, type Deferred } from '../deferred.ts';
+import { createDeferred, type Deferred } from './deferred.ts';
 import { type KeySetEffect, type KeySetEvent, reduce } from './key-set-reducer.ts';
 import { createKeySetState, type KeyLookup, type KeySetLimits, type KeySetState, nextWakeMs } from './key-set-state.ts';
 

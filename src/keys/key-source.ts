@@ -1,11 +1,12 @@
 // Reads a key set from its source: a JWKS URL, the JWKS URL of a discovery document, or a file.
 // Returns bytes or a problem within one total timeout. jwks.ts parses the bytes.
-import { createDeferred } from '../deferred.ts';
+
 import { loadRegularFile, type UnreadableFile } from '../files/bounded-file.ts';
 import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
 import { keyUrlProblem } from '../text/key-url.ts';
 import { type Problem, problem } from '../text/problem.ts';
 import { isLoopbackUrl } from '../text/url.ts';
+import { createDeferred } from './deferred.ts';
 import type { FetchSlots } from './fetch-slots.ts';
 import { documentBounds, maxKeySetBytes } from './jwks.ts';
 import { type Authorities, hasAll, loadAuthorities } from './key-authorities.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { type AdminLimits, type AdminServer, startAdminServer } from '../../src/admin/admin-server.ts';
-import { createDeferred } from '../../src/deferred.ts';
+import { createDeferred } from '../../src/keys/deferred.ts';
 import { exchange, type HttpAnswer, headerValues, requestBytes } from '../support/raw-http.ts';
 import { healthy } from './admin-page-facts.ts';
 

@@ -4,9 +4,9 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createDeferred } from '../../src/deferred.ts';
 import { loadBoundedFile } from '../../src/files/bounded-file.ts';
 import { withFileSlot } from '../../src/files/file-slots.ts';
+import { createDeferred } from '../../src/keys/deferred.ts';
 
 describe('file slots', () => {
   it('run one operation at a time in each directory, in order, and two in all', async () => {

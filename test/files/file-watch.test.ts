@@ -2,9 +2,9 @@
 import { rename, symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { createDeferred } from '../../src/deferred.ts';
 import { fileSignature } from '../../src/files/file-signature.ts';
 import { accepted, createFileWatch, fileVersions, type WatchOutcome } from '../../src/files/file-watch.ts';
+import { createDeferred } from '../../src/keys/deferred.ts';
 import { mountSecret } from '../support/secret-mount.ts';
 import { until } from '../support/until.ts';
 import { ends, file, folder, pollMs, rig, somePolls, startWatchLab, stopWatchLab } from './watch-lab.ts';

@@ -2,7 +2,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createDeferred } from '../../src/deferred.ts';
 import { loadBoundedFile } from '../../src/files/bounded-file.ts';
 import { fileSignature } from '../../src/files/file-signature.ts';
 import {
@@ -13,6 +12,7 @@ import {
   type WatchedFiles,
   type WatchOutcome,
 } from '../../src/files/file-watch.ts';
+import { createDeferred } from '../../src/keys/deferred.ts';
 import { until } from '../support/until.ts';
 
 export const pollMs = 20;

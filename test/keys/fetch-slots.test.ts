@@ -1,7 +1,7 @@
 // The limit of fetches in flight: how many run, in which order, and how much of it one host or failing sources can take.
 import { getEventListeners } from 'node:events';
 import { expect } from 'chai';
-import { createDeferred } from '../../src/deferred.ts';
+import { createDeferred } from '../../src/keys/deferred.ts';
 import { createFetchSlots } from '../../src/keys/fetch-slots.ts';
 
 const settled = (): Promise<void> => new Promise(resolve => setImmediate(resolve));

@@ -1,7 +1,7 @@
 // The keys of the token verifier, its cache, verifications at the same time, and the detail of a refusal.
 import { expect } from 'chai';
 import { generateKeyPair } from 'jose';
-import { createDeferred } from '../../src/deferred.ts';
+import { createDeferred } from '../../src/keys/deferred.ts';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
 import { createVerifiedTokens } from '../../src/token/verified-tokens.ts';
 import { createTokenVerifier, type IssuerKeys } from '../../src/token/verifier.ts';
