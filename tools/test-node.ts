@@ -3,6 +3,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, readFile } from 'node:fs/promises';
+import { compiledEnvironment, compiledFile, mochaConfig } from '../test/support/compiled.ts';
+import { compileTests } from './compile-tests.ts';
 import { atATime, testGroups } from './test-groups.ts';
 
 const root = new URL('../', import.meta.url);
@@ -12,7 +14,6 @@ const pure = ['authz', 'check', 'envoy-lint', 'explain', 'json', 'policy-test', 
 const isPure = (file: string): boolean => pure.includes(file.split('/')[1] ?? '');
 // Sockets, TLS, HTTP/2, threads, files, cryptography: the whole service over gRPC, and what is built.
 const tests = [...testGroups().unit.filter(file => !isPure(file)), 'test/tools/bundle.test.ts'];
-const reporter = 'test/support/file-reporter.ts';
 
 const version = process.argv[2] ?? (await imageVersion());
 if (!/^\d+(?:\.\d+){0,2}$/.test(version)) throw new Error('usage: npm run test:node -- VERSION, such as 26 or 26.10.0');
@@ -21,10 +22,17 @@ if (program === undefined) {
   process.stdout.write(`Node ${version} cannot be installed here: no test was run on it\n0 passed, 0 failed\n`);
 } else {
   const build = await run('npm', ['run', '--silent', 'build']);
+  await compileTests();
   process.stdout.write(`Node ${version}:\n`);
   process.exitCode =
     build === 0
-      ? await run(program, ['node_modules/mocha/bin/mocha.js', '--reporter', reporter, ...atATime, ...tests])
+      ? await run(program, [
+          'node_modules/mocha/bin/mocha.js',
+          '--config',
+          mochaConfig,
+          ...atATime,
+          ...tests.map(compiledFile),
+        ])
       : build;
 }
 
@@ -50,7 +58,7 @@ async function install(requested: string): Promise<string | undefined> {
 }
 
 async function run(command: string, args: readonly string[]): Promise<number> {
-  const child = spawn(command, args, { cwd: root, stdio: 'inherit' });
+  const child = spawn(command, args, { cwd: root, env: { ...process.env, ...compiledEnvironment }, stdio: 'inherit' });
   const [code] = await once(child, 'close');
   return typeof code === 'number' ? code : 1;
 }

@@ -1,12 +1,14 @@
 // `npm test`: all tests, three files at a time, then alone those that measure. `npm run test:unit` (argument `unit`): the folders that
-// mirror src/. Prints a line a test file, all failures at the end, and as its last line `N passed, N failed`.
+// mirror src/. Both compile the tests first. Prints a line a test file, all failures at the end, and as its last line `N passed, N failed`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { kustomizeBinary } from '../test/deploy/k8s/kustomize.ts';
 import { promtoolBinary } from '../test/deploy/monitoring/promtool.ts';
+import { compiledEnvironment, compiledFile, mochaConfig } from '../test/support/compiled.ts';
 import { envoyBinary, envoyVersions } from '../test/support/envoy.ts';
+import { compileTests } from './compile-tests.ts';
 import { atATime, testGroups } from './test-groups.ts';
 
 interface Result {
@@ -22,6 +24,7 @@ const exitLimitMs = 10_000;
 const started = performance.now();
 const isUnit = process.argv[2] === 'unit';
 const installing = isUnit ? undefined : install();
+await compileTests();
 const results = isUnit
   ? [await mocha(unit, atATime)]
   : [await mocha([...outer, ...unit], atATime), await mocha(measured)];
@@ -48,8 +51,9 @@ async function install(): Promise<void> {
 
 /** Runs test files. A mocha that ends without its closing line counts as one failure. */
 async function mocha(files: readonly string[], options: readonly string[] = []): Promise<Result> {
-  const args = ['node_modules/mocha/bin/mocha.js', '--reporter', 'test/support/file-reporter.ts', ...options, ...files];
-  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
+  const args = ['node_modules/mocha/bin/mocha.js', '--config', mochaConfig, ...options, ...files.map(compiledFile)];
+  const env = { ...process.env, ...compiledEnvironment };
+  const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
   const failures: string[] = [];
   let closing: { readonly passed: number; readonly failed: number } | undefined;

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { compiledFile, isCompiled, mochaConfig, sourceFile } from '../support/compiled.ts';
 import { idsIn } from './case-list.ts';
 
 /** The ring of a test: in-memory values, sockets with the real serializers, or behind a real Envoy. */
@@ -29,11 +30,11 @@ interface ListedTest {
 /** Every test with an id in its title; the same title under several Envoys counts once. */
 export async function caseTests(): Promise<readonly CaseTest[]> {
   const found = new Map<string, CaseTest>();
-  for (const { file, title, fullTitle } of await listedTests()) {
+  for (const { file: listed, title, fullTitle } of await listedTests()) {
     const ids = idsIn(fullTitle);
     if (ids.length === 0) continue;
-    const path = relative(project, file);
-    found.set(`${path} ${ids} ${title}`, { ids, file: path, title, ring: await ringOf(file) });
+    const file = sourceFile(relative(project, listed));
+    found.set(`${file} ${ids} ${title}`, { ids, file, title, ring: await ringOf(file) });
   }
   return [...found.values()];
 }
@@ -43,9 +44,11 @@ async function listedTests(): Promise<readonly ListedTest[]> {
   try {
     const output = join(directory, 'tests.json');
     const mocha = join(project, 'node_modules/mocha/bin/mocha.js');
-    const options = ['--dry-run', '--reporter', 'json', '--reporter-option', `output=${output}`];
+    const config = isCompiled() ? ['--config', mochaConfig] : [];
+    const options = [...config, '--dry-run', '--reporter', 'json', '--reporter-option', `output=${output}`];
+    const tests = isCompiled() ? compiledFile('test/**/*.test.ts') : 'test/**/*.test.ts';
     // An enclosing mocha run sets environment variables that must not reach the child.
-    await promisify(execFile)(process.execPath, [mocha, ...options, 'test/**/*.test.ts'], {
+    await promisify(execFile)(process.execPath, [mocha, ...options, tests], {
       cwd: project,
       maxBuffer: 64 * 1024 * 1024,
     });
@@ -60,7 +63,7 @@ const rings = new Map<string, Ring>();
 async function ringOf(file: string): Promise<Ring> {
   const known = rings.get(file);
   if (known !== undefined) return known;
-  const text = await readFile(file, 'utf8');
+  const text = await readFile(join(project, file), 'utf8');
   const ring = ringOfText(text);
   rings.set(file, ring);
   return ring;

@@ -1,31 +1,18 @@
 // The serve command: refused configurations, unknown commands, and preloaded modules.
-import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { nghttp2Warning } from '../../src/operations/nghttp2.ts';
 import { configuration } from '../e2e/lab.ts';
 import { runProduct } from '../support/command.ts';
 import { changed, smallestConfig, writeFixture } from '../support/config-file.ts';
-import { secrets } from '../support/secrets.ts';
-
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-
 import { startServiceProcess } from '../support/service-process.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer } from '../support/test-issuer.ts';
 
 describe('serve', () => {
-  it('L-024 exits 1 with one line per problem for an invalid configuration', () => {
+  it('L-024 exits 1 with one line per problem for an invalid configuration', async () => {
     const file = writeFixture('weak.json', changed({ 'issuers.0.algorithms': ['none'], roles: {} }));
-    const { status, stdout, stderr } = spawnSync(
-      process.execPath,
-      ['--import', 'tsx', main, 'serve', '--config', file],
-      {
-        encoding: 'utf8',
-      },
-    );
-    secrets.show('standard error', stderr);
-    expect({ status, stdout }).to.deep.equal({ status: 1, stdout: '' });
+    const { code, stdout, stderr } = await runProduct(['serve', '--config', file]);
+    expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
     expect(stderr.trim().split('\n')).to.have.lengthOf(2);
     expect(stderr).to.contain('issuers[0].algorithms[0]').and.contain('roles');
   });

@@ -10,6 +10,7 @@ import { expect } from 'chai';
 import { parseDocument } from 'yaml';
 import { send } from '../../demo/http-client.ts';
 import { killAtExit } from '../support/child-process.ts';
+import { programArguments } from '../support/compiled.ts';
 import { type Part, startPart } from '../support/demo-part.ts';
 import { execForm, lastOf, parseDockerfile, product } from '../support/dockerfile.ts';
 import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
@@ -81,7 +82,7 @@ describe('the client of compose.yaml', () => {
   }
 
   async function runClient(...args: readonly string[]): Promise<{ readonly code: unknown; readonly output: string }> {
-    const client = spawn(process.execPath, ['--import', 'tsx', 'demo/compose-client.ts', ...args], { cwd: project });
+    const client = spawn(process.execPath, [...programArguments('demo/compose-client.ts'), ...args], { cwd: project });
     let output = '';
     for (const stream of [client.stdout, client.stderr])
       stream.setEncoding('utf8').on('data', (text: string) => {

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { send } from '../../demo/http-client.ts';
 import { builtFile } from '../support/built.ts';
+import { programArguments } from '../support/compiled.ts';
 import { allPages } from '../support/document.ts';
 import { envoyBinary } from '../support/envoy.ts';
 import { secrets } from '../support/secrets.ts';
@@ -130,7 +131,7 @@ interface Run {
 }
 
 function startDemo(...args: readonly string[]): Run {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'demo/main.ts', ...args], {
+  const child = spawn(process.execPath, [...programArguments('demo/main.ts'), ...args], {
     cwd: project,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { startUpstream } from '../../demo/upstream.ts';
+import { programArguments } from '../support/compiled.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { secrets } from '../support/secrets.ts';
 
@@ -20,7 +21,7 @@ interface Outcome {
 }
 
 function runTry(out: string, ...args: readonly string[]): Promise<Outcome> {
-  const command = ['--import', 'tsx', join('demo', 'try.ts'), '--once', '--out', out, ...args];
+  const command = [...programArguments('demo/try.ts'), '--once', '--out', out, ...args];
   return new Promise(resolve => {
     execFile(process.execPath, command, { cwd: project }, (error, stdout, stderr) => {
       secrets.show('command', stdout + stderr);

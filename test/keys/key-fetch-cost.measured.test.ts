@@ -1,8 +1,8 @@
 // The memory and time that a hostile issuer can cost, measured in a process that does nothing else.
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { programArguments } from '../support/compiled.ts';
 import { secrets } from '../support/secrets.ts';
 import { type IssuerFault, startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 
@@ -32,9 +32,8 @@ describe('cost of a key fetch', () => {
       issuer.fault(fault);
       hostile.push(issuer);
     }
-    const script = fileURLToPath(new URL('fetch-cost.ts', import.meta.url));
     const urls = [good, ...hostile].map(({ jwksUrl }) => jwksUrl);
-    const options = ['--expose-gc', '--import', 'tsx', script, String(timeoutMs), ...urls];
+    const options = ['--expose-gc', ...programArguments('test/keys/fetch-cost.ts'), String(timeoutMs), ...urls];
     const { stdout } = await promisify(execFile)(process.execPath, options);
     secrets.show('command', stdout);
     for (const line of stdout.trim().split('\n')) costs.push(JSON.parse(line));

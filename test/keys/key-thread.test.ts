@@ -6,12 +6,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as tls from 'node:tls';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { createKeyThread, type KeyThread } from '../../src/keys/key-thread.ts';
 import type { KeyDocument } from '../../src/keys/key-transport.ts';
+import { programArguments } from '../support/compiled.ts';
 import { keyThreadEntry } from '../support/key-thread.ts';
 import { secrets } from '../support/secrets.ts';
 import { testCertificate } from '../support/test-certificate.ts';
@@ -50,8 +50,8 @@ describe('key thread', () => {
     let port: number;
 
     before(async () => {
-      const script = fileURLToPath(new URL('../support/flooding-issuer.ts', import.meta.url));
-      const issuer = spawn(process.execPath, ['--import', 'tsx', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const program = programArguments('test/support/flooding-issuer.ts');
+      const issuer = spawn(process.execPath, program, { stdio: ['ignore', 'pipe', 'inherit'] });
       after(() => issuer.kill());
       const [line] = await once(issuer.stdout, 'data');
       port = Number(line);
@@ -162,10 +162,10 @@ describe('key thread', () => {
         await writeFile(other, testCertificate({ name: 'other', isAuthority: true }).cert);
         const issuer = await startTestIssuer({ tls: certificate });
         ends.push(() => issuer.stop());
-        const script = fileURLToPath(new URL('key-thread-get.ts', import.meta.url));
+        const program = programArguments('test/keys/key-thread-get.ts');
         const { stdout } = await promisify(execFile)(
           process.execPath,
-          ['--import', 'tsx', script, issuer.jwksUrl, ...(withCaFile ? [other] : [])],
+          [...program, issuer.jwksUrl, ...(withCaFile ? [other] : [])],
           { env: { ...process.env, NODE_EXTRA_CA_CERTS: extra } },
         );
         secrets.show('command', stdout);

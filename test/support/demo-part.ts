@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { killAtExit } from './child-process.ts';
+import { programArguments } from './compiled.ts';
 import { freePorts } from './free-ports.ts';
 import { secrets } from './secrets.ts';
 
@@ -18,7 +19,7 @@ export async function startPart(name: string, ...options: readonly string[]): Pr
   const ports = await freePorts(3);
   const [listen, health, control] = ports.map(port => `127.0.0.1:${port}`) as [string, string, string];
   const places = ['--listen', listen, '--health', health, '--control', control];
-  const child = spawn(process.execPath, ['--import', 'tsx', 'demo/serve.ts', name, ...places, ...options], {
+  const child = spawn(process.execPath, [...programArguments('demo/serve.ts'), name, ...places, ...options], {
     cwd: project,
     stdio: ['ignore', 'pipe', 'inherit'],
   });

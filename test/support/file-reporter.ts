@@ -2,6 +2,7 @@
 // (tools/test.ts), where mocha hands on the events of one file after the other.
 import { relative } from 'node:path';
 import Mocha from 'mocha';
+import { sourceFile } from './compiled.ts';
 import { endWithClosingLine } from './reporter.ts';
 
 export default class FileReporter extends Mocha.reporters.Base {
@@ -13,7 +14,7 @@ export default class FileReporter extends Mocha.reporters.Base {
       if (file !== undefined) {
         const counts = `${passed}${failed > 0 ? `, ${failed} failed` : ''}`;
         const seconds = (durationMs / 1000).toFixed(1);
-        console.log(`${failed > 0 ? '✖' : '✔'} ${relative(process.cwd(), file)} ${counts} (${seconds} s)`);
+        console.log(`${failed > 0 ? '✖' : '✔'} ${sourceFile(relative(process.cwd(), file))} ${counts} (${seconds} s)`);
       }
       [file, passed, failed, durationMs] = [next, 0, 0, 0];
     };

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { programArguments } from '../support/compiled.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -18,7 +19,7 @@ describe('tools/check-regular-expressions.ts', () => {
   async function run(source: string): Promise<{ readonly code: number; readonly stderr: string }> {
     await writeFile(join(folder, 'planted.ts'), source);
     return new Promise(resolve => {
-      const args = ['--import', 'tsx', 'tools/check-regular-expressions.ts', folder];
+      const args = [...programArguments('tools/check-regular-expressions.ts'), folder];
       const child = execFile(process.execPath, args, { cwd: project }, (_, __, stderr) =>
         resolve({ code: child.exitCode ?? -1, stderr }),
       );

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { programArguments } from '../support/compiled.ts';
 import { secrets } from '../support/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
@@ -20,7 +21,7 @@ describe('the package', () => {
   };
 
   before(() => {
-    run(process.execPath, ['--import', 'tsx', join(project, 'tools', 'package.ts'), folder], project);
+    run(process.execPath, [...programArguments('tools/package.ts'), folder], project);
     const [archive = ''] = readdirSync(folder).filter(name => name.endsWith('.tgz'));
     run('npm', ['install', '--silent', '--offline', '--prefix', folder, join(folder, archive)]);
   });

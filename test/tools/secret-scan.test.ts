@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { compiledFile, isCompiled, mochaConfig } from '../support/compiled.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
+const scan = 'test/support/secrets.ts';
 
 describe('a run of the tests', () => {
   let directory: string;
@@ -17,16 +19,17 @@ describe('a run of the tests', () => {
 
   /** Runs these tests as `npm test` does. */
   const run = (tests: string): { readonly status: number | null; readonly output: string } => {
-    const file = join(directory, 'planted.test.ts');
+    const file = join(directory, 'planted.test.mjs');
     writeFileSync(
       file,
       `import { createServer } from 'node:http';
-       import { secrets } from '${project}test/support/secrets.ts';
+       import { secrets } from '${project}${isCompiled() ? compiledFile(scan) : scan}';
        const secret = secrets.fresh('claim');
        ${tests}`,
     );
     const mocha = join(project, 'node_modules', 'mocha', 'bin', 'mocha.js');
-    const options = ['--reporter', 'test/support/file-reporter.ts', '--parallel', '--jobs', '2'];
+    const config = isCompiled() ? ['--config', mochaConfig] : ['--reporter', 'test/support/file-reporter.ts'];
+    const options = [...config, '--parallel', '--jobs', '2'];
     const { status, stdout, stderr } = spawnSync(process.execPath, [mocha, ...options, file], {
       cwd: project,
       encoding: 'utf8',

@@ -3,11 +3,9 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { programArguments } from '../../support/compiled.ts';
 import { secrets } from '../../support/secrets.ts';
-
-const main = fileURLToPath(new URL('../../../tools/providers/main.ts', import.meta.url));
 
 describe('npm run providers', () => {
   let directory: string;
@@ -20,10 +18,15 @@ describe('npm run providers', () => {
   const run = (args: readonly string[]): Promise<{ readonly code: number | null; readonly stderr: string }> =>
     new Promise(resolve => {
       const env = { ...process.env, PATH: directory };
-      const child = execFile(process.execPath, ['--import', 'tsx', main, ...args], { env }, (_, stdout, stderr) => {
-        secrets.show('command', stdout + stderr);
-        resolve({ code: child.exitCode, stderr });
-      });
+      const child = execFile(
+        process.execPath,
+        [...programArguments('tools/providers/main.ts'), ...args],
+        { env },
+        (_, stdout, stderr) => {
+          secrets.show('command', stdout + stderr);
+          resolve({ code: child.exitCode, stderr });
+        },
+      );
     });
 
   it('names the missing program and its purpose in one line', async () => {
