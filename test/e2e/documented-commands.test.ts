@@ -1,9 +1,12 @@
 // Runs every command in README and docs/, page by page, in a copy of the files that they need, against a live Envoy, product and
 // authentication service on loopback. A command that cannot run has a stand-in with a reason.
 import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
@@ -13,7 +16,7 @@ import { startUpstream, type Upstream } from '../../demo/upstream.ts';
 import { kustomizeBinary } from '../deploy/k8s/kustomize.ts';
 import { promtoolBinary } from '../deploy/monitoring/promtool.ts';
 import { standIns } from '../docs/stand-ins.ts';
-import { runCommand } from '../support/command.ts';
+import { isCommandName, runCommand } from '../support/command.ts';
 import { writeFixture } from '../support/config-file.ts';
 import { allPages, commandsOf } from '../support/document.ts';
 import { envoyBinary, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
@@ -47,6 +50,8 @@ describe('commands in the documents', () => {
   let environment: NodeJS.ProcessEnv;
   let token: string;
   let refusedId: string;
+  let commands: Server;
+  const startDirectory = process.cwd();
 
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'account-authz-documents-'));
@@ -83,8 +88,13 @@ describe('commands in the documents', () => {
     await Promise.all([service.logLine(refusedId), envoy.accessLogLine(refusedId)]);
     await layOut();
     environment = await surroundings();
+    commands = createServer(runInLab);
+    await once(commands.listen(join(directory, 'lab', 'commands')), 'listening');
+    process.chdir(join(directory, 'work'));
   });
   after(async () => {
+    process.chdir(startDirectory);
+    commands?.close();
     await envoy?.stop();
     await service?.kill();
     await Promise.all([upstream?.stop(), authentication?.stop()]);
@@ -107,6 +117,18 @@ describe('commands in the documents', () => {
     }
     const promtool = await promtoolBinary();
     if (promtool.startsWith('/')) await symlink(promtool, join(directory, 'bin', 'promtool'));
+  }
+
+  // The stand-in of account-authz sends the standard input, and has the arguments in a folder that the path names.
+  async function runInLab(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const folder = join(directory, 'lab', request.url ?? '');
+    const [name = '', ...args] = (await readFile(join(folder, 'arguments'), 'utf8')).split('\0').slice(0, -1);
+    const input = await buffer(request);
+    if (!isCommandName(name)) return void response.writeHead(404).end();
+    const { code, stdout, stderr } = await runCommand(name, args, { input });
+    await writeFile(join(folder, 'stdout'), stdout);
+    await writeFile(join(folder, 'stderr'), stderr);
+    response.end(String(code));
   }
 
   async function surroundings(): Promise<NodeJS.ProcessEnv> {
