@@ -56,7 +56,7 @@ const name = first.startsWith('-') ? 'serve' : first;
 const log = openLogDestination({ fd: name === 'serve' ? 1 : 2 });
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, endByFault);
 // `head` and the like close an output early. That is no fault, and the exit code stays that of the command.
-for (const output of name === 'serve' ? [process.stderr] : [process.stdout, process.stderr])
+for (const output of [process.stdout, process.stderr])
   output.on('error', error => {
     if (errorCode(error) !== 'EPIPE') endByFault(error);
   });

@@ -162,10 +162,13 @@ describe('uncaught error', () => {
 
   for (const [output, args, exitCode] of [
     ['stdout', ['schema'], 0],
+    ['stdout', ['--help'], 0],
+    ['stdout', ['--version'], 0],
+    ['stdout', ['serve', '--help'], 0],
     ['stderr', ['check-config', '--config', writeFixture('empty.json', {})], 1],
     ['stderr', ['serve', '--config', writeFixture('empty.json', {})], 1],
   ] as const) {
-    it(`does not occur when \`head\` or another reader closes ${output} of ${args[0]} early`, async () => {
+    it(`does not occur when \`head\` or another reader closes ${output} of ${args.slice(0, 2).join(' ')} early`, async () => {
       const main = fileURLToPath(builtFile('main.js'));
       const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
       child[output].destroy();
