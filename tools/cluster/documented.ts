@@ -1,4 +1,4 @@
-// The kubectl commands of the operations guide and the runbooks, run on real pods as a reader copies them.
+// The kubectl commands of the operations guide, the runbooks and the pages on logs, run on real pods as a reader copies them.
 import { setTimeout as delay } from 'node:timers/promises';
 import { allPages, commandsOf } from '../../test/support/document.ts';
 import { podsOf } from './kubectl.ts';
@@ -6,6 +6,8 @@ import type { ClusterRun } from './run.ts';
 import { type Outcome, type Shell, startShell } from './shell.ts';
 
 const exampleId = '6f1c2d6e-8d1f-4a55-9a1e-0d6a54a1c0de';
+
+const followed = /^docs\/(operations|explain|envoy-access-log|shadow-mode|runbooks\/Account\w+)\.md$/;
 
 /** pages.ts deploys and rolls; the rest needs the metrics API, the Prometheus operator, or the other one of mesh and gateway. */
 const elsewhere = /egctl|kubectl apply|rollout|kubectl .*top |gatewayclass/;
@@ -17,7 +19,7 @@ export async function documentedSteps(run: ClusterRun): Promise<void> {
   const isMesh = run.deployed.name === 'istio';
   try {
     for (const { path, blocks } of allPages()) {
-      if (path !== 'docs/operations.md' && !path.startsWith('docs/runbooks/Account')) continue;
+      if (!followed.test(path)) continue;
       const commands = blocks.flatMap(block => commandsOf(block) ?? []);
       const chosen = commands.filter(text => text.includes('kubectl') && !elsewhere.test(text));
       // A mesh has no container of ours for Envoy, and only a mesh has Istio's.

@@ -13,7 +13,7 @@ export interface LoadLine {
   /** The end of these 100 ms, Date.now() of the pod. */
   readonly atMs: number;
   readonly requests: number;
-  /** The longest time in milliseconds between two good answers, of which the second came in these 100 ms. */
+  /** The longest time in milliseconds without a good answer that ended in these 100 ms, or goes on at their end. */
   readonly longestGapMs: number;
   /** The number of requests by what came in the place of the expected answer. */
   readonly lost: Readonly<Record<string, number>>;
@@ -39,6 +39,7 @@ setInterval(() => {
       lastGoodMs = atMs + latencyMs;
     }
   }
+  longestGapMs = Math.max(longestGapMs, performance.now() - lastGoodMs);
   const line: LoadLine = { atMs: Date.now(), requests: fresh.length, longestGapMs, lost };
   process.stdout.write(`${JSON.stringify(line)}\n`);
 }, 100);

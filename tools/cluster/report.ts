@@ -55,6 +55,7 @@ What \`npm run cluster -- --page\` measured on real pods. It makes this page, a 
 Six clients pause for 30 ms between requests (HTTP/1.1, HTTP/2, a connection for each request) and never retry. Each answer is one that account-authz
 decides; another answer or none is *lost*. *No answer* is the longest time without an expected answer for any of the clients. *Away* is the time from the
 signal until the kubelet counts the container as ready again. *Begun* after the end shows the kubelet's back-off, in whole seconds.
+The *memory peak* has the pages of the program's file that this container was the first to read.
 `;
 
 /** Replaces the sections of this run and keeps the others of the page before. */
