@@ -34,8 +34,9 @@ the mocha runner of Stryker 9 needs mocha 11, while this project runs on Node 20
 
 - \`npm run mutate\` asks for every mutant; \`-- --only src/token --minutes 3\` takes a part, and the next run goes on from there.
 - A file is asked with the tests that mirror its folder, not with the whole suite: what only a test through Envoy would notice counts as alive here.
-- The inputs of property tests have a fixed seed in this run. A test that takes ten times as long as without the mutant counts as
-  a timeout, and so do tests that take three times as long together.
+- Tests that killed a mutant before run first, then the fastest. The first failure ends a mutant's run.
+- The inputs of property tests have a fixed seed in this run. A test that takes ten times as long as without the mutant, and more than
+  ten seconds, counts as a timeout, and so do tests that take three times as long together, and more than 45 seconds.
 - Score: killed and timed out, of all that were judged but the equivalent ones, rounded down. A mutant counts as killed from the run
   that killed it until its source file changes, with \`--again survivors\` also where tests were changed since. \`tools/mutation/survivors.json\` lists every survivor with its
   reason; an entry that is killed or gone, and a survivor without an entry, end the run with an error.

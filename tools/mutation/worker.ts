@@ -38,6 +38,9 @@ Object.assign(globalThis, { [INSTRUMENTER_CONSTANTS.NAMESPACE]: mutants });
 fc.configureGlobal({ seed: 20_261_121, endOnFailure: true });
 // Wide, because a busy machine slows a test down too, and a timeout counts as a killed mutant.
 const hangMs = 10_000;
+/** Tests that killed a mutant of this process, which is often the neighbour of the next one. They run first, then the fastest. */
+const killers = new Set<number>();
+const beforeOthers = -1_000_000;
 let loads = 0;
 
 async function load(): Promise<{ readonly mocha: Mocha; readonly tests: readonly Mocha.Test[] }> {
@@ -97,14 +100,18 @@ async function judge({ id, hits, tests: covering, durations }: Order): Promise<V
   try {
     const { mocha, tests } = await load();
     const chosen = new Set(covering === undefined ? tests : covering.map(index => tests[index]));
-    const durationOf = new Map(tests.map((test, index) => [test, durations[index] ?? 0]));
-    for (const [test, duration] of durationOf) test.timeout(Math.max(hangMs, 10 * duration));
-    keepFastestFirst(mocha.suite, test => (chosen.has(test) ? durationOf.get(test) : undefined));
+    for (const [index, test] of tests.entries()) test.timeout(Math.max(hangMs, 10 * (durations[index] ?? 0)));
+    keepInOrder(mocha.suite, test => {
+      if (!chosen.has(test)) return undefined;
+      const index = tests.indexOf(test);
+      return killers.has(index) ? beforeOthers : (durations[index] ?? 0);
+    });
     let failed: { readonly by: string; readonly error: unknown } | undefined;
     const hangs = await new Promise<boolean>(done => {
       const runner = mocha.run(() => done(false));
       runner.on('fail', (test, error) => {
         failed ??= { by: test.fullTitle(), error };
+        killers.add(tests.indexOf(test));
         setTimeout(() => done(true), hangMs);
       });
     });
@@ -122,16 +129,16 @@ function isTimeout(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_MOCHA_TIMEOUT';
 }
 
-/** Removes the tests without a duration and orders the others, because most mutants are killed by a fast one. Returns their sum. */
-function keepFastestFirst(suite: Mocha.Suite, durationOf: (test: Mocha.Test) => number | undefined): number {
-  const timed = suite.tests.flatMap(test => {
-    const duration = durationOf(test);
-    return duration === undefined ? [] : [{ test, duration }];
+/** Removes the tests without a rank and sorts the others, by suites with the sum of their ranks. Returns the sum. */
+function keepInOrder(suite: Mocha.Suite, rankOf: (test: Mocha.Test) => number | undefined): number {
+  const ranked = suite.tests.flatMap(test => {
+    const rank = rankOf(test);
+    return rank === undefined ? [] : [{ test, rank }];
   });
-  const inner = suite.suites.map(each => ({ suite: each, duration: keepFastestFirst(each, durationOf) }));
-  suite.tests = timed.sort((a, b) => a.duration - b.duration).map(({ test }) => test);
-  suite.suites = inner.sort((a, b) => a.duration - b.duration).map(({ suite: each }) => each);
-  return [...timed, ...inner].reduce((sum, { duration }) => sum + duration, 0);
+  const inner = suite.suites.map(each => ({ suite: each, rank: keepInOrder(each, rankOf) }));
+  suite.tests = ranked.sort((a, b) => a.rank - b.rank).map(({ test }) => test);
+  suite.suites = inner.sort((a, b) => a.rank - b.rank).map(({ suite: each }) => each);
+  return [...ranked, ...inner].reduce((sum, { rank }) => sum + rank, 0);
 }
 
 process.on('message', (order: Order | 'baseline') => {
