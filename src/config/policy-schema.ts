@@ -83,7 +83,7 @@ export const account = mapping({
   })
     .default([])
     .meta({ description: 'Query parameters that name the account. Every place that names one must name the same.' }),
-  hosts: list(z.string().toLowerCase(), { noun: 'host', sameBy: each => lowerCase(each) })
+  hosts: list(z.string(), { noun: 'host', sameBy: each => lowerCase(each) })
     .exactOptional()
     .meta({
       description:

@@ -101,6 +101,7 @@ describe('configuration schema', () => {
     { 'routes.0.path': '/api', public: [{ path: '/api/health' }] },
     { 'account.hosts': [':account_id.api.example.com', 'api.example.com', 'API2.Example.com', ':account_id.com'] },
     { 'account.hosts': [':tenant.example.com', 'localhost'], 'account.parameter': 'tenant' },
+    { 'account.hosts': [':tenantId.Example.com'], 'account.parameter': 'tenantId' },
     { 'account.dots': true },
     { protectedResource: { resource: 'https://api.example.com/subscriptions' } },
     {
@@ -330,6 +331,7 @@ describe('configuration schema', () => {
       ':account_id',
       ':account_id.',
       ':other.a.test',
+      ':ACCOUNT_ID.a.test',
       'a.:account_id.test',
       'a..test',
       'a_b.test',
