@@ -59,7 +59,12 @@ export function readSourceByAccount(
     rest.reduce<unknown>((value, path) => valueAt(memberOf(value, account), path), start);
   if (!havingAccount) return account => toStrings(valueFor(account), form);
   const shared = rest.length === 0 ? namesByMember(start) : undefined;
-  return account => (shared ?? namesByMember(valueFor(account))).get(account) ?? [];
+  return account => {
+    const value = valueFor(account);
+    if (value === undefined) return undefined;
+    if (!isJsonObject(value)) return wrongType;
+    return (shared ?? namesByMember(value)).get(account) ?? [];
+  };
 }
 
 /** For each member of the inner objects, the names of those that have it. */

@@ -62,6 +62,17 @@ describe('roles of a token', () => {
       { claims: { role: { keysOf: '/g/{acc}', having: '{acc}' } } },
     ],
     [
+      'wrong where names below the account are no object',
+      { acc: ['a', 'b', 'c', 'd'], g: { a: ['owner'], b: 'owner', c: null } },
+      {
+        a: 'role has another type than its source reads, for the addressed account',
+        b: 'role has another type than its source reads, for the addressed account',
+        c: 'role has another type than its source reads, for the addressed account',
+        d: [],
+      },
+      { claims: { role: { keysOf: '/g/{acc}', having: '{acc}' } } },
+    ],
+    [
       'wrong for one account alone',
       {
         acc: ['a', 'b', 'c', 'd', 'e'],

@@ -204,6 +204,7 @@ const claimNames: readonly NonNullable<WrittenIssuer['claims']>[] = [
   { acc: { keysOf: 'orgs' }, role: { wordsOf: 'permissions' } },
   { acc: 'urn:resourceowner:id', role: { keysOf: 'urn:project:roles', having: '{acc}' } },
   { acc: { keysOf: '/tenants' }, role: { keysOf: '/tenants/{acc}/roles' } },
+  { acc: { keysOf: '/tenants' }, role: { keysOf: '/tenants/{acc}/grants', having: '{acc}' } },
   { acc: '/accounts', role: { wordsOf: '/grants/{acc}' } },
   { acc: 'organization', role: { keysOf: '/roles' } },
   { role: '__proto__', app: 'azp' },
