@@ -31,6 +31,7 @@ type ByRefusal<Difference> = Readonly<Partial<Record<RefusedCheck['check'] | Det
 const tokenSide: ByRefusal<(principal: SignedIdentity, known: Known) => string | undefined> = {
   app: ({ app }) => `app is ${app}`,
   role: (principal, { live }) => roleOf(principal, live),
+  'role {}, for the addressed account': () => undefined,
   'the role may not use this method': (principal, { live, method }) =>
     `${roleOf(principal, live)}, the method is ${method}`,
   'the route is narrowed to other roles': (principal, { live, route }) =>
@@ -146,8 +147,9 @@ function scopesOf({ scopes = [] }: LiveFacts): string {
 }
 
 function roleOf({ role }: SignedIdentity, live: LiveFacts | undefined): string {
-  if (live?.roles !== undefined) return `roles are ${formatList(live.roles.map(each => quotedPrintable(each)))}`;
-  return role === undefined ? 'the token has a list of roles' : `role is ${role}`;
+  const roles = live?.roles ?? [];
+  if (roles.length > 0) return `roles are ${formatList(roles.map(each => quotedPrintable(each)))}`;
+  return role === undefined ? 'the token has no role that roles names' : `role is ${role}`;
 }
 
 // A dot is an ordinary character of a name, which users of other products take for a separator.

@@ -86,7 +86,7 @@ const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>>
   revocation: ({ live }) =>
     live !== undefined && live.config.revocation === undefined ? 'no list is configured' : 'no entry matches',
   app: ({ principal }) => principal?.app ?? 'one of apps',
-  'account-named': ({ principal }) => `${principal?.acc ?? 'one'}, in every place of the request that names one`,
+  'account-named': 'no two places of the request name different accounts',
   'issuer-account': ({ live, principal }) => {
     const issuer = live && issuerIn(live);
     return issuer

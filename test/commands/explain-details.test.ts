@@ -2,8 +2,10 @@
 import { expect } from 'chai';
 import { dottedIssuer, type ExplainLab, explanationOf, runExplain, startExplainLab } from '../explain/explain-lab.ts';
 import type { Outcome } from '../support/command.ts';
+import { writeFixture } from '../support/config-file.ts';
+import { serviceConfig } from '../support/service.ts';
 import { audience, type TokenParts } from '../support/token.ts';
-import { failedDetails, path } from './explain-config.ts';
+import { failedDetails, fullConfig, path } from './explain-config.ts';
 
 describe('details of explain', () => {
   let lab: ExplainLab;
@@ -77,6 +79,13 @@ describe('details of explain', () => {
         '(roles are "guest", "a b"; roles: owner, member)',
       ],
       [
+        'no role of an empty list',
+        'role',
+        { claims: { role: [] } },
+        [],
+        '(the token has no role that roles names; roles: owner, member)',
+      ],
+      [
         'the methods of each of several roles',
         'role',
         { claims: { role: ['guest', 'member'] } },
@@ -133,6 +142,30 @@ describe('details of explain', () => {
         expect(await detailOf(parts, check, ...args)).to.contain(why);
       });
     }
+
+    const byAccount: readonly (readonly [roles: unknown, why: string])[] = [
+      [undefined, '(the token has no role that roles names; roles: owner, member)'],
+      [{}, ', see docs/configuration.md (role from "/r/{acc}")'],
+    ];
+    for (const [roles, why] of byAccount) {
+      it(`names what is wrong with the roles ${JSON.stringify(roles)} of the addressed account`, async () => {
+        const { url, jwksUrl } = lab.issuer;
+        const issuers = [{ issuer: url, audiences: [audience], jwksUrl, claims: { role: '/r/{acc}' } }];
+        const config = serviceConfig(lab.issuer, fullConfig({ issuers }));
+        const args = ['--config', writeFixture('explain-by-account.json', config), '--path', path, '--json'];
+        const outcome = await runExplain(args, { input: await lab.token({ claims: { r: { acct1: roles } } }) });
+        expect(explanationOf(outcome).checks.find(({ name }) => name === 'role')?.detail).to.satisfy((detail: string) =>
+          detail.endsWith(why),
+        );
+      });
+    }
+
+    it('claims for no passed check that the request names the account of the token', async () => {
+      const { checks } = explanationOf(await run(['--json'], await lab.token({ claims: { acc: 'acct9' } })));
+      const passed = checks.filter(({ verdict }) => verdict === 'pass');
+      expect(passed.map(({ name }) => name)).to.include('account-named');
+      expect(passed.filter(({ detail }) => detail.includes('acct9'))).to.deep.equal([]);
+    });
 
     it('names only the length of a token that is too long', async () => {
       const { checks } = explanationOf(await run(['--json'], 'a'.repeat(5000)));
