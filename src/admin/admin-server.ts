@@ -2,7 +2,7 @@
 // because the answers are the same for every client and contain nothing of a request.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createServer } from '../node-http.ts';
+import { createServer } from '../http/node-http.ts';
 import { hostAndPort, listenError } from '../text/listen-address.ts';
 import { printableValue } from '../text/printable.ts';
 import type { AdminPageFacts } from './admin-page-facts.ts';

@@ -1,6 +1,5 @@
-// The admin interface of an Envoy: one bounded request, never through a proxy and never redirected.
-import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
-import { Agent, request as httpRequest } from '../node-http.ts';
+// The admin interface of an Envoy: its URL, and one bounded request to it.
+import { readStart, sendRequest } from '../http/send-request.ts';
 import { errorCode, type Problem, problem } from '../text/problem.ts';
 import { isLoopbackUrl } from '../text/url.ts';
 
@@ -36,35 +35,20 @@ export function parseConfidentialAdmin(text: string): URL | undefined {
   return new URL(text);
 }
 
-/** Any status but 200 is a problem. Never rejects. A new agent, because the global one may use a proxy (NODE_USE_ENV_PROXY). */
-export function askEnvoyAdmin(options: EnvoyAdminRequest): Promise<EnvoyAdminAnswer> {
+/** Any status but 200 is a problem. Never rejects. */
+export async function askEnvoyAdmin(options: EnvoyAdminRequest): Promise<EnvoyAdminAnswer> {
   const { admin, method, path, timeoutMs, maxBytes = 1_048_576 } = options;
   const signal = AbortSignal.timeout(timeoutMs);
-  return new Promise(resolve => {
-    const fail = (text: string): void => resolve(problem(text));
-    const onError = (error: unknown): void =>
-      fail(signal.aborted ? `no answer in ${timeoutMs} ms` : (errorCode(error) ?? 'no HTTP answer'));
-    const isPlain = admin.protocol === 'http:';
-    const [request, agent] = isPlain ? [httpRequest, new Agent()] : [httpsRequest, new TlsAgent()];
-    const sent = request(new URL(path, admin), { method, signal, agent }, answer => {
-      const { statusCode } = answer;
-      if (statusCode !== 200) {
-        answer.destroy();
-        return fail(`it answers ${statusCode}`);
-      }
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      answer.on('error', onError);
-      answer.on('data', (chunk: Buffer) => {
-        chunks.push(chunk);
-        bytes += chunk.length;
-        if (bytes <= maxBytes) return;
-        answer.destroy();
-        fail(`its answer is longer than ${maxBytes} bytes`);
-      });
-      answer.on('end', () => resolve({ kind: 'answer', text: Buffer.concat(chunks).toString('utf8') }));
-    });
-    sent.on('error', onError);
-    sent.end();
-  });
+  try {
+    const answer = await sendRequest(new URL(path, admin), { method, signal });
+    if (answer.statusCode !== 200) {
+      answer.destroy();
+      return problem(`it answers ${answer.statusCode}`);
+    }
+    const body = await readStart(answer, maxBytes + 1);
+    if (body.length > maxBytes) return problem(`its answer is longer than ${maxBytes} bytes`);
+    return { kind: 'answer', text: body.toString('utf8') };
+  } catch (error) {
+    return problem(signal.aborted ? `no answer in ${timeoutMs} ms` : (errorCode(error) ?? 'no HTTP answer'));
+  }
 }

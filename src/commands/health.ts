@@ -1,10 +1,9 @@
 // `health`: asks a running service whether it is ready, for exec probes and compose.
-import type { IncomingMessage } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
 import { loadAdminAddress } from '../config/admin-address.ts';
 import { formatProblems } from '../config/problems.ts';
-import { Agent, get } from '../node-http.ts';
-import type { TcpAddress } from '../text/listen-address.ts';
+import { readStart, sendRequest } from '../http/send-request.ts';
+import { hostAndPort, type TcpAddress } from '../text/listen-address.ts';
 import { printable } from '../text/printable.ts';
 import { messageOf } from '../text/problem.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine } from './command.ts';
@@ -40,21 +39,17 @@ export async function health(args: readonly string[], io: CommandIo): Promise<nu
   return state === 'ready' ? 0 : 1;
 }
 
-/** Uses a new agent, because the global one may use a proxy. */
-function askReadiness({ host, port }: TcpAddress): Promise<string> {
-  return new Promise(resolve => {
-    const signal = AbortSignal.timeout(deadlineMs);
-    const request = { host: reachable(host), port, path: '/readyz', signal, agent: new Agent() };
-    const fail = (error: unknown): void =>
-      resolve(notReached(signal.aborted ? '/readyz does not answer' : messageOf(error)));
-    get(request, response => {
-      const { statusCode = 0 } = response;
-      const stateOf = (body: string): string =>
-        answers.get(`${statusCode} ${body}`) ??
-        notReached(`/readyz answers ${statusCode}, and not as account-authz does`);
-      readStart(response).then(body => resolve(stateOf(body)), fail);
-    }).on('error', fail);
-  });
+async function askReadiness({ host, port }: TcpAddress): Promise<string> {
+  const signal = AbortSignal.timeout(deadlineMs);
+  try {
+    const answer = await sendRequest(new URL(`http://${hostAndPort(reachable(host), port)}/readyz`), { signal });
+    // The whole body has a state for each issuer.
+    const body = await readStart(answer, startLength);
+    const state = answers.get(`${answer.statusCode} ${body.toString('latin1')}`);
+    return state ?? notReached(`/readyz answers ${answer.statusCode}, and not as account-authz does`);
+  } catch (error) {
+    return notReached(signal.aborted ? '/readyz does not answer' : messageOf(error));
+  }
 }
 
 /** By status and beginning of the body: another program on this port may answer 200 too. */
@@ -63,16 +58,7 @@ const answers: ReadonlyMap<string, string> = new Map([
   ['503 {"ready":false', 'not ready'],
 ]);
 
-/** As many characters as a key of `answers` has; the whole body has a state for each issuer, and is not needed. */
-async function readStart(body: IncomingMessage): Promise<string> {
-  const length = '{"ready":true,'.length;
-  let text = '';
-  for await (const chunk of body.setEncoding('latin1')) {
-    text += chunk;
-    if (text.length >= length) break;
-  }
-  return text.slice(0, length);
-}
+const startLength = '{"ready":true,'.length;
 
 /** Loopback in the place of every address. */
 function reachable(host: string): string {

@@ -2,7 +2,7 @@
 import * as https from 'node:https';
 import { connect, isIP, type Socket } from 'node:net';
 import * as tls from 'node:tls';
-import { request as httpRequest } from '../node-http.ts';
+import { request as httpRequest } from '../http/node-http.ts';
 import { hostOf, isLoopbackUrl, portOf } from '../text/url.ts';
 import type { KeyConnection } from './key-connection.ts';
 import { ProxyRefused } from './network-problem.ts';

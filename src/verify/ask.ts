@@ -1,13 +1,10 @@
-// Asks a gateway one question at a time: never through a proxy, never redirected, at no other address than that of its URL.
-import type { IncomingMessage } from 'node:http';
-import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
-import { isIP } from 'node:net';
+// Asks a gateway one question at a time, at no other address than that of its URL.
 import { type Reason, refusalAnswers } from '../authz/refusal.ts';
+import { readStart, sendRequest } from '../http/send-request.ts';
 import { memberOf, parseStrictJson } from '../json/strict-json.ts';
 import { rootsInForce } from '../keys/trusted-roots.ts';
-import { Agent, request as httpRequest } from '../node-http.ts';
 import { errorCode, type Problem, problem } from '../text/problem.ts';
-import { hostOf, isLoopbackUrl, portOf } from '../text/url.ts';
+import { isLoopbackUrl } from '../text/url.ts';
 import type { PlannedRequest } from './plan.ts';
 
 export interface GatewayAnswer {
@@ -42,70 +39,31 @@ export function parseGatewayUrl(text: string): URL | undefined {
 }
 
 /** Never rejects. The problem is why there is no answer, in a few words without foreign text. */
-export function ask(gateway: Gateway, planned: PlannedRequest): Promise<GatewayAnswer | Problem> {
+export async function ask(gateway: Gateway, planned: PlannedRequest): Promise<GatewayAnswer | Problem> {
   const { url, userAgent, ca, timeoutMs = 5000 } = gateway;
+  const { target: path, host, headers, authorization } = planned;
   const signal = AbortSignal.timeout(timeoutMs);
-  return new Promise(resolve => {
-    const onError = (error: unknown): void => {
-      const late = `no answer within ${timeoutMs / 1000} s`;
-      resolve(problem(signal.aborted ? late : (errorCode(error) ?? 'no HTTP answer')));
-    };
-    const host = hostOf(url);
-    const options = {
-      ...{ method: 'GET', signal, host, port: portOf(url), path: planned.target },
+  try {
+    const answer = await sendRequest(url, {
+      ...{ method: 'GET', path, signal, ...(ca !== undefined && { ca: [...rootsInForce(), ca] }) },
       headers: {
-        ...Object.fromEntries(planned.headers),
-        host: planned.host,
+        ...Object.fromEntries(headers),
+        host,
         'user-agent': userAgent,
         accept: '*/*',
-        ...(planned.authorization === undefined ? {} : { authorization: planned.authorization }),
+        ...(authorization !== undefined && { authorization }),
       },
-    };
-    const onAnswer = (answer: IncomingMessage): void => {
-      const { statusCode: status = 0 } = answer;
-      // Only a refusal of account-authz has to be read. The answer of an API may be endless.
-      if (!/^application\/problem\+json\b/.test(answer.headers['content-type'] ?? '')) {
-        resolve({ kind: 'answer', status, reason: undefined });
-        answer.on('error', () => undefined);
-        answer.destroy();
-        return;
-      }
-      readStart(answer).then(body => resolve({ kind: 'answer', status, reason: reasonIn(body) }), onError);
-    };
-    try {
-      // A new agent, because the global one may use a proxy (NODE_USE_ENV_PROXY). Node would take the Host header for SNI.
-      const sent =
-        url.protocol === 'http:'
-          ? httpRequest({ ...options, agent: new Agent() }, onAnswer)
-          : httpsRequest(
-              {
-                ...options,
-                agent: new TlsAgent(),
-                rejectUnauthorized: true,
-                servername: isIP(host) === 0 ? host : '',
-                ...(ca === undefined ? {} : { ca: [...rootsInForce(), ca] }),
-              },
-              onAnswer,
-            );
-      sent.on('error', onError);
-      sent.end();
-    } catch (error) {
-      onError(error);
-    }
-  });
-}
-
-/** The body, cut at the limit. */
-async function readStart(answer: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of answer) {
-    const slice = Buffer.from(chunk).subarray(0, maxAnswerBytes - bytes);
-    chunks.push(slice);
-    bytes += slice.length;
-    if (bytes >= maxAnswerBytes) break;
+    });
+    const { statusCode: status = 0 } = answer;
+    // Only a refusal of account-authz has to be read. The answer of an API may be endless.
+    if (/^application\/problem\+json\b/.test(answer.headers['content-type'] ?? ''))
+      return { kind: 'answer', status, reason: reasonIn(await readStart(answer, maxAnswerBytes)) };
+    answer.destroy();
+    return { kind: 'answer', status, reason: undefined };
+  } catch (error) {
+    const late = `no answer within ${timeoutMs / 1000} s`;
+    return problem(signal.aborted ? late : (errorCode(error) ?? 'no HTTP answer'));
   }
-  return Buffer.concat(chunks);
 }
 
 function reasonIn(body: Buffer): Reason | undefined {

@@ -1,0 +1,42 @@
+// Sends one request on a connection of its own, never through a proxy and never redirected, and reads the beginning of its answer.
+import type { IncomingMessage, RequestOptions } from 'node:http';
+import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
+import { isIP } from 'node:net';
+import { hostOf, portOf } from '../text/url.ts';
+import { Agent, request as httpRequest } from './node-http.ts';
+
+/** The signal bounds the whole exchange, the body included. */
+type SentOptions = Pick<RequestOptions, 'method' | 'path' | 'headers'> & {
+  readonly signal: AbortSignal;
+  /** PEM of the authorities to trust in place of the system's. */
+  readonly ca?: readonly string[];
+};
+
+/** Rejects with the error of Node if there is no answer. By default the path is that of the URL. */
+export function sendRequest(url: URL, { ca, ...options }: SentOptions): Promise<IncomingMessage> {
+  const host = hostOf(url);
+  const all = { host, port: portOf(url), path: `${url.pathname}${url.search}`, ...options };
+  // Node would take a Host header for the server name; RFC 6066 section 3: that is no IP address. NODE_TLS_REJECT_UNAUTHORIZED turns nothing off.
+  const tls = { servername: isIP(host) === 0 ? host : '', rejectUnauthorized: true, ...(ca && { ca: [...ca] }) };
+  return new Promise((resolve, reject) => {
+    // A new agent: the global one may use a proxy (NODE_USE_ENV_PROXY).
+    const sent =
+      url.protocol === 'http:'
+        ? httpRequest({ ...all, agent: new Agent() }, resolve)
+        : httpsRequest({ ...all, ...tls, agent: new TlsAgent() }, resolve);
+    sent.on('error', reject).end();
+  });
+}
+
+/** The body up to this many bytes; the connection is closed if it is longer. Rejects if the body breaks off. */
+export async function readStart(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of answer) {
+    const bytes = Buffer.from(chunk);
+    chunks.push(bytes);
+    length += bytes.length;
+    if (length >= maxBytes) break;
+  }
+  return Buffer.concat(chunks).subarray(0, maxBytes);
+}
