@@ -95,6 +95,22 @@ describe('explain', () => {
       expect((await runExplain(args, { input: token })).stderr).to.contain('tls.keyFile: the file does not exist');
     });
 
+    it('exits 1 with one line without a host, where account.hosts names hosts', async () => {
+      const config = serviceConfig(
+        lab.issuer,
+        fullConfig({ account: { headers: ['x-account-id'], query: ['account_id'], hosts: ['api.example.com'] } }),
+      );
+      const args = ['--config', writeFixture('explain-hosts.json', config), '--path', path];
+      expect(await runExplain(args, { input: token })).to.deep.equal({
+        code: 1,
+        stdout: '',
+        stderr:
+          "account-authz explain: --header 'host: NAME' is required: account.hosts names the hosts that requests may be for\n",
+      });
+      const { code } = await runExplain([...args, '--header', 'Host: api.example.com'], { input: token });
+      expect(code).to.equal(0);
+    });
+
     it('exits 1 with one line for a jwksFile without a usable key', async () => {
       const jwksFile = writeFixture('empty-keys.json', '{"keys":[]}');
       const issuers = [{ issuer: lab.issuer.url, audiences: [audience], jwksFile }];

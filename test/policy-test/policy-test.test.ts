@@ -208,7 +208,7 @@ describe('test', () => {
   describe('with an invalid case file', () => {
     const good = { name: 'a', claims: owner, request: own, expect: 'allowed' };
     const { expect: _, ...withoutExpect } = good;
-    const rows: readonly (readonly [name: string, cases: unknown, problem: string])[] = [
+    const rows: readonly (readonly [name: string, cases: unknown, problem: string, config?: unknown])[] = [
       ['no case', [], ':1:2: cases: must name at least one case'],
       ['a case without expect', [withoutExpect], 'cases[0].expect: is required'],
       ['a case without a name', [{ ...good, name: ' ' }], 'cases[0].name: must not be empty'],
@@ -247,10 +247,19 @@ describe('test', () => {
         'headers.a: must be text',
       ],
       ['broken YAML', 'cases: [', 'cases.yaml:1:'],
+      [
+        'a case without a host, where account.hosts names hosts',
+        [
+          { ...good, request: { ...own, host: 'api.example.com' } },
+          { ...good, name: 'b' },
+        ],
+        'cases[1].request.host: is required: account.hosts of the configuration names the hosts',
+        changed({ 'account.hosts': ['api.example.com'] }),
+      ],
     ];
-    for (const [name, cases, problem] of rows) {
+    for (const [name, cases, problem, config] of rows) {
       it(`exits 1 and locates ${name}`, async () => {
-        const { code, stdout, stderr } = await runCases(cases);
+        const { code, stdout, stderr } = await runCases(cases, config);
         expect(stderr).to.contain(problem);
         expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
       });
