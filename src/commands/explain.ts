@@ -77,7 +77,7 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
   if (at !== undefined && now === undefined) return fail('--at must be an RFC 3339 time or seconds since 1970');
   const loaded = await loadFetchingConfig('explain', file, io, { readsNamedFiles: !values['without-files'] });
   if (loaded === undefined) return 1;
-  if (false && !headers.some(([name]) => name === 'host'))
+  if (loaded.config.account.hosts !== undefined && !headers.some(([name]) => name === 'host'))
     return fail("--header 'host: NAME' is required: account.hosts names the hosts that requests may be for");
   const input = await readInput('explain', io, 'a token');
   if (input.kind === 'problem') return fail(input.problem);

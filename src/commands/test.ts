@@ -55,7 +55,7 @@ export async function test(args: readonly string[], io: CommandIo): Promise<numb
   });
   if (loaded === undefined) return 1;
   const parsedCases = parseCases(await loadBoundedFile(casesFile), {
-    needsHost: false,
+    needsHost: loaded.config.account.hosts !== undefined,
   });
   if (parsedCases.kind === 'misconfiguration') {
     io.stderr.write(formatProblems(casesFile, parsedCases.problems));
