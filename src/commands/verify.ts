@@ -9,7 +9,7 @@ import type { RevocationList } from '../revocation/revocation-list.ts';
 import { printable } from '../text/printable.ts';
 import type { Problem } from '../text/problem.ts';
 import { gatewayRule, parseGatewayUrl } from '../verify/ask.ts';
-import { answersAsExpected } from '../verify/differences.ts';
+import { answersAsExpected } from '../verify/comparison.ts';
 import { readGivenToken } from '../verify/given-token.ts';
 import { maxRequests } from '../verify/plan.ts';
 import { hostEntryOf } from '../verify/planned-hosts.ts';

@@ -1,10 +1,10 @@
 // Rules for what comes after the check: nothing may change the checked request or its identity headers.
 import { readProtocolOptions } from './cluster.ts';
-import type { RouteTarget } from './connection-manager.ts';
 import { isGuarded } from './guard.ts';
 import { ownedChanges, ownedChangesInside } from './header-changes.ts';
 import { filterTypes, type HttpFilter, readFilterChain, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter, ProtectedTarget } from './lint-model.ts';
+import type { RouteTarget } from './listener.ts';
 import type { OwnedNames } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { type Finding, ifPresent, quoted, type Rules, when } from './rule.ts';

@@ -1,8 +1,8 @@
 // Rules for ways around the check: listeners, upgrades and routes without it, and settings that are not in the file.
 import { isLocal, readAddress } from './cluster.ts';
-import type { RouteTarget } from './connection-manager.ts';
 import { stateOf } from './http-filter.ts';
 import { type GuardedManager, isProtectedCluster, type LintModel } from './lint-model.ts';
+import type { RouteTarget } from './listener.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { type Finding, quoted, type Rules, when } from './rule.ts';
 

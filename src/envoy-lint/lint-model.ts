@@ -2,8 +2,8 @@
 import { type RouteTemplate, toRouteTemplate } from '../authz/route-template.ts';
 import { type EnvoyPolicy, type EnvoyRelevantConfig, toEnvoyPolicy } from '../render/settings.ts';
 import { type Cluster, isAt, isSameEndpoint, readCluster } from './cluster.ts';
-import { type ConnectionManager, type Listener, type RouteTarget, readListener } from './connection-manager.ts';
 import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
+import { type ConnectionManager, type Listener, type RouteTarget, readListener } from './listener.ts';
 import { createOwnedNames, type OwnedNames } from './owned-names.ts';
 import { atOwnPorts } from './port-chains.ts';
 import type { ProtoValue } from './proto-value.ts';

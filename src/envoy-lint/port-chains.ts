@@ -1,6 +1,6 @@
 // Leaves out what no connection to the protected service takes: in Envoys that take over all connections of a machine, as in Istio.
 import type { Cluster } from './cluster.ts';
-import type { ConnectionManager, Listener } from './connection-manager.ts';
+import type { ConnectionManager, Listener } from './listener.ts';
 
 /**
  * A filter chain for no port does not get connections to a port that has a chain of its own. If such a chain asks account-authz, the

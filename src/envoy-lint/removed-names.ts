@@ -1,7 +1,8 @@
 // Finds out which header names of a client Envoy refuses or removes before the check, from headers or from trailers.
-import type { ConnectionManager } from './connection-manager.ts';
+
 import { filterTypes, type HttpFilter, routeSettingsOf, stateOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
+import type { ConnectionManager } from './listener.ts';
 import { readStringMatcher } from './name-pattern.ts';
 import type { ProtoValue } from './proto-value.ts';
 

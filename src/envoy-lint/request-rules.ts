@@ -1,6 +1,7 @@
 // Rules for the connection manager before the check: normalized paths, no forged headers, no rewritten refusals.
-import type { ConnectionManager } from './connection-manager.ts';
+
 import type { GuardedManager } from './lint-model.ts';
+import type { ConnectionManager } from './listener.ts';
 import { otherSpellings } from './owned-names.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { readRemovals, readTrailerRemovals, refusesUnderscores, underscoresAction } from './removed-names.ts';

@@ -1,6 +1,6 @@
 // Prints what a gateway answered beside what was expected, as a table or as JSON. Has nothing of the token.
 import { printable } from '../text/printable.ts';
-import { answersAsExpected, type Difference, explainDifference } from './differences.ts';
+import { answersAsExpected, type Difference, explainDifference } from './comparison.ts';
 import type { Expected } from './expected.ts';
 import type { AskedRequest, GatewayVerification } from './verification.ts';
 

@@ -1,7 +1,7 @@
 // What `verify` says of each answer that is not as expected: the meaning, and where to look.
 import { expect } from 'chai';
 import type { Reason } from '../../src/authz/refusal.ts';
-import { explainDifference } from '../../src/verify/differences.ts';
+import { explainDifference } from '../../src/verify/comparison.ts';
 import type { PlannedRequest } from '../../src/verify/plan.ts';
 import type { AskedRequest } from '../../src/verify/verification.ts';
 
