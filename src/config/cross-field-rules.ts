@@ -22,12 +22,11 @@ export function requireOneKeySource(issuer: unknown, context: z.RefinementCtx): 
 export const clientCertificateKeys = ['clientCertFile', 'clientKeyFile'] as const;
 
 export function requireWholeClientCertificate(issuer: unknown, context: z.RefinementCtx): void {
-  if (!isJsonObject(issuer)) return;
-  const named = clientCertificateKeys.filter(key => Object.hasOwn(issuer, key));
-  const [missing] = clientCertificateKeys.filter(key => !Object.hasOwn(issuer, key));
+  const named = clientCertificateKeys.filter(key => memberOf(issuer, key) !== undefined);
+  const [missing] = clientCertificateKeys.filter(key => !named.includes(key));
   for (const key of named) {
     if (missing !== undefined) report(context, `must be set together with ${missing}`, [key]);
-    if (Object.hasOwn(issuer, 'jwksFile'))
+    if (memberOf(issuer, 'jwksFile') !== undefined)
       report(context, 'must not be set together with jwksFile: a file is read without a connection', [key]);
   }
 }
@@ -43,11 +42,10 @@ export function refuseWildcardAmongOthers(apps: unknown, context: z.RefinementCt
 }
 
 export function requireSafeListeners(config: unknown, context: z.RefinementCtx): void {
-  if (!isJsonObject(config)) return;
-  const listen = addressOf(config.listen);
-  const admin = addressOf(config.admin);
-  const isPlain = config.tls === undefined;
-  if (listen?.kind === 'tcp' && !isLoopback(listen.host) && isPlain && config.listenInsecure === false) {
+  const listen = addressOf(memberOf(config, 'listen'));
+  const admin = addressOf(memberOf(config, 'admin'));
+  const isPlain = memberOf(config, 'tls') === undefined && memberOf(config, 'listenInsecure') === false;
+  if (listen?.kind === 'tcp' && !isLoopback(listen.host) && isPlain) {
     const remedy = 'set tls, listen on loopback or a Unix socket, or set listenInsecure: true';
     report(context, `must not accept calls from other machines without TLS: ${remedy}`, ['listen']);
   }
@@ -84,12 +82,10 @@ export function requireResourceAmongHosts(config: unknown, context: z.Refinement
 }
 
 export function requireAccountHeadersOutsidePrefix(config: unknown, context: z.RefinementCtx): void {
-  if (!isJsonObject(config) || !isJsonObject(config.account)) return;
-  const prefix = config.identityHeaders;
-  const { headers } = config.account;
-  if (typeof prefix !== 'string' || identityPrefixProblem(prefix) !== undefined || !Array.isArray(headers)) return;
-  for (const [i, header] of headers.entries()) {
-    if (typeof header !== 'string' || !header.toLowerCase().replaceAll('_', '-').startsWith(prefix)) continue;
+  const prefix = memberOf(config, 'identityHeaders');
+  if (typeof prefix !== 'string' || identityPrefixProblem(prefix) !== undefined) return;
+  for (const [i, header] of itemsOf(memberOf(memberOf(config, 'account'), 'headers')).entries()) {
+    if (typeof header !== 'string' || !header.toLowerCase().startsWith(prefix)) continue;
     report(context, 'must not start with the prefix of identityHeaders: such headers are removed from requests', [
       'account',
       'headers',
@@ -99,8 +95,7 @@ export function requireAccountHeadersOutsidePrefix(config: unknown, context: z.R
 }
 
 function requireAtLeast(keys: unknown, larger: string, smaller: string, context: z.RefinementCtx): void {
-  if (!isJsonObject(keys)) return;
-  const [most, least] = [keys[larger], keys[smaller]];
+  const [most, least] = [memberOf(keys, larger), memberOf(keys, smaller)];
   if (typeof most !== 'number' || typeof least !== 'number' || !(most < least)) return;
   report(context, `must be at least ${smaller} (${least})`, [larger]);
 }

@@ -117,6 +117,7 @@ describe('configuration schema', () => {
     { 'roles.read-only': ['GET'] },
     { [`roles.${long(128)}`]: ['GET'] },
     { 'roles.constructor': ['GET'], 'routes.0.roles': ['constructor'] },
+    { apps: ['*'] },
     { apps: ['web'] },
     { apps: ['web', 'Web', '!#$%&()+-:<=>?@[]^_`{|}~'] },
     { identityHeaders: 'x-id-' },
@@ -476,6 +477,20 @@ describe('configuration schema', () => {
     { identityHeaders: 'X' },
     { 'routes.0.path': '' },
     { issuers: undefined },
+    { issuers: [null] },
+    { issuers: ['x'] },
+    { apps: 'a*' },
+    { 'issuers.0.tokenTypes': [7] },
+    { 'keys.refreshSeconds': '1', 'keys.cooldownSeconds': 5 },
+    { 'keys.refreshSeconds': 5, 'keys.cooldownSeconds': '9' },
+    { 'routes.0.path': '/a/:account_id', 'account.parameter': '1x' },
+    { 'routes.0.path': '/a/:account_id', 'account.parameter': true },
+    ...['x', 'http://b.test', ['https://b.test']].map(resource => ({
+      'account.hosts': ['a.test'],
+      protectedResource: { resource },
+    })),
+    { identityHeaders: 'x', 'account.headers': ['x-account-id'] },
+    { identityHeaders: 7, 'account.headers': ['7-account'] },
   ];
   for (const changes of withOneProblem) {
     it(`reports one problem for ${JSON.stringify(changes)}`, async () => {
@@ -487,6 +502,7 @@ describe('configuration schema', () => {
     [['keys.timeoutSeconds', 'keys.maxAgeSeconds'], { keys: { timeoutSeconds: 'x', refreshSeconds: 7200 } }],
     [['tls.certFile', 'tls.keyFile', 'tls.x'], { tls: { x: 1 } }],
     [['listen', 'token.maxBytes'], { listen: '0.0.0.0:1', 'token.maxBytes': 'x' }],
+    [['listen', 'admin'], { listen: 'x', admin: 'x' }],
     [['apps[1]', 'apps'], { apps: ['*', 1] }],
     [['issuers[0].audiences', 'issuers[0]'], { issuers: [{ issuer: 'a' }] }],
     [['roles["a b"]', 'routes[0].roles[0]'], { 'roles.a b': ['GET'], 'routes.0.roles': ['boss'] }],
@@ -599,6 +615,29 @@ describe('configuration schema', () => {
       'protectedResource.resource: must have a metadata document whose path no route and no public route matches',
       { public: [{ path: metadata }], protectedResource: { resource: 'https://b.test/b' } },
     ],
+    [
+      'issuers[0].tokenTypes[0]: must be a media type such as JWT or at+jwt, or "" for an absent typ',
+      { 'issuers.0.tokenTypes': ['a b'] },
+    ],
+    [
+      'issuers[0].audiences[0]: must be 1 to 1024 characters without control characters and without white space at the start or end',
+      { 'issuers.0.audiences': [' a'] },
+    ],
+    [
+      'issuers[0].claims.acc: must be a valid JSON Pointer (RFC 6901) because it starts with /: write ~0 for ~ and ~1 for / within a name',
+      { 'issuers.0.claims.acc': '/{acc}~' },
+    ],
+    ['public[0].methods: must name at least one method', { public: [{ path: '/a', methods: [] }] }],
+    [
+      'public[0].methods[0]: must be a method in upper case such as GET',
+      { public: [{ path: '/a', methods: ['get'] }] },
+    ],
+    [
+      'routes[0].roles[0]: must be a role of 1 to 128 visible ASCII characters without space , ; and "',
+      { 'routes.0.roles': ['a b'] },
+    ],
+    ['apps[0]: must be an app id of 1 to 128 visible ASCII characters without space , ; and "', { apps: ['a b'] }],
+    ['scopes: must name at least one scope', { scopes: {} }],
     ['roles: must name at least one role', { roles: {} }],
     ['scopes["*"]: must be the name of one scope ("*" does not stand for all scopes)', { 'scopes.*': ['GET'] }],
     [
@@ -613,6 +652,26 @@ describe('configuration schema', () => {
   for (const [problem, changes] of rules) {
     it(`names the rule for ${JSON.stringify(changes).slice(0, 100)}: ${problem}`, async () => {
       expect(await problemsOf(changed(changes))).to.include(problem);
+    });
+  }
+  const nouns = {
+    'issuers.0.audiences': 'audience',
+    'issuers.0.algorithms': 'algorithm',
+    'issuers.0.tokenTypes': 'token type',
+    'issuers.0.accounts': 'account',
+    'routes.0.roles': 'role',
+    'routes.0.scopes': 'scope',
+    public: 'public route',
+    'account.headers': 'header',
+    'account.query': 'parameter',
+    'account.hosts': 'host',
+    'roles.owner': 'method',
+    apps: 'app',
+  };
+  for (const [path, noun] of Object.entries(nouns)) {
+    it(`needs an item in ${path}`, async () => {
+      const problem = `${path.replace('.0', '[0]')}: must name at least one ${noun}`;
+      expect(await problemsOf(changed({ [path]: [] }))).to.include(problem);
     });
   }
   for (const [problem, changes] of types) {
