@@ -4,7 +4,7 @@ import { loadConfig } from '../config/load.ts';
 import { formatProblems, formatWarnings } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { nghttp2Warning } from '../operations/nghttp2.ts';
-import { renderCommandFor } from '../render/render-command.ts';
+import { isRendered, toCommandLine } from '../render/rendered-files.ts';
 import { isUnprintable, printable, replaceUnprintable } from '../text/printable.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 import { parseConfidentialAdmin } from './envoy-admin.ts';
@@ -66,8 +66,10 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
     const { lines, bytes } = await (admin ? findAdminProblems(admin, config) : findFileProblems(name, config));
     io.stderr.write(lines);
     if (lines !== '' && bytes !== undefined) {
-      const command = renderCommandFor(bytes, file);
-      io.stderr.write(`account-authz check-config: to print the settings to use, run: ${command}\n`);
+      const command = toCommandLine(['account-authz', 'render', 'envoy-parts', '--config', file]);
+      // A file can say anything in its first line, and a reader would copy the command into a shell: it is not repeated here.
+      const remedy = isRendered(bytes) ? 'run the command in the first line of the file again' : `run: ${command}`;
+      io.stderr.write(`account-authz check-config: to print the settings to use, ${remedy}\n`);
     }
     isGood &&= lines === '';
   }

@@ -21,7 +21,7 @@ export interface NamedText {
 }
 
 /** The beginning of the first line. */
-export const mark = '# Made by account-authz ';
+const mark = '# Made by account-authz ';
 
 export function renderedFile(
   name: string,
@@ -35,6 +35,19 @@ export function renderedFile(
 export function toMarkedText({ introduction, content: trees }: RenderedFile, commandLine: string): string {
   const content = typeof trees === 'string' ? `\n${trees}` : toYaml(trees, introduction);
   return `${mark}${version}: ${commandLine}\n${checksumLine(content)}${content}`;
+}
+
+/** Whether `render` made the file, by what its first line says. */
+export function isRendered(bytes: Uint8Array): boolean {
+  return Buffer.from(bytes.subarray(0, mark.length)).toString() === mark;
+}
+
+/** For a POSIX shell, in one line. */
+export function toCommandLine(words: readonly string[]): string {
+  return words
+    .map(word => printable(word, 1024))
+    .map(word => (/^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
+    .join(' ');
 }
 
 function checksumLine(content: string): string {

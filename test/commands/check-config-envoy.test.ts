@@ -55,13 +55,16 @@ describe('check-config', () => {
       ]);
     });
 
-    it('suggests the render command that made the file, or envoy-parts for another file', async () => {
+    it('suggests the command in the first line of a rendered file without repeating it, and envoy-parts for another', async () => {
       const broken = envoy.replace('failure_mode_allow: false', 'failure_mode_allow: true');
-      const hint = 'account-authz check-config: to print the settings to use, run: account-authz render';
-      const made = await lint('made.yaml', broken.replace('config.example.yaml\n', 'other.yaml --trusted-hops 1\n'));
-      expect(made.stderr.split('\n').at(-2)).to.equal(`${hint} envoy --trusted-hops 1 --config ${exampleFile}`);
+      const hint = 'account-authz check-config: to print the settings to use, run';
+      const made = await lint('made.yaml', broken.replace('config.example.yaml\n', 'config.yaml; touch pwned\n'));
+      expect(made.stderr.split('\n').at(-2)).to.equal(`${hint} the command in the first line of the file again`);
+      expect(made.stderr).to.not.contain('pwned');
       const own = await lint('own.yaml', broken.slice(broken.indexOf('\n') + 1));
-      expect(own.stderr.split('\n').at(-2)).to.equal(`${hint} envoy-parts --config ${exampleFile}`);
+      expect(own.stderr.split('\n').at(-2)).to.equal(
+        `${hint}: account-authz render envoy-parts --config ${exampleFile}`,
+      );
     });
 
     it('reports a missing route at the virtual hosts of the bootstrap', async () => {
