@@ -76,9 +76,8 @@ async function ask(group: Group): Promise<void> {
     if (known === undefined || known.source !== digests.get(mutant.file)) return false;
     if (!isAsked(mutant.file) || values.again === 'none') return true;
     if (values.again === 'all') return false;
-    if (known.status === 'killed' || known.status === 'timeout')
-      return known.tests === tests || values.again === 'survivors';
-    return known.tests === tests && values.again !== 'survivors';
+    const isDead = known.status === 'killed' || known.status === 'timeout';
+    return known.tests === tests || (isDead && values.again === 'survivors');
   };
   const keep = (mutant: Mutant, status: Status, by: string | undefined): void => {
     kept.set(nameOf(mutant), { status, by, source: digests.get(mutant.file) ?? '', tests });
