@@ -135,7 +135,7 @@ export const checkRules = {
       const ingestion = settings.field('enable_dynamic_metadata_ingestion');
       const readers = later.filter(
         ({ type, config }) =>
-          type === filterTypes.rbac && (config.holds(filterNames.extAuthz) || config.holds(filter.name)),
+          type === filterTypes.rbac && config.holds(text => text === filterNames.extAuthz || text === filter.name),
       );
       return when(ingestion.flag() === false && readers.length > 0, ingestion, 'is false');
     },

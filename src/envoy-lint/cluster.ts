@@ -62,11 +62,24 @@ export function isAt(cluster: Cluster | undefined, listen: string): boolean | un
   const own = parseListenAddress(listen);
   const endpoints = cluster?.endpoints ?? [];
   if (own.kind === 'problem' || endpoints.length === 0 || !endpoints.every(isLocal)) return undefined;
-  const isElsewhere = own.kind === 'tcp' && !isLoopback(own.host) && !['0.0.0.0', '::'].includes(own.host);
+  const isRemote = own.kind === 'tcp' && !isLoopback(own.host) && !['0.0.0.0', '::'].includes(own.host);
   // Any free port, or a name that may be one of this machine. Another IP address is not reachable as loopback.
-  if (own.kind === 'tcp' && (own.port === 0 || (isElsewhere && isIP(own.host) === 0))) return undefined;
-  if (isElsewhere) return false;
+  if (own.kind === 'tcp' && (own.port === 0 || (isRemote && isIP(own.host) === 0))) return undefined;
+  if (isRemote) return false;
   return endpoints.some(each => isSameEndpoint(each, own));
+}
+
+/** Whether account-authz listens for this machine only and every host of the cluster is the IP address of another one. */
+export function isUnreachable(cluster: Cluster | undefined, listen: string): boolean {
+  const own = parseListenAddress(listen);
+  const endpoints = cluster?.endpoints ?? [];
+  return own.kind !== 'problem' && isLocal(own) && endpoints.length > 0 && endpoints.every(isElsewhere);
+}
+
+// A name may be one of this machine, and connecting to the unspecified address reaches it.
+function isElsewhere(endpoint: ListenAddress | undefined): boolean {
+  if (endpoint?.kind !== 'tcp' || isIP(endpoint.host) === 0) return false;
+  return !isLoopback(endpoint.host) && !['0.0.0.0', '::'].includes(endpoint.host);
 }
 
 export function isSameEndpoint(one: ListenAddress | undefined, other: ListenAddress | undefined): boolean {

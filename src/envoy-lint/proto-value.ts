@@ -29,8 +29,8 @@ export interface ProtoValue {
   any(): { readonly type: string; readonly message: ProtoValue };
   /** The fields with such a name (as in the .proto file) in it, at any depth. */
   inner(isWanted: (name: string) => boolean): readonly ProtoValue[];
-  /** Whether any text in it equals this one. */
-  holds(text: string): boolean;
+  /** Whether any text in it is wanted. */
+  holds(isWanted: (text: string) => boolean): boolean;
   /** Reports that the lint cannot judge it: `message` completes a sentence about it. */
   cannotBeJudged(message: string): void;
 }
@@ -146,8 +146,8 @@ class LooseValue implements ProtoValue {
     });
   }
 
-  holds(text: string): boolean {
-    return holdsText(this.#value, text);
+  holds(isWanted: (text: string) => boolean): boolean {
+    return holdsText(this.#value, isWanted);
   }
 
   cannotBeJudged(message: string): void {
@@ -174,9 +174,9 @@ function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-function holdsText(value: unknown, text: string): boolean {
-  if (typeof value !== 'object' || value === null) return value === text;
-  return Object.values(value).some(each => holdsText(each, text));
+function holdsText(value: unknown, isWanted: (text: string) => boolean): boolean {
+  if (typeof value === 'string') return isWanted(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(each => holdsText(each, isWanted));
 }
 
 const camelCases = new Map<string, string>();

@@ -1,6 +1,6 @@
 // Rules for the connection to account-authz: its cluster, and a retry policy that hides a restart from clients.
 import { authzCall, seconds } from '../render/authz-call.ts';
-import { type Cluster, isAt, readProtocolOptions } from './cluster.ts';
+import { type Cluster, isAt, isUnreachable, readProtocolOptions } from './cluster.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
 import { type Finding, ifMissing, type Rules, unless, when } from './rule.ts';
@@ -42,11 +42,17 @@ export const transportRules = {
     },
   },
   'authz-address': {
-    what: 'The cluster of the check leads to another local address than `listen` of the configuration',
+    what: 'The cluster of the check leads to another local address than `listen` of the configuration, or without TLS to another machine while `listen` is a loopback address or a Unix socket',
     why: 'no process answers the check there, or another one does',
     fix: 'give both the same address',
-    find: ({ cluster, config: { listen } }) =>
-      when(isAt(cluster, listen) === false, cluster?.place, `is not where the configuration listens (${listen})`),
+    find: ({ cluster, config: { listen } }) => {
+      // With TLS, a proxy on the other machine may stand before account-authz.
+      const hasTls = ['transport_socket', 'transport_socket_matches'].some(
+        name => cluster?.value.field(name).isPresent,
+      );
+      const isElsewhere = isAt(cluster, listen) === false || (!hasTls && isUnreachable(cluster, listen));
+      return when(isElsewhere, cluster?.place, `is not where the configuration listens (${listen})`);
+    },
   },
   'authz-tls': {
     what: 'The cluster of the check speaks TLS and `listen` of the configuration does not, or the reverse',

@@ -27,6 +27,12 @@ export const harmlessSettings: HarmlessEdits = {
     set(p.authz.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address, {
       address: 'authz.internal',
     }),
+  'a log of the requests with a token that does not have the token': p =>
+    set(p.manager.access_log[0], {
+      filter: { header_filter: { header: { name: 'authorization', present_match: true } } },
+    }),
+  'a log of a header with a similar name': p =>
+    set(p.manager.access_log[0].typed_config.log_format.json_format, { scheme: '%REQ(X-AUTHORIZATION-SCHEME)%' }),
   'an admin interface on a Unix socket': p => set(p.root.admin, { address: { pipe: { path: '/run/admin.sock' } } }),
   'a missing admin interface': p => remove(p.root, 'admin'),
   'a local rate limit that adds another header': p =>

@@ -85,4 +85,16 @@ export const requests: Mistakes = {
       }),
     'a local reply body for every refusal': p => set(p.manager, { local_reply_config: { body_format: {} } }),
   },
+  'logged-token': {
+    'a token in a JSON log': p =>
+      set(p.manager.access_log[0].typed_config.log_format.json_format, { token: '%REQ(Authorization)%' }),
+    'a token in a text log, as the second choice': p =>
+      set(p.manager.access_log[0].typed_config, {
+        log_format: { text_format_source: { inline_string: '%START_TIME% %REQ(X-TOKEN?AUTHORIZATION):20%\n' } },
+      }),
+    'a token in a log over gRPC': p =>
+      set(p.manager.access_log[0].typed_config, { additional_request_headers_to_log: ['Authorization'] }),
+    'a token in traces': p =>
+      set(p.manager, { tracing: { custom_tags: [{ tag: 'token', request_header: { name: 'authorization' } }] } }),
+  },
 };

@@ -27,6 +27,10 @@ export const transport: Mistakes = {
     'a port that differs from the configuration': p =>
       set(p.authz.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address, { port_value: 9193 }),
     'a port where the configuration has a Unix socket': p => set(p.config, { listen: 'unix:/run/authz.sock' }),
+    'a cluster on another machine for an account-authz on loopback': p =>
+      set(p.authz.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address, {
+        address: '192.0.2.7',
+      }),
     'a loopback cluster for an account-authz on another machine': p => set(p.config, { listen: '192.0.2.7:9191' }),
   },
   'retry-nothing': {
