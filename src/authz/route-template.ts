@@ -54,9 +54,12 @@ export function toRouteTemplate(text: string, accountParameter = defaultAccountP
 
 /** The path up to the first parameter, by whole segments; `/` if it begins with one. */
 export function literalStart({ segments }: RouteTemplate): string {
-  const end = segments.findIndex(({ kind }) => kind !== 'literal');
-  const literals = segments.slice(0, end === -1 ? undefined : end);
-  return `/${literals.map(segment => (segment.kind === 'literal' ? segment.value : '')).join('/')}`;
+  const literals: string[] = [];
+  for (const segment of segments) {
+    if (segment.kind !== 'literal') break;
+    literals.push(segment.value);
+  }
+  return `/${literals.join('/')}`;
 }
 
 function parseSegment(text: string, accountParameter: string): TemplateSegment | NotationProblem {

@@ -1,7 +1,7 @@
 // The accounts that a query names, and the parameters that some server would take for one of them.
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { accountsInQuery, compileAccountParameters } from '../../src/authz/account-query.ts';
+import { accountsInQuery, compileAccountParameters, isMethodOverride } from '../../src/authz/account-query.ts';
 
 const parameters = compileAccountParameters(['account_id']);
 
@@ -244,3 +244,18 @@ function processorMs(run: () => unknown): number {
   run();
   return process.cpuUsage(before).user / 1000;
 }
+
+describe('isMethodOverride', () => {
+  const rows: Readonly<Record<string, boolean>> = {
+    _method: true,
+    _METHOD: true,
+    'X-HTTP-Method-Override': true,
+    method: false,
+    account_id: false,
+  };
+  for (const [name, expected] of Object.entries(rows)) {
+    it(`is ${expected} for ${name}`, () => {
+      expect(isMethodOverride(name)).to.equal(expected);
+    });
+  }
+});

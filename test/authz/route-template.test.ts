@@ -1,6 +1,11 @@
 // The grammar of route templates, and the problem reported for each invalid one.
 import { expect } from 'chai';
-import { parseRouteTemplate, type TemplateSegment } from '../../src/authz/route-template.ts';
+import {
+  literalStart,
+  parseRouteTemplate,
+  type TemplateSegment,
+  toRouteTemplate,
+} from '../../src/authz/route-template.ts';
 
 const literal = (value: string): TemplateSegment => ({ kind: 'literal', value });
 const account: TemplateSegment = { kind: 'account' };
@@ -83,4 +88,23 @@ describe('parseRouteTemplate', () => {
       });
     }
   }
+});
+
+describe('literalStart', () => {
+  const rows: readonly (readonly [text: string, start: string])[] = [
+    ['/a/b', '/a/b'],
+    ['/a/b/*', '/a/b'],
+    ['/a/:account_id/b', '/a'],
+    ['/a/b/:other/:account_id/*', '/a/b'],
+    ['/:account_id/a', '/'],
+  ];
+  for (const [text, start] of rows) {
+    it(`is ${start} for ${text}`, () => {
+      expect(literalStart(toRouteTemplate(text))).to.equal(start);
+    });
+  }
+
+  it('throws on an invalid template', () => {
+    expect(() => toRouteTemplate('a')).to.throw('the configuration has an invalid route: it must start with "/"');
+  });
 });
