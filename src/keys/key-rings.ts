@@ -76,13 +76,13 @@ export function createKeyRings(options: {
     running.delete(ring);
   }
 
-  async function prepare(issuers: readonly IssuerKeySettings[], keys: KeySettings): Promise<PreparedKeyRings> {
-    /** By issuer. A new ring takes over the keys of the ring that one of its issuers uses, if that is of the same location. */
+  /** The ring of each group of issuers: the active one if it has the same settings, or else a new one, which is in `added` too. */
+  function chooseRings(issuers: readonly IssuerKeySettings[], keys: KeySettings) {
     const usedBefore = new Map(
       [...activeRings.values()].flatMap(active => Array.from(active.ring.issuers.keys(), issuer => [issuer, active])),
     );
-    const added = new Set<KeyRing>();
     const nextRings = new Map<string, ActiveRing>();
+    const added = new Set<KeyRing>();
     for (const [id, members] of groupByRing(issuers)) {
       const settings = JSON.stringify([keys, members.map(({ issuer }) => issuer)]);
       const before = activeRings.get(id);
@@ -90,6 +90,7 @@ export function createKeyRings(options: {
         nextRings.set(id, before);
         continue;
       }
+      // It takes over the keys of the ring that one of its issuers uses now, if that is of the same location.
       const location = locationKey(members[0]);
       const sources = members.map(({ issuer }) => usedBefore.get(issuer));
       const inherited = sources.find(each => each?.location === location)?.ring.exportKeys();
@@ -97,6 +98,11 @@ export function createKeyRings(options: {
       nextRings.set(id, { ring, location, settings });
       added.add(ring);
     }
+    return { nextRings, added };
+  }
+
+  async function prepare(issuers: readonly IssuerKeySettings[], keys: KeySettings): Promise<PreparedKeyRings> {
+    const { nextRings, added } = chooseRings(issuers, keys);
     const next = new Map<string, IssuerRing>();
     for (const settings of issuers) {
       const used = nextRings.get(ringKey(settings))?.ring.issuers.get(settings.issuer);
