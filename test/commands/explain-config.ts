@@ -1,6 +1,7 @@
-// Configurations and questions for the explain command.
+// The lab, configurations and questions for the tests of the explain command.
 import { expect } from 'chai';
-import { type ExplainLab, explanationOf, failedCheck, runExplain } from '../explain/explain-lab.ts';
+import { type ExplainLab, explanationOf, failedCheck, runExplain, startExplainLab } from '../explain/explain-lab.ts';
+import type { Outcome } from '../support/command.ts';
 import type { TokenParts } from '../support/token.ts';
 
 export const path = '/api/subscriptions/accounts/acct1';
@@ -16,12 +17,39 @@ export function fullConfig(changes: Readonly<Record<string, unknown>> = {}): Rec
   };
 }
 
-/** Asks about a token of these parts: the detail of its failed check, which must be this one. */
-export function failedDetails(lab: () => ExplainLab) {
-  return async (parts: TokenParts, check: string, ...args: readonly string[]): Promise<string> => {
-    const command = ['--config', lab().configFile, '--path', path, '--json', ...args];
-    const { checks } = explanationOf(await runExplain(command, { input: await lab().token(parts) }));
-    expect(failedCheck({ checks })).to.equal(check);
-    return checks.find(({ name }) => name === check)?.detail ?? '';
+export interface ExplainSuite {
+  readonly lab: ExplainLab;
+  /** A valid one. */
+  readonly token: string;
+  /** The outcome of explain for the path of this module. */
+  run(args: readonly string[], input?: string | Buffer): Promise<Outcome>;
+  /** The detail of the failed check, which must be this one, for a token of these parts. */
+  detailOf(parts: TokenParts, check: string, ...args: readonly string[]): Promise<string>;
+}
+
+/** Starts the lab before the tests of this suite and stops it after them. */
+export function useExplainLab(): ExplainSuite {
+  let lab: ExplainLab;
+  let token: string;
+  before(async () => {
+    lab = await startExplainLab();
+    token = await lab.token();
+  });
+  after(() => lab.stop());
+  const run = (args: readonly string[], input: string | Buffer = token): Promise<Outcome> =>
+    runExplain(['--config', lab.configFile, '--path', path, ...args], { input });
+  return {
+    get lab() {
+      return lab;
+    },
+    get token() {
+      return token;
+    },
+    run,
+    async detailOf(parts, check, ...args) {
+      const { checks } = explanationOf(await run(['--json', ...args], await lab.token(parts)));
+      expect(failedCheck({ checks })).to.equal(check);
+      return checks.find(({ name }) => name === check)?.detail ?? '';
+    },
   };
 }

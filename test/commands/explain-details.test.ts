@@ -1,24 +1,14 @@
 // The detail that explain gives for each failed check, and the time of --at.
 import { expect } from 'chai';
-import { dottedIssuer, type ExplainLab, explanationOf, runExplain, startExplainLab } from '../explain/explain-lab.ts';
-import type { Outcome } from '../support/command.ts';
+import { dottedIssuer, explanationOf, runExplain } from '../explain/explain-lab.ts';
 import { writeFixture } from '../support/config-file.ts';
 import { serviceConfig } from '../support/service.ts';
 import { audience, type TokenParts } from '../support/token.ts';
-import { failedDetails, fullConfig, path } from './explain-config.ts';
+import { fullConfig, path, useExplainLab } from './explain-config.ts';
 
 describe('details of explain', () => {
-  let lab: ExplainLab;
-  let token: string;
-  before(async () => {
-    lab = await startExplainLab();
-    token = await lab.token();
-  });
-  after(() => lab.stop());
-
-  const run = (args: readonly string[], input: string | Buffer = token): Promise<Outcome> =>
-    runExplain(['--config', lab.configFile, '--path', path, ...args], { input });
-  const detailOf = failedDetails(() => lab);
+  const explain = useExplainLab();
+  const { run, detailOf } = explain;
 
   describe('--at', () => {
     const times: readonly (readonly [at: string, reason: string])[] = [
@@ -34,7 +24,7 @@ describe('details of explain', () => {
     for (const [at, reason] of times) {
       it(`answers ${reason} at ${at} for a token valid from 12:00 to 13:00`, async () => {
         const iat = Date.parse('2026-11-21T12:00:00Z') / 1000;
-        const timely = await lab.token({ claims: { iat, exp: iat + 3600 } });
+        const timely = await explain.lab.token({ claims: { iat, exp: iat + 3600 } });
         expect(explanationOf(await run(['--json', '--at', at], timely)).reason).to.equal(reason);
       });
     }
@@ -149,11 +139,11 @@ describe('details of explain', () => {
     ];
     for (const [roles, why] of byAccount) {
       it(`names what is wrong with the roles ${JSON.stringify(roles)} of the addressed account`, async () => {
-        const { url, jwksUrl } = lab.issuer;
+        const { url, jwksUrl } = explain.lab.issuer;
         const issuers = [{ issuer: url, audiences: [audience], jwksUrl, claims: { role: '/r/{acc}' } }];
-        const config = serviceConfig(lab.issuer, fullConfig({ issuers }));
+        const config = serviceConfig(explain.lab.issuer, fullConfig({ issuers }));
         const args = ['--config', writeFixture('explain-by-account.json', config), '--path', path, '--json'];
-        const outcome = await runExplain(args, { input: await lab.token({ claims: { r: { acct1: roles } } }) });
+        const outcome = await runExplain(args, { input: await explain.lab.token({ claims: { r: { acct1: roles } } }) });
         expect(explanationOf(outcome).checks.find(({ name }) => name === 'role')?.detail).to.satisfy((detail: string) =>
           detail.endsWith(why),
         );
@@ -161,7 +151,7 @@ describe('details of explain', () => {
     }
 
     it('claims for no passed check that the request names the account of the token', async () => {
-      const { checks } = explanationOf(await run(['--json'], await lab.token({ claims: { acc: 'acct9' } })));
+      const { checks } = explanationOf(await run(['--json'], await explain.lab.token({ claims: { acc: 'acct9' } })));
       const passed = checks.filter(({ verdict }) => verdict === 'pass');
       expect(passed.map(({ name }) => name)).to.include('account-named');
       expect(passed.filter(({ detail }) => detail.includes('acct9'))).to.deep.equal([]);

@@ -2,23 +2,15 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { type ExplainLab, explanationOf, runExplain, startExplainLab } from '../explain/explain-lab.ts';
+import { explanationOf, runExplain } from '../explain/explain-lab.ts';
 import type { Outcome } from '../support/command.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { audience, type TokenParts, uid } from '../support/token.ts';
-import { controlSequence, path } from './explain-config.ts';
+import { controlSequence, path, useExplainLab } from './explain-config.ts';
 
 describe('output of explain', () => {
-  let lab: ExplainLab;
-  let token: string;
-  before(async () => {
-    lab = await startExplainLab();
-    token = await lab.token();
-  });
-  after(() => lab.stop());
-
-  const run = (args: readonly string[], input: string | Buffer = token): Promise<Outcome> =>
-    runExplain(['--config', lab.configFile, '--path', path, ...args], { input });
+  const explain = useExplainLab();
+  const { run } = explain;
 
   describe('--json', () => {
     it('prints exactly the documented members', async () => {
@@ -37,13 +29,13 @@ describe('output of explain', () => {
         'x-auth-app': 'web',
         'x-auth-acc': 'acct1',
         'x-auth-role': 'owner',
-        'x-auth-iss': lab.issuer.url,
+        'x-auth-iss': explain.lab.issuer.url,
       });
     });
 
     it('never prints colours', async () => {
-      const options = { input: token, env: { FORCE_COLOR: '1' }, isTTY: true };
-      const args = ['--config', lab.configFile, '--path', path, '--json'];
+      const options = { input: explain.token, env: { FORCE_COLOR: '1' }, isTTY: true };
+      const args = ['--config', explain.lab.configFile, '--path', path, '--json'];
       expect((await runExplain(args, options)).stdout).to.not.contain(controlSequence);
     });
   });
@@ -90,7 +82,7 @@ describe('output of explain', () => {
     ];
     for (const [name, env, isTTY, coloured] of colours) {
       it(`is ${coloured ? '' : 'not '}coloured with ${name}, and has the same text`, async () => {
-        const args = ['--config', lab.configFile, '--path', path, '--method', 'get'];
+        const args = ['--config', explain.lab.configFile, '--path', path, '--method', 'get'];
         const { stdout } = await runExplain(args, { env, isTTY });
         expect(stdout.includes(controlSequence)).to.equal(coloured);
         const plain = withoutAge((await runExplain(args)).stdout);
@@ -127,7 +119,7 @@ describe('output of explain', () => {
         { claims: { ...forged, aud: audience, exp: 'swordfish-e' } },
       ];
       for (const parts of variants) {
-        const text = await lab.token(parts);
+        const text = await explain.lab.token(parts);
         for (const args of [[], ['--json']]) {
           const outcome = await run([...args], text);
           expect(outcome.code).to.equal(3);
@@ -137,14 +129,14 @@ describe('output of explain', () => {
     });
 
     it('of a verified token, the query or a header are never printed', async () => {
-      const target = `${path}?access_token=${token}&q=swordfish`;
+      const target = `${path}?access_token=${explain.token}&q=swordfish`;
       const headers = ['--header', 'cookie: session=swordfish', '--header', `x-account-id: acct1`];
       for (const more of [[], ['--json'], ['--method', 'TRACE'], ['--header', 'x-account-id: swordfish']]) {
         const outcome = await run(
           ['--path', target, ...headers, ...more],
-          await lab.token({ claims: { email: 'swordfish' } }),
+          await explain.lab.token({ claims: { email: 'swordfish' } }),
         );
-        expectNothingOf(outcome, ['swordfish', 'access_token', ...token.split('.')]);
+        expectNothingOf(outcome, ['swordfish', 'access_token', ...explain.token.split('.')]);
       }
     });
 

@@ -6,27 +6,18 @@ import { expect } from 'chai';
 import { defaultAlgorithms } from '../../src/config/issuer-schema.ts';
 import { createKeySeed } from '../../src/keys/key-seed.ts';
 import { locationKey } from '../../src/keys/key-source.ts';
-import { type ExplainLab, explanationOf, runExplain, startExplainLab } from '../explain/explain-lab.ts';
+import { explanationOf, runExplain } from '../explain/explain-lab.ts';
 import type { Outcome } from '../support/command.ts';
 import { writeFixture } from '../support/config-file.ts';
 import { serviceConfig } from '../support/service.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer } from '../support/test-issuer.ts';
 import { token as tokenOf } from '../support/token.ts';
-import { failedDetails, fullConfig, path } from './explain-config.ts';
+import { fullConfig, path, useExplainLab } from './explain-config.ts';
 
 describe('explain with keys and lists', () => {
-  let lab: ExplainLab;
-  let token: string;
-  before(async () => {
-    lab = await startExplainLab();
-    token = await lab.token();
-  });
-  after(() => lab.stop());
-
-  const run = (args: readonly string[], input: string | Buffer = token): Promise<Outcome> =>
-    runExplain(['--config', lab.configFile, '--path', path, ...args], { input });
-  const detailOf = failedDetails(() => lab);
+  const explain = useExplainLab();
+  const { run, detailOf } = explain;
 
   describe('revocation', () => {
     it('names the matching fields and the file, and no value', async () => {
@@ -40,17 +31,20 @@ describe('explain with keys and lists', () => {
     it('passes without a matching entry, and states when no list is configured', async () => {
       const passed = ({ stdout }: Outcome): string | undefined => /^pass {9}revocation {6}(.*)$/m.exec(stdout)?.[1];
       expect(passed(await run([]))).to.equal('no entry matches');
-      const file = writeFixture('explain-no-list.json', serviceConfig(lab.issuer, fullConfig()));
-      const outcome = await runExplain(['--config', file, '--path', path], { input: token });
+      const file = writeFixture('explain-no-list.json', serviceConfig(explain.lab.issuer, fullConfig()));
+      const outcome = await runExplain(['--config', file, '--path', path], { input: explain.token });
       expect(passed(outcome)).to.equal('no list is configured');
     });
 
     it('is checked at the time of --at', async () => {
       const entry = { acc: 'acct1', expires: '2026-11-21T12:30:00Z' };
       const revocation = { file: writeFixture('explain-expires.jsonl', entry) };
-      const file = writeFixture('explain-expires-config.json', serviceConfig(lab.issuer, fullConfig({ revocation })));
+      const file = writeFixture(
+        'explain-expires-config.json',
+        serviceConfig(explain.lab.issuer, fullConfig({ revocation })),
+      );
       const iat = Date.parse('2026-11-21T12:00:00Z') / 1000;
-      const timely = await lab.token({ claims: { iat, exp: iat + 3600 } });
+      const timely = await explain.lab.token({ claims: { iat, exp: iat + 3600 } });
       const reasonAt = async (at: string): Promise<string> => {
         const args = ['--config', file, '--path', path, '--json', '--at', at];
         return explanationOf(await runExplain(args, { input: timely })).reason;
@@ -63,9 +57,9 @@ describe('explain with keys and lists', () => {
       const list = writeFixture('explain-bad-list.jsonl', '{"acc":1}\n');
       const file = writeFixture(
         'explain-bad-list.json',
-        serviceConfig(lab.issuer, fullConfig({ revocation: { file: list } })),
+        serviceConfig(explain.lab.issuer, fullConfig({ revocation: { file: list } })),
       );
-      const { code, stdout, stderr } = await runExplain(['--config', file, '--path', path], { input: token });
+      const { code, stdout, stderr } = await runExplain(['--config', file, '--path', path], { input: explain.token });
       expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
       expect(stderr).to.equal(`${list}:1:1: acc: must be text: put it in quotes\n`);
     });
@@ -73,7 +67,10 @@ describe('explain with keys and lists', () => {
 
   describe('keys', () => {
     it('that cannot be fetched lead to exit 4 with the problem', async () => {
-      const outcome = await run(['--json'], await lab.token({ claims: { iss: lab.unreachableIssuer } }));
+      const outcome = await run(
+        ['--json'],
+        await explain.lab.token({ claims: { iss: explain.lab.unreachableIssuer } }),
+      );
       expect(outcome.code).to.equal(4);
       const { decision, reason, status, checks } = explanationOf(outcome);
       expect({ decision, reason, status }).to.deep.equal({
@@ -131,9 +128,9 @@ describe('explain with keys and lists', () => {
       afterEach(() => rmSync(directory, { recursive: true }));
 
       it('are not written there', async () => {
-        const config = serviceConfig(lab.issuer, fullConfig({ keys: { cacheDirectory: directory } }));
+        const config = serviceConfig(explain.lab.issuer, fullConfig({ keys: { cacheDirectory: directory } }));
         const file = writeFixture('explain-seed.json', config);
-        expect((await runExplain(['--config', file, '--path', path], { input: token })).code).to.equal(0);
+        expect((await runExplain(['--config', file, '--path', path], { input: explain.token })).code).to.equal(0);
         expect(readdirSync(directory)).to.deep.equal([]);
       });
 
