@@ -275,7 +275,7 @@ listen: 0.0.0.0:9191
           expect(line).to.match(problems.length > 0 ? /^f:[1-9][0-9]*:[1-9][0-9]*: [^\p{C}]+$/u : /^$/);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 
@@ -286,7 +286,7 @@ listen: 0.0.0.0:9191
         const loaded = await loadConfig(writeFixture('random.yaml', { ...smallestConfig(), [key]: value }));
         expect(loaded.kind).to.be.oneOf(['config', 'misconfiguration']);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 });

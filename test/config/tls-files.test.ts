@@ -107,7 +107,7 @@ describe('configuration file', () => {
           secrets.show('command', JSON.stringify(loaded));
           expect(loaded.kind).to.be.oneOf(['config', 'misconfiguration']);
         }),
-        { numRuns: 300 },
+        { numRuns: 100 },
       );
     });
   });

@@ -81,7 +81,7 @@ describe('lint of arbitrary input', () => {
       fc.property(fc.anything({ maxDepth: 4 }), value => {
         expect(lintBootstrap(value, config)).to.not.have.length(0);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 
@@ -101,7 +101,7 @@ describe('lint of arbitrary input', () => {
           expect(odd).to.deep.equal([]);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 
