@@ -45,8 +45,8 @@ describe('key thread', () => {
 
   describe('event loop of the service', () => {
     const connections = 3;
-    // Envoy's timeout of a check.
-    const maxBlockedMs = 500;
+    // Where the service reads the answers itself, its event loop has no time for checks. Of what another thread reads it gets one message.
+    const maxUtilization = 0.5;
     let port: number;
 
     before(async () => {
@@ -67,10 +67,10 @@ describe('key thread', () => {
         const thread = startThread();
         // Starts the thread, which is not part of the measurement.
         expect(await get(thread, `http://127.0.0.1:${port}/good`)).to.have.property('kind', 'body');
-        const longestBlockedMs = watchEventLoop();
         const urls = Array.from({ length: connections }, () => `http://127.0.0.1:${port}/${path}`);
+        const before = performance.eventLoopUtilization();
         const documents = await Promise.all(urls.map(url => get(thread, url)));
-        expect(longestBlockedMs()).to.be.below(maxBlockedMs);
+        expect(performance.eventLoopUtilization(before).utilization).to.be.below(maxUtilization);
         for (const document of documents) expect(document).to.deep.equal({ kind: 'problem', problem });
         expect(await get(thread, `http://127.0.0.1:${port}/good`)).to.have.property('kind', 'body');
       });
@@ -174,19 +174,3 @@ describe('key thread', () => {
     }
   });
 });
-
-/** Returns a function that gives the longest time since this call in which the event loop was blocked. */
-function watchEventLoop(): () => number {
-  let [last, longest] = [performance.now(), 0];
-  const measure = (): void => {
-    const now = performance.now();
-    longest = Math.max(longest, now - last);
-    last = now;
-  };
-  const timer = setInterval(measure, 1);
-  return () => {
-    clearInterval(timer);
-    measure();
-    return longest;
-  };
-}
