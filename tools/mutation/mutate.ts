@@ -1,11 +1,13 @@
-// `npm run mutate -- [--only PATH] [--minutes N] [--workers N] [--again survivors|all|none]`: runs the tests against every mutant.
+// `npm run mutate -- [--only PATH] [--minutes N] [--workers N] [--again survivors|all|none] [--no-report]`: runs the tests against every
+// mutant.
 // Results are cached in .cache/mutation/, a file for each group, and are valid until the source or a test of its group changes, so a
 // run can be split. Runs at the same time do not disturb each other, as long as they ask for different groups. At its end
-// docs/dev/mutation.md is written and compared with the listed survivors.
+// docs/dev/mutation.md is written, which needs every group, and the mutants are compared with the listed survivors.
 import { type ChildProcess, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type Bundle, bundle } from './bundle.ts';
@@ -37,7 +39,9 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '60' },
     workers: { type: 'string', default: '2' },
     again: { type: 'string', default: 'changed' },
+    report: { type: 'boolean', default: true },
   },
+  allowNegative: true,
 });
 const endMs = performance.now() + Number(values.minutes) * 60_000;
 
@@ -47,9 +51,9 @@ const bundles = `${mkdtempSync(`${directory}run-`)}/`;
 process.on('exit', () => rmSync(bundles, { recursive: true, force: true }));
 const found: Found[] = [];
 const left: Mutant[] = [];
-for (const group of groups) await ask(group);
+for (const group of groups) if (values.report || group.sources.some(isAsked)) await ask(group);
 const survivors = readSurvivors();
-writeFileSync(`${project}docs/dev/mutation.md`, report(found, left, survivors));
+if (values.report) writeFileSync(`${project}docs/dev/mutation.md`, report(found, left, survivors));
 // The report covers all results; the exit code covers the mutants of this run.
 const asked = found.filter(({ mutant }) => isAsked(mutant.file));
 const toJudge = left.filter(({ file }) => isAsked(file)).length;
@@ -67,7 +71,7 @@ async function ask(group: Group): Promise<void> {
   const sources = await instrument(group.sources);
   // Mutants outside this run keep their verdict, whatever their tests are.
   const built = group.sources.some(isAsked) ? await bundle(group, sources, bundles) : undefined;
-  const kept = new Map<string, Kept>(Object.entries(readKept(group)));
+  const kept = new Map<string, Kept>(Object.entries(readJson(keptFile(group)) as Record<string, Kept>));
   const save = (): void => writeFileSync(keptFile(group), JSON.stringify(Object.fromEntries(kept), null, 1));
   const tests = digest(built?.inputs.filter(input => !group.sources.includes(input)) ?? []);
   const digests = new Map(group.sources.map(file => [file, digest([file])]));
@@ -101,21 +105,11 @@ async function ask(group: Group): Promise<void> {
 }
 
 async function judgeAll(
-  { file }: Bundle,
+  built: Bundle,
   mutants: readonly Mutant[],
   keep: (mutant: Mutant, status: Status, by: string | undefined) => void,
 ): Promise<void> {
-  const first = start(file);
-  const startedMs = performance.now();
-  const learnt = await answerOf<Baseline>(first, 'baseline', baselineLimitMs);
-  const limitMs = verdictLimitMs(performance.now() - startedMs);
-  if (learnt === undefined) {
-    const limit = `${baselineLimitMs / 1000} s`;
-    throw new Error(`the tests without a mutant end their process, or take longer than ${limit}: ${stateOf(first)}`);
-  }
-  first.disconnect();
-  if (learnt.failures.length > 0) throw new Error(`tests fail without a mutant:\n${learnt.failures.join('\n')}`);
-
+  const { baseline: learnt, limitMs } = await learn(built);
   const queue = mutants.filter(mutant => {
     if (learnt.reached[mutant.id] !== undefined) return true;
     keep(mutant, 'unreached', undefined);
@@ -128,7 +122,7 @@ async function judgeAll(
       const reached = learnt.reached[mutant.id] ?? { hits: 0, tests: undefined };
       if (child === undefined || asked >= mutantsPerProcess) {
         child?.disconnect();
-        child = start(file);
+        child = start(built.file);
         asked = 0;
       }
       asked += 1;
@@ -145,6 +139,33 @@ async function judgeAll(
     child?.disconnect();
   };
   await Promise.all(Array.from({ length: Number(values.workers) }, work));
+}
+
+interface Learnt {
+  /** A digest of everything that is bundled. */
+  readonly tests: string;
+  readonly baseline: Baseline;
+  readonly limitMs: number;
+}
+
+/** What a run without a mutant teaches, kept until a bundled file changes. */
+async function learn({ file, inputs }: Bundle): Promise<Learnt> {
+  const keptAt = `${directory}${basename(file)}.baseline.json`;
+  const tests = digest(inputs);
+  const known = readJson(keptAt) as Partial<Learnt>;
+  if (known.tests === tests) return known as Learnt;
+  const child = start(file);
+  const startedMs = performance.now();
+  const baseline = await answerOf<Baseline>(child, 'baseline', baselineLimitMs);
+  if (baseline === undefined) {
+    const limit = `${baselineLimitMs / 1000} s`;
+    throw new Error(`the tests without a mutant end their process, or take longer than ${limit}: ${stateOf(child)}`);
+  }
+  child.disconnect();
+  if (baseline.failures.length > 0) throw new Error(`tests fail without a mutant:\n${baseline.failures.join('\n')}`);
+  const learnt = { tests, baseline, limitMs: verdictLimitMs(performance.now() - startedMs) };
+  writeFileSync(keptAt, JSON.stringify(learnt));
+  return learnt;
 }
 
 function start(file: string): ChildProcess {
@@ -193,9 +214,10 @@ function digest(files: readonly string[]): string {
   return hash.digest('base64url');
 }
 
-function readKept(group: Group): Record<string, Kept> {
+/** An empty object where there is no such file. */
+function readJson(file: string): unknown {
   try {
-    return JSON.parse(readFileSync(keptFile(group), 'utf8')) as Record<string, Kept>;
+    return JSON.parse(readFileSync(file, 'utf8'));
   } catch {
     return {};
   }

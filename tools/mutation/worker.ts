@@ -38,7 +38,7 @@ Object.assign(globalThis, { [INSTRUMENTER_CONSTANTS.NAMESPACE]: mutants });
 fc.configureGlobal({ seed: 20_261_121, endOnFailure: true });
 // Wide, because a busy machine slows a test down too, and a timeout counts as a killed mutant.
 const hangMs = 10_000;
-/** Tests that killed a mutant of this process, which is often the neighbour of the next one. They run first, then the fastest. */
+/** Tests that killed a mutant of this process, which is often the neighbour of the next one. The latest runs first, after them the fastest. */
 const killers = new Set<number>();
 const beforeOthers = -1_000_000;
 let loads = 0;
@@ -101,16 +101,16 @@ async function judge({ id, hits, tests: covering, durations }: Order): Promise<V
     const { mocha, tests } = await load();
     const chosen = new Set(covering === undefined ? tests : covering.map(index => tests[index]));
     for (const [index, test] of tests.entries()) test.timeout(Math.max(hangMs, 10 * (durations[index] ?? 0)));
-    keepInOrder(mocha.suite, test => {
-      if (!chosen.has(test)) return undefined;
-      const index = tests.indexOf(test);
-      return killers.has(index) ? beforeOthers : (durations[index] ?? 0);
-    });
+    const ranks = durations.slice();
+    for (const [at, index] of [...killers].entries()) ranks[index] = beforeOthers - at;
+    keepInOrder(mocha.suite, test => (chosen.has(test) ? ranks[tests.indexOf(test)] : undefined));
     let failed: { readonly by: string; readonly error: unknown } | undefined;
     const hangs = await new Promise<boolean>(done => {
       const runner = mocha.run(() => done(false));
       runner.on('fail', (test, error) => {
         failed ??= { by: test.fullTitle(), error };
+        // The last of the set is the latest.
+        killers.delete(tests.indexOf(test));
         killers.add(tests.indexOf(test));
         setTimeout(() => done(true), hangMs);
       });
