@@ -91,7 +91,7 @@ export function parseRenderOptions(values: OptionTexts): GivenOptions | string {
   }
   const { 'cors-origin': origins = [], 'cors-header': headers = [] } = values;
   if (!origins.every(isOrigin))
-    return '--cors-origin must be an origin such as https://app.example.com: scheme, host and port, nothing else';
+    return '--cors-origin must be an origin such as https://app.example.com: scheme, host and port, no wildcard and nothing else';
   if (!headers.every(isCorsHeader)) return '--cors-header must be the name of a request header such as idempotency-key';
   if (headers.length > 0 && origins.length === 0) return '--cors-header needs --cors-origin';
   const corsHeaders = new Set(headers.map(header => header.toLowerCase()));
@@ -160,7 +160,7 @@ function isUpstreamProtocol(text: string): text is UpstreamProtocol {
   return upstreamProtocols.some(each => each === text);
 }
 
-// A browser sends the origin as the URL standard serializes it.
+// A browser sends the origin as the URL standard serializes it. A host with a wildcard is valid there, and equals that of no page.
 function isOrigin(text: string): boolean {
-  return /^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text;
+  return /^https?:\/\/[^*]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text;
 }

@@ -28,6 +28,7 @@ describe('render with invalid input', () => {
     [['envoy', '--readiness-port', '70000'], /--readiness-port must be a port from 1 to 65535/],
     [['envoy-parts', '--readiness-port', '81'], /--readiness-port does not apply to envoy-parts: leave it out$/m],
     [['envoy', '--cors-header', 'idempotency-key'], /--cors-header needs --cors-origin/],
+    [['envoy', '--cors-origin', 'https://*.example.com'], /--cors-origin must be an origin .* no wildcard/],
     [
       ['envoy', '--cors-origin', 'https://a.example', '--cors-header', 'a b'],
       /--cors-header must be the name of a request header/,
