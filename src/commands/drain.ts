@@ -44,21 +44,29 @@ export async function drain(args: readonly string[], io: CommandIo): Promise<num
     );
     return 0;
   }
-  let open = await openConnections(admin);
-  while (open !== undefined && open > 0 && performance.now() < endMs) {
+  const ask = () => {
+    const leftMs = Math.ceil(endMs - performance.now());
+    return openConnections(admin, Math.max(pauseMs, Math.min(timeoutMs, leftMs)));
+  };
+  let open = await ask();
+  // An answer that is late or missing says nothing: Envoy may be busy with the connections that remain.
+  while (open !== 0 && performance.now() < endMs) {
     await sleep(pauseMs);
-    open = await openConnections(admin);
+    open = await ask();
   }
-  // If the admin no longer answers, Envoy has ended and nothing is open.
-  io.stdout.write(open ? `${open} connections are still open\n` : 'no connection is open\n');
+  if (open === undefined) io.stderr.write('account-authz drain: Envoy did not say how many connections are open\n');
+  else io.stdout.write(open === 0 ? 'no connection is open\n' : `${open} connections are still open\n`);
   return 0;
 }
 
-// Counts all listeners but the admin's own. Not `server.total_connections`, which Envoy updates only every five seconds.
-async function openConnections(admin: URL): Promise<number | undefined> {
+/**
+ * Undefined if the admin does not say; 0 if nothing listens there any more: Envoy has ended. Counts all listeners but the admin's own.
+ * Not `server.total_connections`, which Envoy updates only every five seconds.
+ */
+async function openConnections(admin: URL, timeoutMs: number): Promise<number | undefined> {
   const path = '/stats?filter=^listener\\..*downstream_cx_active$';
   const stats = await askEnvoyAdmin({ admin, method: 'GET', path, timeoutMs });
-  if (stats.kind === 'problem') return undefined;
+  if (stats.kind === 'problem') return stats.problem === 'ECONNREFUSED' ? 0 : undefined;
   const gauges = stats.text.matchAll(/^listener\.(.+)\.downstream_cx_active: (\d+)$/gm);
   return Array.from(gauges, ([, name = '', count]) => (/^admin|\.worker_\d+$/.test(name) ? 0 : Number(count))).reduce(
     (sum, count) => sum + count,

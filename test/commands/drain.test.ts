@@ -47,6 +47,42 @@ describe('drain', () => {
     expect(asked).to.deep.equal(new Set(['POST /healthcheck/fail', 'GET /stats']));
   });
 
+  const oneOpen = 'listener.0.0.0.0_8080.downstream_cx_active: 1\n';
+  /** An admin whose answers to GET /stats are these in turn, the last one for good; a number is a status. */
+  async function drainWith(answers: readonly (string | number)[], seconds = '20'): Promise<Outcome> {
+    const left = [...answers];
+    const admin = createServer(({ method }, response) => {
+      const answer = method === 'POST' ? '' : (left.shift() ?? answers.at(-1));
+      if (typeof answer === 'number') response.writeHead(answer).end();
+      else response.end(answer);
+    });
+    await once(admin.listen(0, '127.0.0.1'), 'listening');
+    const outcome = await run('--envoy-admin', `http://127.0.0.1:${portOf(admin)}`, '--seconds', seconds);
+    admin.close();
+    expect(left, 'unasked').to.deep.equal([]);
+    return outcome;
+  }
+
+  it('goes on waiting when Envoy is too busy to say how many connections are open', async () => {
+    const { stdout, stderr } = await drainWith([
+      oneOpen,
+      oneOpen,
+      503,
+      oneOpen,
+      'listener.a.downstream_cx_active: 0\n',
+    ]);
+    expect({ stdout, stderr }).to.deep.equal({ stdout: 'no connection is open\n', stderr: '' });
+  });
+
+  it('says so when Envoy does not say it until the end', async () => {
+    expect(await drainWith([503], '1')).to.deep.equal({
+      code: 0,
+      stdout: '',
+      stderr: 'account-authz drain: Envoy did not say how many connections are open\n',
+    });
+    expect(await drainWith([oneOpen], '1')).to.include({ code: 0, stdout: '1 connections are still open\n' });
+  });
+
   it('warns and exits 0 when something else answers there', async () => {
     const other = createServer((_, response) => response.writeHead(302, { location: '/healthcheck/ok' }).end());
     await once(other.listen(0, '127.0.0.1'), 'listening');
