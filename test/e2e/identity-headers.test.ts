@@ -8,7 +8,7 @@ import { freePorts } from '../support/free-ports.ts';
 import { exchange, type HttpAnswer, http2Exchange, requestBytes } from '../support/raw-http.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';
 import { until } from '../support/until.ts';
-import { bearer, identity, installEnvoys, type Lab, onlyRequestOf, ownedFields, startLab } from './lab.ts';
+import { identity, onlyRequestOf, ownedFields, useLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 /** An empty gRPC message. */
@@ -77,21 +77,13 @@ function allowUnderscores(bootstrap: Document): void {
 }
 
 describe('forged identity headers', () => {
-  let lab: Lab;
-  let authorization: string;
-
-  before(async () => {
-    await installEnvoys();
-    lab = await startLab();
-    authorization = `Authorization: ${await bearer()}`;
-  });
-  after(() => lab.stop());
-  beforeEach(() => lab.upstream.clear());
+  const suite = useLab();
+  const authorization = (): string => `Authorization: ${suite.owner}`;
 
   const ask = (envoy: RunningEnvoy, lines: readonly string[] = [], target = path): Promise<HttpAnswer> =>
-    exchange(envoy.port, requestBytes('GET', target, [authorization, ...lines]));
+    exchange(envoy.port, requestBytes('GET', target, [authorization(), ...lines]));
   const expectOnly = (fields: typeof identity): void => {
-    const request = onlyRequestOf(lab.upstream);
+    const request = onlyRequestOf(suite.lab.upstream);
     expect(ownedFields(request)).to.deep.equal(fields);
     expect(JSON.stringify(request)).not.to.include('evil');
   };
@@ -99,7 +91,7 @@ describe('forged identity headers', () => {
   const expectRefused = (answer: Pick<HttpAnswer, 'status'>): void => {
     // 0: Envoy closes the HTTP/2 connection on such a field.
     expect(answer.status).to.be.oneOf([400, 0]);
-    expect(lab.upstream.requests).to.deep.equal([]);
+    suite.expectNothingReached();
   };
 
   for (const version of envoyVersions) {
@@ -111,16 +103,16 @@ describe('forged identity headers', () => {
 
       before(async () => {
         const [unusedPort] = await freePorts(1);
-        const upstream = lab.upstream.port;
+        const upstream = suite.lab.upstream.port;
         [shipped, withGrpc, bare, unchecked] = await Promise.all([
-          startEnvoy({ version, upstream, authz: lab.service.address }),
+          startEnvoy({ version, upstream, authz: suite.lab.service.address }),
           startEnvoy({
             version,
             upstream,
-            authz: lab.service.address,
+            authz: suite.lab.service.address,
             bootstrap: await renderedEnvoy('--upstream-protocol', 'auto'),
           }),
-          startEnvoy({ version, upstream, authz: lab.service.address, edit: withoutEarlyRemoval }),
+          startEnvoy({ version, upstream, authz: suite.lab.service.address, edit: withoutEarlyRemoval }),
           startEnvoy({ version, upstream, authz: `127.0.0.1:${unusedPort}`, edit: withoutTheCheck }),
         ]);
       });
@@ -149,7 +141,7 @@ describe('forged identity headers', () => {
 
         it('O-010 O-025 sends the five headers byte for byte, each once, and no Authorization', async () => {
           await ask(shipped);
-          const request = onlyRequestOf(lab.upstream);
+          const request = onlyRequestOf(suite.lab.upstream);
           expect(ownedFields(request)).to.deep.equal(identity);
           expect(request.headers.map(([name]) => name.toLowerCase())).not.to.include('authorization');
         });
@@ -158,17 +150,21 @@ describe('forged identity headers', () => {
           const answer = await exchange(shipped.port, requestBytes('GET', path, ['x-auth-acc: acct1']));
           expect(answer.status).to.equal(401);
           expect(answer.headers.filter(([name]) => name.startsWith('x-auth-'))).to.deep.equal([]);
-          expect(lab.upstream.requests).to.deep.equal([]);
+          suite.expectNothingReached();
         });
 
         it('L-025 passes no request for an unprotected path to the upstream', async () => {
           const answer = await ask(shipped, ['x-auth-acc: evil'], '/open');
           expect(answer.status).to.equal(404);
-          expect(lab.upstream.requests).to.deep.equal([]);
+          suite.expectNothingReached();
         });
 
         it('O-027 drops a forged trailer of a chunked request', async () => {
-          const head = requestBytes('POST', path, [authorization, 'Transfer-Encoding: chunked', 'Trailer: x-auth-acc']);
+          const head = requestBytes('POST', path, [
+            authorization(),
+            'Transfer-Encoding: chunked',
+            'Trailer: x-auth-acc',
+          ]);
           await exchange(shipped.port, `${head}3\r\nabc\r\n0\r\nx-auth-acc: evil\r\nx-auth-email: evil\r\n\r\n`);
           expectOursOnly();
         });
@@ -176,24 +172,24 @@ describe('forged identity headers', () => {
         it('replaces forged headers of an HTTP/2 request', async () => {
           const forged = { 'x-auth-acc': ['evil', 'evil2'], 'x-auth-email': 'evil' };
           await http2Exchange(shipped.port, {
-            headers: { ':path': path, authorization: value(authorization), ...forged },
+            headers: { ':path': path, authorization: suite.owner, ...forged },
           });
           expectOursOnly();
         });
 
         it('refuses an underscore spelling in an HTTP/2 request', async () => {
-          const headers = { ':path': path, authorization: value(authorization), x_auth_acc: 'evil' };
+          const headers = { ':path': path, authorization: suite.owner, x_auth_acc: 'evil' };
           expectRefused(await http2Exchange(shipped.port, { headers }));
         });
 
         it('refuses a name in capitals in an HTTP/2 request', async () => {
           const first = { ':method': 'GET', ':scheme': 'http', ':authority': 'api.test', ':path': path };
-          const fields = Object.entries({ ...first, authorization: value(authorization), 'X-Auth-Acc': 'evil' });
+          const fields = Object.entries({ ...first, authorization: suite.owner, 'X-Auth-Acc': 'evil' });
           expectRefused(await rawHttp2Exchange(shipped.port, fields));
         });
 
         it('O-027 drops forged trailers of an HTTP/2 request', async () => {
-          const headers = { ':path': path, ':method': 'POST', authorization: value(authorization) };
+          const headers = { ':path': path, ':method': 'POST', authorization: suite.owner };
           await http2Exchange(shipped.port, { headers, body: 'abc', trailers: { 'x-auth-acc': 'evil' } });
           expectOursOnly();
         });
@@ -202,7 +198,7 @@ describe('forged identity headers', () => {
           const trailers = { 'x-auth-acc': 'evil', 'x.auth.acc': 'evil', 'x-auth-email': 'evil', 'x-checksum': 'good' };
           await http2Exchange(withGrpc.port, { headers: grpcHeaders(), body, trailers });
           expectOursOnly();
-          expect(onlyRequestOf(lab.upstream).trailers).to.deep.equal([['x-checksum', 'good']]);
+          expect(onlyRequestOf(suite.lab.upstream).trailers).to.deep.equal([['x-checksum', 'good']]);
         });
 
         it('refuses an underscore spelling in the trailers of a gRPC call', async () => {
@@ -211,8 +207,8 @@ describe('forged identity headers', () => {
           expect(status).to.be.oneOf([400, 0]);
           // Headers and body were allowed and may arrive before the trailers: only the forged name must not arrive.
           // Wait for the late ones, so that they do not reach the next test.
-          await until(() => lab.upstream.requests.length > 0, 500).catch(() => undefined);
-          expect(JSON.stringify(lab.upstream.requests)).to.not.contain('evil');
+          await until(() => suite.lab.upstream.requests.length > 0, 500).catch(() => undefined);
+          expect(JSON.stringify(suite.lab.upstream.requests)).to.not.contain('evil');
         });
 
         it('replaces forged headers of a gRPC call', async () => {
@@ -283,10 +279,6 @@ describe('forged identity headers', () => {
 
   function grpcHeaders(): Record<string, string> {
     const grpc = { te: 'trailers', 'content-type': 'application/grpc' };
-    return { ':path': `${path}/List`, ':method': 'POST', ...grpc, authorization: value(authorization) };
+    return { ':path': `${path}/List`, ':method': 'POST', ...grpc, authorization: suite.owner };
   }
 });
-
-function value(line: string): string {
-  return line.slice(line.indexOf(':') + 2);
-}

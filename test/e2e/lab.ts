@@ -70,6 +70,35 @@ export async function startLab(config: Readonly<Record<string, unknown>> = {}): 
   }
 }
 
+export interface LabSuite {
+  readonly lab: Lab;
+  /** A valid Authorization value. */
+  readonly owner: string;
+  expectNothingReached(): void;
+}
+
+/** Starts a lab before the tests of this suite, with every Envoy installed, and stops it after them. Before each test its upstream forgets. */
+export function useLab(): LabSuite {
+  let lab: Lab;
+  let owner: string;
+  before(async () => {
+    await installEnvoys();
+    lab = await startLab();
+    owner = await bearer();
+  });
+  after(() => lab?.stop());
+  beforeEach(() => lab.upstream.clear());
+  return {
+    get lab() {
+      return lab;
+    },
+    get owner() {
+      return owner;
+    },
+    expectNothingReached: () => expect(lab.upstream.requests).to.deep.equal([]),
+  };
+}
+
 // I5: requests through Envoy have left it unharmed. Its other pages are fetched for the secret scan.
 async function expectAlive({ adminPort }: ServiceProcess): Promise<void> {
   for (const page of ['/', '/metrics']) await fetch(`http://127.0.0.1:${adminPort}${page}`);

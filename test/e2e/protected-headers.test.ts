@@ -6,7 +6,7 @@ import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.t
 import { connectionManagerPath, renderedEnvoy, upstreamProtocolPath } from '../support/envoy-bootstrap.ts';
 import { exchange, type HttpAnswer, http2Exchange, requestBytes } from '../support/raw-http.ts';
 import { until } from '../support/until.ts';
-import { bearer, expectRefusal, installEnvoys, type Lab, onlyRequestOf, startLab } from './lab.ts';
+import { expectRefusal, onlyRequestOf, useLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';
 
@@ -47,26 +47,15 @@ function withHttp1Trailers(bootstrap: Document): void {
 }
 
 describe('account and override headers', () => {
-  let lab: Lab;
-  let owner: string;
+  const suite = useLab();
+  const { expectNothingReached } = suite;
 
-  before(async () => {
-    await installEnvoys();
-    lab = await startLab();
-    owner = await bearer();
-  });
-  after(() => lab.stop());
-  beforeEach(() => lab.upstream.clear());
-
-  const expectNothingReached = (): void => {
-    expect(lab.upstream.requests).to.deep.equal([]);
-  };
   const expectNoneOfIt = (): void => {
-    expect(JSON.stringify(onlyRequestOf(lab.upstream))).not.to.include('evil');
+    expect(JSON.stringify(onlyRequestOf(suite.lab.upstream))).not.to.include('evil');
   };
   const expectGoodTrailerOnly = (): void => {
     expectNoneOfIt();
-    const fields = onlyRequestOf(lab.upstream).trailers.map(([name, value]) => [name.toLowerCase(), value]);
+    const fields = onlyRequestOf(suite.lab.upstream).trailers.map(([name, value]) => [name.toLowerCase(), value]);
     expect(fields).to.deep.equal([['x-checksum', 'good']]);
   };
 
@@ -77,7 +66,7 @@ describe('account and override headers', () => {
       let withTrailers: RunningEnvoy;
 
       before(async () => {
-        const options = { version, upstream: lab.upstream.port, authz: lab.service.address };
+        const options = { version, upstream: suite.lab.upstream.port, authz: suite.lab.service.address };
         [shipped, withGrpc, withTrailers] = await Promise.all([
           startEnvoy(options),
           startEnvoy({ ...options, bootstrap: await renderedEnvoy('--upstream-protocol', 'auto') }),
@@ -87,15 +76,18 @@ describe('account and override headers', () => {
       after(() => Promise.all([shipped.stop(), withGrpc.stop(), withTrailers.stop()]));
 
       const send = (line: string, target = path): Promise<HttpAnswer> =>
-        exchange(shipped.port, requestBytes('POST', target, [`Authorization: ${owner}`, line, 'Content-Length: 0']));
+        exchange(
+          shipped.port,
+          requestBytes('POST', target, [`Authorization: ${suite.owner}`, line, 'Content-Length: 0']),
+        );
       const sendHttp2 = (headers: Record<string, string>, more: Record<string, unknown> = {}, port = shipped.port) =>
         http2Exchange(port, {
-          headers: { ':path': path, ':method': 'POST', authorization: owner, ...headers },
+          headers: { ':path': path, ':method': 'POST', authorization: suite.owner, ...headers },
           ...more,
         });
       const chunked = (port: number, lines: readonly string[] = []): Promise<HttpAnswer> => {
         const head = requestBytes('POST', path, [
-          `Authorization: ${owner}`,
+          `Authorization: ${suite.owner}`,
           'Transfer-Encoding: chunked',
           'Trailer: x-account-id',
           ...lines,
@@ -125,7 +117,7 @@ describe('account and override headers', () => {
         it(`O-015 removes ${name}`, async () => {
           expect((await send(`${name}: evil`)).status).to.equal(200);
           expectNoneOfIt();
-          lab.upstream.clear();
+          suite.lab.upstream.clear();
           expect((await sendHttp2({ [name]: 'evil' })).status).to.equal(200);
           expectNoneOfIt();
         });
@@ -141,20 +133,20 @@ describe('account and override headers', () => {
           'x-https-method',
         ];
         for (const name of names) {
-          lab.upstream.clear();
+          suite.lab.upstream.clear();
           expect((await send(`${name}: good`)).status, name).to.equal(200);
-          expect(onlyRequestOf(lab.upstream).headers).to.deep.include([name, 'good']);
+          expect(onlyRequestOf(suite.lab.upstream).headers).to.deep.include([name, 'good']);
         }
       });
 
       it('O-015, O-028 sends no trailer to an HTTP/1.1 upstream', async () => {
         expect((await sendHttp2({}, { body: 'abc', trailers })).status).to.equal(200);
         expectNoneOfIt();
-        expect(onlyRequestOf(lab.upstream).trailers).to.deep.equal([]);
-        lab.upstream.clear();
+        expect(onlyRequestOf(suite.lab.upstream).trailers).to.deep.equal([]);
+        suite.lab.upstream.clear();
         await chunked(shipped.port);
         expectNoneOfIt();
-        expect(onlyRequestOf(lab.upstream).trailers).to.deep.equal([]);
+        expect(onlyRequestOf(suite.lab.upstream).trailers).to.deep.equal([]);
       });
 
       it('O-015, O-028 removes them from the trailers of HTTP/1.1 if Envoy forwards these', async () => {
@@ -170,7 +162,7 @@ describe('account and override headers', () => {
       it('O-015, O-028 removes them from the trailers of a gRPC call if gRPC is enabled', async () => {
         const grpc = { te: 'trailers', 'content-type': 'application/grpc' };
         await sendHttp2(grpc, { body: Buffer.alloc(5), trailers }, withGrpc.port);
-        expect(onlyRequestOf(lab.upstream).httpVersion).to.equal('2.0');
+        expect(onlyRequestOf(suite.lab.upstream).httpVersion).to.equal('2.0');
         expectGoodTrailerOnly();
       });
 
@@ -180,8 +172,8 @@ describe('account and override headers', () => {
           const answer = await sendHttp2(grpc, { body: Buffer.alloc(5), trailers: { [name]: 'evil' } }, withGrpc.port);
           expect(answer.status).to.be.oneOf([400, 0]);
           // Headers and body may arrive before the trailers; wait for them, so that late ones do not reach the next test.
-          await until(() => lab.upstream.requests.length > 0, 500).catch(() => undefined);
-          expect(JSON.stringify(lab.upstream.requests)).not.to.include('evil');
+          await until(() => suite.lab.upstream.requests.length > 0, 500).catch(() => undefined);
+          expect(JSON.stringify(suite.lab.upstream.requests)).not.to.include('evil');
         });
       }
     });

@@ -5,37 +5,16 @@ import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.t
 import { connectionManagerPath, renderedEnvoy } from '../support/envoy-bootstrap.ts';
 import { exchange, http2Exchange, requestBytes } from '../support/raw-http.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';
-import {
-  bearer,
-  expectRefusal,
-  http2Fields,
-  identity,
-  installEnvoys,
-  type Lab,
-  onlyRequestOf,
-  ownedFields,
-  startLab,
-} from './lab.ts';
+import { expectRefusal, http2Fields, identity, onlyRequestOf, ownedFields, useLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1/items';
 const otherPath = '/api/subscriptions/accounts/acct2/items';
 
 describe('protocols through Envoy', () => {
-  let lab: Lab;
-  let owner: string;
+  const suite = useLab();
+  const { expectNothingReached } = suite;
 
-  before(async () => {
-    await installEnvoys();
-    lab = await startLab();
-    owner = await bearer();
-  });
-  after(() => lab.stop());
-  beforeEach(() => lab.upstream.clear());
-
-  const expectNothingReached = (): void => {
-    expect(lab.upstream.requests).to.deep.equal([]);
-  };
-  const authorization = (): string => `Authorization: ${owner}`;
+  const authorization = (): string => `Authorization: ${suite.owner}`;
 
   for (const version of envoyVersions) {
     describe(`Envoy ${version}`, () => {
@@ -44,7 +23,7 @@ describe('protocols through Envoy', () => {
       let withWebsockets: RunningEnvoy;
 
       before(async () => {
-        const addresses = { version, upstream: lab.upstream.port, authz: lab.service.address };
+        const addresses = { version, upstream: suite.lab.upstream.port, authz: suite.lab.service.address };
         [envoy, withGrpc, withWebsockets] = await Promise.all([
           startEnvoy(addresses),
           startEnvoy({ ...addresses, bootstrap: await renderedEnvoy('--upstream-protocol', 'auto') }),
@@ -65,9 +44,9 @@ describe('protocols through Envoy', () => {
 
       describe('HTTP/2', () => {
         it('passes a request to an upstream that speaks HTTP/1.1', async () => {
-          const answer = await http2Exchange(envoy.port, { headers: { ':path': path, authorization: owner } });
+          const answer = await http2Exchange(envoy.port, { headers: { ':path': path, authorization: suite.owner } });
           expect(answer.status).to.equal(200);
-          const request = onlyRequestOf(lab.upstream);
+          const request = onlyRequestOf(suite.lab.upstream);
           expect(request).to.include({ httpVersion: '1.1', method: 'GET', path });
           expect(ownedFields(request)).to.deep.equal(identity);
         });
@@ -82,7 +61,7 @@ describe('protocols through Envoy', () => {
             [':method', 'CONNECT'],
             [':protocol', 'websocket'],
           ] as const;
-          const fields = [...connect, ...http2Fields(path).slice(1), ['authorization', owner]] as const;
+          const fields = [...connect, ...http2Fields(path).slice(1), ['authorization', suite.owner]] as const;
           expect((await rawHttp2Exchange(envoy.port, fields)).status).to.equal(0);
           expectNothingReached();
         });
@@ -108,22 +87,30 @@ describe('protocols through Envoy', () => {
               'Grpc-Timeout: 1S',
             ];
             expect((await send('POST', path, lines, '\0\0\0\0\0')).status).to.equal(200);
-            expect(onlyRequestOf(lab.upstream)).to.include({ httpVersion: '1.1', method: 'POST', body: '\0\0\0\0\0' });
-            lab.upstream.clear();
-            const headers = { ':path': path, ':method': 'POST', authorization: owner, 'content-type': content };
+            expect(onlyRequestOf(suite.lab.upstream)).to.include({
+              httpVersion: '1.1',
+              method: 'POST',
+              body: '\0\0\0\0\0',
+            });
+            suite.lab.upstream.clear();
+            const headers = { ':path': path, ':method': 'POST', authorization: suite.owner, 'content-type': content };
             const answer = await http2Exchange(envoy.port, {
               headers: { ...headers, te: 'trailers', 'grpc-timeout': '1S' },
               body: Buffer.alloc(5),
             });
             expect(answer.status).to.equal(200);
-            expect(onlyRequestOf(lab.upstream)).to.include({ httpVersion: '1.1', method: 'POST', body: '\0\0\0\0\0' });
+            expect(onlyRequestOf(suite.lab.upstream)).to.include({
+              httpVersion: '1.1',
+              method: 'POST',
+              body: '\0\0\0\0\0',
+            });
           });
         }
 
         it('passes a unary call to an upstream that speaks HTTP/2, if gRPC is enabled', async () => {
-          const answer = await unaryCall(withGrpc.port, `${path}/List`, owner);
+          const answer = await unaryCall(withGrpc.port, `${path}/List`, suite.owner);
           expect(answer).to.include({ code: 0 });
-          const request = onlyRequestOf(lab.upstream);
+          const request = onlyRequestOf(suite.lab.upstream);
           expect(request).to.include({ httpVersion: '2.0', method: 'POST', path: `${path}/List` });
           expect(ownedFields(request)).to.deep.equal(identity);
           expect(JSON.parse(answer.message)).to.deep.include({ path: `${path}/List` });
@@ -132,13 +119,13 @@ describe('protocols through Envoy', () => {
         it('speaks HTTP/2 to the upstream in every request with --upstream-protocol http2', async () => {
           const inHttp2 = await startEnvoy({
             version,
-            upstream: lab.upstream.port,
-            authz: lab.service.address,
+            upstream: suite.lab.upstream.port,
+            authz: suite.lab.service.address,
             bootstrap: await renderedEnvoy('--upstream-protocol', 'http2'),
           });
           try {
             expect((await exchange(inHttp2.port, requestBytes('GET', path, [authorization()]))).status).to.equal(200);
-            expect(onlyRequestOf(lab.upstream)).to.include({ httpVersion: '2.0', method: 'GET' });
+            expect(onlyRequestOf(suite.lab.upstream)).to.include({ httpVersion: '2.0', method: 'GET' });
           } finally {
             await inHttp2.stop();
           }
@@ -146,7 +133,7 @@ describe('protocols through Envoy', () => {
 
         it('speaks HTTP/1.1 for everything else if gRPC is enabled', async () => {
           expect((await exchange(withGrpc.port, requestBytes('GET', path, [authorization()]))).status).to.equal(200);
-          expect(onlyRequestOf(lab.upstream)).to.include({ httpVersion: '1.1' });
+          expect(onlyRequestOf(suite.lab.upstream)).to.include({ httpVersion: '1.1' });
         });
 
         const refusals = [
@@ -164,7 +151,7 @@ describe('protocols through Envoy', () => {
         for (const { name, target, authorization, code, reason, ...others } of refusals) {
           it(`answers a call with ${name} with status ${code}`, async () => {
             for (const { port } of [envoy, withGrpc]) {
-              const answer = await unaryCall(port, `${target}/List`, authorization && owner);
+              const answer = await unaryCall(port, `${target}/List`, authorization && suite.owner);
               const asShipped = 'codeAsShipped' in others ? others.codeAsShipped : code;
               expect(answer.code).to.equal(port === envoy.port ? asShipped : code);
               expect(JSON.parse(answer.message)).to.include({ reason });
@@ -174,7 +161,7 @@ describe('protocols through Envoy', () => {
         }
 
         it('P-063 answers a call to a service outside the protected path with status 12', async () => {
-          expect((await unaryCall(envoy.port, '/pkg.Service/Method', owner)).code).to.equal(12);
+          expect((await unaryCall(envoy.port, '/pkg.Service/Method', suite.owner)).code).to.equal(12);
           expectNothingReached();
         });
       });
@@ -215,7 +202,7 @@ describe('protocols through Envoy', () => {
         it('pass with a token and our headers if websockets are enabled', async () => {
           const answer = await exchange(withWebsockets.port, requestBytes('GET', path, [...upgrade, authorization()]));
           expect(answer.status).to.equal(101);
-          expect(ownedFields(onlyRequestOf(lab.upstream))).to.deep.equal(identity);
+          expect(ownedFields(onlyRequestOf(suite.lab.upstream))).to.deep.equal(identity);
         });
 
         it('R-021 to h2c are not forwarded: the request is answered over HTTP/1.1', async () => {
@@ -226,8 +213,8 @@ describe('protocols through Envoy', () => {
             'HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA',
           ];
           expect((await send('GET', path, [...lines, authorization()])).status).to.equal(200);
-          expect(onlyRequestOf(lab.upstream).httpVersion).to.equal('1.1');
-          const names = onlyRequestOf(lab.upstream).headers.map(([name]) => name.toLowerCase());
+          expect(onlyRequestOf(suite.lab.upstream).httpVersion).to.equal('1.1');
+          const names = onlyRequestOf(suite.lab.upstream).headers.map(([name]) => name.toLowerCase());
           for (const name of ['upgrade', 'http2-settings', 'connection']) expect(names).not.to.include(name);
         });
       });

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';
-import { bearer, expectRefusal, http2Fields, installEnvoys, type Lab, onlyRequestOf, startLab } from './lab.ts';
+import { bearer, expectRefusal, http2Fields, onlyRequestOf, useLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1/items';
 const otherPath = '/api/subscriptions/accounts/acct2/items';
@@ -76,29 +76,18 @@ const refused: Readonly<Record<string, Readonly<Record<string, Request>>>> = {
 
 describe('requests through Envoy', function () {
   this.timeout(120_000);
-  let lab: Lab;
-  let owner: string;
+  const suite = useLab();
+  const { expectNothingReached } = suite;
 
-  before(async () => {
-    await installEnvoys();
-    lab = await startLab();
-    owner = await bearer();
-  });
-  after(() => lab.stop());
-  beforeEach(() => lab.upstream.clear());
-
-  const expectNothingReached = (): void => {
-    expect(lab.upstream.requests).to.deep.equal([]);
-  };
   const filled = (text: string): string =>
-    text.replaceAll('OWNER', owner).replaceAll('TOKEN', owner.slice('Bearer '.length));
+    text.replaceAll('OWNER', suite.owner).replaceAll('TOKEN', suite.owner.slice('Bearer '.length));
 
   for (const version of envoyVersions) {
     describe(`Envoy ${version}`, () => {
       let envoy: RunningEnvoy;
 
       before(async () => {
-        envoy = await startEnvoy({ version, upstream: lab.upstream.port, authz: lab.service.address });
+        envoy = await startEnvoy({ version, upstream: suite.lab.upstream.port, authz: suite.lab.service.address });
       });
       after(() => envoy.stop());
 
@@ -121,13 +110,13 @@ describe('requests through Envoy', function () {
         it(`passes ${method} with a token, and its body unchanged`, async () => {
           const body = method.startsWith('P') ? '{"plan":"\xe9"}' : '';
           expect((await send([method, path, byOwner], body)).status).to.equal(200);
-          expect(onlyRequestOf(lab.upstream)).to.include({ method, path, body });
+          expect(onlyRequestOf(suite.lab.upstream)).to.include({ method, path, body });
         });
       }
 
       it('answers HEAD without a body, refused or not', async () => {
         expect(await send(['HEAD', path, byOwner])).to.include({ status: 200, body: '' });
-        expect(onlyRequestOf(lab.upstream).method).to.equal('HEAD');
+        expect(onlyRequestOf(suite.lab.upstream).method).to.equal('HEAD');
         const refused = await send(['HEAD', path]);
         expect(refused).to.include({ status: 401, body: '' });
         expect(headerValues(refused, 'www-authenticate')).to.deep.equal(['Bearer realm="account-authz"']);
@@ -136,21 +125,21 @@ describe('requests through Envoy', function () {
       it('refuses a method that the role does not have', async () => {
         const byMember = `Authorization: ${await bearer({ role: 'member' })}`;
         expect((await send(['GET', all, byMember])).status).to.equal(200);
-        lab.upstream.clear();
+        suite.lab.upstream.clear();
         expectRefusal(await send(['POST', all, byMember]), 403, 'role_forbidden');
         expectNothingReached();
       });
 
       it('takes path and host from an absolute form, not from the Host header', async () => {
         await send(['GET', `http://other.test${path}`, byOwner]);
-        const request = onlyRequestOf(lab.upstream);
+        const request = onlyRequestOf(suite.lab.upstream);
         expect(request.path).to.equal(path);
         expect(headerValues(request, 'host')).to.deep.equal(['other.test']);
       });
 
       it('P-044 refuses CONNECT over HTTP/2', async () => {
         const target = [':authority', 'api.test:443'] as const;
-        const fields = [[':method', 'CONNECT'], target, ['authorization', owner]] as const;
+        const fields = [[':method', 'CONNECT'], target, ['authorization', suite.owner]] as const;
         expect((await rawHttp2Exchange(envoy.port, fields)).status).to.equal(403);
         expectNothingReached();
       });
@@ -163,7 +152,7 @@ describe('requests through Envoy', function () {
       });
 
       it('H-010 refuses two lines of Authorization over HTTP/2', async () => {
-        const fields = [...http2Fields(path), ['authorization', owner], ['authorization', owner]] as const;
+        const fields = [...http2Fields(path), ['authorization', suite.owner], ['authorization', suite.owner]] as const;
         const answer = await rawHttp2Exchange(envoy.port, fields);
         expect(answer.status).to.equal(400);
         expect(JSON.parse(answer.body)).to.include({ reason: 'request_invalid' });
@@ -171,7 +160,7 @@ describe('requests through Envoy', function () {
       });
 
       it('H-027 takes no token from a trailer', async () => {
-        const trailer = `0\r\nAuthorization: ${owner}\r\n\r\n`;
+        const trailer = `0\r\nAuthorization: ${suite.owner}\r\n\r\n`;
         const request = ['POST', path, 'Transfer-Encoding: chunked', 'Trailer: authorization'] as const;
         expectRefusal(await send(request, trailer), 401, 'token_missing');
         expectNothingReached();
@@ -179,7 +168,7 @@ describe('requests through Envoy', function () {
 
       it('passes an account header that names the account of the token', async () => {
         expect((await send(['GET', all, byOwner, 'X-Account-Id: acct1'])).status).to.equal(200);
-        expect(headerValues(onlyRequestOf(lab.upstream), 'x-account-id')).to.deep.equal(['acct1']);
+        expect(headerValues(onlyRequestOf(suite.lab.upstream), 'x-account-id')).to.deep.equal(['acct1']);
       });
 
       it('refuses HTTP/1.0', async () => {
@@ -195,14 +184,14 @@ describe('requests through Envoy', function () {
           const [id = ''] = headerValues(answer, 'x-request-id');
           expect(id).to.match(/^[0-9a-f-]{36}$/);
           expect(await envoy.accessLogLine(id)).to.include({ status: 401, reason: 'token_missing' });
-          expect(await lab.service.logLine(id)).to.include({ decision: 'deny', reason: 'token_missing' });
+          expect(await suite.lab.service.logLine(id)).to.include({ decision: 'deny', reason: 'token_missing' });
         });
 
         it('is the one that the upstream gets', async () => {
           const answer = await send(['GET', path, byOwner]);
           const ids = headerValues(answer, 'x-request-id');
           expect(ids).to.have.length(1);
-          expect(headerValues(onlyRequestOf(lab.upstream), 'x-request-id')).to.deep.equal(ids);
+          expect(headerValues(onlyRequestOf(suite.lab.upstream), 'x-request-id')).to.deep.equal(ids);
         });
       });
     });
