@@ -2,18 +2,17 @@
 // account-authz and Envoy with these files beside the authentication service of the demo. Sends requests of a user of two accounts, two that
 // are allowed and one that is refused. Stops on Ctrl-C, or with --once after the requests.
 import { execFile } from 'node:child_process';
-import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { parse } from 'yaml';
 import { envoyBinary, startEnvoy } from '../test/support/envoy.ts';
 import { startServiceProcess } from '../test/support/service-process.ts';
 import { type AuthenticationService, startAuthenticationService } from './authentication-service.ts';
-import { type HttpResponse, send } from './http-client.ts';
 import { choosePorts } from './ports.ts';
 import { messageOf } from './run-story.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
-import { openTryFolder } from './try-folder.ts';
+import { ask, isEnvoyUnanswered, ownErrorNote, reasonOf } from './try-answers.ts';
+import { openTryFolder, type TryFolder } from './try-folder.ts';
 
 const usage = `npm run try -- --upstream HOST:PORT --route PATH [--route PATH ...] [--account NAME] [--path PATH] [--out DIR] [--once]
 
@@ -38,6 +37,9 @@ const { values } = parseArgs({
 });
 const main = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const audience = 'https://api.example.com';
+/** Alice owns the first, is a member of the second, and has nothing to do with the third. */
+const accounts = ['acme', 'globex', 'initech'];
+const doneText = values.once ? 'Done' : 'Everything stays up until Ctrl-C';
 
 /** What try reads of the configuration that it runs, which may be an edited one. */
 interface UsedConfig {
@@ -69,14 +71,34 @@ async function tryIt(): Promise<void> {
 }
 
 async function protect(terminal: Terminal, stops: (() => Promise<unknown>)[]): Promise<boolean> {
+  const files = await writeFiles(terminal);
+  const { origin, authentication } = await startParts(files, terminal, stops);
+  if (authentication === undefined) {
+    const { config, tokenFile } = files;
+    terminal.title(`${config.issuers[0]?.issuer ?? ''} issues the tokens: put one into ${tokenFile}, and send it`);
+    terminal.text(curlCommand(files, origin, 'ACCOUNT'));
+    terminal.verdict(doneText, true);
+    return true;
+  }
+  return sendRequests(files, origin, authentication, terminal);
+}
+
+/** What `try` has written, or found edited. */
+interface Files {
+  readonly folder: TryFolder;
+  readonly configFile: string;
+  readonly envoyFile: string;
+  readonly tokenFile: string;
+  /** The text of configFile, and what is read of it. */
+  readonly configText: string;
+  readonly config: UsedConfig;
+}
+
+async function writeFiles(terminal: Terminal): Promise<Files> {
   const { upstream, route: routes, out } = values;
   const parameter = accountParameter(routes);
   const folder = await openTryFolder(out);
-  const [configFile, envoyFile, tokenFile] = [
-    folder.path('config.yaml'),
-    folder.path('envoy.yaml'),
-    folder.path('token.txt'),
-  ];
+  const [configFile, envoyFile] = [folder.path('config.yaml'), folder.path('envoy.yaml')];
   const ports = await choosePorts({
     authentication: 8090,
     listen: 9191,
@@ -85,39 +107,42 @@ async function protect(terminal: Terminal, stops: (() => Promise<unknown>)[]): P
     ready: 8081,
     envoyAdmin: 9901,
   });
-  const written = await folder.write('config.yaml', configurationText(routes, parameter, ports));
+  const configText = await folder.write('config.yaml', configurationText(routes, parameter, ports));
   terminal.title('The configuration: one file is the whole policy');
   if (folder.isEdited('config.yaml')) terminal.text(keptNote(configFile, '--route and --account do not change it'));
-  terminal.text(written.trimEnd());
+  terminal.text(configText.trimEnd());
 
   terminal.title('The bootstrap of Envoy, rendered from it');
-  const render = ['render', 'envoy', '--config', configFile, '--listen', `127.0.0.1:${ports.gateway}`];
-  render.push(
-    '--readiness-port',
-    `${ports.ready}`,
-    '--envoy-admin-port',
-    `${ports.envoyAdmin}`,
-    '--upstream',
-    upstream,
-  );
+  const render = [
+    ...['render', 'envoy', '--config', configFile, '--listen', `127.0.0.1:${ports.gateway}`],
+    ...['--readiness-port', `${ports.ready}`, '--envoy-admin-port', `${ports.envoyAdmin}`, '--upstream', upstream],
+  ];
   terminal.text(`$ account-authz ${render.map(shellWord).join(' ')} > ${shellWord(envoyFile)}`);
   await folder.write('envoy.yaml', await runProduct(render));
   if (folder.isEdited('envoy.yaml')) terminal.text(keptNote(envoyFile, 'this command does not change it'));
   const check = ['check-config', '--config', configFile, '--envoy', envoyFile];
   terminal.text(`$ account-authz ${check.map(shellWord).join(' ')}`);
   terminal.text((await runProduct(check)).trimEnd().split('\n').at(-1) ?? '');
+  return { folder, configFile, envoyFile, tokenFile: folder.path('token.txt'), configText, config: parse(configText) };
+}
 
-  const config: UsedConfig = parse(written);
+/** `authentication` is undefined if the tokens are another issuer's. */
+async function startParts(
+  { configFile, envoyFile, configText, config }: Files,
+  terminal: Terminal,
+  stops: (() => Promise<unknown>)[],
+): Promise<{ readonly origin: string; readonly authentication: AuthenticationService | undefined }> {
   terminal.title('Running');
   const authentication = await startOwnIssuer(config);
   if (authentication !== undefined) {
     stops.push(() => authentication.stop());
-    terminal.started(
-      'authentication service',
-      `${authentication.issuer}, for trying: yours takes its place in ${configFile}`,
-    );
+    const note = `for trying: yours takes its place in ${configFile}`;
+    terminal.started('authentication service', `${authentication.issuer}, ${note}`);
   }
-  const service = await startServiceProcess(parse(written), { file: configFile, ready: authentication !== undefined });
+  const service = await startServiceProcess(parse(configText), {
+    file: configFile,
+    ready: authentication !== undefined,
+  });
   stops.push(() => service.stop());
   terminal.started('account-authz', `account-authz serve --config ${shellWord(configFile)}`);
   terminal.starting('Envoy, installed the first time');
@@ -125,59 +150,50 @@ async function protect(terminal: Terminal, stops: (() => Promise<unknown>)[]): P
   const envoy = await startEnvoy({ file: envoyFile });
   stops.push(() => envoy.stop());
   terminal.started('Envoy', `envoy -c ${shellWord(envoyFile)}`);
+  return { origin: `http://127.0.0.1:${envoy.port}`, authentication };
+}
 
-  const origin = `http://127.0.0.1:${envoy.port}`;
-  const targetFor = (account: string): string => targetOf(config, account);
-  const curl = (account: string, ...options: readonly string[]): void =>
-    terminal.text(
-      [
-        'curl -i',
-        ...options,
-        `-H "authorization: Bearer $(cat ${shellWord(tokenFile)})"`,
-        shellWord(`${origin}${targetFor(account)}`),
-      ].join(' '),
-    );
-  if (authentication === undefined) {
-    terminal.title(`${config.issuers[0]?.issuer ?? ''} issues the tokens: put one into ${tokenFile}, and send it`);
-    curl('ACCOUNT');
-    terminal.verdict(values.once ? 'Done' : 'Everything stays up until Ctrl-C', true);
-    return true;
-  }
-
+/** Resolves to whether each answer is as expected. */
+async function sendRequests(
+  files: Files,
+  origin: string,
+  authentication: AuthenticationService,
+  terminal: Terminal,
+): Promise<boolean> {
+  const { folder, tokenFile, config } = files;
   const token = (await folder.write('token.txt', await tokenOf(authentication, config))).trim();
   terminal.title(`Alice, owner of acme and member of globex, with one token, which is in ${tokenFile}`);
   if (folder.isEdited('token.txt')) terminal.text(keptNote(tokenFile, 'the requests have the token in it'));
-  const ask = async (account: string, attempts = 12): Promise<HttpResponse> => {
-    const answer = await send({ origin, target: targetFor(account), headers: { authorization: `Bearer ${token}` } });
-    // On a busy machine a check may take longer than Envoy waits for it.
-    if (answer.status !== 503 || attempts === 1) return answer;
-    await setTimeout(250);
-    return ask(account, attempts - 1);
-  };
   let isAsExpected = true;
   const ownErrors = new Set<number>();
-  for (const account of ['acme', 'globex', 'initech']) {
-    const response = await ask(account);
+  for (const account of accounts) {
+    const target = targetOf(config, account);
+    const response = await ask(origin, target, token);
     const { status } = response;
     if (isEnvoyUnanswered(response)) {
-      terminal.text(`${status}  GET ${targetFor(account)}    allowed, and Envoy got no answer of your service`);
-      terminal.verdict(`Nothing answers on ${upstream}: start your service, then run this again`, false);
+      terminal.text(`${status}  GET ${target}    allowed, and Envoy got no answer of your service`);
+      terminal.verdict(`Nothing answers on ${values.upstream}: start your service, then run this again`, false);
       return false;
     }
     const reason = reasonOf(response);
     isAsExpected &&= (reason === undefined) === (account !== 'initech');
     if (reason === undefined && status >= 400) ownErrors.add(status);
     const seen = reason === undefined ? 'from your service' : `${reason}, your service never saw it`;
-    terminal.text(`${status}  GET ${targetFor(account)}    ${seen}`);
+    terminal.text(`${status}  GET ${target}    ${seen}`);
   }
   // Envoy's own 404, where no route has the path, does not depend on the account.
   if (isAsExpected) for (const status of ownErrors) terminal.text(ownErrorNote(status));
   terminal.text('');
-  for (const account of ['acme', 'globex', 'initech']) curl(account);
+  for (const account of accounts) terminal.text(curlCommand(files, origin, account));
   terminal.text('# she is a member of globex, and roles lets a member read: 403 role_forbidden');
-  curl('globex', '-X DELETE');
-  terminal.verdict(values.once ? 'Done' : 'Everything stays up until Ctrl-C', isAsExpected);
+  terminal.text(curlCommand(files, origin, 'globex', '-X DELETE'));
+  terminal.verdict(doneText, isAsExpected);
   return isAsExpected;
+}
+
+function curlCommand({ tokenFile, config }: Files, origin: string, account: string, ...options: string[]): string {
+  const authorization = `-H "authorization: Bearer $(cat ${shellWord(tokenFile)})"`;
+  return ['curl -i', ...options, authorization, shellWord(`${origin}${targetOf(config, account)}`)].join(' ');
 }
 
 /** The parameter of the routes that is the account. */
@@ -228,23 +244,6 @@ function targetOf({ routes, account: { parameter = 'account_id' } = {} }: UsedCo
   const segments = route.replace(/\/\*$/, '').split('/');
   const path = segments.map(each => (isAccount(each) ? account : each.replace(/^:.*/, 'x'))).join('/');
   return segments.some(isAccount) ? path : `${path}?account_id=${account}`;
-}
-
-/** Of a refusal of account-authz; undefined for any other answer. */
-function reasonOf({ headers, body }: HttpResponse): string | undefined {
-  if (headers['content-type'] !== 'application/problem+json') return undefined;
-  return /"type":"urn:account-authz:([a-z_]+)"/.exec(body)?.[1];
-}
-
-/** True for the answer that Envoy gives in the place of a service that is away. */
-function isEnvoyUnanswered({ status, body }: HttpResponse): boolean {
-  return status === 503 && /^(?:upstream connect error|no healthy upstream)/.test(body);
-}
-
-/** What a newcomer may take for a refusal. */
-function ownErrorNote(status: number): string {
-  const own = `${status} is the answer of your service: account-authz allowed the request.`;
-  return status === 404 ? `${own} Your service has nothing there: name one of its paths with --path` : own;
 }
 
 function keptNote(file: string, effect: string): string {
