@@ -2,10 +2,12 @@
 import * as z from 'zod';
 import { parsePath } from '../json/json-pointer.ts';
 import { accountPlaceholder } from '../token/claim-source.ts';
-import { mapping, text } from './value-schemas.ts';
+import { mapping, notControl, text } from './value-schemas.ts';
 
 const nameRule = 'must be the name of a claim, or a JSON Pointer that starts with /';
-const namePattern = '^([^/]|(/([^~/]|~[01])*)+$)';
+// For the JSON Schema: a name or a pointer, without {acc}, or with {acc} only as a whole segment of a pointer.
+const namePattern = `^(?!.*\\{acc\\})(?:(?!/)${notControl}+|(?:/(?:(?![~/])${notControl}|~[01])*)+)$`;
+const accountNamePattern = `^(?:(?!/|.*\\{acc\\})${notControl}+|(?:/(?:\\{acc\\}(?![^/])|(?:(?!\\{acc\\}|[~/])${notControl}|~[01])*))+)$`;
 
 const namesOf = 'The names of the members of the object there count.';
 
@@ -86,7 +88,7 @@ function accountText() {
     return segments.every(segment => segment === accountPlaceholder || !segment.includes(accountPlaceholder))
       ? undefined
       : `must have ${accountPlaceholder} only as a whole segment of a JSON Pointer, such as /organization/{acc}/roles`;
-  }).meta({ minLength: 1, maxLength: 256, pattern: namePattern });
+  }).meta({ minLength: 1, maxLength: 256, pattern: accountNamePattern });
 }
 
 function nameProblem(name: string): string | undefined {

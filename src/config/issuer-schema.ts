@@ -1,11 +1,10 @@
 // The schema of an issuer: where its keys come from and which of its tokens are accepted.
 import * as z from 'zod';
-import { isAccount } from '../authz/principal.ts';
 import { issuerGrammar, issuerRule } from '../text/issuer-name.ts';
 import { normalizeTokenType } from '../token/verifier.ts';
 import { claims } from './claims-schema.ts';
 import { keySources, requireOneKeySource, requireWholeClientCertificate } from './cross-field-rules.ts';
-import { evenIfInvalid, fileName, keyUrl, list, mapping, patternedText, text } from './value-schemas.ts';
+import { evenIfInvalid, fileName, keyUrl, list, mapping, notControl, patternedText, text } from './value-schemas.ts';
 
 // Asymmetric algorithms only: no HS*, no none.
 const algorithms = [
@@ -24,11 +23,19 @@ const algorithms = [
 
 export const defaultAlgorithms: readonly (typeof algorithms)[number][] = ['RS256', 'ES256', 'EdDSA'];
 
+// With dots whatever account.dots says: such an entry covers no account then.
+const accountsGrammar = /^(?:(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}|[A-Za-z0-9._~-]{0,128}\*)$/;
+const accountsRule = 'must be an account of A-Z a-z 0-9 . _ ~ -, or the start of one with "*" at its end';
+
+const audiencePattern = `^(?!\\s)(?!.*\\s$)${notControl}*$`;
+
 export const issuer = mapping({
   issuer: patternedText(issuerGrammar, issuerRule).meta({
     description: 'The issuer as it stands in the claim iss, compared byte for byte.',
   }),
-  audiences: list(text(audienceProblem).meta({ minLength: 1, maxLength: 1024 }), { noun: 'audience' }).meta({
+  audiences: list(text(audienceProblem).meta({ minLength: 1, maxLength: 1024, pattern: audiencePattern }), {
+    noun: 'audience',
+  }).meta({
     description: 'Accepted audiences: the claim aud must contain at least one of them.',
   }),
   jwksUrl: keyUrl().exactOptional().meta({
@@ -60,7 +67,7 @@ export const issuer = mapping({
     description:
       'Where each field is read from. A name that starts with / is a JSON Pointer (RFC 6901) into the payload, such as /realm_access/roles; any other is the name of a top-level claim, byte for byte.',
   }),
-  accounts: list(text(accountsProblem).meta({ pattern: '^[A-Za-z0-9._~-]{0,128}\\*?$' }), { noun: 'account' })
+  accounts: list(patternedText(accountsGrammar, accountsRule), { noun: 'account' })
     .default(['*'])
     .meta({
       description:
@@ -87,6 +94,7 @@ export const issuer = mapping({
   .meta({
     description: 'An issuer of tokens.',
     oneOf: keySources.map(source => ({ required: [source] })),
+    dependentRequired: { clientCertFile: ['clientKeyFile'], clientKeyFile: ['clientCertFile'] },
   });
 
 // YAML easily adds a line end or a space, with which no token would match.
@@ -95,12 +103,4 @@ function audienceProblem(audience: string): string | undefined {
   return isPossible
     ? undefined
     : 'must be 1 to 1024 characters without control characters and without white space at the start or end';
-}
-
-// With dots whatever account.dots says: such an entry covers no account then.
-function accountsProblem(entry: string): string | undefined {
-  const isPrefix = entry.endsWith('*');
-  const name = isPrefix ? entry.slice(0, -1) : entry;
-  const isValid = isPrefix ? /^[A-Za-z0-9._~-]{0,128}$/.test(name) : isAccount(name, true);
-  return isValid ? undefined : 'must be an account of A-Z a-z 0-9 . _ ~ -, or the start of one with "*" at its end';
 }

@@ -21,13 +21,23 @@ const accountParameterGrammar = /^(?=[._~-]*[A-Za-z0-9])[A-Za-z0-9._~-]{1,128}$/
 
 const method = () => patternedText(/^[A-Z]{1,32}$/, 'must be a method in upper case such as GET');
 
+// The grammar of src/authz/route-template.ts for the JSON Schema.
+const literalPattern = '(?!\\.{1,2}(?:/|$))[A-Za-z0-9._~@-][A-Za-z0-9._~:@-]*';
+function pathPattern(segment: string): string {
+  return `^(?:/(?:${segment}))+(?:/\\*)?$`;
+}
+
+// The grammar of src/authz/hosts.ts likewise.
+const labelPattern = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
+const hostPattern = `^(?::[A-Za-z_][A-Za-z0-9_]*\\.)?${labelPattern}(?:\\.${labelPattern})*$`;
+
 // route-rules.ts checks the path: what is right depends on account.parameter.
 const route = mapping({
   path: z.string().meta({
     description:
       'Path template: literal segments, :account_id for the account, :other for any one segment, and /* at the end for the path itself and everything under it.',
     examples: ['/api/subscriptions/*', '/api/subscriptions/accounts/:account_id/*'],
-    pattern: '^/[A-Za-z0-9._~:@-][A-Za-z0-9._~:@/-]*(/\\*)?$',
+    pattern: pathPattern(`:[A-Za-z_][A-Za-z0-9_]*|${literalPattern}`),
   }),
   roles: list(identityField('a role'), { noun: 'role' }).exactOptional().meta({
     description: 'The roles that may use this route. It narrows what roles allows and never widens it.',
@@ -60,7 +70,7 @@ const publicRoute = mapping({
   path: text(publicPathProblem).meta({
     description: 'A literal path; with /* at the end also everything under it. No route may match such a path too.',
     examples: ['/healthz', '/assets/*'],
-    pattern: '^/[A-Za-z0-9._~@-][A-Za-z0-9._~:@/-]*(/\\*)?$',
+    pattern: pathPattern(literalPattern),
   }),
   methods: list(method(), { noun: 'method' })
     .default(['GET', 'HEAD'])
@@ -83,7 +93,7 @@ export const account = mapping({
   })
     .default([])
     .meta({ description: 'Query parameters that name the account. Every place that names one must name the same.' }),
-  hosts: list(z.string(), { noun: 'host', sameBy: each => lowerCase(each) })
+  hosts: list(z.string().meta({ pattern: hostPattern }), { noun: 'host', sameBy: each => lowerCase(each) })
     .exactOptional()
     .meta({
       description:
@@ -104,35 +114,37 @@ function permissions<Name extends z.core.$ZodRecordKey>(name: Name, noun: string
   const methods = list(patternedText(/^(?:[A-Z]{1,32}|\*)$/, 'must be a method in upper case such as GET, or "*"'), {
     noun: 'method',
   });
-  return z.record(name, methods).superRefine((value: unknown, context) => {
-    if (isJsonObject(value) && Object.keys(value).length === 0) report(context, `must name at least one ${noun}`);
-    if (isJsonObject(value) && Object.hasOwn(value, '*'))
-      report(context, `must be the name of one ${noun} ("*" does not stand for all ${noun}s)`, ['*']);
-  });
+  return z
+    .record(name, methods)
+    .superRefine((value: unknown, context) => {
+      if (isJsonObject(value) && Object.keys(value).length === 0) report(context, `must name at least one ${noun}`);
+      if (isJsonObject(value) && Object.hasOwn(value, '*'))
+        report(context, `must be the name of one ${noun} ("*" does not stand for all ${noun}s)`, ['*']);
+    })
+    .meta({ minProperties: 1, not: { required: ['*'] } });
 }
 
 export const roles = permissions(identityField('a role'), 'role').meta({
   description:
     'The methods that each role may use, the same on all routes. "*" stands for GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS. A role that is not named here is refused. Of several roles in a token, the first in this order that is enough counts.',
-  minProperties: 1,
 });
 
 export const scopes = permissions(scopeToken(), 'scope').meta({
   description:
     'The methods that each scope may use, the same on all routes, beside what roles allows: a request needs one role and one scope that may use its method. Without scopes, the scopes of a token are not looked at.',
   examples: [{ billing: ['*'], 'orders:read': ['GET', 'HEAD'] }],
-  minProperties: 1,
 });
 
 export const apps = list(identityField('an app id'), { noun: 'app' })
   .superRefine(refuseWildcardAmongOthers, evenIfInvalid)
+  .meta({ not: { minItems: 2, contains: { const: '*' } } })
   .default(['*'])
   .meta({ description: 'The applications that may call, or "*" alone for all of them.' });
 
 export const protectedResource = mapping({
   resource: text(resourceProblem).meta({
     format: 'uri',
-    pattern: '^https://',
+    pattern: '^https://[A-Za-z0-9[][^\\s"/?#@<>\\\\^`{|}]*(?:[/?][^\\s"#<>\\\\^`{|}]*)?$',
     description:
       'The resource identifier of this API (RFC 9728): an https URL. Refusals name the metadata document at its well-known URL, by which clients find the authorization server.',
     examples: ['https://api.example.com/subscriptions'],

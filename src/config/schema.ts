@@ -22,6 +22,10 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 // A timer of Node fires at once above 2,147,483 s; the rest is room for jitter.
 const maxTimerSeconds = 2_000_000;
 
+// The grammar of src/text/listen-address.ts for the JSON Schema.
+const hostAndPortPattern =
+  '(?:\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9][A-Za-z0-9-]*(?:\\.[A-Za-z0-9][A-Za-z0-9-]*)*):(?:0|[1-9][0-9]{0,4})';
+
 const tls = mapping({
   certFile: fileName().meta({
     description: 'Certificate of the service, then its intermediate certificates if it has any: a PEM file.',
@@ -60,6 +64,7 @@ const keys = mapping({
     description: 'Time limit of a fetch, its whole body included, in seconds.',
   }),
   cacheDirectory: text(cacheDirectoryProblem).exactOptional().meta({
+    pattern: '^/',
     description:
       'Folder for the last good key sets, for a start while an issuer is down: an absolute path. They are not used beyond maxAgeSeconds. Name a folder below the mount of a volume: it is created with mode 0700. A folder or file that others can write is not used; group-writable is accepted for a group of the process (fsGroup).',
   }),
@@ -95,6 +100,7 @@ export const configSchema = mapping({
     .meta({
       description:
         'Where the gRPC service listens: host:port, [v6]:port or unix:/absolute/path (107 bytes at most). Port 0 is any free port. A change needs a restart.',
+      pattern: `^(?:unix:(?://)?/[^/](?:.*[^/])?|${hostAndPortPattern})$`,
       examples: ['127.0.0.1:9191', 'unix:/run/account-authz/authz.sock'],
     }),
   listenInsecure: z.boolean().default(false).meta({
@@ -104,10 +110,13 @@ export const configSchema = mapping({
     description:
       'TLS 1.2 or newer for listen, on a port and on a Unix socket alike. Changed files are picked up, a change of their names needs a restart.',
   }),
-  admin: text(adminAddressProblem).default('0.0.0.0:9192').meta({
-    description:
-      'Where /livez, /readyz, /metrics and, for people, the page / are served over HTTP: host:port or [v6]:port. Port 0 is any free port. A change needs a restart.',
-  }),
+  admin: text(adminAddressProblem)
+    .default('0.0.0.0:9192')
+    .meta({
+      pattern: `^${hostAndPortPattern}$`,
+      description:
+        'Where /livez, /readyz, /metrics and, for people, the page / are served over HTTP: host:port or [v6]:port. Port 0 is any free port. A change needs a restart.',
+    }),
   issuers: list(issuer, { noun: 'issuer', sameBy: item => memberOf(item, 'issuer'), repeatedAt: 'issuer' }).meta({
     description: 'Whose tokens are accepted. Issuers never share keys.',
   }),

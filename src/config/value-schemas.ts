@@ -11,6 +11,9 @@ export function report(context: z.RefinementCtx, problem: string | undefined, pa
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem, path: [...path] });
 }
 
+/** One character that is no control character, in a pattern of the JSON Schema: not every reader of patterns has `\p{Cc}`. */
+export const notControl = '[^\\0-\\x1f\\x7f-\\x9f]';
+
 /** Text that a rule validates. The rule gives the rest of a sentence about an invalid text. */
 export function text(problemOf: (text: string) => string | undefined) {
   return z.string().superRefine((value, context) => report(context, problemOf(value)));
@@ -31,7 +34,7 @@ export function wholeNumber(minimum: number, maximum = Number.MAX_SAFE_INTEGER) 
       const isInside = Number.isSafeInteger(value) && value >= minimum && value <= maximum;
       report(context, isInside ? undefined : `must be a whole number ${range}`);
     })
-    .meta({ type: 'integer', minimum, ...(isBounded ? { maximum } : {}) });
+    .meta({ type: 'integer', minimum, maximum });
 }
 
 /** A mapping with these keys and no others. */
@@ -73,16 +76,13 @@ export function list<Item extends z.ZodType>(item: Item, { noun, sameBy = each =
 }
 
 export function keyUrl() {
-  return text(keyUrlProblem).meta({ format: 'uri', pattern: '^https?://' });
+  const loopback = 'http://(?:[Ll]ocalhost|LOCALHOST|127\\.[0-9.]+|\\[[0:]+1\\])(?::[0-9]+)?';
+  return text(keyUrlProblem).meta({ format: 'uri', pattern: `^(?:https://[^/?#@]+|${loopback})(?:[/?][^#]*)?$` });
 }
 
 /** Relative names are relative to the folder of the configuration file. */
 export function fileName() {
-  return text(name =>
-    name === '' || name.includes('\0') ? 'must be a file name: not empty and without a NUL character' : undefined,
-  ).meta({
-    minLength: 1,
-  });
+  return patternedText(/^[^\0]+$/, 'must be a file name: not empty and without a NUL character');
 }
 
 /** A role or an application, in the grammar of the claims: any other text could never equal a claim. */

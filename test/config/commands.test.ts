@@ -1,7 +1,7 @@
 // The check-config and schema commands: their output and exit codes.
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { z } from 'zod';
 import { isIdentityField } from '../../src/authz/principal.ts';
 import { toJsonSchema } from '../../src/config/schema.ts';
 import { changed, configOf, fixtureFolder, smallestConfig, writeFixture } from '../support/config-file.ts';
@@ -205,11 +205,9 @@ describe('JSON Schema of the configuration', () => {
   });
 
   it('accepts the example and rejects an unknown key', () => {
-    const reader = z.fromJSONSchema(
-      JSON.parse(JSON.stringify(jsonSchema, (key, value) => (key === 'oneOf' ? undefined : value))),
-    );
-    expect(reader.safeParse(parse(example)).error?.issues).to.equal(undefined);
-    expect(reader.safeParse({ ...parse(example), nope: 1 }).success).to.equal(false);
+    const validate = new Ajv2020({ strict: false, validateFormats: false }).compile(jsonSchema);
+    expect(validate(parse(example)), JSON.stringify(validate.errors)).to.equal(true);
+    expect(validate({ ...parse(example), nope: 1 })).to.equal(false);
   });
 });
 

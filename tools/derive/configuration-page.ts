@@ -38,7 +38,8 @@ export function makeConfigurationPage(): string {
     'of `clientCertFile` and `clientKeyFile` or neither, and neither with `jwksFile`; each role of a route is named in `roles` and each scope in `scopes`; a path with',
     'parameters has the account among them, or its route says `accountInPath: false`; no public route matches a path that a route matches; no account header is under',
     'the prefix of `identityHeaders`; no route matches the path of the metadata document of `protectedResource`, whose host is one of `account.hosts`; no issuer, route',
-    'or list item stands there twice.',
+    'or list item stands there twice. The JSON Schema does not have these rules, and does not know which header names and prefixes others use, which query parameters',
+    'override the method, and whether an address or URL can be parsed: `check-config` does.',
     '',
     ...table('At the top', '', schema),
   ];
@@ -93,15 +94,24 @@ function defaultOf(node: Node, isRequired: boolean): string {
   return node.default === undefined ? 'none' : `\`${escaped(JSON.stringify(node.default))}\``;
 }
 
+// The description says it in words.
+const maxPatternLength = 64;
+
 function boundsOf(node: Node): string {
   const item = node.items;
   if (node.enum !== undefined) return node.enum.map(value => `\`${String(value)}\``).join(' ');
   if (item?.enum !== undefined) return item.enum.map(value => `\`${String(value)}\``).join(' ');
   const { minimum, maximum, minLength, maxLength, pattern } = item?.properties === undefined ? (item ?? node) : node;
   const parts = [
-    minimum === undefined ? undefined : maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`,
+    minimum === undefined
+      ? undefined
+      : maximum === Number.MAX_SAFE_INTEGER
+        ? `at least ${minimum}`
+        : `${minimum} to ${maximum}`,
     maxLength === undefined ? undefined : `${minLength ?? 0} to ${maxLength} characters`,
-    pattern === undefined || node.type === 'object' ? undefined : `\`${escaped(pattern)}\``,
+    pattern === undefined || pattern.length > maxPatternLength || node.type === 'object'
+      ? undefined
+      : `\`${escaped(pattern)}\``,
   ];
   return parts.filter(part => part !== undefined).join(', ');
 }
