@@ -128,6 +128,16 @@ describe('problems of a configuration', () => {
     ],
     ['apps[0]: must be an app id of 1 to 128 visible ASCII characters without space , ; and "', { apps: ['a b'] }],
     ['scopes: must name at least one scope', { scopes: {} }],
+    ['routes: must name at least one route', { routes: [] }],
+    [
+      'roles["a b"]: must be a role of 1 to 128 visible ASCII characters without space , ; and "',
+      { 'roles.a b': ['GET'] },
+    ],
+    ['roles.owner[0]: must be a method in upper case such as GET, or "*"', { 'roles.owner': ['get'] }],
+    [
+      'account.parameter: must be a name of letters, digits and _ that starts with a letter or _',
+      { 'account.parameter': '1x' },
+    ],
     ['roles: must name at least one role', { roles: {} }],
     ['scopes["*"]: must be the name of one scope ("*" does not stand for all scopes)', { 'scopes.*': ['GET'] }],
     [

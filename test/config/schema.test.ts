@@ -88,6 +88,8 @@ describe('configuration schema', () => {
     { identityHeaders: 'X' },
     { 'routes.0.path': '' },
     { issuers: undefined },
+    { 'routes.0.path': 'x', public: [{ path: '/a' }] },
+    { 'account.query': [7] },
     { issuers: [null] },
     { issuers: ['x'] },
     { apps: 'a*' },

@@ -55,7 +55,7 @@ export const groups: readonly Group[] = [
       'src/config/route-rules.ts',
       'src/config/warnings.ts',
     ],
-    tests: ['test/config/schema.test.ts', 'test/config/warnings.test.ts'],
+    tests: ['schema', 'problem-texts', 'warnings'].map(name => `test/config/${name}.test.ts`),
   },
   {
     name: 'keys',
