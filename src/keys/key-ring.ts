@@ -1,5 +1,5 @@
 // A key ring: one key set and the issuers that share it. Fetches the set, drops it if a certificate authority is gone, keeps seeds.
-import { accepted, createFileWatch, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
+import { accepted, createFileWatch, fileVersions, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
 import { errorCode, type Problem } from '../text/problem.ts';
 import { createAgeClock } from './age-clock.ts';
 import { createFetchSlots, type FetchSlots } from './fetch-slots.ts';
@@ -209,11 +209,13 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     },
     async start() {
       if (state().phase !== 'new') return;
+      const files = jwksFile === undefined ? namedConnectionFiles(first) : [jwksFile];
+      // Before they are read: the watch may poll for the first time after a change.
+      const known = await fileVersions(files);
       await useFirstKeys();
       // No effect: stopped while the seed was read.
       if (step({ kind: 'started' }).length === 0) return;
-      const files = jwksFile === undefined ? namedConnectionFiles(first) : [jwksFile];
-      unwatch = watchFiles({ files, load: () => loadAuthorities(caFile), apply: onFileChange }).stop;
+      unwatch = watchFiles({ files, known, load: () => loadAuthorities(caFile), apply: onFileChange }).stop;
       if (jwksFile === undefined) return;
       await fetchEnded();
       const { lastResult, lastProblem = 'not read' } = state();

@@ -3,6 +3,9 @@ import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { fileSignature } from '../../src/files/file-signature.ts';
+import { createFileWatch } from '../../src/files/file-watch.ts';
+import { createDeferred } from '../../src/keys/deferred.ts';
 import { isKeyFileError } from '../../src/keys/key-ring.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
 import { issuerWith, jwk, kindOf, loaded, ringLab, stopRings } from './ring-lab.ts';
@@ -141,6 +144,21 @@ describe('files of a key ring', () => {
       // On a busy machine a retry may still read the malformed version.
       while ((await refreshed(refreshes.length + 1)).result === 'failure');
       expect(ring.current('k1')).to.equal(undefined);
+      expect(ring.current('k2')?.kid).to.equal('k2');
+    });
+
+    it('is reloaded when it changes between the first read and the first poll of its watch', async () => {
+      const path = join(directory, 'jwks.json');
+      await writeFile(path, JSON.stringify({ keys: [await jwk('k1')] }));
+      const changed = createDeferred<void>();
+      const signatureOf = (file: string): Promise<string> => changed.promise.then(() => fileSignature(file));
+      const watchFiles = createFileWatch({ pollMs: 10, signatureOf });
+      const times = { cooldownSeconds: 0.01 };
+      const { ring, refreshed } = await loaded({ jwksFile: path }, times, {}, 'running', { watchFiles });
+      expect(ring.current('k1')?.kid).to.equal('k1');
+      await replace(path, JSON.stringify({ keys: [await jwk('k2')] }));
+      changed.resolve();
+      await refreshed(2);
       expect(ring.current('k2')?.kid).to.equal('k2');
     });
 

@@ -48,6 +48,7 @@ export function ringLab(
   keys: Partial<KeyRingOptions['keys']> = {},
   observer: Partial<KeyRingObserver> = {},
   clock: 'frozen' | 'running' = 'frozen',
+  options: Pick<KeyRingOptions, 'watchFiles'> = {},
 ): RingLab {
   const refreshes: Refresh[] = [];
   const usable: string[] = [];
@@ -71,6 +72,7 @@ export function ringLab(
     monotonicNow: () => (clock === 'frozen' ? 1_000_000 : performance.now()) + advancedMs,
     wallNow: () => Date.now() + advancedMs + wallShiftMs,
     random: () => 0,
+    ...options,
   });
   ends.push(() => created.stop());
   const [issuerRing] = created.issuers.values();
