@@ -16,7 +16,7 @@ const serving: readonly Group[] = [
   {
     name: 'grpc-server',
     sources: ['src/envoy/grpc-server.ts'],
-    tests: ['test/envoy/grpc-server.test.ts', 'test/serve/service.test.ts'],
+    tests: ['test/envoy/grpc-server.test.ts', 'test/serve/service.test.ts', 'test/serve/service-lifecycle.test.ts'],
   },
   { name: 'socket-file', sources: ['src/envoy/socket-file.ts'], tests: ['test/envoy/socket-file.test.ts'] },
   {

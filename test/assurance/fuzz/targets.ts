@@ -1,24 +1,18 @@
 // The readers of untrusted bytes, each with its invariants. A target throws on a violation; keys and
 // the one valid token are generated in the run.
-import { createPublicKey } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { answerOf } from '../../../src/authz/refusal.ts';
 import type { RequestFacts } from '../../../src/authz/request-facts.ts';
 import { type Check, createCheck } from '../../../src/check/check.ts';
 import { createEngine, type Engine } from '../../../src/check/engine.ts';
-import { validateConfig } from '../../../src/config/load.ts';
 import { configSchema } from '../../../src/config/schema.ts';
 import { createAnswers } from '../../../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../../src/envoy/proto-files.ts';
 import { readRequestFacts } from '../../../src/envoy/request.ts';
 import { parseKeySet, type VerificationKey } from '../../../src/keys/jwks.ts';
-import type { PublicJwk } from '../../../src/keys/key-material.ts';
-import { parseDiscovery } from '../../../src/keys/key-source.ts';
-import { keyUrlProblem } from '../../../src/text/key-url.ts';
 import { parseCompactJws } from '../../../src/token/compact.ts';
 import { createVerifiedTokens } from '../../../src/token/verified-tokens.ts';
 import { createTokenVerifier } from '../../../src/token/verifier.ts';
@@ -28,13 +22,13 @@ import { fixedKeyRings } from '../../support/fixed-key-rings.ts';
 import { createInvariants } from '../../support/invariants.ts';
 import { signingKey } from '../../support/signing-key.ts';
 import { audience, claimRules, issuer, now, token } from '../../support/token.ts';
+import { configTarget } from './config-target.ts';
 import { identityTarget } from './identity-target.ts';
-import { inFields, inJson, inLines, inSegments } from './shapes.ts';
+import { discoveryTarget, jwksTarget } from './key-targets.ts';
+import { inFields, inSegments } from './shapes.ts';
 import { type FuzzTarget, must, type Target, words } from './target.ts';
 
-const algorithms = ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'];
 const path = '/api/subscriptions/acct1';
-const discoveryUrl = 'https://idp.test/.well-known/openid-configuration';
 const project = fileURLToPath(new URL('../../../', import.meta.url));
 
 export async function createTargets(): Promise<readonly FuzzTarget[]> {
@@ -48,7 +42,7 @@ export async function createTargets(): Promise<readonly FuzzTarget[]> {
     { ...identityTarget(), ...stand },
     { ...(await jwksTarget()), ...stand },
     { ...discoveryTarget(), ...stand },
-    { ...configTarget(), ...stand },
+    { ...configTarget(manyAccounts.issuerSettings), ...stand },
   ];
 }
 
@@ -282,259 +276,6 @@ function compactJwsTarget(good: string, keys: ReadonlyMap<string, VerificationKe
       }
       must(['token_invalid', 'token_expired'].includes(outcome.reason), `refused as ${outcome.reason}`);
       return parsed.kind === 'compact' ? `${outcome.reason}, compact` : outcome.reason;
-    },
-  };
-}
-
-async function jwksTarget(): Promise<Target> {
-  const made = await Promise.all(
-    ['RS256', 'ES256', 'ES384', 'EdDSA'].map(async alg => (await signingKey(`fuzz-${alg}`, alg)).publicJwk),
-  );
-  const [rsa = {}, ec = {}] = made;
-  const n = Buffer.from(String(rsa.n), 'base64url');
-  const sets: readonly (readonly object[])[] = [
-    made,
-    [{ ...rsa, n: n.subarray(0, 128).toString('base64url') }, ec],
-    [
-      { ...rsa, e: 'AQ' },
-      { ...rsa, kid: 'three', e: 'Aw' },
-    ],
-    [
-      { kty: 'oct', kid: 'k', k: 'c2VjcmV0' },
-      { ...ec, d: 'AAAA' },
-    ],
-    [
-      { ...ec, kid: 'one' },
-      { ...ec, kid: 'two', use: 'enc' },
-      { ...ec, kid: 'three', key_ops: ['sign'] },
-    ],
-    made.map(jwk => ({ ...jwk, kid: 'same' })),
-    [],
-  ];
-  return {
-    name: 'jwks',
-    shapes: [inJson],
-    seeds: sets.map(keys => Buffer.from(JSON.stringify({ keys }))),
-    dictionary: words(
-      ...['"kty":"oct"', '"k":"AA"', '"d":"AA"', '"kid":"k"', '"use":"enc"', '"alg":"HS256"', '"alg":"none"', 'P-521'],
-      ...[
-        '"crv":"secp256k1"',
-        '"e":"AQ"',
-        '"e":"AQAB"',
-        '"__proto__":',
-        'null',
-        '{}',
-        '[]',
-        '\\u0000',
-        '1e999',
-        '{"keys":[',
-      ],
-    ),
-    maxBytes: 16_384,
-    shortRuns: 1000,
-    async run(input) {
-      const set = await parseKeySet(input, algorithms);
-      if (set.kind === 'problem') return set.problem;
-      must(set.keys.size > 0, 'a set without a key');
-      for (const [kid, key] of set.keys) expectStrong(kid, key);
-      for (const jwk of set.publicJwks) {
-        expectStrongMaterial(jwk);
-        for (const name of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']) {
-          must(!Object.hasOwn(jwk, name), 'a private member is handed on');
-        }
-      }
-      return 'keys';
-    },
-  };
-}
-
-function expectStrong(kid: string, key: VerificationKey): void {
-  must(kid !== '' && kid.length <= 256 && key.kid === kid, 'a kid that is none');
-  for (const alg of ['none', 'HS256', 'HS384', 'HS512', '', '__proto__', 'ES512']) {
-    must(key.cryptoKeyFor(alg) === undefined, `a key for ${alg}`);
-  }
-  must(
-    algorithms.some(alg => key.cryptoKeyFor(alg) !== undefined),
-    'a key for nothing',
-  );
-}
-
-function expectStrongMaterial(jwk: PublicJwk): void {
-  const { modulusLength, publicExponent } = createPublicKey({ key: jwk, format: 'jwk' }).asymmetricKeyDetails ?? {};
-  if (modulusLength === undefined || publicExponent === undefined) return;
-  must(modulusLength >= 2048 && modulusLength <= 8192, `a modulus of ${modulusLength} bits`);
-  must(publicExponent >= 65_537n && publicExponent % 2n === 1n, `the exponent ${publicExponent}`);
-}
-
-function discoveryTarget(): Target {
-  const jwks_uri = 'https://idp.test/jwks';
-  const documents: readonly unknown[] = [
-    { issuer, jwks_uri },
-    { issuer, jwks_uri: 'http://127.0.0.1:8080/jwks' },
-    { issuer, jwks_uri: 'http://idp.test/jwks' },
-    { issuer: `${issuer}/`, jwks_uri },
-    { issuer, jwks_uri: 'https://user:pass@idp.test/jwks#x' },
-    [],
-  ];
-  return {
-    name: 'discovery',
-    shapes: [inJson],
-    seeds: documents.map(document => Buffer.from(JSON.stringify(document))),
-    dictionary: words(
-      ...['"issuer":', '"jwks_uri":', '"__proto__":', 'http://', 'https://', 'file:///', 'data:,', 'javascript:', '@'],
-      ...[
-        'localhost',
-        '127.0.0.1',
-        '[::1]',
-        '169.254.169.254',
-        '\\u0000',
-        '\\n',
-        '%00',
-        '..',
-        '#',
-        '?',
-        issuer,
-        jwks_uri,
-      ],
-    ),
-    maxBytes: 4096,
-    shortRuns: 3000,
-    run(input) {
-      const found = parseDiscovery(input, discoveryUrl, issuer);
-      if (typeof found !== 'string') return Promise.resolve(found.problem);
-      const metadata = JSON.parse(input.toString('utf8')) as Record<string, unknown>;
-      must(metadata.issuer === issuer, 'the metadata of another issuer');
-      must(metadata.jwks_uri === found, 'another address than the document says');
-      must(keyUrlProblem(found) === undefined, 'an address that the configuration would not take');
-      const { protocol, username, password } = new URL(found);
-      must(protocol === 'https:', `a key set by ${protocol}`);
-      must(username === '' && password === '', 'an address with credentials');
-      return Promise.resolve('an address');
-    },
-  };
-}
-
-function configTarget(): Target {
-  const smallest = {
-    issuers: [{ issuer, audiences: [audience], jwksUrl: 'https://idp.test/jwks' }],
-    routes: [{ path: '/api/subscriptions/:account_id/*', roles: ['owner'] }],
-    account: { headers: ['x-account-id'], query: ['account_id'] },
-    roles: { owner: ['*'] },
-  };
-  const multiTenant = {
-    ...smallest,
-    issuers: [
-      {
-        ...smallest.issuers[0],
-        ...manyAccounts.issuerSettings,
-        claims: {
-          acc: 'list',
-          role: { keysOf: '/grants/{acc}', having: '{acc}' },
-          scope: '/s/{acc}',
-          actor: '/act/sub',
-        },
-      },
-      { ...smallest.issuers[0], issuer: 'b', ...manyAccounts.issuerSettings },
-    ],
-    account: { hosts: [':tenant.api.test', 'api.test'], parameter: 'tenant', dots: true },
-    routes: [{ path: '/v1/:tenant/*', scopes: ['api'], characters: 'rfc3986' }],
-    public: [{ path: '/healthz' }],
-    scopes: { api: ['*'], 7: ['GET'] },
-    protectedResource: { resource: 'https://api.test/v1' },
-  };
-  // No such file exists: a file name in the configuration leads to a problem and nothing else.
-  const file = join(tmpdir(), 'account-authz-fuzz-has-no-such-folder', 'config.yaml');
-  return {
-    name: 'config',
-    shapes: [inLines, inJson],
-    seeds: [
-      readFileSync(join(project, 'config.example.yaml')),
-      Buffer.from(JSON.stringify(smallest)),
-      Buffer.from(JSON.stringify(multiTenant)),
-      Buffer.from('issuers: &a [*a]\nroutes: !!set {}\n? [x]\n: y\n'),
-    ],
-    dictionary: words(
-      ...[
-        'issuers:',
-        'routes:',
-        'roles:',
-        'algorithms: [none]',
-        'HS256',
-        '- ',
-        ': ',
-        '&a ',
-        '*a',
-        '!!binary ',
-        '<<: ',
-        '? ',
-      ],
-      ...[
-        '"',
-        "'",
-        '|\n',
-        '>\n',
-        '{',
-        '}',
-        '[',
-        ']',
-        '\t',
-        '---\n',
-        '...\n',
-        '%YAML 1.1\n',
-        '~',
-        '0x10',
-        '1e999',
-        '-1',
-        '.inf',
-      ],
-      ...[
-        '__proto__',
-        '/*',
-        ':account_id',
-        '{acc}',
-        'keysOf: ',
-        'wordsOf: ',
-        'having: ',
-        'hosts: ',
-        'accounts: ',
-        'scopes: ',
-        'jwksFile: x',
-        'listenInsecure: true',
-        '\ufeff',
-        '#',
-        '@',
-        '`',
-        '"*"',
-      ],
-    ),
-    maxBytes: 8192,
-    shortRuns: 300,
-    async run(input) {
-      const judged = await validateConfig({ kind: 'bytes', bytes: input }, file);
-      if (judged.kind === 'misconfiguration') {
-        must(judged.problems.length > 0, 'a misconfiguration without a problem');
-        for (const { line, column, message } of judged.problems) {
-          must(line >= 1 && column >= 1, 'a place outside the file');
-          must(message !== '' && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(message), 'a message that is not printable');
-        }
-        return 'misconfiguration';
-      }
-      const { config } = judged;
-      must(config.issuers.length > 0 && config.routes.length > 0, 'a configuration of nothing');
-      for (const each of config.issuers) {
-        must(each.audiences.length > 0 && each.issuer !== '', 'an issuer that checks nothing');
-        must(
-          each.algorithms.length > 0 &&
-            each.algorithms.every(alg => /^(?:[RPE]S(?:256|384|512)|EdDSA|Ed25519)$/.test(alg)),
-          'an algorithm that is none of ours',
-        );
-        must(
-          [each.jwksUrl, each.discoveryUrl, each.jwksFile].some(key => key !== undefined),
-          'an issuer without keys',
-        );
-      }
-      createEngine({ config, keyRings: fixedKeyRings(config, new Map()), now: () => now });
-      return 'config';
     },
   };
 }

@@ -1,17 +1,8 @@
 // Explores a state machine of key sets exhaustively: breadth first from a few initial states, each state of the model once.
 import { reduce } from '../../../src/keys/key-set-reducer.ts';
 import type { KeySetLimits } from '../../../src/keys/key-set-state.ts';
-import {
-  afterStep,
-  checkRecovery,
-  firstWorld,
-  initialSteps,
-  type Reduce,
-  type Step,
-  stepsOf,
-  type World,
-  withWaiters,
-} from './world.ts';
+import { afterStep, checkRecovery, type Reduce, withWaiters } from './transitions.ts';
+import { firstWorld, initialSteps, type Step, stepsOf, type World } from './world.ts';
 
 /**
  * Small numbers in the order of the defaults, so that the instants around different limits coincide and the state space stays small. One

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { type KeySetEvent, type KeySetStep, reduce } from '../../../src/keys/key-set-reducer.ts';
 import type { KeySetState } from '../../../src/keys/key-set-state.ts';
 import { explore, smallLimits } from './explore.ts';
-import type { Reduce } from './world.ts';
+import type { Reduce } from './transitions.ts';
 
 describe('every sequence of a few events around the limits of a key set', () => {
   for (const maxWaiters of [1, 2]) {

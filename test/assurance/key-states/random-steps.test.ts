@@ -3,7 +3,8 @@
 import fc from 'fast-check';
 import { reduce } from '../../../src/keys/key-set-reducer.ts';
 import type { KeySetLimits } from '../../../src/keys/key-set-state.ts';
-import { afterStep, checkRecovery, firstWorld, stepsOf, withWaiters } from './world.ts';
+import { afterStep, checkRecovery, withWaiters } from './transitions.ts';
+import { firstWorld, stepsOf } from './world.ts';
 
 const limits: KeySetLimits = {
   refreshMs: 3_000,

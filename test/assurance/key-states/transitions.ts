@@ -1,0 +1,204 @@
+// The steps of the model in world.ts, and the invariants that must hold after each.
+import type { KeySetEffect, KeySetEvent, KeySetStep, reduce } from '../../../src/keys/key-set-reducer.ts';
+import { type KeyLookup, nextWakeMs, usableKey } from '../../../src/keys/key-set-state.ts';
+import { check, isFresh, keyOf, keySets, kids, nameOf, type Step, type World } from './world.ts';
+
+export type Reduce = typeof reduce;
+
+/** The state after this step; throws if an invariant is violated. */
+export function afterStep(before: World, step: Step, reduceState: Reduce): World {
+  if (step.kind === 'passed') return { ...before, nowMs: before.nowMs + step.ms };
+  const { nowMs } = before;
+  const result = reduceState(before.machine, step, nowMs);
+  let after = afterEvent({ ...before, machine: result.state }, step);
+  for (const effect of result.effects) after = afterEffect(after, step, effect);
+  checkAsked(before, after, step, result);
+  checkState(before, after, step);
+  return after;
+}
+
+function afterEffect(world: World, step: Step, effect: KeySetEffect): World {
+  switch (effect.kind) {
+    case 'fetch':
+      return afterFetchStart(world, step, effect.fetch);
+    case 'abort':
+      check(world.inFlight !== undefined && step.kind === 'stopped', 'it aborts a fetch that is not in flight');
+      return { ...world, inFlight: undefined };
+    case 'answer':
+      return afterAnswer(world, step, effect.kid, effect.lookup);
+  }
+}
+
+function afterEvent(world: World, event: KeySetEvent): World {
+  const { nowMs, machine, limits } = world;
+  switch (event.kind) {
+    case 'seeded':
+      return event.ageMs < limits.maxAgeMs ? { ...world, activeSet: 'a', confirmedMs: nowMs - event.ageMs } : world;
+    case 'changed':
+      return { ...world, isChanged: true };
+    case 'untrusted':
+      return { ...world, untrusted: 'until the next fetch', isChanged: true };
+    case 'asked': {
+      if (keyOf(world, event.kid) !== undefined || machine.phase === 'new') return world;
+      const earlyFetchesWithoutNews = nowMs - world.askedMs >= limits.quietMs ? 0 : world.earlyFetchesWithoutNews;
+      return { ...world, isAsked: true, askedMs: nowMs, earlyFetchesWithoutNews };
+    }
+    case 'fetched':
+    case 'notModified':
+    case 'failed':
+      return event.fetch === world.inFlight ? afterFetchEnd(world, event) : world;
+    default:
+      return world;
+  }
+}
+
+function afterFetchEnd(
+  world: World,
+  event: Extract<KeySetEvent, { kind: 'fetched' | 'notModified' | 'failed' }>,
+): World {
+  const { nowMs, activeSet, isEarly } = world;
+  const unmodified = event.kind === 'notModified' && isFresh(world) ? activeSet : undefined;
+  const fetched = event.kind === 'fetched' ? nameOf(event.keys) : unmodified;
+  const isDropped = fetched === undefined && world.untrusted === 'until this fetch';
+  const isNews = fetched !== undefined && (fetched !== activeSet || !isFresh(world));
+  return {
+    ...world,
+    ...(fetched === undefined ? {} : { activeSet: fetched, confirmedMs: world.fetchStartedMs }),
+    ...(isDropped ? { activeSet: undefined, confirmedMs: Number.NEGATIVE_INFINITY } : {}),
+    untrusted: world.untrusted === 'until this fetch' ? 'no' : world.untrusted,
+    inFlight: undefined,
+    fetchEndedMs: nowMs,
+    lastResult: fetched === undefined ? 'failure' : 'success',
+    failures: fetched === undefined ? world.failures + 1 : 0,
+    earlyFetchesWithoutNews: isNews ? 0 : world.earlyFetchesWithoutNews + (isEarly ? 1 : 0),
+    earlyEndedMs: isNews ? Number.NEGATIVE_INFINITY : isEarly ? nowMs : world.earlyEndedMs,
+    // Lookups during a fetch that failed were answered "unavailable".
+    isAsked: fetched === undefined ? false : world.isAsked,
+  };
+}
+
+function afterFetchStart(world: World, step: Step, fetch: number): World {
+  const { nowMs, limits, failures } = world;
+  check(world.inFlight === undefined, 'two fetches are in flight');
+  check(nowMs - world.fetchEndedMs >= limits.cooldownMs, 'a fetch starts within the cooldown');
+  check(
+    step.kind === 'started' || world.fetchStartedMs > Number.NEGATIVE_INFINITY,
+    'a fetch starts before the first start',
+  );
+  const sinceEndMs = nowMs - world.fetchEndedMs;
+  const isDue =
+    step.kind === 'started' || world.isChanged
+      ? true
+      : failures === 0
+        ? nowMs - world.fetchStartedMs >= Math.min(limits.refreshMs, limits.maxAgeMs) * 0.8
+        : sinceEndMs >= Math.min(limits.refreshMs / 2, limits.cooldownMs * 2 ** (failures - 1)) ||
+          (!isFresh(world) && sinceEndMs >= Math.min(limits.maxRetryMs / 2, limits.cooldownMs * 2 ** (failures - 1)));
+  const backoffMs = Math.min(limits.maxEarlyMs * 0.8, limits.cooldownMs * 2 ** (world.earlyFetchesWithoutNews - 2));
+  const mayBeEarly = world.isAsked && nowMs - world.earlyEndedMs >= backoffMs;
+  check(
+    isDue || mayBeEarly,
+    world.isAsked ? 'an early refresh defeats the backoff' : 'a fetch starts without a reason',
+  );
+  return {
+    ...world,
+    inFlight: fetch,
+    fetchStartedMs: nowMs,
+    untrusted: world.untrusted === 'no' ? 'no' : 'until this fetch',
+    isEarly: !isDue,
+    isAsked: false,
+    isChanged: false,
+  };
+}
+
+function afterAnswer(world: World, step: Step, kid: string, lookup: KeyLookup): World {
+  const key = keyOf(world, kid);
+  check(lookup.kind !== 'key' || lookup.key === key, `${kid} is answered with a key that is not in use`);
+  check(key === undefined || lookup.kind === 'key', `${kid} is in use and answered ${lookup.kind}`);
+  const isConclusive = world.lastResult === 'success' && isFresh(world);
+  check(lookup.kind !== 'unknown' || isConclusive, `${kid} is answered unknown without a conclusive set`);
+  if (step.kind === 'asked') return world;
+  check(world.waiting[kid] !== undefined, `${kid} is answered although it does not wait`);
+  const { [kid]: _, ...waiting } = world.waiting;
+  return { ...world, waiting };
+}
+
+function checkAsked(before: World, after: World, step: Step, { effects }: KeySetStep): void {
+  if (step.kind !== 'asked') return;
+  const { kid } = step;
+  const answers = effects.filter(effect => effect.kind === 'answer');
+  const waits = after.machine.waiters.some(waiter => waiter.kid === kid);
+  check(
+    answers.every(answer => answer.kid === kid) && answers.length + (waits ? 1 : 0) === 1,
+    `${kid} is not answered once`,
+  );
+  const [answer] = answers;
+  const isConclusive = before.lastResult === 'success' && isFresh(before) && keyOf(before, kid) === undefined;
+  if (answer !== undefined && isConclusive && before.machine.phase === 'waiting')
+    check(answer.lookup.kind === 'unknown', `${kid} is answered ${answer.lookup.kind} while the issuer is healthy`);
+  if (answer === undefined || answer.lookup.kind === 'key' || after.machine.phase !== 'waiting') return;
+  const { limits, nowMs, machine } = after;
+  const owedMs = machine.knownAbsent.has(kid)
+    ? Number.POSITIVE_INFINITY
+    : Math.max(limits.cooldownMs, limits.maxEarlyMs);
+  check((nextWakeMs(machine) ?? nowMs) - nowMs <= owedMs, `no fetch for ${kid} follows in time`);
+}
+
+function checkState(before: World, after: World, step: Step): void {
+  const { machine, limits, nowMs } = after;
+  for (const kid of kids) check(usableKey(machine, kid, nowMs) === keyOf(after, kid), `${kid} has the wrong key`);
+  if (step.kind === 'fetched' || step.kind === 'notModified' || step.kind === 'failed') {
+    if (before.inFlight !== step.fetch) check(machine === before.machine, 'a late result changes something');
+    else check(machine.waiters.length === 0, 'a kid waits after the fetch');
+  }
+  check(machine.waiters.length <= limits.maxWaiters, 'too many kids wait');
+  check(machine.knownAbsent.size <= limits.maxUnknownKids, 'the negative cache is unbounded');
+  check(
+    machine.askedDuringFetch.length <= limits.maxUnknownKids,
+    'the kids that were requested during a fetch are unbounded',
+  );
+  if (machine.phase !== 'stopped') return;
+  check(after.inFlight === undefined && machine.waiters.length === 0, 'a fetch or a waiter remains after the stop');
+  check(nextWakeMs(machine) === undefined, 'it wakes after the stop');
+}
+
+/** Adds the kids that wait since this step. */
+export function withWaiters(world: World): World {
+  const { machine, nowMs } = world;
+  const waiting = { ...world.waiting };
+  for (const { kid } of machine.waiters) waiting[kid] ??= nowMs;
+  check(Object.keys(waiting).length === machine.waiters.length, 'a waiting kid is lost');
+  return { ...world, waiting };
+}
+
+/** Checks liveness: with punctual timers and an issuer that answers, the set becomes usable in time. */
+export function checkRecovery(world: World, reduceState: Reduce): void {
+  if (world.machine.phase === 'stopped') return;
+  const { limits } = world;
+  const latestMs = world.nowMs + (isFresh(world) ? limits.refreshMs : Math.max(limits.maxRetryMs, limits.cooldownMs));
+  let at = world;
+  const go = (step: Step): void => {
+    at = withWaiters(afterStep(at, step, reduceState));
+  };
+  if (at.machine.phase === 'new') go({ kind: 'started' });
+  const [waiter] = at.machine.waiters;
+  if (waiter !== undefined) {
+    const wakeMs = nextWakeMs(at.machine) ?? Number.POSITIVE_INFINITY;
+    check(wakeMs <= at.nowMs + limits.waitMs, `${waiter.kid} would wait too long`);
+    go({ kind: 'passed', ms: Math.max(0, wakeMs - at.nowMs) });
+    go({ kind: 'woken' });
+    check(at.waiting[waiter.kid] === undefined, `${waiter.kid} waits for too long`);
+  }
+  while (at.inFlight === undefined) {
+    const wakeMs = nextWakeMs(at.machine);
+    check(wakeMs !== undefined && wakeMs <= latestMs, 'the set does not become usable in time');
+    go({ kind: 'passed', ms: Math.max(0, (wakeMs ?? 0) - at.nowMs) });
+    go({ kind: 'woken' });
+    check(at.inFlight !== undefined || nextWakeMs(at.machine) !== wakeMs, 'it wakes without progress');
+  }
+  // The result of a fetch that was in flight for longer than maxAgeMs is already stale; the next fetch confirms the set.
+  const isLate = at.nowMs - at.fetchStartedMs >= limits.maxAgeMs;
+  go({ kind: 'fetched', fetch: at.inFlight, keys: keySets.ab, jitter: 1 });
+  check(isLate || isFresh(at), 'a good fetch leaves no usable set');
+  for (let wakeMs = nextWakeMs(at.machine); wakeMs !== undefined; wakeMs = undefined)
+    check(wakeMs - at.nowMs <= Math.max(limits.refreshMs, limits.cooldownMs), 'it schedules no refresh');
+}
