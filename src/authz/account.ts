@@ -28,7 +28,7 @@ export function accountsNamed(places: AccountPlaces, facts: RequestFacts, query:
   if (hasLookAlike(places.headers, facts)) return refusal('request_invalid', 'a look-alike of an account header');
   const inQuery = accountsInQuery(places.query, query);
   if ('kind' in inQuery) return inQuery;
-  const named = inHeaders.length === 0 ? inQuery : [...inHeaders, ...inQuery];
+  const named: readonly string[] = [...inHeaders, ...inQuery];
   const wrong = named.find(name => !isAccount(name, places.dots));
   if (wrong === undefined) return named as readonly Account[];
   return isAccount(wrong, true)

@@ -96,10 +96,13 @@ describe('addressed account', () => {
 
   it('tells whether the issuer may not speak for it or the token does not have it', () => {
     const partner = policy({ routes: [route('/a/:account_id/*')], issuerAccounts: ['partner-*'] });
-    const detailOf = (who: Identity, target: string) => decide(partner, { target }, who).detail;
-    expect(detailOf(none, '/a/acct1')).to.contain('the issuer may not speak');
-    expect(detailOf(identity({ acc: 'partner-1' }), '/a/partner-2')).to.contain('another account than the token');
-    expect(decide(under, { target: '/plans' }, none).detail).to.contain('no account');
+    const rows: readonly (readonly [policy: Policy, target: string, who: Identity, detail: string])[] = [
+      [partner, '/a/acct1', none, 'the issuer may not speak for the account that the request names'],
+      [partner, '/a/partner-2', identity({ acc: 'partner-1' }), 'the request names another account than the token'],
+      [under, '/plans', none, 'the token has no account that its issuer may speak for'],
+    ];
+    for (const [given, target, who, detail] of rows)
+      expect(decide(given, { target }, who)).to.include({ reason: 'account_mismatch', detail });
   });
 });
 
@@ -118,6 +121,19 @@ describe('what the addressed account decides', () => {
     expect(of('acct1')).to.include({ reason: 'allowed', role: 'owner' });
     expect(of('acct2')).to.include({ reason: 'role_forbidden', role: 'member', acc: 'acct2' });
     expect(of('acct3')).to.include({ reason: 'role_forbidden', role: undefined, acc: 'acct3' });
+  });
+
+  it('is the token itself, where its scopes are wrong for this account alone', () => {
+    const problem = refusal(
+      'token_invalid',
+      'scope is a number and allowIntegerClaims is off, for the addressed account',
+    );
+    const scope: Identity['scope'] = { kind: 'byAccount', claimed: new Map([[account('acct1'), problem]]) };
+    const scoped = policy({ routes: [route('/a/:account_id/*')], scopes: { read: ['GET'] } });
+    expect(decide(scoped, { target: '/a/acct1' }, identity({ scope }))).to.include({
+      reason: 'token_invalid',
+      detail: problem.detail,
+    });
   });
 
   it('is the token itself, where its role is wrong for this account alone', () => {

@@ -159,13 +159,21 @@ describe('admit and authorize', () => {
         'request_invalid',
       ],
       ['the route before the token', { ...worst, method: 'GET' }, identity(), 'route_unknown'],
+      [
+        'an ambiguous host before the route',
+        { ...worst, method: 'GET', host: 'Acct1.api.test' },
+        identity(),
+        'request_invalid',
+      ],
       ['the application before the role', {}, identity({ app: 'no', role: 'no', acc: 'acct2' }), 'app_forbidden'],
       ['the application before the account', {}, identity({ app: 'no', acc: 'acct2' }), 'app_forbidden'],
       ['the account before the role', {}, identity({ role: 'no', acc: 'acct2' }), 'account_mismatch'],
     ];
     for (const [name, request, who, reason] of rows) {
       it(`reports ${name}`, () => {
-        expect(reasonOf(decide(policy({ apps: ['web'] }), facts(request), who))).to.equal(reason);
+        const hosts = request?.host === undefined ? {} : { hosts: [':account_id.api.test'] };
+        const under = policy({ apps: ['web'], ...hosts });
+        expect(reasonOf(decide(under, facts(request), who))).to.equal(reason);
       });
     }
   });
@@ -178,7 +186,16 @@ describe('admit and authorize', () => {
     });
     const rows: readonly (readonly [detail: string, request: Parameters<typeof facts>[0], who?: Identity])[] = [
       ['two values in one header', { contradiction: 'two values in one header' }],
-      ['method outside the grammar', { method: 'get' }],
+      ...['get', 'xGET', 'GETx', 'GET ', ''].map(method => ['method outside the grammar', { method }] as const),
+      ['connection nominates a header that the upstream needs', { headers: { connection: 'x-account-id' } }],
+      ['an account outside the grammar', { headers: { 'x-account-id': 'a/b' } }],
+      ['the segment of an account is outside its grammar', { target: '/api/subscriptions/a:b' }],
+      ['the request names different accounts', { headers: { 'x-account-id': 'acct2' } }],
+      [
+        'the token has several accounts and the request names none',
+        { target: '/owners' },
+        identity({ accounts: ['acct1', 'acct2'] }),
+      ],
       ['more than one Authorization', { headers: { authorization: ['Bearer a', 'Bearer b'] } }],
       ['a comma in Authorization', { headers: { authorization: 'Bearer a,b' } }],
       ['an account header twice', { headers: { 'x-account-id': ['acct1', 'acct1'] } }],

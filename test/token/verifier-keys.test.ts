@@ -6,7 +6,7 @@ import type { VerificationKey } from '../../src/keys/jwks.ts';
 import { createVerifiedTokens } from '../../src/token/verified-tokens.ts';
 import { createTokenVerifier, type IssuerKeys } from '../../src/token/verifier.ts';
 import { signingKey } from '../support/signing-key.ts';
-import { now, type TokenParts, token } from '../support/token.ts';
+import { now, type TokenParts, token, uid } from '../support/token.ts';
 import { countingKey, forgedSignature, lab, verificationKey } from './verifier-lab.ts';
 
 describe('token verifier', () => {
@@ -72,7 +72,7 @@ describe('token verifier', () => {
       const { verify } = await lab();
       const good = await token();
       expect((await verify(good)).cache).to.equal('miss');
-      expect(await verify(good)).to.deep.include({ cache: 'hit', kid: 'k1' });
+      expect(await verify(good)).to.deep.include({ cache: 'hit', kid: 'k1', signed: undefined });
     });
     it('L-015 a cached token is refused once its key is removed', async () => {
       const at = await lab();
@@ -113,7 +113,9 @@ describe('token verifier', () => {
       await at.verify(text);
       expect(verifiedTokens.size()).to.equal(1);
       at.clock = now + 7200;
-      expect(await at.reasonOf(text)).to.equal('token_expired');
+      const { outcome, signed, cache } = await at.verify(text);
+      expect(outcome).to.include({ reason: 'token_expired' });
+      expect({ uid: signed?.uid, acc: signed?.acc, cache }).to.deep.equal({ uid, acc: 'acct1', cache: 'hit' });
       expect(verifiedTokens.size()).to.equal(0);
     });
     it('a token whose iat is in the future stays in the cache', async () => {
@@ -260,6 +262,11 @@ describe('token verifier', () => {
     it('has cache "miss" for a malformed token and no cache result for one over maxBytes', async () => {
       const { verify } = await lab();
       expect(await verify('h.p')).to.include({ cache: 'miss', kid: undefined });
+      expect(await verify(await token({ claims: { iss: 'https://b.test' } }))).to.include({ cache: 'miss', kid: 'k1' });
+      expect(await verify(`${(await token()).replace(/[^.]*$/, '')}${forgedSignature(1)}`)).to.include({
+        cache: 'miss',
+        kid: 'k1',
+      });
       expect(await verify('a'.repeat(9000))).to.include({ cache: undefined, kid: undefined });
     });
   });

@@ -32,7 +32,7 @@ const accounts: Group = {
   sources: ['account', 'authorize', 'hosts', 'issuer-accounts', 'permission', 'principal'].map(
     name => `src/authz/${name}.ts`,
   ),
-  tests: ['account', 'authorize', 'hosts', 'issuer-accounts', 'permission', 'principal'].map(
+  tests: ['account', 'authorize', 'authorize-roles', 'hosts', 'issuer-accounts', 'permission', 'principal'].map(
     name => `test/authz/${name}.test.ts`,
   ),
 };
