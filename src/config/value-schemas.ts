@@ -77,7 +77,7 @@ export function list<Item extends z.ZodType>(item: Item, { noun, sameBy = each =
 
 export function keyUrl() {
   const loopback = 'http://(?:[Ll]ocalhost|LOCALHOST|127\\.[0-9.]+|\\[[0:]+1\\])(?::[0-9]+)?';
-  return text(keyUrlProblem).meta({ format: 'uri', pattern: `^(?:https://[^/?#@]+|${loopback})(?:[/?][^#]*)?$` });
+  return text(keyUrlProblem).meta({ format: 'uri', pattern: `^(?:https://[^\\s/?#@]+|${loopback})(?:[/?][^\\s#]*)?$` });
 }
 
 /** Relative names are relative to the folder of the configuration file. */

@@ -29,7 +29,7 @@ function issuerWarnings({ claims, accounts }: IssuerConfig, i: number, isOneOfSe
       'gives the same roles in every account of a token: write {acc} where the account stands, or having, unless the issuer means that';
     warnings.push({ path: ['issuers', i, 'claims', 'role'], message });
   }
-  if (isOneOfSeveral && accounts.length === 1 && accounts[0] === '*') {
+  if (isOneOfSeveral && accounts.includes('*')) {
     const message =
       'lets this issuer speak for every account, those of the other issuers too: name its own accounts, or a prefix such as partner-*';
     warnings.push({ path: ['issuers', i, 'accounts'], message });

@@ -46,6 +46,7 @@ export const refusedChanges: readonly (readonly [place: string, changes: Changes
   ['issuers[0]', { 'issuers.0.jwksUrl': undefined }],
   ['issuers[0]', { 'issuers.0.discoveryUrl': 'https://a.test/' }],
   ['issuers[0].jwksUrl', { 'issuers.0.jwksUrl': 'http://a.test/' }],
+  ['issuers[0].jwksUrl', { 'issuers.0.jwksUrl': 'https://a b.test/' }],
   ['issuers[0].discoveryUrl', { 'issuers.0.jwksUrl': undefined, 'issuers.0.discoveryUrl': 'http://a.test/' }],
   ['issuers[0].jwksUrl', { 'issuers.0.jwksUrl': null }],
   ['issuers[0].jwksFile', { 'issuers.0.jwksUrl': undefined, 'issuers.0.jwksFile': '' }],

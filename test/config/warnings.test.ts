@@ -61,6 +61,11 @@ const cases: readonly Case[] = [
     /^issuers\[0\]\.accounts: /,
     /^issuers\[1\]\.accounts: /,
   ],
+  [
+    'several issuers of which one names * among others',
+    { issuers: [{ ...issuer, accounts: ['acme', '*'] }, partner] },
+    /^issuers\[0\]\.accounts: lets this issuer speak for every account/,
+  ],
   ['several issuers with accounts of their own', { issuers: [{ ...issuer, accounts: ['acme', 'a*'] }, partner] }],
   [
     'an exact route under a subtree without the account',
