@@ -1,9 +1,8 @@
 // Finds settings that are valid and rarely meant.
 import { defaultAccountParameter, toRouteTemplate } from '../authz/route-template.ts';
 import { compileRoutes, matchRoutes } from '../authz/route-tree.ts';
-import { parsePath } from '../json/json-pointer.ts';
 import { quotedPrintable } from '../text/printable.ts';
-import { accountPlaceholder, textOf } from '../token/claim-source.ts';
+import { compileSource } from '../token/claim-source.ts';
 import type { Config, IssuerConfig } from './schema.ts';
 
 interface Warning {
@@ -38,9 +37,8 @@ function issuerWarnings({ claims, accounts }: IssuerConfig, i: number, isOneOfSe
 }
 
 function isByAccount(role: IssuerConfig['claims']['role']): boolean {
-  if (typeof role === 'object' && 'having' in role) return true;
-  const name = textOf(role);
-  return name.startsWith('/') && parsePath(name)?.includes(accountPlaceholder) === true;
+  const { parts, havingAccount } = compileSource(role);
+  return havingAccount || parts.length > 1;
 }
 
 function routeWarnings({ routes, account: { parameter } }: Config): readonly Warning[] {
@@ -48,7 +46,7 @@ function routeWarnings({ routes, account: { parameter } }: Config): readonly War
   return routes.flatMap(({ path: text }, i) => {
     const path = ['routes', i, 'path'];
     const { segments, subtree } = toRouteTemplate(text, parameter);
-    if (parameter !== defaultAccountParameter && segments.some(each => isNamed(each, defaultAccountParameter))) {
+    if (segments.some(each => each.kind === 'any' && each.name === defaultAccountParameter)) {
       return [
         {
           path,
@@ -70,10 +68,6 @@ function routeWarnings({ routes, account: { parameter } }: Config): readonly War
 }
 
 const sample = '~any~';
-
-function isNamed(segment: { readonly kind: string; readonly name?: string }, name: string): boolean {
-  return segment.kind === 'any' && segment.name === name;
-}
 
 function resourceWarnings({ protectedResource, issuers }: Config): readonly Warning[] {
   if (protectedResource === undefined) return [];

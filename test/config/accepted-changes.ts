@@ -74,6 +74,12 @@ export const acceptedChanges: readonly Changes[] = [
   { 'routes.0.path': '/a' },
   { 'routes.0.roles': ['owner'] },
   { 'routes.1': { path: '/api/Subscriptions/*' } },
+  { routes: [{ path: '/a/b' }, { path: '/ab' }] },
+  { routes: [{ path: '/a/:account_id' }, { path: '/a/:x', accountInPath: false }] },
+  {
+    public: [{ path: '/.well-known/oauth-protected-resource/b/c' }],
+    protectedResource: { resource: 'https://b.test/b' },
+  },
   { 'routes.1': { path: '/api/subscriptions/:account_id' } },
   { 'routes.0.path': '/a/:other', 'routes.0.accountInPath': false },
   { 'routes.0.path': '/a/:account_id/:other' },

@@ -98,6 +98,10 @@ describe('problems of a configuration', () => {
       { 'routes.0.path': '/a/:account_id', public: [{ path: '/A/*' }] },
     ],
     [
+      'public[0].path: must not match a path that one of routes matches, case ignored',
+      { routes: [{ path: '/a' }, { path: '/b' }], public: [{ path: '/b' }] },
+    ],
+    [
       'public[0].path: must not have parameters: a public route is a literal path',
       { public: [{ path: '/a/:account_id' }] },
     ],

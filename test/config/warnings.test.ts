@@ -25,6 +25,11 @@ const cases: readonly Case[] = [
     /^issuers\[0\]\.claims\.role: gives the same roles/,
   ],
   [
+    'accounts by keysOf with roles by a pointer without the account',
+    { 'issuers.0.claims': { acc: { keysOf: '/organization' }, role: '/roles' } },
+    /^issuers\[0\]\.claims\.role: gives the same roles/,
+  ],
+  [
     'accounts by keysOf with roles of the account',
     { 'issuers.0.claims': { acc: { keysOf: '/organization' }, role: '/organization/{acc}/roles' } },
   ],
@@ -43,6 +48,7 @@ const cases: readonly Case[] = [
     { 'account.parameter': 'tenant', ...routes('/v1/:tenant/:account_id') },
     /^routes\[0\]\.path: has :account_id/,
   ],
+  ['a parameter of another name', { 'account.parameter': 'tenant', ...routes('/v1/:tenant/:region/*') }],
   ['the parameter that is the account', { 'account.parameter': 'tenant', ...routes('/v1/:tenant/*') }],
   [
     'a resource that is no audience',
@@ -50,6 +56,17 @@ const cases: readonly Case[] = [
     /^protectedResource\.resource: is not among the audiences of an issuer: /,
   ],
   ['a resource that is an audience', { protectedResource: { resource: 'https://api.example.com/subscriptions' } }],
+  [
+    'a resource that is an audience of one of several issuers',
+    {
+      issuers: [
+        { ...issuer, accounts: ['a*'] },
+        { ...partner, audiences: ['https://b.test'] },
+      ],
+      protectedResource: { resource: 'https://b.test' },
+    },
+  ],
+  ['several issuers with * among their accounts', { issuers: [{ ...issuer, accounts: ['*', 'acme'] }, partner] }],
   [
     'several issuers of which one may speak for every account',
     { issuers: [issuer, partner] },
