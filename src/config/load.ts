@@ -66,7 +66,11 @@ export async function validateConfig(
   const fileProblems = readsNamedFiles ? await loadNamedFileProblems(document.value, folder) : [];
   problems.push(...fileProblems.map(problemAt));
   const name = readsRevocations ? nameIn(memberOf(document.value, 'revocation'), 'file', folder) : undefined;
-  const loaded = name === undefined ? undefined : await loadRevocations(name);
+  const revokedIssuers = new Set<string>();
+  const loaded =
+    name === undefined
+      ? undefined
+      : await loadRevocations(name, ({ values: { iss } }) => iss !== undefined && revokedIssuers.add(iss));
   const isLeftOut = readsRevocations === 'if present' && loaded?.kind === 'problem' && loaded.reason === 'missing';
   const revocations = isLeftOut ? undefined : loaded;
   if (revocations?.kind === 'problem')
@@ -82,7 +86,7 @@ export async function validateConfig(
   };
   const config = resolveNamedFiles(inOrder, folder);
   const list = revocations?.kind === 'revocations' ? revocations.list : undefined;
-  const warnings = findsWarnings ? findWarnings(config, list?.issuers()).map(problemAt) : undefined;
+  const warnings = findsWarnings ? findWarnings(config, revokedIssuers).map(problemAt) : undefined;
   return {
     kind: 'config',
     config,

@@ -33,8 +33,11 @@ const carriageReturn = 0x0d;
 const numberSign = 0x23;
 const byteOrderMark = Buffer.from('\ufeff');
 
-/** Reads a regular file only. Rejects only on an internal error. */
-export async function loadRevocations(file: string): Promise<LoadedRevocations> {
+/** Reads a regular file only. Rejects only on an internal error. `onEntry` gets each valid entry: the list keeps digests of long ones. */
+export async function loadRevocations(
+  file: string,
+  onEntry: (entry: Revocation) => void = () => undefined,
+): Promise<LoadedRevocations> {
   const list = createRevocationList();
   const problems: LineProblem[] = [];
   let line = 0;
@@ -56,8 +59,10 @@ export async function loadRevocations(file: string): Promise<LoadedRevocations> 
     if (start >= stop) return;
     const ended = bytes.subarray(start, stop);
     const entry = parseLine(ended);
-    if (entry.kind === 'revocation') list.add(entry);
-    else for (const problem of entry.problems) report(problem);
+    if (entry.kind === 'revocation') {
+      list.add(entry);
+      onEntry(entry);
+    } else for (const problem of entry.problems) report(problem);
   }
 
   function parseLine(ended: Buffer): Revocation | EntryProblems {

@@ -1,4 +1,5 @@
 // The revocation list as an index: a verified token costs one look-up for each combination of selectors in the list, whatever its length.
+import { createHash } from 'node:crypto';
 
 /** What an entry selects tokens by. `jti` is last: it may have any character, also the separator of a key. */
 export const selectorNames = ['iss', 'uid', 'acc', 'app', 'jti'] as const;
@@ -30,8 +31,6 @@ export interface RevocableToken {
 export interface RevocationList {
   /** The number of entries, with those that have expired. */
   readonly entries: number;
-  /** Each `iss` of the entries. */
-  issuers(): ReadonlySet<string>;
   /** The members by which an entry matches the token: `uid, issuedBefore`. Undefined if none does. `now` is wall time in seconds. */
   find(token: RevocableToken, now: number): string | undefined;
 }
@@ -71,7 +70,7 @@ export function createRevocationList(): RevocationListBuilder {
     },
     add({ values, issuedBefore, expires }) {
       const names = selectorNames.filter(name => values[name] !== undefined);
-      const key = joinSelectors(names, values);
+      const key = keyOf(names, values);
       if (key === undefined) throw new Error('a revocation that selects nothing');
       entries += 1;
       const { windowsByKey } = tableOf(names);
@@ -80,15 +79,9 @@ export function createRevocationList(): RevocationListBuilder {
       else if (issuedBefore === Infinity && expires === Infinity) windowsByKey.set(key, always);
       else windowsByKey.set(key, [{ issuedBefore, expires }]);
     },
-    issuers() {
-      const byIssuer = [...tables.values()].filter(({ names }) => names[0] === 'iss');
-      return new Set(
-        byIssuer.flatMap(({ windowsByKey }) => [...windowsByKey.keys()].map(key => key.split('\0', 1)[0] ?? '')),
-      );
-    },
     find(token, now) {
       for (const { selectors, names, windowsByKey } of tables.values()) {
-        const key = joinSelectors(names, token);
+        const key = keyOf(names, token);
         const windows = key === undefined ? undefined : windowsByKey.get(key);
         if (windows === undefined) continue;
         // Of those that have not expired, the first one reaches furthest.
@@ -103,7 +96,17 @@ export function createRevocationList(): RevocationListBuilder {
 
 const never = { issuedBefore: -Infinity };
 
+// Longer keys are kept as their digest: 100,000 of the longest entries would take more memory than a container has, twice during a reload.
+// A digest has 43 characters, so that no shorter key equals one.
+const maxKeyLength = 42;
+
 /** The key of an entry or a token; undefined if it lacks one of the selectors. */
+function keyOf(names: readonly SelectorName[], values: Revocation['values']): string | undefined {
+  const key = joinSelectors(names, values);
+  if (key === undefined || key.length <= maxKeyLength) return key;
+  return createHash('sha256').update(key).digest('base64url');
+}
+
 function joinSelectors(names: readonly SelectorName[], values: Revocation['values']): string | undefined {
   let key: string | undefined;
   for (const name of names) {

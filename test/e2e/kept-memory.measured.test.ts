@@ -1,10 +1,14 @@
-// The built product keeps nothing of a check that it has answered.
+// The built product keeps nothing of a check that it has answered, and little of a long revocation list.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { checkRequest } from '../support/check-request.ts';
 import { keptMegabytesOf, memoryNodeOptions } from '../support/kept-memory.ts';
 import { connect, type GrpcClient } from '../support/service.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import type { TestIssuer } from '../support/test-issuer.ts';
+import { until } from '../support/until.ts';
 import { bearer, configuration, startIssuer } from './lab.ts';
 
 const checks = 4000;
@@ -18,10 +22,14 @@ describe('memory that is kept', function () {
   let service: ServiceProcess;
   let client: GrpcClient;
   let keptMegabytes: () => Promise<number>;
+  let folder: string;
 
   before(async () => {
     issuer = await startIssuer();
-    service = await startServiceProcess(configuration(issuer.jwksUrl), { nodeOptions: await memoryNodeOptions() });
+    folder = await mkdtemp(join(tmpdir(), 'account-authz-memory-'));
+    await writeFile(join(folder, 'revoked.jsonl'), '');
+    const config = { ...configuration(issuer.jwksUrl), revocation: { file: join(folder, 'revoked.jsonl') } };
+    service = await startServiceProcess(config, { nodeOptions: await memoryNodeOptions() });
     client = connect(service.address);
     keptMegabytes = keptMegabytesOf(service);
   });
@@ -29,6 +37,7 @@ describe('memory that is kept', function () {
     client.close();
     await service.kill();
     await issuer.stop();
+    await rm(folder, { recursive: true });
   });
 
   const cases: readonly (readonly [what: string, authorization: (i: number, good: string) => string, code: number])[] =
@@ -58,4 +67,14 @@ describe('memory that is kept', function () {
       expect((await keptMegabytes()) - before, 'megabytes').to.be.below(maxMegabytes);
     });
   }
+
+  it('has no part of the long values of a revocation list', async () => {
+    const entries = 20_000;
+    const before = await keptMegabytes();
+    const line = (i: number): string => `{"jti":"${String(i).padStart(1000, 'j')}"}\n`;
+    await writeFile(join(folder, 'revoked.jsonl'), Array.from({ length: entries }, (_, i) => line(i)).join(''));
+    await until(() => service.log().some(({ msg }) => msg === 'revocation list reloaded'));
+    // The values alone take 19 MB.
+    expect((await keptMegabytes()) - before, 'megabytes').to.be.below(8);
+  });
 });

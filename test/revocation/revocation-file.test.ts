@@ -124,6 +124,13 @@ describe('revocation file', () => {
     expect(peak - before).to.be.below(content.length);
   });
 
+  it('hands out each valid entry', async () => {
+    await writeFile(file, '{"iss":"https://one.test"}\n# x\n{"iss":1}\n{"iss":"https://two.test","uid":"a"}');
+    const issuers: unknown[] = [];
+    await loadRevocations(file, ({ values }) => issuers.push(values.iss));
+    expect(issuers).to.deep.equal(['https://one.test', 'https://two.test']);
+  });
+
   it('gives the reason why a file cannot be read', async () => {
     expect(await loadRevocations(join(folder, 'none'))).to.include({ kind: 'problem', reason: 'missing' });
     expect(await loadRevocations(folder)).to.include({ kind: 'problem', reason: 'not regular' });
