@@ -1,5 +1,4 @@
 // Finds out which header names of a client Envoy refuses or removes before the check, from headers or from trailers.
-
 import { filterTypes, type HttpFilter, routeSettingsOf, stateOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import type { ConnectionManager } from './listener.ts';

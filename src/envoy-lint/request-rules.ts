@@ -1,5 +1,4 @@
 // Rules for the connection manager before the check: normalized paths, no forged headers, no rewritten refusals.
-
 import type { GuardedManager } from './lint-model.ts';
 import type { ConnectionManager } from './listener.ts';
 import { otherSpellings } from './owned-names.ts';

@@ -1,6 +1,5 @@
 // Reads a key set from its source: a JWKS URL, the JWKS URL of a discovery document, or a file.
 // Returns bytes or a problem within one total timeout. jwks.ts parses the bytes.
-
 import { loadRegularFile, type UnreadableFile } from '../files/bounded-file.ts';
 import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
 import { keyUrlProblem } from '../text/key-url.ts';

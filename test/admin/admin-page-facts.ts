@@ -1,5 +1,4 @@
 // Facts for the admin page: healthy, and with every problem.
-
 import type { AdminPageFacts } from '../../src/admin/admin-page-facts.ts';
 import { refusalAnswers } from '../../src/authz/refusal.ts';
 import type { LatencySummary } from '../../src/operations/metrics-summary.ts';

@@ -1,5 +1,4 @@
 // Sends generated requests through the product and compares each answer with the oracle's: counts answers, collects differences.
-
 import { changeBytes } from './generator/byte-changes.ts';
 import { baseTime } from './generator/identities.ts';
 import { createRandom, type Random } from './generator/random.ts';

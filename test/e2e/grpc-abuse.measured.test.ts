@@ -1,6 +1,5 @@
 // Attacks on the port of the service itself: floods, truncated messages, false lengths. The built product is
 // attacked over connections with hand-made frames, while another client makes good calls.
-
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';

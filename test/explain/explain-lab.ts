@@ -1,5 +1,4 @@
 // The service and `explain` side by side: the same configuration, the same issuer and the same requests.
-
 import { expect } from 'chai';
 import type { Explanation } from '../../src/explain/explanation.ts';
 import { checkRequest } from '../support/check-request.ts';

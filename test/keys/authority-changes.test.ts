@@ -1,5 +1,4 @@
 // The authorities of caFile, with an HTTPS issuer: a rotation keeps the keys, removing one drops those that no fetch confirms again.
-
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,5 @@
 // Child process of key-fetch-cost.test.ts: fetches key sets from hostile issuers and prints the cost of each as a JSON line.
 // Arguments: time limit in ms, a valid JWKS URL, then hostile ones.
-
 import { createFetchSlots } from '../../src/keys/fetch-slots.ts';
 import { createKeySource, type SourceResult } from '../../src/keys/key-source.ts';
 import { createKeyTransport } from '../../src/keys/key-transport.ts';

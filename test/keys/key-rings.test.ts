@@ -1,5 +1,4 @@
 // The key rings across reloads: which rings are reused, which keys a new ring takes over, and what is cleaned up.
-
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,4 @@
 // Decides a request with the engine, for a token with this header and these claims, signed with a key of every configured issuer.
-
 import { type CheckResult, createEngine } from '../../src/check/engine.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { parseKeySet } from '../../src/keys/jwks.ts';

@@ -1,5 +1,4 @@
 // The service in this process, with a real issuer and a real gRPC client.
-
 import { type ChannelCredentials, Client, credentials, type ServiceError } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { type Config, configSchema } from '../../src/config/schema.ts';

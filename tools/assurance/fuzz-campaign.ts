@@ -1,5 +1,4 @@
 // The long form of fuzzing one target: mutates known inputs, keeps those with new behaviour, and minimizes failures.
-
 import { createRandom, mutate, pick } from '../../test/assurance/fuzz/mutator.ts';
 import type { FuzzTarget } from '../../test/assurance/fuzz/target.ts';
 import { type Coverage, startCoverage } from './fuzz-coverage.ts';

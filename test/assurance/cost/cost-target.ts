@@ -1,5 +1,4 @@
 // A function whose cost is searched: the bound of one input, the fragments of inputs, and inputs that are known to be expensive.
-
 import { inLines, inSegments, type Shape } from '../fuzz/shapes.ts';
 import { words } from '../generator/random.ts';
 import type { Run } from './measure.ts';

@@ -1,5 +1,4 @@
 // Mutates inputs: small changes of bytes, dictionary words, and pieces of other inputs. Deterministic by seed.
-
 import type { Shape } from './shapes.ts';
 
 /** Integers from 0 to below the limit. */
