@@ -1,4 +1,6 @@
 // Generated mistakes: each value of each overlay is changed, one at a time; the schemas or a rule find it, or it is known to be harmless.
+// rule-mistakes.tsv has a mistake for each rule with what the rule says of it: another rule's answer does not count.
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import type { Surroundings } from './facts.ts';
 import { kustomizeBinary, render } from './kustomize.ts';
@@ -69,12 +71,22 @@ const required = new RegExp(
 /** Of the bootstrap, only how Envoy calls account-authz: everything else is compared with envoy.yaml as a whole. */
 const copied = /\/envoy\.yaml (?!static_resources\.clusters\.0)/;
 
+/** What rules say, by the mistake. */
+const named = new Map<string, string[]>();
+for (const line of readFileSync(new URL('rule-mistakes.tsv', import.meta.url), 'utf8')
+  .split('\n')
+  .slice(0, -1)) {
+  const [mistake = '', problem = ''] = line.split('\t');
+  named.set(mistake, [...(named.get(mistake) ?? []), problem]);
+}
+
 describe('k8s/: generated mistakes', function () {
   this.timeout(300_000);
   let surroundings: Surroundings;
   let schemaProblems: (manifests: readonly Manifest[]) => readonly string[];
   const made = new Set<string>();
   const excused = new Set<RegExp>();
+  const unsaid: string[] = [];
 
   before(async function () {
     this.timeout(600_000); // the first run builds kustomize
@@ -100,6 +112,9 @@ describe('k8s/: generated mistakes', function () {
       const mistake = `${where} ${what}`;
       if (made.has(mistake)) return [];
       made.add(mistake);
+      const expected = named.get(mistake) ?? [];
+      const said = expected.length === 0 ? [] : during(() => overlayProblems(manifests, surroundings));
+      unsaid.push(...expected.filter(problem => !said.includes(problem)).map(problem => `${mistake}: ${problem}`));
       if (during(() => isFoundIn(manifests, mistake))) return [];
       const excuse = harmless.find(([pattern]) => pattern.test(mistake))?.[0];
       if (excuse === undefined) return [mistake];
@@ -120,6 +135,12 @@ describe('k8s/: generated mistakes', function () {
   it('are found in the mesh configuration of istio', async () => {
     const manifests = await render('k8s/overlays/istio');
     expect(unseen(mistakesInDocument('mesh-config.yaml', surroundings.meshConfig), manifests)).to.deep.equal([]);
+  });
+
+  it('are each found by the rule that names it', () => {
+    expect([...named.keys()].filter(mistake => !made.has(mistake))).to.deep.equal([]);
+    expect(unsaid).to.deep.equal([]);
+    expect(named.size).to.be.greaterThan(100);
   });
 
   it('are many, and each exception matches one of them', () => {
