@@ -121,7 +121,8 @@ describe('revocation file', () => {
     const loaded = await loadRevocations(file);
     clearImmediate(sampling);
     expect(loaded).to.have.property('kind', 'problems');
-    expect(peak - before).to.be.below(content.length);
+    // Its slices take as much as the file as long as nothing is collected; a text that grows by each slice, at least twice as much.
+    expect(peak - before).to.be.below(1.5 * content.length);
   });
 
   it('hands out each valid entry', async () => {
