@@ -1,7 +1,7 @@
 // JSON without ambiguity: duplicate members and invalid UTF-8 are refused, inherited members are not read.
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { memberOf, parseBoundedJson, parseStrictJson } from '../../src/json/strict-json.ts';
+import { itemsOf, memberOf, parseBoundedJson, parseStrictJson } from '../../src/json/strict-json.ts';
 
 describe('parseStrictJson', () => {
   const refused: readonly (readonly [name: string, input: string | Buffer, problem: string])[] = [
@@ -101,5 +101,13 @@ describe('memberOf', () => {
 
   for (const value of [null, undefined, 'text', 1, ['a'], []]) {
     it(`returns nothing for ${JSON.stringify(value)}`, () => expect(memberOf(value, 'length')).to.equal(undefined));
+  }
+});
+
+describe('itemsOf', () => {
+  it('returns the items of a list', () => expect(itemsOf(['a', null])).to.deep.equal(['a', null]));
+
+  for (const value of [null, undefined, 'text', 1, { 0: 'a', length: 1 }]) {
+    it(`returns nothing for ${JSON.stringify(value)}`, () => expect(itemsOf(value)).to.deep.equal([]));
   }
 });
