@@ -19,7 +19,7 @@ describe('a run of the tests', () => {
 
   /** Runs these tests as `npm test` does. */
   const run = (tests: string): { readonly status: number | null; readonly output: string } => {
-    const file = join(directory, 'planted.test.mjs');
+    const file = join(directory, isCompiled() ? 'planted.test.mjs' : 'planted.test.ts');
     writeFileSync(
       file,
       `import { createServer } from 'node:http';
