@@ -71,7 +71,7 @@ const rows: readonly Row[] = [
     meaning: 'the URL leads to the API past Envoy',
     look: 'docs/upstream.md',
   },
-  { status: 200, isAsked: false, meaning: 'Envoy does not call account-authz', look: '--envoy-admin' },
+  { status: 200, isAsked: false, meaning: 'account-authz refused nothing at all', look: '--envoy-admin' },
   { status: 200, meaning: 'does not call account-authz for this route', look: '--envoy-admin' },
   { status: 503, reason: 'keys_unavailable', meaning: 'no usable keys', look: 'docs/runbooks/AccountAuthzNoKeys.md' },
   { status: 503, reason: 'internal', meaning: 'an internal fault', look: 'docs/runbooks/AccountAuthzInternalFault.md' },
@@ -97,6 +97,13 @@ const rows: readonly Row[] = [
     reason: 'token_missing',
     meaning: 'asked for another path than the client sent',
     look: 'AccountAuthzReloadFailed',
+  },
+  {
+    expected: mismatch,
+    status: 401,
+    reason: 'account_mismatch',
+    meaning: 'another policy, other issuers',
+    look: 'account-authz explain',
   },
   {
     expected: passed,
