@@ -15,7 +15,9 @@ describe('permission table', () => {
   const table = policy({ roles: { owner: ['*', 'PROPFIND'], member: ['GET'], guest: ['GET', 'POST'] } }).roles;
   const open = matchOf(route('/a/*'));
   const rows: readonly (readonly [name: string, method: string, obstacle: string | undefined])[] = [
-    ['owner', 'OPTIONS', undefined],
+    ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].map(
+      method => ['owner', method, undefined] as const,
+    ),
     ['owner', 'PROPFIND', undefined],
     ['owner', 'TRACE', 'method'],
     ['owner', '*', 'method'],

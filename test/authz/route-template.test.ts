@@ -90,6 +90,21 @@ describe('parseRouteTemplate', () => {
   }
 });
 
+describe('an account parameter of another name', () => {
+  for (const name of ['Tenant', 'ten_ant', 'TENANT', '_tenant', 'accountId', 'ACCOUNT_ID']) {
+    it(`refuses :${name}`, () => {
+      const problem = 'must write the account parameter as :tenant';
+      expect(parseRouteTemplate(`/a/:${name}`, 'tenant')).to.deep.equal({ kind: 'problem', problem });
+    });
+  }
+
+  it('leaves :account_id to be any segment', () => {
+    expect(parseRouteTemplate('/:tenant/:account_id', 'tenant')).to.deep.include({
+      segments: [account, any('account_id')],
+    });
+  });
+});
+
 describe('literalStart', () => {
   const rows: readonly (readonly [text: string, start: string])[] = [
     ['/a/b', '/a/b'],
