@@ -24,6 +24,12 @@ export const checkRules = {
     fix: 'remove it',
     find: ({ settings }) => ifTrue(settings.field('failure_mode_allow_header_add')),
   },
+  'filter-optional': {
+    what: '`is_optional` of the filter is true',
+    why: 'an Envoy that is built without ext_authz starts without the filter, and checks nothing',
+    fix: 'remove it',
+    find: ({ filter }) => ifTrue(filter.value.field('is_optional')),
+  },
   'status-on-error': {
     what: '`status_on_error` is missing or not 503',
     why: 'an outage of account-authz looks like a refusal (403 by default): clients do not retry and no alert fires',

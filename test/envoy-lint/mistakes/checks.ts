@@ -10,6 +10,9 @@ export const checks: Mistakes = {
   'failure-mode-header': {
     'a fail-open marker header': p => set(p.check, { failure_mode_allow_header_add: true }),
   },
+  'filter-optional': {
+    'an ext_authz filter that Envoy may leave out': p => set(p.filters[1], { is_optional: true }),
+  },
   'status-on-error': {
     'a missing status_on_error': p => remove(p.check, 'status_on_error'),
     'status_on_error 403': p => set(p.check, { status_on_error: { code: 'Forbidden' } }),
