@@ -11,6 +11,10 @@ function problemsOf(line: string | Uint8Array): readonly string[] {
 }
 
 describe('revocation entry', () => {
+  it('may have a jti of 1,024 characters', () => {
+    expect(problemsOf(`{"jti":"${'j'.repeat(1024)}"}`)).to.deep.equal([]);
+  });
+
   it('has the members of the line, and times in seconds', () => {
     const line =
       '{"jti":"7f3c","uid":"alice","acc":"a.b","app":"web","iss":"https://auth.example.com","issuedBefore":"2026-11-23T04:00:00Z","expires":"2026-11-24t05:00:00.5+01:00"}';
@@ -81,6 +85,7 @@ describe('revocation entry', () => {
     ['{"acc":".."}', `acc: ${account}`],
     ['{"iss":""}', 'iss: must be 1 to 1024 visible ASCII characters'],
     ['{"jti":""}', 'jti: must have 1 to 1024 characters'],
+    [`{"jti":"${'j'.repeat(1025)}"}`, 'jti: must have 1 to 1024 characters'],
     ['{"uid":"a","issuedBefore":"yesterday"}', `issuedBefore: ${time}`],
     ['{"uid":"a","issuedBefore":"2026-11-23"}', `issuedBefore: ${time}`],
     ['{"uid":"a","expires":"2026-02-30T00:00:00Z"}', `expires: ${time}`],

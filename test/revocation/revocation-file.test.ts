@@ -61,6 +61,7 @@ describe('revocation file', () => {
       '\ufeff# x',
       '1 : must not start with a byte order mark: save the file as UTF-8 without it',
     ],
+    ['a byte order mark in a later line', `${alice}\n\ufeff${alice}`, `2 : ${notJson}`],
     ['UTF-16', Buffer.from(`${alice}\n`, 'utf16le'), `1 : ${notJson}`, `2 : ${notJson}`],
     ['YAML', '- uid: alice\n', `1 : ${notJson}`],
     ['lines that end in CR', `${alice}\r${alice}\r`, `1 : ${notJson}`],
@@ -98,6 +99,7 @@ describe('revocation file', () => {
     const problems = await problemsOf('x\n'.repeat(5000));
     expect(problems).to.have.lengthOf(101);
     expect(problems.at(-1)).to.equal('101 : more problems are not listed');
+    expect(await problemsOf('{"uid":1,"acc":1,"app":1}\n'.repeat(5000))).to.have.lengthOf(101);
   });
 
   it('has at most 100,000 entries', async () => {
@@ -106,6 +108,7 @@ describe('revocation file', () => {
     expect(await problemsOf(`# full\n${lines}${alice}\n${alice}\n`)).to.deep.equal([
       '100002 : the file must not have more than 100000 entries: remove those that have expired',
     ]);
+    expect(await problemsOf(`${lines}{"uid":1}\n`)).to.deep.equal(['100001 uid: must be text: put it in quotes']);
   });
 
   it('keeps nothing of a long file once it is refused', async () => {
