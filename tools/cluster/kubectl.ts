@@ -1,6 +1,5 @@
 // kubectl for the cluster runs: one call, waiting for a state, pods and their containers, port-forwards. The cluster is that of $KUBECONFIG.
 import { execFile, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -171,8 +170,6 @@ export function programPod({ name, namespace, image, program, files = {} }: Prog
     volumeMounts: [{ name: 'program', mountPath: '/program' }],
   };
   const stringData = { 'main.mjs': program, ...files };
-  // A pod that an earlier run has left is replaced.
-  const annotations = { checksum: createHash('sha256').update(JSON.stringify(stringData)).digest('hex') };
   return [
     { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, stringData },
     {
@@ -183,7 +180,7 @@ export function programPod({ name, namespace, image, program, files = {} }: Prog
         replicas: 1,
         selector: { matchLabels: labels },
         template: {
-          metadata: { labels, annotations },
+          metadata: { labels },
           spec: {
             securityContext,
             automountServiceAccountToken: false,

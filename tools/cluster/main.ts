@@ -74,6 +74,8 @@ const say = (text: string): void => {
   process.stdout.write(`${((performance.now() - startMs) / 1000).toFixed(0).padStart(5)} s  ${text}\n`);
 };
 
+// Those of a run before may still be on their way out.
+await kubectl(['delete', 'namespace', toolNamespace, agentNamespace, '--ignore-not-found', '--wait=true']);
 const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
 await apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: toolNamespace, labels } }]);
 const agent = await startNodeAgent(agentNamespace, image);
