@@ -88,7 +88,7 @@ case "$1 $2 $3" in
     echo 'envoy-gateway-system/replica-1:'
     exec "$CURL" -s $CONNECT_TO http://127.0.0.1:9901/stats/prometheus;;
   'config envoy-proxy all')
-    [ "$4 $5 $6" = 'POD -n envoy-gateway-system' ]
+    [[ "$4 $5 $6" =~ ^(POD|replica-[12])\\ -n\\ envoy-gateway-system$ ]]
     exec cat "$PROJECT/test/fixtures/dumps/egctl-patched.yaml";;
   *) exit 1;;
 esac`,
