@@ -5,8 +5,17 @@ import { freePorts, isFree } from '../test/support/free-ports.ts';
 export async function choosePorts<Name extends string>(
   wanted: Readonly<Record<Name, number>>,
 ): Promise<Record<Name, number>> {
+  const free = await chooseFreePorts(wanted);
   const names = Object.keys(wanted) as Name[];
-  const others = await freePorts(names.length);
-  const chosen = names.map(async (name, index) => [name, (await isFree(wanted[name])) ? wanted[name] : others[index]]);
+  const chosen = names.map(async name => [name, (await isFree(wanted[name])) ? wanted[name] : free[name]]);
   return Object.fromEntries(await Promise.all(chosen)) as Record<Name, number>;
+}
+
+/** A free port of each name. */
+export async function chooseFreePorts<Name extends string>(
+  named: Readonly<Record<Name, number>>,
+): Promise<Record<Name, number>> {
+  const names = Object.keys(named) as Name[];
+  const ports = await freePorts(names.length);
+  return Object.fromEntries(names.map((name, index) => [name, ports[index]])) as Record<Name, number>;
 }

@@ -8,19 +8,20 @@ import { parse } from 'yaml';
 import { envoyBinary, startEnvoy } from '../test/support/envoy.ts';
 import { startServiceProcess } from '../test/support/service-process.ts';
 import { type AuthenticationService, startAuthenticationService } from './authentication-service.ts';
-import { choosePorts } from './ports.ts';
+import { chooseFreePorts, choosePorts } from './ports.ts';
 import { messageOf } from './run-story.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 import { ask, isEnvoyUnanswered, ownErrorNote, reasonOf } from './try-answers.ts';
 import { openTryFolder, type TryFolder } from './try-folder.ts';
 
-const usage = `npm run try -- --upstream HOST:PORT --route PATH [--route PATH ...] [--account NAME] [--path PATH] [--out DIR] [--once]
+const usage = `npm run try -- --upstream HOST:PORT --route PATH [--route PATH ...] [--account NAME] [--path PATH] [--out DIR] [--any-ports] [--once]
 
   --upstream HOST:PORT   your service, on this machine
   --route PATH           what to protect: '/api/orders/:account_id/*' is this path and everything under it
   --account NAME         which parameter of the routes is the account, if they have several
   --path PATH            a path that your service has, to ask for: '/api/orders/:account_id/open'; from the first route if not given
   --out DIR              where config.yaml, envoy.yaml and token.txt go; try if not given. An edited file is kept, and used
+  --any-ports            takes free ports in the place of 8080 and the other usual ones
   --once                 ends after the requests
 `;
 
@@ -31,12 +32,14 @@ const { values } = parseArgs({
     account: { type: 'string' },
     path: { type: 'string' },
     out: { type: 'string', default: 'try' },
+    'any-ports': { type: 'boolean', default: false },
     once: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
 const main = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const audience = 'https://api.example.com';
+const usualPorts = { authentication: 8090, listen: 9191, admin: 9192, gateway: 8080, ready: 8081, envoyAdmin: 9901 };
 /** Alice owns the first, is a member of the second, and has nothing to do with the third. */
 const accounts = ['acme', 'globex', 'initech'];
 const doneText = values.once ? 'Done' : 'Everything stays up until Ctrl-C';
@@ -99,14 +102,7 @@ async function writeFiles(terminal: Terminal): Promise<Files> {
   const parameter = accountParameter(routes);
   const folder = await openTryFolder(out);
   const [configFile, envoyFile] = [folder.path('config.yaml'), folder.path('envoy.yaml')];
-  const ports = await choosePorts({
-    authentication: 8090,
-    listen: 9191,
-    admin: 9192,
-    gateway: 8080,
-    ready: 8081,
-    envoyAdmin: 9901,
-  });
+  const ports = await (values['any-ports'] ? chooseFreePorts(usualPorts) : choosePorts(usualPorts));
   const configText = await folder.write('config.yaml', configurationText(routes, parameter, ports));
   terminal.title('The configuration: one file is the whole policy');
   if (folder.isEdited('config.yaml')) terminal.text(keptNote(configFile, '--route and --account do not change it'));

@@ -5,8 +5,8 @@ import { dirname } from 'node:path';
 import { errorCode } from '../text/problem.ts';
 
 /**
- * Removes a stale socket, as a killed process leaves it. Throws if its folder is missing, if the path is not a socket, or if a server still listens on it: the
- * first of two servers to stop would remove the file of both.
+ * Removes a stale socket, as a killed process leaves it. Throws if its folder is missing, if the path is not a socket, or if a server still
+ * listens on it: the first of two servers to stop would remove the file of both.
  */
 export async function freeSocketPath(path: string): Promise<void> {
   const stat = await lstat(path).catch((error: unknown) => {

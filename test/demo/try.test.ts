@@ -17,15 +17,17 @@ const project = fileURLToPath(new URL('../../', import.meta.url));
 
 interface Outcome {
   readonly code: number;
+  /** With what it writes to standard error. */
   readonly stdout: string;
 }
 
 function runTry(out: string, ...args: readonly string[]): Promise<Outcome> {
-  const command = [...programArguments('demo/try.ts'), '--once', '--out', out, ...args];
+  // The test of the demo, which may run at the same time, takes the usual ports.
+  const command = [...programArguments('demo/try.ts'), '--once', '--any-ports', '--out', out, ...args];
   return new Promise(resolve => {
     execFile(process.execPath, command, { cwd: project }, (error, stdout, stderr) => {
       secrets.show('command', stdout + stderr);
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout });
+      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout: stdout + stderr });
     });
   });
 }
