@@ -18,7 +18,7 @@ for (const pid of fs.readdirSync('/proc').filter(name => /^[0-9]+$/.test(name)))
     if (!/^NSpid:.*\\s1$/m.test(fs.readFileSync('/proc/' + pid + '/status', 'utf8'))) continue;
     if (action !== 'peak') process.kill(Number(pid), action);
     else for (const file of ['memory.peak', 'memory/memory.max_usage_in_bytes']) {
-      const path = '/proc/' + pid + '/root/sys/fs/cgroup/' + file;
+      const path = ['/proc', pid, 'root', 'sys', 'fs', 'cgroup', file].join('/');
       if (fs.existsSync(path)) console.log(fs.readFileSync(path, 'utf8').trim());
     }
     process.exit();
