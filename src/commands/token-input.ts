@@ -1,5 +1,7 @@
 // Reads a token, or another short text, from standard input.
+
 import { type Problem, problem } from '../text/problem.ts';
+import { readStart } from '../text/read-start.ts';
 import type { CommandIo } from './command.ts';
 
 /** More than the longest token that a configuration can accept, and than the longest log line. */
@@ -12,17 +14,9 @@ export async function readInput(
   what: string,
 ): Promise<{ readonly kind: 'input'; readonly bytes: Buffer } | Problem> {
   if (stdin.isTTY === true) stderr.write(`account-authz ${command}: paste ${what}, then Enter and Ctrl-D\n`);
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of stdin) {
-    const bytes = Buffer.from(chunk);
-    chunks.push(bytes);
-    length += bytes.length;
-    if (length > maxInputBytes) {
-      return problem(`standard input must be ${what} of at most ${maxInputBytes} bytes`);
-    }
-  }
-  return { kind: 'input', bytes: Buffer.concat(chunks) };
+  const bytes = await readStart(stdin, maxInputBytes + 1);
+  if (bytes.length > maxInputBytes) return problem(`standard input must be ${what} of at most ${maxInputBytes} bytes`);
+  return { kind: 'input', bytes };
 }
 
 /** The value of Authorization; undefined if the input is empty. Accepts `Bearer` before the token, as copied from a request. */

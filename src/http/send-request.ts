@@ -1,4 +1,4 @@
-// Sends one request on a connection of its own, never through a proxy and never redirected, and reads the beginning of its answer.
+// Sends one request on a connection of its own, never through a proxy and never redirected.
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
 import { isIP } from 'node:net';
@@ -26,17 +26,4 @@ export function sendRequest(url: URL, { ca, ...options }: SentOptions): Promise<
         : httpsRequest({ ...all, ...tls, agent: new TlsAgent() }, resolve);
     sent.on('error', reject).end();
   });
-}
-
-/** The body up to this many bytes; the connection is closed if it is longer. Rejects if the body breaks off. */
-export async function readStart(answer: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of answer) {
-    const bytes = Buffer.from(chunk);
-    chunks.push(bytes);
-    length += bytes.length;
-    if (length >= maxBytes) break;
-  }
-  return Buffer.concat(chunks).subarray(0, maxBytes);
 }

@@ -1,9 +1,10 @@
 // Asks a gateway one question at a time, at no other address than that of its URL.
 import { type Reason, refusalAnswers } from '../authz/refusal.ts';
-import { readStart, sendRequest } from '../http/send-request.ts';
+import { sendRequest } from '../http/send-request.ts';
 import { memberOf, parseStrictJson } from '../json/strict-json.ts';
 import { rootsInForce } from '../keys/trusted-roots.ts';
 import { errorCode, type Problem, problem } from '../text/problem.ts';
+import { readStart } from '../text/read-start.ts';
 import { isLoopbackUrl } from '../text/url.ts';
 import type { PlannedRequest } from './plan.ts';
 
