@@ -9,10 +9,10 @@ import { fixedKeyRings } from '../../support/fixed-key-rings.ts';
 import { signingKey } from '../../support/signing-key.ts';
 import { audience, issuer, now, token } from '../../support/token.ts';
 import { allowedRequestMicroseconds } from './allowed-request.ts';
+import { maxMultiple } from './cost-target.ts';
 import { microsecondsOf } from './measure.ts';
 import { createQuietCheck, type QuietCheck } from './quiet-check.ts';
 
-const maxMultiple = 50;
 /** Wide: what is compared is a constant against a thousand accounts. */
 const maxMultipleKnown = 3;
 const maxBytes = 65_536;

@@ -1,4 +1,4 @@
-// A function whose cost is searched: the bound of one input, the fragments of inputs, and inputs that are known to be expensive.
+// A function whose cost is searched: the length and the fragments of its inputs, and inputs that are known to be expensive.
 import { inLines, inSegments, type Shape } from '../fuzz/shapes.ts';
 import { words } from '../generator/random.ts';
 import type { Run } from './measure.ts';
@@ -6,10 +6,10 @@ import { type Pattern, pattern } from './pattern.ts';
 
 export interface CostTarget {
   readonly name: string;
-  /** The bound for one input: a multiple of an allowed request, or an absolute time if an input is not a request. */
-  readonly bound: { readonly kind: 'multiple' } | { readonly kind: 'milliseconds'; readonly milliseconds: number };
   /** The longest input that reaches it. */
   readonly maxBytes: number;
+  /** The length up to which a quick test judges its growth. */
+  readonly quickBytes: number;
   readonly fragments: readonly Buffer[];
   readonly shapes: readonly Shape[];
   /** The seeds of the search. Never empty. */
@@ -27,9 +27,12 @@ export const maxLineBytes = 128 * 1024;
 /** Envoy's limit for the headers of one request (max_request_headers_kb). */
 export const maxHeaderBytes = 60 * 1024;
 
-export const perRequest = { kind: 'multiple' } as const;
-/** A document of an issuer or an operator, which is not bound to a request. */
-export const perDocument = { kind: 'milliseconds', milliseconds: 20 } as const;
+/** The most that one input may cost, in allowed requests with a new token: docs/dev/performance.md. */
+export const maxMultiple = 50;
+
+export const inRequest = { quickBytes: 8 * 1024 } as const;
+/** A document of an issuer or an operator: beyond a thousand members, where V8 changes an object's representation. */
+export const inDocument = { quickBytes: 128 * 1024 } as const;
 
 export const fragments = [
   ...words('a A % & + = [ ] ; . / " { } , - _ : ! ? %41 %25 %u0041 %26 a= &a {n} &{n}=1 [] é account_id'),
@@ -43,7 +46,7 @@ export const atFullLength = (
   pumps: readonly (readonly [head: string, pump: string, tail?: string])[],
 ): Pattern[] => pumps.map(([head, pump, tail]) => pattern(bytes, head, pump, tail));
 
-export const texts = { shapes: [inSegments, inLines], fragments, bound: perRequest } as const;
+export const texts = { shapes: [inSegments, inLines], fragments, ...inRequest } as const;
 
 export const queries: readonly (readonly [head: string, pump: string, tail?: string])[] = [
   ['%41', '+', 'a['],

@@ -2,14 +2,13 @@
 import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { allowedRequestMicroseconds } from './allowed-request.ts';
-import type { CostTarget } from './cost-target.ts';
+import { type CostTarget, maxMultiple } from './cost-target.ts';
 import { describePattern, isRepeated, type Pattern, pattern, shortened } from './pattern.ts';
 import { costOf, type SearchReport, startSearch } from './search.ts';
 import { createCostTargets } from './targets.ts';
 
 const seed = Number(process.env.COST_SEED ?? randomInt(2 ** 31));
 const searchMilliseconds = 100;
-const maxMultiple = 50;
 
 /**
  * Quadruples the length twice: linear time grows 4 times, quadratic time 16 times. A single jump is a step, as when V8 changes an object's
@@ -31,13 +30,8 @@ async function fasterGrowing(target: CostTarget, { dearest, growth }: SearchRepo
   return found;
 }
 
-/** Tells quadratic from linear and is quick to measure; beyond a thousand members, where V8 changes an object's representation. */
-function shortBytes({ bound, maxBytes }: CostTarget): number {
-  return Math.min(maxBytes, bound.kind === 'multiple' ? 8 * 1024 : 128 * 1024);
-}
-
 function shortForm(target: CostTarget): CostTarget {
-  const maxBytes = shortBytes(target);
+  const maxBytes = Math.min(target.maxBytes, target.quickBytes);
   return { ...target, maxBytes, known: target.known.map(each => ({ ...each, bytes: Math.min(each.bytes, maxBytes) })) };
 }
 
@@ -54,8 +48,7 @@ describe(`the cost of foreign bytes with COST_SEED=${seed}`, function () {
   it('is at most 50 allowed requests for every known expensive input', async () => {
     const found: string[] = [];
     for (const target of targets) {
-      const { bound } = target;
-      const most = bound.kind === 'multiple' ? maxMultiple * allowed : bound.milliseconds * 1000;
+      const most = maxMultiple * allowed;
       for (const each of target.known) {
         if ((await costOf(target, each, 2)) > most && (await costOf(target, each, 8)) > most) {
           found.push(`${target.name}: ${describePattern(each)}`);
@@ -86,8 +79,8 @@ describe(`the cost of foreign bytes with COST_SEED=${seed}`, function () {
   it('is detected as quadratic for a regular expression with a quadratic trailing run', async () => {
     const quadratic: CostTarget = {
       name: 'quadratic',
-      bound: { kind: 'multiple' },
       maxBytes: 4096,
+      quickBytes: 4096,
       fragments: [Buffer.from('a'), Buffer.from(' ')],
       shapes: [input => input],
       known: [pattern(4096, '', 'a')],

@@ -14,11 +14,11 @@ import {
   atFullLength,
   type CostTarget,
   fragments,
+  inDocument,
   jsonTexts,
   maxLineBytes,
   maxTokenBytes,
   maxTokenJsonBytes,
-  perDocument,
   texts,
 } from './cost-target.ts';
 import { type Pattern, unrepeated } from './pattern.ts';
@@ -85,7 +85,7 @@ function tokenTargets(fuzzed: ReadonlyMap<string, FuzzTarget>): CostTarget[] {
 function documentTargets(fuzzed: ReadonlyMap<string, FuzzTarget>): CostTarget[] {
   const seedsOf = (name: string): Pattern[] => (fuzzed.get(name)?.seeds ?? []).map(unrepeated);
   const dictionaryOf = (name: string): Buffer[] => [...fragments, ...(fuzzed.get(name)?.dictionary ?? [])];
-  const document = { bound: perDocument, shapes: [inJson] } as const;
+  const document = { ...inDocument, shapes: [inJson] } as const;
   return [
     {
       ...document,
