@@ -35,13 +35,13 @@ describe('blocks in the documents', () => {
     expect(hidden.map(({ path, line }) => `${path}:${line}`)).to.deep.equal([]);
   });
 
-  // `logs deployment/…` reads one replica; with a selector kubectl prints only the last ten lines without --tail.
+  // `logs deployment/…` reads one replica; with a selector kubectl prints only the last ten lines without --tail. `ask` is a single pod.
   it('read the whole log of every replica', () => {
     const found = pages.flatMap(({ path, text }) =>
       Array.from(text.matchAll(/kubectl [^|\n`]*\blogs [^|\n`]*/g), ([command]) => `${path}: ${command}`),
     );
     expect(found).to.have.length.of.at.least(20);
-    expect(found.filter(each => !/ (?:-l \S+ .*--tail=|"\$pod" )/.test(each))).to.deep.equal([]);
+    expect(found.filter(each => !/ (?:-l \S+ .*--tail=|"\$pod" |logs pod\/ask )/.test(each))).to.deep.equal([]);
     expect(pages.filter(({ text }) => /exec deployment\//.test(text)).map(({ path }) => path)).to.deep.equal([]);
   });
 

@@ -31,7 +31,7 @@ while [ $# -gt 0 ]; do
     --from-file=*) cat "\${1#*=}" > /dev/null; shift;;
     --tail=*) tail=$1; shift;;
     --prefix) prefix=$1; shift;;
-    --previous|--containers|--wait=false|--dry-run=client|--overwrite|--since=*|--rm|-i|--restart=Never|--image=*|--for=*|--timeout=*) shift;;
+    --previous|--containers|--wait=false|--dry-run=client|--overwrite|--since=*|--restart=Never|--image=*|--for=*|--timeout=*) shift;;
     --) shift; break;;
     -*) ${unknown};;
     *) if [ -z "$verb" ]; then verb=$1; else words+=("$1"); fi; shift;;
@@ -52,6 +52,7 @@ case "$verb" in
       for replica in 1 2; do
         if [ -n "$prefix" ]; then sed "s#^#[pod/replica-$replica/$container] #" "$LAB/$container.log"; else cat "$LAB/$container.log"; fi
       done
+    elif [ "\${words[0]}" = pod/ask ]; then "$CURL" -si $CONNECT_TO http://127.0.0.1:8080/api/subscriptions | grep token_missing
     else [[ "\${words[0]}" = pod/* ]]; named "\${words[0]}"; cat "$LAB/$container.log"; fi;;
   exec) [[ "\${words[0]}" = pod/* ]]; named "\${words[0]}"
     if [ "$container $*" = 'istio-proxy pilot-agent request GET stats' ]; then exec "$CURL" -s $CONNECT_TO http://127.0.0.1:9901/stats; fi
@@ -73,7 +74,7 @@ case "$verb" in
   create) if [ "\${words[0]}" = configmap ]; then echo 'kind: ConfigMap'; else [ "\${words[0]}" = namespace ]; fi;;
   annotate) [ "\${words[0]}" = pod ] && [[ "\${words[1]}" =~ ^[a-z-]+=.+$ ]];;
   run) [ $# -gt 0 ];;
-  wait) [[ "\${words[*]}" =~ ^(gateway|envoypatchpolicy)/subscriptions$ ]];;
+  wait) [[ "\${words[*]}" =~ ^(gateway|envoypatchpolicy)/subscriptions$|^pod/ask$ ]];;
   *) set -- "$verb" "\${words[@]}"; ${unknown};;
 esac`,
   },

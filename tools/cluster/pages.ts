@@ -131,13 +131,10 @@ async function follow(pages: Pages, shell: Shell, path: string, chooses: (text: 
   });
 }
 
-/** What the comments behind `curl -i` say: `# 403 account_mismatch`. */
+/** What the comments say that begin with a status: `# 403 account_mismatch`. */
 function statusesIn(text: string): readonly { readonly status: string; readonly reason: string }[] {
-  const lines = text.split('\n').filter(line => /^ *curl -s?i /.test(line));
-  return lines.map(line => {
-    const [, status = '', reason = ''] = /# (\d{3})(?: ([a-z]+_[a-z]+))?/.exec(line) ?? [];
-    return { status, reason };
-  });
+  const comments = [...text.matchAll(/# (\d{3})\b(?: ([a-z]+_[a-z]+))?/g)];
+  return comments.map(([, status = '', reason = '']) => ({ status, reason }));
 }
 
 /** docs/revocation.md: the set-up, then the component and the setting, then what is for on call. */
