@@ -53,13 +53,11 @@ export function createKeyRings(options: {
   readonly seedReadOnly?: boolean;
   readonly slots?: FetchSlots;
   readonly watchFiles?: WatchFiles;
-  /** The script of the fetch thread, if not the built one. */
-  readonly threadEntry?: URL | undefined;
-  /** Fetches without the thread. */
-  readonly createTransport?: CreateKeyTransport;
+  /** Defaults to a key thread of these rings. */
+  readonly createTransport?: CreateKeyTransport | undefined;
 }): KeyRings {
   const { observer, proxy, headStartMs = usualHeadStartMs, seedReadOnly = false } = options;
-  const thread = createKeyThread(options.threadEntry);
+  const thread = createKeyThread();
   const { createTransport = thread.createTransport, slots = createFetchSlots() } = options;
   const { watchFiles = createFileWatch() } = options;
   const monotonicNow = createAgeClock();

@@ -1,8 +1,8 @@
-// Key rings with the built key thread, and without waits for the first keys and between polls of files: what a test does not name stays silent.
+// Key rings with a key thread for all of them, and without waits for the first keys and between polls of files: what a test does not name stays silent.
 import { createFileWatch } from '../../src/files/file-watch.ts';
 import type { KeyRingObserver } from '../../src/keys/key-ring-observer.ts';
 import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
-import { keyThreadEntry } from '../support/key-thread.ts';
+import { createTransport } from './key-thread.ts';
 
 type Options = Partial<Parameters<typeof createKeyRings>[0]>;
 
@@ -16,7 +16,7 @@ export function startKeyRings(
     proxy: {},
     headStartMs: 0,
     watchFiles: createFileWatch({ pollMs: 20 }),
-    threadEntry: keyThreadEntry,
+    createTransport,
     ...options,
   });
   ends.push(() => rings.stop());

@@ -1,4 +1,8 @@
-// The built key thread, for tests that create services or key rings in process: through tsx it needs three times the processor time to start.
+// The built key thread: through tsx it needs three times the processor time to start.
+import { createKeyThread } from '../../src/keys/key-thread.ts';
 import { builtFile } from './built.ts';
 
 export const keyThreadEntry = builtFile('key-thread-entry.js');
+
+/** One thread for all services and key rings of this process, as each start takes 100 ms of processor time. */
+export const { createTransport } = createKeyThread(keyThreadEntry);
