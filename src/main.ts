@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from './commands/command.ts';
 import { fatalLine } from './operations/fault.ts';
 import { openLogDestination } from './operations/log-destination.ts';
+import { version } from './package.ts';
 import { printable, quotedPrintable } from './text/printable.ts';
 import { errorCode, messageOf } from './text/problem.ts';
-import { version } from './version.ts';
 
 // Each command is imported when it runs: the service does not load the others, and a probe every ten seconds starts fast.
 const commands: readonly (readonly [name: string, summary: string, load: () => Promise<Command>])[] = [

@@ -8,7 +8,7 @@ const source = fileURLToPath(new URL('../src/', import.meta.url));
 
 /** What each part of src/ may import from the other parts. A folder name with a file means that file only. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
-  'main.ts': ['commands', 'operations', 'text', 'version.ts'],
+  'main.ts': ['commands', 'operations', 'text', 'package.ts'],
   commands: [
     'serve',
     'explain',
@@ -25,28 +25,29 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'json',
     'text',
     'http',
-    'version.ts',
+    'package.ts',
   ],
   verify: ['explain', 'revocation', 'config', 'keys', 'token', 'authz', 'http', 'json', 'text'],
   serve: ['admin', 'check', 'operations', 'revocation', 'envoy', 'config', 'keys', 'files', 'text'],
   'policy-test': ['explain', 'revocation', 'config', 'token', 'authz', 'files', 'text'],
   explain: ['check', 'operations', 'revocation', 'envoy', 'config', 'keys', 'token', 'authz', 'json', 'text'],
   'envoy-lint': ['render', 'envoy', 'config', 'authz', 'json', 'text'],
-  render: ['config', 'authz', 'files', 'text', 'version.ts'],
+  render: ['config', 'authz', 'files', 'text', 'package.ts'],
   check: ['operations', 'revocation', 'envoy', 'config', 'keys', 'token', 'authz', 'text'],
   admin: ['operations', 'keys', 'authz', 'http', 'text'],
   operations: ['envoy/protocol.ts', 'authz', 'text'],
-  envoy: ['authz', 'files', 'text'],
-  config: ['revocation', 'keys', 'token', 'authz', 'files', 'json', 'text'],
-  revocation: ['token', 'authz', 'files', 'json', 'text'],
-  keys: ['authz', 'files', 'http', 'json', 'text'],
+  envoy: ['authz', 'files', 'text', 'package.ts'],
+  config: ['revocation', 'keys', 'token', 'authz', 'files', 'json', 'text', 'built-thread.ts', 'package.ts'],
+  revocation: ['authz', 'files', 'json', 'text'],
+  keys: ['authz', 'files', 'http', 'json', 'text', 'built-thread.ts', 'package.ts'],
   token: ['keys', 'authz', 'json', 'text'],
   authz: [],
   files: ['text'],
   http: ['text'],
   json: ['text'],
   text: [],
-  'version.ts': [],
+  'built-thread.ts': [],
+  'package.ts': [],
 };
 
 interface Import {

@@ -13,11 +13,11 @@ import {
 import { isKeyFileError } from '../keys/key-ring.ts';
 import { createLogger } from '../operations/log.ts';
 import { nghttp2Warning } from '../operations/nghttp2.ts';
+import { version } from '../package.ts';
 import { RevocationFileError } from '../serve/revocations.ts';
 import { type Service, startService } from '../serve/service.ts';
 import { printable } from '../text/printable.ts';
 import { messageOf } from '../text/problem.ts';
-import { version } from '../version.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 import { environmentProblem, proxyOf } from './environment.ts';
 import { askEnvoyAdmin, envoyAdminRule, parseEnvoyAdmin } from './envoy-admin.ts';

@@ -1,7 +1,8 @@
 // Validates the configuration of the service in a worker thread, bounded in memory and time. A megabyte of hostile YAML takes many seconds
 // and a gigabyte: on the main thread, calls would wait or the process would end. The parser's memory is freed with the thread.
-import { Worker } from 'node:worker_threads';
+import { startThread } from '../built-thread.ts';
 import type { FileContent } from '../files/bounded-file.ts';
+import { packageFile } from '../package.ts';
 import { errorCode } from '../text/problem.ts';
 import { unreadable } from './problems.ts';
 import { type ConfigVerdict, refusedConfig, toVerdict } from './verdict.ts';
@@ -10,8 +11,7 @@ import { type ConfigVerdict, refusedConfig, toVerdict } from './verdict.ts';
 const maxHeapMegabytes = 128;
 const maxSeconds = 10;
 
-// The built script: a worker thread does not run TypeScript sources.
-const builtEntry = new URL('./config-thread-entry.js', import.meta.url);
+const builtScript = packageFile('dist/config-thread-entry.js');
 
 export interface ThreadTask {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -22,20 +22,13 @@ export interface ThreadTask {
 export async function validateInThread(
   content: FileContent,
   file: string,
-  { entry = builtEntry, keepsProcessAlive = false } = {},
+  { script = builtScript, keepsProcessAlive = false } = {},
 ): Promise<ConfigVerdict> {
   if (content.kind === 'problem') return toVerdict(file, unreadable(content.problem));
   // A copy, which is transferred: the caller keeps its bytes.
   const task: ThreadTask = { bytes: Uint8Array.from(content.bytes), file };
   return new Promise(resolve => {
-    const worker = new Worker(entry, {
-      workerData: task,
-      transferList: [task.bytes.buffer],
-      // Modules that either preloads, such as an SDK, are for the service and would start again in each thread.
-      execArgv: [],
-      env: {},
-      resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes, maxYoungGenerationSizeMb: 8 },
-    });
+    const worker = startThread(script, { maxHeapMegabytes, workerData: task, transferList: [task.bytes.buffer] });
     const end = (verdict: ConfigVerdict): void => {
       clearTimeout(timer);
       resolve(verdict);

@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync, type Options } from '@grpc/proto-loader';
+import { packageFile } from '../package.ts';
 import {
   authorizationServiceName,
   type CheckRequestMessage,
@@ -20,12 +21,8 @@ interface HealthService extends ServiceDefinition {
   readonly Watch: MethodDefinition<HealthCheckRequestMessage, HealthCheckResponseMessage>;
 }
 
-// Relative to src/envoy/ or to the bundle in dist/. Never from the working directory or the environment.
-const isSource = import.meta.url.endsWith('.ts');
-const protoDirectory = fileURLToPath(new URL(isSource ? '../../proto/' : '../proto/', import.meta.url));
-
 const loaderOptions: Options = {
-  includeDirs: [protoDirectory],
+  includeDirs: [fileURLToPath(packageFile('proto/'))],
   keepCase: true,
   longs: String,
   // Without `enums: String`, an enum is a number. protobufjs encodes a misspelt word as 0: "append", or an invalid HTTP status.

@@ -3,7 +3,7 @@ import type { Config } from '../config/schema.ts';
 import type { IssuerRing } from '../keys/issuer-ring.ts';
 import { createKeyRings } from '../keys/key-rings.ts';
 import type { ProxySettings } from '../keys/key-socket.ts';
-import { createKeyTransport } from '../keys/key-transport.ts';
+import { getKeyDocument } from '../keys/key-transport.ts';
 import { printable } from '../text/printable.ts';
 
 const maxWarningLength = 2048;
@@ -36,7 +36,7 @@ export async function fetchKeys({ config, proxy, onWarning }: FetchSettings): Pr
     // All at once, so that keys.timeoutSeconds bounds the time for all of them together.
     slots: { run: (_, work) => work() },
     // In this thread: there are no other checks to delay.
-    createTransport: createKeyTransport,
+    getDocument: getKeyDocument,
   });
   try {
     const { rings, fetched } = await keyRings.prepare(config.issuers, config.keys);

@@ -1,5 +1,5 @@
 // The certificate authorities of a caFile, and whether one of them is gone.
-import { createHash, type X509Certificate } from 'node:crypto';
+import { hash, type X509Certificate } from 'node:crypto';
 import { loadRegularFile } from '../files/bounded-file.ts';
 import { noCertificate, parseCertificates } from '../files/certificates.ts';
 import { type Problem, problem } from '../text/problem.ts';
@@ -21,7 +21,7 @@ export async function loadCaFile(path: string): Promise<CaFile | Problem> {
   const loaded = await loadRegularFile(path);
   if (loaded.kind === 'problem') return problem('CA file not readable');
   const { bytes } = loaded;
-  return recall(recentFiles, createHash('sha256').update(bytes).digest('base64url'), () => parseCaFile(bytes));
+  return recall(recentFiles, hash('sha256', bytes, 'base64url'), () => parseCaFile(bytes));
 }
 
 function parseCaFile(bytes: Uint8Array): CaFile | Problem {
@@ -57,7 +57,5 @@ export function hasAll(now: Authorities | Problem, before: Authorities): boolean
 }
 
 function keyDigest({ publicKey }: X509Certificate): string {
-  return createHash('sha256')
-    .update(publicKey.export({ type: 'spki', format: 'der' }))
-    .digest('base64url');
+  return hash('sha256', publicKey.export({ type: 'spki', format: 'der' }), 'base64url');
 }

@@ -1,5 +1,5 @@
 // The TLS files of a fetch: the authorities that its connections trust and the client certificate that they show.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import * as tls from 'node:tls';
 import { loadTlsFiles, type TlsMaterial } from '../files/tls-files.ts';
 import { type Problem, problem } from '../text/problem.ts';
@@ -57,7 +57,7 @@ const recentContexts = new Map<string, tls.SecureContext>();
 function toSecureContext(caFile: CaFile | undefined, client: TlsMaterial | undefined): tls.SecureContext | undefined {
   if (caFile === undefined && client === undefined) return undefined;
   const contents = [caFile?.content.toString('latin1'), client?.cert, client?.key];
-  const id = createHash('sha256').update(JSON.stringify(contents)).digest('base64url');
+  const id = hash('sha256', JSON.stringify(contents), 'base64url');
   return recall(recentContexts, id, () => createContext(caFile, client));
 }
 

@@ -1,8 +1,7 @@
 // A key ring: one key set and the issuers that share it. Fetches the set, drops it if a certificate authority is gone, keeps seeds.
-import { accepted, createFileWatch, fileVersions, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
+import { accepted, fileVersions, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
 import { errorCode, type Problem } from '../text/problem.ts';
-import { createAgeClock } from './age-clock.ts';
-import { createFetchSlots, type FetchSlots } from './fetch-slots.ts';
+import type { FetchSlots } from './fetch-slots.ts';
 import { createIssuerRing, type IssuerRing } from './issuer-ring.ts';
 import { parseKeySet, type SkippedKey } from './jwks.ts';
 import { type Authorities, hasAll, loadAuthorities } from './key-authorities.ts';
@@ -16,7 +15,7 @@ import type { KeySetEvent } from './key-set-reducer.ts';
 import { fixedLimits, isUsable } from './key-set-state.ts';
 import type { ProxySettings } from './key-socket.ts';
 import { createKeySource, type IssuerKeySettings, locationKey, type Validator } from './key-source.ts';
-import type { CreateKeyTransport } from './key-transport.ts';
+import type { GetKeyDocument } from './key-transport.ts';
 
 /** The `keys` section of the configuration. */
 export interface KeySettings {
@@ -48,17 +47,17 @@ export interface KeyRingOptions {
   readonly issuers: IssuersOfRing;
   readonly keys: KeySettings;
   readonly observer: KeyRingObserver;
-  readonly proxy?: ProxySettings;
+  readonly proxy: ProxySettings;
   /** Fetches in this thread or in a worker thread. */
-  readonly createTransport: CreateKeyTransport;
-  /** Shared with other rings, as is the next. */
-  readonly slots?: FetchSlots;
-  readonly watchFiles?: WatchFiles;
+  readonly getDocument: GetKeyDocument;
+  /** Shared with other rings, as are the next two. */
+  readonly slots: FetchSlots;
+  readonly watchFiles: WatchFiles;
+  readonly monotonicNow: () => number;
   /** Uses seeds, and never writes or removes them. */
-  readonly seedReadOnly?: boolean;
+  readonly seedReadOnly: boolean;
   /** They replace the seeds; their age counts on. */
   readonly inherited?: InheritedKeys | undefined;
-  readonly monotonicNow?: () => number;
   readonly wallNow?: () => number;
   readonly random?: () => number;
 }
@@ -89,16 +88,15 @@ export function isKeyFileError(error: unknown): error is Error {
 }
 
 export function createKeyRing(options: KeyRingOptions): KeyRing {
-  const { keys: settings, proxy = {}, inherited, createTransport } = options;
-  const { slots = createFetchSlots(), watchFiles = createFileWatch() } = options;
-  const { monotonicNow = createAgeClock(), wallNow = Date.now, random = Math.random } = options;
+  const { keys: settings, proxy, inherited, getDocument, slots, watchFiles, monotonicNow } = options;
+  const { wallNow = Date.now, random = Math.random } = options;
   const [first] = options.issuers;
   const { algorithms, jwksFile } = first;
   const caFile = jwksFile === undefined ? first.caFile : undefined;
   const issuers = options.issuers.map(({ issuer }) => issuer);
   const maxAgeMs = settings.maxAgeSeconds * 1000;
   const timeoutMs = settings.timeoutSeconds * 1000;
-  const source = createKeySource({ settings: first, timeoutMs, proxy, createTransport, slots });
+  const source = createKeySource({ settings: first, timeoutMs, proxy, getDocument, slots });
   const events = createSafeObserver(issuers, options.observer);
   const seed = createKeySeed({
     issuers,
@@ -106,7 +104,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     algorithms,
     // A jwksFile has no seed: the start fails without the file, and a copy of it could only be older.
     cacheDirectory: jwksFile === undefined ? settings.cacheDirectory : undefined,
-    readOnly: options.seedReadOnly === true,
+    readOnly: options.seedReadOnly,
     maxAgeMs,
     wallNow,
     onResult: events.seed,

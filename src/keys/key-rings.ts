@@ -10,7 +10,7 @@ import type { KeyRingObserver } from './key-ring-observer.ts';
 import type { ProxySettings } from './key-socket.ts';
 import { type IssuerKeySettings, locationKey } from './key-source.ts';
 import { createKeyThread } from './key-thread.ts';
-import type { CreateKeyTransport } from './key-transport.ts';
+import type { GetKeyDocument } from './key-transport.ts';
 
 export interface KeyRings {
   /** What each issuer uses now, in the order of the configuration. */
@@ -54,14 +54,14 @@ export function createKeyRings(options: {
   readonly slots?: FetchSlots;
   readonly watchFiles?: WatchFiles;
   /** Defaults to a key thread of these rings. */
-  readonly createTransport?: CreateKeyTransport | undefined;
+  readonly getDocument?: GetKeyDocument | undefined;
 }): KeyRings {
   const { observer, proxy, headStartMs = usualHeadStartMs, seedReadOnly = false } = options;
   const thread = createKeyThread();
-  const { createTransport = thread.createTransport, slots = createFetchSlots() } = options;
+  const { getDocument = thread.getDocument, slots = createFetchSlots() } = options;
   const { watchFiles = createFileWatch() } = options;
   const monotonicNow = createAgeClock();
-  const shared = { observer, proxy, createTransport, seedReadOnly, slots, monotonicNow, watchFiles };
+  const shared = { observer, proxy, getDocument, seedReadOnly, slots, monotonicNow, watchFiles };
   const running = new Set<KeyRing>();
   /** By ringKey. */
   let activeRings: ReadonlyMap<string, ActiveRing> = new Map();

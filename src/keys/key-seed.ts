@@ -1,6 +1,6 @@
 // Stores the last good key set of a ring on disk, for a start while its issuers are down. It is bound to the issuers and to the location of
 // the keys, written atomically, and parsed as strictly as an answer from the network. Its age is by the wall clock, which spans a restart.
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { mkdir, open, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -171,5 +171,5 @@ function isListOfText(value: unknown): value is readonly string[] {
 }
 
 function sha256(values: readonly unknown[]): string {
-  return createHash('sha256').update(JSON.stringify(values)).digest('hex');
+  return hash('sha256', JSON.stringify(values), 'hex');
 }

@@ -11,7 +11,7 @@ import { documentBounds, maxKeySetBytes } from './jwks.ts';
 import { type Authorities, hasAll, loadAuthorities } from './key-authorities.ts';
 import type { KeyConnectionFiles } from './key-connection.ts';
 import type { ProxySettings } from './key-socket.ts';
-import type { CreateKeyTransport, KeyDocument } from './key-transport.ts';
+import type { GetKeyDocument, KeyDocument } from './key-transport.ts';
 
 /** Where keys come from. Exactly one of the three is set. */
 interface KeyLocation {
@@ -50,7 +50,7 @@ interface KeySourceOptions {
   readonly settings: IssuerKeySettings;
   readonly timeoutMs: number;
   readonly proxy: ProxySettings;
-  readonly createTransport: CreateKeyTransport;
+  readonly getDocument: GetKeyDocument;
   readonly slots: FetchSlots;
 }
 
@@ -66,7 +66,6 @@ export function createKeySource({ settings, timeoutMs, proxy, ...io }: KeySource
   if (jwksFile !== undefined) return createFileSource(jwksFile, timeoutMs);
   const url = jwksUrl ?? discoveryUrl;
   if (url === undefined) throw new Error('an issuer without a key source');
-  const transport = io.createTransport({ caFile, clientCertFile, clientKeyFile, proxy });
   const { host } = new URL(url);
   let isRetry = false;
 
@@ -74,7 +73,8 @@ export function createKeySource({ settings, timeoutMs, proxy, ...io }: KeySource
     withinTime(timeoutMs, signal, async limited => {
       const authorities = await loadAuthorities(caFile);
       if ('kind' in authorities) return authorities;
-      const get: GetDocument = (from, etag) => transport.get(from, limited, etag);
+      const get: GetDocument = (from, etag) =>
+        io.getDocument({ url: from, etag, caFile, clientCertFile, clientKeyFile, proxy }, limited);
       const location = jwksUrl ?? (await readDiscovery(get, url, issuer));
       if (typeof location !== 'string') return location;
       const document = await readKeySet(get, location, validatorFor(authorities));

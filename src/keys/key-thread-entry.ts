@@ -1,26 +1,20 @@
 // The script of the thread of key-thread.ts: answers each task once. The transport bounds the work.
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { type Problem, problem } from '../text/problem.ts';
-import type { KeyThreadAnswer, KeyThreadTask } from './key-thread.ts';
-import { createKeyTransport } from './key-transport.ts';
+import type { KeyThreadAnswer, KeyThreadData, KeyThreadTask } from './key-thread.ts';
+import { getKeyDocument } from './key-transport.ts';
 import { setRootsInForce } from './trusted-roots.ts';
 
+const { roots }: KeyThreadData = workerData;
+setRootsInForce(roots);
 const inFlight = new Map<number, AbortController>();
 
 parentPort?.on('message', (task: KeyThreadTask) => {
-  switch (task.kind) {
-    case 'trust':
-      setRootsInForce(task.roots);
-      break;
-    case 'get':
-      void answer(task);
-      break;
-    case 'abort':
-      inFlight.get(task.id)?.abort();
-  }
+  if (task.kind === 'get') void answer(task);
+  else inFlight.get(task.id)?.abort();
 });
 
-async function answer({ id, settings, url, etag }: KeyThreadTask & { readonly kind: 'get' }): Promise<void> {
+async function answer({ id, request }: KeyThreadTask & { readonly kind: 'get' }): Promise<void> {
   const controller = new AbortController();
   inFlight.set(id, controller);
   const { signal } = controller;
@@ -28,8 +22,7 @@ async function answer({ id, settings, url, etag }: KeyThreadTask & { readonly ki
   const aborted = new Promise<Problem>(resolve => {
     signal.addEventListener('abort', () => resolve(problem('stopped')));
   });
-  const fetched = createKeyTransport(settings).get(url, signal, etag);
-  const result = await Promise.race([fetched, aborted]);
+  const result = await Promise.race([getKeyDocument(request, signal), aborted]);
   inFlight.delete(id);
   send({ id, result });
 }

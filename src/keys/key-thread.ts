@@ -1,26 +1,25 @@
 // Gets key documents in one worker thread, shared by all issuers: a flood of bytes of one issuer, which takes long to parse,
 // delays no check. The thread starts with a fetch and ends some time after the last one, or when it fails.
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { startThread } from '../built-thread.ts';
+import { packageFile } from '../package.ts';
 import { type Problem, problem } from '../text/problem.ts';
-import type { CreateKeyTransport, KeyDocument, KeyTransportSettings } from './key-transport.ts';
+import type { GetKeyDocument, KeyDocument, KeyRequest } from './key-transport.ts';
 import { rootsInForce } from './trusted-roots.ts';
 
 export interface KeyThread {
-  readonly createTransport: CreateKeyTransport;
+  readonly getDocument: GetKeyDocument;
   /** Ends the thread and its fetches for good. */
   stop(): void;
 }
 
+export interface KeyThreadData {
+  /** PEM of the authorities that the process trusts. */
+  readonly roots: readonly string[];
+}
+
 export type KeyThreadTask =
-  /** Before the first document over TLS. */
-  | { readonly kind: 'trust'; readonly roots: readonly string[] }
-  | {
-      readonly kind: 'get';
-      readonly id: number;
-      readonly settings: KeyTransportSettings;
-      readonly url: string;
-      readonly etag: string | undefined;
-    }
+  | { readonly kind: 'get'; readonly id: number; readonly request: KeyRequest }
   | { readonly kind: 'abort'; readonly id: number };
 
 export interface KeyThreadAnswer {
@@ -33,7 +32,6 @@ interface RunningThread {
   readonly inFlight: Map<number, (result: KeyDocument) => void>;
   /** Fails what is in flight. */
   end(problem: Problem): void;
-  hasRoots: boolean;
   /** Runs while nothing is in flight. */
   idle: NodeJS.Timeout | undefined;
 }
@@ -46,26 +44,20 @@ const defaultIdleMs = 10_000;
 const ended = problem('fetch thread ended');
 const stopped = problem('stopped');
 
-// The built script: a thread cannot run TypeScript sources.
-const builtEntry = new URL('./key-thread-entry.js', import.meta.url);
+const builtScript = packageFile('dist/key-thread-entry.js');
 
-export function createKeyThread(entry: URL = builtEntry, idleMs = defaultIdleMs): KeyThread {
+export function createKeyThread(script = builtScript, idleMs = defaultIdleMs): KeyThread {
   let running: RunningThread | undefined;
   let isStopped = false;
   let lastId = 0;
 
-  function startThread(): RunningThread {
-    const worker = new Worker(entry, {
-      // Without the preloads of the service: an SDK would start in the thread again.
-      execArgv: [],
-      env: {},
-      resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes, maxYoungGenerationSizeMb: 8 },
-    });
+  function start(): RunningThread {
+    const data: KeyThreadData = { roots: rootsInForce() };
+    const worker = startThread(script, { maxHeapMegabytes, workerData: data });
     const inFlight: RunningThread['inFlight'] = new Map();
     const started: RunningThread = {
       worker,
       inFlight,
-      hasRoots: false,
       idle: undefined,
       end(problem) {
         if (running === started) running = undefined;
@@ -81,9 +73,9 @@ export function createKeyThread(entry: URL = builtEntry, idleMs = defaultIdleMs)
     return started;
   }
 
-  function fetchDocument(settings: KeyTransportSettings, url: string, etag: string | undefined, signal: AbortSignal) {
+  function fetchDocument(request: KeyRequest, signal: AbortSignal): Problem | Promise<KeyDocument> {
     if (isStopped || signal.aborted) return stopped;
-    running ??= startThread();
+    running ??= start();
     const thread = running;
     const { worker, inFlight, end } = thread;
     clearTimeout(thread.idle);
@@ -104,25 +96,19 @@ export function createKeyThread(entry: URL = builtEntry, idleMs = defaultIdleMs)
         resolve(result);
       });
       signal.addEventListener('abort', abort);
-      if (!thread.hasRoots && !url.startsWith('http:')) {
-        thread.hasRoots = true;
-        post({ kind: 'trust', roots: rootsInForce() });
-      }
-      post({ kind: 'get', id, settings, url, etag });
+      post({ kind: 'get', id, request });
     });
   }
 
   return {
-    createTransport: settings => ({
-      async get(url, signal, etag) {
-        try {
-          return await fetchDocument(settings, url, etag, signal);
-        } catch {
-          // The system cannot start a thread.
-          return ended;
-        }
-      },
-    }),
+    async getDocument(request, signal) {
+      try {
+        return await fetchDocument(request, signal);
+      } catch {
+        // The system cannot start a thread.
+        return ended;
+      }
+    },
     stop() {
       isStopped = true;
       running?.end(stopped);

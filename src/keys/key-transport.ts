@@ -9,11 +9,14 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { request } from '../http/node-http.ts';
 import { type Problem, problem } from '../text/problem.ts';
 import { maxKeySetBytes } from './jwks.ts';
-import { type KeyConnection, type KeyConnectionFiles, loadKeyConnection } from './key-connection.ts';
+import { type KeyConnectionFiles, loadKeyConnection } from './key-connection.ts';
 import { openKeySocket, type ProxySettings } from './key-socket.ts';
 import { networkProblem } from './network-problem.ts';
 
-export interface KeyTransportSettings extends KeyConnectionFiles {
+export interface KeyRequest extends KeyConnectionFiles {
+  readonly url: string;
+  /** Undefined: an answer 304 is a problem. */
+  readonly etag?: string | undefined;
   readonly proxy: ProxySettings;
 }
 
@@ -22,52 +25,27 @@ export type KeyDocument =
   | { readonly kind: 'notModified' }
   | Problem;
 
-interface KeyTransport {
-  /** The document over a connection of its own, which the signal ends. Never rejects. */
-  get(url: string, signal: AbortSignal, etag?: string): Promise<KeyDocument>;
-}
-
-export type CreateKeyTransport = (settings: KeyTransportSettings) => KeyTransport;
+/** Gets the document over a connection of its own, which the signal ends. Never rejects. */
+export type GetKeyDocument = (request: KeyRequest, signal: AbortSignal) => Promise<KeyDocument>;
 
 const maxEtagLength = 256;
 const usualKeySetBytes = 16 * 1024;
-
-/** Works in this thread. The transport of createKeyThread works in a worker thread. */
-export function createKeyTransport(settings: KeyTransportSettings): KeyTransport {
-  return {
-    async get(url, signal, etag) {
-      try {
-        const connection = await loadKeyConnection(settings);
-        if (connection.kind === 'problem') return connection;
-        return await getDocument(url, etag, { connection, proxy: settings.proxy, signal });
-      } catch (error) {
-        return problem(networkProblem(error));
-      }
-    },
-  };
-}
-
 // With TLS 1.3 this is all that a client learns where its certificate is missing or refused: for it the handshake is over.
 const closed = 'connection closed';
 
-interface GetOptions {
-  readonly connection: KeyConnection;
-  readonly proxy: ProxySettings;
-  readonly signal: AbortSignal;
-}
-
-async function getDocument(
-  url: string,
-  etag: string | undefined,
-  { connection, proxy, signal }: GetOptions,
-): Promise<KeyDocument> {
+/** Works in this thread; that of createKeyThread works in a worker thread. */
+export async function getKeyDocument(request: KeyRequest, signal: AbortSignal): Promise<KeyDocument> {
+  const { etag, proxy } = request;
   let socket: Socket | undefined;
   let wasAskedForCertificate = false;
   try {
-    socket = await openKeySocket(new URL(url), connection, proxy, signal);
+    const connection = await loadKeyConnection(request);
+    if (connection.kind === 'problem') return connection;
+    const url = new URL(request.url);
+    socket = await openKeySocket(url, connection, proxy, signal);
     // The signature algorithms of the CertificateRequest (RFC 8446 section 4.3.2).
     wasAskedForCertificate = socket instanceof TLSSocket && socket.getSharedSigalgs().length > 0;
-    const response = await responseOver(socket, new URL(url), etag, signal);
+    const response = await responseOver(socket, url, etag, signal);
     const unusable = responseProblem(response, etag);
     if (unusable !== undefined) return problem(unusable);
     if (response.statusCode === 304) return { kind: 'notModified' };

@@ -5,6 +5,7 @@ import { everyMethod } from '../authz/permission.ts';
 import { literalStart, toRouteTemplate } from '../authz/route-template.ts';
 import { shownHeaders } from '../config/header-names.ts';
 import type { Config } from '../config/schema.ts';
+import { version } from '../package.ts';
 import {
   hostAndPort,
   isLoopback,
@@ -13,7 +14,6 @@ import {
   type TcpAddress,
 } from '../text/listen-address.ts';
 import { resourceMetadataPath } from '../text/resource-metadata.ts';
-import { version } from '../version.ts';
 
 /** The part of the configuration that Envoy must agree with. */
 export type EnvoyRelevantConfig = Pick<

@@ -10,7 +10,7 @@ import { createFileWatch, type WatchFiles, type WatchOutcome } from '../files/fi
 import { loadTlsFiles } from '../files/tls-files.ts';
 import { createKeyRings } from '../keys/key-rings.ts';
 import type { ProxySettings } from '../keys/key-socket.ts';
-import type { CreateKeyTransport } from '../keys/key-transport.ts';
+import type { GetKeyDocument } from '../keys/key-transport.ts';
 import { createCheckSpans, registeredTracer } from '../operations/check-spans.ts';
 import { describeFault } from '../operations/fault.ts';
 import { createHealth } from '../operations/health.ts';
@@ -44,7 +44,7 @@ interface ServiceOptions {
   readonly proxy: ProxySettings;
   readonly watchFiles?: WatchFiles;
   /** How keys are fetched. Defaults to the key thread. */
-  readonly createTransport?: CreateKeyTransport;
+  readonly getDocument?: GetKeyDocument;
   /** How long `listen` waits for the first keys of the issuers. Defaults to 500 ms. */
   readonly firstKeysMs?: number;
 }
@@ -77,7 +77,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       if (isBound && keyRings.active().some(ring => ring.status().state === 'usable')) health.markReady();
     };
     const observer = createKeyEvents({ logger, metrics, onUsable: markReady });
-    const keyRings = createKeyRings({ observer, proxy, watchFiles, createTransport: options.createTransport });
+    const keyRings = createKeyRings({ observer, proxy, watchFiles, getDocument: options.getDocument });
     stops.push(keyRings.stop);
     const revocations = createRevocations({ logger, metrics, now, watchFiles });
     stops.push(revocations.stop);

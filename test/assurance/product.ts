@@ -6,9 +6,11 @@ import { toResponseSettings } from '../../src/check/response-settings.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
+import { createFileWatch } from '../../src/files/file-watch.ts';
+import { createFetchSlots } from '../../src/keys/fetch-slots.ts';
 import type { IssuerRing } from '../../src/keys/issuer-ring.ts';
 import { createKeyRing, type KeyRing } from '../../src/keys/key-ring.ts';
-import { createKeyTransport } from '../../src/keys/key-transport.ts';
+import { getKeyDocument } from '../../src/keys/key-transport.ts';
 import { parseRevocation } from '../../src/revocation/revocation-entry.ts';
 import { createRevocationList, type RevocationList } from '../../src/revocation/revocation-list.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
@@ -120,8 +122,10 @@ async function startKeySource({ state, published }: IssuerKeys): Promise<KeySour
       let clockMs = 1000;
       const observer = { onRefresh: () => undefined, onUsable: () => undefined, onWarning: () => undefined };
       const monotonicNow = (): number => clockMs;
-      const createTransport = createKeyTransport;
-      const ring = createKeyRing({ issuers: [settings], keys, observer, createTransport, monotonicNow });
+      const ring = createKeyRing({
+        ...{ issuers: [settings], keys, observer, monotonicNow, getDocument: getKeyDocument },
+        ...{ proxy: {}, slots: createFetchSlots(), watchFiles: createFileWatch(), seedReadOnly: true },
+      });
       const used = ring.issuers.get(settings.issuer);
       if (used === undefined) throw new Error('no key ring of the issuer');
       if (state === 'loading') issuer.fault({ kind: 'reset' });

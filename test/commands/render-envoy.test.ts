@@ -1,7 +1,7 @@
 // render envoy and envoy-parts: what a bootstrap says for a configuration and for the options.
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { version } from '../../src/version.ts';
+import { version } from '../../src/package.ts';
 import type { Part } from '../envoy-lint/shipped.ts';
 import { runCommand } from '../support/command.ts';
 import { writeFixture } from '../support/config-file.ts';

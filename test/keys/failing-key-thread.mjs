@@ -2,7 +2,8 @@
 import { parentPort } from 'node:worker_threads';
 import '../../dist/key-thread-entry.js';
 
-parentPort.on('message', ({ url = '' }) => {
+parentPort.on('message', ({ request }) => {
+  const url = request?.url ?? '';
   if (url.endsWith('/exits')) process.exit(3);
   if (url.endsWith('/throws')) throw new Error('uncaught');
   if (url.endsWith('/hangs')) for (;;);

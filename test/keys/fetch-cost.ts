@@ -2,7 +2,7 @@
 // Arguments: time limit in ms, a valid JWKS URL, then hostile ones.
 import { createFetchSlots } from '../../src/keys/fetch-slots.ts';
 import { createKeySource, type SourceResult } from '../../src/keys/key-source.ts';
-import { createKeyTransport } from '../../src/keys/key-transport.ts';
+import { getKeyDocument } from '../../src/keys/key-transport.ts';
 
 const [timeoutMs = '', goodUrl = '', ...hostileUrls] = process.argv.slice(2);
 
@@ -11,7 +11,7 @@ const read = (jwksUrl: string): Promise<SourceResult> => {
     settings: { issuer: 'https://issuer', algorithms: ['ES256'], jwksUrl },
     timeoutMs: Number(timeoutMs),
     proxy: {},
-    createTransport: createKeyTransport,
+    getDocument: getKeyDocument,
     slots: createFetchSlots(),
   });
   return source.read(new AbortController().signal, () => undefined);

@@ -11,8 +11,8 @@ import type { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
 import { createKeyThread, type KeyThread } from '../../src/keys/key-thread.ts';
 import type { KeyDocument } from '../../src/keys/key-transport.ts';
+import { builtFile } from '../support/built.ts';
 import { programArguments } from '../support/compiled.ts';
-import { keyThreadEntry } from '../support/key-thread.ts';
 import { secrets } from '../support/secrets.ts';
 import { testCertificate } from '../support/test-certificate.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
@@ -26,7 +26,7 @@ describe('key thread', () => {
     for (const end of ends.splice(0).reverse()) await end();
   });
 
-  function startThread(entry = keyThreadEntry): KeyThread {
+  function startThread(entry?: URL): KeyThread {
     const thread = createKeyThread(entry);
     ends.push(() => thread.stop());
     return thread;
@@ -39,8 +39,7 @@ describe('key thread', () => {
   }
 
   function get(thread: KeyThread, url: string, signal = new AbortController().signal): Promise<KeyDocument> {
-    const transport = thread.createTransport({ caFile: undefined, proxy: {} });
-    return transport.get(url, signal);
+    return thread.getDocument({ url, proxy: {} }, signal);
   }
 
   describe('event loop of the service', () => {
@@ -84,7 +83,7 @@ describe('key thread', () => {
     };
     subscribe('worker_threads', onWorker);
     ends.push(() => unsubscribe('worker_threads', onWorker));
-    const thread = createKeyThread(keyThreadEntry, 500);
+    const thread = createKeyThread(builtFile('key-thread-entry.js'), 500);
     ends.push(() => thread.stop());
     const { jwksUrl } = await startIssuer();
     for (let fetches = 0; fetches < 2; fetches += 1) {

@@ -10,9 +10,9 @@ import { expect } from 'chai';
 import type { KeyConnectionFiles } from '../../src/keys/key-connection.ts';
 import type { ProxySettings } from '../../src/keys/key-socket.ts';
 import { createKeyThread } from '../../src/keys/key-thread.ts';
-import { type CreateKeyTransport, createKeyTransport, type KeyDocument } from '../../src/keys/key-transport.ts';
+import { type GetKeyDocument, getKeyDocument, type KeyDocument } from '../../src/keys/key-transport.ts';
+import { builtFile } from '../support/built.ts';
 import { type ConnectProxy, startConnectProxy } from '../support/connect-proxy.ts';
-import { keyThreadEntry } from '../support/key-thread.ts';
 import { type TestCertificateOptions, testCertificate } from '../support/test-certificate.ts';
 import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../support/test-issuer.ts';
 
@@ -20,15 +20,15 @@ const authority = testCertificate({ name: 'test authority', isAuthority: true, a
 
 const host = 'auth.account-authz.test';
 
-const thread = createKeyThread(keyThreadEntry);
-const transports: readonly (readonly [string, CreateKeyTransport])[] = [
-  ['key transport', createKeyTransport],
-  ['key transport in the key thread', thread.createTransport],
+const thread = createKeyThread(builtFile('key-thread-entry.js'));
+const transports: readonly (readonly [string, GetKeyDocument])[] = [
+  ['key transport', getKeyDocument],
+  ['key transport in the key thread', thread.getDocument],
 ];
 
 after(() => thread.stop());
 
-for (const [title, createTransport] of transports) {
+for (const [title, getDocument] of transports) {
   describe(title, () => {
     const ends: (() => Promise<unknown>)[] = [];
     let directory: string;
@@ -54,8 +54,7 @@ for (const [title, createTransport] of transports) {
     }
 
     function get(url: string, trust?: string, proxy: ProxySettings = {}): Promise<KeyDocument> {
-      const transport = createTransport({ caFile: trust, proxy });
-      return transport.get(url, new AbortController().signal);
+      return getDocument({ url, caFile: trust, proxy }, new AbortController().signal);
     }
 
     describe('certificates', () => {
@@ -118,8 +117,7 @@ for (const [title, createTransport] of transports) {
       it('are verified with the current content of caFile, without a restart', async () => {
         const issuer = await issuerWith({ tls: testCertificate({ authority }) });
         const path = await caFile('changing.pem', testCertificate({ name: 'another', isAuthority: true }).cert);
-        const transport = createTransport({ caFile: path, proxy: {} });
-        const fetchJwks = () => transport.get(issuer.jwksUrl, new AbortController().signal);
+        const fetchJwks = () => get(issuer.jwksUrl, path);
         expect((await fetchJwks()).kind).to.equal('problem');
         await caFile('changing.pem', authority.cert);
         expect((await fetchJwks()).kind).to.equal('body');
@@ -187,8 +185,7 @@ for (const [title, createTransport] of transports) {
       }
 
       function getWith(url: string, files: KeyConnectionFiles, proxy: ProxySettings = {}): Promise<KeyDocument> {
-        const transport = createTransport({ ...files, proxy });
-        return transport.get(url, new AbortController().signal);
+        return getDocument({ ...files, url, proxy }, new AbortController().signal);
       }
 
       // With TLS 1.3, the alert of the server comes after the handshake, and the end of the connection can hide it.
@@ -237,8 +234,8 @@ for (const [title, createTransport] of transports) {
 
       it('are read again for each fetch', async () => {
         const issuer = await strictIssuer();
-        const transport = createTransport({ ...(await write(untrustedClient)), proxy: {} });
-        const fetchJwks = () => transport.get(issuer.jwksUrl, new AbortController().signal);
+        const files = await write(untrustedClient);
+        const fetchJwks = () => getWith(issuer.jwksUrl, files);
         expect(await fetchJwks()).to.have.property('kind', 'problem');
         await write(client);
         expect(await fetchJwks()).to.have.property('kind', 'body');

@@ -1,11 +1,13 @@
 // Key rings against test issuers, for the tests of a running ring; an afterEach hook stops what they started.
 import type { JWK } from 'jose';
+import { createFileWatch } from '../../src/files/file-watch.ts';
+import { createFetchSlots } from '../../src/keys/fetch-slots.ts';
 import type { IssuerRing } from '../../src/keys/issuer-ring.ts';
 import { createKeyRing, type KeyRing, type KeyRingOptions } from '../../src/keys/key-ring.ts';
 import type { KeyRingObserver } from '../../src/keys/key-ring-observer.ts';
 import type { KeyLookup } from '../../src/keys/key-set-state.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
-import { createKeyTransport } from '../../src/keys/key-transport.ts';
+import { getKeyDocument } from '../../src/keys/key-transport.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../support/test-issuer.ts';
 
@@ -48,7 +50,7 @@ export function ringLab(
   keys: Partial<KeyRingOptions['keys']> = {},
   observer: Partial<KeyRingObserver> = {},
   clock: 'frozen' | 'running' = 'frozen',
-  options: Pick<KeyRingOptions, 'watchFiles'> = {},
+  { watchFiles = createFileWatch() }: Partial<Pick<KeyRingOptions, 'watchFiles'>> = {},
 ): RingLab {
   const refreshes: Refresh[] = [];
   const usable: string[] = [];
@@ -57,7 +59,11 @@ export function ringLab(
   let advancedMs = 0;
   let wallShiftMs = 0;
   const created = createKeyRing({
-    createTransport: createKeyTransport,
+    getDocument: getKeyDocument,
+    proxy: {},
+    slots: createFetchSlots(),
+    watchFiles,
+    seedReadOnly: false,
     issuers: [{ issuer: 'https://issuer', algorithms: ['ES256'], ...source }],
     keys: { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3, ...keys },
     observer: {
@@ -72,7 +78,6 @@ export function ringLab(
     monotonicNow: () => (clock === 'frozen' ? 1_000_000 : performance.now()) + advancedMs,
     wallNow: () => Date.now() + advancedMs + wallShiftMs,
     random: () => 0,
-    ...options,
   });
   ends.push(() => created.stop());
   const [issuerRing] = created.issuers.values();

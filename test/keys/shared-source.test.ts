@@ -8,7 +8,7 @@ import type { KeySettings } from '../../src/keys/key-ring.ts';
 import type { KeyRingObserver } from '../../src/keys/key-ring-observer.ts';
 import type { KeyRings } from '../../src/keys/key-rings.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
-import { createKeyTransport } from '../../src/keys/key-transport.ts';
+import { getKeyDocument } from '../../src/keys/key-transport.ts';
 import { startKeyRings } from '../support/key-rings.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { testCertificate } from '../support/test-certificate.ts';
@@ -44,7 +44,7 @@ describe('issuers with a shared source', () => {
   function startRings(): KeyRings {
     refreshes = [];
     const observer: Partial<KeyRingObserver> = { onRefresh: event => refreshes.push(event) };
-    return startKeyRings(ends, { observer, createTransport: createKeyTransport });
+    return startKeyRings(ends, { observer, getDocument: getKeyDocument });
   }
 
   const settings = (issuer: string, changes: Partial<IssuerKeySettings> = {}): IssuerKeySettings => ({

@@ -6,7 +6,7 @@ import {
   type KeySource,
   type SourceResult,
 } from '../../src/keys/key-source.ts';
-import { createKeyTransport } from '../../src/keys/key-transport.ts';
+import { getKeyDocument } from '../../src/keys/key-transport.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../support/test-issuer.ts';
 
@@ -27,7 +27,7 @@ export async function issuerWith(options: TestIssuerOptions = {}): Promise<TestI
 
 export function createSource(changes: Partial<IssuerKeySettings>, timeoutMs = 5_000, proxy = {}): KeySource {
   const settings = { issuer: 'https://issuer', algorithms: ['ES256'], ...changes };
-  const io = { createTransport: createKeyTransport, slots: createFetchSlots() };
+  const io = { getDocument: getKeyDocument, slots: createFetchSlots() };
   return createKeySource({ settings, timeoutMs, proxy, ...io });
 }
 

@@ -6,7 +6,7 @@ import { createFileWatch, type WatchFiles } from '../../src/files/file-watch.ts'
 import { createLogger } from '../../src/operations/log.ts';
 import { startService } from '../../src/serve/service.ts';
 import { writeFixture } from '../support/config-file.ts';
-import { createTransport } from '../support/key-thread.ts';
+import { getDocument } from '../support/key-thread.ts';
 import { serviceConfig } from '../support/service.ts';
 
 describe('a failed start', () => {
@@ -34,7 +34,7 @@ describe('a failed start', () => {
       { revocation: { file }, admin: `127.0.0.1:${port}` },
     );
     const logger = createLogger(config.log, { write: () => undefined });
-    const options = { config, version: '0.0.0-test', logger, proxy: {}, createTransport, watchFiles: counting };
+    const options = { config, version: '0.0.0-test', logger, proxy: {}, getDocument, watchFiles: counting };
     const failure = await startService(options).then(
       () => undefined,
       (error: Error) => error.message,

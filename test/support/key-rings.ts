@@ -2,7 +2,7 @@
 import { createFileWatch } from '../../src/files/file-watch.ts';
 import type { KeyRingObserver } from '../../src/keys/key-ring-observer.ts';
 import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
-import { createTransport } from './key-thread.ts';
+import { getDocument } from './key-thread.ts';
 
 type Options = Partial<Parameters<typeof createKeyRings>[0]>;
 
@@ -16,7 +16,7 @@ export function startKeyRings(
     proxy: {},
     headStartMs: 0,
     watchFiles: createFileWatch({ pollMs: 20 }),
-    createTransport,
+    getDocument,
     ...options,
   });
   ends.push(() => rings.stop());

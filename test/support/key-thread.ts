@@ -2,7 +2,5 @@
 import { createKeyThread } from '../../src/keys/key-thread.ts';
 import { builtFile } from './built.ts';
 
-export const keyThreadEntry = builtFile('key-thread-entry.js');
-
 /** One thread for all services and key rings of this process, as each start takes 100 ms of processor time. */
-export const { createTransport } = createKeyThread(keyThreadEntry);
+export const { getDocument } = createKeyThread(builtFile('key-thread-entry.js'));

@@ -13,7 +13,7 @@ import { createLogger } from '../../src/operations/log.ts';
 import { type Service, startService } from '../../src/serve/service.ts';
 import { type CheckRequestParts, checkRequest } from './check-request.ts';
 import { expectNoPartOf, invariants, tokenPartsOf } from './invariants.ts';
-import { createTransport } from './key-thread.ts';
+import { getDocument } from './key-thread.ts';
 import { secrets } from './secrets.ts';
 import { type SigningKey, signingKey } from './signing-key.ts';
 import { startTestIssuer, type TestIssuer } from './test-issuer.ts';
@@ -75,7 +75,7 @@ export function startTestService(
 ): Promise<Service> {
   const logger = createLogger(config.log, { write });
   const watchFiles = createFileWatch({ pollMs: 20 });
-  return startService({ config, version: '0.0.0-test', logger, proxy: {}, watchFiles, createTransport, ...options });
+  return startService({ config, version: '0.0.0-test', logger, proxy: {}, watchFiles, getDocument, ...options });
 }
 
 /** A token of this issuer that is valid now by the wall clock. */
