@@ -1,5 +1,5 @@
 // The revocation list as an index: a verified token costs one look-up for each combination of selectors in the list, whatever its length.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** What an entry selects tokens by. `jti` is last: it may have any character, also the separator of a key. */
 export const selectorNames = ['iss', 'uid', 'acc', 'app', 'jti'] as const;
@@ -104,7 +104,7 @@ const maxKeyLength = 42;
 function keyOf(names: readonly SelectorName[], values: Revocation['values']): string | undefined {
   const key = joinSelectors(names, values);
   if (key === undefined || key.length <= maxKeyLength) return key;
-  return createHash('sha256').update(key).digest('base64url');
+  return hash('sha256', key, 'base64url');
 }
 
 function joinSelectors(names: readonly SelectorName[], values: Revocation['values']): string | undefined {

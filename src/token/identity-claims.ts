@@ -102,7 +102,7 @@ export function parseSignedIdentity(payload: unknown, rules: IdentityRules): Sig
 }
 
 const none: readonly string[] = [];
-export const maxIdLength = 1024;
+const maxIdLength = 1024;
 
 // A revocation list names it by its text.
 function parseId(payload: unknown): string | undefined {
