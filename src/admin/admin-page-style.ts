@@ -1,5 +1,5 @@
 // The style of the admin page, light and dark, and the content security policy that allows this style and nothing else.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Html } from './admin-page-html.ts';
 
 const css = `
@@ -49,7 +49,7 @@ main .routes td, main .routes code { overflow-wrap: anywhere; }
 /** The hash below counts each byte between the tags. */
 export const styleElement: Html = { markup: `<style>${css}</style>` };
 
-const styleHash = createHash('sha256').update(css).digest('base64');
+const styleHash = hash('sha256', css, 'base64');
 
 /** No script, no request to anywhere, no frame; `data:` is for the empty icon of the tab. */
 export const contentSecurityPolicy: string = `default-src 'none'; style-src 'sha256-${styleHash}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;

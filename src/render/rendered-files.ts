@@ -1,11 +1,11 @@
 // The files that `render` makes: their text, which says how it was made, and their writing. Nothing that a person made is replaced.
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadBoundedFile } from '../files/bounded-file.ts';
+import { version } from '../package.ts';
 import { printable } from '../text/printable.ts';
 import { errorCode } from '../text/problem.ts';
-import { version } from '../version.ts';
 import { type Tree, toYaml } from './tree.ts';
 
 export interface RenderedFile {
@@ -51,7 +51,7 @@ export function toCommandLine(words: readonly string[]): string {
 }
 
 function checksumLine(content: string): string {
-  const checksum = createHash('sha256').update(content).digest('hex').slice(0, 12);
+  const checksum = hash('sha256', content, 'hex').slice(0, 12);
   return `# Do not edit it: change the configuration or the options, and render again (checksum ${checksum}).\n`;
 }
 
