@@ -1,13 +1,10 @@
 // Which header names matter: those that account-authz reads, those that make an upstream serve another request, and those that a
 // configuration may use.
 
-/** Headers that make an upstream act on another path or method than the checked one. */
-export const overrideHeaders = [
-  ...['x-original-url', 'x-rewrite-url'],
-  ...['x-http-method-override', 'x-http-method', 'x-method-override'],
-] as const;
-
-/** Headers that make an upstream act for another host than the checked one. With `account.hosts`, the host names the account. */
+/** Headers that make an upstream act on another path, method or host than the checked one. */
+export const pathOverrideHeaders = ['x-original-url', 'x-rewrite-url'] as const;
+export const methodOverrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-override'] as const;
+/** They matter with `account.hosts`: the host names the account. */
 export const hostOverrideHeaders = [
   ...['forwarded', 'x-forwarded-host', 'x-forwarded-server'],
   ...['x-host', 'x-original-host', 'x-http-host-override'],
@@ -56,7 +53,8 @@ const families = [
 // The IANA registry of HTTP field names where such a header is in use, the CORS and fetch headers of browsers, what Envoy
 // reads or writes, tracing, and the headers by which frameworks let a client change a request's method, URL or address.
 const names: ReadonlySet<string> = new Set([
-  ...overrideHeaders,
+  ...pathOverrideHeaders,
+  ...methodOverrideHeaders,
   ...hostOverrideHeaders,
   ...`a-im accept age allow alt-svc alt-used authentication-info authorization b3 baggage client-cert client-cert-chain
   connection cookie date depth destination dnt early-data etag expect expires from host http2-settings

@@ -1,5 +1,5 @@
 // Derives from the configuration which header names matter to the check, and why.
-import { hostOverrideHeaders, overrideHeaders } from '../config/header-names.ts';
+import { hostOverrideHeaders, methodOverrideHeaders, pathOverrideHeaders } from '../config/header-names.ts';
 import { createIdentityHeaders, underscoreSpellings } from '../envoy/identity-headers.ts';
 import type { EnvoyPolicy } from '../render/settings.ts';
 
@@ -40,7 +40,7 @@ export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
   const { names, lookAlikes } = createIdentityHeaders(prefix);
   const identity = [...names.values()];
   const hostOverrides = hosts === undefined ? [] : hostOverrideHeaders;
-  const overrides: readonly string[] = [...overrideHeaders, ...hostOverrides];
+  const overrides: readonly string[] = [...pathOverrideHeaders, ...methodOverrideHeaders, ...hostOverrides];
   return {
     identity,
     lookAlikes,

@@ -1,14 +1,7 @@
 // The HTTP filters around the check: what is removed from trailers, CORS, ext_authz and the guard behind it.
 import { authzCall, authzCluster, seconds } from './authz-call.ts';
 import { extension, typed } from './extension.ts';
-import {
-  anySpelling,
-  hostOverridePattern,
-  mutablePattern,
-  overridePatterns,
-  ownedPattern,
-  setByExtAuthz,
-} from './header-patterns.ts';
+import { anySpelling, mutablePattern, overridePatterns, ownedPattern, setByExtAuthz } from './header-patterns.ts';
 import type { EnvoySettings } from './settings.ts';
 import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
@@ -29,13 +22,8 @@ export function earlyMutations(settings: EnvoySettings): readonly Tree[] {
   return [
     removeOnMatch(ownedPattern(settings.identityPrefix)),
     ...setByExtAuthz.map(name => ({ remove: beside(name, 'ext_authz sets it') })),
-    ...overridesOf(settings).map(removeOnMatch),
+    ...overridePatterns(settings).map(removeOnMatch),
   ];
-}
-
-/** RE2 for the headers by which an upstream would act on another request than the checked one. Without `hosts` any host is good. */
-export function overridesOf({ hosts }: EnvoySettings): readonly string[] {
-  return hosts === undefined ? overridePatterns : [...overridePatterns, hostOverridePattern];
 }
 
 export function trailersFilter(settings: EnvoySettings): Members {
@@ -45,7 +33,7 @@ export function trailersFilter(settings: EnvoySettings): Members {
       request_trailers_mutations: above(
         'Removes the same names, the account headers and the token from trailers: no check sees trailers, and a service over HTTP/2 gets them.',
         [
-          ...[ownedPattern(identityPrefix), ...overridesOf(settings), ...accountHeaders.map(anySpelling)].map(
+          ...[ownedPattern(identityPrefix), ...overridePatterns(settings), ...accountHeaders.map(anySpelling)].map(
             removeOnMatch,
           ),
           { remove: 'authorization' },

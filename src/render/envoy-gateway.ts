@@ -1,8 +1,8 @@
 // What Envoy Gateway needs, so that its proxies ask account-authz, a service of its own with TLS, about one HTTPRoute.
 import type { TcpAddress } from '../text/listen-address.ts';
 import { authzCall, authzCluster } from './authz-call.ts';
-import { corsHeadersOf, overridesOf } from './authz-filters.ts';
-import { anySpelling, ownedPattern, setByExtAuthz } from './header-patterns.ts';
+import { corsHeadersOf } from './authz-filters.ts';
+import { anySpelling, overridePatterns, ownedPattern, setByExtAuthz } from './header-patterns.ts';
 import type { RenderSettings } from './settings.ts';
 import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
@@ -124,7 +124,7 @@ export function clientTrafficPolicy(settings: RenderSettings): Tree {
         earlyRequestHeaders: beside(
           {
             removeOnMatch: [
-              ...[ownedPattern(identityPrefix), ...overridesOf(settings)].map(remove),
+              ...[ownedPattern(identityPrefix), ...overridePatterns(settings)].map(remove),
               // account-authz is shown exact names only.
               ...accountHeaders.filter(header => header.includes('-')).map(header => remove(lookAlikes(header))),
             ],

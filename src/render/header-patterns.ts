@@ -1,5 +1,5 @@
 // Patterns (RE2) for the header names that Envoy shows to account-authz, removes, and lets it change.
-import { hostOverrideHeaders } from '../config/header-names.ts';
+import { hostOverrideHeaders, methodOverrideHeaders, pathOverrideHeaders } from '../config/header-names.ts';
 import type { EnvoyPolicy } from './settings.ts';
 
 /** Headers that the ext_authz filter sets, so that a client must not. */
@@ -10,13 +10,11 @@ export function anySpelling(name: string): string {
   return name.replaceAll('-', '[^a-z0-9]');
 }
 
-/** The override headers of config/header-names.ts in any spelling. */
-export const overridePatterns = ['x-(original|rewrite)-url', 'x-(http-method|(http-)?method-override)'].map(
-  anySpelling,
-);
-
-/** Those that name another host, in any spelling. */
-export const hostOverridePattern = hostOverrideHeaders.map(anySpelling).join('|');
+/** The headers by which an upstream would act on another request than the checked one, in any spelling. Without `hosts` any host is good. */
+export function overridePatterns({ hosts }: EnvoyPolicy): readonly string[] {
+  const hostOverrides = hosts === undefined ? [] : [hostOverrideHeaders];
+  return [pathOverrideHeaders, methodOverrideHeaders, ...hostOverrides].map(names => names.map(anySpelling).join('|'));
+}
 
 /** Every name under the identity prefix, in any spelling. */
 export function ownedPattern(prefix: string): string {

@@ -109,7 +109,8 @@ describe('k8s/: generated mistakes', function () {
 
   function unseen(mistakes: readonly Mistake[], manifests: readonly Manifest[]): string[] {
     return mistakes.flatMap(({ where, what, during }) => {
-      const mistake = `${where} ${what}`;
+      // kustomize puts a hash of the content behind the name of a ConfigMap.
+      const mistake = `${where} ${what}`.replace(/-(?=[a-z]*\d)[a-z\d]{10}$/, '-HASH');
       if (made.has(mistake)) return [];
       made.add(mistake);
       const expected = named.get(mistake) ?? [];
