@@ -121,6 +121,8 @@ describe('accountsInQuery', () => {
     ['an encoded equals sign', 'account_id%3Dacct2'],
     ['a dotted I, which Java takes for i', 'account_%C4%B0d=acct2'],
     ['a character for white space in the name', 'account\u3000id=acct2'],
+    ['the name after an encoded no-break space', 'a%C2%A0account_id=acct2'],
+    ['a name without an ASCII character', '\uff41\uff43\uff43\uff4f\uff55\uff4e\uff54\uff3f\uff49\uff44=acct2'],
     ['a look-alike next to a valid parameter', 'account_id=acct1&ACCOUNT_ID=acct2'],
   ];
   for (const [name, query] of refused) {
@@ -173,6 +175,7 @@ describe('accountsInQuery', () => {
     'a=1;_method=DELETE',
     '+_method=DELETE',
     '_m.ethod=DELETE',
+    '_met-hod=DELETE',
     '.method=DELETE',
     '%2Emethod=DELETE',
     '_met\uff48od=DELETE',

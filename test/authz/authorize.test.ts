@@ -176,6 +176,12 @@ describe('admit and authorize', () => {
         expect(reasonOf(decide(under, facts(request), who))).to.equal(reason);
       });
     }
+
+    it('is the host before the path, where both are invalid', () => {
+      const under = policy({ hosts: [':account_id.api.test'] });
+      const request = facts({ host: 'Acct1.api.test', target: '/API/subscriptions/acct1' });
+      expect(decide(under, request)).to.include({ detail: 'an account label outside the grammar' });
+    });
   });
 
   describe('detail for the log', () => {
