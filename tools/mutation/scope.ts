@@ -37,6 +37,8 @@ const accounts: Group = {
   ),
 };
 
+const reloads = ['service-revocation', 'service-reload', 'service-reload-results'];
+
 export const groups: readonly Group[] = [
   {
     name: 'authz',
@@ -105,10 +107,14 @@ export const groups: readonly Group[] = [
       'test/check/engine.test.ts',
       'test/token/provider-tokens.test.ts',
       'test/serve/service-requests.test.ts',
-      'test/serve/service-revocation.test.ts',
-      'test/serve/service-reload.test.ts',
-      'test/serve/service-reload-results.test.ts',
+      ...reloads.map(name => `test/serve/${name}.test.ts`),
     ],
+  },
+  {
+    name: 'serve',
+    sources: within('src/serve', '.ts'),
+    // The rest of test/serve/ asks what check/ and token/ decide.
+    tests: ['failed-start', 'service', 'service-lifecycle', ...reloads].map(name => `test/serve/${name}.test.ts`),
   },
   ...serving,
 ];
