@@ -1,4 +1,5 @@
 // Reading a file up to a bound, and the reason given for one that cannot be read.
+import { readdirSync, readlinkSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,6 +43,39 @@ describe('a file', () => {
       expect(content).to.deep.equal({ kind: 'problem', reason, problem });
     });
   }
+
+  it('is refused for the reason "denied" where the user of the process may not read it', async () => {
+    const file = join(folder, 'denied');
+    await writeFile(file, '', { mode: 0 });
+    const isRoot = process.geteuid?.() === 0;
+    if (isRoot) process.seteuid?.(65_534);
+    try {
+      const problem = 'the file cannot be read: permission denied';
+      expect(await loadBoundedFile(file)).to.deep.equal({ kind: 'problem', reason: 'denied', problem });
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+    }
+  });
+
+  it('is closed after it is read, and after it is refused', async () => {
+    const file = join(folder, 'ten');
+    for (const maxBytes of [9, 10]) await loadBoundedFile(file, maxBytes);
+    const isOpen = (name: string): boolean => {
+      try {
+        return readlinkSync(`/proc/self/fd/${name}`) === file;
+      } catch {
+        // Closed since it was listed.
+        return false;
+      }
+    };
+    expect(readdirSync('/proc/self/fd').filter(isOpen)).to.deep.equal([]);
+  });
+
+  it('passes a fault of its reader on', async () => {
+    const fault = new Error('a fault');
+    const read = loadInSlices(join(folder, 'ten'), 10, () => Promise.reject(fault));
+    expect(await read.catch(error => error)).to.equal(fault);
+  });
 
   // A pipe would block until somebody writes to it; a device may have no end.
   for (const name of ['.', '/dev/zero']) {

@@ -34,13 +34,14 @@ describe('file watch', () => {
       slow.outcome = accepted;
       first.resolve(accepted);
       await until(() => slow.applied.length === 2);
+      expect(slow.retries).to.deep.equal([false, false]);
     });
   });
 
   describe('after refused content', () => {
     it('does not apply it again until the file changes', async () => {
       const refusing = await rig();
-      refusing.outcome = { kind: 'refused', alsoWatch: [] };
+      refusing.outcome = { kind: 'refused', alsoWatch: [{ file, signature: 'other' }] };
       await writeFile(file, 'bad');
       await refusing.untilApplied('bad');
       await somePolls();
@@ -62,6 +63,14 @@ describe('file watch', () => {
       await writeFile(named, 'changed');
       await somePolls();
       expect(refusing.applied).to.deep.equal(['names ca.pem', 'names ca.pem']);
+    });
+
+    it('applies it again where a file that it names has changed since', async () => {
+      const refusing = await rig();
+      const alsoWatch = [{ file: join(folder, 'ca.pem'), signature: 'before' }];
+      refusing.outcome = { kind: 'refused', alsoWatch };
+      await writeFile(file, 'names ca.pem');
+      await until(() => refusing.applied.length > 1);
     });
 
     it('applies it again at each poll after the outcome "retry", and says so', async () => {

@@ -69,7 +69,7 @@ describe('file watch', () => {
 
   it('applies nothing while the files stay as they are, or as they were at the first poll', async () => {
     const { applied } = await rig();
-    const other = await rig(file, { known: [] });
+    const other = await rig(file, { files: [file, join(folder, 'key.pem')], known: [] });
     await writeFile(join(folder, 'neighbour'), 'one');
     await somePolls();
     expect([applied, other.applied]).to.deep.equal([[], []]);
@@ -92,19 +92,23 @@ describe('file watch', () => {
       seen.push(signature);
       return signature;
     };
-    const { applied } = await rig(
-      file,
-      { known: [{ file, signature: 'one' }] },
-      createFileWatch({ pollMs, signatureOf }),
-    );
-    await until(() => applied.length > 0);
-    // The fifth poll, and the look after the load.
-    expect(seen.slice(0, 6)).to.deep.equal(['one', 'two', 'three', 'four', 'four', 'four']);
+    let seenAtLoad: readonly string[] = [];
+    const load = async (): Promise<string> => {
+      seenAtLoad = [...seen];
+      return 'content';
+    };
+    const known = [{ file, signature: 'one' }];
+    const { untilApplied } = await rig(file, { known, load }, createFileWatch({ pollMs, signatureOf }));
+    await untilApplied('content');
+    expect(seenAtLoad).to.deep.equal(['one', 'two', 'three', 'four', 'four']);
   });
 
-  it('drops content that has changed while it was loaded', async () => {
+  it('drops content of which one file has changed while it was loaded', async () => {
     let loads = 0;
+    const files = [file, join(folder, 'key.pem')];
     const { applied, untilApplied } = await rig(file, {
+      files,
+      known: await fileVersions(files),
       async load() {
         loads += 1;
         if (loads === 1) await writeFile(file, 'the whole');
@@ -150,6 +154,45 @@ describe('file watch', () => {
     for (let i = 0; i < 3; i += 1) await rig(file, { known: [] }, watchFiles);
     expect(polls).to.deep.equal([file]);
   });
+
+  it('polls a file no more once its last watch is stopped during a poll', async () => {
+    const polled = createDeferred<string>();
+    let polls = 0;
+    const signatureOf = (): Promise<string> => {
+      polls += 1;
+      return polled.promise;
+    };
+    const { watch } = await rig(file, { known: [] }, createFileWatch({ pollMs, signatureOf }));
+    watch.stop();
+    polled.resolve('one');
+    await somePolls();
+    expect(polls).to.equal(1);
+  });
+
+  for (const meanwhile of ['', ', also where it is stopped meanwhile']) {
+    it(`begins no other poll once content is applied${meanwhile}`, async () => {
+      const looks: string[] = [];
+      const signatureOf = async (path: string): Promise<string> => {
+        looks.push(path);
+        return 'one';
+      };
+      const watchFiles = createFileWatch({ pollMs: 3_600_000, signatureOf });
+      const { watch } = await rig(
+        file,
+        {
+          apply() {
+            if (meanwhile !== '') watch.stop();
+            return accepted;
+          },
+        },
+        watchFiles,
+      );
+      watch.applyNow();
+      await somePolls();
+      // The first poll, and a look before and after the load.
+      expect(looks).to.deep.equal([file, file, file]);
+    });
+  }
 
   it('applies nothing after it is stopped', async () => {
     const watchFiles = createFileWatch({ pollMs });
