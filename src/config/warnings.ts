@@ -12,7 +12,7 @@ interface Warning {
 }
 
 /** `revokedIssuers`: each `iss` of the entries of the revocation list. */
-export function findWarnings(config: Config, revokedIssuers: Iterable<string> = []): readonly Warning[] {
+export function findWarnings(config: Config, revokedIssuers: Iterable<string>): readonly Warning[] {
   return [
     ...config.issuers.flatMap((issuer, i) => issuerWarnings(issuer, i, config.issuers.length > 1)),
     ...routeWarnings(config),

@@ -50,6 +50,7 @@ export const acceptedChanges: readonly Changes[] = [
     'account.hosts': [':account_id.b.test', 'a.test', 'b.test'],
     protectedResource: { resource: 'https://b.test' },
   },
+  { 'routes.0.path': '/.well-known/*' },
   { 'routes.0.path': '/a/:account_id', public: [{ path: '/a' }, { path: '/a/b/c/*' }, { path: '/b/*' }] },
   { 'issuers.0.accounts': ['partner-*', 'acme', 'a.c*', '...'] },
   { 'issuers.0.allowIntegerClaims': true },

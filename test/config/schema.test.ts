@@ -108,6 +108,11 @@ describe('configuration schema', () => {
       'account.hosts': ['a.test'],
       protectedResource: { resource },
     })),
+    ...['x', 7, ['https://b.test']].map(resource => ({
+      'routes.0.path': '/.well-known/*',
+      protectedResource: { resource },
+    })),
+    { public: [{ path: 'x' }], protectedResource: { resource: 'https://api.example.com/subscriptions' } },
     { identityHeaders: 'x', 'account.headers': ['x-account-id'] },
     { identityHeaders: 7, 'account.headers': ['7-account'] },
   ];
