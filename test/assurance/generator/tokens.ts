@@ -188,7 +188,7 @@ function pickSigner(random: Random, setup: Setup, issuer: string): Signer {
   if (own === undefined) throw new Error('an issuer without signers');
   if (random.chance(0.04) && own.bad.length > 0) return random.pick(own.bad);
   const fast = own.good.filter(({ alg }) => alg === 'ES256' || alg.startsWith('Ed'));
-  return random.pick(fast.length > 0 && random.chance(0.8) ? fast : own.good);
+  return random.pick(fast.length > 0 && random.chance(0.9) ? fast : own.good);
 }
 
 // RFC 7515 section 4.1.9: case-insensitive, with an optional `application/` before a name without a slash.

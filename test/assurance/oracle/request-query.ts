@@ -18,7 +18,7 @@ export function accountsInQuery(query: string, configured: readonly string[]): Q
       accounts.push(value);
     }
     const others = isConfigured ? [] : configured;
-    for (const reading of namesIn(parameter).flatMap(readings)) {
+    for (const reading of readings(parameter)) {
       if (isAmbiguous(reading, others)) return undefined;
       // "A parameter that a common parser would take for it is invalid" is the rule, and its list of characters the least: format characters,
       // other control characters and, as PHP reads it, a dot for the underscore of `_method` may be refused too.
@@ -29,15 +29,16 @@ export function accountsInQuery(query: string, configured: readonly string[]): Q
     const text = parameter.replace(/%u([0-9a-f]{4})/gi, (_, hex: string) =>
       String.fromCharCode(Number.parseInt(hex, 16)),
     );
-    mayBeInvalid ||= namesIn(text)
-      .flatMap(readings)
-      .some(reading => isAmbiguous(reading, others));
+    mayBeInvalid ||= text !== parameter && [...readings(text)].some(reading => isAmbiguous(reading, others));
   }
   return { accounts, mayBeInvalid };
 }
 
-function readings(sent: string): readonly string[] {
-  return [sent, decoded(sent), decoded(decoded(sent))];
+/** Each name in a parameter as sent, decoded once and twice. */
+function readings(parameter: string): ReadonlySet<string> {
+  const sent = new Set(namesIn(parameter));
+  const once = new Set([...sent].map(decoded));
+  return new Set([...sent, ...once, ...[...once].map(decoded)]);
 }
 
 function isAmbiguous(reading: string, configured: readonly string[]): boolean {
@@ -75,6 +76,7 @@ function folded(name: string): string {
 }
 
 function decoded(text: string): string {
+  if (!text.includes('%')) return text;
   const pieces = text.split(/(%[0-9a-fA-F]{2})/);
   const bytes = pieces.map((piece, i) => (i % 2 === 1 ? Buffer.from(piece.slice(1), 'hex') : Buffer.from(piece)));
   return Buffer.concat(bytes).toString('utf8');

@@ -23,15 +23,47 @@ export type TokenFinding =
 
 export type TokenReason = 'token_invalid' | 'token_expired' | 'keys_unavailable';
 
-const invalid: TokenFinding = { kind: 'refused', reason: 'token_invalid', alsoPermitted: [] };
+type Refused = Extract<TokenFinding, { readonly kind: 'refused' }>;
 
-/** `keys`: by issuer; `now`: seconds since the epoch. */
+const invalid: Refused = { kind: 'refused', reason: 'token_invalid', alsoPermitted: [] };
+
+/** A token of which all but its times is known to be good. */
+interface Signed {
+  readonly kind: 'signed';
+  readonly claims: Claims;
+  readonly payload: JsonObject;
+}
+
+// By configuration, as most requests of a comparison bring a token that was read before.
+const read = new WeakMap<Settings, Map<string, Signed | Refused>>();
+
+/** `keys`: by issuer, always the same for these settings; `now`: seconds since the epoch. */
 export function verifyToken(
   token: string,
   settings: Settings,
   keys: ReadonlyMap<string, IssuerKeys>,
   now: number,
 ): TokenFinding {
+  const known = read.get(settings) ?? new Map<string, Signed | Refused>();
+  read.set(settings, known);
+  const found = known.get(token) ?? readToken(token, settings, keys);
+  known.set(token, found);
+  if (found.kind === 'refused') return found;
+
+  // Times, expiry last.
+  const { claims, payload } = found;
+  const tolerance = settings.clockToleranceSeconds;
+  const [exp, nbf, iat] = [payload.get('exp'), payload.get('nbf'), payload.get('iat')];
+  if (!isTime(exp) || !(nbf === undefined || isTime(nbf)) || !(iat === undefined || isTime(iat))) return invalid;
+  if (nbf !== undefined && nbf > now + tolerance) return invalid;
+  if (iat !== undefined && (iat > now + tolerance || iat > exp)) return invalid;
+  const lifetime = iat === undefined ? exp - now : exp - iat;
+  if (lifetime > settings.maxLifetimeSeconds) return invalid;
+  if (now >= exp + tolerance) return { kind: 'refused', reason: 'token_expired', alsoPermitted: [] };
+  return { kind: 'verified', claims, iat };
+}
+
+function readToken(token: string, settings: Settings, keys: ReadonlyMap<string, IssuerKeys>): Signed | Refused {
   // Only the length decides.
   if (Buffer.byteLength(token) > settings.maxBytes) return invalid;
 
@@ -68,18 +100,7 @@ export function verifyToken(
   // Audience and claims.
   if (!isForUs(payload.get('aud'), issuer.audiences) || payload.has('cnf')) return invalid;
   const claims = claimsOf(payload, issuer, settings);
-  if (claims === undefined) return invalid;
-
-  // Times, expiry last.
-  const tolerance = settings.clockToleranceSeconds;
-  const [exp, nbf, iat] = [payload.get('exp'), payload.get('nbf'), payload.get('iat')];
-  if (!isTime(exp) || !(nbf === undefined || isTime(nbf)) || !(iat === undefined || isTime(iat))) return invalid;
-  if (nbf !== undefined && nbf > now + tolerance) return invalid;
-  if (iat !== undefined && (iat > now + tolerance || iat > exp)) return invalid;
-  const lifetime = iat === undefined ? exp - now : exp - iat;
-  if (lifetime > settings.maxLifetimeSeconds) return invalid;
-  if (now >= exp + tolerance) return { kind: 'refused', reason: 'token_expired', alsoPermitted: [] };
-  return { kind: 'verified', claims, iat };
+  return claims === undefined ? invalid : { kind: 'signed', claims, payload };
 }
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
