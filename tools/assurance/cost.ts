@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { allowedRequestMicroseconds } from '../../test/assurance/cost/allowed-request.ts';
 import { type CostTarget, maxMultiple } from '../../test/assurance/cost/cost-target.ts';
 import { describePattern } from '../../test/assurance/cost/pattern.ts';
-import { growthOf, type SearchReport, startSearch } from '../../test/assurance/cost/search.ts';
+import { growthOf, reportOf, type SearchReport, search } from '../../test/assurance/cost/search.ts';
 import { createCostTargets } from '../../test/assurance/cost/targets.ts';
 
 /** Halfway between linear and quadratic. */
@@ -32,8 +32,9 @@ console.log(
 const rows: string[][] = [['target', 'µs', 'allowed requests', 'exponent', 'runs', 'dearest input']];
 const findings: string[] = [];
 for (const target of targets) {
-  const report = await startSearch(target, seed).advance((minutes * 60_000) / targets.length);
-  const row = toRow(target, report);
+  const found = await search(target, seed, (minutes * 60_000) / targets.length);
+  const report = await reportOf(target, found);
+  const row = toRow(target, found.runs, report);
   rows.push(row);
   console.log(row.join('  '));
   findings.push(...(await findingsOf(target, report)));
@@ -43,7 +44,7 @@ for (const finding of findings) console.log(finding);
 console.log(findings.length === 0 ? 'nothing costs more than it may' : `${findings.length} findings`);
 process.exitCode = findings.length === 0 ? 0 : 1;
 
-function toRow(target: CostTarget, { dearest: [first], growth, runs }: SearchReport): string[] {
+function toRow(target: CostTarget, runs: number, { dearest: [first], growth }: SearchReport): string[] {
   return [
     target.name,
     first.microseconds.toFixed(first.microseconds < 10 ? 1 : 0),

@@ -1,7 +1,7 @@
 // Searches the most expensive input of a target: starts from the known patterns, mutates the best, keeps what costs more processor time.
 import { createRandom, mutate, pick } from '../fuzz/mutator.ts';
 import type { CostTarget } from './cost-target.ts';
-import { microsecondsOf } from './measure.ts';
+import { microsecondsOf, microsecondsOfEach } from './measure.ts';
 import { isRepeated, type Pattern, repeated, shortened, toInput, unrepeated } from './pattern.ts';
 
 export interface Costed {
@@ -9,16 +9,17 @@ export interface Costed {
   readonly microseconds: number;
 }
 
-export interface SearchReport {
+export interface Found {
   readonly runs: number;
+  /** The most expensive first; never empty. */
+  readonly population: readonly Costed[];
+}
+
+export interface SearchReport {
   /** Measured again, the most expensive first; never empty. */
   readonly dearest: readonly [Costed, ...Costed[]];
   /** The highest growth exponent: 1 is linear, 2 is quadratic. */
   readonly growth: { readonly exponent: number; readonly pattern: Pattern } | undefined;
-}
-
-export interface Search {
-  advance(milliseconds: number): Promise<SearchReport>;
 }
 
 const populationSize = 8;
@@ -30,33 +31,37 @@ export async function costOf(target: CostTarget, pattern: Pattern, attempts: num
   return microsecondsOf(target.load(toInput(pattern)), attempts);
 }
 
+/** Microseconds of the whole input, and of the input shortened by the factor once and twice. */
+export async function costsByLength(
+  target: CostTarget,
+  whole: Pattern,
+  factor: number,
+): Promise<readonly [whole: number, once: number, twice: number]> {
+  const inputs = [whole, shortened(whole, factor), shortened(whole, factor ** 2)];
+  const [most = 0, middle = 0, least = 0] = await microsecondsOfEach(
+    inputs.map(input => target.load(toInput(input))),
+    7,
+  );
+  return [most, middle, least];
+}
+
 /** The growth exponent of the time when the input is doubled; doubles twice and takes the lower exponent, which tells a step from a curve. */
 export async function growthOf(target: CostTarget, pattern: Pattern): Promise<number | undefined> {
   if (!isRepeated(pattern)) return undefined;
-  const [whole, half, quarter] = [
-    await costOf(target, pattern, 7),
-    await costOf(target, shortened(pattern, 2), 7),
-    await costOf(target, shortened(pattern, 4), 7),
-  ];
+  const [whole, half, quarter] = await costsByLength(target, pattern, 2);
   return whole < growthFloorMicroseconds ? undefined : Math.min(Math.log2(whole / half), Math.log2(half / quarter));
 }
 
-export function startSearch(target: CostTarget, seed: number): Search {
+export async function search(target: CostTarget, seed: number, milliseconds: number): Promise<Found> {
   const random = createRandom(seed);
-  const waiting: Pattern[] = [
-    ...target.known,
-    // The second is the form that fails late: a run that a reader scans again from each of its characters.
-    ...target.fragments.flatMap(pump => ['', '!'].map(tail => repeated(pump, target.maxBytes, Buffer.from(tail)))),
-  ];
+  const lengths = [1, 2, 4, 8, 16, 32, 64].map(divisor => Math.floor(target.maxBytes / divisor));
   const population: Costed[] = [];
   let runs = 0;
 
   async function consider(pattern: Pattern): Promise<void> {
     runs += 1;
-    const cheapest = population.length < populationSize ? 0 : (population.at(-1)?.microseconds ?? 0);
-    if ((await costOf(target, pattern, 2)) <= cheapest) return;
-    const microseconds = await costOf(target, pattern, 5);
-    if (microseconds <= cheapest) return;
+    const microseconds = await costOf(target, pattern, 3);
+    if (population.length === populationSize && microseconds <= (population.at(-1)?.microseconds ?? 0)) return;
     population.push({ pattern, microseconds });
     population.sort((one, other) => other.microseconds - one.microseconds);
     population.splice(populationSize);
@@ -91,33 +96,26 @@ export function startSearch(target: CostTarget, seed: number): Search {
     }
   }
 
-  const lengths = [1, 2, 4, 8, 16, 32, 64].map(divisor => Math.floor(target.maxBytes / divisor));
+  const end = performance.now() + milliseconds;
+  for (const pattern of target.known) await consider(pattern);
+  // The second is the form that fails late: a run that a reader scans again from each of its characters.
+  for (const pump of target.fragments)
+    for (const tail of ['', '!']) await consider(repeated(pump, target.maxBytes, Buffer.from(tail)));
+  while (performance.now() < end) await consider(next());
+  return { runs, population };
+}
 
-  async function report(): Promise<SearchReport> {
-    const again: Costed[] = [];
-    for (const { pattern } of population.slice(0, 3)) {
-      again.push({ pattern, microseconds: await costOf(target, pattern, 12) });
-    }
-    const [first, ...others] = again.sort((one, other) => other.microseconds - one.microseconds);
-    if (first === undefined) throw new Error('nothing was measured');
-    return { runs, dearest: [first, ...others], growth: await greatestGrowth() };
+export async function reportOf(target: CostTarget, { population }: Found): Promise<SearchReport> {
+  const again: Costed[] = [];
+  for (const { pattern } of population.slice(0, 3)) {
+    again.push({ pattern, microseconds: await costOf(target, pattern, 12) });
   }
-
-  async function greatestGrowth(): Promise<SearchReport['growth']> {
-    let greatest: SearchReport['growth'];
-    for (const { pattern } of population) {
-      const exponent = await growthOf(target, pattern);
-      if (exponent !== undefined && exponent > (greatest?.exponent ?? 0)) greatest = { exponent, pattern };
-    }
-    return greatest;
+  const [first, ...others] = again.sort((one, other) => other.microseconds - one.microseconds);
+  if (first === undefined) throw new Error('nothing was measured');
+  let growth: SearchReport['growth'];
+  for (const { pattern } of population) {
+    const exponent = await growthOf(target, pattern);
+    if (exponent !== undefined && exponent > (growth?.exponent ?? 0)) growth = { exponent, pattern };
   }
-
-  return {
-    async advance(milliseconds) {
-      const end = performance.now() + milliseconds;
-      for (const pattern of waiting.splice(0)) await consider(pattern);
-      while (performance.now() < end) await consider(next());
-      return report();
-    },
-  };
+  return { dearest: [first, ...others], growth };
 }
