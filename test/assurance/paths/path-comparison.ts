@@ -93,12 +93,14 @@ export async function comparePaths(options: {
   readonly seed: number;
   readonly layout: Layout;
   readonly allows: Allows;
+  /** Stops after this many differences. */
+  readonly maxDifferences?: number;
 }): Promise<PathComparison> {
-  const { targets, seed, layout, allows } = options;
+  const { targets, seed, layout, allows, maxDifferences = 20 } = options;
   const upstreams = createUpstreams(layout);
   const tally = { allowed: 0, served: 0, allowedThoughTricky: 0, attacksRefused: 0 };
   const differences: PathDifference[] = [];
-  for (let number = 0; number < targets; number += 1) {
+  for (let number = 0; number < targets && differences.length < maxDifferences; number += 1) {
     const { text: target, account, tricks } = generateTargetOf(layout, createRandom(seed, number));
     const isAllowed = await allows(target, account);
     let isServed = false;
@@ -108,7 +110,8 @@ export async function comparePaths(options: {
       isServed ||= served.length > 0;
       if (served.every(each => each === account)) continue;
       isOther = true;
-      if (isAllowed) differences.push({ seed, number, upstream, tricks, target, account, served });
+      if (!isAllowed) break;
+      differences.push({ seed, number, upstream, tricks, target, account, served });
     }
     if (!isAllowed && isOther) tally.attacksRefused += 1;
     if (!isAllowed) continue;
