@@ -1,12 +1,12 @@
 // The serve command: refused configurations, unknown commands, and preloaded modules.
 import { expect } from 'chai';
 import { nghttp2Warning } from '../../src/operations/nghttp2.ts';
-import { configuration } from '../e2e/lab.ts';
-import { runProduct } from '../support/command.ts';
+import { runCommand, runProduct } from '../support/command.ts';
 import { changed, smallestConfig, writeFixture } from '../support/config-file.ts';
 import { startServiceProcess } from '../support/service-process.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer } from '../support/test-issuer.ts';
+import { configuration } from './lab.ts';
 
 describe('serve', () => {
   it('L-024 exits 1 with one line per problem for an invalid configuration', async () => {
@@ -35,7 +35,7 @@ describe('serve', () => {
     const { code, stderr } = await runProduct(['serve', '--config', file]);
     expect(code).to.equal(1);
     expect(stderr).to.contain('issuers[0].jwksFile: the file has no usable key: symmetric key');
-    expect(await runProduct(['check-config', '--config', file])).to.deep.include({ code: 1, stderr });
+    expect(await runCommand('check-config', ['--config', file])).to.deep.include({ code: 1, stderr });
   });
 
   it('L-003 escapes and truncates the name of an unknown command', async () => {

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { configuration } from '../e2e/lab.ts';
 import { runProduct } from '../support/command.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
 import { signingKey } from '../support/signing-key.ts';
 import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { configuration } from './lab.ts';
 
 const notTold = 'Envoy not told that it is healthy';
 
