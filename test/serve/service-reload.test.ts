@@ -19,9 +19,15 @@ import {
   stopReloadLab,
 } from './reload-lab.ts';
 
-describe('configuration reload', () => {
-  beforeEach(startReloadLab);
-  afterEach(stopReloadLab);
+describe('configuration reload of a service with its keys', () => {
+  before(startReloadLab);
+  after(stopReloadLab);
+  // Some of these tests remove the issuer, whose keys are fetched again when it is back.
+  beforeEach(async () => {
+    await reload();
+    const authorization = `Bearer ${await lab.token()}`;
+    await until(async () => reasonOf(await lab.check(authorization)) === 'allowed');
+  });
 
   describe('reload that affects a cached token', () => {
     const now = (): number => Math.floor(Date.now() / 1000);
@@ -150,6 +156,11 @@ describe('configuration reload', () => {
       expect(lab.service.config().shutdown.graceSeconds).to.equal(7);
     });
   });
+});
+
+describe('configuration reload', () => {
+  beforeEach(startReloadLab);
+  afterEach(stopReloadLab);
 
   describe('reload that keeps the keys', () => {
     it('keeps keys and cached tokens of an unchanged issuer without a fetch', async () => {

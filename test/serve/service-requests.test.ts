@@ -199,8 +199,8 @@ describe('service with a valid token', () => {
     expect(answerOf(await lab.client.check({ attributes } as unknown as CheckRequestMessage))).to.equal(allowed);
   });
 
-  it('C-073 allows one token 1,000 times', async () => {
-    const answers = await Promise.all(Array.from({ length: 1000 }, () => lab.check(`Bearer ${token}`)));
+  it('C-073 allows one token 100 times', async () => {
+    const answers = await Promise.all(Array.from({ length: 100 }, () => lab.check(`Bearer ${token}`)));
     expect(new Set(answers.map(answerOf))).to.deep.equal(new Set([allowed]));
   });
 

@@ -37,7 +37,6 @@ export interface SecretWatch {
 // A secret is searched for by non-overlapping pieces of its base64url text and one at its end: any shown part that is twice as long as a
 // piece contains one of them. Shorter texts are searched for whole.
 const pieceLength = 24;
-const shortestSecret = 16;
 // A text of only a few distinct characters is padding, not a secret.
 const fewestCharacters = 8;
 
@@ -117,13 +116,8 @@ function memberBefore(word: string, text: string): string {
 
 // Base64 and base64url are treated as one alphabet. Dots separate the segments of a token.
 function words(text: string): string[] {
-  const found =
-    [text, ...bytesIn(text)]
-      .join(' ')
-      .replaceAll('+', '-')
-      .replaceAll('/', '_')
-      .match(/[A-Za-z0-9_-]+/g) ?? [];
-  return found.filter(word => word.length >= shortestSecret);
+  const found = [text, ...bytesIn(text)].join(' ').match(/[A-Za-z0-9_+/-]{16,}/g) ?? [];
+  return found.map(word => word.replaceAll('+', '-').replaceAll('/', '_'));
 }
 
 /** The bytes as JSON shows them (decimal numbers) and as util.inspect does (hexadecimal). */
