@@ -1,7 +1,7 @@
 // The kubectl commands of the operations guide, the runbooks and the pages on logs, run on real pods as a reader copies them.
 import { setTimeout as delay } from 'node:timers/promises';
 import { allPages, commandsOf } from '../../test/support/document.ts';
-import { podsOf } from './kubectl.ts';
+import { hasMetrics, kubectl, podsOf, until } from './kubectl.ts';
 import type { ClusterRun } from './run.ts';
 import { type Outcome, type Shell, startShell } from './shell.ts';
 
@@ -9,19 +9,24 @@ const exampleId = '6f1c2d6e-8d1f-4a55-9a1e-0d6a54a1c0de';
 
 const followed = /^docs\/(operations|explain|envoy-access-log|shadow-mode|runbooks\/Account\w+)\.md$/;
 
-/** pages.ts deploys and rolls; the rest needs the metrics API, the Prometheus operator, or the other one of mesh and gateway. */
-const elsewhere = /egctl|kubectl apply|rollout|kubectl .*top |gatewayclass/;
+/** pages.ts deploys and rolls; the rest needs the Prometheus operator, or the other one of mesh and gateway. */
+const elsewhere = /egctl|kubectl apply|rollout|gatewayclass/;
+const top = /kubectl .*top /;
 
 /** For a deployment in the namespace `subscriptions`, whose names the pages have. */
 export async function documentedSteps(run: ClusterRun): Promise<void> {
   const id = await refusedRequest(run);
   const shell = await startShell();
   const isMesh = run.deployed.name === 'istio';
+  const isMeasured = await hasMetrics();
+  if (isMeasured) await untilMeasured(run);
   try {
     for (const { path, blocks } of allPages()) {
       if (!followed.test(path)) continue;
       const commands = blocks.flatMap(block => commandsOf(block) ?? []);
-      const chosen = commands.filter(text => text.includes('kubectl') && !elsewhere.test(text));
+      const chosen = commands.filter(
+        text => text.includes('kubectl') && !elsewhere.test(text) && (isMeasured || !top.test(text)),
+      );
       // A mesh has no container of ours for Envoy, and only a mesh has Istio's.
       const known = chosen.filter(text => !(isMesh ? / -c envoy |:9901/ : /istio-proxy/).test(text));
       if (known.length > 0) await runPage(run, shell, path, known, id);
@@ -49,6 +54,16 @@ function isAsExpected(command: string, outcome: Outcome): boolean {
 
 function linesOf({ stdout }: Outcome): number {
   return stdout.split('\n').filter(line => line !== '').length;
+}
+
+/** The metrics API knows a pod only some time after its start. */
+function untilMeasured({ deployed: { namespace, labels } }: ClusterRun): Promise<string> {
+  const command = ['top', 'pod', '-n', namespace, '-l', labels];
+  return until('the metrics of every pod', 180, async () => {
+    const pods = await podsOf(namespace, labels);
+    const lines = await kubectl(command);
+    return pods.every(({ name }) => lines.includes(name)) ? lines : undefined;
+  });
 }
 
 /** The request id in its body, once Envoy has had time to write its line. */

@@ -64,6 +64,14 @@ export async function apply(objects: string | readonly object[], namespace?: str
   return warnings.filter(line => line.startsWith('Warning:'));
 }
 
+/** Whether the cluster has the metrics API: `kubectl top` and autoscalers need it. */
+export function hasMetrics(): Promise<boolean> {
+  return kubectl(['get', '--raw', '/apis/metrics.k8s.io/v1beta1']).then(
+    () => true,
+    () => false,
+  );
+}
+
 export async function podsOf(namespace: string, labels: string): Promise<readonly PodState[]> {
   const { items } = JSON.parse(await kubectl(['get', 'pods', '-n', namespace, '-l', labels, '-o', 'json']));
   return items.map(({ metadata, spec, status }: PodObject) => ({

@@ -1,10 +1,12 @@
 // `npm run cluster`: deploys the product as real pods on the cluster of $KUBECONFIG, puts them under load, and restarts, kills and changes
 // what can be. Prints each row, writes docs/dev/cluster.md with --page, and exits with 0 only if every row is as expected.
-//   npm run cluster -- [--only NAME]… [--page] [--keep] [--egctl FOLDER] [--istio] [--envoy-gateway] [--namespace NAME]
+//   npm run cluster -- [--only NAME]… [--page] [--keep] [--egctl FOLDER] [--istio] [--envoy-gateway] [--network-policies] [--namespace NAME]
 // With --egctl, the folder of that program, what Envoy Gateway makes of its overlay runs too. With --istio the overlay for Istio does: the
 // cluster has Istio, with injection and with k8s/overlays/istio/mesh-config.yaml in its mesh configuration, and istioctl is on the path. With
 // --envoy-gateway the page for Envoy Gateway is followed: the cluster has its controller, which takes an EnvoyPatchPolicy, the addresses of its
 // Services can be reached from here, and egctl is on the path.
+// With --network-policies the network plugin enforces them, and envoy-sidecar and service show who reaches what.
+// Where the cluster has the metrics API, `kubectl top` and the autoscalers are tried as well.
 // Needs kubectl, openssl, and in the cluster the two images of docs/deploy/README.md and Envoy's. The nodes must be Linux.
 import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -14,6 +16,7 @@ import { parseArgs } from 'node:util';
 import type { Order } from '../rehearsal/load.ts';
 import { answerSteps, quickstartToken } from './answers.ts';
 import { type Authentication, startAuthentication } from './authentication.ts';
+import { autoscalingSteps } from './autoscaling.ts';
 import { certificateSecrets, certificateStep, changeSteps, createAuthorities, outageSteps } from './changes.ts';
 import {
   type Deployed,
@@ -26,8 +29,9 @@ import {
 import { documentedSteps } from './documented.ts';
 import { gatewayManifests } from './envoy-gateway.ts';
 import { meshSteps } from './istio.ts';
-import { apply, kubectl, podsOf } from './kubectl.ts';
+import { apply, hasMetrics, kubectl, podsOf } from './kubectl.ts';
 import { startClusterLoad } from './load.ts';
+import { networkPolicySteps } from './network-policies.ts';
 import { type NodeAgent, startNodeAgent } from './node-agent.ts';
 import { type PageSection, pageSections, pageSteps } from './pages.ts';
 import { lineOf, pageWith, type Row, sectionOf } from './report.ts';
@@ -45,6 +49,7 @@ const { values: options } = parseArgs({
     egctl: { type: 'string' },
     istio: { type: 'boolean', default: false },
     'envoy-gateway': { type: 'boolean', default: false },
+    'network-policies': { type: 'boolean', default: false },
     namespace: { type: 'string', default: 'account-authz-cluster' },
   },
 });
@@ -128,6 +133,9 @@ async function runDeployment(name: DeploymentName, agent: NodeAgent, authenticat
     const run: ClusterRun = { deployed, load, agent, authentication, add };
     try {
       await answerSteps(run, token);
+      const isSidecarOrService = name === 'envoy-sidecar' || name === 'service';
+      if (isSidecarOrService && options['network-policies'])
+        await networkPolicySteps(run, { namespace: toolNamespace, image });
       if (name === 'istio') {
         await documentedSteps(run);
         await meshSteps(run, token);
@@ -141,6 +149,7 @@ async function runDeployment(name: DeploymentName, agent: NodeAgent, authenticat
         await documentedSteps(run);
         await certificateStep(run, authorities);
       }
+      if (isSidecarOrService && (await hasMetrics())) await autoscalingSteps(run);
       await steadySteps(run);
       await restartSteps(run);
     } finally {
