@@ -14,71 +14,28 @@ interface RefusalAnswer {
 
 export type Challenge = 'invalid_token' | 'insufficient_scope' | 'none';
 
+const invalid = { decision: 'deny', httpStatus: 400, rpcCode: 3 } as const;
+const unauthenticated = { decision: 'deny', httpStatus: 401, rpcCode: 16 } as const;
+const badToken = { ...unauthenticated, challenge: 'invalid_token' } as const;
+const forbidden = { decision: 'deny', httpStatus: 403, rpcCode: 7 } as const;
+const insufficient = { ...forbidden, challenge: 'insufficient_scope' } as const;
+const unknown = { decision: 'deny', httpStatus: 404, rpcCode: 5 } as const;
+const unavailable = { decision: 'unavailable', httpStatus: 503, rpcCode: 14 } as const;
+
 export const refusalAnswers = {
-  request_invalid: { decision: 'deny', httpStatus: 400, rpcCode: 3, title: 'The request is not valid' },
-  token_missing: {
-    decision: 'deny',
-    httpStatus: 401,
-    rpcCode: 16,
-    title: 'A bearer token is required',
-    challenge: 'none',
-  },
-  token_invalid: {
-    decision: 'deny',
-    httpStatus: 401,
-    rpcCode: 16,
-    title: 'The bearer token is not valid',
-    challenge: 'invalid_token',
-  },
-  token_expired: {
-    decision: 'deny',
-    httpStatus: 401,
-    rpcCode: 16,
-    title: 'The bearer token has expired',
-    challenge: 'invalid_token',
-  },
-  token_revoked: {
-    decision: 'deny',
-    httpStatus: 401,
-    rpcCode: 16,
-    title: 'The bearer token has been revoked',
-    challenge: 'invalid_token',
-  },
-  account_required: {
-    decision: 'deny',
-    httpStatus: 400,
-    rpcCode: 3,
-    title: 'The request must name an account',
-  },
-  role_forbidden: {
-    decision: 'deny',
-    httpStatus: 403,
-    rpcCode: 7,
-    title: 'The role may not do this',
-    challenge: 'insufficient_scope',
-  },
-  scope_forbidden: {
-    decision: 'deny',
-    httpStatus: 403,
-    rpcCode: 7,
-    title: 'The token does not have a scope that allows this',
-    challenge: 'insufficient_scope',
-  },
-  app_forbidden: { decision: 'deny', httpStatus: 403, rpcCode: 7, title: 'The application may not call this' },
-  account_mismatch: { decision: 'deny', httpStatus: 403, rpcCode: 7, title: 'The request addresses another account' },
-  route_unknown: { decision: 'deny', httpStatus: 404, rpcCode: 5, title: 'There is nothing here' },
-  keys_unavailable: {
-    decision: 'unavailable',
-    httpStatus: 503,
-    rpcCode: 14,
-    title: 'The token cannot be verified at the moment',
-  },
-  internal: {
-    decision: 'unavailable',
-    httpStatus: 503,
-    rpcCode: 14,
-    title: 'The request cannot be decided at the moment',
-  },
+  request_invalid: { ...invalid, title: 'The request is not valid' },
+  token_missing: { ...unauthenticated, challenge: 'none', title: 'A bearer token is required' },
+  token_invalid: { ...badToken, title: 'The bearer token is not valid' },
+  token_expired: { ...badToken, title: 'The bearer token has expired' },
+  token_revoked: { ...badToken, title: 'The bearer token has been revoked' },
+  account_required: { ...invalid, title: 'The request must name an account' },
+  role_forbidden: { ...insufficient, title: 'The role may not do this' },
+  scope_forbidden: { ...insufficient, title: 'The token does not have a scope that allows this' },
+  app_forbidden: { ...forbidden, title: 'The application may not call this' },
+  account_mismatch: { ...forbidden, title: 'The request addresses another account' },
+  route_unknown: { ...unknown, title: 'There is nothing here' },
+  keys_unavailable: { ...unavailable, title: 'The token cannot be verified at the moment' },
+  internal: { ...unavailable, title: 'The request cannot be decided at the moment' },
 } as const satisfies Record<string, RefusalAnswer>;
 
 /** Stable: part of the API, in answer, log, metrics and documentation. */
