@@ -32,145 +32,139 @@ const decisionBuckets = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
 
 export function createMetrics(version: string, sources: MetricsSources): Metrics {
   const registry = new Registry();
-  const registers = [registry];
   registerProcessMetrics(registry);
+  const { countCheck } = checkMetrics(registry);
+  const refreshes = keyMetrics(registry, sources);
+  const countReload = reloadCounter(registry, 'config_reloads_total', 'Changed configurations');
+  const countRevocationReload = reloadCounter(registry, 'revocation_reloads_total', 'Changed revocation lists');
+  const loadedAt = new Gauge({
+    ...named('config_last_reload_timestamp_seconds', registry),
+    help: 'When the configuration in effect was loaded: at the start or by the last successful reload.',
+  });
+  for (const [name, help, read] of gaugesOf(sources)) {
+    new Gauge({
+      ...named(name, registry),
+      help,
+      collect() {
+        this.set(read());
+      },
+    });
+  }
+  new Gauge({
+    ...named('build_info', registry),
+    help: 'Always 1. The labels are the version and the runtime.',
+    labelNames: ['version', 'node'],
+  }).set({ version, node: process.version }, 1);
+  return {
+    countCheck,
+    countKeyRefresh: (issuer, result) => refreshes.inc({ issuer, result }),
+    forgetIssuer(issuer) {
+      for (const result of results) refreshes.remove({ issuer, result });
+    },
+    countReload,
+    countRevocationReload,
+    markLoaded: atSeconds => loadedAt.set(atSeconds),
+    page: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
+    summary: () => readMetricsSummary(registry),
+  };
+}
 
-  // Every series exists from the start: Prometheus sees no increase if a series appears with 1. Checks are counted in tallies and handed
-  // over at a scrape, because the library builds a key of the labels at each increment.
+function named(name: string, registry: Registry) {
+  return { name: `account_authz_${name}`, registers: [registry] };
+}
+
+// Every series exists from the start: Prometheus sees no increase if a series appears with 1. Checks are counted in tallies and handed over
+// at a scrape, because the library builds a key of the labels at each increment.
+function checkMetrics(registry: Registry): Pick<Metrics, 'countCheck'> {
   const checks = createTallies(['allowed', ...reasons]);
   new Counter({
-    name: 'account_authz_checks_total',
+    ...named('checks_total', registry),
     help: 'Checks answered, by decision and reason.',
     labelNames: ['decision', 'reason'],
-    registers,
     collect() {
       for (const [reason, count] of checks.take())
         this.inc({ decision: reason === 'allowed' ? 'allow' : refusalAnswers[reason].decision, reason }, count);
     },
   });
   const duration = new Histogram({
-    name: 'account_authz_check_duration_seconds',
+    ...named('check_duration_seconds', registry),
     help: 'Time from the decoded request of a check to its response.',
     buckets: decisionBuckets,
-    registers,
-  });
-  const refreshes = new Counter({
-    name: 'account_authz_key_refreshes_total',
-    help: 'Fetches of the key set of an issuer, by result.',
-    labelNames: ['issuer', 'result'],
-    registers,
-    collect() {
-      for (const { issuer } of sources.keySets()) for (const result of results) this.inc({ issuer, result }, 0);
-    },
   });
   const cacheLookups = createTallies(['hit', 'miss']);
   new Counter({
-    name: 'account_authz_token_cache_total',
+    ...named('token_cache_total', registry),
     help: 'Look-ups in the cache of verified tokens, by result.',
     labelNames: ['result'],
-    registers,
     collect() {
       for (const [result, count] of cacheLookups.take()) this.inc({ result }, count);
     },
   });
-  const reloads = new Counter({
-    name: 'account_authz_config_reloads_total',
-    help: 'Changed configurations that took effect (success) or were refused (failure). The start is not counted.',
-    labelNames: ['result'],
-    registers,
-  });
-  // From the start, so that Prometheus sees the first increase.
-  for (const result of results) reloads.inc({ result }, 0);
-  const loadedAt = new Gauge({
-    name: 'account_authz_config_last_reload_timestamp_seconds',
-    help: 'When the configuration in effect was loaded: at the start or by the last successful reload.',
-    registers,
-  });
-  new Gauge({
-    name: 'account_authz_key_set_age_seconds',
-    help: 'Time since the key set of an issuer was last confirmed.',
-    labelNames: ['issuer'],
-    registers,
-    collect() {
-      this.reset();
-      for (const { issuer, ageSeconds } of sources.keySets())
-        if (ageSeconds !== undefined) this.set({ issuer }, ageSeconds);
-    },
-  });
-  new Gauge({
-    name: 'account_authz_key_set_keys',
-    help: 'Usable keys in the key set of an issuer.',
-    labelNames: ['issuer'],
-    registers,
-    collect() {
-      this.reset();
-      for (const { issuer, keys } of sources.keySets()) this.set({ issuer }, keys);
-    },
-  });
-  new Gauge({
-    name: 'account_authz_token_cache_entries',
-    help: 'Tokens in the cache of verified tokens.',
-    registers,
-    collect() {
-      this.set(sources.cachedTokens());
-    },
-  });
-  new Gauge({
-    name: 'account_authz_revocation_entries',
-    help: 'Entries of the revocation list in force, including expired ones.',
-    registers,
-    collect() {
-      this.set(sources.revocations()?.entries ?? 0);
-    },
-  });
-  new Gauge({
-    name: 'account_authz_revocation_last_reload_timestamp_seconds',
-    help: 'When the revocation list in force was loaded: at the start or by the last successful reload. 0 without a list.',
-    registers,
-    collect() {
-      this.set(sources.revocations()?.loadedAtSeconds ?? 0);
-    },
-  });
-  const revocationReloads = new Counter({
-    name: 'account_authz_revocation_reloads_total',
-    help: 'Changed revocation lists that took effect (success) or were refused (failure). The start is not counted.',
-    labelNames: ['result'],
-    registers,
-  });
-  for (const result of results) revocationReloads.inc({ result }, 0);
-  new Gauge({
-    name: 'account_authz_build_info',
-    help: 'Always 1. The labels are the version and the runtime.',
-    labelNames: ['version', 'node'],
-    registers,
-  }).set({ version, node: process.version }, 1);
-
   return {
     countCheck({ reason, cache, durationMs }) {
       checks.add(reason);
       duration.observe(durationMs / 1000);
       if (cache !== undefined) cacheLookups.add(cache);
     },
-    countKeyRefresh(issuer, result) {
-      refreshes.inc({ issuer, result });
-    },
-    forgetIssuer(issuer) {
-      for (const result of results) refreshes.remove({ issuer, result });
-    },
-    countReload(result) {
-      reloads.inc({ result });
-    },
-    countRevocationReload(result) {
-      revocationReloads.inc({ result });
-    },
-    markLoaded(atSeconds) {
-      loadedAt.set(atSeconds);
-    },
-    async page() {
-      return { contentType: registry.contentType, text: await registry.metrics() };
-    },
-    summary: () => readMetricsSummary(registry),
   };
+}
+
+/** Returns the counter of fetches; the rest is read at each scrape. */
+function keyMetrics(registry: Registry, { keySets }: MetricsSources): Counter<'issuer' | 'result'> {
+  new Gauge({
+    ...named('key_set_age_seconds', registry),
+    help: 'Time since the key set of an issuer was last confirmed.',
+    labelNames: ['issuer'],
+    collect() {
+      this.reset();
+      for (const { issuer, ageSeconds } of keySets()) if (ageSeconds !== undefined) this.set({ issuer }, ageSeconds);
+    },
+  });
+  new Gauge({
+    ...named('key_set_keys', registry),
+    help: 'Usable keys in the key set of an issuer.',
+    labelNames: ['issuer'],
+    collect() {
+      this.reset();
+      for (const { issuer, keys } of keySets()) this.set({ issuer }, keys);
+    },
+  });
+  return new Counter({
+    ...named('key_refreshes_total', registry),
+    help: 'Fetches of the key set of an issuer, by result.',
+    labelNames: ['issuer', 'result'],
+    collect() {
+      for (const { issuer } of keySets()) for (const result of results) this.inc({ issuer, result }, 0);
+    },
+  });
+}
+
+function reloadCounter(registry: Registry, name: string, what: string): (result: 'success' | 'failure') => void {
+  const reloads = new Counter({
+    ...named(name, registry),
+    help: `${what} that took effect (success) or were refused (failure). The start is not counted.`,
+    labelNames: ['result'],
+  });
+  for (const result of results) reloads.inc({ result }, 0);
+  return result => reloads.inc({ result });
+}
+
+type GaugeRow = readonly [name: string, help: string, read: () => number];
+
+function gaugesOf({ cachedTokens, revocations }: MetricsSources): readonly GaugeRow[] {
+  return [
+    ['token_cache_entries', 'Tokens in the cache of verified tokens.', cachedTokens],
+    [
+      'revocation_entries',
+      'Entries of the revocation list in force, including expired ones.',
+      () => revocations()?.entries ?? 0,
+    ],
+    [
+      'revocation_last_reload_timestamp_seconds',
+      'When the revocation list in force was loaded: at the start or by the last successful reload. 0 without a list.',
+      () => revocations()?.loadedAtSeconds ?? 0,
+    ],
+  ];
 }
 
 interface Tallies<Name> {
