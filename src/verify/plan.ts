@@ -3,7 +3,7 @@ import { toHostEntries } from '../authz/hosts.ts';
 import { literalStart, type RouteTemplate, toRouteTemplate } from '../authz/route-template.ts';
 import type { Config } from '../config/schema.ts';
 import type { GivenToken } from './given-token.ts';
-import { planHosts } from './planned-hosts.ts';
+import { type PlannedHosts, planHosts } from './planned-hosts.ts';
 
 /** Where a request names another account. */
 export type Place =
@@ -79,79 +79,100 @@ export function planRequests({ config, host, falseTokens, token }: PlanOptions):
   const routes = config.routes.map(({ path }) => toPlannedRoute(path, account.parameter));
   const [first] = routes;
   const hosts = planHosts(account, host, mark);
-  const [own] = token?.accounts ?? [];
-  const other = absentFrom(token?.accounts ?? []);
-  const withToken = token && {
-    authorization: token.authorization,
-    host: own === undefined ? host : hosts.forAccount(own),
-  };
-
-  const request = ({ purpose, target, name = target, words = purpose.kind, ...more }: Draft): PlannedRequest => ({
-    ...{ purpose, target, host, headers: [], authorization: undefined, ...more },
-    name: `GET ${name}, ${words}`,
-  });
-  const noToken = ({ name, pathFor }: PlannedRoute, more: Partial<Draft> = {}): PlannedRequest =>
-    request({ purpose: { kind: 'no token' }, target: pathFor(mark), name, ...more });
-  const falseSignature = ({ name, pathFor }: PlannedRoute, falseToken: string, issuer: number): PlannedRequest =>
-    request({
-      purpose: { kind: 'false signature' },
-      target: pathFor(mark),
-      name,
-      authorization: `Bearer ${falseToken}`,
-      ...(issuer > 0 && { words: `false signature, issuer ${issuer + 1}` }),
-    });
-  const ownAccount = ({ template, name, pathFor }: PlannedRoute): PlannedRequest => {
-    const target = pathFor(own ?? mark);
-    // A token of several accounts must name one.
-    const mustName = token !== undefined && token.accounts.length > 1 && !hasAccount(template);
-    return request({
-      ...{ purpose: { kind: 'own account' }, target, name, ...withToken },
-      ...(mustName && own !== undefined && naming(account, own, target)),
-      ...(own === undefined && { words: 'the token' }),
-    });
-  };
-  const otherAccount = (place: Place, { name, pathFor }: PlannedRoute, known: string): PlannedRequest => {
-    const target = pathFor(place.kind === 'path' ? other : known);
-    return request({
-      ...{ purpose: { kind: 'other account', place }, target, name, ...withToken },
-      ...(place.kind === 'header' && { headers: [[place.name, other]] }),
-      ...(place.kind === 'query' && { target: `${target}?${place.name}=${other}` }),
-      ...(place.kind === 'host' && { host: hosts.under(place.parent, other) }),
-      words: `another account in ${describe(place)}`,
-    });
-  };
-
-  const ownAccounts = token === undefined ? [] : routes.map(ownAccount);
+  const request = createRequests(host);
+  const withToken = token && requestsWithToken(token, account, host, hosts);
+  const ownAccounts = withToken === undefined ? [] : routes.map(withToken.ownAccount);
   const byImportance = [
     request({ purpose: { kind: 'unmatched path' }, target: `/${mark}/no/route` }),
     request({ purpose: { kind: 'path outside the grammar' }, target: `${openStart(routes)}/${mark}%2Fslash` }),
-    ...routes.map(route => noToken(route)),
+    ...routes.map(route => request(noToken(route))),
     ...(config.public ?? []).map(({ path }) =>
       request({ purpose: { kind: 'public path' }, target: literalStart(toRouteTemplate(path)) }),
     ),
     ...hosts.others.flatMap(each =>
-      first === undefined ? [] : [noToken(first, { host: each, words: `no token, host ${each}` })],
+      first === undefined ? [] : [request({ ...noToken(first), host: each, words: `no token, host ${each}` })],
     ),
     ...ownAccounts.slice(0, 1),
     // The false token of every issuer once, that of the first one on every route.
     ...routes.flatMap((route, i) =>
-      falseTokens.slice(0, i === 0 ? undefined : 1).map((each, issuer) => falseSignature(route, each, issuer)),
+      falseTokens.slice(0, i === 0 ? undefined : 1).map((each, issuer) => request(falseSignature(route, each, issuer))),
     ),
-    ...placesOf(account).flatMap(place =>
-      routes
-        .filter(({ template }) => place.kind !== 'path' || hasAccount(template))
-        .flatMap(route => (own === undefined ? [] : [otherAccount(place, route, own)])),
-    ),
+    ...(withToken === undefined ? [] : placesOf(account).flatMap(place => withToken.otherAccounts(place, routes))),
     ...ownAccounts.slice(1),
     ...routes
       .filter(({ template }) => template.subtree)
-      .map(route => noToken(route, { target: `${route.pathFor(mark)}/${mark}`, name: `${route.name}/${mark}` })),
+      .map(route =>
+        request({ ...noToken(route), target: `${route.pathFor(mark)}/${mark}`, name: `${route.name}/${mark}` }),
+      ),
   ];
   const sent = byImportance.slice(0, maxRequests);
   return {
     requests: sendingOrder.flatMap(kind => sent.filter(({ purpose }) => purpose.kind === kind)),
     omitted: byImportance.slice(maxRequests).map(({ name }) => name),
   };
+}
+
+function createRequests(host: string): (draft: Draft) => PlannedRequest {
+  return ({ purpose, target, name = target, words = purpose.kind, ...more }) => ({
+    ...{ purpose, target, host, headers: [], authorization: undefined, ...more },
+    name: `GET ${name}, ${words}`,
+  });
+}
+
+function noToken({ name, pathFor }: PlannedRoute): Draft {
+  return { purpose: { kind: 'no token' }, target: pathFor(mark), name };
+}
+
+function falseSignature({ name, pathFor }: PlannedRoute, falseToken: string, issuer: number): Draft {
+  return {
+    purpose: { kind: 'false signature' },
+    target: pathFor(mark),
+    name,
+    authorization: `Bearer ${falseToken}`,
+    ...(issuer > 0 && { words: `false signature, issuer ${issuer + 1}` }),
+  };
+}
+
+function requestsWithToken(
+  { authorization, accounts }: GivenToken,
+  account: Config['account'],
+  gateway: string,
+  hosts: PlannedHosts,
+) {
+  const [own] = accounts;
+  const other = absentFrom(accounts);
+  const host = own === undefined ? gateway : hosts.forAccount(own);
+  const request = createRequests(host);
+
+  function ownAccount({ template, name, pathFor }: PlannedRoute): PlannedRequest {
+    const target = pathFor(own ?? mark);
+    // A token of several accounts must name one.
+    const mustName = accounts.length > 1 && !hasAccount(template);
+    return request({
+      ...{ purpose: { kind: 'own account' }, target, name, authorization },
+      ...(mustName && own !== undefined && naming(account, own, target)),
+      ...(own === undefined && { words: 'the token' }),
+    });
+  }
+
+  /** None for a token without an account. */
+  function otherAccounts(place: Place, routes: readonly PlannedRoute[]): readonly PlannedRequest[] {
+    if (own === undefined) return [];
+    return routes
+      .filter(({ template }) => place.kind !== 'path' || hasAccount(template))
+      .map(({ name, pathFor }) => {
+        const target = pathFor(place.kind === 'path' ? other : own);
+        return request({
+          ...{ purpose: { kind: 'other account', place }, target, name, authorization },
+          ...(place.kind === 'header' && { headers: [[place.name, other]] }),
+          ...(place.kind === 'query' && { target: `${target}?${place.name}=${other}` }),
+          ...(place.kind === 'host' && { host: hosts.under(place.parent, other) }),
+          words: `another account in ${describe(place)}`,
+        });
+      });
+  }
+
+  return { ownAccount, otherAccounts };
 }
 
 function toPlannedRoute(text: string, parameter: string): PlannedRoute {

@@ -5,7 +5,7 @@ import type { Config } from '../config/schema.ts';
 type HostSettings = Pick<Config['account'], 'hosts' | 'parameter'>;
 
 /** Values of the Host header. */
-interface PlannedHosts {
+export interface PlannedHosts {
   /** The gateway's own, unless that names an account: then one that names this account, or none. */
   forAccount(account: string): string;
   /** One for each entry but the gateway's. */
