@@ -1,7 +1,13 @@
 // Reads a cluster of the bootstrap: its hosts, and whether account-authz listens there.
 import { isIP } from 'node:net';
 import { protocolOptions } from '../render/clusters.ts';
-import { isLoopback, isSameListener, type ListenAddress, parseListenAddress } from '../text/listen-address.ts';
+import {
+  isLoopback,
+  isSameListener,
+  isUnspecified,
+  type ListenAddress,
+  toListenAddress,
+} from '../text/listen-address.ts';
 import type { ProtoValue } from './proto-value.ts';
 import type { Resources } from './resources.ts';
 
@@ -59,10 +65,10 @@ export function isLocal(endpoint: ListenAddress | undefined): boolean {
 
 /** Whether a host of the cluster is the address that account-authz listens on; undefined if the file does not tell. */
 export function isAt(cluster: Cluster | undefined, listen: string): boolean | undefined {
-  const own = parseListenAddress(listen);
+  const own = toListenAddress(listen);
   const endpoints = cluster?.endpoints ?? [];
-  if (own.kind === 'problem' || endpoints.length === 0 || !endpoints.every(isLocal)) return undefined;
-  const isRemote = own.kind === 'tcp' && !isLoopback(own.host) && !['0.0.0.0', '::'].includes(own.host);
+  if (endpoints.length === 0 || !endpoints.every(isLocal)) return undefined;
+  const isRemote = own.kind === 'tcp' && isOtherHost(own.host);
   // Any free port, or a name that may be one of this machine. Another IP address is not reachable as loopback.
   if (own.kind === 'tcp' && (own.port === 0 || (isRemote && isIP(own.host) === 0))) return undefined;
   if (isRemote) return false;
@@ -71,15 +77,18 @@ export function isAt(cluster: Cluster | undefined, listen: string): boolean | un
 
 /** Whether account-authz listens for this machine only and every host of the cluster is the IP address of another one. */
 export function isUnreachable(cluster: Cluster | undefined, listen: string): boolean {
-  const own = parseListenAddress(listen);
   const endpoints = cluster?.endpoints ?? [];
-  return own.kind !== 'problem' && isLocal(own) && endpoints.length > 0 && endpoints.every(isElsewhere);
+  return isLocal(toListenAddress(listen)) && endpoints.length > 0 && endpoints.every(isElsewhere);
 }
 
-// A name may be one of this machine, and connecting to the unspecified address reaches it.
+// A name may be one of this machine.
 function isElsewhere(endpoint: ListenAddress | undefined): boolean {
-  if (endpoint?.kind !== 'tcp' || isIP(endpoint.host) === 0) return false;
-  return !isLoopback(endpoint.host) && !['0.0.0.0', '::'].includes(endpoint.host);
+  return endpoint?.kind === 'tcp' && isIP(endpoint.host) !== 0 && isOtherHost(endpoint.host);
+}
+
+// Connecting to the unspecified address reaches this machine.
+function isOtherHost(host: string): boolean {
+  return !isLoopback(host) && !isUnspecified(host);
 }
 
 export function isSameEndpoint(one: ListenAddress | undefined, other: ListenAddress | undefined): boolean {

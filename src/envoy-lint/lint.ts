@@ -7,7 +7,7 @@ import { checkRules } from './check-rules.ts';
 import { hostRules } from './host-rules.ts';
 import { toLintModel } from './lint-model.ts';
 import { openRouteRules } from './open-route-rules.ts';
-import { createProtoValue, type ProtoValue, type ValuePath } from './proto-value.ts';
+import { ProtoValue, type ValuePath } from './proto-value.ts';
 import { requestRules } from './request-rules.ts';
 import { readResources } from './resources.ts';
 import type { Rule, Rules } from './rule.ts';
@@ -60,7 +60,7 @@ export function lintBootstrap(bootstrap: unknown, config: EnvoyRelevantConfig): 
       for (const { at, says } of subjects.flatMap(rule.find)) report(id, at, says, rule);
     }
   };
-  const root = createProtoValue(bootstrap, (at, says) => report('unreadable-value', at, says, unreadable));
+  const root = new ProtoValue(bootstrap, (at, says) => report('unreadable-value', at, says, unreadable));
   for (const resources of readResources(root)) {
     const model = toLintModel(resources, config);
     const checks = model.guarded.flatMap(guarded => guarded.checks);

@@ -4,37 +4,6 @@ import { isJsonObject, memberOf } from '../json/strict-json.ts';
 
 export type ValuePath = readonly (string | number)[];
 
-export interface ProtoValue {
-  /** Its place in the file, also if absent. */
-  readonly path: ValuePath;
-  readonly isPresent: boolean;
-  readonly isMapping: boolean;
-  /** A field of a message, or of nested messages, by names of the .proto files. */
-  field(name: string, ...inner: readonly string[]): ProtoValue;
-  entry(key: string): ProtoValue;
-  /** The entries of a map. */
-  entries(): readonly ProtoValue[];
-  /** The names of the fields that are present, as in the .proto file. */
-  names(): readonly string[];
-  /** The elements of a repeated field, or of repeated fields in each other. Envoy accepts a single element without a list. */
-  items(...names: readonly string[]): readonly ProtoValue[];
-  /** Undefined if absent or unreadable. The same for all that follow. */
-  flag(): boolean | undefined;
-  text(): string | undefined;
-  number(): number | undefined;
-  seconds(): number | undefined;
-  /** The number of an enum value; -1 for an unknown name. */
-  choice(names: Readonly<Record<string, number>>): number | undefined;
-  /** The message in a google.protobuf.Any, and its full name; the name is empty if absent. */
-  any(): { readonly type: string; readonly message: ProtoValue };
-  /** The fields with such a name (as in the .proto file) in it, at any depth. */
-  inner(isWanted: (name: string) => boolean): readonly ProtoValue[];
-  /** Whether any text in it is wanted. */
-  holds(isWanted: (text: string) => boolean): boolean;
-  /** Reports that the lint cannot judge it: `message` completes a sentence about it. */
-  cannotBeJudged(message: string): void;
-}
-
 type OnUnreadable = (at: ProtoValue, message: string) => void;
 
 const typedStructs: ReadonlySet<string> = new Set(['xds.type.v3.TypedStruct', 'udpa.type.v1.TypedStruct']);
@@ -42,17 +11,14 @@ const typedStructs: ReadonlySet<string> = new Set(['xds.type.v3.TypedStruct', 'u
 const truths: ReadonlySet<string> = new Set(['true', 't', 'yes', 'y', 'on', '1']);
 const falsehoods: ReadonlySet<string> = new Set(['false', 'f', 'no', 'n', 'off', '0']);
 
-export function createProtoValue(value: unknown, onUnreadable: OnUnreadable, path: ValuePath = []): ProtoValue {
-  return new LooseValue(value, onUnreadable, path);
-}
-
 // A class, since a bootstrap has thousands of values: a closure for each method of each would take most of the time of the lint.
-class LooseValue implements ProtoValue {
+export class ProtoValue {
   readonly #value: unknown;
   readonly #onUnreadable: OnUnreadable;
+  /** Its place in the file, also if absent. */
   readonly path: ValuePath;
 
-  constructor(value: unknown, onUnreadable: OnUnreadable, path: ValuePath) {
+  constructor(value: unknown, onUnreadable: OnUnreadable, path: ValuePath = []) {
     this.#value = value;
     this.#onUnreadable = onUnreadable;
     this.path = path;
@@ -66,6 +32,7 @@ class LooseValue implements ProtoValue {
     return isJsonObject(this.#value);
   }
 
+  /** A field of a message, or of nested messages, by names of the .proto files. */
   field(name: string, ...inner: readonly string[]): ProtoValue {
     const value = this.#value;
     const camelCase = toCamelCase(name);
@@ -80,14 +47,17 @@ class LooseValue implements ProtoValue {
     return this.#child(memberOf(this.#value, key), key);
   }
 
+  /** The entries of a map. */
   entries(): readonly ProtoValue[] {
     return this.#keys().map(key => this.entry(key));
   }
 
+  /** The names of the fields that are present, as in the .proto file. */
   names(): readonly string[] {
     return this.#keys().map(toSnakeCase);
   }
 
+  /** The elements of a repeated field, or of repeated fields in each other. Envoy accepts a single element without a list. */
   items(...names: readonly string[]): readonly ProtoValue[] {
     if (names.length > 0)
       return names.reduce<readonly ProtoValue[]>((all, name) => all.flatMap(each => each.field(name).items()), [this]);
@@ -95,6 +65,7 @@ class LooseValue implements ProtoValue {
     return Array.isArray(this.#value) ? this.#value.map((each, i) => this.#child(each, i)) : [this];
   }
 
+  /** Undefined if absent or unreadable. The same for all that follow. */
   flag(): boolean | undefined {
     const scalar = this.#scalar();
     if (!this.isPresent || typeof scalar === 'boolean') return this.isPresent ? scalar === true : undefined;
@@ -122,6 +93,7 @@ class LooseValue implements ProtoValue {
     return seconds;
   }
 
+  /** The number of an enum value; -1 for an unknown name. */
   choice(names: Readonly<Record<string, number>>): number | undefined {
     const scalar = this.#scalar();
     const number = toNumber(scalar);
@@ -131,6 +103,7 @@ class LooseValue implements ProtoValue {
     return undefined;
   }
 
+  /** The message in a google.protobuf.Any, and its full name; the name is empty if absent. */
   any(): { readonly type: string; readonly message: ProtoValue } {
     const nameIn = (url: ProtoValue): string => url.text()?.split('/').at(-1) ?? '';
     const type = nameIn(this.entry('@type'));
@@ -138,6 +111,7 @@ class LooseValue implements ProtoValue {
     return { type: nameIn(this.field('type_url')), message: this.field('value') };
   }
 
+  /** The fields with such a name (as in the .proto file) in it, at any depth. */
   inner(isWanted: (name: string) => boolean): readonly ProtoValue[] {
     if (Array.isArray(this.#value)) return this.items().flatMap(each => each.inner(isWanted));
     return this.#keys().flatMap(key => {
@@ -146,10 +120,12 @@ class LooseValue implements ProtoValue {
     });
   }
 
+  /** Whether any text in it is wanted. */
   holds(isWanted: (text: string) => boolean): boolean {
     return holdsText(this.#value, isWanted);
   }
 
+  /** Reports that the lint cannot judge it: `message` completes a sentence about it. */
   cannotBeJudged(message: string): void {
     this.#onUnreadable(this, message);
   }
@@ -166,7 +142,7 @@ class LooseValue implements ProtoValue {
   }
 
   #child(value: unknown, segment: string | number): ProtoValue {
-    return new LooseValue(value, this.#onUnreadable, [...this.path, segment]);
+    return new ProtoValue(value, this.#onUnreadable, [...this.path, segment]);
   }
 }
 

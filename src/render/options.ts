@@ -7,6 +7,8 @@ import {
   type ListenAddress,
   parseListenAddress,
   type TcpAddress,
+  toListenAddress,
+  toTcpAddress,
 } from '../text/listen-address.ts';
 import { type Problem, problem } from '../text/problem.ts';
 import { isInPod, type RenderOptions, type UpstreamProtocol, upstreamProtocols } from './settings.ts';
@@ -104,8 +106,7 @@ export function addressProblem(
   { listen, upstream, readinessPort, envoyAdminPort }: RenderOptions,
   has: (name: OptionName) => boolean,
 ): string | undefined {
-  const authz = parseListenAddress(listenOfConfig);
-  if (authz.kind === 'problem') return `listen ${authz.problem}`;
+  const authz = toListenAddress(listenOfConfig);
   if (authz.kind === 'tcp' && authz.port === 0)
     return 'listen of the configuration must have a port other than 0 (any free port)';
   const options = {
@@ -115,8 +116,7 @@ export function addressProblem(
     upstream,
   } as const;
   const bound: [name: string, address: ListenAddress][] = [['listen of the configuration', authz]];
-  const ownAdmin = parseListenAddress(admin);
-  if (isInPod(authz) && ownAdmin.kind === 'tcp') bound.push(['admin of the configuration', ownAdmin]);
+  if (isInPod(authz)) bound.push(['admin of the configuration', toTcpAddress(admin)]);
   for (const [name, address] of Object.entries(options)) {
     if (!has(name as keyof typeof options)) continue;
     const other = bound.find(([, each]) => isSameListener(each, address));

@@ -9,9 +9,11 @@ import { version } from '../package.ts';
 import {
   hostAndPort,
   isLoopback,
+  isUnspecified,
   type ListenAddress,
-  parseListenAddress,
   type TcpAddress,
+  toListenAddress,
+  toTcpAddress,
 } from '../text/listen-address.ts';
 import { resourceMetadataPath } from '../text/resource-metadata.ts';
 
@@ -152,7 +154,7 @@ export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptio
     ...options,
     ...toEnvoyPolicy(config),
     authz,
-    authzAdmin: parseAdmin(config.admin),
+    authzAdmin: toTcpAddress(config.admin),
     maxTokenBytes: config.token.maxBytes,
     tls: config.tls && { serverName, showsCertificate: config.tls.clientCaFile !== undefined },
   };
@@ -214,17 +216,10 @@ export function isInPod(authz: ListenAddress): boolean {
   return authz.kind === 'unix' || isLoopback(authz.host);
 }
 
-function parseAdmin(admin: string): TcpAddress {
-  const parsed = parseListenAddress(admin);
-  if (parsed.kind !== 'tcp') throw new Error('admin is no HOST:PORT');
-  return parsed;
-}
-
 // A service that listens on every address is reached by its name.
 function authzAddress(listen: string, authzHost: string): ListenAddress {
-  const own = parseListenAddress(listen);
-  if (own.kind === 'problem') throw new Error(`listen ${own.problem}`);
+  const own = toListenAddress(listen);
   if (own.kind === 'unix') return own;
   if (own.host === 'localhost') return { ...own, host: '127.0.0.1' };
-  return ['0.0.0.0', '::'].includes(own.host) ? { ...own, host: authzHost } : own;
+  return isUnspecified(own.host) ? { ...own, host: authzHost } : own;
 }

@@ -17,7 +17,7 @@ import { createHealth } from '../operations/health.ts';
 import { type Logger, logCheck } from '../operations/log.ts';
 import { createMetrics } from '../operations/metrics.ts';
 import { createReloadRecord, type ReloadStatus } from '../operations/reload-record.ts';
-import { type ListenAddress, parseListenAddress } from '../text/listen-address.ts';
+import { toListenAddress, toTcpAddress } from '../text/listen-address.ts';
 import { problem } from '../text/problem.ts';
 import { activateFirst } from './active-config.ts';
 import { createKeyEvents } from './key-events.ts';
@@ -95,7 +95,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         issuers: keyRings.active().map(ring => ring.status()),
       },
     });
-    const admin = await startAdminServer(tcpAddress(first.admin), {
+    const admin = await startAdminServer(toTcpAddress(first.admin), {
       readiness,
       metrics: metrics.page,
       facts: async () => ({
@@ -129,7 +129,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     });
 
     await Promise.race([configs.firstFetched, sleep(firstKeysMs, undefined, { ref: false })]);
-    const address = listenAddress(first.listen);
+    const address = toListenAddress(first.listen);
     const grpc = await startGrpcServer({
       address,
       tls: first.tls === undefined ? undefined : tlsSource(first.tls, logger),
@@ -166,16 +166,4 @@ function tlsSource(tls: NonNullable<Config['tls']>, logger: Logger): TlsSource {
     onReload: ({ notAfter }) => logger.info({ notAfter }, 'tls files reloaded'),
     onRefused: refused => logger.warn({ problem: refused }, 'tls files refused, the old certificate stays in use'),
   };
-}
-
-function listenAddress(text: string): ListenAddress {
-  const address = parseListenAddress(text);
-  if (address.kind === 'problem') throw new Error(address.problem);
-  return address;
-}
-
-function tcpAddress(text: string): { host: string; port: number } {
-  const address = parseListenAddress(text);
-  if (address.kind !== 'tcp') throw new Error('admin is not a TCP address');
-  return address;
 }

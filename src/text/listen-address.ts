@@ -32,6 +32,20 @@ export function parseListenAddress(text: string): ListenAddress | Problem {
   return text.startsWith('unix:') ? parseUnixAddress(text) : parseTcpAddress(text);
 }
 
+/** Throws on an invalid address, which the validation of a configuration reports. */
+export function toListenAddress(text: string): ListenAddress {
+  const address = parseListenAddress(text);
+  if (address.kind === 'problem') throw new Error(`the configuration has an invalid address: it ${address.problem}`);
+  return address;
+}
+
+/** Throws also on a Unix socket. */
+export function toTcpAddress(text: string): TcpAddress {
+  const address = toListenAddress(text);
+  if (address.kind === 'unix') throw new Error('the configuration has a Unix socket where a port must be');
+  return address;
+}
+
 /** `host:port`, with an IPv6 address in brackets. */
 export function hostAndPort(host: string, port: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -49,6 +63,11 @@ export function isLoopback(host: string): boolean {
   if (isIPv4(host)) return loopback4.check(host, 'ipv4');
   if (isIPv6(host)) return loopback6.check(host, 'ipv6');
   return host.toLowerCase() === 'localhost';
+}
+
+/** Whether a server on this host listens on every address. */
+export function isUnspecified(host: string): boolean {
+  return host === '0.0.0.0' || host === '::';
 }
 
 /** Whether only one of the two can be bound: the same port on overlapping hosts. */

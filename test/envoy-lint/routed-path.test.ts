@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { parseRouteTemplate, type RouteTemplate } from '../../src/authz/route-template.ts';
-import { createProtoValue } from '../../src/envoy-lint/proto-value.ts';
+import { ProtoValue } from '../../src/envoy-lint/proto-value.ts';
 import { type EnvoyRouteMatch, readRouteMatch } from '../../src/envoy-lint/route-match.ts';
 import {
   createEarlierMatches,
@@ -89,7 +89,7 @@ function toTemplate(text: string): RouteTemplate {
 
 function toMatch(value: unknown): EnvoyRouteMatch {
   const read = readRouteMatch(
-    createProtoValue(value, ({ path }, message) => {
+    new ProtoValue(value, ({ path }, message) => {
       throw new Error(`${path.join('.')} ${message}`);
     }),
   );

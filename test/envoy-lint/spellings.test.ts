@@ -1,7 +1,7 @@
 // Equivalent spellings of a bootstrap, each confirmed with a real Envoy 1.40.0: the lint treats them as equal.
 import { expect } from 'chai';
 import { type LintProblem, lintBootstrap } from '../../src/envoy-lint/lint.ts';
-import { createProtoValue, type ProtoValue } from '../../src/envoy-lint/proto-value.ts';
+import { ProtoValue } from '../../src/envoy-lint/proto-value.ts';
 import { type Part, problemsAfter, rulesAfter, type Shipped, shipped, typed } from './shipped.ts';
 
 function toCamelCase(value: unknown): unknown {
@@ -29,7 +29,7 @@ function problemsInCamelCase(edit: (parts: Shipped) => unknown): readonly LintPr
 
 const readOf = (value: unknown): { value: ProtoValue; unreadable: string[] } => {
   const unreadable: string[] = [];
-  return { value: createProtoValue(value, (_, message) => unreadable.push(message)), unreadable };
+  return { value: new ProtoValue(value, (_, message) => unreadable.push(message)), unreadable };
 };
 
 describe('lint of equivalent spellings', () => {
