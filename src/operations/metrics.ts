@@ -36,7 +36,6 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
   const { countCheck } = checkMetrics(registry);
   const refreshes = keyMetrics(registry, sources);
   const countReload = reloadCounter(registry, 'config_reloads_total', 'Changed configurations');
-  const countRevocationReload = reloadCounter(registry, 'revocation_reloads_total', 'Changed revocation lists');
   const loadedAt = new Gauge({
     ...named('config_last_reload_timestamp_seconds', registry),
     help: 'When the configuration in effect was loaded: at the start or by the last successful reload.',
@@ -50,6 +49,7 @@ export function createMetrics(version: string, sources: MetricsSources): Metrics
       },
     });
   }
+  const countRevocationReload = reloadCounter(registry, 'revocation_reloads_total', 'Changed revocation lists');
   new Gauge({
     ...named('build_info', registry),
     help: 'Always 1. The labels are the version and the runtime.',
