@@ -27,9 +27,9 @@ export interface Cluster {
   readonly place: ProtoValue;
 }
 
-export function readCluster(value: ProtoValue, { endpointsNamed }: Pick<Resources, 'endpointsNamed'>): Cluster {
+export function readCluster(value: ProtoValue, { endpoints }: Pick<Resources, 'endpoints'>): Cluster {
   const service = value.field('eds_cluster_config', 'service_name');
-  const discovered = endpointsNamed((service.isPresent ? service : value.field('name')).text());
+  const discovered = endpoints.get((service.isPresent ? service : value.field('name')).text());
   const assignment = discovered ?? value.field('load_assignment');
   const hosts = assignment.items('endpoints', 'lb_endpoints').map(each => each.field('endpoint', 'address'));
   const name = value.field('name').text() ?? '';

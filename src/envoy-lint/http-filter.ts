@@ -1,5 +1,6 @@
 // Reads a chain of HTTP filters. The type of its configuration identifies a filter, since its name is free.
 import type { ProtoValue } from './proto-value.ts';
+import type { ByName } from './resources.ts';
 
 export const filterTypes = {
   extAuthz: 'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz',
@@ -32,21 +33,14 @@ export interface FilterChain {
   readonly upgrade: string | undefined;
 }
 
-/** `discovered` finds an envoy.config.core.v3.TypedExtensionConfig from a control plane. */
-export function readFilterChain(
-  list: ProtoValue,
-  upgrade?: string,
-  discovered: (name: string | undefined) => ProtoValue | undefined = () => undefined,
-): FilterChain {
+/** `discovered` has each envoy.config.core.v3.TypedExtensionConfig from a control plane. */
+export function readFilterChain(list: ProtoValue, upgrade?: string, discovered?: ByName): FilterChain {
   return { value: list, filters: list.items().map(each => readHttpFilter(each, discovered)), upgrade };
 }
 
-function readHttpFilter(
-  value: ProtoValue,
-  discovered: (name: string | undefined) => ProtoValue | undefined,
-): HttpFilter {
+function readHttpFilter(value: ProtoValue, discovered: ByName | undefined): HttpFilter {
   const discovery = value.field('config_discovery');
-  const found = discovery.isPresent ? discovered(value.field('name').text()) : undefined;
+  const found = discovery.isPresent ? discovered?.get(value.field('name').text()) : undefined;
   const outer = (found ?? value).field('typed_config').any();
   const inner =
     outer.type === conditionalFilter ? outer.message.field('extension_config', 'typed_config').any() : outer;

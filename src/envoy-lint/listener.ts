@@ -133,12 +133,12 @@ function readManager(
 ): Omit<ConnectionManager, 'isPublic' | 'isOutbound' | keyof ForPorts> {
   const upgrades = value.items('upgrade_configs').filter(each => each.items('filters').length > 0);
   const chains = [
-    readFilterChain(value.field('http_filters'), undefined, resources.filterNamed),
+    readFilterChain(value.field('http_filters'), undefined, resources.filters),
     ...upgrades.map(each =>
-      readFilterChain(each.field('filters'), each.field('upgrade_type').text() ?? '', resources.filterNamed),
+      readFilterChain(each.field('filters'), each.field('upgrade_type').text() ?? '', resources.filters),
     ),
   ];
-  const discovered = resources.routesNamed(value.field('rds', 'route_config_name').text());
+  const discovered = resources.routes.get(value.field('rds', 'route_config_name').text());
   const routes = discovered ?? value.field('route_config');
   const hosts = routes.items('virtual_hosts').map(host => readHost(routes, host));
   const dynamic = [

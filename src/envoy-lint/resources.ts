@@ -12,12 +12,14 @@ export interface Resources {
   /** Where listeners come from that are not in the file. */
   readonly discovery: readonly ProtoValue[];
   /** envoy.config.route.v3.RouteConfiguration from a control plane. */
-  routesNamed(name: string | undefined): ProtoValue | undefined;
+  readonly routes: ByName;
   /** envoy.config.endpoint.v3.ClusterLoadAssignment from a control plane. */
-  endpointsNamed(name: string | undefined): ProtoValue | undefined;
+  readonly endpoints: ByName;
   /** envoy.config.core.v3.TypedExtensionConfig of an HTTP filter from a control plane. */
-  filterNamed(name: string | undefined): ProtoValue | undefined;
+  readonly filters: ByName;
 }
+
+export type ByName = ReadonlyMap<string | undefined, ProtoValue>;
 
 // `egctl` prints a dump for each namespace and pod.
 const maxWrappers = 3;
@@ -46,11 +48,13 @@ function readBootstrap(root: ProtoValue): Resources {
     place: resources.field('listeners'),
     admin: root.field('admin'),
     discovery: [root.field('dynamic_resources', 'lds_config')],
-    routesNamed: () => undefined,
-    endpointsNamed: () => undefined,
-    filterNamed: () => undefined,
+    routes: none,
+    endpoints: none,
+    filters: none,
   };
 }
+
+const none: ByName = new Map();
 
 function readDump(dump: ProtoValue): Resources {
   const configs = dump.field('configs');
@@ -62,12 +66,6 @@ function readDump(dump: ProtoValue): Resources {
     section.items('dynamic_listeners').flatMap(each => [each.field('active_state'), each.field('warming_state')]),
   );
   const clusterLists = ['static_clusters', 'dynamic_active_clusters', 'dynamic_warming_clusters'];
-  const routes = among('.RoutesConfigDump', ['dynamic_route_configs'], 'route_config');
-  const endpoints = among('.EndpointsConfigDump', ['dynamic_endpoint_configs'], 'endpoint_config');
-  const filters = among('.EcdsConfigDump', ['ecds_filters'], 'ecds_filter');
-  const routesByName = byName(routes, 'name');
-  const endpointsByName = byName(endpoints, 'cluster_name');
-  const filtersByName = byName(filters, 'name');
   return {
     listeners: [
       ...among('.ListenersConfigDump', ['static_listeners'], 'listener'),
@@ -77,12 +75,12 @@ function readDump(dump: ProtoValue): Resources {
     place: configs,
     admin: (bootstrap ?? dump).field('admin'),
     discovery: [],
-    routesNamed: name => routesByName.get(name),
-    endpointsNamed: name => endpointsByName.get(name),
-    filterNamed: name => filtersByName.get(name),
+    routes: byName(among('.RoutesConfigDump', ['dynamic_route_configs'], 'route_config'), 'name'),
+    endpoints: byName(among('.EndpointsConfigDump', ['dynamic_endpoint_configs'], 'endpoint_config'), 'cluster_name'),
+    filters: byName(among('.EcdsConfigDump', ['ecds_filters'], 'ecds_filter'), 'name'),
   };
 }
 
-function byName(values: readonly ProtoValue[], field: string): ReadonlyMap<string | undefined, ProtoValue> {
+function byName(values: readonly ProtoValue[], field: string): ByName {
   return new Map(values.filter(({ isPresent }) => isPresent).map(each => [each.field(field).text(), each]));
 }
