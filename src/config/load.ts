@@ -19,7 +19,7 @@ import {
 import { type Config, configSchema } from './schema.ts';
 import { toProblems } from './schema-problems.ts';
 import { findWarnings } from './warnings.ts';
-import { parseYamlDocument, type TextProblem } from './yaml-document.ts';
+import { type PathProblem, parseYamlDocument } from './yaml-document.ts';
 
 /** File names are absolute: relative ones start at the folder of the configuration file. */
 export interface LoadedConfig {
@@ -61,7 +61,7 @@ export async function validateConfig(
   const versions = readsNamedFiles ? await fileVersions(namedFiles(document.value, folder)) : [];
   const parsed = configSchema.safeParse(document.value, { reportInput: true });
   problems.push(...toProblems(parsed.error?.issues ?? [], document));
-  const problemAt = ({ path, message }: Pick<TextProblem, 'path' | 'message'>): ConfigProblem =>
+  const problemAt = ({ path, message }: PathProblem): ConfigProblem =>
     toProblem({ path, position: document.positionOf(path, 'value'), message });
   const fileProblems = readsNamedFiles ? await loadNamedFileProblems(document.value, folder) : [];
   problems.push(...fileProblems.map(problemAt));

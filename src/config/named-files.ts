@@ -8,12 +8,7 @@ import { parseKeySet } from '../keys/jwks.ts';
 import { clientCertificateKeys } from './cross-field-rules.ts';
 import { defaultAlgorithms } from './issuer-schema.ts';
 import type { Config, IssuerConfig } from './schema.ts';
-
-interface NamedFileProblem {
-  readonly path: readonly PropertyKey[];
-  /** A sentence about the file. */
-  readonly message: string;
-}
+import type { PathProblem } from './yaml-document.ts';
 
 type ContentProblem = string | undefined | Promise<string | undefined>;
 
@@ -35,7 +30,7 @@ export function namedFiles(value: unknown, folder: string): readonly string[] {
 }
 
 /** Takes the value before validation, which may be invalid elsewhere. Relative names start at the folder. */
-export async function loadNamedFileProblems(value: unknown, folder: string): Promise<readonly NamedFileProblem[]> {
+export async function loadNamedFileProblems(value: unknown, folder: string): Promise<readonly PathProblem[]> {
   const checks = itemsOf(memberOf(value, 'issuers')).flatMap((issuer, i) => [
     ...fileKeys.map(async key => {
       const name = nameIn(issuer, key, folder);
@@ -60,7 +55,7 @@ async function loadTlsProblems(
   place: readonly PropertyKey[],
   keys: TlsFileNames,
   folder: string,
-): Promise<readonly NamedFileProblem[]> {
+): Promise<readonly PathProblem[]> {
   const names = Object.entries(keys).map(([key, named = key]) => [key, nameIn(section, named, folder)] as const);
   const loaded = await loadTlsFiles(Object.fromEntries(names));
   return loaded.kind === 'problems'

@@ -2,13 +2,11 @@
 import type * as z from 'zod';
 import { isJsonObject } from '../json/strict-json.ts';
 import { type ConfigProblem, toProblem } from './problems.ts';
-import type { YamlDocument } from './yaml-document.ts';
+import type { PathProblem, YamlDocument } from './yaml-document.ts';
 
 /** The rest of a sentence about the value, or the key, at the path. */
-interface SchemaProblem {
-  readonly path: readonly PropertyKey[];
+interface SchemaProblem extends PathProblem {
   readonly part: 'key' | 'value';
-  readonly message: string;
 }
 
 /** The issues must report their input (`reportInput`). */

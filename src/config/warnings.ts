@@ -4,15 +4,10 @@ import { compileRoutes, matchRoutes } from '../authz/route-tree.ts';
 import { quotedPrintable } from '../text/printable.ts';
 import { compileSource } from '../token/claim-source.ts';
 import type { Config, IssuerConfig } from './schema.ts';
-
-interface Warning {
-  readonly path: readonly PropertyKey[];
-  /** The rest of a sentence that starts with the place. */
-  readonly message: string;
-}
+import type { PathProblem } from './yaml-document.ts';
 
 /** `revokedIssuers`: each `iss` of the entries of the revocation list. */
-export function findWarnings(config: Config, revokedIssuers: Iterable<string>): readonly Warning[] {
+export function findWarnings(config: Config, revokedIssuers: Iterable<string>): readonly PathProblem[] {
   return [
     ...config.issuers.flatMap((issuer, i) => issuerWarnings(issuer, i, config.issuers.length > 1)),
     ...routeWarnings(config),
@@ -21,8 +16,12 @@ export function findWarnings(config: Config, revokedIssuers: Iterable<string>): 
   ];
 }
 
-function issuerWarnings({ claims, accounts }: IssuerConfig, i: number, isOneOfSeveral: boolean): readonly Warning[] {
-  const warnings: Warning[] = [];
+function issuerWarnings(
+  { claims, accounts }: IssuerConfig,
+  i: number,
+  isOneOfSeveral: boolean,
+): readonly PathProblem[] {
+  const warnings: PathProblem[] = [];
   if (typeof claims.acc === 'object' && !isByAccount(claims.role)) {
     const message =
       'gives the same roles in every account of a token: write {acc} where the account stands, or having, unless the issuer means that';
@@ -41,7 +40,7 @@ function isByAccount(role: IssuerConfig['claims']['role']): boolean {
   return havingAccount || parts.length > 1;
 }
 
-function routeWarnings({ routes, account: { parameter } }: Config): readonly Warning[] {
+function routeWarnings({ routes, account: { parameter } }: Config): readonly PathProblem[] {
   const tree = compileRoutes(routes, parameter);
   return routes.flatMap(({ path: text }, i) => {
     const path = ['routes', i, 'path'];
@@ -69,7 +68,7 @@ function routeWarnings({ routes, account: { parameter } }: Config): readonly War
 
 const sample = '~any~';
 
-function resourceWarnings({ protectedResource, issuers }: Config): readonly Warning[] {
+function resourceWarnings({ protectedResource, issuers }: Config): readonly PathProblem[] {
   if (protectedResource === undefined) return [];
   const { resource } = protectedResource;
   if (issuers.some(({ audiences }) => audiences.includes(resource))) return [];
@@ -78,7 +77,7 @@ function resourceWarnings({ protectedResource, issuers }: Config): readonly Warn
   return [{ path: ['protectedResource', 'resource'], message }];
 }
 
-function revocationWarnings({ issuers }: Config, revokedIssuers: Iterable<string>): readonly Warning[] {
+function revocationWarnings({ issuers }: Config, revokedIssuers: Iterable<string>): readonly PathProblem[] {
   const known = new Set(issuers.map(({ issuer }) => issuer));
   return [...revokedIssuers]
     .filter(issuer => !known.has(issuer))

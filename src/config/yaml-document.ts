@@ -22,11 +22,14 @@ interface Position {
   readonly column: number;
 }
 
-/** A problem of the text itself: a sentence, or with a path the rest of one about what stands there. */
-export interface TextProblem {
+/** A problem: a sentence about the file, or with a path the rest of one about what stands there. */
+export interface PathProblem {
   readonly path: readonly PropertyKey[];
-  readonly position: Position;
   readonly message: string;
+}
+
+export interface TextProblem extends PathProblem {
+  readonly position: Position;
 }
 
 export interface YamlDocument {
