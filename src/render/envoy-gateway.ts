@@ -25,7 +25,6 @@ export function gatewayOf({ gateway, name }: RenderSettings): string | undefined
 /** `authz` is the Service of account-authz. */
 export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tree {
   const { name, namespace, shownHeaders } = settings;
-  const { keepalive, maxConnections, maxRequests, maxRetries, maxChecksPerConnection } = authzCall;
   const extAuth = {
     failOpen: beside(
       false,
@@ -40,51 +39,7 @@ export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tre
     ),
     grpc: {
       backendRefs: [inline({ group: '', kind: 'Service', name: authz.host, port: authz.port })],
-      backendSettings: {
-        retry: beside(
-          {
-            numRetries: authzCall.retries,
-            retryOn: inline({ triggers: authzCall.retryOn }),
-            perRetry: inline({
-              backOff: { baseInterval: ms(authzCall.retryBaseMs), maxInterval: ms(authzCall.retryMaxMs) },
-            }),
-          },
-          'a check can be repeated; hides a restart of one of several account-authz',
-        ),
-        timeout: beside(
-          inline({ tcp: { connectTimeout: ms(authzCall.tlsConnectMs) } }),
-          'well below the timeout of a check, so that a dead host leaves time for another',
-        ),
-        http2: inline({
-          connectionKeepalive: {
-            interval: `${keepalive.intervalS}s`,
-            timeout: `${keepalive.timeoutS}s`,
-            idleInterval: `${keepalive.idleS}s`,
-          },
-        }),
-        circuitBreaker: inline({
-          maxConnections,
-          maxPendingRequests: maxRequests,
-          maxParallelRequests: maxRequests,
-          maxParallelRetries: maxRetries,
-          maxRequestsPerConnection: maxChecksPerConnection,
-        }),
-        healthCheck: above(
-          'No active check: it would carry the name of its cluster, with slashes, as the authority, which the HTTP/2 of Node refuses (RFC 9113 section 8.3.1), so that no pod would ever be healthy. Envoy Gateway learns from Kubernetes which pods are ready.',
-          {
-            passive: beside(
-              {
-                splitExternalLocalOriginErrors: true,
-                consecutiveLocalOriginFailures: 2,
-                interval: '1s',
-                baseEjectionTime: '5s',
-                maxEjectionPercent: 50,
-              },
-              'ejects a pod at once if it cannot be reached',
-            ),
-          },
-        ),
-      },
+      backendSettings,
     },
   };
   return own(
@@ -93,6 +48,56 @@ export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tre
     { name, namespace },
   );
 }
+
+const { keepalive, maxConnections, maxRequests, maxRetries, maxChecksPerConnection } = authzCall;
+
+const passiveHealthCheck: Members = {
+  passive: beside(
+    {
+      splitExternalLocalOriginErrors: true,
+      consecutiveLocalOriginFailures: 2,
+      interval: '1s',
+      baseEjectionTime: '5s',
+      maxEjectionPercent: 50,
+    },
+    'ejects a pod at once if it cannot be reached',
+  ),
+};
+
+const backendSettings: Members = {
+  retry: beside(
+    {
+      numRetries: authzCall.retries,
+      retryOn: inline({ triggers: authzCall.retryOn }),
+      perRetry: inline({
+        backOff: { baseInterval: ms(authzCall.retryBaseMs), maxInterval: ms(authzCall.retryMaxMs) },
+      }),
+    },
+    'a check can be repeated; hides a restart of one of several account-authz',
+  ),
+  timeout: beside(
+    inline({ tcp: { connectTimeout: ms(authzCall.tlsConnectMs) } }),
+    'well below the timeout of a check, so that a dead host leaves time for another',
+  ),
+  http2: inline({
+    connectionKeepalive: {
+      interval: `${keepalive.intervalS}s`,
+      timeout: `${keepalive.timeoutS}s`,
+      idleInterval: `${keepalive.idleS}s`,
+    },
+  }),
+  circuitBreaker: inline({
+    maxConnections,
+    maxPendingRequests: maxRequests,
+    maxParallelRequests: maxRequests,
+    maxParallelRetries: maxRetries,
+    maxRequestsPerConnection: maxChecksPerConnection,
+  }),
+  healthCheck: above(
+    'No active check: it would carry the name of its cluster, with slashes, as the authority, which the HTTP/2 of Node refuses (RFC 9113 section 8.3.1), so that no pod would ever be healthy. Envoy Gateway learns from Kubernetes which pods are ready.',
+    passiveHealthCheck,
+  ),
+};
 
 export function corsOf(settings: RenderSettings): Members | undefined {
   if (settings.corsOrigins.length === 0) return undefined;
@@ -110,7 +115,6 @@ export function corsOf(settings: RenderSettings): Members | undefined {
 export function clientTrafficPolicy(settings: RenderSettings): Tree {
   const { namespace, accountHeaders, identityPrefix, trustedHops } = settings;
   const gateway = gatewayOf(settings);
-  const remove = (value: string): Members => inlineMatch(value);
   return own(
     'ClientTrafficPolicy',
     {
@@ -124,9 +128,9 @@ export function clientTrafficPolicy(settings: RenderSettings): Tree {
         earlyRequestHeaders: beside(
           {
             removeOnMatch: [
-              ...[ownedPattern(identityPrefix), ...overridePatterns(settings)].map(remove),
+              ...[ownedPattern(identityPrefix), ...overridePatterns(settings)].map(toMatch),
               // account-authz is shown exact names only.
-              ...accountHeaders.filter(header => header.includes('-')).map(header => remove(lookAlikes(header))),
+              ...accountHeaders.filter(header => header.includes('-')).map(header => toMatch(lookAlikes(header))),
             ],
             remove: setByExtAuthz,
           },
@@ -148,7 +152,7 @@ export function clientTrafficPolicy(settings: RenderSettings): Tree {
   );
 }
 
-function inlineMatch(value: string): Members {
+function toMatch(value: string): Members {
   return { type: 'RegularExpression', value };
 }
 
