@@ -42,63 +42,55 @@ function commandsOf(file: string) {
   };
 }
 
-/** account-authz did not write the answer. */
+/** account-authz did not write the answer. The first row that fits says what that means. */
 function foreignAnswer(
-  { planned: { purpose }, answer }: AskedRequest,
+  { planned: { purpose }, answer: { status } }: AskedRequest,
   { isAsked, isFiltered, file }: Surroundings,
 ): Difference {
   const { lint, health } = commandsOf(file);
-  const { status } = answer;
-  if (status >= 300 && status < 400)
-    return {
-      meaning: 'a redirect, which is not followed',
-      look: 'give verify the URL where the gateway serves the API itself',
-    };
-  if (status === 403)
-    return {
-      meaning:
-        'Envoy refused by itself: its call of account-authz fails, or another filter or the guard behind the check denies the request',
-      look: `${health}; response_code_details in the access log of Envoy (ext_authz_error, rbac_access_denied); ${lint}`,
-    };
-  if (status === 404)
-    return {
-      meaning:
-        'Envoy has no route for this path or this host (perhaps after a rewrite), or the API answered without a check',
-      look: `account-authz render (again, after a change of ${file}); ${lint}`,
-    };
-  if (status >= 500)
-    return {
-      meaning: 'Envoy does not reach account-authz, or the API without a check',
-      look: `${health}; response_flags in the access log of Envoy (UAEX: the check, UF or UH: the API)`,
-    };
-  if (status === 400 || status === 421)
-    return {
-      meaning: 'Envoy or a proxy before it refused the request before the check',
-      look: `response_code_details in the access log of Envoy; ${lint}`,
-    };
-  if (status === 401)
-    return {
-      meaning:
-        'something else than account-authz asks for a token: a proxy, another filter of Envoy, or the API itself',
-      look: lint,
-    };
-  if (purpose.kind === 'other account' && isAsked)
-    return {
-      meaning: `the API answered: account-authz does not see ${seenIn(purpose.place)}`,
-      look: lint,
-    };
-  if (!isAsked && !isFiltered)
-    return {
-      meaning:
-        'the API answered everything, a path that Envoy refuses too: the URL leads to the API past Envoy, or Envoy routes every path without a check',
-      look: `whether the URL is that of Envoy's listener (docs/upstream.md: the API must not be reachable past Envoy); ${lint}`,
-    };
-  if (!isAsked)
-    return {
-      meaning: 'the API answered, and account-authz refused nothing at all: Envoy does not call account-authz',
-      look: lint,
-    };
-  return { meaning: 'the API answered: Envoy does not call account-authz for this route', look: lint };
+  const place = purpose.kind === 'other account' && isAsked ? purpose.place : undefined;
+  const rows: readonly (readonly [fits: boolean, meaning: string, look: string])[] = [
+    [
+      status >= 300 && status < 400,
+      'a redirect, which is not followed',
+      'give verify the URL where the gateway serves the API itself',
+    ],
+    [
+      status === 403,
+      'Envoy refused by itself: its call of account-authz fails, or another filter or the guard behind the check denies the request',
+      `${health}; response_code_details in the access log of Envoy (ext_authz_error, rbac_access_denied); ${lint}`,
+    ],
+    [
+      status === 404,
+      'Envoy has no route for this path or this host (perhaps after a rewrite), or the API answered without a check',
+      `account-authz render (again, after a change of ${file}); ${lint}`,
+    ],
+    [
+      status >= 500,
+      'Envoy does not reach account-authz, or the API without a check',
+      `${health}; response_flags in the access log of Envoy (UAEX: the check, UF or UH: the API)`,
+    ],
+    [
+      status === 400 || status === 421,
+      'Envoy or a proxy before it refused the request before the check',
+      `response_code_details in the access log of Envoy; ${lint}`,
+    ],
+    [
+      status === 401,
+      'something else than account-authz asks for a token: a proxy, another filter of Envoy, or the API itself',
+      lint,
+    ],
+    [place !== undefined, `the API answered: account-authz does not see ${place && seenIn(place)}`, lint],
+    [
+      !isAsked && !isFiltered,
+      'the API answered everything, a path that Envoy refuses too: the URL leads to the API past Envoy, or Envoy routes every path without a check',
+      `whether the URL is that of Envoy's listener (docs/upstream.md: the API must not be reachable past Envoy); ${lint}`,
+    ],
+    [!isAsked, 'the API answered, and account-authz refused nothing at all: Envoy does not call account-authz', lint],
+  ];
+  const [, meaning = 'the API answered: Envoy does not call account-authz for this route', look = lint] =
+    rows.find(([fits]) => fits) ?? [];
+  return { meaning, look };
 }
 
 function seenIn(place: Place): string {
