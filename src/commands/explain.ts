@@ -1,6 +1,6 @@
 // `explain`: prints what the service would answer to a request and why, or explains a decision line of its log.
 import type { DecisionWord } from '../authz/decision.ts';
-import { parseDecisionLine } from '../explain/decision-line.ts';
+import { type DecisionLine, parseDecisionLine } from '../explain/decision-line.ts';
 import { checkLive } from '../explain/live-check.ts';
 import { createPaint, reportLine, reportLive, wantsColour } from '../explain/report.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
@@ -58,21 +58,11 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
     const others = [values.config, path, values.method, values.header, at];
     if (values['without-files'] || others.some(value => value !== undefined))
       return fail('--from-log must be used alone or with --json');
-    const input = await readInput('explain', io, 'a decision line');
-    if (input.kind === 'problem') return fail(input.problem);
-    const line = parseDecisionLine(input.bytes.toString('utf8'));
-    if (line.kind === 'problem') return fail(line.problem);
-    io.stdout.write(json ? toJson(line.explanation) : reportLine(line, paint));
-    return exitCodes[line.explanation.decision];
+    return explainLine(io, line => (json ? toJson(line.explanation) : reportLine(line, paint)));
   }
-
   if (path === undefined) return fail('--path is required: the path and query of the request');
-  const headers: (readonly [string, string])[] = [];
-  for (const each of header) {
-    const parsed = parseHeader(each);
-    if (parsed.kind === 'problem') return fail(parsed.problem);
-    headers.push(parsed.header);
-  }
+  const headers = parseHeaders(header);
+  if ('kind' in headers) return fail(headers.problem);
   const now = at === undefined ? undefined : parseInstant(at);
   if (at !== undefined && now === undefined) return fail('--at must be an RFC 3339 time or seconds since 1970');
   const loaded = await loadFetchingConfig('explain', file, io, { readsNamedFiles: !values['without-files'] });
@@ -102,6 +92,14 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
   }
 }
 
+async function explainLine(io: CommandIo, report: (line: DecisionLine) => string): Promise<number> {
+  const input = await readInput('explain', io, 'a decision line');
+  const line = input.kind === 'problem' ? input : parseDecisionLine(input.bytes.toString('utf8'));
+  if (line.kind === 'problem') return usageError(io, 'explain', line.problem);
+  io.stdout.write(report(line));
+  return exitCodes[line.explanation.decision];
+}
+
 /** The same as in the text report. */
 const maxTextLength = 4096;
 
@@ -109,14 +107,17 @@ function toJson(value: unknown): string {
   return `${JSON.stringify(printableValue(value, maxTextLength), undefined, 2)}\n`;
 }
 
-function parseHeader(
-  text: string,
-): { readonly kind: 'header'; readonly header: readonly [name: string, value: string] } | Problem {
-  const colon = text.indexOf(':');
-  const name = text.slice(0, Math.max(colon, 0)).toLowerCase();
-  const value = text.slice(colon + 1);
-  if (!isHeaderName(name) || !isHeaderValue(value))
-    return problem("--header must be 'NAME: VALUE' without control characters");
-  if (name === 'authorization') return problem('--header must not be authorization: pass the token on standard input');
-  return { kind: 'header', header: [name, value.replace(/^[ \t]+/, '').replace(/(?<![ \t])[ \t]+$/, '')] };
+function parseHeaders(texts: readonly string[]): readonly (readonly [name: string, value: string])[] | Problem {
+  const headers: (readonly [string, string])[] = [];
+  for (const text of texts) {
+    const colon = text.indexOf(':');
+    const name = text.slice(0, Math.max(colon, 0)).toLowerCase();
+    const value = text.slice(colon + 1);
+    if (!isHeaderName(name) || !isHeaderValue(value))
+      return problem("--header must be 'NAME: VALUE' without control characters");
+    if (name === 'authorization')
+      return problem('--header must not be authorization: pass the token on standard input');
+    headers.push([name, value.replace(/^[ \t]+/, '').replace(/(?<![ \t])[ \t]+$/, '')]);
+  }
+  return headers;
 }

@@ -1,5 +1,4 @@
 // Reads a token, or another short text, from standard input.
-
 import { type Problem, problem } from '../text/problem.ts';
 import { readStart } from '../text/read-start.ts';
 import type { CommandIo } from './command.ts';
