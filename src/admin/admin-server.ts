@@ -9,7 +9,7 @@ import type { AdminPageFacts } from './admin-page-facts.ts';
 import { contentSecurityPolicy } from './admin-page-style.ts';
 import { limitConnections } from './connection-limit.ts';
 
-interface AdminPages {
+export interface AdminPages {
   readiness(): { readonly ready: boolean; readonly body: unknown };
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
   facts(): Promise<AdminPageFacts>;

@@ -8,7 +8,7 @@ import {
   servingStatus,
 } from '../envoy/protocol.ts';
 
-interface Health {
+export interface Health {
   isServing(): boolean;
   isDraining(): boolean;
   /** `listen` is bound and some issuer has usable keys. Latched: a later outage of the authentication service must not remove pods. */

@@ -1,6 +1,6 @@
 // The composition root: starts the parts of the service in order, and stops them in the opposite order.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startAdminServer } from '../admin/admin-server.ts';
+import { type AdminPages, startAdminServer } from '../admin/admin-server.ts';
 import { createCheck } from '../check/check.ts';
 import type { Config } from '../config/schema.ts';
 import type { ConfigVerdict } from '../config/verdict.ts';
@@ -8,20 +8,20 @@ import { startGrpcServer } from '../envoy/grpc-server.ts';
 import type { TlsSource } from '../envoy/tls-credentials.ts';
 import { createFileWatch, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
 import { loadTlsFiles } from '../files/tls-files.ts';
-import { createKeyRings } from '../keys/key-rings.ts';
+import { createKeyRings, type KeyRings } from '../keys/key-rings.ts';
 import type { ProxySettings } from '../keys/key-socket.ts';
 import type { GetKeyDocument } from '../keys/key-transport.ts';
 import { createCheckSpans, registeredTracer } from '../operations/check-spans.ts';
 import { describeFault } from '../operations/fault.ts';
-import { createHealth } from '../operations/health.ts';
+import { createHealth, type Health } from '../operations/health.ts';
 import { type Logger, logCheck } from '../operations/log.ts';
-import { createMetrics } from '../operations/metrics.ts';
-import { createReloadRecord, type ReloadStatus } from '../operations/reload-record.ts';
+import { createMetrics, type Metrics } from '../operations/metrics.ts';
+import { createReloadRecord, type ReloadRecord, type ReloadStatus } from '../operations/reload-record.ts';
 import { toListenAddress, toTcpAddress } from '../text/listen-address.ts';
 import { problem } from '../text/problem.ts';
-import { activateFirst } from './active-config.ts';
+import { type ActiveConfigs, activateFirst } from './active-config.ts';
 import { createKeyEvents } from './key-events.ts';
-import { createRevocations } from './revocations.ts';
+import { createRevocations, type Revocations } from './revocations.ts';
 
 export interface Service {
   /** Bound ports; `listen` is 0 for a Unix socket. */
@@ -87,31 +87,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     });
     stops.push(configs.stop);
 
-    const readiness = () => ({
-      ready: health.isServing(),
-      body: {
-        ready: health.isServing(),
-        draining: health.isDraining(),
-        issuers: keyRings.active().map(ring => ring.status()),
-      },
-    });
-    const admin = await startAdminServer(toTcpAddress(first.admin), {
-      readiness,
-      metrics: metrics.page,
-      facts: async () => ({
-        ...readiness().body,
-        version,
-        nodeVersion: process.version,
-        nowMs: Date.now(),
-        uptimeSeconds: process.uptime(),
-        maxAgeSeconds: configs.current().config.keys.maxAgeSeconds,
-        maxTokens: configs.current().config.cache.maxTokens,
-        policy: configs.current().config,
-        reload: reloads.status(),
-        revocations: revocations.status(),
-        metrics: await metrics.summary(),
-      }),
-    });
+    const pages = adminPages(version, { health, keyRings, configs, reloads, revocations, metrics });
+    const admin = await startAdminServer(toTcpAddress(first.admin), pages);
     stops.push(admin.stop);
 
     const tracer = registeredTracer(version);
@@ -153,6 +130,46 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await stopAll();
     throw error;
   }
+}
+
+/** What the admin server shows. */
+function adminPages(
+  version: string,
+  parts: {
+    readonly health: Health;
+    readonly keyRings: KeyRings;
+    readonly configs: ActiveConfigs;
+    readonly reloads: ReloadRecord;
+    readonly revocations: Revocations;
+    readonly metrics: Metrics;
+  },
+): AdminPages {
+  const { health, keyRings, configs, reloads, revocations, metrics } = parts;
+  const state = () => ({
+    ready: health.isServing(),
+    draining: health.isDraining(),
+    issuers: keyRings.active().map(ring => ring.status()),
+  });
+  return {
+    readiness: () => ({ ready: health.isServing(), body: state() }),
+    metrics: metrics.page,
+    async facts() {
+      const { config } = configs.current();
+      return {
+        ...state(),
+        version,
+        nodeVersion: process.version,
+        nowMs: Date.now(),
+        uptimeSeconds: process.uptime(),
+        maxAgeSeconds: config.keys.maxAgeSeconds,
+        maxTokens: config.cache.maxTokens,
+        policy: config,
+        reload: reloads.status(),
+        revocations: revocations.status(),
+        metrics: await metrics.summary(),
+      };
+    },
+  };
 }
 
 function tlsSource(tls: NonNullable<Config['tls']>, logger: Logger): TlsSource {
