@@ -7,7 +7,7 @@ import { buildPeers } from './speed/build-peers.ts';
 import { callsSvg } from './speed/charts.ts';
 import { goContenders } from './speed/contenders.ts';
 import { evaluateFloors } from './speed/floors.ts';
-import { quickForm, wholeForm } from './speed/form.ts';
+import { forms } from './speed/form.ts';
 import { cacheDirectory, projectDirectory, startBenchLab } from './speed/lab.ts';
 import { type BenchOptions, parseBenchOptions, scenarioNames, usage } from './speed/options.ts';
 import { benchMarkdown, sections, withFloors, withSizing } from './speed/report.ts';
@@ -49,7 +49,7 @@ async function run(options: BenchOptions): Promise<number> {
   const runtime = { ...image, flags: options.nodeOptions ?? image.flags };
   const lab = await startBenchLab('RS256', runtime);
   try {
-    const end = await runBench(lab, peers, options.quick ? quickForm : wholeForm, options, progress);
+    const end = await runBench(lab, peers, forms[options.form], options, progress);
     progress('');
     if (end.kind === 'unknown names') {
       process.stderr.write(`bench: --only ${end.names.join(',')}: there are ${end.known.join(', ')}\n${usage}`);

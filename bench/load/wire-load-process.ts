@@ -1,7 +1,7 @@
 // Runs the load of wire-load.ts in a child process, which can be pinned to its own core; wire-load-worker.ts is the child.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { programFile } from '../../test/support/compiled.ts';
 import { pin } from '../measure/pinning.ts';
 import { loadHeapOptions } from './heap-options.ts';
 import type { RequestSet, RunFigures, RunTarget } from './wire-load.ts';
@@ -32,7 +32,7 @@ export interface WireLoadProcess {
 
 /** One run at a time. */
 export async function startWireLoadProcess(core: number | undefined): Promise<WireLoadProcess> {
-  const worker = fork(fileURLToPath(new URL('wire-load-worker.ts', import.meta.url)), {
+  const worker = fork(programFile('bench/load/wire-load-worker.ts'), {
     serialization: 'advanced',
     execArgv: [...process.execArgv, ...loadHeapOptions],
   });

@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { build } from 'esbuild';
 
 const run = promisify(execFile);
 
@@ -19,16 +20,27 @@ export interface Peers {
 }
 
 export async function buildPeers(sources: string, cacheDirectory: string, withGo: boolean): Promise<Peers> {
-  const compiler = join(sources, '..', '..', 'node_modules', '.bin', 'tsc');
-  await run(compiler, ['-p', join(sources, 'node', 'tsconfig.json')]);
+  const node = join(cacheDirectory, 'peers');
+  await build({
+    entryPoints: [join(sources, 'node', 'nothing.ts')],
+    outdir: node,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+  });
   // Sequential: each build uses all cores.
-  const build = async (module: string, output: string, pattern: string): Promise<Built> =>
+  const goProgram = async (module: string, output: string, pattern: string): Promise<Built> =>
     withGo ? buildGo(join(sources, module), join(cacheDirectory, output), pattern) : notRequested;
   return {
-    node: join(cacheDirectory, 'peers'),
-    go: await build('go', 'go/', './...'),
-    opa: await build('opa', 'opa-envoy-plugin', 'github.com/open-policy-agent/opa-envoy-plugin/cmd/opa-envoy-plugin'),
-    authorino: await build('authorino', 'authorino', '.'),
+    node,
+    go: await goProgram('go', 'go/', './...'),
+    opa: await goProgram(
+      'opa',
+      'opa-envoy-plugin',
+      'github.com/open-policy-agent/opa-envoy-plugin/cmd/opa-envoy-plugin',
+    ),
+    authorino: await goProgram('authorino', 'authorino', '.'),
   };
 }
 

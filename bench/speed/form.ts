@@ -1,4 +1,4 @@
-// Durations and rates of a bench: whole, or quick, for which no floor is evaluated.
+// Durations and rates of a bench: whole, quick, or a trial. No floor is evaluated for the last two.
 
 export interface BenchForm {
   readonly connections: number;
@@ -23,7 +23,7 @@ export interface BenchForm {
   readonly newTokens: number;
 }
 
-export const wholeForm: BenchForm = {
+const wholeForm: BenchForm = {
   connections: 4,
   inFlight: 64,
   rounds: 10,
@@ -41,7 +41,7 @@ export const wholeForm: BenchForm = {
   newTokens: 24_000,
 };
 
-export const quickForm: BenchForm = {
+const quickForm: BenchForm = {
   ...wholeForm,
   rounds: 2,
   fewRounds: 1,
@@ -51,3 +51,15 @@ export const quickForm: BenchForm = {
   memoryMs: 1000,
   sidecarMs: 2000,
 };
+
+/** Shows that the bench runs, not how fast anything is. */
+const trialForm: BenchForm = {
+  ...quickForm,
+  rounds: 1,
+  startWarmMs: 100,
+  turnWarmMs: 50,
+  callsMs: 100,
+  newTokens: 2000,
+};
+
+export const forms = { whole: wholeForm, quick: quickForm, trial: trialForm };

@@ -1,11 +1,12 @@
 // The command line of the bench.
 import { parseArgs } from 'node:util';
+import type { forms } from './form.ts';
 
 export const scenarioNames = ['calls', 'latency', 'start', 'envoy', 'memory'] as const;
 export type ScenarioName = (typeof scenarioNames)[number];
 
 export interface BenchOptions {
-  readonly quick: boolean;
+  readonly form: keyof typeof forms;
   /** Names of contenders or scenarios; empty for all. */
   readonly only: readonly string[];
   /** Node flags that replace the image's. */
@@ -20,6 +21,7 @@ export interface BenchOptions {
 export const usage = `npm run bench -- [options]
 
   --quick              two or three minutes: less of everything, evaluates no floor and writes no page
+  --trial              seconds: shows that the bench runs on this machine, not how fast anything is
   --only NAME,...      these contenders and scenarios only; scenarios: ${scenarioNames.join(', ')}
                        (calls where contenders alone are named)
   --node-options=TEXT  flags for the Node of all contenders in JavaScript, in the place of the image's
@@ -41,12 +43,12 @@ export function parseBenchOptions(args: readonly string[]): ParsedOptions {
     return { kind: 'usage problem', problem: error instanceof Error ? error.message : String(error) };
   }
   if (values.help) return { kind: 'help' };
-  const { quick, out } = values;
+  const { quick, trial, out } = values;
   const flags = values['node-options'];
   return {
     kind: 'options',
     options: {
-      quick,
+      form: trial ? 'trial' : quick ? 'quick' : 'whole',
       only: words(values.only, ','),
       nodeOptions: flags === undefined ? undefined : words(flags, ' '),
       ownNode: values['own-node'],
@@ -61,6 +63,7 @@ function parse(args: readonly string[]) {
     args: [...args],
     options: {
       quick: { type: 'boolean', default: false },
+      trial: { type: 'boolean', default: false },
       only: { type: 'string', default: '' },
       'node-options': { type: 'string' },
       'own-node': { type: 'boolean', default: false },

@@ -100,12 +100,12 @@ async function facts(
   lab: BenchLab,
   { contenders }: Field,
   { rounds }: BenchForm,
-  { quick, only }: BenchOptions,
+  { form, only }: BenchOptions,
 ): Promise<Pick<BenchResults, 'run' | 'contenders'>> {
   const known = checkCall(await knownToken(lab.tokens));
   return {
     run: {
-      isWhole: !quick && only.length === 0,
+      isWhole: form === 'whole' && only.length === 0,
       rounds,
       algorithm: lab.tokens.algorithm,
       requestBytes: (known.body?.length ?? 5) - 5,

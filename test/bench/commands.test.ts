@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { builtFile } from '../support/built.ts';
+import { programArguments } from '../support/compiled.ts';
 import { secrets } from '../support/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
@@ -22,11 +23,10 @@ function scanned(exit: Exit): Exit {
   return exit;
 }
 
-async function command(file: string, ...args: readonly string[]): Promise<Exit> {
+async function bench(...args: readonly string[]): Promise<Exit> {
   try {
-    const { stdout, stderr } = await run(process.execPath, ['--import', 'tsx', `bench/${file}`, ...args], {
-      cwd: project,
-    });
+    const command = [...programArguments('bench/bench.ts'), ...args];
+    const { stdout, stderr } = await run(process.execPath, command, { cwd: project });
     return scanned({ code: 0, output: stdout + stderr });
   } catch (error) {
     const { code = -1, stdout = '', stderr = '' } = error as { code?: number; stdout?: string; stderr?: string };
@@ -44,10 +44,7 @@ describe('a short run of the bench', () => {
   after(() => rm(directory, { recursive: true }));
 
   it('checks and measures two contenders, evaluates no floor, and writes a page and a chart', async () => {
-    const { code, output } = await command(
-      'bench.ts',
-      ...['--quick', '--own-node', '--only', 'nothing,known', '--out', directory],
-    );
+    const { code, output } = await bench('--trial', '--own-node', '--only', 'nothing,known', '--out', directory);
     expect(output).to.match(/^`nothing`: a gRPC service in Node that decides nothing +[\d,]+ /m);
     expect(output).to.match(/^`known`: account-authz, one known token +[\d,]+ /m);
     expect(output).to.not.match(/ met$|NOT MET/m);

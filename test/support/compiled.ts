@@ -14,6 +14,8 @@ export const compiledEnvironment = { COMPILED_TESTS: '1' } as const;
 
 /** The programs of the project, apart from the product, that tests start. */
 export const programs = [
+  'bench/bench.ts',
+  'bench/load/wire-load-worker.ts',
   'demo/compose-client.ts',
   'demo/main.ts',
   'demo/serve.ts',
@@ -24,6 +26,7 @@ export const programs = [
   'tools/check-regular-expressions.ts',
   'tools/package.ts',
   'tools/providers/main.ts',
+  'tools/soak/main.ts',
 ] as const;
 
 export function isCompiled(): boolean {
@@ -40,7 +43,14 @@ export function sourceFile(path: string): string {
   return source === undefined ? path : `${source}.ts`;
 }
 
+export type Program = (typeof programs)[number];
+
+/** The path of a program. */
+export function programFile(program: Program): string {
+  return project + (isCompiled() ? compiledFile(program) : program);
+}
+
 /** Arguments for Node that run a program. */
-export function programArguments(program: (typeof programs)[number]): readonly string[] {
-  return isCompiled() ? [project + compiledFile(program)] : ['--import', 'tsx', project + program];
+export function programArguments(program: Program): readonly string[] {
+  return isCompiled() ? [programFile(program)] : ['--import', 'tsx', programFile(program)];
 }

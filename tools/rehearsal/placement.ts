@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { programArguments } from '../../test/support/compiled.ts';
 import { envoyBinary } from '../../test/support/envoy.ts';
 import { freePorts } from '../../test/support/free-ports.ts';
 import type { PlannedContainer, PodPlan } from './pod-plan.ts';
@@ -23,6 +24,7 @@ export interface Placement {
 /** Edits a mounted file last; sets what an overlay leaves to its user, the authentication service. */
 export type EditFile = (name: string, text: string) => string;
 
+const demoProgram = 'demo/serve.ts';
 const project = fileURLToPath(new URL('../../', import.meta.url));
 const anyLocalAddress = /\b(?:0\.0\.0\.0|127\.0\.0\.1)\b(?:(:|, port_value: )(\d+))?/g;
 
@@ -50,10 +52,11 @@ export async function createPlacement(plan: PodPlan, address: string, edit: Edit
   return {
     address,
     portOf,
-    commandOf: async container => [
-      ...(await programOf(container)),
-      ...container.args.map(argument => placed(container, argument)),
-    ],
+    commandOf: container =>
+      programOf(
+        container,
+        container.args.map(argument => placed(container, argument)),
+      ),
     execOf(container, [program = '', ...rest]) {
       const command = [
         program === '/nodejs/bin/node' ? process.execPath : program,
@@ -67,22 +70,25 @@ export async function createPlacement(plan: PodPlan, address: string, edit: Edit
   };
 }
 
-/** The entrypoints of the images. Node before 22.18 does not strip TypeScript types, hence the loader. */
-async function programOf({ name, image }: PlannedContainer): Promise<readonly string[]> {
+/** The entrypoint of the image with the arguments of the container. Node before 22.18 does not run TypeScript by itself. */
+async function programOf(
+  { name, image }: PlannedContainer,
+  [first = '', ...rest]: readonly string[],
+): Promise<readonly string[]> {
   const repository = image
     .split('/')
     .at(-1)
     ?.replace(/[:@].*$/, '');
   switch (repository) {
     case 'account-authz':
-      return [process.execPath, join(project, 'dist', 'main.js')];
+      return [process.execPath, join(project, 'dist', 'main.js'), first, ...rest];
     case 'account-authz-demo':
-      return [process.execPath, '--import', 'tsx'];
+      if (first !== demoProgram) break;
+      return [process.execPath, ...programArguments(demoProgram), ...rest];
     case 'envoy':
-      return [await envoyBinary()];
-    default:
-      throw new Error(`${name} has the image ${image}, which a rehearsal does not know`);
+      return [await envoyBinary(), first, ...rest];
   }
+  throw new Error(`${name} has the image ${image} and runs ${first}, which a rehearsal does not know`);
 }
 
 /** Ports of the plan that are in use on this machine, on any address, each with a free replacement. */

@@ -20,7 +20,7 @@ const refused = ['forged', 'garbage'] as const;
 const stretchMs = 5000;
 const connections = 4;
 const warmUp = ['rotation', 'forged', 'rotation', 'forged'] as const;
-const warmUpTurn = { connections, inFlight: 64, warmMs: 0, measureMs: 2000 };
+const warmUpMs = 2000;
 
 process.setMaxListeners(0);
 const isTerminal = process.stdout.isTTY === true;
@@ -45,7 +45,9 @@ async function run(options: SoakOptions): Promise<number> {
     for (const name of ['rotation', ...refused] as const)
       await lab.load.define(name, await makeRequestSet(name, lab.tokens, 0));
     // Full load first: memory then reaches its level in seconds instead of minutes, which a short soak would take for a rise.
-    for (const name of warmUp) await measureCalls(lab, product, name, warmUpTurn);
+    const measureMs = Math.min(warmUpMs, options.seconds * 400);
+    const turn = { connections, inFlight: 64, warmMs: 0, measureMs };
+    for (const name of warmUp) await measureCalls(lab, product, name, turn);
     const { samples, calls } = await soak(lab, product, options);
     const { riseMegabytes, isFlat } = soakVerdict(samples);
     const memory = samples.map(each => each.residentMegabytes);

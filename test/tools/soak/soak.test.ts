@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { maxRiseMegabytes } from '../../../tools/soak/verdict.ts';
 import { builtFile } from '../../support/built.ts';
+import { programArguments } from '../../support/compiled.ts';
 import { secrets } from '../../support/secrets.ts';
 
 const project = fileURLToPath(new URL('../../../', import.meta.url));
@@ -14,7 +15,7 @@ describe('a short run of the soak', () => {
   });
 
   it('gets the expected answer for known, new and refused tokens, and a verdict on memory', async () => {
-    const args = ['--import', 'tsx', 'tools/soak/main.ts', '--own-node', '--seconds', '3', '--rate', '200'];
+    const args = [...programArguments('tools/soak/main.ts'), '--own-node', '--seconds', '3', '--rate', '200'];
     const { code, output } = await new Promise<{ readonly code: number | null; readonly output: string }>(resolve => {
       const child = execFile(process.execPath, args, { cwd: project }, (_, stdout, stderr) =>
         resolve({ code: child.exitCode, output: stdout + stderr }),
