@@ -55,10 +55,10 @@ describe('the pod of the envoy-sidecar overlay', function () {
     );
   });
 
-  describe('rolled twice under load', () => {
+  describe('rolled under load', () => {
     let rehearsal: Rehearsal;
     before(async () => {
-      rehearsal = await rehearse({ ...short, plan, rolls: 2 });
+      rehearsal = await rehearse({ ...short, plan, rolls: 1 });
     });
 
     const record = (pod: number, name: string) =>
@@ -69,24 +69,22 @@ describe('the pod of the envoy-sidecar overlay', function () {
       expect(rehearsal.answers.length).to.be.greaterThan(200);
     });
 
-    it('gets answers from each of the three pods', () => {
-      expect(new Set(rehearsal.answers.map(({ pod }) => pod))).to.deep.equal(new Set(['pod 1', 'pod 2', 'pod 3']));
+    it('gets answers from both pods', () => {
+      expect(new Set(rehearsal.answers.map(({ pod }) => pod))).to.deep.equal(new Set(['pod 1', 'pod 2']));
     });
 
     it('starts each container after the previous one has started', () => {
-      for (const pod of [0, 1, 2]) {
+      for (const pod of [0, 1]) {
         const started = ['account-authz', 'envoy', 'app'].map(name => record(pod, name).startedMs);
         expect(started).to.deep.equal(started.toSorted((a, b) => a - b));
       }
     });
 
     it('stops the app first and account-authz last, each with exit code 0', () => {
-      for (const pod of [0, 1]) {
-        const [app, envoy, authz] = ['app', 'envoy', 'account-authz'].map(name => record(pod, name));
-        expect(app?.exitedMs).to.be.at.most(envoy?.terminatedMs ?? 0);
-        expect(envoy?.exitedMs).to.be.at.most(authz?.terminatedMs ?? 0);
-        expect([app, envoy, authz].map(each => each?.exitCode)).to.deep.equal([0, 0, 0]);
-      }
+      const [app, envoy, authz] = ['app', 'envoy', 'account-authz'].map(name => record(0, name));
+      expect(app?.exitedMs).to.be.at.most(envoy?.terminatedMs ?? 0);
+      expect(envoy?.exitedMs).to.be.at.most(authz?.terminatedMs ?? 0);
+      expect([app, envoy, authz].map(each => each?.exitCode)).to.deep.equal([0, 0, 0]);
     });
   });
 
