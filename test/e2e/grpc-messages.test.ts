@@ -1,0 +1,269 @@
+// Messages that no Envoy sends, to the port of the service itself: false lengths, hostile contents, calls that end early. The built product
+// answers good calls of another client meanwhile, and is unharmed after them all.
+import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { status } from '@grpc/grpc-js';
+import { expect } from 'chai';
+import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
+import { type Http2Answer, http2Exchange } from '../support/raw-http.ts';
+import { flagEndStream, frame, frameType } from '../support/raw-http2.ts';
+import { signingKey } from '../support/signing-key.ts';
+import { token } from '../support/token.ts';
+import {
+  enveloped,
+  opened,
+  prefix,
+  repeated,
+  requestFields,
+  requestOf,
+  reset,
+  serialized,
+  streamNumbers,
+  toAnswer,
+  useAbuseLab,
+} from './abuse-lab.ts';
+
+const none = Buffer.alloc(0);
+
+/** A length-delimited field with any field number. */
+function field(number: number, ...parts: readonly Buffer[]): Buffer {
+  const bytes = Buffer.concat(parts);
+  return Buffer.concat([fieldHead(number, bytes.length), bytes]);
+}
+
+function fieldHead(number: number, length: number): Buffer {
+  return Buffer.concat([varint((number << 3) | 2), varint(length)]);
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest >= 0x80; rest >>>= 7) bytes.push((rest & 0x7f) | 0x80);
+  return Buffer.from([...bytes, rest]);
+}
+
+/** Field 11 of AttributeContext, `metadata_context`: google.protobuf.Structs nested to this depth, built from the innermost out. */
+function deepMetadata(levels: number): Buffer {
+  const heads: Buffer[] = [];
+  const key = field(1, Buffer.from('a'));
+  let length = 0;
+  const enclose = (number: number, before: Buffer = none): void => {
+    const head = Buffer.concat([fieldHead(number, before.length + length), before]);
+    heads.push(head);
+    length += head.length;
+  };
+  for (let i = 0; i < levels; i += 1) {
+    enclose(5);
+    enclose(2);
+    enclose(1, key);
+  }
+  const struct = Buffer.concat(heads.reverse());
+  return field(1, field(11, field(1, field(1, Buffer.from('ns')), field(2, struct))));
+}
+
+describe('messages to the gRPC port', () => {
+  const suite = useAbuseLab({ isOneAttack: true });
+  const { onConnection } = suite;
+
+  describe('calls that end early', () => {
+    // An unknown kid makes the service fetch from a slow issuer: such a call waits in the middle of its check.
+    // Within the cooldown there is no fetch, so calls are sent until it is over.
+    const maxRounds = 200;
+    let unknownKeys = 0;
+    let otherKeys = 0;
+
+    async function callOfUnknownKey(): Promise<Buffer> {
+      unknownKeys += 1;
+      const key = { ...(await signingKey('k1')), kid: `unknown-${unknownKeys}` };
+      const seconds = Math.floor(Date.now() / 1000);
+      const text = await token({ key, claims: { iat: seconds - 10, exp: seconds + 600 } });
+      return enveloped(serialized(requestOf(`Bearer ${text}`)));
+    }
+
+    /** So that each refresh brings a changed set: one that brings nothing new delays the next one by more than the cooldown. */
+    async function publishAnotherKey(): Promise<void> {
+      const { publicJwk } = await signingKey('k1');
+      otherKeys += 1;
+      suite.issuer.publish([publicJwk, { ...publicJwk, kid: `other-${otherKeys}` }]);
+    }
+
+    beforeEach(() => suite.issuer.fault({ kind: 'slow', delayMs: 500 }));
+    afterEach(() => suite.issuer.healthy());
+
+    it('G-021 keeps serving when callers cancel in the middle of a check', async () => {
+      const message = await callOfUnknownKey();
+      await publishAnotherKey();
+      const asked = suite.issuer.requests().length;
+      for (let round = 0; suite.issuer.requests().length === asked && round < maxRounds; round += 1) {
+        await onConnection(async connection => {
+          const streams = streamNumbers(0, 50);
+          await connection.write(
+            ...streams.flatMap(each => [...opened([each]), frame(frameType.data, flagEndStream, each, message)]),
+          );
+          await delay(50);
+          await connection.write(...streams.map(reset));
+          await delay(50);
+        });
+      }
+      expect(suite.issuer.requests().length).to.be.above(asked);
+    });
+
+    it('G-022 answers DEADLINE_EXCEEDED to callers with a deadline of 1 ms, and allows none of them', async () => {
+      const message = await callOfUnknownKey();
+      await publishAnotherKey();
+      const answers: Http2Answer[] = [];
+      for (let round = 0; !answers.some(hasExpired) && round < maxRounds; round += 1) {
+        answers.push(...(await Promise.all(Array.from({ length: 10 }, () => call(message, { 'grpc-timeout': '1m' })))));
+      }
+      expect(answers.some(hasExpired)).to.equal(true);
+      const allowed = answers.filter(each => !hasExpired(each) && toAnswer(each.bodyBytes).status.code === status.OK);
+      expect(allowed).to.deep.equal([]);
+    });
+
+    function hasExpired(answer: Http2Answer): boolean {
+      return rpcStatus(answer) === status.DEADLINE_EXCEEDED;
+    }
+  });
+
+  async function call(body: Buffer, headers: Readonly<Record<string, string>> = {}): Promise<Http2Answer> {
+    const fields = { ...Object.fromEntries(requestFields), ...headers };
+    return http2Exchange(suite.port, { headers: fields, body });
+  }
+
+  function rpcStatus({ headers, trailers }: Http2Answer): number {
+    return Number([...headers, ...trailers].find(([name]) => name === 'grpc-status')?.[1] ?? Number.NaN);
+  }
+
+  describe('messages', () => {
+    const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024));
+    const gzip = { 'grpc-encoding': 'gzip' };
+    const rows: readonly (readonly [
+      name: string,
+      body: () => Buffer,
+      code: number,
+      headers?: Readonly<Record<string, string>>,
+    ])[] = [
+      ['G-007 no message', () => none, status.UNIMPLEMENTED],
+      ['G-007 two messages', () => repeated(2, enveloped(suite.goodBytes)), status.UNIMPLEMENTED],
+      ['G-007 a hundred messages', () => repeated(100, enveloped(suite.goodBytes)), status.UNIMPLEMENTED],
+      ['G-007 a truncated message', () => enveloped(suite.goodBytes).subarray(0, -1), status.UNIMPLEMENTED],
+      ['G-007 half of the length', () => Buffer.of(0, 0), status.UNIMPLEMENTED],
+      ['G-009 a message of 5 MB', () => enveloped(Buffer.alloc(5_000_000)), status.RESOURCE_EXHAUSTED],
+      ['G-009 a length of 4 GB', () => prefix(0xffffffff), status.RESOURCE_EXHAUSTED],
+      ['G-010 a gzip bomb of 50 MB', () => enveloped(bomb, 1), status.RESOURCE_EXHAUSTED, gzip],
+      [
+        'G-011 an unknown encoding',
+        () => enveloped(suite.goodBytes, 1),
+        status.UNIMPLEMENTED,
+        { 'grpc-encoding': 'br' },
+      ],
+      ['G-011 gzip that is none', () => enveloped(suite.goodBytes, 1), status.INTERNAL, gzip],
+      ['G-011 gzip cut off', () => enveloped(gzipSync(suite.goodBytes).subarray(0, -9), 1), status.INTERNAL, gzip],
+      ['G-031 a field of another type', () => enveloped(Buffer.of(0x0a, 0x02, 0x22, 0x7f)), status.INTERNAL],
+      ['G-031 bytes that are no message', () => enveloped(Buffer.alloc(1000, 0xff)), status.INTERNAL],
+      ['groups 100,000 deep', () => enveloped(Buffer.alloc(100_000, 0x0b)), status.INTERNAL],
+    ];
+    for (const [name, body, code, headers] of rows) {
+      it(`${name}: the call ends with ${code} (${status[code]}) and without an answer`, async () => {
+        const answer = await call(body(), headers);
+        expect(rpcStatus(answer)).to.equal(code);
+        expect(answer.bodyBytes).to.have.lengthOf(0);
+      });
+    }
+
+    it('G-011 refuses a message with the compressed flag and no grpc-encoding', async () => {
+      const answer = await call(enveloped(gzipSync(suite.goodBytes), 1));
+      expect(rpcStatus(answer)).to.not.equal(status.OK);
+      expect(answer.bodyBytes).to.have.lengthOf(0);
+    });
+
+    it('G-011 accepts a good message in gzip', async () => {
+      const answer = await call(enveloped(gzipSync(suite.goodBytes), 1), gzip);
+      expect(toAnswer(answer.bodyBytes).status.code).to.equal(status.OK);
+    });
+
+    const grpcTimeouts = ['99999999H', '0n', '-1m', '1x', '', '1'.repeat(1000), 'm'];
+    for (const timeout of grpcTimeouts) {
+      it(`survives a grpc-timeout of "${timeout.slice(0, 10)}"`, async () => {
+        const answer = await call(enveloped(suite.goodBytes), { 'grpc-timeout': timeout });
+        expect(answer.status).to.equal(200);
+      });
+    }
+
+    it('G-002 refuses another content type with 415', async () => {
+      const answer = await call(enveloped(suite.goodBytes), { 'content-type': 'application/json' });
+      expect(answer.status).to.equal(415);
+    });
+
+    it('G-003 refuses GET', async () => {
+      const answer = await call(none, { ':method': 'GET' });
+      expect(rpcStatus(answer)).to.not.equal(status.OK);
+      expect(answer.bodyBytes).to.have.lengthOf(0);
+    });
+
+    it('keeps serving after 300 connections with noise after the preface', async () => {
+      let seed = 1;
+      const noise = (length: number): Buffer =>
+        Buffer.from(
+          Array.from({ length }, () => {
+            seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
+            return seed >>> 24;
+          }),
+        );
+      for (let i = 0; i < 300; i += 1) {
+        await onConnection(connection =>
+          connection.write(frame(i % 12, noise(1).readUInt8(), i % 4, noise(i)), noise(50)),
+        );
+      }
+      await suite.expectGood();
+    });
+  });
+
+  describe('contents', () => {
+    async function decisionOn(message: Buffer): Promise<CheckResponseMessage> {
+      const answer = await call(enveloped(message));
+      expect(rpcStatus(answer)).to.equal(status.OK);
+      return toAnswer(answer.bodyBytes);
+    }
+
+    it('allows a good request whose metadata are Structs 10,000 deep, which it does not read', async () => {
+      const { status: decided } = await decisionOn(Buffer.concat([suite.goodBytes, deepMetadata(10_000)]));
+      expect(decided.code).to.equal(status.OK);
+    });
+
+    it('refuses a request of only Structs 10,000 deep', async () => {
+      const { denied_response } = await decisionOn(deepMetadata(10_000));
+      expect(denied_response?.status.code).to.equal(400);
+    });
+
+    for (const name of ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty']) {
+      it(`G-029 treats the map key ${name} as a plain name, in every map`, async () => {
+        const entry = (value: Buffer): Buffer => Buffer.concat([field(1, Buffer.from(name)), field(2, value)]);
+        const header = entry(Buffer.from('{"polluted":1}'));
+        const message = Buffer.concat([
+          suite.goodBytes,
+          field(1, field(4, field(2, field(3, header)))),
+          field(1, field(10, header)),
+          field(1, field(11, field(1, entry(field(1, entry(field(3, Buffer.from('x')))))))),
+        ]);
+        const { status: decided } = await decisionOn(message);
+        expect(decided.code).to.equal(status.OK);
+      });
+    }
+
+    it('G-030 refuses a path with an overlong UTF-8 slash', async () => {
+      const path = Buffer.from('/api/subscriptions/accounts/acct1\xc0\xafitems', 'latin1');
+      const http = Buffer.concat([field(2, Buffer.from('GET')), field(4, path)]);
+      const { denied_response } = await decisionOn(field(1, field(4, field(2, http))));
+      expect(denied_response?.status.code).to.equal(400);
+    });
+
+    it('G-031 ignores fields that it does not know', async () => {
+      const unknown = field(1, field(4, field(2, field(1000, Buffer.from('x')))), field(99, Buffer.alloc(100)));
+      const { status: decided } = await decisionOn(
+        Buffer.concat([suite.goodBytes, unknown, field(77, Buffer.from('y'))]),
+      );
+      expect(decided.code).to.equal(status.OK);
+    });
+  });
+});
