@@ -80,6 +80,23 @@ export const groups: readonly Group[] = [
     tests: ['test/keys/key-authorities.test.ts', 'test/keys/trusted-roots.test.ts'],
   },
   { name: 'fetch-slots', sources: ['src/keys/fetch-slots.ts'], tests: ['test/keys/fetch-slots.test.ts'] },
+  { name: 'key-seed', sources: ['src/keys/key-seed.ts'], tests: ['test/keys/key-seed.test.ts'] },
+  {
+    name: 'key-source',
+    sources: ['src/keys/key-source.ts'],
+    tests: ['key-source', 'discovery', 'keys-document'].map(name => `test/keys/${name}.test.ts`),
+  },
+  {
+    name: 'key-ring',
+    sources: ['key-ring', 'key-ring-observer', 'key-set-driver'].map(name => `src/keys/${name}.ts`),
+    tests: ['test/keys/key-ring.test.ts', 'test/keys/key-ring-files.test.ts', 'test/keys/keys-document.test.ts'],
+  },
+  { name: 'network-problem', sources: ['src/keys/network-problem.ts'], tests: ['test/keys/network-problem.test.ts'] },
+  {
+    name: 'text',
+    sources: ['key-url', 'listen-address', 'printable', 'problem', 'url'].map(name => `src/text/${name}.ts`),
+    tests: ['key-url', 'listen-address', 'printable', 'problem', 'url'].map(name => `test/text/${name}.test.ts`),
+  },
   {
     name: 'revocation',
     sources: [...within('src/revocation', '.ts'), 'src/text/instant.ts'],
