@@ -12,17 +12,19 @@ const issuer = (name: string, settings: Issuer = {}) => ({
   ...settings,
 });
 
-function config(issuers: readonly object[], maxTokens = 100): Config {
+function config(issuers: readonly object[], settings: object = {}): Config {
   return configSchema.parse({
     issuers,
     routes: [{ path: '/api/*' }],
-    roles: { owner: ['*'] },
-    cache: { maxTokens },
+    roles: { owner: ['*'], member: ['GET'] },
+    scopes: { billing: ['*'] },
+    ...settings,
   });
 }
 
 describe('cache of verified tokens after a reload', () => {
   const before = createTokenMemory(config([issuer('one'), issuer('two')]));
+  const both = (settings: object): Config => config([issuer('one'), issuer('two')], settings);
   const rows: readonly (readonly [what: string, next: Config, isKept: boolean])[] = [
     ['nothing differs', config([issuer('one'), issuer('two')]), true],
     ['the issuers are in another order', config([issuer('two'), issuer('one')]), true],
@@ -37,7 +39,16 @@ describe('cache of verified tokens after a reload', () => {
     ['the algorithms of one issuer differ', config([issuer('one', { algorithms: ['ES256'] }), issuer('two')]), false],
     ['the token types of one issuer differ', config([issuer('one', { tokenTypes: ['JWT'] }), issuer('two')]), false],
     ['integer claims are allowed', config([issuer('one', { allowIntegerClaims: true }), issuer('two')]), false],
-    ['the size differs', config([issuer('one'), issuer('two')], 50), false],
+    ['the claims of one issuer differ', config([issuer('one', { claims: { uid: 'sub' } }), issuer('two')]), false],
+    ['the accounts of one issuer differ', config([issuer('one'), issuer('two', { accounts: ['a*'] })]), false],
+    ['the size differs', both({ cache: { maxTokens: 50 } }), false],
+    ['an account may have dots', both({ account: { dots: true } }), false],
+    ['a role is added', both({ roles: { owner: ['*'], member: ['GET'], guest: ['GET'] } }), false],
+    ['the roles are in another order', both({ roles: { member: ['GET'], owner: ['*'] } }), false],
+    ['the methods of a role differ', both({ roles: { owner: ['*'], member: ['*'] } }), true],
+    ['a scope is added', both({ scopes: { billing: ['*'], orders: ['GET'] } }), false],
+    ['a scope has another name', both({ scopes: { orders: ['*'] } }), false],
+    ['the methods of a scope differ', both({ scopes: { billing: ['GET'] } }), true],
   ];
   for (const [what, next, isKept] of rows) {
     it(`is ${isKept ? 'kept' : 'dropped'} when ${what}`, () => {

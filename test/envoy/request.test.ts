@@ -16,9 +16,11 @@ const { requestSerialize } = authorizationService.Check;
 describe('CheckRequest', () => {
   for (const raw of [false, true]) {
     describe(raw ? 'with a header list' : 'with a header map', () => {
-      it('has method, target and headers', () => {
-        const facts = toRequestFacts(checkRequest({ raw, method: 'POST', path: '/a?b=%20', headers: { 'x-a': '1' } }));
-        expect(facts).to.include({ method: 'POST', target: '/a?b=%20', contradiction: undefined });
+      it('has method, target, host and headers', () => {
+        const http = { host: '\u00fc.test:8443' };
+        const parts: CheckRequestParts = { raw, method: 'POST', path: '/a?b=%20', headers: { 'x-a': '1' }, http };
+        const facts = toRequestFacts(checkRequest(parts));
+        expect(facts).to.include({ method: 'POST', target: '/a?b=%20', host: http.host, contradiction: undefined });
         expect(facts.headers.get('x-a')).to.deep.equal(['1']);
       });
       it('has header names in lower case', () => {
