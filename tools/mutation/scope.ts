@@ -89,7 +89,7 @@ export const groups: readonly Group[] = [
   {
     name: 'key-ring',
     sources: ['key-ring', 'key-ring-observer', 'key-set-driver'].map(name => `src/keys/${name}.ts`),
-    tests: ['test/keys/key-ring.test.ts', 'test/keys/key-ring-files.test.ts', 'test/keys/keys-document.test.ts'],
+    tests: ['key-ring', 'key-ring-files', 'key-set-driver', 'keys-document'].map(name => `test/keys/${name}.test.ts`),
   },
   { name: 'network-problem', sources: ['src/keys/network-problem.ts'], tests: ['test/keys/network-problem.test.ts'] },
   {
