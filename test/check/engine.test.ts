@@ -3,9 +3,7 @@ import { expect } from 'chai';
 import { createTokenMemory } from '../../src/check/engine.ts';
 import { type Config, configSchema } from '../../src/config/schema.ts';
 
-type Issuer = Partial<Config['issuers'][number]>;
-
-const issuer = (name: string, settings: Issuer = {}) => ({
+const issuer = (name: string, settings: object = {}) => ({
   issuer: `https://${name}.test`,
   audiences: ['api'],
   jwksUrl: `https://${name}.test/keys`,
