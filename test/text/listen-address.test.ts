@@ -1,6 +1,13 @@
 // Which listen addresses the configuration accepts, and the problem reported for each other one.
 import { expect } from 'chai';
-import { hostAndPort, type ListenAddress, parseListenAddress } from '../../src/text/listen-address.ts';
+import {
+  hostAndPort,
+  isUnspecified,
+  type ListenAddress,
+  parseListenAddress,
+  toListenAddress,
+  toTcpAddress,
+} from '../../src/text/listen-address.ts';
 
 describe('parseListenAddress', () => {
   const good: readonly (readonly [text: string, address: ListenAddress])[] = [
@@ -34,6 +41,30 @@ describe('parseListenAddress', () => {
     it(`reports that ${JSON.stringify(text.slice(0, 20))} ${problem}`, () => {
       expect(parseListenAddress(text)).to.deep.equal({ kind: 'problem', problem });
     });
+  }
+});
+
+describe('an address of a validated configuration', () => {
+  it('is the parsed one', () => {
+    expect(toListenAddress('unix:/run/authz.sock')).to.deep.equal({ kind: 'unix', path: '/run/authz.sock' });
+    expect(toTcpAddress('[::1]:80')).to.deep.equal({ kind: 'tcp', host: '::1', port: 80 });
+  });
+
+  it('throws if it is invalid, or a socket where a port must be', () => {
+    expect(() => toListenAddress('localhost')).to.throw('the configuration has an invalid address: it must be');
+    expect(() => toTcpAddress('unix:/run/authz.sock')).to.throw('a Unix socket where a port must be');
+  });
+});
+
+describe('isUnspecified', () => {
+  for (const [host, expected] of [
+    ['0.0.0.0', true],
+    ['::', true],
+    ['127.0.0.1', false],
+    ['::1', false],
+    ['localhost', false],
+  ] as const) {
+    it(`is ${expected} for ${host}`, () => expect(isUnspecified(host)).to.equal(expected));
   }
 });
 
