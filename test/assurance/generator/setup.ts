@@ -20,12 +20,14 @@ export interface Setup {
   readonly signers: ReadonlyMap<string, { readonly good: readonly Signer[]; readonly bad: readonly Signer[] }>;
 }
 
-/** `index`: the number of the configuration in a run; every key state occurs regularly. */
+/** `index`: the number of the configuration in a run; every key state and every set of claim sources occurs regularly. */
 export function createSetup(random: Random, index: number): Setup {
   const roles = random.pick(roleTables);
   const scopes = random.chance(0.5) ? random.pick(scopeTables) : undefined;
   const account = createAccountSettings(random);
-  const issuers = random.pick(issuerSets).map(issuer => createIssuer(random, issuer));
+  const issuers = random
+    .pick(issuerSets)
+    .map((issuer, i) => createIssuer(random, issuer, claimNames[(index + 5 * i) % claimNames.length]));
   const written: WrittenConfiguration = {
     issuers,
     ...(random.chance(0.8) ? { token: createTokenSettings(random) } : {}),
@@ -159,7 +161,7 @@ const accountPlaces: readonly { readonly headers?: readonly string[]; readonly q
 
 const appLists: readonly (readonly string[])[] = [['*'], ['web'], ['web', 'mobile/2']];
 
-function createIssuer(random: Random, issuer: string): WrittenIssuer {
+function createIssuer(random: Random, issuer: string, claims: WrittenIssuer['claims']): WrittenIssuer {
   return {
     issuer,
     audiences: random.pick([['https://api.test/subscriptions'], ['api'], ['api', 'https://api.test/subscriptions']]),
@@ -176,10 +178,10 @@ function createIssuer(random: Random, issuer: string): WrittenIssuer {
     ...(random.chance(0.6)
       ? { tokenTypes: random.pick([['at+jwt'], ['JWT', ''], ['application/token+jwt', 'text/jwt'], ['']]) }
       : {}),
-    ...(random.chance(0.75)
+    ...(random.chance(0.85)
       ? {
           claims: {
-            ...random.pick(claimNames),
+            ...claims,
             ...(random.chance(0.2) ? { scope: random.pick(['scp', '/ext/{acc}/scopes', '/permissions/0']) } : {}),
             ...(random.chance(0.4) ? { actor: random.pick(['actor', '/act/sub', 'azp2']) } : {}),
           },
