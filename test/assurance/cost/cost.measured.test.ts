@@ -28,9 +28,9 @@ async function growsFaster(target: CostTarget, whole: Pattern): Promise<boolean>
   return middle > 8 * Math.max(least, leastMicroseconds) && most > 8 * middle;
 }
 
-async function fasterGrowing(target: CostTarget): Promise<string[]> {
+async function fasterGrowing(target: CostTarget, milliseconds: number): Promise<string[]> {
   const found: string[] = [];
-  for (const { pattern: each } of (await search(target, seed, searchMilliseconds)).population)
+  for (const { pattern: each } of (await search(target, seed, milliseconds)).population)
     if (await growsFaster(target, each)) found.push(`${target.name}: ${describePattern(each)}`);
   return found;
 }
@@ -74,7 +74,8 @@ describe(`the cost of foreign bytes with COST_SEED=${seed}`, function () {
 
   it('grows linearly for the inputs of a short search', async () => {
     const found: string[] = [];
-    for (const target of targets) found.push(...(await fasterGrowing(shortForm(target, searchBytes))));
+    for (const target of targets)
+      found.push(...(await fasterGrowing(shortForm(target, searchBytes), searchMilliseconds)));
     expect(found).to.deep.equal([]);
   });
 
@@ -88,8 +89,9 @@ describe(`the cost of foreign bytes with COST_SEED=${seed}`, function () {
       known: [pattern(4096, '', 'a')],
       load: input => () => input.toString('latin1').replace(/ +$/, ''),
     };
-    const report = await reportOf(quadratic, await search(quadratic, seed, searchMilliseconds));
+    // Without mutants, of which some have no repeated part and so no growth.
+    const report = await reportOf(quadratic, await search(quadratic, seed, 0));
     expect(report.growth?.exponent).to.be.above(1.5);
-    expect(await fasterGrowing(quadratic)).to.not.deep.equal([]);
+    expect(await fasterGrowing(quadratic, 0)).to.not.deep.equal([]);
   });
 });
