@@ -82,7 +82,7 @@ describe('client certificate of key fetches', () => {
     const withoutCertificate = await activate(rings, { clientCertFile: undefined, clientKeyFile: undefined });
     await until(() => problems.length > 0);
     expect(withoutCertificate.current('k1')).to.equal(undefined);
-    // The end of the connection can hide the alert of the server (key-transport.test.ts).
+    // The end of the connection can hide the alert of the server (key-transport-clients.test.ts).
     expect(problems[0]).to.be.oneOf([
       'tls: client certificate required',
       'connection closed, client certificate asked for',
