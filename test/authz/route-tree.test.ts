@@ -133,7 +133,7 @@ describe('route tree', () => {
   }
 
   const seed = fc.readConfigureGlobal().seed ?? Date.now() % 2 ** 31;
-  it(`agrees with a linear search on 20,000 random configurations and paths (seed ${seed})`, () => {
+  it(`agrees with a linear search on 5,000 random configurations and paths (seed ${seed})`, () => {
     const literal = fc.constantFrom('a', 'A', 'b', 'B', 'aB', 'AB');
     const template = fc
       .record({
@@ -165,11 +165,11 @@ describe('route tree', () => {
           expect(matchRoutes(compileRoutes(definitions), pathOf(`/${segments.join('/')}`))).to.deep.equal(found);
         },
       ),
-      { numRuns: 20_000, seed },
+      { numRuns: 5_000, seed },
     );
     expect([...outcomes.keys()]).to.have.members(['match', notLiteral, notPermitted, 'no route matches']);
     // Each outcome is frequent enough to be compared.
-    for (const count of outcomes.values()) expect(count).to.be.above(1_000);
+    for (const count of outcomes.values()) expect(count).to.be.above(100);
   });
 
   // A linear search would take a thousand times as long.

@@ -150,7 +150,7 @@ describe('output of explain', () => {
           expect(outcome.code).to.be.oneOf([1, 3]);
           expectNothingOf(outcome, [input.trim()]);
         }),
-        { numRuns: 40 },
+        { numRuns: 20 },
       );
     });
   });

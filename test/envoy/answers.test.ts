@@ -82,7 +82,7 @@ describe('answers', () => {
       fc.property(made, ({ decision, context }) => {
         expect(shared.encode(decision, context).equals(serialized(decision, context))).to.equal(true);
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
   });
 

@@ -81,7 +81,7 @@ describe('bytes of a CheckRequest', () => {
         const bytes = Buffer.from(requestSerialize(each as unknown as CheckRequestMessage));
         expect(read(readRequestFacts(bytes))).to.deep.equal(readWithLoader(requestDeserialize(bytes)));
       }),
-      { numRuns: 2000 },
+      { numRuns: 600 },
     );
   });
 
@@ -138,7 +138,7 @@ describe('bytes of a CheckRequest', () => {
           expect(error).to.be.an('error').that.is.not.a('TypeError');
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 600 },
     );
   });
 });

@@ -69,30 +69,4 @@ describe('sendRequest', () => {
       else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before;
     }
   });
-
-  describe('readStart', () => {
-    it('returns a body of exactly the limit', async () => {
-      const answer = await sendRequest(await serve(ok), { signal: signal() });
-      expect((await readStart(answer, 2)).toString()).to.equal('ok');
-    });
-
-    it('cuts a longer body, and closes its connection', async () => {
-      const url = await serve((_, response) => response.write('too long'));
-      const answer = await sendRequest(url, { signal: signal() });
-      expect((await readStart(answer, 3)).toString()).to.equal('too');
-      if (requests[0]?.socket.destroyed === false) await once(requests[0].socket, 'close');
-    });
-
-    it('rejects if the body breaks off, and once the signal aborts', async () => {
-      const broken = await serve((request, response) => response.write('o', () => request.socket.destroy()));
-      const answer = await sendRequest(broken, { signal: signal() });
-      expect(codeOf(await readStart(answer, 10).catch(error => error))).to.equal('ECONNRESET');
-
-      const controller = new AbortController();
-      const silent = await serve((_, response) => response.write('o'));
-      const begun = readStart(await sendRequest(silent, { signal: controller.signal }), 10);
-      controller.abort();
-      expect(codeOf(await begun.catch(error => error))).to.be.oneOf(['ABORT_ERR', 'ECONNRESET']);
-    });
-  });
 });

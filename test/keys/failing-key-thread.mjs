@@ -6,9 +6,9 @@ parentPort.on('message', ({ request }) => {
   const url = request?.url ?? '';
   if (url.endsWith('/exits')) process.exit(3);
   if (url.endsWith('/throws')) throw new Error('uncaught');
-  if (url.endsWith('/hangs')) for (;;);
+  if (url.endsWith('/hangs')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   if (url.endsWith('/grows')) {
     const retained = [];
-    for (;;) retained.push(Array.from({ length: 1000 }, () => ({})));
+    for (;;) retained.push(Array(100_000).fill(0));
   }
 });

@@ -135,7 +135,7 @@ describe('revocation list', () => {
           expect(matching.map(named)).to.include(found.replace(', issuedBefore', ''));
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 600 },
     );
   });
 

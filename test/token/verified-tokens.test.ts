@@ -178,7 +178,7 @@ describe('verified token cache', () => {
           }
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: 250 },
     );
   });
 
@@ -210,7 +210,7 @@ describe('verified token cache', () => {
           expect(found.length).to.equal(tokens.size());
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 250 },
     );
   });
 });
