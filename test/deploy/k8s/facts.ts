@@ -72,12 +72,15 @@ export interface Found {
 }
 
 /** Every value in a document, containers before their contents. */
-export function everyValue(value: unknown, path: Path = []): Found[] {
-  const inner = typeof value === 'object' && value !== null ? Object.entries(value) : [];
-  return [
-    { path, value },
-    ...inner.flatMap(([key, each]) => everyValue(each, [...path, Array.isArray(value) ? Number(key) : key])),
-  ];
+export function everyValue(value: unknown): Found[] {
+  const found: Found[] = [];
+  const visit = (each: unknown, path: Path): void => {
+    found.push({ path, value: each });
+    if (typeof each !== 'object' || each === null) return;
+    for (const [key, inner] of Object.entries(each)) visit(inner, [...path, Array.isArray(each) ? Number(key) : key]);
+  };
+  visit(value, []);
+  return found;
 }
 
 /** The values of a file; cached, so callers must not change them. */

@@ -1,6 +1,6 @@
 // Certificates: with the operator's Secrets as k8s/make-trial-certificates.sh creates them, each side accepts the certificate of the other.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { at, type Facts, problemsOf, type Rules, valuesIn, valuesOf } from '../facts.ts';
+import { at, type Facts, memoized, problemsOf, type Rules, valuesIn, valuesOf } from '../facts.ts';
 import { containerOf, ofKind, podsOf } from '../manifest.ts';
 import { mountedFiles } from './mounts.ts';
 
@@ -34,20 +34,24 @@ export function certificateProblems(facts: Facts): string[] {
   ]);
 }
 
+// The tests of mistakes ask about the same few texts thousands of times.
+const certificateOf = memoized((text: string) => new X509Certificate(text));
+const privateKeyOf = memoized((text: string) => createPrivateKey(text));
+
 function identityRules(who: string, { certificate, key }: Identity): Rules {
   const isPair =
     certificate !== undefined &&
     key !== undefined &&
-    attempt(() => new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)));
+    attempt(() => certificateOf(certificate).checkPrivateKey(privateKeyOf(key)));
   return [[isPair, `${who} has no certificate with its key`]];
 }
 
 function isIssuedBy(certificate = '', authority = ''): boolean {
-  return attempt(() => new X509Certificate(certificate).checkIssued(new X509Certificate(authority)));
+  return attempt(() => certificateOf(certificate).checkIssued(certificateOf(authority)));
 }
 
 function isFor(certificate = '', name: string): boolean {
-  return attempt(() => new X509Certificate(certificate).checkHost(name, { subject: 'never' }) === name);
+  return attempt(() => certificateOf(certificate).checkHost(name, { subject: 'never' }) === name);
 }
 
 /** An unparsable certificate does not match. */

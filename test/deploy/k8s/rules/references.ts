@@ -1,5 +1,5 @@
 // References: each object that another one refers to by kind and name exists, in that namespace and group, with that port or section.
-import { at, everyValue, type Facts, listOf, problemsOf, type Rules, valuesIn } from '../facts.ts';
+import { at, everyValue, type Facts, listOf, type Path, problemsOf, type Rules, valuesIn } from '../facts.ts';
 import { type Manifest, nameOf, ofKind, podsOf } from '../manifest.ts';
 
 const controller = 'gateway.envoyproxy.io/gatewayclass-controller';
@@ -8,7 +8,7 @@ export function objectReferenceProblems(facts: Facts): string[] {
   const { manifests } = facts;
   return problemsOf([
     ...manifests.flatMap(manifest =>
-      everyValue(manifest.spec).flatMap(({ path, value }) => referenceRules(facts, manifest, path.join('.'), value)),
+      everyValue(manifest.spec).flatMap(({ path, value }) => referenceRules(facts, manifest, path, value)),
     ),
     ...ofKind(manifests, 'Gateway').map(
       gateway =>
@@ -26,10 +26,11 @@ export function objectReferenceProblems(facts: Facts): string[] {
   ]);
 }
 
-function referenceRules({ manifests, secrets }: Facts, from: Manifest, where: string, value: unknown): Rules {
+function referenceRules({ manifests, secrets }: Facts, from: Manifest, path: Path, value: unknown): Rules {
+  if (typeof value !== 'object') return [];
   const [kind, name, namespace] = [at(value, 'kind'), at(value, 'name'), at(value, 'namespace')];
   if (typeof kind !== 'string' || typeof name !== 'string') return [];
-  const who = `${nameOf(from)} ${where}`;
+  const who = `${nameOf(from)} ${path.join('.')}`;
   const isSameNamespace = namespace === undefined || namespace === from.metadata.namespace;
   if (kind === 'Secret')
     return [
@@ -61,9 +62,12 @@ function referenceRules({ manifests, secrets }: Facts, from: Manifest, where: st
 
 /** Cluster DNS names anywhere in a document. */
 function hostRules({ manifests, bootstrap, meshConfig }: Facts): Rules {
-  const texts = [...manifests.flatMap(({ spec }) => everyValue(spec)), ...valuesIn(bootstrap), ...valuesIn(meshConfig)]
-    .map(({ value }) => value)
-    .filter(value => typeof value === 'string');
+  const values = [
+    ...manifests.flatMap(({ spec }) => everyValue(spec)),
+    ...valuesIn(bootstrap),
+    ...valuesIn(meshConfig),
+  ];
+  const texts = values.flatMap(({ value }) => (typeof value === 'string' && value.includes('.svc') ? [value] : []));
   return texts.flatMap(text =>
     Array.from(text.matchAll(/([\w-]+)\.([\w-]+)\.svc\b/g), ([host, name, namespace]) => {
       const exists = manifests.some(
