@@ -1,8 +1,9 @@
-// `npm test`: all tests, three files at a time, then alone those that measure. `npm run test:unit` (argument `unit`): the folders that
+// `npm test`: all tests, three files at a time and `npm run check` beside them, then alone those that measure. `npm run test:unit` (argument `unit`): the folders that
 // mirror src/. Both compile the tests first. Prints a line a test file, all failures at the end, and as its last line `N passed, N failed`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { kustomizeBinary } from '../test/deploy/k8s/kustomize.ts';
 import { promtoolBinary } from '../test/deploy/monitoring/promtool.ts';
@@ -24,10 +25,10 @@ const exitLimitMs = 10_000;
 const started = performance.now();
 const isUnit = process.argv[2] === 'unit';
 const installing = isUnit ? undefined : install();
+const checking = isUnit ? [] : [check()];
 await compileTests();
-const results = isUnit
-  ? [await mocha(unit, atATime)]
-  : [await mocha([...outer, ...unit], atATime), await mocha(measured)];
+const results = [await mocha(isUnit ? unit : [...outer, ...unit], atATime), ...(await Promise.all(checking))];
+if (!isUnit) results.push(await mocha(measured));
 await installing;
 
 for (const line of results.flatMap(({ failures }) => failures)) console.log(line);
@@ -47,6 +48,14 @@ async function install(): Promise<void> {
     await promtoolBinary();
     for (const version of envoyVersions) await envoyBinary(version);
   } catch {}
+}
+
+/** Types, lint and regular expressions; one failure with all that was printed, if any is found. */
+async function check(): Promise<Result> {
+  const child = spawn('npm', ['run', '--silent', 'check'], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  if (code === 0) return { passed: 0, failed: 0, failures: [] };
+  return { passed: 0, failed: 1, failures: ['  1 failing: npm run check', ...`${stdout}${stderr}`.split('\n')] };
 }
 
 /** Runs test files. A mocha that ends without its closing line counts as one failure. */
