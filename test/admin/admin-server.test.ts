@@ -10,13 +10,18 @@ import { healthy } from './admin-page-facts.ts';
 const generous: AdminLimits = { headersMs: 60_000, responseMs: 60_000, maxConnections: 256 };
 const metricsText = '# HELP a_metric Something.\n';
 
+const usualPages = {
+  readiness: () => ({ ready: true, body: { ready: true } }),
+  metrics: async () => ({ contentType: 'text/plain; version=0.0.4', text: metricsText }),
+  facts: async () => healthy,
+};
+
 function start(
   limits: Partial<AdminLimits> = {},
-  metrics = async () => ({ contentType: 'text/plain; version=0.0.4', text: metricsText }),
-  address = { host: '127.0.0.1', port: 0 },
+  metrics = usualPages.metrics,
+  { host = '127.0.0.1', port = 0, pages = usualPages } = {},
 ): Promise<AdminServer> {
-  const pages = { readiness: () => ({ ready: true, body: { ready: true } }), metrics, facts: async () => healthy };
-  return startAdminServer(address, pages, { ...generous, ...limits });
+  return startAdminServer({ host, port }, { ...pages, metrics }, { ...generous, ...limits });
 }
 
 interface Client {
@@ -44,6 +49,7 @@ function statuses(text: string): number[] {
 
 const paths = ['/', '/livez', '/readyz', '/metrics'] as const;
 const chunkedBody = ['Transfer-Encoding: chunked'];
+const twoLengths = [...chunkedBody, 'Content-Length: 5'];
 
 describe('admin server', () => {
   let admin: AdminServer;
@@ -65,12 +71,8 @@ describe('admin server', () => {
   it('L-003 escapes and truncates every string in the JSON of /readyz', async () => {
     const kids = ['a\u009b31m', 'b\u202ec', 'schlüssel', `${'k'.repeat(5000)}`];
     const issuers = [{ issuer: 'https://a.test', state: 'usable', keys: 4, ageSeconds: undefined, kids }];
-    const pages = {
-      readiness: () => ({ ready: true, body: { ready: true, issuers } }),
-      metrics: async () => ({ contentType: 'text/plain', text: metricsText }),
-      facts: async () => healthy,
-    };
-    const server = await startAdminServer({ host: '127.0.0.1', port: 0 }, pages, generous);
+    const readiness = () => ({ ready: true, body: { ready: true, issuers } });
+    const server = await start({}, undefined, { pages: { ...usualPages, readiness } });
     try {
       const { body } = await exchange(server.port, requestBytes('GET', '/readyz'));
       const shown = ['a\\u{9b}31m', 'b\\u{202e}c', 'schlüssel', `${'k'.repeat(1023)}…`];
@@ -144,11 +146,7 @@ describe('admin server', () => {
     { name: 'a space in the target', bytes: requestBytes('GET', '/ metrics'), status: 400 },
     { name: 'a header without a colon', bytes: requestBytes('GET', '/', ['nothing']), status: 400 },
     { name: 'a NUL in a header', bytes: requestBytes('GET', '/', ['a: \0']), status: 400 },
-    {
-      name: 'two lengths of a body',
-      bytes: requestBytes('GET', '/', [...chunkedBody, 'Content-Length: 5'], '0\r\n\r\n'),
-      status: 400,
-    },
+    { name: 'two lengths of a body', bytes: requestBytes('GET', '/', twoLengths, '0\r\n\r\n'), status: 400 },
     { name: 'headers above 8 KiB', bytes: requestBytes('GET', '/', [`a: ${'a'.repeat(9000)}`]), status: 431 },
     { name: 'a target above 8 KiB', bytes: requestBytes('GET', `/?${'a'.repeat(9000)}`), status: 431 },
   ];
