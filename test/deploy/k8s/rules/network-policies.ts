@@ -51,7 +51,7 @@ function podRules(facts: Facts, pod: Pod): Rules {
   const own = ofKind(facts.manifests, 'NetworkPolicy').filter(({ spec }) => isSelected(pod.labels, spec.podSelector));
   const accepted = own.flatMap(({ spec }) =>
     (spec.ingress ?? []).flatMap(({ from, ports }) =>
-      flowsOf(facts, from, ports, port => portNumber(pod, port) ?? injected(facts, port)),
+      flowsOf(facts, from, ports, port => policyPort(pod, port) ?? injected(facts, port)),
     ),
   );
   const sent = own.flatMap(({ spec }) =>
@@ -75,6 +75,11 @@ function podRules(facts: Facts, pod: Pod): Rules {
       .filter(flow => !sent.includes(flow))
       .map(flow => [false, `${pod.name} may not send to ${flow}`] as const),
   ];
+}
+
+/** A network plugin may look for a name in `containers` only, not in native sidecars (kube-router; older Calico). */
+function policyPort(pod: Pod, port: string | number): number | undefined {
+  return portNumber(typeof port === 'number' ? pod : { ...pod, spec: { ...pod.spec, initContainers: [] } }, port);
 }
 
 const nameFlows = [`${names} UDP/53`, `${names} TCP/53`];
