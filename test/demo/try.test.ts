@@ -8,6 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { messageOf } from '../../demo/run-story.ts';
+import { openTryFolder } from '../../demo/try-folder.ts';
 import { startUpstream } from '../../demo/upstream.ts';
 import { programArguments } from '../support/compiled.ts';
 import { freePorts } from '../support/free-ports.ts';
@@ -166,16 +168,19 @@ describe('npm run try', () => {
   });
 
   it('writes no file over one that it did not make', async () => {
-    const folder = own();
-    for (const name of ['config.yaml', 'envoy.yaml', 'token.txt']) {
+    for (const name of ['envoy.yaml', 'token.txt', 'config.yaml']) {
+      const folder = own();
       const file = join(folder, name);
       writeFileSync(file, 'of somebody else\n');
-      const { code, stdout } = await runTry(folder);
-      expect(stdout).to.contain(`${file} is not of npm run try: move it, or name another folder with --out`);
-      expect(code).to.equal(1);
+      const refusal = `${file} is not of npm run try: move it, or name another folder with --out`;
+      expect(await openTryFolder(folder).catch(messageOf)).to.equal(refusal);
+      if (name === 'config.yaml') {
+        const { code, stdout } = await runTry(folder);
+        expect(stdout).to.contain(refusal);
+        expect(code).to.equal(1);
+      }
       expect(readdirSync(folder)).to.deep.equal([name]);
       expect(readFileSync(file, 'utf8')).to.equal('of somebody else\n');
-      rmSync(file);
     }
   });
 });
