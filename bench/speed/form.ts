@@ -56,9 +56,9 @@ const quickForm: BenchForm = {
 const trialForm: BenchForm = {
   ...quickForm,
   rounds: 1,
-  startWarmMs: 100,
-  turnWarmMs: 50,
-  callsMs: 100,
+  startWarmMs: 1000,
+  turnWarmMs: 300,
+  callsMs: 500,
   newTokens: 2000,
 };
 
