@@ -194,11 +194,15 @@ describe('route tree', () => {
       [''],
     );
     const tree = compileRoutes(prefixes.map(each => ({ path: `${each}/b` })));
-    const begin = performance.now();
-    for (let i = 0; i < 10; i += 1) {
-      expect(matchRoutes(tree, pathOf('/a'.repeat(1_000)))).to.include({ reason: 'route_unknown' });
-    }
-    expect(performance.now() - begin).to.be.below(2_000);
+    const fastestMs = (segments: number): number =>
+      Math.min(
+        ...Array.from({ length: 5 }, () => {
+          const begin = performance.now();
+          expect(matchRoutes(tree, pathOf('/a'.repeat(segments)))).to.include({ reason: 'route_unknown' });
+          return performance.now() - begin;
+        }),
+      );
+    expect(fastestMs(1_000)).to.be.below(30 * fastestMs(14));
   });
 });
 

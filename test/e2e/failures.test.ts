@@ -61,7 +61,7 @@ describe('failures of the authorizer', () => {
       running.pause();
       const before = performance.now();
       expectUnavailable(await askAll());
-      expect(performance.now() - before).to.be.within(checkTimeoutMs * 0.8, checkTimeoutMs * 20);
+      expect(performance.now() - before).to.be.within(checkTimeoutMs * 0.8, checkTimeoutMs * 100);
       running.resume();
       await expectPassed();
     });

@@ -56,12 +56,15 @@ describe('foreign text', () => {
 
   it('is read only up to the limit, however long it is', () => {
     const long = Buffer.alloc(40_000_000, '\u202e', 'utf16le').toString('utf16le');
-    const durations = Array.from({ length: 3 }, () => {
-      const start = performance.now();
-      printable(long);
-      return performance.now() - start;
-    });
-    expect(Math.min(...durations)).to.be.below(100);
+    const fastestMs = (text: string): number =>
+      Math.min(
+        ...Array.from({ length: 5 }, () => {
+          const start = performance.now();
+          printable(text);
+          return performance.now() - start;
+        }),
+      );
+    expect(fastestMs(long)).to.be.below(200 * Math.max(fastestMs(long.slice(0, 4_000)), 0.02));
   });
 
   it('is within the limit, printable and unchanged by a second pass, for any text', () => {
