@@ -43,6 +43,39 @@ const changedObjects: Changes<readonly [path: Path, changed: unknown, ...problem
       'Envoy forwards somewhere else than the app listens',
     ],
   ],
+  'envoy-sidecar-socket Deployment/subscriptions': [
+    [
+      [...authz, 'name'],
+      'envoy',
+      'account-authz is not the first of subscriptions',
+      'subscriptions has a container twice',
+    ],
+    [[...app, 'env'], [{ name: 'A' }, { name: 'A' }], 'subscriptions/app sets a variable twice'],
+    [
+      [...app, 'ports'],
+      [
+        { name: 'app', containerPort: 8000, protocol: 'UDP' },
+        { name: 'app', containerPort: 8001, hostPort: 80 },
+      ],
+      'subscriptions/app has two ports of one name',
+      'subscriptions/app has a port that is not TCP',
+      'subscriptions/app takes a port of the host',
+    ],
+    [
+      [...envoy, 'volumeMounts', 0],
+      { name: 'account-authz-socket', mountPath: '/etc/envoy/socket' },
+      'subscriptions/envoy mounts in a mount',
+    ],
+    [
+      [...podSpec, 'volumes', 0],
+      { name: 'account-authz-envoy', configMap: { name: 'account-authz-envoy' } },
+      'subscriptions has a volume twice',
+    ],
+    [[...app, 'securityContext', 'privileged'], true, 'subscriptions/app is privileged'],
+    [[...app, 'livenessProbe', 'httpGet', 'host'], 'x', 'subscriptions/app has a probe or a hook that names a host'],
+    [[...app, 'resources', 'limits', 'cpu'], '1', 'subscriptions/app has a limit of CPU'],
+  ],
+  'envoy-sidecar-socket Namespace/subscriptions': [[['kind'], 'Namespaces', 'there must be one Namespace']],
   'envoy-sidecar Service/subscriptions': [
     [['spec', 'ports', 0, 'targetPort'], 'app', 'Service/subscriptions leads to app, which is no port'],
   ],
@@ -96,6 +129,11 @@ const changedObjects: Changes<readonly [path: Path, changed: unknown, ...problem
     ],
   ],
   'envoy-gateway SecurityPolicy/subscriptions': [
+    [
+      ['spec', 'extAuth', 'grpc', 'backendSettings', 'healthCheck', 'active'],
+      {},
+      'Envoy Gateway has active health checks',
+    ],
     [['spec', 'extAuth', 'statusOnError'], undefined, 'SecurityPolicy has statusOnError other than envoy.yaml'],
     [
       ['spec', 'extAuth', 'headersToExtAuth'],
@@ -139,12 +177,19 @@ const changedFiles: Changes<readonly [part: string, by: string, ...problems: str
   ],
   'envoy-sidecar envoy.yaml': [
     ['^(x[-_]auth[-_].*|authorization)$', '.*', 'the bootstrap is not envoy.yaml', 'Envoy lets too much be set'],
+    ['port_value: 9901', 'port_value: 9902', 'drain finds no admin of Envoy'],
+    [
+      '- endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: 9191',
+      '- {}\n              - endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: 9191',
+      'cluster account-authz has a second address',
+    ],
     [
       'address: 127.0.0.1, port_value: 8000',
       'address: 127.0.0.1, port_value: 8008',
       'Envoy forwards somewhere else than the app listens',
     ],
   ],
+  'demo config.yaml': [['127.0.0.1:8090', '127.0.0.1:8099', 'no container serves keys at port 8099']],
   'service envoy.yaml': [
     [
       'transport_socket: #',

@@ -1,5 +1,5 @@
 // References: each object that another one refers to by kind and name exists, in that namespace and group, with that port or section.
-import { at, everyValue, type Facts, listOf, type Path, problemsOf, type Rules, valuesIn } from '../facts.ts';
+import { at, everyValue, type Facts, listOf, type Path, problemsOf, type Rules } from '../facts.ts';
 import { type Manifest, nameOf, ofKind, podsOf } from '../manifest.ts';
 
 const controller = 'gateway.envoyproxy.io/gatewayclass-controller';
@@ -22,7 +22,6 @@ export function objectReferenceProblems(facts: Facts): string[] {
           `${nameOf(gateway)} is of a class that Envoy Gateway does not serve`,
         ] as const,
     ),
-    ...hostRules(facts),
   ]);
 }
 
@@ -51,31 +50,12 @@ function referenceRules({ manifests, secrets }: Facts, from: Manifest, path: Pat
   const sections = [...ports, ...listOf(at(target.spec, 'listeners'))].map(section => at(section, 'name'));
   const [port, section, version] = [at(value, 'port'), at(value, 'sectionName'), at(value, 'apiVersion')];
   return [
-    [isSameNamespace, `${who} is in another namespace without a ReferenceGrant`],
     [at(value, 'group') === (version === undefined ? group : undefined), `${who} names another group than ${group}`],
     [version === undefined || version === target.apiVersion, `${who} names another version than ${target.apiVersion}`],
     [port === undefined || ports.some(each => at(each, 'port') === port), `${who} names a port that is not there`],
     [kind !== 'Service' || port !== undefined || section !== undefined, `${who} names no port`],
     [section === undefined || sections.includes(section), `${who} names a section that is not there`],
   ];
-}
-
-/** Cluster DNS names anywhere in a document. */
-function hostRules({ manifests, bootstrap, meshConfig }: Facts): Rules {
-  const values = [
-    ...manifests.flatMap(({ spec }) => everyValue(spec)),
-    ...valuesIn(bootstrap),
-    ...valuesIn(meshConfig),
-  ];
-  const texts = values.flatMap(({ value }) => (typeof value === 'string' && value.includes('.svc') ? [value] : []));
-  return texts.flatMap(text =>
-    Array.from(text.matchAll(/([\w-]+)\.([\w-]+)\.svc\b/g), ([host, name, namespace]) => {
-      const exists = manifests.some(
-        ({ kind, metadata }) => kind === 'Service' && metadata.name === name && metadata.namespace === namespace,
-      );
-      return [exists, `${host} names a Service that does not exist`] as const;
-    }),
-  );
 }
 
 /** For pods with an Envoy: the namespace and the service account that the commands of its page name. */
