@@ -139,6 +139,21 @@ describe('reload of the built product', () => {
       return (await reason()) === 'app_forbidden';
     });
   });
+
+  it('keeps the old configuration while the file is too large', async () => {
+    await start(config());
+    await service.configure(`[${','.repeat(1_000_000)}`);
+    service.hangUp();
+    const reasons = new Set<string | undefined>();
+    await until(async () => {
+      reasons.add(await reason());
+      return lines(service, refused).length === 1;
+    });
+    expect([...reasons]).to.deep.equal(['allowed']);
+    expect(String(lines(service, refused)[0]?.problems)).to.match(
+      /must not take (?:more than 128 MB of memory|longer than 10 s)/,
+    );
+  });
 });
 
 describe('reload under load through a real Envoy', () => {
