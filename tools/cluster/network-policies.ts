@@ -39,10 +39,10 @@ export async function networkPolicySteps(run: ClusterRun, tools: PolicyTools): P
     () => false,
   );
   if (!hadMonitoring) await apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: monitoring } }]);
-  const idle = { namespace: monitoring, image: tools.image, program: 'setInterval(() => undefined, 1e9);' };
-  await apply(programPod({ name: 'scraper', ...idle }));
+  const program = "import { createServer } from 'node:net'; createServer().listen(9192);";
+  await apply(programPod({ name: 'scraper', namespace: monitoring, image: tools.image, program }));
   try {
-    await untilSettled(monitoring, 'app=scraper', 1);
+    const [open] = await untilSettled(monitoring, 'app=scraper', 1);
     const [workload, decider] = [await oneOf(podsOf(namespace, labels)), await oneOf(authzPods(run))];
     const stranger = { what: 'another namespace', at: ['-n', tools.namespace, 'deployment/load'] };
     const scraper = { what: 'the namespace monitoring', at: ['-n', monitoring, 'deployment/scraper'] };
@@ -53,7 +53,7 @@ export async function networkPolicySteps(run: ClusterRun, tools: PolicyTools): P
       { from: stranger, what: 'the health of the app', address: workload.address, port: 8001, expected: 'closed' },
       { from: stranger, what: 'the metrics', address: decider.address, port: 9192, expected: 'closed' },
       { from: scraper, what: 'the metrics', address: decider.address, port: 9192, expected: 'open' },
-      { from: app, what: 'another port', address: decider.address, port: 9192, expected: 'closed' },
+      { from: app, what: 'another port of another pod', address: open?.address ?? '', port: 9192, expected: 'closed' },
     ];
     const asked = { what: 'the port for checks', address: decider.address, port: 9191 };
     if (authz.workload !== run.deployed.workload)
