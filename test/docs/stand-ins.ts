@@ -68,7 +68,8 @@ case "$verb" in
     elif [ "\${words[*]} $output" = 'pods json' ]; then
       status='{"name":"account-authz","ready":true,"state":{"running":{}},"lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}'
       jq -n --argjson status "$status" '{items: [{metadata: {name: "replica-1"}, spec: {nodeName: "n1"}, status: {initContainerStatuses: [$status]}}]}'
-    elif [ "\${words[*]} $output" = 'pods name' ]; then echo pod/replica-1; echo pod/replica-2
+    # In one write, unlike that of a builtin: the reader may take the first line and end.
+    elif [ "\${words[*]} $output" = 'pods name' ]; then cat <<< $'pod/replica-1\\npod/replica-2'
     else [ "\${#words[@]}" -gt 0 ]; fi;;
   describe|top) [ "\${words[0]}" = pod ];;
   create) if [ "\${words[0]}" = configmap ]; then echo 'kind: ConfigMap'; else [ "\${words[0]}" = namespace ]; fi;;
