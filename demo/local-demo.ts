@@ -3,9 +3,9 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Document, parse, parseDocument } from 'yaml';
+import { envoyBinary, startEnvoy } from '../lab/envoy.ts';
+import { type ServiceProcess, startServiceProcess } from '../lab/service-process.ts';
 import type { Config } from '../src/config/schema.ts';
-import { envoyBinary, startEnvoy } from '../test/support/envoy.ts';
-import { type ServiceProcess, startServiceProcess } from '../test/support/service-process.ts';
 import { type AuthenticationService, startAuthenticationService } from './authentication-service.ts';
 import { jsonOf, send } from './http-client.ts';
 import { choosePorts } from './ports.ts';

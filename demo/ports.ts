@@ -1,5 +1,5 @@
 // Chooses the ports of the demo: the documented ones if they are free.
-import { freePorts, isFree } from '../test/support/free-ports.ts';
+import { freePorts, isFree } from '../lab/free-ports.ts';
 
 /** The wanted ports, with a free one in place of each that is in use. */
 export async function choosePorts<Name extends string>(

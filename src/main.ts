@@ -2,9 +2,9 @@
 // The entry point: runs the command and sets the exit code. Only this file reads the environment or ends the process.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from './commands/command.ts';
-import { fatalLine } from './operations/fault.ts';
-import { openLogDestination } from './operations/log-destination.ts';
 import { version } from './package.ts';
+import { openLogDestination } from './service/log-destination.ts';
+import { fatalLine } from './text/fault.ts';
 import { printable, quotedPrintable } from './text/printable.ts';
 import { errorCode, messageOf } from './text/problem.ts';
 

@@ -4,7 +4,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 import { parse } from 'yaml';
-import { compiledFile, compiledFolder, mochaConfig, programs } from '../test/support/compiled.ts';
+import { compiledFile, compiledFolder, mochaConfig, programs } from '../lab/compiled.ts';
 import { testGroups } from './test-groups.ts';
 
 interface MochaConfig {

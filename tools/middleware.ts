@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readSnippet } from '../test/support/snippets.ts';
+import { readSnippet } from '../lab/snippets.ts';
 import { hasCommand, installJava, installPython } from './assurance/foreign-parsers.ts';
 
 interface Program {

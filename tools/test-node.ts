@@ -3,14 +3,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { access, readFile } from 'node:fs/promises';
-import { compiledEnvironment, compiledFile, mochaConfig } from '../test/support/compiled.ts';
+import { compiledEnvironment, compiledFile, mochaConfig } from '../lab/compiled.ts';
 import { compileTests } from './compile-tests.ts';
 import { atATime, testGroups } from './test-groups.ts';
 
 const root = new URL('../', import.meta.url);
 
 // Folders whose code is a computation on text, which every V8 does alike.
-const pure = ['authz', 'check', 'envoy-lint', 'explain', 'json', 'policy-test', 'render', 'support', 'text', 'verify'];
+const pure = ['authz', 'check', 'envoy-config', 'json', 'offline', 'support', 'text'];
 const isPure = (file: string): boolean => pure.includes(file.split('/')[1] ?? '');
 // Sockets, TLS, HTTP/2, threads, files, cryptography: the whole service over gRPC, and what is built.
 const tests = [...testGroups().unit.filter(file => !isPure(file)), 'test/tools/bundle.test.ts'];

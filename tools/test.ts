@@ -5,10 +5,10 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { compiledEnvironment, compiledFile, mochaConfig } from '../lab/compiled.ts';
+import { envoyBinary, envoyVersions } from '../lab/envoy.ts';
 import { kustomizeBinary } from '../test/deploy/k8s/kustomize.ts';
 import { promtoolBinary } from '../test/deploy/monitoring/promtool.ts';
-import { compiledEnvironment, compiledFile, mochaConfig } from '../test/support/compiled.ts';
-import { envoyBinary, envoyVersions } from '../test/support/envoy.ts';
 import { compileTests } from './compile-tests.ts';
 import { atATime, testGroups } from './test-groups.ts';
 

@@ -1,7 +1,7 @@
 // Runs the load of wire-load.ts in a child process, which can be pinned to its own core; wire-load-worker.ts is the child.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { programFile } from '../../test/support/compiled.ts';
+import { programFile } from '../../lab/compiled.ts';
 import { pin } from '../measure/pinning.ts';
 import { loadHeapOptions } from './heap-options.ts';
 import type { RequestSet, RunFigures, RunTarget } from './wire-load.ts';

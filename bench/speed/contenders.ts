@@ -1,7 +1,7 @@
 // The contenders, by name and in the order of the tables.
 import { createPublicKey } from 'node:crypto';
 import { basename, join } from 'node:path';
-import { freePorts } from '../../test/support/free-ports.ts';
+import { freePorts } from '../../lab/free-ports.ts';
 import type { Built, Peers } from './build-peers.ts';
 import type { AbsentContender, Contender, SetName } from './contender.ts';
 import { type BenchLab, projectDirectory } from './lab.ts';

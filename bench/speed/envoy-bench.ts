@@ -1,6 +1,6 @@
 // Scenario `envoy`: client requests through a real Envoy that shares the servers' core with the authorizer.
-import { type RunningEnvoy, startEnvoy } from '../../test/support/envoy.ts';
-import { freePorts } from '../../test/support/free-ports.ts';
+import { type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { freePorts } from '../../lab/free-ports.ts';
 import { isExpected, type RequestSet } from '../load/wire-load.ts';
 import { pin } from '../measure/pinning.ts';
 import type { RunningContender } from './contender.ts';

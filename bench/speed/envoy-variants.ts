@@ -1,6 +1,6 @@
 // Variants behind a real Envoy: the shipped envoy.yaml with another service instead of account-authz, or with Envoy's own filters.
 import { type Document, isMap, isSeq } from 'yaml';
-import { connectionManagerPath, httpFilterPath } from '../../test/support/envoy-bootstrap.ts';
+import { connectionManagerPath, httpFilterPath } from '../../lab/envoy-bootstrap.ts';
 import { audience, issuer, type Tokens } from './tokens.ts';
 
 export interface EnvoyVariant {

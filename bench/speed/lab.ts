@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startTestIssuer, type TestIssuer } from '../../test/support/test-issuer.ts';
+import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
 import { startWireLoadProcess, type WireLoadProcess } from '../load/wire-load-process.ts';
 import { type Cores, chooseCores, pin } from '../measure/pinning.ts';
 import type { Runtime } from './runtime.ts';

@@ -1,8 +1,8 @@
 // account-authz as a contender: the built product, with the full configuration of an installation.
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { freePorts } from '../../test/support/free-ports.ts';
-import { testCertificate } from '../../test/support/test-certificate.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
 import type { WireRequest, WireTarget } from '../load/wire-client.ts';
 import { type BenchLab, projectDirectory } from './lab.ts';
 import { checkCallBlocks } from './requests.ts';

@@ -1,7 +1,7 @@
 // Runs a bench from its first process to its results: contenders, scenarios, rounds.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { envoyBinary } from '../../test/support/envoy.ts';
+import { envoyBinary } from '../../lab/envoy.ts';
 import type { Peers } from './build-peers.ts';
 import { type Contender, type SetName, setNames } from './contender.ts';
 import { type Field, makeField } from './contenders.ts';

@@ -5,9 +5,9 @@ import type { DecisionWord } from '../authz/decision.ts';
 import { answerOf, type Reason, refusal } from '../authz/refusal.ts';
 import { type RequestFacts, singleHeader } from '../authz/request-facts.ts';
 import type { Answers } from '../envoy/answers.ts';
-import type { CheckRecord } from '../operations/check-record.ts';
-import { parseTraceParent } from '../operations/trace-context.ts';
+import type { CheckRecord } from './check-record.ts';
 import type { CheckResult, Engine } from './engine.ts';
+import { parseTraceParent } from './trace-context.ts';
 
 interface CheckDependencies {
   /** Called once per call, so that a reload does not change a call in flight. */

@@ -1,8 +1,9 @@
 // What the answers to Envoy take from a configuration.
-import { hostOverrideHeaders } from '../config/header-names.ts';
+
 import type { Config } from '../config/schema.ts';
 import { createIdentityHeaders, underscoreSpellings } from '../envoy/identity-headers.ts';
 import type { ResponseSettings } from '../envoy/response.ts';
+import { hostOverrideHeaders } from '../envoy-config/headers.ts';
 import { resourceMetadataUrl } from '../text/resource-metadata.ts';
 
 export function toResponseSettings({ identityHeaders, token, account, protectedResource }: Config): ResponseSettings {

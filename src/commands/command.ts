@@ -1,6 +1,6 @@
 // What all commands share: their streams and environment, the parsing of options, usage and usage problems.
 import { parseArgs } from 'node:util';
-import type { LogDestination } from '../operations/log-destination.ts';
+import type { LogDestination } from '../service/log-destination.ts';
 import { errorCode } from '../text/problem.ts';
 
 export interface CommandIo {

@@ -1,10 +1,10 @@
 // Finds and formats what is wrong with an Envoy bootstrap or with a dump of a running Envoy. Prints no value of it, which may be a secret.
 import { type ConfigProblem, formatProblems, toPlace, toProblem } from '../config/problems.ts';
 import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
-import { lintBootstrap } from '../envoy-lint/lint.ts';
+import { lintBootstrap } from '../envoy-config/lint/lint.ts';
+import type { EnvoyRelevantConfig } from '../envoy-config/render/settings.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { parseBoundedJson } from '../json/strict-json.ts';
-import type { EnvoyRelevantConfig } from '../render/settings.ts';
 import { printable } from '../text/printable.ts';
 import { askEnvoyAdmin } from './envoy-admin.ts';
 

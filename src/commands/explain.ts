@@ -1,9 +1,9 @@
 // `explain`: prints what the service would answer to a request and why, or explains a decision line of its log.
 import type { DecisionWord } from '../authz/decision.ts';
-import { type DecisionLine, parseDecisionLine } from '../explain/decision-line.ts';
-import { checkLive } from '../explain/live-check.ts';
-import { createPaint, reportLine, reportLive, wantsColour } from '../explain/report.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
+import { type DecisionLine, parseDecisionLine } from '../offline/explain/decision-line.ts';
+import { checkLive } from '../offline/explain/live-check.ts';
+import { createPaint, reportLine, reportLive, wantsColour } from '../offline/explain/report.ts';
 import { isHeaderName, isHeaderValue } from '../text/header.ts';
 import { parseInstant } from '../text/instant.ts';
 import { printable, printableValue } from '../text/printable.ts';

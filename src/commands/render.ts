@@ -2,11 +2,16 @@
 import { validateConfig } from '../config/load.ts';
 import { namedFiles } from '../config/named-files.ts';
 import { formatProblems } from '../config/problems.ts';
+import { addressProblem, parseRenderOptions, renderOptions } from '../envoy-config/render/options.ts';
+import {
+  type NamedText,
+  toCommandLine,
+  toMarkedText,
+  writeRenderedFiles,
+} from '../envoy-config/render/rendered-files.ts';
+import { defaultOptions, toEnvoySettings } from '../envoy-config/render/settings.ts';
+import { type Target, targets } from '../envoy-config/render/targets.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
-import { addressProblem, parseRenderOptions, renderOptions } from '../render/options.ts';
-import { type NamedText, toCommandLine, toMarkedText, writeRenderedFiles } from '../render/rendered-files.ts';
-import { defaultOptions, toEnvoySettings } from '../render/settings.ts';
-import { type Target, targets } from '../render/targets.ts';
 import { hostAndPort } from '../text/listen-address.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
 

@@ -11,11 +11,11 @@ import {
   type WatchFiles,
 } from '../files/file-watch.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
-import { createLogger } from '../operations/log.ts';
-import { nghttp2Warning } from '../operations/nghttp2.ts';
 import { version } from '../package.ts';
-import { RevocationFileError } from '../serve/revocations.ts';
-import { type Service, startService } from '../serve/service.ts';
+import { createLogger } from '../service/log.ts';
+import { nghttp2Warning } from '../service/nghttp2.ts';
+import { RevocationFileError } from '../service/revocations.ts';
+import { type Service, startService } from '../service/service.ts';
 import { printable } from '../text/printable.ts';
 import { messageOf } from '../text/problem.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';

@@ -3,10 +3,10 @@
 import type * as z from 'zod';
 import { parseHostEntry } from '../authz/hosts.ts';
 import { defaultAccountParameter, parameterGrammar } from '../authz/route-template.ts';
+import { identityPrefixProblem } from '../envoy-config/headers.ts';
 import { isJsonObject, itemsOf, memberOf } from '../json/strict-json.ts';
 import { isLoopback, isSameListener, parseListenAddress } from '../text/listen-address.ts';
 import { resourceProblem } from '../text/resource-metadata.ts';
-import { identityPrefixProblem } from './header-names.ts';
 import { report } from './value-schemas.ts';
 
 export const keySources = ['jwksUrl', 'discoveryUrl', 'jwksFile'] as const;

@@ -3,6 +3,7 @@
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
 import type { PermissionTable } from '../authz/permission.ts';
+import { identityPrefixProblem } from '../envoy-config/headers.ts';
 import { memberOf } from '../json/strict-json.ts';
 import { parseListenAddress } from '../text/listen-address.ts';
 import {
@@ -11,7 +12,6 @@ import {
   requireResourceAmongHosts,
   requireSafeListeners,
 } from './cross-field-rules.ts';
-import { identityPrefixProblem } from './header-names.ts';
 import { issuer } from './issuer-schema.ts';
 import { account, apps, protectedResource, publicRoutes, roles, routes, scopes } from './policy-schema.ts';
 import { requireSoundRoutes } from './route-rules.ts';

@@ -1,8 +1,8 @@
 // Schemas for the kinds of values in the configuration. A check reports at most one problem and does not abort other checks.
 import * as z from 'zod';
 import { isIdentityField } from '../authz/principal.ts';
+import { accountHeaderProblem } from '../envoy-config/headers.ts';
 import { keyUrlProblem } from '../text/key-url.ts';
-import { accountHeaderProblem } from './header-names.ts';
 
 /** Runs a check even if zod has already reported the value: the check takes an unknown value. */
 export const evenIfInvalid = { when: () => true };

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { compiledFile, isCompiled, mochaConfig, sourceFile } from '../support/compiled.ts';
+import { compiledFile, isCompiled, mochaConfig, sourceFile } from '../../lab/compiled.ts';
 import { idsIn } from './case-list.ts';
 
 /** The ring of a test: in-memory values, sockets with the real serializers, or behind a real Envoy. */

@@ -36,7 +36,7 @@ Outcomes: A is an allow; D400, D401, D403, D404 and D503 are refusals with that 
 \`token_expired\`); gN is a gRPC status of the call itself. Rings: *unit* is the code alone, *wire* goes through sockets and the
 real serializers, *Envoy* through a real Envoy, where not said otherwise each supported one.
 
-Besides, [\`test/support/invariants.ts\`](../../test/support/invariants.ts) holds what is true of every answer, whatever the case.
+Besides, [\`lab/invariants.ts\`](../../lab/invariants.ts) holds what is true of every answer, whatever the case.
 
 ${parts.join('\n')}`;
 }

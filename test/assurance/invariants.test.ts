@@ -2,14 +2,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { checkRequest } from '../../lab/check-request.ts';
+import { createInvariants, expectNoPartOf, tokenPartsOf } from '../../lab/invariants.ts';
+import { token } from '../../lab/token.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import { toCheckResponse } from '../../src/envoy/response.ts';
-import { checkRequest } from '../support/check-request.ts';
 import { principal } from '../support/facts.ts';
-import { createInvariants, expectNoPartOf, tokenPartsOf } from '../support/invariants.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { token } from '../support/token.ts';
 
 const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
 const context = { requestId: 'r-1', receivedHeaders: [], principal: undefined };

@@ -1,5 +1,8 @@
 // The whole product under test, from the bytes of a CheckRequest to those of a CheckResponse, with real key rings and a real
 // issuer. The only file of the comparison that imports src/; all others use it.
+
+import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
+import { until } from '../../lab/until.ts';
 import { type Check, createCheck } from '../../src/check/check.ts';
 import { createEngine, createTokenMemory } from '../../src/check/engine.ts';
 import { toResponseSettings } from '../../src/check/response-settings.ts';
@@ -13,8 +16,6 @@ import { createKeyRing, type KeyRing } from '../../src/keys/key-ring.ts';
 import { getKeyDocument } from '../../src/keys/key-transport.ts';
 import { parseRevocation } from '../../src/revocation/revocation-entry.ts';
 import { createRevocationList, type RevocationList } from '../../src/revocation/revocation-list.ts';
-import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
-import { until } from '../support/until.ts';
 import type { IssuerKeys } from './oracle/issuer-keys.ts';
 import type { RevocationEntry } from './oracle/revocation.ts';
 import type { WrittenConfiguration } from './oracle/settings.ts';

@@ -2,13 +2,13 @@
 // answers generated requests as the oracle. Envoy itself answers 404 without a route.
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { runCommand } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { exchange, type HttpAnswer, requestBytes } from '../../lab/raw-http.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { issuer } from '../../lab/token.ts';
 import { bearer, configuration, installEnvoys, type Lab, reasonOf, startLab } from '../e2e/lab.ts';
-import { runCommand } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { exchange, type HttpAnswer, requestBytes } from '../support/raw-http.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { issuer } from '../support/token.ts';
 import { type Decision, decide } from './oracle/decision.ts';
 import type { PublishedKey } from './oracle/issuer-keys.ts';
 import { settingsOf, type WrittenConfiguration } from './oracle/settings.ts';

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { builtFile } from '../support/built.ts';
-import { programArguments } from '../support/compiled.ts';
-import { secrets } from '../support/secrets.ts';
+import { builtFile } from '../../lab/built.ts';
+import { programArguments } from '../../lab/compiled.ts';
+import { secrets } from '../../lab/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 const run = promisify(execFile);

@@ -1,15 +1,15 @@
 // The Check call around the engine: internal errors, the request id, the trace context and the record of each check.
 import { expect } from 'chai';
+import { invariants } from '../../lab/invariants.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
 import { type CallMetadata, createCheck } from '../../src/check/check.ts';
+import type { CheckRecord } from '../../src/check/check-record.ts';
 import type { CheckResult, Engine } from '../../src/check/engine.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
-import type { CheckRecord } from '../../src/operations/check-record.ts';
 import { facts, principal } from '../support/facts.ts';
-import { invariants } from '../support/invariants.ts';
 
 const answers = createAnswers({ identityHeaders: createIdentityHeaders('x-auth-'), forward: false });
 const allowed: CheckResult = {

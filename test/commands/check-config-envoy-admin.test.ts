@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { exampleFile } from '../envoy-lint/shipped.ts';
-import { runCommand } from '../support/command.ts';
+import { runCommand } from '../../lab/command.ts';
+import { exampleFile } from '../envoy-config/lint/shipped.ts';
 
 const check = (...args: readonly string[]) => runCommand('check-config', ['--config', exampleFile, ...args]);
 

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { configOf, fixtureFolder, writeFixture } from '../../lab/config-file.ts';
 import { example, exampleFile, root, run } from '../config/example.ts';
-import { configOf, fixtureFolder, writeFixture } from '../support/config-file.ts';
 
 describe('check-config', () => {
   describe('--envoy', () => {

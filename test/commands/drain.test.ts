@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { type Outcome, runCommand, runProduct } from '../support/command.ts';
-import { freePorts } from '../support/free-ports.ts';
+import { type Outcome, runCommand, runProduct } from '../../lab/command.ts';
+import { freePorts } from '../../lab/free-ports.ts';
 
 const run = (...args: readonly string[]): Promise<Outcome> => runCommand('drain', args);
 

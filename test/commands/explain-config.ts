@@ -1,8 +1,14 @@
 // The lab, configurations and questions for the tests of the explain command.
 import { expect } from 'chai';
-import { type ExplainLab, explanationOf, failedCheck, runExplain, startExplainLab } from '../explain/explain-lab.ts';
-import type { Outcome } from '../support/command.ts';
-import type { TokenParts } from '../support/token.ts';
+import type { Outcome } from '../../lab/command.ts';
+import type { TokenParts } from '../../lab/token.ts';
+import {
+  type ExplainLab,
+  explanationOf,
+  failedCheck,
+  runExplain,
+  startExplainLab,
+} from '../offline/explain/explain-lab.ts';
 
 export const path = '/api/subscriptions/accounts/acct1';
 

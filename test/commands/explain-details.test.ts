@@ -1,9 +1,9 @@
 // The detail that explain gives for each failed check, and the time of --at.
 import { expect } from 'chai';
-import { dottedIssuer, explanationOf, runExplain } from '../explain/explain-lab.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { serviceConfig } from '../support/service.ts';
-import { audience, type TokenParts } from '../support/token.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { serviceConfig } from '../../lab/service.ts';
+import { audience, type TokenParts } from '../../lab/token.ts';
+import { dottedIssuer, explanationOf, runExplain } from '../offline/explain/explain-lab.ts';
 import { fullConfig, path, useExplainLab } from './explain-config.ts';
 
 describe('details of explain', () => {

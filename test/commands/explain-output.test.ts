@@ -2,10 +2,10 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { explanationOf, runExplain } from '../explain/explain-lab.ts';
-import type { Outcome } from '../support/command.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { audience, type TokenParts, uid } from '../support/token.ts';
+import type { Outcome } from '../../lab/command.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { audience, type TokenParts, uid } from '../../lab/token.ts';
+import { explanationOf, runExplain } from '../offline/explain/explain-lab.ts';
 import { controlSequence, path, useExplainLab } from './explain-config.ts';
 
 describe('output of explain', () => {

@@ -3,16 +3,16 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { Outcome } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { serviceConfig } from '../../lab/service.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { startTestIssuer } from '../../lab/test-issuer.ts';
+import { token as tokenOf } from '../../lab/token.ts';
 import { defaultAlgorithms } from '../../src/config/issuer-schema.ts';
 import { createKeySeed } from '../../src/keys/key-seed.ts';
 import { locationKey } from '../../src/keys/key-source.ts';
-import { explanationOf, runExplain } from '../explain/explain-lab.ts';
-import type { Outcome } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { serviceConfig } from '../support/service.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { startTestIssuer } from '../support/test-issuer.ts';
-import { token as tokenOf } from '../support/token.ts';
+import { explanationOf, runExplain } from '../offline/explain/explain-lab.ts';
 import { fullConfig, path, useExplainLab } from './explain-config.ts';
 
 describe('explain with keys and lists', () => {

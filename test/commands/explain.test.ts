@@ -1,11 +1,11 @@
-// The explain command: arguments, input and --from-log. test/explain/same-answer.test.ts compares it with the service.
+// The explain command: arguments, input and --from-log. test/offline/explain/same-answer.test.ts compares it with the service.
 import { expect } from 'chai';
-import { explanationOf, failedCheck, runExplain } from '../explain/explain-lab.ts';
-import { type Outcome, runCommand } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { serviceConfig } from '../support/service.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { audience, type TokenParts } from '../support/token.ts';
+import { type Outcome, runCommand } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { serviceConfig } from '../../lab/service.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { audience, type TokenParts } from '../../lab/token.ts';
+import { explanationOf, failedCheck, runExplain } from '../offline/explain/explain-lab.ts';
 import { controlSequence, fullConfig, path, useExplainLab } from './explain-config.ts';
 
 describe('explain', () => {

@@ -2,9 +2,9 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { type Outcome, runCommand, runProduct } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { type ServiceLab, startServiceLab } from '../support/service.ts';
+import { type Outcome, runCommand, runProduct } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { type ServiceLab, startServiceLab } from '../../lab/service.ts';
 
 const ask = (config: string): Promise<Outcome> => runCommand('health', ['--config', config]);
 const ready: Outcome = { code: 0, stdout: 'ready\n', stderr: '' };

@@ -1,10 +1,10 @@
 // render envoy and envoy-parts: what a bootstrap says for a configuration and for the options.
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { runCommand } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
 import { version } from '../../src/package.ts';
-import type { Part } from '../envoy-lint/shipped.ts';
-import { runCommand } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
+import type { Part } from '../envoy-config/lint/shipped.ts';
 import { config, filesOf, managerOf, openSettings, render, rendered, routesOf } from './render-lab.ts';
 
 const checkOf = (bootstrap: Part): Part =>

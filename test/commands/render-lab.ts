@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse, parseAllDocuments } from 'yaml';
-import type { Part } from '../envoy-lint/shipped.ts';
-import { type Outcome, runCommand } from '../support/command.ts';
-import { changed, writeFixture } from '../support/config-file.ts';
+import { type Outcome, runCommand } from '../../lab/command.ts';
+import { changed, writeFixture } from '../../lab/config-file.ts';
+import type { Part } from '../envoy-config/lint/shipped.ts';
 
 export const config = (changes: Readonly<Record<string, unknown>> = {}): string =>
   writeFixture('render.yaml', changed(changes));

@@ -1,8 +1,8 @@
 // render for Kubernetes, Istio and Envoy Gateway.
 import { expect } from 'chai';
 import { parse, parseAllDocuments } from 'yaml';
-import type { Part } from '../envoy-lint/shipped.ts';
-import { changed, configOf } from '../support/config-file.ts';
+import { changed, configOf } from '../../lab/config-file.ts';
+import type { Part } from '../envoy-config/lint/shipped.ts';
 import { config, filesOf, render } from './render-lab.ts';
 
 const twoPaths = { routes: [{ path: '/api/orders/:account_id/*' }, { path: '/v2/billing/*' }] };

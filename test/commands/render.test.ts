@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { smallestConfig, writeFixture } from '../support/config-file.ts';
+import { smallestConfig, writeFixture } from '../../lab/config-file.ts';
 import { config, render } from './render-lab.ts';
 
 describe('render with invalid input', () => {

@@ -4,13 +4,13 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { expect } from 'chai';
-import { type CommandOptions, type Outcome, runCommand } from '../support/command.ts';
-import { changed, writeFixture } from '../support/config-file.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { testCertificate } from '../support/test-certificate.ts';
-import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
-import { audience, token } from '../support/token.ts';
+import { type CommandOptions, type Outcome, runCommand } from '../../lab/command.ts';
+import { changed, writeFixture } from '../../lab/config-file.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
+import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
+import { audience, token } from '../../lab/token.ts';
 
 interface Seen {
   readonly url: string;

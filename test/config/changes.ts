@@ -1,6 +1,6 @@
 // What the tables of configuration changes share.
-import { writeFixture } from '../support/config-file.ts';
-import { testCertificate } from '../support/test-certificate.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
 
 /** New values by path, as `changed` of config-file.ts takes them. */
 export type Changes = Readonly<Record<string, unknown>>;

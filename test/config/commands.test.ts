@@ -2,9 +2,9 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { changed, configOf, fixtureFolder, smallestConfig, writeFixture } from '../../lab/config-file.ts';
 import { isIdentityField } from '../../src/authz/principal.ts';
 import { toJsonSchema } from '../../src/config/schema.ts';
-import { changed, configOf, fixtureFolder, smallestConfig, writeFixture } from '../support/config-file.ts';
 import { example, exampleFile, run } from './example.ts';
 
 interface JsonSchema {

@@ -2,12 +2,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { builtFile } from '../../lab/built.ts';
+import { fixtureFolder, smallestConfig, writeFixture } from '../../lab/config-file.ts';
+import { signingKey } from '../../lab/signing-key.ts';
 import { validateInThread } from '../../src/config/config-thread.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { formatProblems } from '../../src/config/problems.ts';
-import { builtFile } from '../support/built.ts';
-import { fixtureFolder, smallestConfig, writeFixture } from '../support/config-file.ts';
-import { signingKey } from '../support/signing-key.ts';
 
 // Fails here where the thread is older than the source.
 builtFile('config-thread-entry.js');

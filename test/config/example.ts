@@ -1,6 +1,6 @@
 // config.example.yaml, and a command that is run with arguments.
 import { readFileSync } from 'node:fs';
-import { type CommandName, type Outcome, runCommand } from '../support/command.ts';
+import { type CommandName, type Outcome, runCommand } from '../../lab/command.ts';
 
 export const root = new URL('../../', import.meta.url);
 

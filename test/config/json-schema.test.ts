@@ -1,8 +1,8 @@
 // The JSON Schema accepts and refuses the configurations that the validation accepts and refuses, but for documented rules.
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
+import { changed, problemsOf } from '../../lab/config-file.ts';
 import { toJsonSchema } from '../../src/config/schema.ts';
-import { changed, problemsOf } from '../support/config-file.ts';
 import { acceptedChanges } from './accepted-changes.ts';
 import { refusedChanges } from './refused-changes.ts';
 

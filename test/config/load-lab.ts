@@ -1,6 +1,7 @@
 // A configuration file that is loaded, and its problems.
+
+import { writeFixture } from '../../lab/config-file.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { writeFixture } from '../support/config-file.ts';
 
 /** `line:column place` of each problem of this text. */
 export async function positionsOf(text: string): Promise<readonly string[]> {

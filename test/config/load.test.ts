@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { changed, configOf, fixtureFolder, problemsOf, smallestConfig, writeFixture } from '../../lab/config-file.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { type ConfigProblem, formatProblems } from '../../src/config/problems.ts';
-import { changed, configOf, fixtureFolder, problemsOf, smallestConfig, writeFixture } from '../support/config-file.ts';
 import { good, positionsOf } from './load-lab.ts';
 
 /** The message of the one problem of this file. */

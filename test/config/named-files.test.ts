@@ -3,9 +3,9 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { JWK } from 'jose';
-import { changed, configOf, fixtureFolder, problemsOf, writeFixture } from '../support/config-file.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { testCertificate } from '../support/test-certificate.ts';
+import { changed, configOf, fixtureFolder, problemsOf, writeFixture } from '../../lab/config-file.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
 
 const certificate = testCertificate({ name: 'authority' }).cert;
 

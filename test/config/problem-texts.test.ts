@@ -1,6 +1,6 @@
 // The text of each problem of a configuration names the rule and the remedy.
 import { expect } from 'chai';
-import { changed, problemsOf } from '../support/config-file.ts';
+import { changed, problemsOf } from '../../lab/config-file.ts';
 import { type Changes, tenants, tls } from './changes.ts';
 
 describe('problems of a configuration', () => {

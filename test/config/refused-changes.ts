@@ -1,5 +1,5 @@
 // Changes of the smallest configuration that are refused, each with the place of its problem.
-import { smallestConfig } from '../support/config-file.ts';
+import { smallestConfig } from '../../lab/config-file.ts';
 import { type Changes, long, socket, tenants, tls } from './changes.ts';
 
 export const refusedChanges: readonly (readonly [place: string, changes: Changes])[] = [

@@ -1,8 +1,8 @@
 // The rules of the configuration: accepted and refused values of each key, and defaults.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { changed, configOf, placesOf, problemsOf, smallestConfig } from '../../lab/config-file.ts';
 import { toJsonSchema } from '../../src/config/schema.ts';
-import { changed, configOf, placesOf, problemsOf, smallestConfig } from '../support/config-file.ts';
 import { acceptedChanges } from './accepted-changes.ts';
 import type { Changes } from './changes.ts';
 import { refusedChanges } from './refused-changes.ts';

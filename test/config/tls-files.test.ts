@@ -3,10 +3,10 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:cry
 import { join } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { changed, configOf, fixtureFolder, problemsOf, writeFixture } from '../../lab/config-file.ts';
+import { secrets } from '../../lab/secrets.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { changed, configOf, fixtureFolder, problemsOf, writeFixture } from '../support/config-file.ts';
-import { secrets } from '../support/secrets.ts';
-import { testCertificate } from '../support/test-certificate.ts';
 import { good, positionsOf } from './load-lab.ts';
 
 describe('configuration file', () => {

@@ -1,8 +1,8 @@
 // What is valid and rarely meant, and how check-config prints it.
 import { expect } from 'chai';
-import { nghttp2Warning } from '../../src/operations/nghttp2.ts';
-import { runCommand } from '../support/command.ts';
-import { changed, smallestConfig, writeFixture } from '../support/config-file.ts';
+import { runCommand } from '../../lab/command.ts';
+import { changed, smallestConfig, writeFixture } from '../../lab/config-file.ts';
+import { nghttp2Warning } from '../../src/service/nghttp2.ts';
 
 const [issuer] = smallestConfig().issuers;
 const partner = { ...issuer, issuer: 'https://partner.example.com', accounts: ['partner-*'] };

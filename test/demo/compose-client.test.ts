@@ -9,13 +9,13 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parseDocument } from 'yaml';
 import { send } from '../../demo/http-client.ts';
-import { killAtExit } from '../support/child-process.ts';
-import { programArguments } from '../support/compiled.ts';
+import { killAtExit } from '../../lab/child-process.ts';
+import { programArguments } from '../../lab/compiled.ts';
+import { type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { secrets } from '../../lab/secrets.ts';
 import { type Part, startPart } from '../support/demo-part.ts';
 import { execForm, lastOf, parseDockerfile, product } from '../support/dockerfile.ts';
-import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { secrets } from '../support/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 const read = (name: string): Promise<string> => readFile(`${project}${name}`, 'utf8');

@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { send } from '../../demo/http-client.ts';
-import { builtFile } from '../support/built.ts';
-import { programArguments } from '../support/compiled.ts';
-import { allPages } from '../support/document.ts';
-import { envoyBinary } from '../support/envoy.ts';
-import { secrets } from '../support/secrets.ts';
+import { builtFile } from '../../lab/built.ts';
+import { programArguments } from '../../lab/compiled.ts';
+import { allPages } from '../../lab/document.ts';
+import { envoyBinary } from '../../lab/envoy.ts';
+import { secrets } from '../../lab/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 

@@ -11,9 +11,9 @@ import { expect } from 'chai';
 import { messageOf } from '../../demo/run-story.ts';
 import { openTryFolder } from '../../demo/try-folder.ts';
 import { startUpstream } from '../../demo/upstream.ts';
-import { programArguments } from '../support/compiled.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { secrets } from '../support/secrets.ts';
+import { programArguments } from '../../lab/compiled.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { secrets } from '../../lab/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 

@@ -1,8 +1,8 @@
 // The recipes of docs/accounts.md: each configuration decides the requests below it as the page says.
 import { expect } from 'chai';
-import { runCommand } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { allPages } from '../support/document.ts';
+import { runCommand } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { allPages } from '../../lab/document.ts';
 
 const page = allPages().find(({ path }) => path === 'docs/accounts.md');
 const recipes = (page?.text ?? '')

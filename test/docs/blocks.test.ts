@@ -1,8 +1,8 @@
 // The fenced blocks of README and docs/. test/e2e/documented-commands.test.ts runs their commands.
 import { expect } from 'chai';
+import { allPages, blocksOf, commandsOf } from '../../lab/document.ts';
+import { envoyVersions } from '../../lab/envoy.ts';
 import { parseExpressions, unknownMetrics } from '../deploy/monitoring/expressions.ts';
-import { allPages, blocksOf, commandsOf } from '../support/document.ts';
-import { envoyVersions } from '../support/envoy.ts';
 import { standIns } from './stand-ins.ts';
 
 const pages = allPages();

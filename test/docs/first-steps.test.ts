@@ -1,8 +1,8 @@
 // The configuration of docs/get-started.md and the table of docs/policy-tests.md belong together.
 import { expect } from 'chai';
-import { runCommand } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { allPages } from '../support/document.ts';
+import { runCommand } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { allPages } from '../../lab/document.ts';
 
 function firstYaml(path: string): string {
   const page = allPages().find(each => each.path === path);

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { expect } from 'chai';
-import { allPages } from '../support/document.ts';
+import { allPages } from '../../lab/document.ts';
 
 const project = new URL('../../', import.meta.url);
 const withoutCode = (text: string): string => text.replaceAll(/^ *```.*?^ *```$/gms, '').replaceAll(/`[^`\n]*`/g, '');

@@ -1,9 +1,9 @@
 // docs/log.md: the fields of a decision line, and every message of src/ with its level.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { secrets } from '../../lab/secrets.ts';
 import type { Account } from '../../src/authz/principal.ts';
-import { createLogger, logCheck } from '../../src/operations/log.ts';
-import { secrets } from '../support/secrets.ts';
+import { createLogger, logCheck } from '../../src/service/log.ts';
 
 const project = new URL('../../', import.meta.url);
 const page = readFileSync(new URL('docs/log.md', project), 'utf8');

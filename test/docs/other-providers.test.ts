@@ -1,12 +1,12 @@
 // docs/providers/others.md: each configuration accepts a token as its provider documents it, for the accounts of the token alone.
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { allPages } from '../../lab/document.ts';
+import { now } from '../../lab/token.ts';
 import type { CheckResult } from '../../src/check/engine.ts';
 import { providerPage } from '../../tools/providers/page.ts';
 import { type MultiTenantToken, multiTenantTokens } from '../fixtures/multi-tenant-tokens.ts';
 import { decideToken } from '../support/decide-token.ts';
-import { allPages } from '../support/document.ts';
-import { now } from '../support/token.ts';
 
 const page = providerPage('others');
 const all = ['GET', 'HEAD', 'DELETE'];

@@ -1,12 +1,12 @@
 // The pages of docs/providers: the configuration accepts the token on the page, and `npm run providers` runs every command on it.
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { allPages } from '../../lab/document.ts';
 import { readFixture } from '../../tools/providers/fixture.ts';
 import { providerPage } from '../../tools/providers/page.ts';
 import { headings } from '../../tools/providers/provider.ts';
 import { acceptedTokens } from '../fixtures/provider-tokens.ts';
 import { type Decoded, decideToken } from '../support/decide-token.ts';
-import { allPages } from '../support/document.ts';
 
 // test/docs/other-providers.test.ts has others.md.
 const names = allPages()

@@ -1,8 +1,8 @@
 // What the documents quote of a refusal is what the service says.
 import { expect } from 'chai';
+import { allPages } from '../../lab/document.ts';
 import { answerOf, type Reason } from '../../src/authz/refusal.ts';
-import { findRefusedCheck } from '../../src/explain/refused-checks.ts';
-import { allPages } from '../support/document.ts';
+import { findRefusedCheck } from '../../src/offline/explain/refused-checks.ts';
 
 const pages = allPages();
 

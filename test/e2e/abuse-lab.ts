@@ -3,17 +3,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { residentMegabytes } from '../../bench/measure/resident-memory.ts';
+import { checkRequest } from '../../lab/check-request.ts';
+import { invariants } from '../../lab/invariants.ts';
+import type { HeaderField } from '../../lab/raw-http.ts';
+import { connect, type GrpcClient } from '../../lab/service.ts';
+import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
+import type { TestIssuer } from '../../lab/test-issuer.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { CheckRequestMessage, CheckResponseMessage } from '../../src/envoy/protocol.ts';
-import { checkRequest } from '../support/check-request.ts';
 import { type Http2Connection, openHttp2Connection } from '../support/http2-connection.ts';
-import { invariants } from '../support/invariants.ts';
 import { keptMegabytesOf, memoryNodeOptions } from '../support/kept-memory.ts';
-import type { HeaderField } from '../support/raw-http.ts';
 import { flagEndHeaders, frame, frameType, headerBlock } from '../support/raw-http2.ts';
-import { connect, type GrpcClient } from '../support/service.ts';
-import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
-import type { TestIssuer } from '../support/test-issuer.ts';
 import { bearer, configuration, startIssuer } from './lab.ts';
 
 export const requestFields: readonly HeaderField[] = [

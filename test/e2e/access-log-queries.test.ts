@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { type AccessLogLine, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
-import { startServiceProcess } from '../support/service-process.ts';
-import { readSnippet } from '../support/snippets.ts';
-import { uid } from '../support/token.ts';
+import { type AccessLogLine, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { exchange, headerValues, requestBytes } from '../../lab/raw-http.ts';
+import { startServiceProcess } from '../../lab/service-process.ts';
+import { readSnippet } from '../../lab/snippets.ts';
+import { uid } from '../../lab/token.ts';
 import { answersMessage, startFakeAuthorizer } from './fake-authorizer.ts';
 import { bearer, configuration, installEnvoys, startLab } from './lab.ts';
 

@@ -1,9 +1,9 @@
 // Envoy's access log shows the decision and the reason beside Envoy's own response flags, and no secret.
 import { expect } from 'chai';
-import { type AccessLogLine, envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
-import { issuer, uid } from '../support/token.ts';
+import { type AccessLogLine, envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { exchange, headerValues, requestBytes } from '../../lab/raw-http.ts';
+import { issuer, uid } from '../../lab/token.ts';
 import { bearer, installEnvoys, type Lab, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';

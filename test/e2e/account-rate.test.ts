@@ -1,12 +1,12 @@
 // The rate limit for each account of docs/upstream.md, in a real Envoy: it counts by the account that account-authz verified.
 import { expect } from 'chai';
 import { type Document, parse, stringify } from 'yaml';
-import { runCommand } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { connectionManagerPath } from '../support/envoy-bootstrap.ts';
-import { exchange, requestBytes } from '../support/raw-http.ts';
-import { readSnippet } from '../support/snippets.ts';
+import { runCommand } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { connectionManagerPath } from '../../lab/envoy-bootstrap.ts';
+import { exchange, requestBytes } from '../../lab/raw-http.ts';
+import { readSnippet } from '../../lab/snippets.ts';
 import { bearer, configuration, installEnvoys, type Lab, startLab } from './lab.ts';
 
 const perMinute = 2;

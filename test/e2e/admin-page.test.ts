@@ -2,13 +2,13 @@
 import axe from 'axe-core';
 import { expect } from 'chai';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import type { AdminPageFacts } from '../../src/admin/admin-page-facts.ts';
-import { type AdminServer, startAdminServer } from '../../src/admin/admin-server.ts';
+import { type ServiceLab, startServiceLab } from '../../lab/service.ts';
+import { signingKey } from '../../lab/signing-key.ts';
 import { refusedConfig } from '../../src/config/verdict.ts';
-import { healthy, unhealthy } from '../admin/admin-page-facts.ts';
+import type { AdminPageFacts } from '../../src/service/admin-page-facts.ts';
+import { type AdminServer, startAdminServer } from '../../src/service/admin-server.ts';
+import { healthy, unhealthy } from '../service/admin-page-facts.ts';
 import { picture, startBrowser } from '../support/browser.ts';
-import { type ServiceLab, startServiceLab } from '../support/service.ts';
-import { signingKey } from '../support/signing-key.ts';
 
 interface Visit {
   readonly page: Page;

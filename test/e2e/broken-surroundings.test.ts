@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { credentials } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { checkRequest } from '../support/check-request.ts';
-import { runProduct } from '../support/command.ts';
-import { startEnvoy } from '../support/envoy.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
-import { connect, startServiceLab } from '../support/service.ts';
-import { testCertificate } from '../support/test-certificate.ts';
+import { checkRequest } from '../../lab/check-request.ts';
+import { runProduct } from '../../lab/command.ts';
+import { startEnvoy } from '../../lab/envoy.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { exchange, headerValues, requestBytes } from '../../lab/raw-http.ts';
+import { connect, startServiceLab } from '../../lab/service.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
 import { bearer, startLab } from './lab.ts';
 
 describe('failure modes', () => {

@@ -4,10 +4,10 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { renderedEnvoy } from '../../lab/envoy-bootstrap.ts';
+import { exchange, headerValues, requestBytes } from '../../lab/raw-http.ts';
 import { startBrowser } from '../support/browser.ts';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { renderedEnvoy } from '../support/envoy-bootstrap.ts';
-import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
 import { bearer, installEnvoys, type Lab, startLab } from './lab.ts';
 
 interface Seen {

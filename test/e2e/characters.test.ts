@@ -1,8 +1,8 @@
 // `characters: rfc3986` of a route behind real Envoys: ordinary file names reach the upstream as they were checked; what two servers could read
 // as two paths does not, whether Envoy refuses or resolves it, or account-authz refuses it.
 import { expect } from 'chai';
-import { envoyVersions, type RunningEnvoy, startRenderedEnvoy } from '../support/envoy.ts';
-import { exchange, requestBytes } from '../support/raw-http.ts';
+import { envoyVersions, type RunningEnvoy, startRenderedEnvoy } from '../../lab/envoy.ts';
+import { exchange, requestBytes } from '../../lab/raw-http.ts';
 import { bearer, configuration, installEnvoys, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
 
 const settings = {

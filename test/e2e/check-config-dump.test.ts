@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Document, stringify } from 'yaml';
-import { exampleFile, type Part } from '../envoy-lint/shipped.ts';
-import { runCommand } from '../support/command.ts';
-import { fixtureFolder, writeFixture } from '../support/config-file.ts';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
+import { runCommand } from '../../lab/command.ts';
+import { fixtureFolder, writeFixture } from '../../lab/config-file.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { exampleFile, type Part } from '../envoy-config/lint/shipped.ts';
 
 const adminOf = ({ adminPort }: RunningEnvoy) => `http://127.0.0.1:${adminPort}`;
 

@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { runCommand } from '../support/command.ts';
-import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { startServiceProcess } from '../support/service-process.ts';
+import { runCommand } from '../../lab/command.ts';
+import { type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { startServiceProcess } from '../../lab/service-process.ts';
 import { configuration, startIssuer } from './lab.ts';
 
 describe('drain of a real Envoy', () => {

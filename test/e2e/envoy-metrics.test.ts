@@ -1,9 +1,9 @@
 // A live Envoy exposes the metrics and labels that alerts and dashboard use.
 import { expect } from 'chai';
+import { startEnvoy } from '../../lab/envoy.ts';
+import { exchange, requestBytes } from '../../lab/raw-http.ts';
 import { envoyMetrics } from '../../tools/derive/envoy-metrics.ts';
 import { parseExposition, seriesNames } from '../../tools/derive/exposition.ts';
-import { startEnvoy } from '../support/envoy.ts';
-import { exchange, requestBytes } from '../support/raw-http.ts';
 import { bearer, type Lab, startLab } from './lab.ts';
 
 describe('the metrics of Envoy in alerts and dashboard', () => {

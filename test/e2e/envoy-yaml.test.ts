@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { envoyBinary, envoyVersions } from '../support/envoy.ts';
+import { envoyBinary, envoyVersions } from '../../lab/envoy.ts';
 
 const file = fileURLToPath(new URL('../../envoy.yaml', import.meta.url));
 const text = await readFile(file, 'utf8');

@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
-import { runCommand } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { exchange, type HttpAnswer, headerValues, requestBytes } from '../support/raw-http.ts';
-import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
-import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
-import type { TestIssuer } from '../support/test-issuer.ts';
-import { until } from '../support/until.ts';
+import { runCommand } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { exchange, type HttpAnswer, headerValues, requestBytes } from '../../lab/raw-http.ts';
+import { type RecordingUpstream, startRecordingUpstream } from '../../lab/recording-upstream.ts';
+import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
+import type { TestIssuer } from '../../lab/test-issuer.ts';
+import { until } from '../../lab/until.ts';
 import { bearer, installEnvoys, onlyRequestOf, reasonOf, startIssuer } from './lab.ts';
 
 interface Case {

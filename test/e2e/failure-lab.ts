@@ -1,8 +1,8 @@
 // What the tests of failing authorizers share: an upstream, one good request, and the answer that is expected in the place of an allow.
 import { expect } from 'chai';
-import type { RunningEnvoy } from '../support/envoy.ts';
-import { exchange, type HttpAnswer, requestBytes } from '../support/raw-http.ts';
-import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
+import type { RunningEnvoy } from '../../lab/envoy.ts';
+import { exchange, type HttpAnswer, requestBytes } from '../../lab/raw-http.ts';
+import { type RecordingUpstream, startRecordingUpstream } from '../../lab/recording-upstream.ts';
 import { bearer, installEnvoys } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Document } from 'yaml';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { httpFilterPath } from '../support/envoy-bootstrap.ts';
-import { freePorts } from '../support/free-ports.ts';
-import type { HttpAnswer } from '../support/raw-http.ts';
-import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
-import type { TestIssuer } from '../support/test-issuer.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { httpFilterPath } from '../../lab/envoy-bootstrap.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import type { HttpAnswer } from '../../lab/raw-http.ts';
+import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
+import type { TestIssuer } from '../../lab/test-issuer.ts';
 import { useUpstream } from './failure-lab.ts';
 import { configuration, expectRefusal, identity, ownedFields, startIssuer } from './lab.ts';
 

@@ -1,11 +1,11 @@
 // A fake authorizer that gives any answer, also one that no gRPC server would give.
 import { createServer, type Http2Session, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
+import { uid } from '../../lab/token.ts';
 import type { Account } from '../../src/authz/principal.ts';
 import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import { toCheckResponse } from '../../src/envoy/response.ts';
-import { uid } from '../support/token.ts';
 
 export type AnswerCheck = (stream: ServerHttp2Stream, attempt: number) => void;
 

@@ -4,14 +4,14 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { builtFile } from '../support/built.ts';
-import { runProduct } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { secrets } from '../support/secrets.ts';
-import { connect, type GrpcClient } from '../support/service.ts';
-import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
-import type { TestIssuer } from '../support/test-issuer.ts';
-import { until } from '../support/until.ts';
+import { builtFile } from '../../lab/built.ts';
+import { runProduct } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { secrets } from '../../lab/secrets.ts';
+import { connect, type GrpcClient } from '../../lab/service.ts';
+import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
+import type { TestIssuer } from '../../lab/test-issuer.ts';
+import { until } from '../../lab/until.ts';
 import { configuration, startIssuer } from './lab.ts';
 
 /** Node options that preload this module, together with an open server that keeps any process alive. */

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { checkCallHeaders } from '../../bench/speed/requests.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
 import { useUpstream } from './failure-lab.ts';
 import {
   type AnswerCheck,

@@ -3,8 +3,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { expect } from 'chai';
+import type { HeaderField } from '../../lab/raw-http.ts';
 import { type Http2Connection, openHttp2Connection, type ReceivedFrame } from '../support/http2-connection.ts';
-import type { HeaderField } from '../support/raw-http.ts';
 import { flagEndHeaders, flagEndStream, frame, frameType, headerBlock } from '../support/raw-http2.ts';
 import {
   enveloped,

@@ -4,11 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
 import { expect } from 'chai';
+import { type Http2Answer, http2Exchange } from '../../lab/raw-http.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { token } from '../../lab/token.ts';
 import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
-import { type Http2Answer, http2Exchange } from '../support/raw-http.ts';
 import { flagEndStream, frame, frameType } from '../support/raw-http2.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { token } from '../support/token.ts';
 import {
   enveloped,
   opened,

@@ -2,8 +2,8 @@
 // client gets the gRPC status of each kind of refusal.
 import { Client, credentials, Metadata, Server, ServerCredentials, type ServiceError, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { envoyVersions, type RunningEnvoy, startRenderedEnvoy } from '../support/envoy.ts';
-import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
+import { envoyVersions, type RunningEnvoy, startRenderedEnvoy } from '../../lab/envoy.ts';
+import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
 import { bearer, configuration, identity, installEnvoys, type Lab, reasonOf, startLab } from './lab.ts';
 
 const asIs = (bytes: Buffer): Buffer => bytes;

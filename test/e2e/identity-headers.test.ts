@@ -2,12 +2,12 @@
 // the upstream gets exactly our headers.
 import { expect } from 'chai';
 import type { Document } from 'yaml';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { connectionManagerPath, httpFilterPath, renderedEnvoy } from '../support/envoy-bootstrap.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { exchange, type HttpAnswer, http2Exchange, requestBytes } from '../support/raw-http.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { connectionManagerPath, httpFilterPath, renderedEnvoy } from '../../lab/envoy-bootstrap.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { exchange, type HttpAnswer, http2Exchange, requestBytes } from '../../lab/raw-http.ts';
+import { until } from '../../lab/until.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';
-import { until } from '../support/until.ts';
 import { identity, onlyRequestOf, ownedFields, useLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';

@@ -2,11 +2,11 @@
 // which is what the AuthorizationPolicies do for these. Not covered: istiod itself.
 import { expect } from 'chai';
 import { parseAllDocuments } from 'yaml';
-import { runCommand } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { defaultEnvoyVersion, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { connectionManagerPath, httpFilterPath } from '../support/envoy-bootstrap.ts';
-import { exchange, requestBytes } from '../support/raw-http.ts';
+import { runCommand } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { defaultEnvoyVersion, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { connectionManagerPath, httpFilterPath } from '../../lab/envoy-bootstrap.ts';
+import { exchange, requestBytes } from '../../lab/raw-http.ts';
 import { bearer, configuration, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
 
 interface Patch {

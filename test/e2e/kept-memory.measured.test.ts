@@ -3,12 +3,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { checkRequest } from '../support/check-request.ts';
+import { checkRequest } from '../../lab/check-request.ts';
+import { connect, type GrpcClient } from '../../lab/service.ts';
+import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
+import type { TestIssuer } from '../../lab/test-issuer.ts';
+import { until } from '../../lab/until.ts';
 import { keptMegabytesOf, memoryNodeOptions } from '../support/kept-memory.ts';
-import { connect, type GrpcClient } from '../support/service.ts';
-import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
-import type { TestIssuer } from '../support/test-issuer.ts';
-import { until } from '../support/until.ts';
 import { bearer, configuration, startIssuer } from './lab.ts';
 
 const checks = 4000;

@@ -4,14 +4,14 @@ import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { checkRequest } from '../support/check-request.ts';
-import { connect } from '../support/service.ts';
-import { type ServiceProcess, type ServiceProcessOptions, startServiceProcess } from '../support/service-process.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { testCertificate } from '../support/test-certificate.ts';
-import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
-import { audience, token } from '../support/token.ts';
-import { until } from '../support/until.ts';
+import { checkRequest } from '../../lab/check-request.ts';
+import { connect } from '../../lab/service.ts';
+import { type ServiceProcess, type ServiceProcessOptions, startServiceProcess } from '../../lab/service-process.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
+import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
+import { audience, token } from '../../lab/token.ts';
+import { until } from '../../lab/until.ts';
 
 const old = testCertificate({ name: 'old', isAuthority: true, addresses: [] });
 const renewed = testCertificate({ name: 'new', isAuthority: true, addresses: [] });

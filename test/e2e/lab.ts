@@ -1,13 +1,13 @@
 // The whole request path for the end-to-end tests: an issuer, the built product, a recording upstream; each test file adds its Envoys.
 import { expect } from 'chai';
-import { envoyBinary, envoyVersions } from '../support/envoy.ts';
-import { expectNoPartOf, tokenPartsOf } from '../support/invariants.ts';
-import { type HeaderField, type HttpAnswer, headerValues } from '../support/raw-http.ts';
-import { type RecordedRequest, type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
-import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
-import { audience, issuer, token, uid } from '../support/token.ts';
+import { envoyBinary, envoyVersions } from '../../lab/envoy.ts';
+import { expectNoPartOf, tokenPartsOf } from '../../lab/invariants.ts';
+import { type HeaderField, type HttpAnswer, headerValues } from '../../lab/raw-http.ts';
+import { type RecordedRequest, type RecordingUpstream, startRecordingUpstream } from '../../lab/recording-upstream.ts';
+import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
+import { audience, issuer, token, uid } from '../../lab/token.ts';
 
 /** The five identity headers for the tokens of `bearer`, in the order in which they are set. */
 export const identity: readonly HeaderField[] = [

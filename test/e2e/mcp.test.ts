@@ -6,7 +6,7 @@ import { alice } from '../../demo/directory.ts';
 import { createMcpClient, type McpClient } from '../../demo/mcp-client.ts';
 import { type McpDemo, scope, startMcpDemo } from '../../demo/mcp-parts.ts';
 import { mcpStory } from '../../demo/mcp-story.ts';
-import { allPages } from '../support/document.ts';
+import { allPages } from '../../lab/document.ts';
 
 describe('an MCP server behind account-authz and a rendered Envoy', function () {
   this.timeout(300_000);

@@ -1,11 +1,11 @@
 // Mutual TLS between a real Envoy and the built product.
 import { expect } from 'chai';
 import { isMap, isSeq } from 'yaml';
-import { type EnvoyOptions, envoyVersions, startEnvoy } from '../support/envoy.ts';
-import { exchange, requestBytes } from '../support/raw-http.ts';
+import { type EnvoyOptions, envoyVersions, startEnvoy } from '../../lab/envoy.ts';
+import { exchange, requestBytes } from '../../lab/raw-http.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
+import { until } from '../../lab/until.ts';
 import { mountSecret, type SecretMount } from '../support/secret-mount.ts';
-import { testCertificate } from '../support/test-certificate.ts';
-import { until } from '../support/until.ts';
 import { bearer, installEnvoys, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1/items';

@@ -1,8 +1,8 @@
 // What a rendered Envoy serves without a check (public routes, the metadata document of RFC 9728), and for which hosts.
 import { expect } from 'chai';
-import { envoyVersions, type RunningEnvoy, startRenderedEnvoy } from '../support/envoy.ts';
-import { exchange, type HttpAnswer, headerValues, requestBytes } from '../support/raw-http.ts';
-import { issuer } from '../support/token.ts';
+import { envoyVersions, type RunningEnvoy, startRenderedEnvoy } from '../../lab/envoy.ts';
+import { exchange, type HttpAnswer, headerValues, requestBytes } from '../../lab/raw-http.ts';
+import { issuer } from '../../lab/token.ts';
 import { bearer, configuration, installEnvoys, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
 
 const origin = 'https://app.example.com';

@@ -1,8 +1,8 @@
 // Generated targets through Envoy's normalization, the product and Express 5: the handler runs for the account of the token only.
 import { expect } from 'chai';
+import { defaultEnvoyVersion } from '../../lab/envoy.ts';
 import { comparePathsThroughEnvoy, type EnvoyComparison } from '../assurance/paths/envoy-comparison.ts';
 import { layouts } from '../assurance/paths/path-comparison.ts';
-import { defaultEnvoyVersion } from '../support/envoy.ts';
 
 const seed = Number(process.env.PATHS_SEED ?? 1);
 const targets = 1200;

@@ -1,8 +1,8 @@
 // The paths of security-cases.md section 5, sent unchanged over raw sockets. Envoy and the product share the work: some paths are
 // normalized by Envoy first; only acct1's own paths may reach the upstream.
 import { expect } from 'chai';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { exchange, requestBytes } from '../support/raw-http.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { exchange, requestBytes } from '../../lab/raw-http.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';
 import { bearer, installEnvoys, type Lab, onlyRequestOf, reasonOf, startLab } from './lab.ts';
 

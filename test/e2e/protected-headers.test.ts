@@ -2,10 +2,10 @@
 // spelling reaches the upstream unchecked, neither as a header nor as a trailer.
 import { expect } from 'chai';
 import type { Document } from 'yaml';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { connectionManagerPath, renderedEnvoy, upstreamProtocolPath } from '../support/envoy-bootstrap.ts';
-import { exchange, type HttpAnswer, http2Exchange, requestBytes } from '../support/raw-http.ts';
-import { until } from '../support/until.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { connectionManagerPath, renderedEnvoy, upstreamProtocolPath } from '../../lab/envoy-bootstrap.ts';
+import { exchange, type HttpAnswer, http2Exchange, requestBytes } from '../../lab/raw-http.ts';
+import { until } from '../../lab/until.ts';
 import { expectRefusal, onlyRequestOf, useLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';

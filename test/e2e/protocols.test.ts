@@ -1,9 +1,9 @@
 // Protocols through the whole path: HTTP/2, gRPC calls and upgrades.
 import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { connectionManagerPath, renderedEnvoy } from '../support/envoy-bootstrap.ts';
-import { exchange, http2Exchange, requestBytes } from '../support/raw-http.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { connectionManagerPath, renderedEnvoy } from '../../lab/envoy-bootstrap.ts';
+import { exchange, http2Exchange, requestBytes } from '../../lab/raw-http.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';
 import { expectRefusal, http2Fields, identity, onlyRequestOf, ownedFields, useLab } from './lab.ts';
 

@@ -1,8 +1,8 @@
 // The readiness listener of Envoy, as a kubelet uses it, is all that is reachable from outside.
 import { expect } from 'chai';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { exchange, requestBytes } from '../support/raw-http.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { exchange, requestBytes } from '../../lab/raw-http.ts';
 import { installEnvoys } from './lab.ts';
 
 describe('the readiness of Envoy', () => {

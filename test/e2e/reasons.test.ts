@@ -1,18 +1,18 @@
 // Every reason through a real Envoy is the same in the answer, the log, the metrics, Envoy's access log, and the output of `explain` for
 // the request and for the log line.
 import { expect } from 'chai';
+import { runProduct } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { exchange, headerValues, requestBytes } from '../../lab/raw-http.ts';
+import { type RecordingUpstream, startRecordingUpstream } from '../../lab/recording-upstream.ts';
+import { secrets } from '../../lab/secrets.ts';
+import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
+import type { TestIssuer } from '../../lab/test-issuer.ts';
+import { audience } from '../../lab/token.ts';
 import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
-import { explanationOf, failedCheck, runExplain } from '../explain/explain-lab.ts';
-import { runProduct } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
-import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
-import { secrets } from '../support/secrets.ts';
-import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
-import type { TestIssuer } from '../support/test-issuer.ts';
-import { audience } from '../support/token.ts';
+import { explanationOf, failedCheck, runExplain } from '../offline/explain/explain-lab.ts';
 import { bearer, configuration, reasonOf, startIssuer } from './lab.ts';
 
 // Unique values: each output may show them only as documented, and the secret scan finds them elsewhere.

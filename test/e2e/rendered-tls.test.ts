@@ -4,12 +4,12 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { runCommand } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { exchange, requestBytes } from '../support/raw-http.ts';
+import { runCommand } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { exchange, requestBytes } from '../../lab/raw-http.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
 import { mountSecret, type SecretMount } from '../support/secret-mount.ts';
-import { testCertificate } from '../support/test-certificate.ts';
 import { bearer, configuration, expectRefusal, installEnvoys, type Lab, reasonOf, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1';

@@ -1,7 +1,7 @@
 // Kinds of requests through the whole path: methods, targets, and the places that identify a caller or an account.
 import { expect } from 'chai';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { exchange, headerValues, requestBytes } from '../support/raw-http.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { exchange, headerValues, requestBytes } from '../../lab/raw-http.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';
 import { bearer, expectRefusal, http2Fields, onlyRequestOf, useLab } from './lab.ts';
 

@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
-import { authzCall } from '../../src/render/authz-call.ts';
-import { defaultEnvoyVersion, envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { exchange, requestBytes } from '../support/raw-http.ts';
+import { defaultEnvoyVersion, envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { exchange, requestBytes } from '../../lab/raw-http.ts';
+import { authzCall } from '../../src/envoy-config/render/authz-call.ts';
 import { bearer, installEnvoys, type Lab, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1/items';

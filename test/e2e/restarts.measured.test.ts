@@ -4,6 +4,14 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { type Document, parse } from 'yaml';
+import { runProduct } from '../../lab/command.ts';
+import { defaultEnvoyVersion, envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { httpFilterPath } from '../../lab/envoy-bootstrap.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { exchange, requestBytes } from '../../lab/raw-http.ts';
+import { type RecordingUpstream, startRecordingUpstream } from '../../lab/recording-upstream.ts';
+import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
+import { readSnippet } from '../../lab/snippets.ts';
 import { type Answered, createService, type Order, startLoad } from '../../tools/rehearsal/load.ts';
 import { type EndSignal, type Restarts, rehearseRestarts } from '../../tools/rehearsal/restarts.ts';
 import { isAsPromised, restartsReport } from '../../tools/rehearsal/restarts-report.ts';
@@ -12,14 +20,6 @@ import {
   clusterOfSeveralAuthorizers,
   type Part,
 } from '../../tools/rehearsal/several-authorizers.ts';
-import { runProduct } from '../support/command.ts';
-import { defaultEnvoyVersion, envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { httpFilterPath } from '../support/envoy-bootstrap.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { exchange, requestBytes } from '../support/raw-http.ts';
-import { type RecordingUpstream, startRecordingUpstream } from '../support/recording-upstream.ts';
-import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
-import { readSnippet } from '../support/snippets.ts';
 import { type AnswerCheck, allowMessage, answersMessage, framed, startFakeAuthorizer } from './fake-authorizer.ts';
 import { bearer, configuration, installEnvoys, startLab } from './lab.ts';
 

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { runProduct } from '../support/command.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { type ServiceProcess, startServiceProcess } from '../support/service-process.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { runProduct } from '../../lab/command.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
 import { configuration } from './lab.ts';
 
 const notTold = 'Envoy not told that it is healthy';

@@ -1,11 +1,11 @@
 // The serve command: refused configurations, unknown commands, and preloaded modules.
 import { expect } from 'chai';
-import { nghttp2Warning } from '../../src/operations/nghttp2.ts';
-import { runCommand, runProduct } from '../support/command.ts';
-import { changed, smallestConfig, writeFixture } from '../support/config-file.ts';
-import { startServiceProcess } from '../support/service-process.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { startTestIssuer } from '../support/test-issuer.ts';
+import { runCommand, runProduct } from '../../lab/command.ts';
+import { changed, smallestConfig, writeFixture } from '../../lab/config-file.ts';
+import { startServiceProcess } from '../../lab/service-process.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { startTestIssuer } from '../../lab/test-issuer.ts';
+import { nghttp2Warning } from '../../src/service/nghttp2.ts';
 import { configuration } from './lab.ts';
 
 describe('serve', () => {

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { type Document, isMap, isSeq, parse } from 'yaml';
-import { runProduct } from '../support/command.ts';
-import { type AccessLogLine, envoyBinary, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { connectionManagerPath, envoyBootstrap, httpFilterPath } from '../support/envoy-bootstrap.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { exchange, type HeaderField, headerValues, requestBytes } from '../support/raw-http.ts';
-import { readSnippet } from '../support/snippets.ts';
+import { runProduct } from '../../lab/command.ts';
+import { type AccessLogLine, envoyBinary, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { connectionManagerPath, envoyBootstrap, httpFilterPath } from '../../lab/envoy-bootstrap.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { exchange, type HeaderField, headerValues, requestBytes } from '../../lab/raw-http.ts';
+import { readSnippet } from '../../lab/snippets.ts';
 import { bearer, identity, installEnvoys, type Lab, onlyRequestOf, ownedFields, startLab } from './lab.ts';
 
 const page = 'docs/shadow-mode.md';

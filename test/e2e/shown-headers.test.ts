@@ -1,8 +1,8 @@
 // Headers that envoy.yaml shows to account-authz because they decide how a next hop reads what was checked: connection and content-type.
 import { expect } from 'chai';
-import { envoyVersions, type RunningEnvoy, startEnvoy } from '../support/envoy.ts';
-import { connectionManagerPath } from '../support/envoy-bootstrap.ts';
-import { exchange, requestBytes } from '../support/raw-http.ts';
+import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { connectionManagerPath } from '../../lab/envoy-bootstrap.ts';
+import { exchange, requestBytes } from '../../lab/raw-http.ts';
 import { bearer, expectRefusal, installEnvoys, type Lab, onlyRequestOf, startLab } from './lab.ts';
 
 for (const version of envoyVersions) {

@@ -1,18 +1,18 @@
 // `verify` against real Envoys: those that do what the configuration says, and others that do not, each in its own way.
 import { expect } from 'chai';
 import type { Document } from 'yaml';
-import { runCommand } from '../support/command.ts';
-import { writeFixture } from '../support/config-file.ts';
-import { allPages } from '../support/document.ts';
+import { runCommand } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { allPages } from '../../lab/document.ts';
 import {
   defaultEnvoyVersion,
   envoyVersions,
   type RunningEnvoy,
   startEnvoy,
   startRenderedEnvoy,
-} from '../support/envoy.ts';
-import { connectionManagerPath, httpFilterPath } from '../support/envoy-bootstrap.ts';
-import { freePorts } from '../support/free-ports.ts';
+} from '../../lab/envoy.ts';
+import { connectionManagerPath, httpFilterPath } from '../../lab/envoy-bootstrap.ts';
+import { freePorts } from '../../lab/free-ports.ts';
 import { bearer, configuration, installEnvoys, type Lab, startLab } from './lab.ts';
 
 const checkFilter = 'envoy.filters.http.ext_authz';

@@ -1,6 +1,7 @@
 // Pre-serialized answers: byte for byte equal to the response that the gRPC library serializes.
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { invariants } from '../../lab/invariants.ts';
 import type { Decision } from '../../src/authz/decision.ts';
 import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
@@ -8,7 +9,6 @@ import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import { type ResponseContext, toCheckResponse } from '../../src/envoy/response.ts';
 import { principal } from '../support/facts.ts';
-import { invariants } from '../support/invariants.ts';
 import { refusalOf } from '../support/refusal.ts';
 
 const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };

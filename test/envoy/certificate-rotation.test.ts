@@ -2,11 +2,11 @@
 import { X509Certificate } from 'node:crypto';
 import { rename, writeFile } from 'node:fs/promises';
 import { expect } from 'chai';
-import { checkRequest } from '../support/check-request.ts';
+import { checkRequest } from '../../lab/check-request.ts';
+import { connect, type ServiceLab, startServiceLab } from '../../lab/service.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
+import { until } from '../../lab/until.ts';
 import { mountSecret, type SecretMount } from '../support/secret-mount.ts';
-import { connect, type ServiceLab, startServiceLab } from '../support/service.ts';
-import { testCertificate } from '../support/test-certificate.ts';
-import { until } from '../support/until.ts';
 import {
   attempt,
   envoy,

@@ -9,11 +9,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
+import { testCertificate } from '../../lab/test-certificate.ts';
 import { type GrpcServer, startGrpcServer } from '../../src/envoy/grpc-server.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { TlsSource } from '../../src/envoy/tls-credentials.ts';
 import type { ListenAddress } from '../../src/text/listen-address.ts';
-import { testCertificate } from '../support/test-certificate.ts';
 
 const anyPort = { kind: 'tcp', host: '127.0.0.1', port: 0 } as const;
 const answerBytes = Buffer.from('an answer');

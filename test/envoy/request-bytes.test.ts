@@ -2,11 +2,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { checkRequest } from '../../lab/check-request.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { CheckRequestMessage } from '../../src/envoy/protocol.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
-import { checkRequest } from '../support/check-request.ts';
 
 /** What the policy sees of a request. */
 interface Seen {

@@ -1,10 +1,10 @@
 // The facts of a CheckRequest: headers in both forms, and messages that contradict themselves.
 import { expect } from 'chai';
+import { type CheckRequestParts, checkRequest, rawHeader } from '../../lab/check-request.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { CheckRequestMessage } from '../../src/envoy/protocol.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
-import { type CheckRequestParts, checkRequest, rawHeader } from '../support/check-request.ts';
 
 /** Reads a message from the bytes that a gRPC client would send. */
 function toRequestFacts(message: CheckRequestMessage): RequestFacts {

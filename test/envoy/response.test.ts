@@ -1,6 +1,7 @@
 // CheckResponse messages: allow, refusal, and properties of any decision, as Envoy decodes them.
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { invariants } from '../../lab/invariants.ts';
 import type { Decision } from '../../src/authz/decision.ts';
 import { type AllowedPrincipal, isIdentityField } from '../../src/authz/principal.ts';
 import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
@@ -10,7 +11,6 @@ import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import { type ResponseContext, toCheckResponse } from '../../src/envoy/response.ts';
 import { anyCharacter } from '../support/any-character.ts';
 import { principal } from '../support/facts.ts';
-import { invariants } from '../support/invariants.ts';
 import { refusalOf } from '../support/refusal.ts';
 
 const identityHeaders = createIdentityHeaders('x-auth-');

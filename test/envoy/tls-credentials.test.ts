@@ -2,13 +2,13 @@
 import { once } from 'node:events';
 import type { ChannelCredentials } from '@grpc/grpc-js';
 import { expect } from 'chai';
+import { secrets } from '../../lab/secrets.ts';
+import { type ServiceLab, serviceConfig, startServiceLab, startTestService } from '../../lab/service.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
 import { startTlsCredentials, type TlsCredentials, type TlsSource } from '../../src/envoy/tls-credentials.ts';
 import type { WatchFiles, WatchOutcome } from '../../src/files/file-watch.ts';
 import type { TlsMaterial } from '../../src/files/tls-files.ts';
 import { mountSecret, type SecretMount } from '../support/secret-mount.ts';
-import { secrets } from '../support/secrets.ts';
-import { type ServiceLab, serviceConfig, startServiceLab, startTestService } from '../support/service.ts';
-import { testCertificate } from '../support/test-certificate.ts';
 import {
   attempt,
   clientCa,

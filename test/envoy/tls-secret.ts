@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import * as tls from 'node:tls';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
-import { checkRequest } from '../support/check-request.ts';
+import { checkRequest } from '../../lab/check-request.ts';
+import { connect, reasonOf, type ServiceLab } from '../../lab/service.ts';
+import { type TestCertificate, testCertificate } from '../../lab/test-certificate.ts';
 import type { SecretMount } from '../support/secret-mount.ts';
-import { connect, reasonOf, type ServiceLab } from '../support/service.ts';
-import { type TestCertificate, testCertificate } from '../support/test-certificate.ts';
 
 export type Secret = Readonly<Record<'tls.crt' | 'tls.key' | 'ca.crt', string>>;
 

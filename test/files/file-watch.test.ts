@@ -2,11 +2,11 @@
 import { rename, symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { until } from '../../lab/until.ts';
 import { fileSignature } from '../../src/files/file-signature.ts';
 import { accepted, createFileWatch, fileVersions, type WatchOutcome } from '../../src/files/file-watch.ts';
 import { createDeferred } from '../../src/keys/deferred.ts';
 import { mountSecret } from '../support/secret-mount.ts';
-import { until } from '../support/until.ts';
 import { ends, file, folder, pollMs, rig, somePolls, startWatchLab, stopWatchLab } from './watch-lab.ts';
 
 describe('file watch', () => {

@@ -2,6 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { until } from '../../lab/until.ts';
 import { loadBoundedFile } from '../../src/files/bounded-file.ts';
 import { fileSignature } from '../../src/files/file-signature.ts';
 import {
@@ -13,7 +14,6 @@ import {
   type WatchOutcome,
 } from '../../src/files/file-watch.ts';
 import { createDeferred } from '../../src/keys/deferred.ts';
-import { until } from '../support/until.ts';
 
 export const pollMs = 20;
 

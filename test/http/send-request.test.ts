@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
+import { testCertificate } from '../../lab/test-certificate.ts';
 import { sendRequest } from '../../src/http/send-request.ts';
 import { readStart } from '../../src/text/read-start.ts';
-import { testCertificate } from '../support/test-certificate.ts';
 
 describe('sendRequest', () => {
   const certificate = testCertificate();

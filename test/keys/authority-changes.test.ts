@@ -3,14 +3,14 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { signingKey } from '../../lab/signing-key.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
+import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
+import { until } from '../../lab/until.ts';
 import type { IssuerRing } from '../../src/keys/issuer-ring.ts';
 import type { KeySettings } from '../../src/keys/key-ring.ts';
 import type { KeyRings } from '../../src/keys/key-rings.ts';
 import { startKeyRings } from '../support/key-rings.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { testCertificate } from '../support/test-certificate.ts';
-import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
-import { until } from '../support/until.ts';
 
 const authorityNamed = (name: string) => testCertificate({ name, isAuthority: true, addresses: [] });
 const first = authorityNamed('one');

@@ -3,13 +3,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { signingKey } from '../../lab/signing-key.ts';
+import { type TestCertificate, testCertificate } from '../../lab/test-certificate.ts';
+import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
+import { until } from '../../lab/until.ts';
 import type { KeyRings } from '../../src/keys/key-rings.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
 import { startKeyRings } from '../support/key-rings.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { type TestCertificate, testCertificate } from '../support/test-certificate.ts';
-import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
-import { until } from '../support/until.ts';
 
 const authority = testCertificate({ name: 'servers', isAuthority: true, addresses: [] });
 const firstClients = testCertificate({ name: 'first clients', isAuthority: true, addresses: [] });

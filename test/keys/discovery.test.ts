@@ -3,11 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { signingKey } from '../../lab/signing-key.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
+import type { IssuerFault, TestIssuer } from '../../lab/test-issuer.ts';
 import type { KeySource } from '../../src/keys/key-source.ts';
 import { startConnectProxy } from '../support/connect-proxy.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { testCertificate } from '../support/test-certificate.ts';
-import type { IssuerFault, TestIssuer } from '../support/test-issuer.ts';
 import { createSource, endAll, ends, issuerWith, jwksText, read, textOf } from './source-lab.ts';
 
 describe('key source', () => {

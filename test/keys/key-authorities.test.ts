@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { testCertificate } from '../../lab/test-certificate.ts';
 import { hasAll, loadAuthorities, loadCaFile, recall } from '../../src/keys/key-authorities.ts';
-import { testCertificate } from '../support/test-certificate.ts';
 
 const [one, two, namesake] = ['one', 'two', 'one'].map(
   name => testCertificate({ name, isAuthority: true, addresses: [] }).cert,

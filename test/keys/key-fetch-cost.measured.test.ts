@@ -2,9 +2,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { programArguments } from '../support/compiled.ts';
-import { secrets } from '../support/secrets.ts';
-import { type IssuerFault, startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
+import { programArguments } from '../../lab/compiled.ts';
+import { secrets } from '../../lab/secrets.ts';
+import { type IssuerFault, startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
 
 interface Cost {
   readonly problem: string;

@@ -3,11 +3,11 @@ import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { TestIssuer } from '../../lab/test-issuer.ts';
 import { fileSignature } from '../../src/files/file-signature.ts';
 import { createFileWatch } from '../../src/files/file-watch.ts';
 import { createDeferred } from '../../src/keys/deferred.ts';
 import { isKeyFileError } from '../../src/keys/key-ring.ts';
-import type { TestIssuer } from '../support/test-issuer.ts';
 import { issuerWith, jwk, kindOf, loaded, ringLab, stopRings } from './ring-lab.ts';
 
 describe('files of a key ring', () => {

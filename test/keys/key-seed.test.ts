@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { exportJWK } from 'jose';
+import { secrets } from '../../lab/secrets.ts';
+import { signingKey } from '../../lab/signing-key.ts';
 import { parseKeySet } from '../../src/keys/jwks.ts';
 import type { PublicJwk } from '../../src/keys/key-material.ts';
 import { createKeySeed, type InheritedKeys, type KeySeedSettings } from '../../src/keys/key-seed.ts';
-import { secrets } from '../support/secrets.ts';
-import { signingKey } from '../support/signing-key.ts';
 
 describe('key seed', () => {
   let cacheDirectory: string;

@@ -1,9 +1,9 @@
 // One fetch of keys from a JWKS URL: what it asks, what it accepts, how it fails.
 import { brotliCompressSync, deflateSync } from 'node:zlib';
 import { expect } from 'chai';
+import { signingKey } from '../../lab/signing-key.ts';
+import { gzipped, type IssuerFault, type TestIssuer } from '../../lab/test-issuer.ts';
 import type { KeySource } from '../../src/keys/key-source.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { gzipped, type IssuerFault, type TestIssuer } from '../support/test-issuer.ts';
 import { createSource, endAll, issuerWith, jwksText, none, read, textOf } from './source-lab.ts';
 
 describe('key source', () => {

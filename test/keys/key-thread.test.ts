@@ -9,13 +9,13 @@ import * as tls from 'node:tls';
 import { promisify } from 'node:util';
 import type { Worker } from 'node:worker_threads';
 import { expect } from 'chai';
+import { builtFile } from '../../lab/built.ts';
+import { programArguments } from '../../lab/compiled.ts';
+import { secrets } from '../../lab/secrets.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
+import { startTestIssuer, type TestIssuer } from '../../lab/test-issuer.ts';
 import { createKeyThread, type KeyThread } from '../../src/keys/key-thread.ts';
 import type { KeyDocument } from '../../src/keys/key-transport.ts';
-import { builtFile } from '../support/built.ts';
-import { programArguments } from '../support/compiled.ts';
-import { secrets } from '../support/secrets.ts';
-import { testCertificate } from '../support/test-certificate.ts';
-import { startTestIssuer, type TestIssuer } from '../support/test-issuer.ts';
 
 const failingEntry = new URL('failing-key-thread.mjs', import.meta.url);
 

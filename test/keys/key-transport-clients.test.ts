@@ -1,11 +1,11 @@
 // The client certificate that the transport of key documents presents, and the problem that each fault of it becomes.
 import { rm } from 'node:fs/promises';
 import { expect } from 'chai';
+import { getDocument as getInThread } from '../../lab/key-thread.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
+import type { TestIssuer, TestIssuerOptions } from '../../lab/test-issuer.ts';
 import type { KeyConnectionFiles } from '../../src/keys/key-connection.ts';
 import { startConnectProxy } from '../support/connect-proxy.ts';
-import { getDocument as getInThread } from '../support/key-thread.ts';
-import { testCertificate } from '../support/test-certificate.ts';
-import type { TestIssuer, TestIssuerOptions } from '../support/test-issuer.ts';
 import { authority, get, host, own, useTransportLab } from './transport-lab.ts';
 
 const clients = testCertificate({ name: 'clients', isAuthority: true, addresses: [] });

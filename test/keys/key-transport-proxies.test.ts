@@ -4,11 +4,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import { getDocument as getInThread } from '../../lab/key-thread.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
+import type { TestIssuer } from '../../lab/test-issuer.ts';
 import type { GetKeyDocument, KeyDocument } from '../../src/keys/key-transport.ts';
 import { type ConnectProxy, startConnectProxy } from '../support/connect-proxy.ts';
-import { getDocument as getInThread } from '../support/key-thread.ts';
-import { testCertificate } from '../support/test-certificate.ts';
-import type { TestIssuer } from '../support/test-issuer.ts';
 import { authority, get, host, own, useTransportLab, withVariable } from './transport-lab.ts';
 
 const named = testCertificate({ authority, dnsNames: [host] });

@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect } from 'chai';
+import { getDocument as getInThread } from '../../lab/key-thread.ts';
+import { type TestCertificateOptions, testCertificate } from '../../lab/test-certificate.ts';
 import { getKeyDocument } from '../../src/keys/key-transport.ts';
-import { getDocument as getInThread } from '../support/key-thread.ts';
-import { type TestCertificateOptions, testCertificate } from '../support/test-certificate.ts';
 import { authority, get, own, useTransportLab, withVariable } from './transport-lab.ts';
 
 const selfSigned = { kind: 'problem', problem: 'tls: self-signed certificate' };

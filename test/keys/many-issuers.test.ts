@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
+import { startServiceLab } from '../../lab/service.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { audience } from '../../lab/token.ts';
+import { until } from '../../lab/until.ts';
 import type { KeyRings } from '../../src/keys/key-rings.ts';
 import { startKeyRings } from '../support/key-rings.ts';
-import { startServiceLab } from '../support/service.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { audience } from '../support/token.ts';
-import { until } from '../support/until.ts';
 
 /** With one fetch for all. */
 const count = 500;

@@ -1,7 +1,7 @@
 // Key sets that are parsed for a test.
 import type { JWK } from 'jose';
+import { signingKey } from '../../lab/signing-key.ts';
 import { type KeySet, parseKeySet } from '../../src/keys/jwks.ts';
-import { signingKey } from '../support/signing-key.ts';
 
 export const algorithms = ['RS256', 'ES256', 'EdDSA'];
 

@@ -1,5 +1,7 @@
 // Key rings against test issuers, for the tests of a running ring; an afterEach hook stops what they started.
 import type { JWK } from 'jose';
+import { signingKey } from '../../lab/signing-key.ts';
+import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../../lab/test-issuer.ts';
 import { createFileWatch } from '../../src/files/file-watch.ts';
 import { createFetchSlots } from '../../src/keys/fetch-slots.ts';
 import type { IssuerRing } from '../../src/keys/issuer-ring.ts';
@@ -8,8 +10,6 @@ import type { KeyRingObserver } from '../../src/keys/key-ring-observer.ts';
 import type { KeyLookup } from '../../src/keys/key-set-state.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
 import { getKeyDocument } from '../../src/keys/key-transport.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../support/test-issuer.ts';
 
 type Refresh = Parameters<KeyRingObserver['onRefresh']>[0];
 

@@ -1,7 +1,7 @@
 // Keys of a key set that are skipped, each with its reason.
 import { expect } from 'chai';
 import { exportJWK, type JWK } from 'jose';
-import { signingKey } from '../support/signing-key.ts';
+import { signingKey } from '../../lab/signing-key.ts';
 import { changed, jwk, keySetOf, parse } from './parsed-keys.ts';
 
 function withLastByte(value: string | undefined, change: (byte: number) => number): string {

@@ -1,4 +1,7 @@
 // A source of keys and the issuers that it reads, for the tests of one fetch; an afterEach hook stops the issuers.
+
+import { signingKey } from '../../lab/signing-key.ts';
+import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../../lab/test-issuer.ts';
 import { createFetchSlots } from '../../src/keys/fetch-slots.ts';
 import {
   createKeySource,
@@ -7,8 +10,6 @@ import {
   type SourceResult,
 } from '../../src/keys/key-source.ts';
 import { getKeyDocument } from '../../src/keys/key-transport.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../support/test-issuer.ts';
 
 export const jwksText = '{"keys":[]}';
 

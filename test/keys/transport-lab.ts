@@ -2,9 +2,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { testCertificate } from '../../lab/test-certificate.ts';
+import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../../lab/test-issuer.ts';
 import { getKeyDocument, type KeyDocument, type KeyRequest } from '../../src/keys/key-transport.ts';
-import { testCertificate } from '../support/test-certificate.ts';
-import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../support/test-issuer.ts';
 
 export const authority = testCertificate({ name: 'test authority', isAuthority: true, addresses: [] });
 

@@ -1,11 +1,12 @@
 // Decides a request with the engine, for a token with this header and these claims, signed with a key of every configured issuer.
+
+import { signingKey } from '../../lab/signing-key.ts';
+import { token } from '../../lab/token.ts';
 import { type CheckResult, createEngine } from '../../src/check/engine.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { parseKeySet } from '../../src/keys/jwks.ts';
 import { facts } from './facts.ts';
 import { fixedKeyRings } from './fixed-key-rings.ts';
-import { signingKey } from './signing-key.ts';
-import { token } from './token.ts';
 
 export interface Decoded {
   readonly header: Readonly<Record<string, unknown>>;

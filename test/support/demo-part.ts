@@ -2,10 +2,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { killAtExit } from './child-process.ts';
-import { programArguments } from './compiled.ts';
-import { freePorts } from './free-ports.ts';
-import { secrets } from './secrets.ts';
+import { killAtExit } from '../../lab/child-process.ts';
+import { programArguments } from '../../lab/compiled.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { secrets } from '../../lab/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 

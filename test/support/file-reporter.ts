@@ -2,7 +2,7 @@
 // (tools/test.ts), where mocha hands on the events of one file after the other.
 import { relative } from 'node:path';
 import Mocha from 'mocha';
-import { sourceFile } from './compiled.ts';
+import { sourceFile } from '../../lab/compiled.ts';
 import { endWithClosingLine } from './reporter.ts';
 
 export default class FileReporter extends Mocha.reporters.Base {

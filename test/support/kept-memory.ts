@@ -1,7 +1,7 @@
 // What the built product keeps in memory once its garbage is collected.
 import { readFile } from 'node:fs/promises';
+import type { ServiceProcess } from '../../lab/service-process.ts';
 import { execForm, lastOf, parseDockerfile, product } from './dockerfile.ts';
-import type { ServiceProcess } from './service-process.ts';
 
 // SIGUSR2 collects all garbage and logs the remaining memory.
 const reporter = `data:text/javascript,${encodeURIComponent(`

@@ -1,8 +1,9 @@
 // Key rings with a key thread for all of them, and without waits for the first keys and between polls of files: what a test does not name stays silent.
+
+import { getDocument } from '../../lab/key-thread.ts';
 import { createFileWatch } from '../../src/files/file-watch.ts';
 import type { KeyRingObserver } from '../../src/keys/key-ring-observer.ts';
 import { createKeyRings, type KeyRings } from '../../src/keys/key-rings.ts';
-import { getDocument } from './key-thread.ts';
 
 type Options = Partial<Parameters<typeof createKeyRings>[0]>;
 

@@ -1,7 +1,7 @@
 // An HTTP/2 client that writes its own frames, with header fields exactly as given, which no client library would send.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { answerTimeoutMs, type HeaderField, type HttpAnswer, showRefusal } from './raw-http.ts';
+import { answerTimeoutMs, type HeaderField, type HttpAnswer, showRefusal } from '../../lab/raw-http.ts';
 
 /**
  * One HTTP/2 request whose header fields are written as given: repeated names, upper case, any pseudo header, in any order.

@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { createSecretWatch, type SecretKind, secrets } from './secrets.ts';
-import { testCertificate } from './test-certificate.ts';
-import { claims, token } from './token.ts';
+import { createSecretWatch, type SecretKind, secrets } from '../../lab/secrets.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
+import { claims, token } from '../../lab/token.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import protobuf from 'protobufjs';
-import { secrets } from './secrets.ts';
+import { secrets } from '../../lab/secrets.ts';
 
 export interface CollectedSpan {
   readonly service: string;

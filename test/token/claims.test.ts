@@ -1,8 +1,8 @@
 // The claims of a verified token: the identity fields, the times, and the detail for each refusal.
 import { expect } from 'chai';
+import { claimRules, claims, issuer, now, uid } from '../../lab/token.ts';
 import { checkTimes, parseClaims } from '../../src/token/claims.ts';
 import { identity } from '../support/facts.ts';
-import { claimRules, claims, issuer, now, uid } from '../support/token.ts';
 
 const rules = claimRules({ allowIntegerClaims: true });
 

@@ -1,7 +1,7 @@
 // The strict reading of a compact JWS, before its signature is verified.
 import { expect } from 'chai';
+import { base64url } from '../../lab/token.ts';
 import { parseCompactJws } from '../../src/token/compact.ts';
-import { base64url } from '../support/token.ts';
 
 const header = '{"alg":"ES256","kid":"k1"}';
 

@@ -1,7 +1,7 @@
 // The accounts of a token and its other claims, in each form that a source can have.
 import { expect } from 'chai';
+import { claimRules, claims, issuer, uid } from '../../lab/token.ts';
 import { compileClaimSources, parseIdentity, parseSignedIdentity } from '../../src/token/identity-claims.ts';
-import { claimRules, claims, issuer, uid } from '../support/token.ts';
 import { type Changes, keysOf, many, objectOf, type Rules, read } from './parsed-identity.ts';
 
 const rest = { scope: [], actor: undefined, jti: undefined };

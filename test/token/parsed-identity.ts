@@ -1,7 +1,7 @@
 // The identity of changed claims under changed rules.
 import { expect } from 'chai';
+import { claimRules, claims } from '../../lab/token.ts';
 import { parseIdentity } from '../../src/token/identity-claims.ts';
-import { claimRules, claims } from '../support/token.ts';
 
 export type Rules = Parameters<typeof claimRules>[0];
 

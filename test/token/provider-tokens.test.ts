@@ -1,9 +1,9 @@
 // The engine decides tokens as real providers issue them, with the settings that a user would write for each provider.
 import { expect } from 'chai';
+import { now } from '../../lab/token.ts';
 import type { CheckResult } from '../../src/check/engine.ts';
 import { acceptedTokens, type ProviderToken, refusedTokens } from '../fixtures/provider-tokens.ts';
 import { decideToken } from '../support/decide-token.ts';
-import { now } from '../support/token.ts';
 
 const roles = { owner: ['GET', 'POST'], admin: ['GET', 'POST'], member: ['GET'], 'read:subscriptions': ['GET'] };
 

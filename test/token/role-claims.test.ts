@@ -1,8 +1,8 @@
 // Roles and scopes of a token, in each form that a source can have.
 import { expect } from 'chai';
+import { claimRules, claims } from '../../lab/token.ts';
 import { isAccount } from '../../src/authz/principal.ts';
 import { parseIdentity } from '../../src/token/identity-claims.ts';
-import { claimRules, claims } from '../support/token.ts';
 import { type Changes, many, objectOf, type Rules, read } from './parsed-identity.ts';
 
 describe('roles of a token', () => {

@@ -2,8 +2,8 @@
 import { createHmac, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { expect } from 'chai';
 import { CompactEncrypt, importJWK, type JWK } from 'jose';
-import { signingKey } from '../support/signing-key.ts';
-import { base64url, type TokenParts, token } from '../support/token.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { base64url, type TokenParts, token } from '../../lab/token.ts';
 import { countingKey, lab, payload } from './verifier-lab.ts';
 
 describe('token verifier', () => {

@@ -1,12 +1,12 @@
 // The keys of the token verifier, its cache, verifications at the same time, and the detail of a refusal.
 import { expect } from 'chai';
 import { generateKeyPair } from 'jose';
+import { signingKey } from '../../lab/signing-key.ts';
+import { now, type TokenParts, token, uid } from '../../lab/token.ts';
 import { createDeferred } from '../../src/keys/deferred.ts';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
 import { createVerifiedTokens } from '../../src/token/verified-tokens.ts';
 import { createTokenVerifier, type IssuerKeys } from '../../src/token/verifier.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { now, type TokenParts, token, uid } from '../support/token.ts';
 import { countingKey, forgedSignature, lab, verificationKey } from './verifier-lab.ts';
 
 describe('token verifier', () => {

@@ -1,5 +1,8 @@
 // A token verifier with the keys k1 and r1, its clock and its finder in the hands of a test.
 import { type CryptoKey, importJWK } from 'jose';
+import { secrets } from '../../lab/secrets.ts';
+import { type SigningKey, signingKey } from '../../lab/signing-key.ts';
+import { claimRules, issuer, now, token } from '../../lab/token.ts';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
 import { createVerifiedTokens, type VerifiedTokens } from '../../src/token/verified-tokens.ts';
 import {
@@ -8,9 +11,6 @@ import {
   normalizeTokenType,
   type Verification,
 } from '../../src/token/verifier.ts';
-import { secrets } from '../support/secrets.ts';
-import { type SigningKey, signingKey } from '../support/signing-key.ts';
-import { claimRules, issuer, now, token } from '../support/token.ts';
 
 export interface Lab {
   verify(token: string): Promise<Verification>;

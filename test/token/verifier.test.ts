@@ -1,8 +1,8 @@
 // The token verifier: which headers and claims are accepted and refused.
 import { expect } from 'chai';
+import { signingKey } from '../../lab/signing-key.ts';
+import { audience, issuer, now, type TokenParts, token, uid } from '../../lab/token.ts';
 import type { Claims } from '../../src/token/claims.ts';
-import { signingKey } from '../support/signing-key.ts';
-import { audience, issuer, now, type TokenParts, token, uid } from '../support/token.ts';
 import { lab, payload } from './verifier-lab.ts';
 
 describe('token verifier', () => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { secrets } from '../support/secrets.ts';
+import { secrets } from '../../lab/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { programArguments } from '../support/compiled.ts';
+import { programArguments } from '../../lab/compiled.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { programArguments } from '../support/compiled.ts';
-import { secrets } from '../support/secrets.ts';
+import { programArguments } from '../../lab/compiled.ts';
+import { secrets } from '../../lab/secrets.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
-import { compiledFile, isCompiled, mochaConfig } from '../support/compiled.ts';
+import { compiledFile, isCompiled, mochaConfig } from '../../lab/compiled.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
-const scan = 'test/support/secrets.ts';
+const scan = 'lab/secrets.ts';
 
 describe('a run of the tests', () => {
   let directory: string;

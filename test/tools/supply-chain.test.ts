@@ -44,7 +44,7 @@ const minima: readonly Minimum[] = [
 
 /**
  * By LTS line of Node; the other supported lines have had these fixes from their first release. No release of line 20 has an nghttp2
- * that random frames cannot abort (NGHTTP2_IB_IGN_ALL): `serve` and `check-config` warn of it (src/operations/nghttp2.ts).
+ * that random frames cannot abort (NGHTTP2_IB_IGN_ALL): `serve` and `check-config` warn of it (src/service/nghttp2.ts).
  */
 const nodeMinima: Readonly<Record<string, Minimum>> = {
   20: { name: 'Node 20', version: '20.20.2', reason: 'CVE-2026-21714: HTTP/2 sessions leak' },

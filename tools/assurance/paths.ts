@@ -1,11 +1,11 @@
 // `npm run paths -- --paths N --routers N --envoy N --seed S`: a comparison of targets of any length. Exits with 1 on a difference.
 import { parseArgs } from 'node:util';
+import { defaultEnvoyVersion } from '../../lab/envoy.ts';
 import { createRandom } from '../../test/assurance/generator/random.ts';
 import { comparePathsThroughEnvoy } from '../../test/assurance/paths/envoy-comparison.ts';
 import { comparePaths, generateTargetOf, layouts, wideLayout } from '../../test/assurance/paths/path-comparison.ts';
 import { startProductReader } from '../../test/assurance/paths/product-reader.ts';
 import { mostSpecificFirst } from '../../test/assurance/paths/upstreams.ts';
-import { defaultEnvoyVersion } from '../../test/support/envoy.ts';
 import { foreignParsers } from './foreign-parsers.ts';
 
 const { values } = parseArgs({

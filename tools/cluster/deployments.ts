@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { parse, parseDocument, stringify } from 'yaml';
-import { allPages } from '../../test/support/document.ts';
+import { allPages } from '../../lab/document.ts';
 import { type Authentication, audience } from './authentication.ts';
 import { kubectl } from './kubectl.ts';
 

@@ -1,6 +1,6 @@
 // The kubectl commands of the operations guide, the runbooks and the pages on logs, run on real pods as a reader copies them.
 import { setTimeout as delay } from 'node:timers/promises';
-import { allPages, commandsOf } from '../../test/support/document.ts';
+import { allPages, commandsOf } from '../../lab/document.ts';
 import { hasMetrics, kubectl, podsOf, until } from './kubectl.ts';
 import type { ClusterRun } from './run.ts';
 import { type Outcome, type Shell, startShell } from './shell.ts';

@@ -1,5 +1,5 @@
 // What only a mesh has: calls between its workloads over mutual TLS, ports that no policy opens, policies that check nothing, and the dump of a pod.
-import { allPages, commandsOf } from '../../test/support/document.ts';
+import { allPages, commandsOf } from '../../lab/document.ts';
 import { inEachPod, shownHeaders } from './answers.ts';
 import { kubectl, podsOf, until } from './kubectl.ts';
 import { type Answer, askProgram } from './load.ts';

@@ -4,7 +4,7 @@ import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseDocument } from 'yaml';
-import { allPages, commandsOf } from '../../test/support/document.ts';
+import { allPages, commandsOf } from '../../lab/document.ts';
 import { type Authentication, audience } from './authentication.ts';
 import { gatewaySteps } from './gateway.ts';
 import { forward, kubectl, podsOf, until, untilSettled } from './kubectl.ts';

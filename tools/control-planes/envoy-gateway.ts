@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
+import { freePorts } from '../../lab/free-ports.ts';
 import { at } from '../../test/deploy/k8s/facts.ts';
 import { render } from '../../test/deploy/k8s/kustomize.ts';
 import type { Manifest } from '../../test/deploy/k8s/manifest.ts';
@@ -13,7 +14,6 @@ import { layOutFiles } from '../../test/deploy/k8s/mounted-files.ts';
 import { startConfiguredEnvoy } from '../../test/deploy/k8s/real/configured-envoy.ts';
 import { type Row, sendAll } from '../../test/deploy/k8s/real/requests.ts';
 import { startLabOf } from '../../test/deploy/k8s/real/standalone.ts';
-import { freePorts } from '../../test/support/free-ports.ts';
 import { resourcesOf, rulesBrokenBy, staticBootstrap } from './xds-dump.ts';
 
 /** The Envoy release line of Envoy Gateway 1.9. */

@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parse, stringify } from 'yaml';
+import { defaultEnvoyVersion } from '../../lab/envoy.ts';
+import { freePorts } from '../../lab/free-ports.ts';
 import { at } from '../../test/deploy/k8s/facts.ts';
 import { render } from '../../test/deploy/k8s/kustomize.ts';
 import { ofKind } from '../../test/deploy/k8s/manifest.ts';
@@ -14,8 +16,6 @@ import { layOutFiles } from '../../test/deploy/k8s/mounted-files.ts';
 import { startConfiguredEnvoy } from '../../test/deploy/k8s/real/configured-envoy.ts';
 import { type Row, sendAll } from '../../test/deploy/k8s/real/requests.ts';
 import { startLabOf, tcp } from '../../test/deploy/k8s/real/standalone.ts';
-import { defaultEnvoyVersion } from '../../test/support/envoy.ts';
-import { freePorts } from '../../test/support/free-ports.ts';
 import type { KubeApiServer } from './kube-api-server.ts';
 import { resourcesOf, rulesBrokenBy, staticBootstrap } from './xds-dump.ts';
 

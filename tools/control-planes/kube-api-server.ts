@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { freePorts } from '../../test/support/free-ports.ts';
+import { freePorts } from '../../lab/free-ports.ts';
 
 export interface KubeApiServer {
   readonly kubeconfig: string;

@@ -1,7 +1,7 @@
 // Converts the output of a control plane (an xDS dump in JSON) to one static bootstrap for stock Envoy: the filters of one chain, and
 // the clusters that they name, at addresses of this machine. Timeouts, filters, routes and TLS stay as generated.
 import { loadConfig } from '../../src/config/load.ts';
-import { lintBootstrap } from '../../src/envoy-lint/lint.ts';
+import { lintBootstrap } from '../../src/envoy-config/lint/lint.ts';
 import { tcp } from '../../test/deploy/k8s/real/standalone.ts';
 
 type Json = Record<string, unknown>;

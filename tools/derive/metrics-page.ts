@@ -1,5 +1,5 @@
 // docs/metrics.md: the metrics in the product's registry, from its own page, and what each means.
-import { createMetrics } from '../../src/operations/metrics.ts';
+import { createMetrics } from '../../src/service/metrics.ts';
 import { envoyMetrics } from './envoy-metrics.ts';
 import { type MetricFamily, parseExposition } from './exposition.ts';
 

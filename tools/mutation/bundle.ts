@@ -13,7 +13,7 @@ export interface Bundle {
 }
 
 // Key pairs are generated once a process, not once a mutant: their module is external and imported once.
-const keptOutside = 'test/support/signing-key.ts';
+const keptOutside = 'lab/signing-key.ts';
 
 export async function bundle(group: Group, sources: InstrumentedSources, directory: string): Promise<Bundle> {
   const file = `${directory}${group.name}.mjs`;

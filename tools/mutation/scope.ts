@@ -16,7 +16,7 @@ const serving: readonly Group[] = [
   {
     name: 'grpc-server',
     sources: ['src/envoy/grpc-server.ts'],
-    tests: ['test/envoy/grpc-server.test.ts', 'test/serve/service.test.ts', 'test/serve/service-lifecycle.test.ts'],
+    tests: ['test/envoy/grpc-server.test.ts', 'test/service/service.test.ts', 'test/service/service-lifecycle.test.ts'],
   },
   { name: 'socket-file', sources: ['src/envoy/socket-file.ts'], tests: ['test/envoy/socket-file.test.ts'] },
   {
@@ -123,7 +123,7 @@ export const groups: readonly Group[] = [
       'test/check/check.test.ts',
       'test/check/engine.test.ts',
       'test/token/provider-tokens.test.ts',
-      'test/serve/service-requests.test.ts',
+      'test/service/service-requests.test.ts',
       ...reloads.map(name => `test/serve/${name}.test.ts`),
     ],
   },

@@ -4,9 +4,9 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkRequest } from '../../test/support/check-request.ts';
-import { connect, reasonOf } from '../../test/support/service.ts';
-import { startServiceProcess } from '../../test/support/service-process.ts';
+import { checkRequest } from '../../lab/check-request.ts';
+import { connect, reasonOf } from '../../lab/service.ts';
+import { startServiceProcess } from '../../lab/service-process.ts';
 import { programs } from './programs.ts';
 import { tampered } from './tampered.ts';
 

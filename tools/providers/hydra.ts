@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { freePorts } from '../../test/support/free-ports.ts';
+import { freePorts } from '../../lab/free-ports.ts';
 import { hydraBinary, hydraVersion } from './distributions.ts';
 import { startLoginApp } from './login-app.ts';
 import { authorizationCode, clientCredentials, type Endpoints, type Tokens } from './oauth.ts';

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePorts } from '../../test/support/free-ports.ts';
+import { freePorts } from '../../lab/free-ports.ts';
 import { keycloakHome, keycloakVersion } from './distributions.ts';
 import { authorizationCode, clientCredentials, type Endpoints, type Tokens } from './oauth.ts';
 import { providerPage } from './page.ts';

@@ -1,9 +1,9 @@
 // The request path for a provider's tokens: a real Envoy with the shipped envoy.yaml, and the built product with the configuration of a page.
 import { parse } from 'yaml';
-import { startEnvoy } from '../../test/support/envoy.ts';
-import { type HttpAnswer, headerValues } from '../../test/support/raw-http.ts';
-import { startRecordingUpstream } from '../../test/support/recording-upstream.ts';
-import { startServiceProcess } from '../../test/support/service-process.ts';
+import { startEnvoy } from '../../lab/envoy.ts';
+import { type HttpAnswer, headerValues } from '../../lab/raw-http.ts';
+import { startRecordingUpstream } from '../../lab/recording-upstream.ts';
+import { startServiceProcess } from '../../lab/service-process.ts';
 import { decodeToken } from './oauth.ts';
 import { replaceAll } from './page.ts';
 import { headings, type Provider, type Request } from './provider.ts';

@@ -5,7 +5,7 @@ import { appendFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { allPages, type Block } from '../../test/support/document.ts';
+import { allPages, type Block } from '../../lab/document.ts';
 
 const run = promisify(execFile);
 // Each command of kcadm starts a Java VM: a section takes minutes on a busy machine.

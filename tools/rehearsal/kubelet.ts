@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { secrets } from '../../test/support/secrets.ts';
+import { secrets } from '../../lab/secrets.ts';
 import type { Placement } from './placement.ts';
 import type { PlannedContainer, PlannedProbe, PodPlan } from './pod-plan.ts';
 

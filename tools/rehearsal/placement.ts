@@ -5,9 +5,9 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { programArguments } from '../../test/support/compiled.ts';
-import { envoyBinary } from '../../test/support/envoy.ts';
-import { freePorts } from '../../test/support/free-ports.ts';
+import { programArguments } from '../../lab/compiled.ts';
+import { envoyBinary } from '../../lab/envoy.ts';
+import { freePorts } from '../../lab/free-ports.ts';
 import type { PlannedContainer, PodPlan } from './pod-plan.ts';
 
 export interface Placement {

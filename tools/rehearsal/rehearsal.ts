@@ -3,8 +3,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SignJWT } from 'jose';
 import { parseDocument } from 'yaml';
-import { signingKey } from '../../test/support/signing-key.ts';
-import { startTestIssuer } from '../../test/support/test-issuer.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { startTestIssuer } from '../../lab/test-issuer.ts';
 import { type Pod, startPod } from './kubelet.ts';
 import { type Answered, type ClientKind, createService, type Order, startLoad } from './load.ts';
 import { createPlacement, type EditFile } from './placement.ts';

@@ -3,12 +3,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Document } from 'yaml';
 import { startUpstream } from '../../demo/upstream.ts';
-import { startEnvoy } from '../../test/support/envoy.ts';
-import { freePorts } from '../../test/support/free-ports.ts';
-import { type ServiceProcess, startServiceProcess } from '../../test/support/service-process.ts';
-import { signingKey } from '../../test/support/signing-key.ts';
-import { startTestIssuer } from '../../test/support/test-issuer.ts';
-import { audience, issuer as issuerName, token } from '../../test/support/token.ts';
+import { startEnvoy } from '../../lab/envoy.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { startTestIssuer } from '../../lab/test-issuer.ts';
+import { audience, issuer as issuerName, token } from '../../lab/token.ts';
 import { type Answered, createService, type LoadOptions, type Order, startLoad } from './load.ts';
 
 export type EndSignal = 'SIGTERM' | 'SIGKILL';

@@ -1,13 +1,13 @@
 // The cost of a token with as many accounts, roles and scopes as fit, new and known, and of hostile hosts.
 import { expect } from 'chai';
+import { checkRequest } from '../../../lab/check-request.ts';
+import { signingKey } from '../../../lab/signing-key.ts';
+import { audience, issuer, now, token } from '../../../lab/token.ts';
 import { createEngine } from '../../../src/check/engine.ts';
 import { configSchema } from '../../../src/config/schema.ts';
 import { authorizationService } from '../../../src/envoy/proto-files.ts';
 import { parseKeySet } from '../../../src/keys/jwks.ts';
-import { checkRequest } from '../../support/check-request.ts';
 import { fixedKeyRings } from '../../support/fixed-key-rings.ts';
-import { signingKey } from '../../support/signing-key.ts';
-import { audience, issuer, now, token } from '../../support/token.ts';
 import { allowedRequestMicroseconds } from './allowed-request.ts';
 import { maxMultiple } from './cost-target.ts';
 import { microsecondsOf, microsecondsOfEach } from './measure.ts';

@@ -1,7 +1,8 @@
 // The unit of cost: the processor time of an allowed request with a new token, as in a client's first request.
+
+import { checkRequest } from '../../../lab/check-request.ts';
+import { token } from '../../../lab/token.ts';
 import { authorizationService } from '../../../src/envoy/proto-files.ts';
-import { checkRequest } from '../../support/check-request.ts';
-import { token } from '../../support/token.ts';
 import type { QuietCheck } from './quiet-check.ts';
 
 const batches = 12;

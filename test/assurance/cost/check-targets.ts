@@ -1,7 +1,7 @@
 // A whole check, with its input in one place of the message, and the decoder alone.
 import protobuf from 'protobufjs/minimal.js';
+import { base64url } from '../../../lab/token.ts';
 import { readRequestFacts } from '../../../src/envoy/request.ts';
-import { base64url } from '../../support/token.ts';
 import { inFields } from '../fuzz/shapes.ts';
 import type { FuzzTarget } from '../fuzz/target.ts';
 import {

@@ -6,9 +6,9 @@ import type { Engine } from '../../../src/check/engine.ts';
 import { createAnswers } from '../../../src/envoy/answers.ts';
 import { createIdentityHeaders } from '../../../src/envoy/identity-headers.ts';
 import { readRequestFacts } from '../../../src/envoy/request.ts';
-import { createCheckSpans } from '../../../src/operations/check-spans.ts';
-import { createLogger, logCheck } from '../../../src/operations/log.ts';
-import { createMetrics } from '../../../src/operations/metrics.ts';
+import { createCheckSpans } from '../../../src/service/check-spans.ts';
+import { createLogger, logCheck } from '../../../src/service/log.ts';
+import { createMetrics } from '../../../src/service/metrics.ts';
 
 /** `unreadable` if the library would answer INTERNAL. */
 export type QuietCheck = (message: Buffer) => Buffer | Promise<Buffer> | 'unreadable';

@@ -5,8 +5,8 @@ import { refuseAmbiguousHeaders } from '../../../src/authz/ambiguous-headers.ts'
 import { parseBearerToken, refuseAmbiguousAuthorization } from '../../../src/authz/bearer.ts';
 import { parseRequestTarget } from '../../../src/authz/path.ts';
 import { compileRoutes, matchRoutes } from '../../../src/authz/route-tree.ts';
+import { parseTraceParent } from '../../../src/check/trace-context.ts';
 import { createIdentityHeaders } from '../../../src/envoy/identity-headers.ts';
-import { parseTraceParent } from '../../../src/operations/trace-context.ts';
 import { facts } from '../../support/facts.ts';
 import {
   atFullLength,

@@ -1,11 +1,12 @@
 // Every function that reads untrusted bytes before a token is verified, alone and within a whole check, with known
 // expensive inputs.
-import { parseDecisionLine } from '../../../src/explain/decision-line.ts';
+
+import { base64url, issuer, token } from '../../../lab/token.ts';
 import { parseStrictJson } from '../../../src/json/strict-json.ts';
 import { maxKeySetBytes, parseKeySet } from '../../../src/keys/jwks.ts';
 import { parseDiscovery } from '../../../src/keys/key-source.ts';
+import { parseDecisionLine } from '../../../src/offline/explain/decision-line.ts';
 import { parseCompactJws } from '../../../src/token/compact.ts';
-import { base64url, issuer, token } from '../../support/token.ts';
 import { inJson } from '../fuzz/shapes.ts';
 import type { FuzzTarget } from '../fuzz/target.ts';
 import { createParts, createTargets } from '../fuzz/targets.ts';

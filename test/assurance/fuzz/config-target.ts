@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { audience, issuer, now } from '../../../lab/token.ts';
 import { createEngine } from '../../../src/check/engine.ts';
 import { validateConfig } from '../../../src/config/load.ts';
 import { fixedKeyRings } from '../../support/fixed-key-rings.ts';
-import { audience, issuer, now } from '../../support/token.ts';
 import { inJson, inLines } from './shapes.ts';
 import { must, type Target, words } from './target.ts';
 

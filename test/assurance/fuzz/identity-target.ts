@@ -1,10 +1,11 @@
 // Claims of any shape under every form of claim source: what is read from them stays inside the grammars, bounds and tables.
+
+import { claimRules } from '../../../lab/token.ts';
 import { mayClaim } from '../../../src/authz/issuer-accounts.ts';
 import { type Claimed, type ClaimedByAccount, isAccount, isIdentityField } from '../../../src/authz/principal.ts';
 import type { Refusal } from '../../../src/authz/refusal.ts';
 import { parseStrictJson } from '../../../src/json/strict-json.ts';
 import { type IdentityRules, parseIdentity, parseSignedIdentity } from '../../../src/token/identity-claims.ts';
-import { claimRules } from '../../support/token.ts';
 import { inJson } from './shapes.ts';
 import { must, type Target, words } from './target.ts';
 

@@ -1,11 +1,11 @@
 // The readers of what an issuer answers, a key set or a discovery document, with their invariants.
 import { createPublicKey } from 'node:crypto';
+import { signingKey } from '../../../lab/signing-key.ts';
+import { issuer } from '../../../lab/token.ts';
 import { parseKeySet, type VerificationKey } from '../../../src/keys/jwks.ts';
 import type { PublicJwk } from '../../../src/keys/key-material.ts';
 import { parseDiscovery } from '../../../src/keys/key-source.ts';
 import { keyUrlProblem } from '../../../src/text/key-url.ts';
-import { signingKey } from '../../support/signing-key.ts';
-import { issuer } from '../../support/token.ts';
 import { inJson } from './shapes.ts';
 import { must, type Target, words } from './target.ts';
 

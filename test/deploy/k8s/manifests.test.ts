@@ -1,7 +1,7 @@
 // Every overlay of k8s/ as kustomize renders it: valid, hardened, and consistent with the configuration, Envoy and the code. Mistakes are
 // planted in planted-mistakes.test.ts and generated in machine-mistakes.test.ts.
 import { expect } from 'chai';
-import { runCommand } from '../../support/command.ts';
+import { runCommand } from '../../../lab/command.ts';
 import type { Surroundings } from './facts.ts';
 import { kustomizeBinary, overlays, render } from './kustomize.ts';
 import { type Manifest, withoutHash } from './manifest.ts';

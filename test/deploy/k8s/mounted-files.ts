@@ -2,7 +2,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { testCertificate } from '../../support/test-certificate.ts';
+import { testCertificate } from '../../../lab/test-certificate.ts';
 import { configMapOf, type Manifest } from './manifest.ts';
 
 export interface MountedFiles {

@@ -1,7 +1,7 @@
 // The commands of docs/deploy/ and the paths in the kustomizations name only objects, ports, containers and folders that exist.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { allPages } from '../../support/document.ts';
+import { allPages } from '../../../lab/document.ts';
 import { kustomizeBinary, type Overlay, overlays, render } from './kustomize.ts';
 import { containersOf, type Manifest, ofKind, podsOf } from './manifest.ts';
 import { keepsCounter } from './rules/istio.ts';

@@ -1,6 +1,6 @@
 // All problems of a rendered overlay. Pure, so that tests can try many mistakes.
 import type { Config } from '../../../src/config/schema.ts';
-import { lintBootstrap } from '../../../src/envoy-lint/lint.ts';
+import { lintBootstrap } from '../../../src/envoy-config/lint/lint.ts';
 import { type Facts, factsOf, memoized, type Surroundings } from './facts.ts';
 import type { Manifest } from './manifest.ts';
 import { podSecurityProblems } from './pod-security.ts';

@@ -1,6 +1,6 @@
 // The page of metrics conforms to what promtool checks.
 import { expect } from 'chai';
-import { startServiceLab } from '../../support/service.ts';
+import { startServiceLab } from '../../../lab/service.ts';
 import { checkMetrics } from './promtool.ts';
 
 describe('metrics', () => {

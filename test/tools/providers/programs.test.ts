@@ -4,8 +4,8 @@ import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { programArguments } from '../../support/compiled.ts';
-import { secrets } from '../../support/secrets.ts';
+import { programArguments } from '../../../lab/compiled.ts';
+import { secrets } from '../../../lab/secrets.ts';
 
 describe('npm run providers', () => {
   let directory: string;

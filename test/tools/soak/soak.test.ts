@@ -2,10 +2,10 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { builtFile } from '../../../lab/built.ts';
+import { programArguments } from '../../../lab/compiled.ts';
+import { secrets } from '../../../lab/secrets.ts';
 import { maxRiseMegabytes } from '../../../tools/soak/verdict.ts';
-import { builtFile } from '../../support/built.ts';
-import { programArguments } from '../../support/compiled.ts';
-import { secrets } from '../../support/secrets.ts';
 
 const project = fileURLToPath(new URL('../../../', import.meta.url));
 

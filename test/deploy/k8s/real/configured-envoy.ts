@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { killAtExit } from '../../../support/child-process.ts';
-import { envoyBinary } from '../../../support/envoy.ts';
+import { killAtExit } from '../../../../lab/child-process.ts';
+import { envoyBinary } from '../../../../lab/envoy.ts';
 
 export interface ConfiguredEnvoy {
   stop(): Promise<void>;

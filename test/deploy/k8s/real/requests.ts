@@ -1,6 +1,7 @@
 // Requests and their expected outcomes behind any gateway: the promises of the product as the client and the upstream see them.
+
+import { exchange, headerValues, requestBytes } from '../../../../lab/raw-http.ts';
 import { bearer, identity, type Lab, ownedFields } from '../../../e2e/lab.ts';
-import { exchange, headerValues, requestBytes } from '../../../support/raw-http.ts';
 
 export interface Row {
   readonly request: string;

@@ -2,9 +2,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { defaultEnvoyVersion } from '../../../../lab/envoy.ts';
+import { freePorts } from '../../../../lab/free-ports.ts';
 import { type Lab, startLab } from '../../../e2e/lab.ts';
-import { defaultEnvoyVersion } from '../../../support/envoy.ts';
-import { freePorts } from '../../../support/free-ports.ts';
 import { at } from '../facts.ts';
 import { type Overlay, render } from '../kustomize.ts';
 import { configMapOf, type Manifest } from '../manifest.ts';

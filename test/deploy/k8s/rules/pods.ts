@@ -1,8 +1,8 @@
 // Pods: containers start and stop in an order that loses no request, and the number of replicas matches the other objects.
 import { existsSync } from 'node:fs';
+import { envoyVersions } from '../../../../lab/envoy.ts';
 import { defaultConfigFile } from '../../../../src/commands/command.ts';
 import { version } from '../../../../src/package.ts';
-import { envoyVersions } from '../../../support/envoy.ts';
 import { at, type Facts, problemsOf, type Rules } from '../facts.ts';
 import { type Container, containerOf, containersOf, nameOf, ofKind, type Pod, podsOf } from '../manifest.ts';
 

@@ -1,0 +1,142 @@
+// What the rules look at: the ext_authz filters, the protected routes and the clusters of a bootstrap, beside the configuration.
+import { type RouteTemplate, toRouteTemplate } from '../../authz/route-template.ts';
+import { type EnvoyPolicy, type EnvoyRelevantConfig, toEnvoyPolicy } from '../render/settings.ts';
+import { type Cluster, isAt, isSameEndpoint, readCluster } from './cluster.ts';
+import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
+import { type ConnectionManager, type Listener, type RouteTarget, readListener } from './listener.ts';
+import { createOwnedNames, type OwnedNames } from './owned-names.ts';
+import { atOwnPorts } from './port-chains.ts';
+import type { ProtoValue } from './proto-value.ts';
+import type { Resources } from './resources.ts';
+import { indexProtectedRoutes } from './routed-path.ts';
+
+type Clusters = ReadonlyMap<string, Cluster>;
+
+export interface LintModel {
+  readonly resources: Resources;
+  readonly policy: EnvoyPolicy;
+  /** Whether all listeners and routes are in the file. */
+  readonly isComplete: boolean;
+  readonly listeners: readonly Listener[];
+  readonly managers: readonly ConnectionManager[];
+  readonly clusters: Clusters;
+  /** The connection managers that ask account-authz. */
+  readonly guarded: readonly GuardedManager[];
+  /** The clusters behind the protected routes. */
+  readonly protectedClusters: ReadonlySet<string>;
+  /** The routes of the configuration that none of them leads on; none if the file is not complete. */
+  readonly unreachable: readonly RouteTemplate[];
+}
+
+export interface GuardedManager {
+  readonly manager: ConnectionManager;
+  readonly names: OwnedNames;
+  readonly checks: readonly AuthzFilter[];
+  readonly targets: readonly ProtectedTarget[];
+}
+
+/** A target that gets a protected path. */
+export interface ProtectedTarget extends RouteTarget {
+  readonly names: OwnedNames;
+  readonly upstream: Cluster | undefined;
+}
+
+/** An ext_authz filter that asks account-authz. */
+export interface AuthzFilter {
+  readonly manager: ConnectionManager;
+  readonly chain: FilterChain;
+  readonly filter: HttpFilter;
+  /** envoy.extensions.filters.http.ext_authz.v3.ExtAuthz. */
+  readonly settings: ProtoValue;
+  readonly service: ProtoValue;
+  /** Undefined if missing or zero, which another rule reports. */
+  readonly timeoutSeconds: number | undefined;
+  /** Undefined if it is not in the file. */
+  readonly cluster: Cluster | undefined;
+  readonly config: Pick<EnvoyRelevantConfig, 'listen' | 'tls'>;
+  readonly policy: EnvoyPolicy;
+  readonly names: OwnedNames;
+  /** The filters after it that run for a protected path. */
+  readonly later: readonly HttpFilter[];
+}
+
+export function toLintModel(resources: Resources, config: EnvoyRelevantConfig): LintModel {
+  const clusterList = resources.clusters.map(each => readCluster(each, resources));
+  const clusters = new Map(clusterList.map(cluster => [cluster.name, cluster]));
+  const policy = toEnvoyPolicy(config);
+  const templates = config.routes.map(({ path }) => toRouteTemplate(path, config.account.parameter));
+  const protectedRoutes = indexProtectedRoutes(templates);
+  const names = createOwnedNames(policy);
+  const checksOf = (manager: ConnectionManager) => readChecks(manager, { config, policy, names }, clusters);
+  const listeners = resources.listeners
+    .map(listener => readListener(listener, { protectedRoutes, resources }))
+    .map(listener => atOwnPorts(listener, clusters, manager => checksOf(manager).length > 0));
+  const managers = listeners.flatMap(listener => listener.managers);
+  const allChecks = ownChecks(managers.flatMap(checksOf));
+  const guarded = managers.flatMap((manager): readonly GuardedManager[] => {
+    const checks = allChecks.filter(check => check.manager === manager);
+    if (checks.length === 0 || (manager.targets.length === 0 && manager.dynamic.length === 0)) return [];
+    const targets = manager.protectedTargets.map(at => ({ ...at, names, upstream: clusters.get(at.cluster ?? '') }));
+    return [{ manager, names, checks, targets }];
+  });
+  const protectedClusters = guarded.flatMap(({ targets, checks }) =>
+    targets
+      .filter(({ scopes }) => checks.some(({ filter }) => stateOf(filter, scopes).runs))
+      .flatMap(({ cluster }) => cluster ?? []),
+  );
+  const elsewhere = [...resources.discovery, ...listeners.flatMap(({ dynamic }) => dynamic)];
+  const isComplete =
+    !elsewhere.some(({ isPresent }) => isPresent) && guarded.every(({ manager }) => manager.dynamic.length === 0);
+  const unreachable = templates.filter(each => isComplete && !guarded.some(({ manager }) => manager.leadsOn(each)));
+  return {
+    resources,
+    policy,
+    isComplete,
+    listeners,
+    managers,
+    clusters,
+    guarded,
+    protectedClusters: new Set(protectedClusters),
+    unreachable,
+  };
+}
+
+/** Whether a cluster has a host that is also behind protected routes. */
+export function isProtectedCluster({ clusters, protectedClusters }: LintModel, name: string | undefined): boolean {
+  // Undefined: the request chooses. Without protected clusters, any may be one.
+  if (name === undefined || protectedClusters.has(name) || protectedClusters.size === 0) return true;
+  if (clusters.get(name)?.isChosenByRequest === true) return true;
+  const endpoints = clusters.get(name)?.endpoints ?? [];
+  const known = [...protectedClusters].flatMap(each => clusters.get(each)?.endpoints ?? []);
+  return endpoints.some(one => known.some(other => isSameEndpoint(one, other)));
+}
+
+/** The ext_authz filters of a connection manager, whichever service they ask. */
+function readChecks(
+  manager: ConnectionManager,
+  context: Pick<AuthzFilter, 'config' | 'policy' | 'names'>,
+  clusters: Clusters,
+) {
+  return manager.chains.flatMap(chain =>
+    chain.filters.flatMap((filter, i): readonly AuthzFilter[] => {
+      if (filter.type !== filterTypes.extAuthz) return [];
+      const settings = filter.config;
+      const service = settings.field('grpc_service');
+      const cluster = clusters.get(service.field('envoy_grpc', 'cluster_name').text() ?? '');
+      const timeoutSeconds = service.field('timeout').seconds() || undefined;
+      const later = chain.filters.slice(i + 1).filter(each => runsForProtected(each, manager));
+      return [{ ...context, manager, chain, filter, settings, service, timeoutSeconds, cluster, later }];
+    }),
+  );
+}
+
+// Another ext_authz may ask another service. If all of them do, a cluster has the wrong address instead.
+function ownChecks(checks: readonly AuthzFilter[]): readonly AuthzFilter[] {
+  const own = checks.filter(({ cluster, config }) => isAt(cluster, config.listen) !== false);
+  return own.length > 0 ? own : checks;
+}
+
+function runsForProtected(filter: HttpFilter, { protectedTargets }: ConnectionManager): boolean {
+  if (protectedTargets.length === 0) return !filter.isOff;
+  return protectedTargets.some(({ scopes }) => stateOf(filter, scopes).runs);
+}

@@ -1,0 +1,69 @@
+// Derives from the configuration which header names matter to the check, and why.
+
+import { createIdentityHeaders, underscoreSpellings } from '../../envoy/identity-headers.ts';
+import { hostOverrideHeaders, methodOverrideHeaders, pathOverrideHeaders } from '../headers.ts';
+import type { EnvoyPolicy } from '../render/settings.ts';
+
+export interface OwnedNames {
+  /** The headers that an allow sets. */
+  readonly identity: readonly string[];
+  /** Spellings of them with `_`; each allow removes them. */
+  readonly lookAlikes: readonly string[];
+  /** Samples of other headers under the prefix that a client may send. */
+  readonly otherPrefixedNames: readonly string[];
+  /** The headers that a response sets or removes. */
+  readonly mutated: readonly string[];
+  /** The headers of `account.headers`. */
+  readonly account: readonly string[];
+  /** The headers that make an upstream serve another path, method or, where it matters, host. */
+  readonly overrides: readonly string[];
+  /** Why nothing may change the header after the check; undefined if it may change. */
+  meaningOf(header: string, change: 'add' | 'remove'): string | undefined;
+}
+
+// The characters of a header name besides letters, digits and hyphens (RFC 9110 section 5.6.2); Envoy has an action for the underscore.
+const signs = [..."!#$%&'*+.^`|~"];
+
+/** Samples of what CGI and WSGI read as one of these names: each other sign for all hyphens, a dot for the first or the last. */
+export function otherSpellings(headers: readonly string[], withUnderscores: boolean): readonly string[] {
+  const all = withUnderscores ? [...signs, '_'] : signs;
+  const spellings = headers.flatMap(name => [
+    name.replaceAll('-', '.'),
+    name.replace('-', '.'),
+    name.replace(/-(?=[^-]*$)/, '.'),
+    ...all.map(sign => name.replaceAll('-', () => sign)),
+  ]);
+  return [...new Set(spellings)].filter(spelling => !headers.includes(spelling));
+}
+
+export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
+  const { identityPrefix: prefix, accountHeaders, forwardsToken, hosts } = policy;
+  const { names, lookAlikes } = createIdentityHeaders(prefix);
+  const identity = [...names.values()];
+  const hostOverrides = hosts === undefined ? [] : hostOverrideHeaders;
+  const overrides: readonly string[] = [...pathOverrideHeaders, ...methodOverrideHeaders, ...hostOverrides];
+  return {
+    identity,
+    lookAlikes,
+    otherPrefixedNames: [`${prefix}email`, `${prefix}x`],
+    mutated: [
+      ...identity,
+      ...lookAlikes,
+      ...(forwardsToken ? [] : ['authorization']),
+      ...hostOverrides.flatMap(name => [name, ...underscoreSpellings(name)]),
+    ],
+    account: accountHeaders,
+    overrides,
+    meaningOf(header, change) {
+      const name = header.toLowerCase();
+      // As CGI and WSGI read names (RFC 3875 section 4.1.18).
+      const plain = name.replaceAll(/[^a-z0-9:]/g, '-');
+      if (plain.startsWith(prefix)) return 'an identity header';
+      if (accountHeaders.includes(plain)) return 'an account header';
+      // account-authz removes it, unless `token.forward` is on.
+      if (plain === 'authorization') return change === 'add' || forwardsToken ? 'the token' : undefined;
+      if (name.startsWith(':') || name === 'host') return 'a part of the request line';
+      return overrides.includes(plain) ? 'a header by which upstreams take another path, method or host' : undefined;
+    },
+  };
+}

@@ -1,0 +1,185 @@
+// Reads the bootstrap as Envoy does: protobuf JSON, in which a field has two spellings, null is absent and a boolean, a number or an
+// enum may be text. Reports what Envoy would not read to `onUnreadable`.
+import { isJsonObject, memberOf } from '../../json/strict-json.ts';
+
+export type ValuePath = readonly (string | number)[];
+
+type OnUnreadable = (at: ProtoValue, message: string) => void;
+
+const typedStructs: ReadonlySet<string> = new Set(['xds.type.v3.TypedStruct', 'udpa.type.v1.TypedStruct']);
+// The words of YAML 1.1 (yaml-cpp) and of absl::SimpleAtob; Envoy uses both.
+const truths: ReadonlySet<string> = new Set(['true', 't', 'yes', 'y', 'on', '1']);
+const falsehoods: ReadonlySet<string> = new Set(['false', 'f', 'no', 'n', 'off', '0']);
+
+// A class, since a bootstrap has thousands of values: a closure for each method of each would take most of the time of the lint.
+export class ProtoValue {
+  readonly #value: unknown;
+  readonly #onUnreadable: OnUnreadable;
+  /** Its place in the file, also if absent. */
+  readonly path: ValuePath;
+
+  constructor(value: unknown, onUnreadable: OnUnreadable, path: ValuePath = []) {
+    this.#value = value;
+    this.#onUnreadable = onUnreadable;
+    this.path = path;
+  }
+
+  get isPresent(): boolean {
+    return isGiven(this.#value);
+  }
+
+  get isMapping(): boolean {
+    return isJsonObject(this.#value);
+  }
+
+  /** A field of a message, or of nested messages, by names of the .proto files. */
+  field(name: string, ...inner: readonly string[]): ProtoValue {
+    const value = this.#value;
+    const camelCase = toCamelCase(name);
+    const hasOther = camelCase !== name && isGiven(memberOf(value, camelCase));
+    if (this.isPresent && !isJsonObject(value)) this.cannotBeJudged('is not a mapping');
+    if (hasOther && isGiven(memberOf(value, name))) this.cannotBeJudged(`has ${name} in two spellings`);
+    const found = this.entry(hasOther && !isGiven(memberOf(value, name)) ? camelCase : name);
+    return inner.reduce((at, each) => at.field(each), found);
+  }
+
+  entry(key: string): ProtoValue {
+    return this.#child(memberOf(this.#value, key), key);
+  }
+
+  /** The entries of a map. */
+  entries(): readonly ProtoValue[] {
+    return this.#keys().map(key => this.entry(key));
+  }
+
+  /** The names of the fields that are present, as in the .proto file. */
+  names(): readonly string[] {
+    return this.#keys().map(toSnakeCase);
+  }
+
+  /** The elements of a repeated field, or of repeated fields in each other. Envoy accepts a single element without a list. */
+  items(...names: readonly string[]): readonly ProtoValue[] {
+    if (names.length > 0)
+      return names.reduce<readonly ProtoValue[]>((all, name) => all.flatMap(each => each.field(name).items()), [this]);
+    if (!this.isPresent) return [];
+    return Array.isArray(this.#value) ? this.#value.map((each, i) => this.#child(each, i)) : [this];
+  }
+
+  /** Undefined if absent or unreadable. The same for all that follow. */
+  flag(): boolean | undefined {
+    const scalar = this.#scalar();
+    if (!this.isPresent || typeof scalar === 'boolean') return this.isPresent ? scalar === true : undefined;
+    const word = typeof scalar === 'string' ? scalar.toLowerCase() : '';
+    if (truths.has(word)) return true;
+    if (!falsehoods.has(word)) this.cannotBeJudged('is not true or false');
+    return falsehoods.has(word) ? false : undefined;
+  }
+
+  text(): string | undefined {
+    const scalar = this.#scalar();
+    if (this.isPresent && typeof scalar !== 'string') this.cannotBeJudged('is not text');
+    return typeof scalar === 'string' ? scalar : undefined;
+  }
+
+  number(): number | undefined {
+    const number = toNumber(this.#scalar());
+    if (this.isPresent && number === undefined) this.cannotBeJudged('is not a number');
+    return number;
+  }
+
+  seconds(): number | undefined {
+    const seconds = toSeconds(this.#value);
+    if (this.isPresent && seconds === undefined) this.cannotBeJudged('is not a duration such as 0.5s');
+    return seconds;
+  }
+
+  /** The number of an enum value; -1 for an unknown name. */
+  choice(names: Readonly<Record<string, number>>): number | undefined {
+    const scalar = this.#scalar();
+    const number = toNumber(scalar);
+    if (number !== undefined || !this.isPresent) return number;
+    if (typeof scalar === 'string') return Object.hasOwn(names, scalar) ? names[scalar] : -1;
+    this.cannotBeJudged('is not the name of a value');
+    return undefined;
+  }
+
+  /** The message in a google.protobuf.Any, and its full name; the name is empty if absent. */
+  any(): { readonly type: string; readonly message: ProtoValue } {
+    const nameIn = (url: ProtoValue): string => url.text()?.split('/').at(-1) ?? '';
+    const type = nameIn(this.entry('@type'));
+    if (!typedStructs.has(type)) return { type, message: this };
+    return { type: nameIn(this.field('type_url')), message: this.field('value') };
+  }
+
+  /** The fields with such a name (as in the .proto file) in it, at any depth. */
+  inner(isWanted: (name: string) => boolean): readonly ProtoValue[] {
+    if (Array.isArray(this.#value)) return this.items().flatMap(each => each.inner(isWanted));
+    return this.#keys().flatMap(key => {
+      const field = this.entry(key);
+      return isWanted(toSnakeCase(key)) ? [field] : field.inner(isWanted);
+    });
+  }
+
+  /** Whether any text in it is wanted. */
+  holds(isWanted: (text: string) => boolean): boolean {
+    return holdsText(this.#value, isWanted);
+  }
+
+  /** Reports that the lint cannot judge it: `message` completes a sentence about it. */
+  cannotBeJudged(message: string): void {
+    this.#onUnreadable(this, message);
+  }
+
+  /** A wrapper such as google.protobuf.BoolValue may be written as a message. */
+  #scalar(): unknown {
+    const value = this.#value;
+    return isJsonObject(value) && Object.hasOwn(value, 'value') ? value.value : value;
+  }
+
+  #keys(): readonly string[] {
+    const value = this.#value;
+    return isJsonObject(value) ? Object.keys(value).filter(key => isGiven(value[key])) : [];
+  }
+
+  #child(value: unknown, segment: string | number): ProtoValue {
+    return new ProtoValue(value, this.#onUnreadable, [...this.path, segment]);
+  }
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function holdsText(value: unknown, isWanted: (text: string) => boolean): boolean {
+  if (typeof value === 'string') return isWanted(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(each => holdsText(each, isWanted));
+}
+
+const camelCases = new Map<string, string>();
+
+// The names come from the rules alone, so that the map stays small.
+function toCamelCase(name: string): string {
+  const known = camelCases.get(name);
+  if (known !== undefined) return known;
+  const camelCase = name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+  camelCases.set(name, camelCase);
+  return camelCase;
+}
+
+function toSnakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`);
+}
+
+function toNumber(value: unknown): number | undefined {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
+}
+
+// Envoy also accepts the message form of a duration, which is not standard JSON.
+function toSeconds(value: unknown): number | undefined {
+  if (typeof value === 'string')
+    return /^\d{1,12}(?:\.\d{1,9})?s$/.test(value) ? Number(value.slice(0, -1)) : undefined;
+  if (!isJsonObject(value)) return undefined;
+  const [seconds, nanos] = ['seconds', 'nanos'].map(part => toNumber(memberOf(value, part) ?? 0));
+  return seconds === undefined || nanos === undefined ? undefined : seconds + nanos / 1e9;
+}

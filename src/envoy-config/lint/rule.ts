@@ -1,0 +1,66 @@
+// The shape of a lint rule: a stable id, words for people, and a function that finds violations.
+import { listWords } from '../../text/list.ts';
+import { quotedPrintable } from '../../text/printable.ts';
+import type { ProtoValue } from './proto-value.ts';
+
+export interface Rule<Subject> {
+  /** What it finds, for the list in docs/envoy-lint.md. */
+  readonly what: string;
+  /** Why that is dangerous: half a sentence. */
+  readonly why: string;
+  /** What to write instead: an order. */
+  readonly fix: string;
+  readonly find: (subject: Subject) => readonly Finding[];
+}
+
+export interface Finding {
+  readonly at: ProtoValue;
+  /** The rest of a sentence that starts with the place. */
+  readonly says: string;
+}
+
+/** By id, in kebab-case. */
+export type Rules<Subject> = Readonly<Record<string, Rule<Subject>>>;
+
+export function when(condition: boolean, at: ProtoValue | undefined, says: string): readonly Finding[] {
+  return condition && at !== undefined ? [{ at, says }] : [];
+}
+
+/** A value that must be present and good. */
+export function unless(isGood: boolean, at: ProtoValue, says: string, saysIfAbsent = 'is missing'): readonly Finding[] {
+  return when(!isGood, at, at.isPresent ? says : saysIfAbsent);
+}
+
+/** A boolean that must be present and true. */
+export function unlessTrue(at: ProtoValue): readonly Finding[] {
+  const flag = at.flag();
+  return unless(flag === true || (at.isPresent && flag === undefined), at, 'is false');
+}
+
+/** A boolean that must not be true. */
+export function ifTrue(at: ProtoValue): readonly Finding[] {
+  return when(at.flag() === true, at, 'is true');
+}
+
+export function ifMissing(at: ProtoValue): readonly Finding[] {
+  return when(!at.isPresent, at, 'is missing');
+}
+
+export function ifPresent(at: ProtoValue, says = 'is set'): readonly Finding[] {
+  return when(at.isPresent, at, says);
+}
+
+/** Lists the names, if any: "keeps a, b, c and 4 more as a client sent it". */
+export function ifAny(
+  names: readonly string[],
+  at: ProtoValue | undefined,
+  verb: string,
+  rest = '',
+): readonly Finding[] {
+  return when(names.length > 0, at, `${verb} ${listWords(names, 3)}${rest}`);
+}
+
+/** Quotes text of the file for a message, cut after 60 characters. */
+export function quoted(text: string): string {
+  return quotedPrintable(text, 60);
+}

@@ -1,0 +1,47 @@
+// The files of the target envoy-gateway.
+import type { TcpAddress } from '../../text/listen-address.ts';
+import { backendTls, clientTrafficPolicy, securityPolicy } from './envoy-gateway.ts';
+import { httpRoute, openHttpRoutes } from './envoy-gateway-routes.ts';
+import { type RenderedFile, renderedFile } from './rendered-files.ts';
+import { isInPod, type RenderSettings } from './settings.ts';
+import type { Tree } from './tree.ts';
+
+export function gatewayFiles(settings: RenderSettings): readonly RenderedFile[] {
+  return [
+    renderedFile('security-policy.yaml', [securityPolicy(settings, serviceAddress(settings))], []),
+    renderedFile(
+      'client-traffic-policy.yaml',
+      [clientTrafficPolicy(settings)],
+      ['As strict as a bootstrap of `render envoy`, which has the reasons.'],
+    ),
+    renderedFile('http-route.yaml', [httpRoute(settings)], []),
+    ...openFiles(openHttpRoutes(settings)),
+    ...(settings.tls === undefined
+      ? []
+      : [
+          renderedFile('backend-tls.yaml', backendTls(settings), [
+            'The gateway speaks TLS to account-authz, and only to a server whose certificate has its name. The EnvoyProxy belongs to your Gateway',
+            'or GatewayClass: `parametersRef`.',
+            'routingType: without a ready pod, Envoy Gateway rejects a SecurityPolicy whose service it reaches by its pods. When one is ready again,',
+            'connections that clients have kept open reach the route without the check. Never leave it out; the Service needs a ClusterIP.',
+          ]),
+        ]),
+  ];
+}
+
+function openFiles(routes: readonly Tree[]): readonly RenderedFile[] {
+  if (routes.length === 0) return [];
+  return [
+    renderedFile('open-routes.yaml', routes, [
+      'What the gateway serves without a check: no SecurityPolicy with extAuth names these routes.',
+    ]),
+  ];
+}
+
+const defaultPort = 9191;
+
+/** Where the gateway finds account-authz: never in its own pod. */
+function serviceAddress({ authz, authzHost }: RenderSettings): TcpAddress {
+  if (authz.kind === 'tcp' && !isInPod(authz)) return authz;
+  return { kind: 'tcp', host: authzHost, port: authz.kind === 'tcp' ? authz.port : defaultPort };
+}

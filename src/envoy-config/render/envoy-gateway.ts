@@ -1,0 +1,192 @@
+// What Envoy Gateway needs, so that its proxies ask account-authz, a service of its own with TLS, about one HTTPRoute.
+import type { TcpAddress } from '../../text/listen-address.ts';
+import { authzCall, authzCluster } from './authz-call.ts';
+import { corsHeadersOf } from './authz-filters.ts';
+import { anySpelling, overridePatterns, ownedPattern, setByExtAuthz } from './header-patterns.ts';
+import type { RenderSettings } from './settings.ts';
+import { above, beside, inline, type Members, type Tree } from './tree.ts';
+
+export const gatewayApi = 'gateway.networking.k8s.io';
+const ms = (time: number): string => `${time}ms`;
+
+function resource(apiVersion: string, kind: string, metadata: Members, spec: Members): Members {
+  return { apiVersion, kind, metadata, spec };
+}
+
+export const own = (kind: string, spec: Members, place: Members): Members =>
+  resource('gateway.envoyproxy.io/v1alpha1', kind, place, spec);
+export const standard = (kind: string, spec: Members, place: Members): Members =>
+  resource(`${gatewayApi}/v1`, kind, place, spec);
+
+export function gatewayOf({ gateway, name }: RenderSettings): string | undefined {
+  return gateway ?? name;
+}
+
+/** `authz` is the Service of account-authz. */
+export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tree {
+  const { name, namespace, shownHeaders } = settings;
+  const extAuth = {
+    failOpen: beside(
+      false,
+      'never true: Envoy would forward requests that it could not check, and all requests if this policy is invalid',
+    ),
+    statusOnError: beside(503, 'the default, 403, makes an outage look like a refusal'),
+    timeout: beside(ms(authzCall.timeoutMs), 'for all attempts; the default is ten seconds'),
+    recomputeRoute: beside(false, 'true could move a request to a route other than the checked one'),
+    headersToExtAuth: above(
+      'The headers that account-authz gets. It checks the account only in headers of `account.headers` that are listed here.',
+      inline(shownHeaders),
+    ),
+    grpc: {
+      backendRefs: [inline({ group: '', kind: 'Service', name: authz.host, port: authz.port })],
+      backendSettings,
+    },
+  };
+  return own(
+    'SecurityPolicy',
+    { targetRefs: [inline({ group: gatewayApi, kind: 'HTTPRoute', name })], cors: corsOf(settings), extAuth },
+    { name, namespace },
+  );
+}
+
+const { keepalive, maxConnections, maxRequests, maxRetries, maxChecksPerConnection } = authzCall;
+
+const passiveHealthCheck: Members = {
+  passive: beside(
+    {
+      splitExternalLocalOriginErrors: true,
+      consecutiveLocalOriginFailures: 2,
+      interval: '1s',
+      baseEjectionTime: '5s',
+      maxEjectionPercent: 50,
+    },
+    'ejects a pod at once if it cannot be reached',
+  ),
+};
+
+const backendSettings: Members = {
+  retry: beside(
+    {
+      numRetries: authzCall.retries,
+      retryOn: inline({ triggers: authzCall.retryOn }),
+      perRetry: inline({
+        backOff: { baseInterval: ms(authzCall.retryBaseMs), maxInterval: ms(authzCall.retryMaxMs) },
+      }),
+    },
+    'a check can be repeated; hides a restart of one of several account-authz',
+  ),
+  timeout: beside(
+    inline({ tcp: { connectTimeout: ms(authzCall.tlsConnectMs) } }),
+    'well below the timeout of a check, so that a dead host leaves time for another',
+  ),
+  http2: inline({
+    connectionKeepalive: {
+      interval: `${keepalive.intervalS}s`,
+      timeout: `${keepalive.timeoutS}s`,
+      idleInterval: `${keepalive.idleS}s`,
+    },
+  }),
+  circuitBreaker: inline({
+    maxConnections,
+    maxPendingRequests: maxRequests,
+    maxParallelRequests: maxRequests,
+    maxParallelRetries: maxRetries,
+    maxRequestsPerConnection: maxChecksPerConnection,
+  }),
+  healthCheck: above(
+    'No active check: it would carry the name of its cluster, with slashes, as the authority, which the HTTP/2 of Node refuses (RFC 9113 section 8.3.1), so that no pod would ever be healthy. Envoy Gateway learns from Kubernetes which pods are ready.',
+    passiveHealthCheck,
+  ),
+};
+
+export function corsOf(settings: RenderSettings): Members | undefined {
+  if (settings.corsOrigins.length === 0) return undefined;
+  const { allowHeaders, allowMethods, exposeHeaders } = corsHeadersOf(settings);
+  return {
+    allowOrigins: settings.corsOrigins,
+    allowMethods,
+    allowHeaders,
+    exposeHeaders,
+    maxAge: '10m',
+    allowCredentials: beside(false, 'no cookies: the token is in a header'),
+  };
+}
+
+export function clientTrafficPolicy(settings: RenderSettings): Tree {
+  const { namespace, accountHeaders, identityPrefix, trustedHops } = settings;
+  const gateway = gatewayOf(settings);
+  return own(
+    'ClientTrafficPolicy',
+    {
+      targetRefs: [inline({ group: gatewayApi, kind: 'Gateway', name: gateway })],
+      clientIPDetection: trustedHops === 0 ? undefined : inline({ xForwardedFor: { numTrustedHops: trustedHops } }),
+      path: { escapedSlashesAction: 'RejectRequest', disableMergeSlashes: false },
+      headers: {
+        withUnderscoresAction: 'RejectRequest',
+        requestID: 'Generate',
+        xForwardedClientCert: inline({ mode: 'Sanitize' }),
+        earlyRequestHeaders: beside(
+          {
+            removeOnMatch: [
+              ...[ownedPattern(identityPrefix), ...overridePatterns(settings)].map(toMatch),
+              // account-authz is shown exact names only.
+              ...accountHeaders.filter(header => header.includes('-')).map(header => toMatch(lookAlikes(header))),
+            ],
+            remove: setByExtAuthz,
+          },
+          'names that only account-authz may set, names that make an app use another path or method, look-alikes of account headers',
+        ),
+      },
+      connection: { bufferLimit: '32Ki', connectionLimit: inline({ value: 10_000 }) },
+      http2: inline({ maxConcurrentStreams: 100, initialStreamWindowSize: '64Ki', initialConnectionWindowSize: '1Mi' }),
+      timeout: {
+        http: inline({
+          requestHeadersReceivedTimeout: '10s',
+          requestReceivedTimeout: '60s',
+          streamIdleTimeout: '60s',
+          idleTimeout: '600s',
+        }),
+      },
+    },
+    { name: gateway, namespace },
+  );
+}
+
+function toMatch(value: string): Members {
+  return { type: 'RegularExpression', value };
+}
+
+/** RE2 for the name with another sign in place of at least one hyphen, but not for the name itself. */
+function lookAlikes(name: string): string {
+  const parts = name.split('-').map(anySpelling);
+  return parts
+    .slice(1)
+    .map((_, changed) =>
+      parts.reduce((start, part, i) => `${start}${i - 1 === changed ? '[^a-z0-9-]' : '[^a-z0-9]'}${part}`),
+    )
+    .join('|');
+}
+
+/**
+ * The gateway speaks TLS to account-authz, and only to one whose certificate says so. By its Service, and not by its pods: without a ready pod
+ * Envoy Gateway rejects the SecurityPolicy, and once it takes it back, open connections of clients reach the route without the check.
+ */
+export function backendTls(settings: RenderSettings): readonly Tree[] {
+  const { namespace, authzHost } = settings;
+  const secret = { group: '', kind: 'Secret', name: `${authzCluster}-client-tls` };
+  return [
+    standard(
+      'BackendTLSPolicy',
+      {
+        targetRefs: [inline({ group: '', kind: 'Service', name: authzHost, sectionName: 'grpc' })],
+        validation: { caCertificateRefs: [inline(secret)], hostname: authzHost },
+      },
+      { name: authzCluster, namespace },
+    ),
+    own(
+      'EnvoyProxy',
+      { routingType: 'Service', backendTLS: { clientCertificateRef: inline(secret), minVersion: '1.3' } },
+      { name: gatewayOf(settings), namespace },
+    ),
+  ];
+}

@@ -1,0 +1,102 @@
+// What Envoy serves without a check: public routes, the metadata document of RFC 9728, and the 404 for everything else.
+import type { HostEntry } from '../../authz/hosts.ts';
+import { filterNames } from './authz-filters.ts';
+import { typed } from './extension.ts';
+import { anySpelling } from './header-patterns.ts';
+import type { EnvoySettings, MetadataDocument, PublicRoute } from './settings.ts';
+import { above, inline, type Members, type Tree } from './tree.ts';
+
+const segment = '[A-Za-z0-9._~:@-]+';
+const accountLabel = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';
+/** A method by which clients fetch a document. */
+export const documentMethods = ['GET', 'HEAD'] as const;
+
+/** RE2: the paths of a public route, in the strict grammar of paths. One slash at the end is ignored, as in routes. */
+export function publicPathPattern({ path, subtree }: PublicRoute): string {
+  return `${literal(path)}${subtree ? `(/${segment})*` : ''}/?`;
+}
+
+/** RE2: the hosts of `account.hosts`, with any port. Letter case matters in the label of the account alone. */
+export function hostPattern(hosts: readonly HostEntry[]): string {
+  const names = hosts.map(entry =>
+    entry.kind === 'literal' ? `(?i:${literal(entry.host)})` : `${accountLabel}(?i:${literal(entry.parent)})`,
+  );
+  return `(${names.join('|')})(:[0-9]*)?`;
+}
+
+/** The domains of an Envoy virtual host. `*` may cover several labels: account-authz refuses those. */
+export function domainOf(entry: HostEntry): string {
+  return entry.kind === 'literal' ? entry.host : `*${entry.parent}`;
+}
+
+/** The removals on a public route: what the check would judge. Envoy removes the other names on every route. */
+function publicRemovals({ accountHeaders, forwardsToken }: EnvoySettings): readonly Tree[] {
+  const spellings = accountHeaders.map(name => ({ key_matcher: { safe_regex: { regex: anySpelling(name) } } }));
+  return [
+    ...spellings.map(matcher => ({ remove_on_match: inline(matcher) })),
+    ...(forwardsToken ? [] : [{ remove: 'authorization' }]),
+  ];
+}
+
+/** The match of an Envoy route. `methods` undefined: all. */
+export function openMatch(
+  path: Members,
+  methods: readonly string[] | undefined,
+  hosts: readonly HostEntry[] | undefined,
+): Members {
+  const header = (name: string, regex: string): Tree => inline({ name, string_match: { safe_regex: { regex } } });
+  const headers = [
+    ...(methods === undefined ? [] : [header(':method', methods.join('|'))]),
+    ...(hosts === undefined ? [] : [header(':authority', hostPattern(hosts))]),
+  ];
+  return { ...path, headers };
+}
+
+export function publicMatch(route: PublicRoute, { hosts }: Pick<EnvoySettings, 'hosts'>): Members {
+  return openMatch({ safe_regex: inline({ regex: publicPathPattern(route) }) }, route.methods, hosts);
+}
+
+/** Removes what the check would judge. `trailers` is the name of the header_mutation filter. */
+export function publicFilters(settings: EnvoySettings, trailers: string): Members {
+  const removals = publicRemovals(settings);
+  return {
+    [trailers]:
+      removals.length === 0
+        ? undefined
+        : typed('filters.http.header_mutation.v3.HeaderMutationPerRoute', {
+            mutations: { request_mutations: removals },
+          }),
+  };
+}
+
+/** Pages of every origin may read the document: it is public, and clients run in browsers too. */
+export function metadataRoute({ path, host, json }: MetadataDocument, { hosts }: EnvoySettings): Members {
+  const only = hosts && [{ kind: 'literal', host } as const];
+  const set = (key: string, value: string): Tree =>
+    inline({ header: { key, value }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' });
+  return {
+    name: 'protected-resource-metadata',
+    match: openMatch({ path }, documentMethods, only),
+    direct_response: { status: 200, body: { inline_string: json } },
+    response_headers_to_add: [set('content-type', 'application/json'), set('access-control-allow-origin', '*')],
+  };
+}
+
+export const nothingElse = above('Deny by default. Nothing is behind this route, so there is nothing to check.', {
+  name: 'nothing-else',
+  match: inline({ prefix: '/' }),
+  direct_response: inline({ status: 404 }),
+  typed_per_filter_config: unchecked(),
+});
+
+/** Turns the check and the guard behind it off. */
+export function unchecked(guard: string = filterNames.guard): Members {
+  return {
+    [filterNames.extAuthz]: typed('filters.http.ext_authz.v3.ExtAuthzPerRoute', { disabled: true }),
+    [guard]: typed('filters.http.rbac.v3.RBACPerRoute'),
+  };
+}
+
+function literal(text: string): string {
+  return text.replaceAll('.', '\\.');
+}

@@ -1,0 +1,93 @@
+// The targets of `render`: the options that each takes, what it refuses, and its files.
+import { dirname } from 'node:path';
+import { isLoopback } from '../../text/listen-address.ts';
+import { printable } from '../../text/printable.ts';
+import { bootstrapFile } from './bootstrap.ts';
+import { gatewayFiles } from './envoy-gateway-files.ts';
+import { gatewayRoutesProblem } from './envoy-gateway-routes.ts';
+import { partsFile } from './envoy-parts.ts';
+import { istioFiles } from './istio.ts';
+import { isOwnFolder, kubernetesFiles } from './kubernetes.ts';
+import type { OptionName } from './options.ts';
+import type { RenderedFile } from './rendered-files.ts';
+import { secretFiles } from './secret-files.ts';
+import { isInPod, type RenderOptions, type RenderSettings } from './settings.ts';
+
+export interface Target {
+  readonly summary: string;
+  /** The options that it takes. */
+  readonly options: readonly OptionName[];
+  /** Why it cannot be: a sentence about a key of the configuration or an option. */
+  readonly problem?: (settings: RenderSettings) => string | undefined;
+  /** What does not fit, although the output can be used: a sentence. */
+  readonly warning?: (settings: RenderSettings) => string | undefined;
+  /** Envoy itself takes its first file, which is no stream of documents. */
+  readonly isForEnvoy?: boolean;
+  readonly defaults?: Partial<RenderOptions>;
+  readonly files: (settings: RenderSettings) => readonly RenderedFile[];
+}
+
+const corsOptions = ['cors-origin', 'cors-header'] as const;
+const listenOptions = ['listen', 'readiness-port', 'envoy-admin-port'] as const;
+const envoyOptions = ['upstream', 'upstream-protocol', 'trusted-hops', ...corsOptions] as const;
+const workloadOptions = ['name', 'namespace', 'selector'] as const;
+
+export const targets: Readonly<Record<string, Target>> = {
+  envoy: {
+    summary: 'a whole bootstrap',
+    options: [...listenOptions, ...envoyOptions, 'authz-host'],
+    isForEnvoy: true,
+    files: settings => [bootstrapFile(settings), ...secretFiles(settings)],
+  },
+  'envoy-parts': {
+    summary: 'the parts for your own bootstrap',
+    options: [...envoyOptions, 'authz-host'],
+    isForEnvoy: true,
+    files: settings => [partsFile(settings), ...secretFiles(settings)],
+  },
+  kubernetes: {
+    summary: 'a kustomize component with both sidecars, for your own Deployments',
+    options: [...listenOptions, ...envoyOptions, ...workloadOptions, 'image', 'envoy-image'],
+    defaults: { selector: { 'account-authz/sidecar': 'true' } },
+    problem({ listen, authz, authzAdmin, tls }) {
+      if (isLoopback(listen.host))
+        return `--listen must not be loopback, where neither the Service nor the probes of the kubelet reach Envoy: write 0.0.0.0:${listen.port}`;
+      if (!isInPod(authz) || tls !== undefined)
+        return 'listen of the configuration must be a loopback port or a Unix socket, without tls (Envoy runs in the same pod)';
+      if (authz.kind === 'unix' && !isOwnFolder(dirname(authz.path)))
+        return 'listen of the configuration must be a socket in a folder of its own, such as unix:/run/account-authz/authz.sock';
+      return isLoopback(authzAdmin.host)
+        ? `admin of the configuration must not be loopback, where the probes of the kubelet cannot reach it: write 0.0.0.0:${authzAdmin.port}`
+        : undefined;
+    },
+    warning({ namedFiles, cacheDirectory }) {
+      const folder = cacheDirectory === undefined ? [] : [`${cacheDirectory} (writable)`];
+      const missing = [...namedFiles, ...folder].map(each => printable(each, 256));
+      return missing.length === 0
+        ? undefined
+        : `the component mounts config.yaml alone: mount in the container account-authz too: ${missing.join(', ')}`;
+    },
+    files: kubernetesFiles,
+  },
+  istio: {
+    summary: 'policies, an EnvoyFilter and the extension provider, for a workload in a mesh',
+    options: ['upstream', ...workloadOptions],
+    defaults: { selector: { 'app.kubernetes.io/name': 'subscriptions' } },
+    problem: ({ authz, tls }) =>
+      authz.kind === 'tcp' && isInPod(authz) && tls === undefined
+        ? undefined
+        : 'listen of the configuration must be a loopback port, without tls',
+    files: istioFiles,
+  },
+  'envoy-gateway': {
+    summary: 'policies for your own HTTPRoute, and the route',
+    options: ['upstream', 'authz-host', 'trusted-hops', 'gateway', ...corsOptions, ...workloadOptions],
+    defaults: { name: 'subscriptions', upstream: { kind: 'tcp', host: 'subscriptions', port: 80 } },
+    warning: ({ authz }) =>
+      isInPod(authz)
+        ? 'listen of the configuration is loopback or a socket: the account-authz that the gateway asks must listen on 0.0.0.0, with tls'
+        : undefined,
+    problem: gatewayRoutesProblem,
+    files: gatewayFiles,
+  },
+};

@@ -1,0 +1,40 @@
+// Encodes a request as the CheckRequest that Envoy would send for it.
+import { authorizationService } from '../envoy/proto-files.ts';
+import type { CheckRequestMessage } from '../envoy/protocol.ts';
+import type { ExplainedRequest } from './explain/known.ts';
+
+export interface SentRequest {
+  readonly request: ExplainedRequest;
+  /** Value of the Authorization header, one character for each byte; undefined: the request has none. */
+  readonly authorization: string | undefined;
+}
+
+const { Check } = authorizationService;
+
+/** With `encode_raw_headers`, as envoy.yaml sets it: the bytes of each header line. */
+export function toCheckRequest({ request, authorization }: SentRequest): Buffer {
+  const { method, target, headers } = request;
+  // Envoy shows the host of a request as `:authority`, whatever the version of HTTP.
+  const shown = headers.map(([name, value]) => [name === 'host' ? ':authority' : name, value]);
+  const lines = [[':path', target], [':method', method], ...shown].map(([key = '', value = '']) => ({
+    key,
+    value: '',
+    raw_value: Buffer.from(value),
+  }));
+  if (authorization !== undefined) {
+    lines.push({ key: 'authorization', value: '', raw_value: Buffer.from(authorization, 'latin1') });
+  }
+  const http = {
+    method,
+    path: target,
+    host: headers.find(([name]) => name === 'host')?.[1] ?? '',
+    scheme: '',
+    protocol: '',
+    query: '',
+    fragment: '',
+    headers: {},
+    header_map: { headers: lines },
+  };
+  const message: CheckRequestMessage = { attributes: { request: { http }, context_extensions: {} } };
+  return Check.requestSerialize(message);
+}

@@ -1,0 +1,243 @@
+// What differs between a refused request and the settings or its verified token. Names settings, identity fields and times of a verified
+// token, and places in the request; never what stands in the query or in a header.
+import { accountsInQuery, compileAccountParameters } from '../../authz/account-query.ts';
+import type { DetailTemplate } from '../../authz/checks.ts';
+import { compileHosts, matchHost } from '../../authz/hosts.ts';
+import { parseRequestTarget } from '../../authz/path.ts';
+import type { PermissionKind, PermissionTable } from '../../authz/permission.ts';
+import type { SignedIdentity } from '../../authz/principal.ts';
+import type { Route } from '../../authz/route.ts';
+import { parseRouteTemplate, type RouteTemplate } from '../../authz/route-template.ts';
+import { compileRoutes, matchRoutes } from '../../authz/route-tree.ts';
+import type { Config, IssuerConfig } from '../../config/schema.ts';
+import { quotedPrintable } from '../../text/printable.ts';
+import { describeSource } from '../../token/claim-source.ts';
+import { duration, formatList, instant, keyAge } from './format.ts';
+import { issuerIn, type Known, type LiveFacts } from './known.ts';
+import type { RefusedCheck } from './refused-checks.ts';
+
+/** Undefined where nothing is known beyond the remedy. */
+export function findDifference({ check, template }: RefusedCheck, known: Known): string | undefined {
+  const { live, principal } = known;
+  const ofToken = (template && tokenSide[template]) ?? tokenSide[check];
+  const ofSettings = (template && settingsSide[template]) ?? settingsSide[check];
+  const sides = [principal && ofToken?.(principal, known), live && ofSettings?.(live, principal)];
+  return sides.filter(side => side).join('; ') || undefined;
+}
+
+/** By check, or by a detail that differs from the others of its check. */
+type ByRefusal<Difference> = Readonly<Partial<Record<RefusedCheck['check'] | DetailTemplate, Difference>>>;
+
+const tokenSide: ByRefusal<(principal: SignedIdentity, known: Known) => string | undefined> = {
+  app: ({ app }) => `app is ${app}`,
+  role: (principal, { live }) => roleOf(principal, live),
+  'role {}, for the addressed account': () => undefined,
+  'the role may not use this method': (principal, { live, method }) =>
+    `${roleOf(principal, live)}, the method is ${method}`,
+  'the route is narrowed to other roles': (principal, { live, route }) =>
+    `${roleOf(principal, live)}${live || !route ? '' : `, the route is ${route} and there may be more that match`}`,
+  'the token has none of scopes': (_, { live }) => live && scopesOf(live),
+  'no scope of the token may use this method': ({ scope }, { live, method }) =>
+    `${live ? scopesOf(live) : `scope is ${scope}`}, the method is ${method}`,
+  'the request names different accounts': ({ acc }, { live }) =>
+    live && acc
+      ? `acc in the token is ${acc}, another account is in ${placesOfOthers(live, acc).join(', ')}`
+      : undefined,
+  account: ({ acc }, { live, route }) => {
+    if (acc === undefined) return 'the token has several accounts';
+    const places = live ? placesOfOthers(live, acc).join(', ') : placesOf(route).join(', or in ');
+    return `acc in the token is ${acc}, another account is in ${places}`;
+  },
+};
+
+const settingsSide: ByRefusal<(live: LiveFacts, principal: SignedIdentity | undefined) => string | undefined> = {
+  service: ({ fault }) => fault,
+  'path outside the grammar': ({ request }) => wrongSegment(request.target),
+  'a character that not every matching route permits': ({ request }) => wrongSegment(request.target),
+  'account-places': ({ config: { account } }) =>
+    (['headers', 'query'] as const)
+      .filter(place => account[place].length > 0)
+      .map(place => `account.${place}: ${formatList(account[place])}`)
+      .join('; '),
+  host: ({ config }) => hostsOf(config),
+  'no host matches': ({ config }) => hostsOf(config),
+  route: ({ config, request }) => {
+    const open = publicRouteOf(config, request.target);
+    return open === undefined
+      ? `routes: ${formatList(config.routes.map(({ path }) => path))}`
+      : `public has ${open.path}: Envoy serves ${formatList(open.methods)} of it without asking account-authz`;
+  },
+  'token-length': ({ tokenLength, config }) =>
+    `it has ${tokenLength} bytes, token.maxBytes is ${config.token.maxBytes}`,
+  issuer: ({ config }) => `issuers: ${formatList(config.issuers.map(({ issuer }) => issuer))}`,
+  algorithm: live => ofIssuer(live, ({ algorithms }) => `algorithms: ${formatList(algorithms)}`),
+  'token-type': live =>
+    ofIssuer(live, ({ tokenTypes }) => `tokenTypes: ${formatList(tokenTypes.map(type => type || '""'))}`),
+  key({ keys }) {
+    const kids = keys?.kids.length ? `, kids: ${formatList(keys.kids.map(kid => quotedPrintable(kid)))}` : '';
+    return keys && `the keys of ${keys.issuer}: ${keyAge(keys)}${kids}`;
+  },
+  audience: live => ofIssuer(live, ({ audiences }) => `audiences: ${formatList(audiences)}`),
+  claims: live =>
+    ofIssuer(live, ({ claims }) => {
+      const names = Object.entries(claims).map(([field, claim]) => `${field} from ${describeSource(claim)}`);
+      return [`claims: ${names.join(', ')}`, ...live.missingClaims.flatMap(pointerHint)].join('; ');
+    }),
+  '{} is not a time': () => undefined,
+  times: lifetime,
+  'iat is in the future': start,
+  'nbf is in the future': start,
+  expiry: live =>
+    live.times?.exp === undefined
+      ? undefined
+      : `expired ${duration(live.now - live.times.exp)} before ${instant(live.now)}, at ${instant(live.times.exp)}; ${tolerance(live)}`,
+  revocation: ({ config }) => config.revocation && `revocation.file: ${quotedPrintable(config.revocation.file)}`,
+  app: ({ config }) => `apps: ${formatList(config.apps)}`,
+  'the token has several accounts and the request names none': ({ config: { account, routes } }) =>
+    [
+      `routes: ${formatList(routes.map(({ path }) => path))}`,
+      ...(['headers', 'query', 'hosts'] as const).flatMap(place => {
+        const names = account[place] ?? [];
+        return names.length === 0 ? [] : [`account.${place}: ${formatList(names)}`];
+      }),
+    ].join('; '),
+  'issuer-account': live => ofIssuer(live, ({ accounts }) => `accounts: ${formatList(accounts)}`),
+  role: ({ config }) => `roles: ${formatList([...config.roles.keys()])}`,
+  'role {}, for the addressed account': live =>
+    ofIssuer(live, ({ claims }) => `role from ${describeSource(claims.role)}`),
+  'the role may not use this method': ({ config, roles }, principal) =>
+    methodsOf('roles', config.roles, roles ?? [principal?.role ?? '']),
+  'the route is narrowed to other roles': (live, principal) => narrowedOf('roles', live, principal?.role),
+  scope: ({ config }) => `scopes: ${formatList([...(config.scopes?.keys() ?? [])])}`,
+  'scope {}, for the addressed account': live =>
+    ofIssuer(live, ({ claims }) => `scope from ${describeSource(claims.scope)}`),
+  'no scope of the token may use this method': ({ config, scopes }) =>
+    methodsOf('scopes', config.scopes ?? new Map(), scopes ?? []),
+  'the route is narrowed to other scopes': (live, principal) => narrowedOf('scopes', live, principal?.scope),
+};
+
+function methodsOf(kind: PermissionKind, table: PermissionTable, names: readonly string[]): string {
+  return [...table]
+    .filter(([name]) => names.includes(name))
+    .map(([name, methods]) => `${kind}.${name}: ${formatList(methods)}`)
+    .join('; ');
+}
+
+function narrowedOf(kind: PermissionKind, { config, request }: LiveFacts, name = ''): string {
+  return matchingRoutes(request.target, config)
+    .filter(({ [kind]: permitted }) => permitted?.has(name) === false)
+    .map(({ template, [kind]: permitted }) => `${template.text} is for ${formatList([...(permitted ?? [])])}`)
+    .join('; ');
+}
+
+function hostsOf({ account: { hosts = [] } }: Config): string {
+  return `account.hosts: ${formatList(hosts)}`;
+}
+
+function publicRouteOf(config: Config, target: string): NonNullable<Config['public']>[number] | undefined {
+  const parsed = parseRequestTarget(target);
+  if (parsed.kind === 'refusal') return undefined;
+  return config.public?.find(route => matchRoutes(compileRoutes([route]), parsed).kind === 'match');
+}
+
+function scopesOf({ scopes = [] }: LiveFacts): string {
+  return scopes.length === 0
+    ? 'the token has no scopes'
+    : `scopes are ${formatList(scopes.map(each => quotedPrintable(each)))}`;
+}
+
+function roleOf({ role }: SignedIdentity, live: LiveFacts | undefined): string {
+  const roles = live?.roles ?? [];
+  if (roles.length > 0) return `roles are ${formatList(roles.map(each => quotedPrintable(each)))}`;
+  return role === undefined ? 'the token has no role that roles names' : `role is ${role}`;
+}
+
+// A dot is an ordinary character of a name, which users of other products take for a separator.
+function pointerHint(name: string): readonly string[] {
+  if (!name.includes('.') || name.includes('/')) return [];
+  const pointer = `/${name.replaceAll('~', '~0').replaceAll('.', '/')}`;
+  const [claim, remedy] = [name, pointer].map(text => quotedPrintable(text));
+  return [`the token has no claim ${claim}: for a member of an object write the JSON Pointer ${remedy}`];
+}
+
+function ofIssuer(live: LiveFacts, spell: (issuer: IssuerConfig) => string): string | undefined {
+  const issuer = issuerIn(live);
+  return issuer && spell(issuer);
+}
+
+function wrongSegment(target: string): string | undefined {
+  const [path = ''] = target.split('?', 1);
+  if (!path.startsWith('/')) return 'it does not start with /';
+  const segments = path.slice(1).split('/');
+  for (const [i, segment] of segments.entries()) {
+    if (segment === '' && i < segments.length - 1) return `segment ${i + 1} is empty`;
+    const [character] = /[^A-Za-z0-9._~:@-]/u.exec(segment) ?? [];
+    if (character !== undefined) return `segment ${i + 1} has ${quotedPrintable(character)}`;
+  }
+  return undefined;
+}
+
+function start(live: LiveFacts): string | undefined {
+  if (live.times === undefined) return undefined;
+  const latest = Math.max(live.times.iat ?? -Infinity, live.times.nbf ?? -Infinity);
+  return `it starts at ${instant(latest)}, ${duration(latest - live.now)} from ${instant(live.now)}; ${tolerance(live)}`;
+}
+
+function lifetime({ times, now, config }: LiveFacts): string | undefined {
+  if (times?.exp === undefined) return undefined;
+  const { exp, iat } = times;
+  const life =
+    iat === undefined
+      ? `it has no iat and expires in ${duration(exp - now)}`
+      : `issued at ${instant(iat)}, expires at ${instant(exp)}`;
+  return `${life}; token.maxLifetimeSeconds is ${config.token.maxLifetimeSeconds}`;
+}
+
+function tolerance({ config }: LiveFacts): string {
+  return `token.clockToleranceSeconds is ${config.token.clockToleranceSeconds}`;
+}
+
+/** Every place that names an account other than this one; the values stay where they are. */
+function placesOfOthers({ config, request }: LiveFacts, acc: string): readonly string[] {
+  const target = parseRequestTarget(request.target);
+  if (target.kind === 'refusal') return [];
+  const inPath = matchingRoutes(request.target, config).flatMap(({ template }) =>
+    accountPositions(template).filter(segment => target.segments[segment - 1] !== acc),
+  );
+  const inHeaders = config.account.headers.filter(name =>
+    request.headers.some(([sent, value]) => sent === name && value !== acc),
+  );
+  const inQuery = config.account.query.filter(name => {
+    const named = accountsInQuery(compileAccountParameters([name]), target.query);
+    return !('kind' in named) && named.some(value => value !== acc);
+  });
+  const host = request.headers.find(([name]) => name === 'host')?.[1];
+  const hosts = config.account.hosts && compileHosts(config.account.hosts, config.account.parameter);
+  const inHost = hosts && host !== undefined ? matchHost(hosts, { host, headers: new Map() }) : undefined;
+  const isOtherHost = inHost?.kind === 'host' && inHost.account !== undefined && inHost.account !== acc;
+  return [
+    ...[...new Set(inPath)].map(segment => `segment ${segment} of the path`),
+    ...inHeaders.map(name => `the header ${name}`),
+    ...inQuery.map(name => `the parameter ${name}`),
+    ...(isOtherHost ? ['the host'] : []),
+  ];
+}
+
+/** Every place that may name an account, as far as a decision line tells. */
+function placesOf(route: string | undefined): readonly string[] {
+  const template = route === undefined ? undefined : parseRouteTemplate(route);
+  const inPath = template?.kind === 'template' ? accountPositions(template) : [];
+  return [...inPath.map(segment => `segment ${segment} of the path`), 'a header or a parameter of account'];
+}
+
+/** Counted from 1. */
+function accountPositions({ segments }: RouteTemplate): readonly number[] {
+  return segments.flatMap(({ kind }, i) => (kind === 'account' ? [i + 1] : []));
+}
+
+function matchingRoutes(path: string, { routes, account }: Config): readonly Route[] {
+  const target = parseRequestTarget(path);
+  if (target.kind === 'refusal') return [];
+  const match = matchRoutes(compileRoutes(routes, account.parameter), target);
+  return match.kind === 'match' ? match.routes : [];
+}

@@ -1,0 +1,111 @@
+// Explains an answer of the engine check by check: passed, failed and why, or not reached. Decides nothing itself.
+import { type CheckName, checkNames, isAfter } from '../../authz/checks.ts';
+import type { DecisionWord } from '../../authz/decision.ts';
+import type { Reason } from '../../authz/refusal.ts';
+import { printable } from '../../text/printable.ts';
+import { findDifference } from './differences.ts';
+import { duration, formatList, instant, keyAge } from './format.ts';
+import { issuerIn, type Known, type LiveFacts } from './known.ts';
+import { findRefusedCheck } from './refused-checks.ts';
+
+export interface Answer {
+  readonly decision: DecisionWord;
+  readonly reason: Reason | 'allowed';
+  /** HTTP status for the client; 200 where the request is passed on, which leaves it to the upstream. */
+  readonly status: number;
+  /** What the client gets with a refusal, what the upstream gets with an allow. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+type Verdict = 'pass' | 'fail' | 'not reached';
+
+interface CheckVerdict {
+  readonly name: CheckName | 'service';
+  readonly verdict: Verdict;
+  readonly detail: string;
+}
+
+export interface Explanation extends Answer {
+  readonly checks: readonly CheckVerdict[];
+}
+
+/** Enough for eight long names from the settings. */
+const maxDetailLength = 4096;
+
+/** `detail` is that of the decision line; undefined for an allow. */
+export function explainAnswer(answer: Answer, detail: string | undefined, known: Known): Explanation {
+  const { reason } = answer;
+  if (reason === 'allowed') return { ...answer, checks: checkNames.map(name => passed(name, known)) };
+  const refused = findRefusedCheck(reason, detail ?? '');
+  const difference = findDifference(refused, known);
+  const why = `${detail ?? reason}: ${refused.remedy}${difference ? ` (${difference})` : ''}`;
+  const failed: CheckVerdict = { name: refused.check, verdict: 'fail', detail: printable(why, maxDetailLength) };
+  const { check } = refused;
+  // After an internal error nothing is known about the checks.
+  if (check === 'service') return { ...answer, checks: [failed, ...checkNames.map(notReached)] };
+  const checks = checkNames.map(name => {
+    if (name === check) return failed;
+    return isAfter(name, check) ? notReached(name) : passed(name, known);
+  });
+  return { ...answer, checks };
+}
+
+function notReached(name: CheckName): CheckVerdict {
+  return { name, verdict: 'not reached', detail: '' };
+}
+
+function passed(name: CheckName, known: Known): CheckVerdict {
+  const found = findings[name];
+  const detail = typeof found === 'string' ? found : found(known);
+  return { name, verdict: 'pass', detail: printable(detail, maxDetailLength) };
+}
+
+/** What a check found that passed. */
+const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>> = {
+  message: 'consistent',
+  method: ({ method }) => method,
+  path: 'inside the grammar',
+  authorization: 'no more than one value',
+  'account-places': 'unambiguous',
+  host: ({ live }) => (live?.config.account.hosts === undefined ? 'unambiguous' : 'in the grammar of hosts'),
+  route: ({ route }) => route ?? 'one of routes',
+  'token-present': 'the request has a bearer token',
+  'token-length': ({ live }) =>
+    live === undefined ? 'within token.maxBytes' : `${live.tokenLength} of ${live.config.token.maxBytes} bytes`,
+  'token-format': 'a signed JWT in its compact form',
+  issuer: ({ principal, live }) => principal?.iss ?? live?.keys?.issuer ?? 'one of issuers',
+  algorithm: 'one of algorithms',
+  'token-type': 'one of tokenTypes',
+  key: ({ live }) => (live?.keys ? `a key of the issuer, ${keyAge(live.keys)}` : 'a key of the issuer'),
+  signature: 'verifies with that key',
+  audience: 'names one of audiences',
+  binding: 'a plain bearer token',
+  claims: 'complete and inside their grammar',
+  times: 'already valid, lifetime within token.maxLifetimeSeconds',
+  expiry: ({ live }) => remaining(live),
+  revocation: ({ live }) =>
+    live !== undefined && live.config.revocation === undefined ? 'no list is configured' : 'no entry matches',
+  app: ({ principal }) => principal?.app ?? 'one of apps',
+  'account-named': 'no two places of the request name different accounts',
+  'issuer-account': ({ live, principal }) => {
+    const issuer = live && issuerIn(live);
+    return issuer
+      ? `one of accounts of the issuer: ${formatList(issuer.accounts)}`
+      : `one of ${principal?.iss ?? 'the issuer'}`;
+  },
+  account: ({ principal }) => `${principal?.acc ?? 'it'} is an account of the token`,
+  role: ({ principal, method }) => (principal?.role ? `${principal.role} may ${method} here` : 'may use the method'),
+  scope({ live, principal, method }) {
+    if (live !== undefined && live.config.scopes === undefined) return 'no scopes are configured';
+    return principal?.scope ? `${principal.scope} may ${method} here` : 'one may use the method, or none is asked for';
+  },
+};
+
+function remaining(live: LiveFacts | undefined): string {
+  if (live?.times?.exp === undefined) return 'not yet';
+  const { exp } = live.times;
+  const left = exp - live.now;
+  return left > 0
+    ? `in ${duration(left)}, at ${instant(exp)}`
+    : `at ${instant(exp)}, within the tolerance of the clocks`;
+}

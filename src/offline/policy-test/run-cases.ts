@@ -1,0 +1,53 @@
+// Decides the cases of a user's table as the server would, one after the other.
+
+import type { RevocationList } from '../../revocation/revocation-list.ts';
+import { toCheckRequest } from '../check-request.ts';
+import { type FetchSettings, fetchKeys } from '../fetched-keys.ts';
+import { createRecordedCheck } from '../recorded-check.ts';
+import type { Expectation, PolicyCase } from './cases.ts';
+import { createStandInIssuers } from './stand-in-issuer.ts';
+
+export interface CaseResult {
+  readonly name: string;
+  readonly expected: Expectation;
+  readonly received: Expectation;
+  /** What the log line of the service would say about a refusal. */
+  readonly detail: string | undefined;
+}
+
+/**
+ * Fetches keys only if a case has a token of its own. Calls `onResult` after each case. Rejects if a jwksFile is missing or invalid,
+ * see isKeyFileError.
+ */
+export async function runCases(
+  settings: FetchSettings & { readonly revocations: RevocationList | undefined },
+  cases: readonly PolicyCase[],
+  onResult: (result: CaseResult) => void,
+): Promise<readonly CaseResult[]> {
+  const { config, revocations } = settings;
+  const standIns = await createStandInIssuers(config);
+  const fetched = cases.some(({ token }) => token !== undefined) ? await fetchKeys(settings) : undefined;
+  try {
+    const checkByStandIns = createRecordedCheck({ config, revocations, keyRings: standIns.keys });
+    const keyRings = fetched?.rings ?? standIns.keys;
+    const checkByIssuers = createRecordedCheck({ config, revocations, keyRings });
+    const results: CaseResult[] = [];
+    for (const { name, claims, token, request, expect: expected, at } of cases) {
+      const now = at ?? Date.now() / 1000;
+      const bearer = claims === undefined ? token : await standIns.sign(claims, now);
+      const { method, path, host, headers } = request;
+      const message = toCheckRequest({
+        request: { method, target: path, headers: host === undefined ? headers : [['host', host], ...headers] },
+        authorization: bearer === undefined ? undefined : `Bearer ${bearer}`,
+      });
+      const check = token === undefined ? checkByStandIns : checkByIssuers;
+      const { reason: received, detail } = (await check(message, now)).record;
+      const result = { name, expected, received, detail };
+      results.push(result);
+      onResult(result);
+    }
+    return results;
+  } finally {
+    await fetched?.stop();
+  }
+}

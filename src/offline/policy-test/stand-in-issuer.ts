@@ -1,0 +1,54 @@
+// Signs the claims of a case with a throw-away key that stands in for the issuer's keys: no secret and no network is needed.
+import { CompactSign, type CryptoKey, generateKeyPair } from 'jose';
+import type { Config, IssuerConfig } from '../../config/schema.ts';
+import type { IssuerKeys } from '../../token/verifier.ts';
+
+interface StandInIssuers {
+  /** By `iss`. */
+  readonly keys: ReadonlyMap<string, IssuerKeys>;
+  /** A compact JWS of the claims. `now` is in seconds since the epoch. */
+  sign(claims: Readonly<Record<string, unknown>>, now: number): Promise<string>;
+}
+
+interface StandIn {
+  readonly issuer: IssuerConfig;
+  readonly alg: string;
+  readonly privateKey: CryptoKey;
+}
+
+const kid = 'stand-in';
+const lifetimeSeconds = 300;
+
+export async function createStandInIssuers({ issuers, token }: Config): Promise<StandInIssuers> {
+  const pairs = new Map<string, ReturnType<typeof generateKeyPair>>();
+  const keys = new Map<string, IssuerKeys>();
+  const standIns: StandIn[] = [];
+  for (const issuer of issuers) {
+    const [alg = 'RS256'] = issuer.algorithms;
+    const pair = pairs.get(alg) ?? generateKeyPair(alg, { modulusLength: 2048 });
+    pairs.set(alg, pair);
+    const { publicKey, privateKey } = await pair;
+    const key = { kid, thumbprint: kid, cryptoKeyFor: (asked: string) => (asked === alg ? publicKey : undefined) };
+    const current: IssuerKeys['current'] = asked => (asked === kid ? key : undefined);
+    const find: IssuerKeys['find'] = asked => (asked === kid ? { kind: 'key', key } : { kind: 'unknown' });
+    keys.set(issuer.issuer, { current, find });
+    standIns.push({ issuer, alg, privateKey });
+  }
+
+  return {
+    keys,
+    async sign(claims, now) {
+      const standIn = standIns.find(({ issuer }) => issuer.issuer === claims.iss) ?? standIns[0];
+      if (standIn === undefined) throw new Error('a configuration without an issuer');
+      const { issuer, alg, privateKey } = standIn;
+      const iat = Math.floor(now);
+      const exp = iat + Math.min(lifetimeSeconds, token.maxLifetimeSeconds);
+      const payload = { iss: issuer.issuer, aud: issuer.audiences[0], iat, exp, ...claims };
+      const present = Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== null));
+      const [typ = ''] = issuer.tokenTypes;
+      return new CompactSign(Buffer.from(JSON.stringify(present)))
+        .setProtectedHeader({ alg, kid, ...(typ === '' ? {} : { typ }) })
+        .sign(privateKey);
+    },
+  };
+}

@@ -1,0 +1,80 @@
+// Asks a gateway one question at a time, at no other address than that of its URL.
+import { type Reason, refusalAnswers } from '../../authz/refusal.ts';
+import { sendRequest } from '../../http/send-request.ts';
+import { memberOf, parseStrictJson } from '../../json/strict-json.ts';
+import { rootsInForce } from '../../keys/trusted-roots.ts';
+import { errorCode, type Problem, problem } from '../../text/problem.ts';
+import { readStart } from '../../text/read-start.ts';
+import { isLoopbackUrl } from '../../text/url.ts';
+import type { PlannedRequest } from './plan.ts';
+
+export interface GatewayAnswer {
+  readonly kind: 'answer';
+  readonly status: number;
+  /** Only of a refusal of account-authz. */
+  readonly reason: Reason | undefined;
+}
+
+export interface Gateway {
+  readonly url: URL;
+  readonly userAgent: string;
+  /** PEM of authorities to trust besides those of the system. */
+  readonly ca?: string | undefined;
+  /** Time limit of an answer, in milliseconds; default 5000. */
+  readonly timeoutMs?: number;
+}
+
+const maxAnswerBytes = 64 * 1024;
+
+export const gatewayRule =
+  'URL must be https://HOST or https://HOST:PORT and nothing else (http only for loopback addresses)';
+
+/** The URL of a gateway, or undefined. It has no path, because the configuration has them. */
+export function parseGatewayUrl(text: string): URL | undefined {
+  if (!/^https?:\/\/[!-~]+$/.test(text) || !URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  const isOrigin = text.replace(/\/$/, '').toLowerCase() === `${url.protocol}//${text.split('/')[2]?.toLowerCase()}`;
+  const hasMore = `${url.username}${url.password}${url.search}${url.hash}` !== '' || /[@?#\\]/.test(text);
+  if (!isOrigin || hasMore) return undefined;
+  return url.protocol === 'https:' || isLoopbackUrl(text) ? url : undefined;
+}
+
+/** Never rejects. The problem is why there is no answer, in a few words without foreign text. */
+export async function ask(gateway: Gateway, planned: PlannedRequest): Promise<GatewayAnswer | Problem> {
+  const { url, userAgent, ca, timeoutMs = 5000 } = gateway;
+  const { target: path, host, headers, authorization } = planned;
+  const signal = AbortSignal.timeout(timeoutMs);
+  try {
+    const answer = await sendRequest(url, {
+      ...{ method: 'GET', path, signal, ...(ca !== undefined && { ca: [...rootsInForce(), ca] }) },
+      headers: {
+        ...Object.fromEntries(headers),
+        host,
+        'user-agent': userAgent,
+        accept: '*/*',
+        ...(authorization !== undefined && { authorization }),
+      },
+    });
+    const { statusCode: status = 0 } = answer;
+    // Only a refusal of account-authz has to be read. The answer of an API may be endless.
+    if (/^application\/problem\+json\b/.test(answer.headers['content-type'] ?? ''))
+      return { kind: 'answer', status, reason: reasonIn(await readStart(answer, maxAnswerBytes)) };
+    answer.destroy();
+    return { kind: 'answer', status, reason: undefined };
+  } catch (error) {
+    const late = `no answer within ${timeoutMs / 1000} s`;
+    return problem(signal.aborted ? late : (errorCode(error) ?? 'no HTTP answer'));
+  }
+}
+
+function reasonIn(body: Buffer): Reason | undefined {
+  const parsed = parseStrictJson(body);
+  if (parsed.kind === 'problem') return undefined;
+  const reason = memberOf(parsed.value, 'reason');
+  if (!isReason(reason) || memberOf(parsed.value, 'type') !== `urn:account-authz:${reason}`) return undefined;
+  return reason;
+}
+
+function isReason(value: unknown): value is Reason {
+  return typeof value === 'string' && Object.hasOwn(refusalAnswers, value);
+}

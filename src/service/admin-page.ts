@@ -1,0 +1,177 @@
+// The admin page: the state of this process on one screen, built for each request. It shows what /readyz and /metrics show, and nothing
+// of any request or token.
+import { answerOf, type Reason, refusalAnswers } from '../authz/refusal.ts';
+import type { KeyRingStatus } from '../keys/issuer-ring.ts';
+import { printable } from '../text/printable.ts';
+import {
+  attentionPoints,
+  formatRest,
+  issuerState,
+  maxIssuers,
+  maxTextLength,
+  renderAttention,
+} from './admin-page-attention.ts';
+import type { AdminPageFacts } from './admin-page-facts.ts';
+import { formatCount, formatDuration, formatInstant, formatShare, formatShortTime } from './admin-page-format.ts';
+import { type Html, html } from './admin-page-html.ts';
+import { codes, countTable, pairs, section } from './admin-page-parts.ts';
+import { renderPermissions, renderRoutes } from './admin-page-policy.ts';
+import { styleElement } from './admin-page-style.ts';
+import type { LatencySummary, MetricsSummary } from './metrics-summary.ts';
+
+/** How often the browser reloads the page, if the reader chose that. */
+const reloadSeconds = 10;
+const reloadingQuery = `reload=${reloadSeconds}`;
+
+export function renderAdminPage(given: AdminPageFacts, query: string): string {
+  const facts = { ...given, issuers: attentionFirst(given) };
+  const { version, nodeVersion, uptimeSeconds, nowMs, metrics } = facts;
+  const reloads = query === reloadingQuery;
+  const points = attentionPoints(facts);
+  const [word, look] = stateOf(facts, points.length === 0);
+  return html`<!doctype html>
+<html lang="en-GB">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+${reloads ? html`<meta http-equiv="refresh" content="${reloadSeconds}">` : ''}
+<title>${word} &middot; account-authz</title>
+<link rel="icon" href="data:,">
+${styleElement}
+</head>
+<body>
+<header>
+<h1>account-authz <span class="${look}">${word}</span></h1>
+<p>Version ${version} &middot; Node ${nodeVersion} &middot; Up ${formatDuration(uptimeSeconds)} &middot; As of ${formatInstant(nowMs)}</p>
+<p>${reloads ? html`This page refreshes every ${reloadSeconds} seconds <a href=".">Stop</a>` : html`<a href=".">Refresh this page</a> <a href="?${reloadingQuery}">Refresh it every ${reloadSeconds} seconds</a>`}</p>
+</header>
+<main>
+${points.length === 0 ? section('wide', 'Nothing needs attention.', html``) : section('wide alarm', 'Needs attention', renderAttention(points))}
+${section('wide', 'Issuers and their keys', renderIssuers(facts))}
+${section('wide routes', 'Routes', renderRoutes(facts.policy))}
+${section('', 'Roles', renderPermissions(facts.policy.roles))}
+${section('', 'Scopes', renderPermissions(facts.policy.scopes))}
+${section('', 'Decisions since start', renderDecisions(metrics.checks))}
+${section('', 'Check duration since start', renderLatency(metrics.latency))}
+${section('', 'Cache of verified tokens', renderTokenCache(facts))}
+${section('', 'Configuration', renderReload(facts))}
+${section('', 'Revocation list', renderRevocations(facts))}
+</main>
+<footer><nav aria-label="Other pages"><a href="metrics">/metrics</a> <a href="readyz">/readyz</a> <a href="livez">/livez</a></nav></footer>
+</body>
+</html>
+`.markup;
+}
+
+function stateOf({ draining, ready }: AdminPageFacts, isWell: boolean): readonly [word: string, look: string] {
+  if (draining) return ['Draining', 'bad'];
+  if (!ready) return ['Not ready', 'bad'];
+  return isWell ? ['Ready', 'good'] : ['Ready, with problems', 'bad'];
+}
+
+// With a thousand issuers the page shows some of them.
+function attentionFirst(facts: AdminPageFacts): readonly KeyRingStatus[] {
+  const needsAttention = (status: KeyRingStatus): boolean => issuerState(status, facts).point !== undefined;
+  return [...facts.issuers.filter(needsAttention), ...facts.issuers.filter(status => !needsAttention(status))];
+}
+
+function renderIssuers(facts: AdminPageFacts): Html {
+  const left = facts.issuers.length - maxIssuers;
+  return html`<div class="issuers">${facts.issuers.slice(0, maxIssuers).map(issuer => renderIssuer(issuer, facts))}</div>
+${left > 0 ? html`<p class="muted">${formatCount(left)} more: <a href="readyz">/readyz</a> lists all of them.</p>` : ''}`;
+}
+
+function renderIssuer(status: KeyRingStatus, facts: AdminPageFacts): Html {
+  const { word, look } = issuerState(status, facts);
+  const { success, failure } = facts.metrics.refreshes.get(status.issuer) ?? { success: 0, failure: 0 };
+  const ago = status.ageSeconds === undefined ? 'not yet' : `${formatDuration(status.ageSeconds)} ago`;
+  const rest = status.state === 'usable' ? `; usable for another ${formatRest(status, facts)}` : '';
+  const failed = `failed: ${printable(status.lastProblem ?? 'not named', maxTextLength)}`;
+  return html`<article><h3>${printable(status.issuer, maxTextLength)}</h3>
+${pairs({
+  State: html`<span class="${look}">${word}</span>`,
+  'Keys in use': formatCount(status.keys),
+  Confirmed: `${ago}${rest}`,
+  'Last refresh': { success: 'succeeded', failure: failed, none: 'none yet' }[status.lastResult ?? 'none'],
+  'Since start': `${formatCount(success)} refreshes succeeded, ${formatCount(failure)} failed`,
+  'Key ids': codes(status.kids),
+  'May speak for': codes(facts.policy.issuers.find(({ issuer }) => issuer === status.issuer)?.accounts ?? []),
+})}</article>`;
+}
+
+type CheckCounts = MetricsSummary['checks'];
+
+function countOf(checks: CheckCounts, reason: string): number {
+  return checks.filter(check => check.reason === reason).reduce((sum, { count }) => sum + count, 0);
+}
+
+function renderDecisions(checks: CheckCounts): Html {
+  const reasons = Object.keys(refusalAnswers) as readonly Reason[];
+  const rows = reasons.map(reason => ({
+    reason,
+    look: answerOf(reason).decision,
+    answer: answerOf(reason).httpStatus,
+  }));
+  return countTable(
+    'Reason and answer',
+    [{ reason: 'allowed', look: 'allow', answer: '' }, ...rows].map(({ reason, look, answer }) => {
+      return { name: html`<code>${reason}</code> ${answer}`, count: countOf(checks, reason), look };
+    }),
+  );
+}
+
+function renderLatency({ count, sumSeconds, buckets }: LatencySummary): Html {
+  if (count === 0) return html`<p>No check yet.</p>`;
+  let atMost = 0;
+  const rows = buckets.map((bucket, index) => {
+    atMost += bucket.count;
+    const lower = formatShortTime(buckets[index - 1]?.upToSeconds ?? 0);
+    const upper = formatShortTime(bucket.upToSeconds);
+    const isLast = bucket.upToSeconds === Infinity;
+    const name = isLast ? `more than ${lower}` : index === 0 ? `at most ${upper}` : `${lower} to ${upper}`;
+    return { name, bound: isLast ? name : `at most ${upper}`, count: bucket.count, look: 'deny', atMost };
+  });
+  // The bound of the bucket that holds the quantile: true as it stands, an interpolation would be a guess.
+  const quantile = (share: number): string => rows.find(row => row.atMost >= count * share)?.bound ?? '';
+  return html`<p>Half of the checks took ${quantile(0.5)}, 99 of 100 took ${quantile(0.99)}. Mean ${formatShortTime(sumSeconds / count)}.</p>
+${countTable(
+  'Time',
+  rows.filter(row => row.count > 0),
+)}`;
+}
+
+function renderTokenCache({ metrics: { tokenCache }, maxTokens }: AdminPageFacts): Html {
+  const { entries, hits, misses } = tokenCache;
+  const share = hits + misses === 0 ? '' : ` (${formatShare(hits, hits + misses)})`;
+  return pairs({
+    Tokens: maxTokens === 0 ? 'turned off' : `${formatCount(entries)} of at most ${formatCount(maxTokens)}`,
+    Hits: `${formatCount(hits)}${share}`,
+    Misses: formatCount(misses),
+  });
+}
+
+function renderReload({ reload, nowMs }: AdminPageFacts): Html {
+  if (reload?.lastResult === undefined) return pairs({ 'Last reload': 'not reloaded since start' });
+  const { lastAtSeconds = 0, problems, needsRestart } = reload;
+  const refused = `refused, with ${formatProblemCount(problems)} in the log; the previous one stays in effect`;
+  return pairs({
+    'Last reload': reload.lastResult === 'success' ? 'in effect' : refused,
+    When: `${formatDuration(nowMs / 1000 - lastAtSeconds)} ago, ${formatInstant(lastAtSeconds * 1000)}`,
+    'Needs a restart': codes(needsRestart),
+  });
+}
+
+function renderRevocations({ revocations, nowMs }: AdminPageFacts): Html {
+  if (revocations === undefined) return html`<p>No list is configured.</p>`;
+  const { entries, loadedAtSeconds, problems } = revocations;
+  const refused = `refused, with ${formatProblemCount(problems)} in the log; the previous one stays in force`;
+  return pairs({
+    Entries: formatCount(entries),
+    'In force': `for ${formatDuration(nowMs / 1000 - loadedAtSeconds)}, since ${formatInstant(loadedAtSeconds * 1000)}`,
+    'Last change': problems === 0 ? 'in force' : refused,
+  });
+}
+
+function formatProblemCount(count: number): string {
+  return count === 1 ? '1 problem' : `${formatCount(count)} problems`;
+}

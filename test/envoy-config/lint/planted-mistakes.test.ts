@@ -1,0 +1,39 @@
+// The lint reports each planted mistake under exactly its rules, and accepts each harmless change.
+import { expect } from 'chai';
+import { lintRules } from '../../../src/envoy-config/lint/lint.ts';
+import { afterCheck } from './mistakes/after-check.ts';
+import { bypasses } from './mistakes/bypasses.ts';
+import { checks } from './mistakes/checks.ts';
+import { harmlessRoutes } from './mistakes/harmless-routes.ts';
+import { harmlessSettings } from './mistakes/harmless-settings.ts';
+import { openRoutes } from './mistakes/open-routes.ts';
+import { requests } from './mistakes/requests.ts';
+import { transport } from './mistakes/transport.ts';
+import { rulesAfter } from './shipped.ts';
+
+const mistakes = [bypasses, openRoutes, requests, checks, transport, afterCheck]
+  .flatMap(each => Object.entries(each))
+  .map(([rules, edits]) => ({ rules: rules.split(' + '), edits: Object.entries(edits) }));
+
+describe('lintBootstrap', () => {
+  for (const { rules, edits } of mistakes) {
+    for (const [name, edit] of edits) {
+      it(`reports ${name} [${rules}]`, () => {
+        expect(rulesAfter(edit)).to.deep.equal(rules);
+      });
+    }
+  }
+
+  for (const [name, edit] of Object.entries({ ...harmlessRoutes, ...harmlessSettings })) {
+    it(`accepts ${name}`, () => {
+      expect(rulesAfter(edit)).to.deep.equal([]);
+    });
+  }
+
+  it('has a planted mistake for every rule', () => {
+    const planted = new Set(mistakes.flatMap(({ rules }) => rules));
+    // Tested in test/config/commands.test.ts, since lintBootstrap takes parsed values.
+    const ofFiles = ['unreadable-file'];
+    expect([...planted, ...ofFiles].sort()).to.deep.equal(Object.keys(lintRules).sort());
+  });
+});

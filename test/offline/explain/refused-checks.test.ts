@@ -1,0 +1,58 @@
+// Finding the check that refused from the reason and the detail of a log line.
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { checks } from '../../../src/authz/checks.ts';
+import { type Reason, refusalAnswers } from '../../../src/authz/refusal.ts';
+import { findRefusedCheck } from '../../../src/offline/explain/refused-checks.ts';
+
+type Check = keyof typeof checks;
+
+interface Definition {
+  readonly check: Check;
+  readonly reason: Reason;
+  readonly template: string;
+}
+
+const definitions: readonly Definition[] = (Object.keys(checks) as Check[]).flatMap(check =>
+  Object.entries(checks[check] as Partial<Record<Reason, Record<string, string>>>).flatMap(([reason, remedies]) =>
+    Object.keys(remedies).map(template => ({ check, reason: reason as Reason, template })),
+  ),
+);
+
+const source = new URL('../../../src/', import.meta.url);
+const code = readdirSync(source, { recursive: true, encoding: 'utf8' })
+  .filter(name => name.endsWith('.ts') && name !== 'authz/checks.ts' && !name.startsWith('explain'))
+  .map(name => readFileSync(new URL(name, source), 'utf8'))
+  .join('\n');
+
+describe('findRefusedCheck', () => {
+  it('has definitions only for details that the code uses', () => {
+    const unused = definitions.filter(
+      ({ template }) => !template.split('{}').every(part => code.includes(part.trim())),
+    );
+    expect(unused).to.deep.equal([]);
+  });
+
+  for (const { check, reason, template } of definitions) {
+    it(`finds the check ${check} by the detail: ${template}`, () => {
+      const detail = template.replace('{}', 'a $& of others');
+      expect(findRefusedCheck(reason, detail)).to.include({ check, template });
+      expect(findRefusedCheck(reason, template.replace('{}', '')).check).to.equal(check);
+    });
+  }
+
+  for (const reason of Object.keys(refusalAnswers) as Reason[]) {
+    it(`finds the first check of ${reason} for an unknown detail`, () => {
+      const first = definitions.find(definition => definition.reason === reason)?.check;
+      expect(findRefusedCheck(reason, 'what a later version says')).to.include({ check: first, template: undefined });
+    });
+  }
+
+  it('does not match a detail that only starts like a known one', () => {
+    expect(findRefusedCheck('request_invalid', 'path longer than 9 lines').check).to.equal('message');
+    expect(findRefusedCheck('token_invalid', 'alg is not one of algorithms, nor of ours').check).to.equal(
+      'token-length',
+    );
+    expect(findRefusedCheck('token_expired', 'no route matches')).to.include({ check: 'expiry', template: undefined });
+  });
+});

@@ -1,0 +1,182 @@
+// The service as a whole, in process: checks, gRPC limits, log, admin, health.
+import { connect as connectSocket } from 'node:net';
+import { Client, credentials, status } from '@grpc/grpc-js';
+import { expect } from 'chai';
+import { checkRequest } from '../../lab/check-request.ts';
+import { secrets } from '../../lab/secrets.ts';
+import { reasonOf, type ServiceLab, startServiceLab } from '../../lab/service.ts';
+import { signingKey } from '../../lab/signing-key.ts';
+import { uid } from '../../lab/token.ts';
+import { authorizationService } from '../../src/envoy/proto-files.ts';
+import { servingStatus } from '../../src/envoy/protocol.ts';
+
+describe('service', () => {
+  let lab: ServiceLab;
+  before(async () => {
+    lab = await startServiceLab();
+  });
+  after(() => lab.stop());
+
+  it('J-050 refuses an unknown kid', async () => {
+    const key = await signingKey('nobody-knows');
+    expect(reasonOf(await lab.check(`Bearer ${await lab.token({ key })}`))).to.equal('token_invalid');
+  });
+  it('G-005 refuses an empty message', async () => {
+    expect(reasonOf(await lab.client.check({ attributes: null }))).to.equal('request_invalid');
+  });
+  it('G-001 answers UNIMPLEMENTED to other gRPC methods', async () => {
+    const outcome = await new Promise(resolve => {
+      lab.client.channel.makeUnaryRequest(
+        '/envoy.service.auth.v2.Authorization/Check',
+        Buffer.from,
+        Buffer.from,
+        '',
+        error => resolve(error?.code),
+      );
+    });
+    expect(outcome).to.equal(status.UNIMPLEMENTED);
+  });
+  it('G-034 offers neither reflection nor channelz', async () => {
+    for (const path of [
+      '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+      '/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo',
+      '/grpc.channelz.v1.Channelz/GetServers',
+    ]) {
+      const outcome = await new Promise(resolve => {
+        lab.client.channel.makeUnaryRequest(path, Buffer.from, Buffer.from, '', error => resolve(error?.code));
+      });
+      expect(outcome, path).to.equal(status.UNIMPLEMENTED);
+    }
+  });
+  it('G-008 refuses a compressed message that exceeds the limit when decompressed', async () => {
+    const gzip = 2;
+    const channel = new Client(`127.0.0.1:${lab.service.ports.listen}`, credentials.createInsecure(), {
+      'grpc.default_compression_algorithm': gzip,
+    });
+    const { path, requestSerialize } = authorizationService.Check;
+    const bytes = requestSerialize(checkRequest({ headers: { 'x-big': 'a'.repeat(5_000_000) } }));
+    const code = await new Promise(resolve => {
+      channel.makeUnaryRequest(
+        path,
+        (each: Buffer) => each,
+        Buffer.from,
+        bytes,
+        error => resolve(error?.code),
+      );
+    });
+    channel.close();
+    expect(code).to.equal(status.RESOURCE_EXHAUSTED);
+  });
+  for (const [name, bytes] of Object.entries({
+    'bytes other than HTTP/2': 'GET / HTTP/1.1\r\n\r\n',
+    'a preface but no SETTINGS frame': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff',
+    'HEADERS on a server-initiated stream id':
+      'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0\0\0\0\x01\x04\0\0\0\x02',
+  })) {
+    it(`G-012 closes a connection with ${name}, and serves the others`, async () => {
+      const socket = connectSocket(lab.service.ports.listen, '127.0.0.1');
+      socket.on('error', () => undefined);
+      socket.resume();
+      const closed = new Promise(resolve => socket.on('close', resolve));
+      socket.write(bytes, 'latin1');
+      await closed;
+      expect(reasonOf(await lab.check(`Bearer ${await lab.token()}`))).to.equal('allowed');
+    });
+  }
+  it('G-039 answers after its event loop was blocked', async () => {
+    const pending = lab.check(`Bearer ${await lab.token()}`);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+    expect(reasonOf(await pending)).to.equal('allowed');
+    expect((await lab.client.health('')).status).to.equal(servingStatus.serving);
+  });
+  it('G-009 refuses a message above the size limit', async () => {
+    const message = checkRequest({ headers: { 'x-big': 'a'.repeat(300_000) } });
+    const code = await lab.client.check(message).catch((error: { code: number }) => error.code);
+    expect(code).to.equal(status.RESOURCE_EXHAUSTED);
+  });
+
+  describe('log', () => {
+    it('has one line per check with the decision and the identity', async () => {
+      const headers = {
+        'x-request-id': 'log-1',
+        traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+      };
+      await lab.check(`Bearer ${await lab.token()}`, { headers });
+      const lines = lab.log.filter(line => line.requestId === 'log-1');
+      expect(lines).to.have.lengthOf(1);
+      expect(lines[0]).to.include({
+        decision: 'allow',
+        reason: 'allowed',
+        method: 'GET',
+        route: '/api/subscriptions/:account_id/*',
+        uid,
+        app: 'web',
+        acc: 'acct1',
+        role: 'owner',
+        iss: lab.issuer.url,
+        kid: 'k1',
+        cache: 'miss',
+        traceId: '0af7651916cd43dd8448eb211c80319c',
+      });
+      expect(lines[0]?.durationMs).to.be.a('number');
+    });
+    it('L-001 contains no claim and no part of an unverified token', async () => {
+      const key = { ...(await signingKey('other')), kid: 'k1' };
+      const claims = { uid: secrets.fresh('claim'), app: secrets.fresh('claim'), role: secrets.fresh('claim') };
+      const forged = await lab.token({ key, claims });
+      await lab.check(`Bearer ${forged}`, {
+        headers: { 'x-request-id': 'log-2' },
+        path: '/api/subscriptions/acct1?secret=1',
+      });
+      const text = JSON.stringify(lab.log.filter(line => line.requestId === 'log-2'));
+      expect(text).to.contain('"reason":"token_invalid"').and.contain('"kid":"k1"');
+      for (const part of [...Object.values(claims), 'secret', ...forged.split('.')]) expect(text).to.not.contain(part);
+    });
+    it('L-003 escapes and truncates foreign text', async () => {
+      const key = { ...(await signingKey('k1')), kid: `\u001b[2K\u2028${'k'.repeat(500)}` };
+      await lab.check(`Bearer ${await lab.token({ key })}`, { headers: { 'x-request-id': 'log-3' } });
+      const [line] = lab.log.filter(each => each.requestId === 'log-3');
+      expect(line?.kid).to.match(/^\\u\{1b\}\[2K\\u\{2028\}k+…$/);
+      expect(String(line?.kid)).to.have.length.below(100);
+    });
+    it('L-007 replaces a malformed request id with a generated one, in log and answer', async () => {
+      const response = await lab.check(undefined, { headers: { 'x-request-id': 'a b\r\nc' } });
+      const body = JSON.parse(response.denied_response?.body ?? '{}') as { request_id: string };
+      expect(body.request_id).to.match(/^[0-9a-f-]{36}$/);
+      expect(lab.log.some(line => line.requestId === body.request_id)).to.equal(true);
+    });
+  });
+
+  describe('admin', () => {
+    it('answers /livez and /readyz with 200', async () => {
+      expect((await lab.admin('/livez')).status).to.equal(200);
+      const ready = await lab.admin('/readyz');
+      expect(ready.status).to.equal(200);
+      expect(await ready.json()).to.deep.include({ ready: true, draining: false });
+    });
+    it('counts checks by decision and reason', async () => {
+      await lab.check(undefined);
+      const text = await (await lab.admin('/metrics')).text();
+      expect(text).to.match(/^account_authz_checks_total\{decision="deny",reason="token_missing"\} [1-9]/m);
+      expect(text).to.match(/^account_authz_check_duration_seconds_count [1-9]/m);
+      expect(text).to.match(/^account_authz_key_set_keys\{issuer="[^"]+"\} 1$/m);
+    });
+    it('L-021 is read-only and answers 404 to unknown paths', async () => {
+      expect((await lab.admin('/readyz', { method: 'POST' })).status).to.equal(405);
+      for (const path of ['/config', '/../etc/passwd', '/metricsx'])
+        expect((await lab.admin(path)).status).to.equal(404);
+    });
+  });
+
+  describe('health', () => {
+    for (const name of ['', 'envoy.service.auth.v3.Authorization']) {
+      it(`G-035 is SERVING for ${JSON.stringify(name)}`, async () => {
+        expect((await lab.client.health(name)).status).to.equal(servingStatus.serving);
+      });
+    }
+    it('G-035 is NOT_FOUND for another name', async () => {
+      const code = await lab.client.health('x').catch((error: { code: number }) => error.code);
+      expect(code).to.equal(status.NOT_FOUND);
+    });
+  });
+});
