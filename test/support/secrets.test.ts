@@ -134,7 +134,7 @@ describe('every output that tests read', () => {
   const rows: readonly (readonly [what: string, obtains: RegExp, others: readonly string[]])[] = [
     ['of a command', /from '[^']*src\/commands\/(?!command\.ts)/, []],
     // Both discard the log.
-    ['of a log', /\bcreateLogger\(/, ['assurance/cost/quiet-check.ts', 'serve/failed-start.test.ts']],
+    ['of a log', /\bcreateLogger\(/, ['assurance/cost/quiet-check.ts', 'service/failed-start.test.ts']],
     ['of an SDK of OpenTelemetry', /\bgetFinishedSpans\(\)|opentelemetry\.proto|ResourceSpans/, []],
     // One lists the tests with mocha; the others run nothing of the product.
     [
