@@ -9,7 +9,7 @@ interface AttentionPoint {
   readonly text: string;
   /** The first ones, as in the log. */
   readonly problems?: readonly string[];
-  /** A page of docs/runbooks/, named like its alert. */
+  /** A section of docs/runbooks.md, named like its alert. */
   readonly runbook?: string;
 }
 
@@ -30,7 +30,7 @@ export function renderAttention(points: readonly AttentionPoint[]): Html {
         .slice(0, maxProblems)
         .map(problem => html`<br><code>${printable(problem, maxTextLength)}</code>`)}${
         problems.length > maxProblems ? ' The log has more.' : ''
-      }${runbook === undefined ? '' : html` Runbook: <code>docs/runbooks/${runbook}.md</code>`}</li>`,
+      }${runbook === undefined ? '' : html` Runbook: <code>docs/runbooks.md#${runbook.toLowerCase()}</code>`}</li>`,
   )}</ul>`;
 }
 

@@ -22,7 +22,7 @@ describe('docs/metrics.md', () => {
     const families = await productFamilies();
     const ours = families.filter(({ name }) => name.startsWith('account_authz_'));
     expect(ours).to.have.length.of.at.least(10);
-    for (const { name } of ours) expect(page).to.match(new RegExp(`## \`${name}\`[^#]*\`\`\`promql\n[^\`]*${name}`));
+    for (const { name } of ours) expect(page).to.match(new RegExp(`## \`${name}\`[^]*?\`\`\`promql\n[^\`]*${name}`));
     for (const { name } of families) expect(page).to.contain(`\`${name}\``);
   });
 

@@ -59,7 +59,7 @@ export const rows: Readonly<Record<string, readonly Panel[]>> = {
       ...graph(
         'Checks by decision and reason',
         'reqps',
-        'docs/runbooks/AccountAuthzRefusalsJump.md explains each reason.',
+        'docs/runbooks.md#accountauthzrefusalsjump explains each reason.',
         [`sum by (decision, reason) (${rate('account_authz_checks_total')})`, '{{decision}}: {{reason}}'],
       ),
       stacked: true,

@@ -13,7 +13,7 @@ const readings: Readonly<Record<string, Reading>> = {
   account_authz_checks_total: {
     query: 'sum by (decision, reason) (rate(account_authz_checks_total[5m]))',
     meaning:
-      'The first thing to look at. `unavailable` above 0: the signing keys of an issuer are unavailable (`keys_unavailable`), or an internal error (`internal`, never expected). One reason of `deny` that jumps: a deployment on the client side, a rotation at the issuer, or somebody trying; [which](runbooks/AccountAuthzRefusalsJump.md). No rate at all while Envoy has one: Envoy does not reach us.',
+      'The first thing to look at. `unavailable` above 0: the signing keys of an issuer are unavailable (`keys_unavailable`), or an internal error (`internal`, never expected). One reason of `deny` that jumps: a deployment on the client side, a rotation at the issuer, or somebody trying; [which](runbooks.md#accountauthzrefusalsjump). No rate at all while Envoy has one: Envoy does not reach us.',
   },
   account_authz_check_duration_seconds: {
     query: 'histogram_quantile(0.99, sum by (le) (rate(account_authz_check_duration_seconds_bucket[5m])))',
@@ -60,7 +60,7 @@ const readings: Readonly<Record<string, Reading>> = {
   account_authz_revocation_reloads_total: {
     query: 'sum by (result) (increase(account_authz_revocation_reloads_total[1h]))',
     meaning:
-      '`failure`: a changed list was refused and the old one is in force, so new entries have no effect: [AccountAuthzRevocationListRefused](runbooks/AccountAuthzRevocationListRefused.md).',
+      '`failure`: a changed list was refused and the old one is in force, so new entries have no effect: [AccountAuthzRevocationListRefused](runbooks.md#accountauthzrevocationlistrefused).',
   },
   account_authz_revocation_last_reload_timestamp_seconds: {
     query: 'time() - max by (instance) (account_authz_revocation_last_reload_timestamp_seconds > 0)',
@@ -104,7 +104,7 @@ export async function makeMetricsPage(): Promise<string> {
     '<!-- npm run derive writes this page from the code. -->',
     '',
     '`GET /metrics` on `admin`, in the text format of Prometheus. Every series below is there from the start, at 0. Labels are from closed sets:',
-    'nothing that a caller sends becomes one. [Alerts](runbooks/README.md) and a [dashboard](operations.md#dashboard) are made of them.',
+    'nothing that a caller sends becomes one. [Alerts](runbooks.md) and a [dashboard](operations.md#dashboard) are made of them.',
     '',
     ...ours.flatMap(section),
     '## Process and event loop',

@@ -38,7 +38,7 @@ function commandsOf(file: string) {
     lint: `account-authz check-config --config ${file} --envoy-admin http://127.0.0.1:9901 (beside Envoy), or --envoy FILE with its bootstrap or dump`,
     health: `account-authz health --config ${file} (beside account-authz), docs/failure-modes.md`,
     explain: `account-authz explain --config ${file} --path PATH < token.txt; the decision line of the request in the log of account-authz`,
-    reload: 'docs/runbooks/AccountAuthzReloadFailed.md; the decision line of the request in the log of account-authz',
+    reload: 'docs/runbooks.md#accountauthzreloadfailed; the decision line of the request in the log of account-authz',
   };
 }
 
@@ -115,12 +115,12 @@ function otherRefusal({ planned: { purpose }, expected, answer }: AskedRequest, 
   if (reason === 'keys_unavailable')
     return {
       meaning: 'account-authz is asked and has no usable keys of the issuer',
-      look: 'docs/runbooks/AccountAuthzNoKeys.md; /readyz on admin names the problem for each issuer',
+      look: 'docs/runbooks.md#accountauthznokeys; /readyz on admin names the problem for each issuer',
     };
   if (reason === 'internal')
     return {
       meaning: 'account-authz is asked and has an internal fault',
-      look: 'docs/runbooks/AccountAuthzInternalFault.md',
+      look: 'docs/runbooks.md#accountauthzinternalfault',
     };
   if (purpose.kind === 'public path')
     return {

@@ -85,7 +85,7 @@ describe('docs/deploy/: the commands', () => {
 
 describe('the commands for on-call engineers', () => {
   const text = allPages()
-    .filter(({ path }) => path === 'docs/operations.md' || path.startsWith('docs/runbooks/'))
+    .filter(({ path }) => path === 'docs/operations.md' || path === 'docs/runbooks.md')
     .map(page => page.text)
     .join('\n');
   const ofAuthz = text.replaceAll(/^.* -c envoy.*$/gm, '').replaceAll('app.kubernetes.io/name=subscriptions', '');

@@ -73,8 +73,8 @@ const rows: readonly Row[] = [
   },
   { status: 200, isAsked: false, meaning: 'account-authz refused nothing at all', look: '--envoy-admin' },
   { status: 200, meaning: 'does not call account-authz for this route', look: '--envoy-admin' },
-  { status: 503, reason: 'keys_unavailable', meaning: 'no usable keys', look: 'docs/runbooks/AccountAuthzNoKeys.md' },
-  { status: 503, reason: 'internal', meaning: 'an internal fault', look: 'docs/runbooks/AccountAuthzInternalFault.md' },
+  { status: 503, reason: 'keys_unavailable', meaning: 'no usable keys', look: 'docs/runbooks.md#accountauthznokeys' },
+  { status: 503, reason: 'internal', meaning: 'an internal fault', look: 'docs/runbooks.md#accountauthzinternalfault' },
   {
     purpose: { kind: 'public path' },
     expected: passed,
