@@ -1,9 +1,8 @@
-// `explain`: prints what the service would answer to a request and why, or explains a decision line of its log.
+// `explain`: prints what the service would answer to a request and why.
 import type { DecisionWord } from '../authz/decision.ts';
 import { isKeyFileError } from '../keys/key-ring.ts';
-import { type DecisionLine, parseDecisionLine } from '../offline/explain/decision-line.ts';
 import { checkLive } from '../offline/explain/live-check.ts';
-import { createPaint, reportLine, reportLive, wantsColour } from '../offline/explain/report.ts';
+import { createPaint, reportLive, wantsColour } from '../offline/explain/report.ts';
 import { isHeaderName, isHeaderValue } from '../text/header.ts';
 import { parseInstant } from '../text/instant.ts';
 import { printable, printableValue } from '../text/printable.ts';
@@ -14,7 +13,6 @@ import { loadFetchingConfig } from './fetching-config.ts';
 import { readInput, toAuthorization } from './token-input.ts';
 
 const usage = `account-authz explain [--config FILE] --path PATH [options]
-account-authz explain --from-log [--json]
 
 Decides one request as the service would, with keys fetched now. Shows for each check whether it passed, and what to change if not.
 Reads the token from standard input and never prints it; empty input is a request without a token.
@@ -26,7 +24,6 @@ Reads the token from standard input and never prints it; empty input is a reques
   --at TIME               time of the check, now if not given (RFC 3339, or seconds since 1970)
   --without-files         leaves out the certificates and the revocation list that the configuration names, for a machine that
                           does not have them
-  --from-log              explains a decision line of the log, read from standard input; alone or with --json
   --json                  prints { decision, reason, status, headers, checks: [{ name, verdict, detail }] }
 
 Example: account-authz explain --config config.yaml --path /api/subscriptions < token.txt
@@ -45,7 +42,6 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
     header: { type: 'string', multiple: true },
     at: { type: 'string' },
     'without-files': { type: 'boolean', default: false },
-    'from-log': { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     ...helpOption,
   } as const;
@@ -54,12 +50,6 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
   const { values } = parsed;
   const { config: file = defaultConfigFile, path, method = 'GET', header = [], at, json } = values;
   const paint = createPaint(wantsColour(io.env, io.stdout.isTTY === true));
-  if (values['from-log']) {
-    const others = [values.config, path, values.method, values.header, at];
-    if (values['without-files'] || others.some(value => value !== undefined))
-      return fail('--from-log must be used alone or with --json');
-    return explainLine(io, line => (json ? toJson(line.explanation) : reportLine(line, paint)));
-  }
   if (path === undefined) return fail('--path is required: the path and query of the request');
   const headers = parseHeaders(header);
   if ('kind' in headers) return fail(headers.problem);
@@ -90,14 +80,6 @@ export async function explain(args: readonly string[], io: CommandIo): Promise<n
     if (isKeyFileError(error)) return fail(printable(error.message, maxTextLength));
     throw error;
   }
-}
-
-async function explainLine(io: CommandIo, report: (line: DecisionLine) => string): Promise<number> {
-  const input = await readInput('explain', io, 'a decision line');
-  const line = input.kind === 'problem' ? input : parseDecisionLine(input.bytes.toString('utf8'));
-  if (line.kind === 'problem') return usageError(io, 'explain', line.problem);
-  io.stdout.write(report(line));
-  return exitCodes[line.explanation.decision];
 }
 
 /** The same as in the text report. */

@@ -1,12 +1,11 @@
-// The explain command: arguments, input and --from-log. test/offline/explain/same-answer.test.ts compares it with the service.
+// The explain command: arguments and input. test/offline/explain/same-answer.test.ts compares it with the service.
 import { expect } from 'chai';
-import { type Outcome, runCommand } from '../../lab/command.ts';
+import { runCommand } from '../../lab/command.ts';
 import { writeFixture } from '../../lab/config-file.ts';
 import { serviceConfig } from '../../lab/service.ts';
-import { signingKey } from '../../lab/signing-key.ts';
-import { audience, type TokenParts } from '../../lab/token.ts';
-import { explanationOf, failedCheck, runExplain } from '../offline/explain/explain-lab.ts';
-import { controlSequence, fullConfig, path, useExplainLab } from './explain-config.ts';
+import { audience } from '../../lab/token.ts';
+import { explanationOf, runExplain } from '../offline/explain/explain-lab.ts';
+import { fullConfig, path, useExplainLab } from './explain-config.ts';
 
 describe('explain', () => {
   const explain = useExplainLab();
@@ -43,14 +42,6 @@ describe('explain', () => {
       ['an impossible date', ['--path', '/', '--at', '2026-02-30T12:00:00Z'], '--at must be an RFC 3339 time'],
       ['a negative time', ['--path', '/', '--at=-5'], '--at must be an RFC 3339 time'],
       ['an empty time', ['--path', '/', '--at', ''], '--at must be an RFC 3339 time'],
-      ['a path beside --from-log', ['--from-log', '--path', '/'], '--from-log must be used alone or with --json'],
-      [
-        'a configuration beside --from-log',
-        ['--from-log', '--config', 'x'],
-        '--from-log must be used alone or with --json',
-      ],
-      ['--without-files beside --from-log', ['--from-log', '--without-files'], '--from-log must be used alone'],
-      ['a value for --from-log', ['--from-log=eyJ'], '--from-log must have no value'],
     ];
     for (const [name, args, problem] of rows) {
       it(`exits 1 for ${name}, without repeating the value`, async () => {
@@ -120,7 +111,7 @@ describe('explain', () => {
   it('lists its options with --help', async () => {
     const { code, stdout } = await runExplain(['--help']);
     expect(code).to.equal(0);
-    for (const option of ['--config', '--path', '--method', '--header', '--at', '--from-log', '--json'])
+    for (const option of ['--config', '--path', '--method', '--header', '--at', '--json'])
       expect(stdout).to.contain(option);
   });
 
@@ -171,121 +162,5 @@ describe('explain', () => {
       expect(code).to.equal(0);
       expect(stderr).to.equal('account-authz explain: paste a token, then Enter and Ctrl-D\n');
     });
-  });
-
-  describe('--from-log', () => {
-    const lineOf = async (parts: TokenParts, target = path) =>
-      (await explain.lab.ask({ authorization: `Bearer ${await explain.lab.token(parts)}`, path: target })).line;
-    const fromLog = (input: string, ...args: string[]): Promise<Outcome> =>
-      runExplain(['--from-log', ...args], { input });
-
-    it('prints each member of the line, the refused check and its detail', async () => {
-      const line = await lineOf({}, '/api/subscriptions/accounts/acct2');
-      const { code, stdout } = await fromLog(`${JSON.stringify(line)}\n`);
-      expect(code).to.equal(3);
-      for (const name of [
-        'time',
-        'requestId',
-        'decision',
-        'reason',
-        'detail',
-        'method',
-        'route',
-        'uid',
-        'kid',
-        'durationMs',
-      ])
-        expect(stdout).to.match(
-          new RegExp(`^${name} +${line[name]}`.replaceAll('*', '\\*').replaceAll('/', '\\/'), 'm'),
-        );
-      expect(stdout).to.match(
-        /^fail {9}account .*acc in the token is acct1, another account is in segment 4 of the path/m,
-      );
-      expect(stdout).to.match(/^deny: 403 account_mismatch$/m);
-    });
-
-    it('exits 0 for a line of an allow', async () => {
-      const { code, stdout } = await fromLog(JSON.stringify(await lineOf({})));
-      expect(code).to.equal(0);
-      expect(stdout).to.match(/^allow: 200 allowed$/m);
-    });
-
-    it('exits 4 for a line with keys_unavailable', async () => {
-      const { code, stdout } = await fromLog(
-        JSON.stringify(await lineOf({ claims: { iss: explain.lab.unreachableIssuer } })),
-      );
-      expect(code).to.equal(4);
-      expect(stdout).to.match(/^fail {9}key .*connection refused.*docs\/keys\.md/m);
-    });
-
-    it('exits 4 for a line of an internal error, and reports no check as passed', async () => {
-      const line = {
-        ...(await lineOf({})),
-        decision: 'unavailable',
-        reason: 'internal',
-        detail: 'internal error: see the log',
-      };
-      const outcome = await fromLog(JSON.stringify(line), '--json');
-      expect(outcome.code).to.equal(4);
-      const { checks } = explanationOf(outcome);
-      expect(failedCheck({ checks })).to.equal('service');
-      expect(checks.some(({ verdict }) => verdict === 'pass')).to.equal(false);
-    });
-
-    it('accepts a line after the name of a container', async () => {
-      expect((await fromLog(`account-authz-1  | ${JSON.stringify(await lineOf({}))}`)).code).to.equal(0);
-    });
-
-    it('uses the first check of the reason for an unknown detail', async () => {
-      const line = { ...(await lineOf({})), decision: 'deny', reason: 'token_invalid', detail: 'of a later version' };
-      const { checks } = explanationOf(await fromLog(JSON.stringify(line), '--json'));
-      expect(failedCheck({ checks })).to.equal('token-length');
-    });
-
-    it('escapes control characters', async () => {
-      const line = {
-        ...(await lineOf({ key: { ...(await signingKey('forger')), kid: 'k1' } })),
-        requestId: 'a\u202eb',
-        method: `GET${controlSequence}2J`,
-        detail: `the signature${controlSequence}2J`,
-      };
-      for (const args of [[], ['--json']]) {
-        const { code, stdout } = await fromLog(JSON.stringify(line), ...args);
-        expect(code).to.equal(3);
-        expect(stdout).to.not.contain(controlSequence).and.to.not.contain('\u202e');
-      }
-      expect((await fromLog(JSON.stringify(line))).stdout)
-        .to.contain('GET\\u{1b}[2J')
-        .and.to.contain('a\\u{202e}b');
-    });
-
-    const invalidLines: readonly (readonly [name: string, change: (line: string) => string])[] = [
-      ['empty input', () => ''],
-      ['a token', () => explain.token],
-      ['plain text', () => 'all is well'],
-      ['a truncated line', line => line.slice(0, 100)],
-      ['two lines', line => `${line}\n${line}`],
-      ['a log line without a decision', () => '{"level":"info","msg":"serving"}'],
-      [
-        'a line of the Envoy access log',
-        () => '{"requestId":"a","decision":"deny","reason":"token_invalid","method":"GET"}',
-      ],
-      ['a duplicate member', line => line.replace('{', '{"reason":"allowed",')],
-      ['an unknown reason', line => line.replace('"allowed"', '"permitted"')],
-      ['an unknown decision', line => line.replace('"allow"', '"yes"')],
-      ['an allow with the reason of a refusal', line => line.replace('"allowed"', '"token_invalid"')],
-      ['an account outside the grammar', line => line.replace('"acct1"', '"acct/1"')],
-      ['a member of another type', line => line.replace('"GET"', '["GET"]')],
-      ['an array', line => `[${line}]`],
-    ];
-    for (const [name, change] of invalidLines) {
-      it(`exits 1 with one line for ${name}`, async () => {
-        const line = JSON.stringify(await lineOf({}));
-        const { code, stdout, stderr } = await fromLog(change(line));
-        expect({ code, stdout }).to.deep.equal({ code: 1, stdout: '' });
-        expect(stderr).to.match(/^account-authz explain: [^\n]+\n$/);
-        expect(stderr).to.not.contain(explain.token.slice(0, 10));
-      });
-    }
   });
 });

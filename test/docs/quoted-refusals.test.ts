@@ -18,9 +18,7 @@ describe('refusals that the documents quote', () => {
     const reasons = ['token_invalid', 'account_mismatch'] as const;
     const found = quotes(/detail\s+`([^`]+)`/g);
     expect(found).to.have.length.of.at.least(10);
-    const unknown = found.filter(({ groups: [detail = ''] }) =>
-      reasons.every(reason => findRefusedCheck(reason, detail).template === undefined),
-    );
+    const unknown = found.filter(({ groups: [detail = ''] }) => !reasons.some(reason => isDefined(reason, detail)));
     expect(unknown).to.deep.equal([]);
   });
 
@@ -38,3 +36,12 @@ describe('refusals that the documents quote', () => {
     }
   });
 });
+
+function isDefined(reason: Reason, detail: string): boolean {
+  try {
+    findRefusedCheck(reason, detail);
+    return true;
+  } catch {
+    return false;
+  }
+}

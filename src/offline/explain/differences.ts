@@ -7,21 +7,21 @@ import { parseRequestTarget } from '../../authz/path.ts';
 import type { PermissionKind, PermissionTable } from '../../authz/permission.ts';
 import type { SignedIdentity } from '../../authz/principal.ts';
 import type { Route } from '../../authz/route.ts';
-import { parseRouteTemplate, type RouteTemplate } from '../../authz/route-template.ts';
+import type { RouteTemplate } from '../../authz/route-template.ts';
 import { compileRoutes, matchRoutes } from '../../authz/route-tree.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import { quotedPrintable } from '../../text/printable.ts';
 import { describeSource } from '../../token/claim-source.ts';
 import { duration, formatList, instant, keyAge } from './format.ts';
-import { issuerIn, type Known, type LiveFacts } from './known.ts';
+import { issuerIn, type Known } from './known.ts';
 import type { RefusedCheck } from './refused-checks.ts';
 
 /** Undefined where nothing is known beyond the remedy. */
 export function findDifference({ check, template }: RefusedCheck, known: Known): string | undefined {
-  const { live, principal } = known;
-  const ofToken = (template && tokenSide[template]) ?? tokenSide[check];
-  const ofSettings = (template && settingsSide[template]) ?? settingsSide[check];
-  const sides = [principal && ofToken?.(principal, known), live && ofSettings?.(live, principal)];
+  const { principal } = known;
+  const ofToken = tokenSide[template] ?? tokenSide[check];
+  const ofSettings = settingsSide[template] ?? settingsSide[check];
+  const sides = [principal && ofToken?.(principal, known), ofSettings?.(known)];
   return sides.filter(side => side).join('; ') || undefined;
 }
 
@@ -30,27 +30,21 @@ type ByRefusal<Difference> = Readonly<Partial<Record<RefusedCheck['check'] | Det
 
 const tokenSide: ByRefusal<(principal: SignedIdentity, known: Known) => string | undefined> = {
   app: ({ app }) => `app is ${app}`,
-  role: (principal, { live }) => roleOf(principal, live),
+  role: roleOf,
   'role {}, for the addressed account': () => undefined,
-  'the role may not use this method': (principal, { live, method }) =>
-    `${roleOf(principal, live)}, the method is ${method}`,
-  'the route is narrowed to other roles': (principal, { live, route }) =>
-    `${roleOf(principal, live)}${live || !route ? '' : `, the route is ${route} and there may be more that match`}`,
-  'the token has none of scopes': (_, { live }) => live && scopesOf(live),
-  'no scope of the token may use this method': ({ scope }, { live, method }) =>
-    `${live ? scopesOf(live) : `scope is ${scope}`}, the method is ${method}`,
-  'the request names different accounts': ({ acc }, { live }) =>
-    live && acc
-      ? `acc in the token is ${acc}, another account is in ${placesOfOthers(live, acc).join(', ')}`
-      : undefined,
-  account: ({ acc }, { live, route }) => {
-    if (acc === undefined) return 'the token has several accounts';
-    const places = live ? placesOfOthers(live, acc).join(', ') : placesOf(route).join(', or in ');
-    return `acc in the token is ${acc}, another account is in ${places}`;
-  },
+  'the role may not use this method': (principal, known) =>
+    `${roleOf(principal, known)}, the method is ${known.method}`,
+  'the token has none of scopes': (_, known) => scopesOf(known),
+  'no scope of the token may use this method': (_, known) => `${scopesOf(known)}, the method is ${known.method}`,
+  'the request names different accounts': ({ acc }, known) =>
+    acc && `acc in the token is ${acc}, another account is in ${placesOfOthers(known, acc).join(', ')}`,
+  account: ({ acc }, known) =>
+    acc === undefined
+      ? 'the token has several accounts'
+      : `acc in the token is ${acc}, another account is in ${placesOfOthers(known, acc).join(', ')}`,
 };
 
-const settingsSide: ByRefusal<(live: LiveFacts, principal: SignedIdentity | undefined) => string | undefined> = {
+const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
   service: ({ fault }) => fault,
   'path outside the grammar': ({ request }) => wrongSegment(request.target),
   'a character that not every matching route permits': ({ request }) => wrongSegment(request.target),
@@ -70,27 +64,27 @@ const settingsSide: ByRefusal<(live: LiveFacts, principal: SignedIdentity | unde
   'token-length': ({ tokenLength, config }) =>
     `it has ${tokenLength} bytes, token.maxBytes is ${config.token.maxBytes}`,
   issuer: ({ config }) => `issuers: ${formatList(config.issuers.map(({ issuer }) => issuer))}`,
-  algorithm: live => ofIssuer(live, ({ algorithms }) => `algorithms: ${formatList(algorithms)}`),
-  'token-type': live =>
-    ofIssuer(live, ({ tokenTypes }) => `tokenTypes: ${formatList(tokenTypes.map(type => type || '""'))}`),
+  algorithm: known => ofIssuer(known, ({ algorithms }) => `algorithms: ${formatList(algorithms)}`),
+  'token-type': known =>
+    ofIssuer(known, ({ tokenTypes }) => `tokenTypes: ${formatList(tokenTypes.map(type => type || '""'))}`),
   key({ keys }) {
     const kids = keys?.kids.length ? `, kids: ${formatList(keys.kids.map(kid => quotedPrintable(kid)))}` : '';
     return keys && `the keys of ${keys.issuer}: ${keyAge(keys)}${kids}`;
   },
-  audience: live => ofIssuer(live, ({ audiences }) => `audiences: ${formatList(audiences)}`),
-  claims: live =>
-    ofIssuer(live, ({ claims }) => {
+  audience: known => ofIssuer(known, ({ audiences }) => `audiences: ${formatList(audiences)}`),
+  claims: known =>
+    ofIssuer(known, ({ claims }) => {
       const names = Object.entries(claims).map(([field, claim]) => `${field} from ${describeSource(claim)}`);
-      return [`claims: ${names.join(', ')}`, ...live.missingClaims.flatMap(pointerHint)].join('; ');
+      return [`claims: ${names.join(', ')}`, ...known.missingClaims.flatMap(pointerHint)].join('; ');
     }),
   '{} is not a time': () => undefined,
   times: lifetime,
   'iat is in the future': start,
   'nbf is in the future': start,
-  expiry: live =>
-    live.times?.exp === undefined
+  expiry: ({ times, now, config }) =>
+    times?.exp === undefined
       ? undefined
-      : `expired ${duration(live.now - live.times.exp)} before ${instant(live.now)}, at ${instant(live.times.exp)}; ${tolerance(live)}`,
+      : `expired ${duration(now - times.exp)} before ${instant(now)}, at ${instant(times.exp)}; ${tolerance(config)}`,
   revocation: ({ config }) => config.revocation && `revocation.file: ${quotedPrintable(config.revocation.file)}`,
   app: ({ config }) => `apps: ${formatList(config.apps)}`,
   'the token has several accounts and the request names none': ({ config: { account, routes } }) =>
@@ -101,19 +95,19 @@ const settingsSide: ByRefusal<(live: LiveFacts, principal: SignedIdentity | unde
         return names.length === 0 ? [] : [`account.${place}: ${formatList(names)}`];
       }),
     ].join('; '),
-  'issuer-account': live => ofIssuer(live, ({ accounts }) => `accounts: ${formatList(accounts)}`),
+  'issuer-account': known => ofIssuer(known, ({ accounts }) => `accounts: ${formatList(accounts)}`),
   role: ({ config }) => `roles: ${formatList([...config.roles.keys()])}`,
-  'role {}, for the addressed account': live =>
-    ofIssuer(live, ({ claims }) => `role from ${describeSource(claims.role)}`),
-  'the role may not use this method': ({ config, roles }, principal) =>
+  'role {}, for the addressed account': known =>
+    ofIssuer(known, ({ claims }) => `role from ${describeSource(claims.role)}`),
+  'the role may not use this method': ({ config, roles, principal }) =>
     methodsOf('roles', config.roles, roles ?? [principal?.role ?? '']),
-  'the route is narrowed to other roles': (live, principal) => narrowedOf('roles', live, principal?.role),
+  'the route is narrowed to other roles': known => narrowedOf('roles', known, known.principal?.role),
   scope: ({ config }) => `scopes: ${formatList([...(config.scopes?.keys() ?? [])])}`,
-  'scope {}, for the addressed account': live =>
-    ofIssuer(live, ({ claims }) => `scope from ${describeSource(claims.scope)}`),
+  'scope {}, for the addressed account': known =>
+    ofIssuer(known, ({ claims }) => `scope from ${describeSource(claims.scope)}`),
   'no scope of the token may use this method': ({ config, scopes }) =>
     methodsOf('scopes', config.scopes ?? new Map(), scopes ?? []),
-  'the route is narrowed to other scopes': (live, principal) => narrowedOf('scopes', live, principal?.scope),
+  'the route is narrowed to other scopes': known => narrowedOf('scopes', known, known.principal?.scope),
 };
 
 function methodsOf(kind: PermissionKind, table: PermissionTable, names: readonly string[]): string {
@@ -123,7 +117,7 @@ function methodsOf(kind: PermissionKind, table: PermissionTable, names: readonly
     .join('; ');
 }
 
-function narrowedOf(kind: PermissionKind, { config, request }: LiveFacts, name = ''): string {
+function narrowedOf(kind: PermissionKind, { config, request }: Known, name = ''): string {
   return matchingRoutes(request.target, config)
     .filter(({ [kind]: permitted }) => permitted?.has(name) === false)
     .map(({ template, [kind]: permitted }) => `${template.text} is for ${formatList([...(permitted ?? [])])}`)
@@ -140,14 +134,13 @@ function publicRouteOf(config: Config, target: string): NonNullable<Config['publ
   return config.public?.find(route => matchRoutes(compileRoutes([route]), parsed).kind === 'match');
 }
 
-function scopesOf({ scopes = [] }: LiveFacts): string {
+function scopesOf({ scopes = [] }: Known): string {
   return scopes.length === 0
     ? 'the token has no scopes'
     : `scopes are ${formatList(scopes.map(each => quotedPrintable(each)))}`;
 }
 
-function roleOf({ role }: SignedIdentity, live: LiveFacts | undefined): string {
-  const roles = live?.roles ?? [];
+function roleOf({ role }: SignedIdentity, { roles = [] }: Known): string {
   if (roles.length > 0) return `roles are ${formatList(roles.map(each => quotedPrintable(each)))}`;
   return role === undefined ? 'the token has no role that roles names' : `role is ${role}`;
 }
@@ -160,8 +153,8 @@ function pointerHint(name: string): readonly string[] {
   return [`the token has no claim ${claim}: for a member of an object write the JSON Pointer ${remedy}`];
 }
 
-function ofIssuer(live: LiveFacts, spell: (issuer: IssuerConfig) => string): string | undefined {
-  const issuer = issuerIn(live);
+function ofIssuer(known: Known, spell: (issuer: IssuerConfig) => string): string | undefined {
+  const issuer = issuerIn(known);
   return issuer && spell(issuer);
 }
 
@@ -177,13 +170,13 @@ function wrongSegment(target: string): string | undefined {
   return undefined;
 }
 
-function start(live: LiveFacts): string | undefined {
-  if (live.times === undefined) return undefined;
-  const latest = Math.max(live.times.iat ?? -Infinity, live.times.nbf ?? -Infinity);
-  return `it starts at ${instant(latest)}, ${duration(latest - live.now)} from ${instant(live.now)}; ${tolerance(live)}`;
+function start({ times, now, config }: Known): string | undefined {
+  if (times === undefined) return undefined;
+  const latest = Math.max(times.iat ?? -Infinity, times.nbf ?? -Infinity);
+  return `it starts at ${instant(latest)}, ${duration(latest - now)} from ${instant(now)}; ${tolerance(config)}`;
 }
 
-function lifetime({ times, now, config }: LiveFacts): string | undefined {
+function lifetime({ times, now, config }: Known): string | undefined {
   if (times?.exp === undefined) return undefined;
   const { exp, iat } = times;
   const life =
@@ -193,12 +186,12 @@ function lifetime({ times, now, config }: LiveFacts): string | undefined {
   return `${life}; token.maxLifetimeSeconds is ${config.token.maxLifetimeSeconds}`;
 }
 
-function tolerance({ config }: LiveFacts): string {
-  return `token.clockToleranceSeconds is ${config.token.clockToleranceSeconds}`;
+function tolerance({ token }: Config): string {
+  return `token.clockToleranceSeconds is ${token.clockToleranceSeconds}`;
 }
 
 /** Every place that names an account other than this one; the values stay where they are. */
-function placesOfOthers({ config, request }: LiveFacts, acc: string): readonly string[] {
+function placesOfOthers({ config, request }: Known, acc: string): readonly string[] {
   const target = parseRequestTarget(request.target);
   if (target.kind === 'refusal') return [];
   const inPath = matchingRoutes(request.target, config).flatMap(({ template }) =>
@@ -221,13 +214,6 @@ function placesOfOthers({ config, request }: LiveFacts, acc: string): readonly s
     ...inQuery.map(name => `the parameter ${name}`),
     ...(isOtherHost ? ['the host'] : []),
   ];
-}
-
-/** Every place that may name an account, as far as a decision line tells. */
-function placesOf(route: string | undefined): readonly string[] {
-  const template = route === undefined ? undefined : parseRouteTemplate(route);
-  const inPath = template?.kind === 'template' ? accountPositions(template) : [];
-  return [...inPath.map(segment => `segment ${segment} of the path`), 'a header or a parameter of account'];
 }
 
 /** Counted from 1. */

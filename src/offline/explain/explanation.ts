@@ -5,7 +5,7 @@ import type { Reason } from '../../authz/refusal.ts';
 import { printable } from '../../text/printable.ts';
 import { findDifference } from './differences.ts';
 import { duration, formatList, instant, keyAge } from './format.ts';
-import { issuerIn, type Known, type LiveFacts } from './known.ts';
+import { issuerIn, type Known } from './known.ts';
 import { findRefusedCheck } from './refused-checks.ts';
 
 export interface Answer {
@@ -32,7 +32,7 @@ export interface Explanation extends Answer {
 /** Enough for eight long names from the settings. */
 const maxDetailLength = 4096;
 
-/** `detail` is that of the decision line; undefined for an allow. */
+/** `detail` is that of the log; undefined for an allow. */
 export function explainAnswer(answer: Answer, detail: string | undefined, known: Known): Explanation {
   const { reason } = answer;
   if (reason === 'allowed') return { ...answer, checks: checkNames.map(name => passed(name, known)) };
@@ -67,44 +67,37 @@ const findings: Readonly<Record<CheckName, string | ((known: Known) => string)>>
   path: 'inside the grammar',
   authorization: 'no more than one value',
   'account-places': 'unambiguous',
-  host: ({ live }) => (live?.config.account.hosts === undefined ? 'unambiguous' : 'in the grammar of hosts'),
+  host: ({ config }) => (config.account.hosts === undefined ? 'unambiguous' : 'in the grammar of hosts'),
   route: ({ route }) => route ?? 'one of routes',
   'token-present': 'the request has a bearer token',
-  'token-length': ({ live }) =>
-    live === undefined ? 'within token.maxBytes' : `${live.tokenLength} of ${live.config.token.maxBytes} bytes`,
+  'token-length': ({ tokenLength, config }) => `${tokenLength} of ${config.token.maxBytes} bytes`,
   'token-format': 'a signed JWT in its compact form',
-  issuer: ({ principal, live }) => principal?.iss ?? live?.keys?.issuer ?? 'one of issuers',
+  issuer: ({ principal, keys }) => principal?.iss ?? keys?.issuer ?? 'one of issuers',
   algorithm: 'one of algorithms',
   'token-type': 'one of tokenTypes',
-  key: ({ live }) => (live?.keys ? `a key of the issuer, ${keyAge(live.keys)}` : 'a key of the issuer'),
+  key: ({ keys }) => (keys ? `a key of the issuer, ${keyAge(keys)}` : 'a key of the issuer'),
   signature: 'verifies with that key',
   audience: 'names one of audiences',
   binding: 'a plain bearer token',
   claims: 'complete and inside their grammar',
   times: 'already valid, lifetime within token.maxLifetimeSeconds',
-  expiry: ({ live }) => remaining(live),
-  revocation: ({ live }) =>
-    live !== undefined && live.config.revocation === undefined ? 'no list is configured' : 'no entry matches',
+  expiry: remaining,
+  revocation: ({ config }) => (config.revocation === undefined ? 'no list is configured' : 'no entry matches'),
   app: ({ principal }) => principal?.app ?? 'one of apps',
   'account-named': 'no two places of the request name different accounts',
-  'issuer-account': ({ live, principal }) => {
-    const issuer = live && issuerIn(live);
-    return issuer
-      ? `one of accounts of the issuer: ${formatList(issuer.accounts)}`
-      : `one of ${principal?.iss ?? 'the issuer'}`;
-  },
+  'issuer-account': known => `one of accounts of the issuer: ${formatList(issuerIn(known)?.accounts ?? [])}`,
   account: ({ principal }) => `${principal?.acc ?? 'it'} is an account of the token`,
   role: ({ principal, method }) => (principal?.role ? `${principal.role} may ${method} here` : 'may use the method'),
-  scope({ live, principal, method }) {
-    if (live !== undefined && live.config.scopes === undefined) return 'no scopes are configured';
+  scope({ config, principal, method }) {
+    if (config.scopes === undefined) return 'no scopes are configured';
     return principal?.scope ? `${principal.scope} may ${method} here` : 'one may use the method, or none is asked for';
   },
 };
 
-function remaining(live: LiveFacts | undefined): string {
-  if (live?.times?.exp === undefined) return 'not yet';
-  const { exp } = live.times;
-  const left = exp - live.now;
+function remaining({ times, now }: Known): string {
+  if (times?.exp === undefined) return 'not yet';
+  const { exp } = times;
+  const left = exp - now;
   return left > 0
     ? `in ${duration(left)}, at ${instant(exp)}`
     : `at ${instant(exp)}, within the tolerance of the clocks`;

@@ -3,7 +3,6 @@ import type { SignedIdentity } from '../../authz/principal.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import type { KeyRingStatus } from '../../keys/issuer-ring.ts';
 
-/** Known from a decision line as well as from a live check. */
 export interface Known {
   /** As the client sent it. */
   readonly method: string;
@@ -11,11 +10,6 @@ export interface Known {
   readonly route: string | undefined;
   /** Only of a token whose signature is verified. */
   readonly principal: SignedIdentity | undefined;
-  /** Only of a live check. */
-  readonly live: LiveFacts | undefined;
-}
-
-export interface LiveFacts {
   readonly config: Config;
   readonly request: ExplainedRequest;
   /** Wall time that the token was judged at, in seconds since the epoch. */
@@ -50,7 +44,7 @@ interface VerifiedTimes {
 }
 
 /** The issuer of the token: the one whose keys were asked, or the only one there is. */
-export function issuerIn({ config, keys }: LiveFacts): IssuerConfig | undefined {
+export function issuerIn({ config, keys }: Known): IssuerConfig | undefined {
   if (keys !== undefined) return config.issuers.find(({ issuer }) => issuer === keys.issuer);
   return config.issuers.length === 1 ? config.issuers[0] : undefined;
 }

@@ -21,7 +21,7 @@ import { type SentRequest, toCheckRequest } from '../check-request.ts';
 import { type FetchSettings, fetchKeys } from '../fetched-keys.ts';
 import { createRecordedCheck } from '../recorded-check.ts';
 import { type Answer, type Explanation, explainAnswer } from './explanation.ts';
-import type { LiveFacts } from './known.ts';
+import type { Known } from './known.ts';
 import { findRefusedCheck } from './refused-checks.ts';
 
 interface LiveCheck extends FetchSettings, SentRequest {
@@ -66,15 +66,13 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
       method,
       route,
       principal,
-      live: {
-        config,
-        request: options.request,
-        now,
-        keys,
-        tokenLength: token.length,
-        ...(isSigned ? signedFacts(token, config, keys?.issuer, principal?.acc) : unsigned),
-        fault,
-      },
+      config,
+      request: options.request,
+      now,
+      keys,
+      tokenLength: token.length,
+      ...(isSigned ? signedFacts(token, config, keys?.issuer, principal?.acc) : unsigned),
+      fault,
     });
     return { explanation, removed, keys: Array.from(rings.values(), ring => ring.status()) };
   } finally {
@@ -101,7 +99,7 @@ function isPastSignature(check: ReturnType<typeof findRefusedCheck>['check']): b
   return check !== 'service' && isAfter(check, 'signature');
 }
 
-type SignedFacts = Pick<LiveFacts, 'times' | 'roles' | 'scopes' | 'missingClaims'>;
+type SignedFacts = Pick<Known, 'times' | 'roles' | 'scopes' | 'missingClaims'>;
 
 const unsigned: SignedFacts = { times: undefined, roles: undefined, scopes: undefined, missingClaims: [] };
 

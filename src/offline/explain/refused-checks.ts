@@ -4,28 +4,21 @@ import type { Reason } from '../../authz/refusal.ts';
 
 export interface RefusedCheck {
   readonly check: CheckName | 'service';
-  /** Undefined if this version does not know the detail. */
-  readonly template: DetailTemplate | undefined;
+  readonly template: DetailTemplate;
   readonly remedy: string;
 }
 
-/** A detail of another version is put at the first check that has the reason: nothing is called passed that may not have been. */
 export function findRefusedCheck(reason: Reason, detail: string): RefusedCheck {
   const refusals = (Object.keys(checks) as (keyof typeof checks)[]).flatMap(check => {
     const byReason: Partial<Record<Reason, Partial<Record<DetailTemplate, string>>>> = checks[check];
     const remedies = Object.entries(byReason[reason] ?? {}) as [DetailTemplate, string][];
     return remedies.map(([template, remedy]) => ({ check, template, remedy }));
   });
-  const [first] = refusals;
-  if (first === undefined) throw new Error('a reason that no check has');
-  return (
+  const refused =
     refusals.find(({ template }) => template === detail) ??
-    refusals.find(({ template }) => isMadeFrom(template, detail)) ?? {
-      check: first.check,
-      template: undefined,
-      remedy: 'this version of explain knows no more about it',
-    }
-  );
+    refusals.find(({ template }) => isMadeFrom(template, detail));
+  if (refused === undefined) throw new Error('a detail that no check has');
+  return refused;
 }
 
 function isMadeFrom(template: string, detail: string): boolean {

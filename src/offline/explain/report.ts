@@ -1,7 +1,6 @@
 // Renders an explanation as text: a line for each check, then the answer. Colour adds no information.
 import type { KeyRingStatus } from '../../keys/issuer-ring.ts';
 import { printable } from '../../text/printable.ts';
-import type { DecisionLine } from './decision-line.ts';
 import type { Explanation } from './explanation.ts';
 import { keyAge } from './format.ts';
 import type { LiveExplanation } from './live-check.ts';
@@ -41,22 +40,6 @@ export function reportLive({ explanation, removed, keys }: LiveExplanation, pain
     `\n${answerLine(explanation, paint)}`,
     headerLines(explanation, paint, label),
     removed.includes('authorization') ? `  ${paint('label', 'it does not get')}  authorization\n` : '',
-  ].join('');
-}
-
-export function reportLine({ explanation, fields }: DecisionLine, paint: Paint): string {
-  const rows = fields.map(
-    ({ name, value, meaning }) => `${name.padEnd(12)}${value}  ${paint('label', `# ${meaning}`)}\n`,
-  );
-  return [
-    ...rows,
-    '\n',
-    checkLines(
-      { ...explanation, checks: explanation.checks.filter(({ verdict }) => verdict !== 'not reached') },
-      paint,
-    ),
-    `\n${answerLine(explanation, paint)}`,
-    headerLines(explanation, paint, 'the client got'),
   ].join('');
 }
 

@@ -5,7 +5,6 @@ import { base64url, issuer, token } from '../../../lab/token.ts';
 import { parseStrictJson } from '../../../src/json/strict-json.ts';
 import { maxKeySetBytes, parseKeySet } from '../../../src/keys/jwks.ts';
 import { parseDiscovery } from '../../../src/keys/key-source.ts';
-import { parseDecisionLine } from '../../../src/offline/explain/decision-line.ts';
 import { parseCompactJws } from '../../../src/token/compact.ts';
 import { inJson } from '../fuzz/shapes.ts';
 import type { FuzzTarget } from '../fuzz/target.ts';
@@ -17,7 +16,6 @@ import {
   fragments,
   inDocument,
   jsonTexts,
-  maxLineBytes,
   maxTokenBytes,
   maxTokenJsonBytes,
   texts,
@@ -117,23 +115,6 @@ function documentTargets(fuzzed: ReadonlyMap<string, FuzzTarget>): CostTarget[] 
         ]),
       ],
       load: input => () => parseDiscovery(input, 'https://idp.test/.well-known/openid-configuration', issuer),
-    },
-    {
-      ...document,
-      name: 'decision-line',
-      maxBytes: maxLineBytes,
-      fragments,
-      known: atFullLength(maxLineBytes, [
-        ...jsonTexts,
-        ['{"msg":"check",', '"{n}":0,', '"requestId":"a","decision":"deny","reason":"token_missing","method":"GET"}'],
-        [
-          '{"msg":"check","requestId":"a","decision":"deny","reason":"token_missing","method":"GET","detail":"',
-          '\u00e9',
-          '"}',
-        ],
-        ['', ' ', '{'],
-      ]),
-      load: input => () => parseDecisionLine(input.toString()),
     },
   ];
 }

@@ -1,8 +1,8 @@
-// Finding the check that refused from the reason and the detail of a log line.
+// Finding the check that refused from the reason and the detail.
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { checks } from '../../../src/authz/checks.ts';
-import { type Reason, refusalAnswers } from '../../../src/authz/refusal.ts';
+import type { Reason } from '../../../src/authz/refusal.ts';
 import { findRefusedCheck } from '../../../src/offline/explain/refused-checks.ts';
 
 type Check = keyof typeof checks;
@@ -41,18 +41,14 @@ describe('findRefusedCheck', () => {
     });
   }
 
-  for (const reason of Object.keys(refusalAnswers) as Reason[]) {
-    it(`finds the first check of ${reason} for an unknown detail`, () => {
-      const first = definitions.find(definition => definition.reason === reason)?.check;
-      expect(findRefusedCheck(reason, 'what a later version says')).to.include({ check: first, template: undefined });
-    });
-  }
-
-  it('does not match a detail that only starts like a known one', () => {
-    expect(findRefusedCheck('request_invalid', 'path longer than 9 lines').check).to.equal('message');
-    expect(findRefusedCheck('token_invalid', 'alg is not one of algorithms, nor of ours').check).to.equal(
-      'token-length',
-    );
-    expect(findRefusedCheck('token_expired', 'no route matches')).to.include({ check: 'expiry', template: undefined });
+  it('throws for a detail that only starts like a known one', () => {
+    const rows = [
+      ['request_invalid', 'path longer than 9 lines'],
+      ['token_invalid', 'alg is not one of algorithms, nor of ours'],
+      ['token_expired', 'no route matches'],
+    ] as const;
+    for (const [reason, detail] of rows) {
+      expect(() => findRefusedCheck(reason, detail), detail).to.throw('a detail that no check has');
+    }
   });
 });
