@@ -69,7 +69,9 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
   const logger = createLogger(config.log, io.log);
   if (healthy?.kind === 'problem') logger.warn({ problem: healthy.problem }, 'Envoy not told that it is healthy');
   try {
-    const watchFiles = createFileWatch();
+    const watchFiles = createFileWatch({
+      onMountedAlone: file => logger.warn({ file, problem: mountedAlone }, 'mounted alone, it never changes'),
+    });
     const service = await startService({ config, version, logger, proxy: proxyOf(io.env), watchFiles });
     logger.info({ version, listen: config.listen, admin: config.admin, ports: service.ports }, 'serving');
     const oldNghttp2 = nghttp2Warning();
@@ -96,6 +98,9 @@ export async function serve(args: readonly string[], io: CommandIo): Promise<num
     io.log.flushSync();
   }
 }
+
+const mountedAlone =
+  'this file never changes: it was mounted alone (subPath), and its source was replaced; mount its folder';
 
 // Validates again: the lines of the thread are bounded. A file that only the bounds of the thread refuse stays refused: no reload would
 // take it.

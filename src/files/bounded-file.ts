@@ -1,8 +1,6 @@
 // Reads a file into memory up to a bound, or gives the reason why it cannot be read.
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { errorCode, type Problem, problem } from '../text/problem.ts';
-import { fileSignature, notARegularFile } from './file-signature.ts';
-import { withFileSlot } from './file-slots.ts';
 
 const defaultMaxBytes = 1024 * 1024;
 const sliceBytes = 64 * 1024;
@@ -39,34 +37,36 @@ export async function loadInSlices(
 }
 
 async function irregular(file: string): Promise<UnreadableFile | undefined> {
-  if ((await fileSignature(file)) !== notARegularFile) return undefined;
-  return unreadable('not regular', 'the file is not a regular file');
+  // `open` says why there is no file.
+  const isRegular = await stat(file).then(
+    stats => stats.isFile(),
+    () => true,
+  );
+  return isRegular ? undefined : unreadable('not regular', 'the file is not a regular file');
 }
 
-function readSlices(
+async function readSlices(
   file: string,
   maxBytes: number,
   onSlice: (slice: Buffer) => void | Promise<void>,
 ): Promise<UnreadableFile | undefined> {
-  return withFileSlot(file, async () => {
+  try {
+    const handle = await open(file, 'r');
     try {
-      const handle = await open(file, 'r');
-      try {
-        // Does not rely on the size from stat: pipes and files of /proc have none.
-        for (let length = 0; ; ) {
-          const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(sliceBytes), 0, sliceBytes, null);
-          if (bytesRead === 0) return undefined;
-          length += bytesRead;
-          if (length > maxBytes) return unreadable('too large', `the file is larger than ${maxBytes} bytes`);
-          await onSlice(buffer.subarray(0, bytesRead));
-        }
-      } finally {
-        await handle.close();
+      // Does not rely on the size from stat: pipes and files of /proc have none.
+      for (let length = 0; ; ) {
+        const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(sliceBytes), 0, sliceBytes, null);
+        if (bytesRead === 0) return undefined;
+        length += bytesRead;
+        if (length > maxBytes) return unreadable('too large', `the file is larger than ${maxBytes} bytes`);
+        await onSlice(buffer.subarray(0, bytesRead));
       }
-    } catch (error) {
-      return toUnreadable(error);
+    } finally {
+      await handle.close();
     }
-  });
+  } catch (error) {
+    return toUnreadable(error);
+  }
 }
 
 function toUnreadable(error: unknown): UnreadableFile {

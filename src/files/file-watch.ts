@@ -1,7 +1,11 @@
-// Watches files: polls them, and applies their content once it is stable. A poll sees every kind of change, on every kind of mount.
-import { fileSignature } from './file-signature.ts';
+// Watches files: polls them, and applies their content once it is stable and its bytes differ from those in use.
+// A poll sees every kind of change, on every kind of mount.
+import { createHash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { errorCode } from '../text/problem.ts';
+import { loadInSlices } from './bounded-file.ts';
 
-/** A file with the signature that it has or had, see file-signature.ts. */
+/** A file with the signature that it has or had: a text that differs once the file is replaced or written. */
 export interface FileVersion {
   readonly file: string;
   readonly signature: string;
@@ -16,8 +20,8 @@ export type WatchOutcome =
 
 export interface WatchedFiles<Content> {
   readonly files: readonly string[];
-  /** The versions in use. By default those of the first poll. */
-  readonly known?: readonly FileVersion[];
+  /** The versions in use, of each file. */
+  readonly known: readonly FileVersion[];
   /** Must not reject. What it returns is dropped if a file has changed meanwhile. */
   load(): Promise<Content>;
   /** Called for one content at a time. `isRetry` is true after the outcome `retry` if no file has changed. Must not reject. */
@@ -25,146 +29,144 @@ export interface WatchedFiles<Content> {
 }
 
 export interface FileWatch {
-  /** Loads and applies the content now, even if it is unchanged. */
+  /** Polls now, and does not wait until a change is stable. */
   applyNow(): void;
   stop(): void;
 }
 
 /**
- * Applies the content of the files once two successive polls have found them unchanged but different from the versions in use: a file
+ * Applies the content of the files once two successive polls have found them unchanged and their bytes are not those in use: a file
  * that is written in place can be seen half-written, and half of a configuration may permit more than the whole.
  */
 export type WatchFiles = <Content>(watched: WatchedFiles<Content>) => FileWatch;
 
 export const accepted: WatchOutcome = { kind: 'accepted' };
 
-interface PolledFile {
-  /** Undefined until the first poll ends. */
-  signature: string | undefined;
-  /** Whether the last two polls found the same signature. */
-  isStable: boolean;
-  readonly listeners: Set<() => void>;
-  stop(): void;
-}
+/** Of the largest file that is watched, a revocation list. */
+const maxBytes = 128 * 1024 * 1024;
+const notRegular = 'not a regular file';
 
 export async function fileVersions(files: readonly string[]): Promise<readonly FileVersion[]> {
   return Promise.all(files.map(async file => ({ file, signature: await fileSignature(file) })));
 }
 
-/** Watches of one file share its polls. A poll begins `pollMs` milliseconds after the one before has ended. */
-export function createFileWatch({ pollMs = 1000, signatureOf = fileSignature } = {}): WatchFiles {
-  const polledFiles = new Map<string, PolledFile>();
+/** Follows symbolic links. Never rejects: if the file is not accessible, the signature is the error code. */
+export async function fileSignature(file: string): Promise<string> {
+  try {
+    const stats = await stat(file);
+    const { dev, ino, size, mtimeMs, ctimeMs } = stats;
+    return stats.isFile() ? [dev, ino, size, mtimeMs, ctimeMs].join(' ') : notRegular;
+  } catch (error) {
+    return errorCode(error) ?? 'no code';
+  }
+}
 
-  function startPolling(file: string): PolledFile {
-    let timer: NodeJS.Timeout | undefined;
-    let isStopped = false;
-    const listeners = new Set<() => void>();
-    const stop = (): void => {
-      isStopped = true;
-      clearTimeout(timer);
-      polledFiles.delete(file);
-    };
-    const polled: PolledFile = { signature: undefined, isStable: false, listeners, stop };
-    const poll = async (): Promise<void> => {
-      const signature = await signatureOf(file);
-      if (isStopped) return;
-      polled.isStable = signature === polled.signature;
-      polled.signature = signature;
-      for (const listener of listeners) listener();
-      timer = setTimeout(() => void poll(), pollMs).unref();
-    };
-    polledFiles.set(file, polled);
-    void poll();
-    return polled;
+/** A poll begins `pollMs` milliseconds after the one before has ended. `onMountedAlone` is called once for each such file. */
+export function createFileWatch({
+  pollMs = 1000,
+  signatureOf = fileSignature,
+  onMountedAlone = (_file: string): void => undefined,
+} = {}): WatchFiles {
+  const mountedAlone = new Set<string>();
+
+  async function digestNow(file: string): Promise<string> {
+    // No folder leads to it any more: the file behind a mount of its own was replaced, and the mount will show the old one for ever.
+    const { nlink } = await stat(file).catch(() => ({ nlink: undefined }));
+    if (nlink === 0 && !mountedAlone.has(file)) {
+      mountedAlone.add(file);
+      onMountedAlone(file);
+    }
+    const hash = createHash('sha256');
+    const unreadable = await loadInSlices(file, maxBytes, async slice => void hash.update(slice));
+    return unreadable?.problem ?? hash.digest('base64');
   }
 
-  function subscribe(file: string, listener: () => void): () => void {
-    const polled = polledFiles.get(file) ?? startPolling(file);
-    polled.listeners.add(listener);
-    return () => {
-      polled.listeners.delete(listener);
-      if (polled.listeners.size === 0) polled.stop();
-    };
-  }
-
-  async function versionsNow(files: Iterable<string>): Promise<Versions> {
-    return new Map(await Promise.all([...files].map(async file => [file, await signatureOf(file)] as const)));
-  }
-
-  return ({ files, known = [], load, apply }) => {
-    /** By file; undefined until its first poll ends. */
-    let inUse = toVersions(known);
+  return ({ files, known, load, apply }) => {
+    let watched = files;
+    /** The signatures in use, until the digest is known. */
+    const assumed = toSignatures(known);
+    /** The digests in use. */
+    const inUse = new Map<string, string>();
+    const digests = new Map<string, { readonly signature: string; readonly digest: string }>();
+    let polled = toSignatures(known);
     let isRetry = false;
-    let isBusy = false;
-    let isDue = false;
     let isStopped = false;
-    const subscriptions = new Map<string, () => void>();
+    let timer: NodeJS.Timeout | undefined;
 
-    function watchOnly(wanted: readonly string[]): void {
-      for (const file of wanted) if (!subscriptions.has(file)) subscriptions.set(file, subscribe(file, onPoll));
-      for (const [file, unsubscribe] of subscriptions) {
-        if (wanted.includes(file)) continue;
-        unsubscribe();
-        subscriptions.delete(file);
+    async function signaturesNow(): Promise<Signatures> {
+      return new Map(await Promise.all(watched.map(async file => [file, await signatureOf(file)] as const)));
+    }
+
+    /** Undefined if the file has changed since it had this signature. */
+    async function digestOf(file: string, signature: string): Promise<string | undefined> {
+      const last = digests.get(file);
+      if (last?.signature === signature) return last.digest;
+      const digest = await digestNow(file);
+      if ((await signatureOf(file)) !== signature) return undefined;
+      digests.set(file, { signature, digest });
+      return digest;
+    }
+
+    async function look(isNow: boolean): Promise<void> {
+      if (isStopped) return;
+      const found = await signaturesNow();
+      const isStable = isSame(found, polled);
+      polled = found;
+      if (!isStable && !isNow) return;
+      const digestsNow = new Map<string, string>();
+      for (const [file, signature] of found) {
+        const digest = await digestOf(file, signature);
+        if (digest === undefined) return;
+        digestsNow.set(file, digest);
+        if (!inUse.has(file) && assumed.get(file) === signature) inUse.set(file, digest);
       }
-    }
-
-    function onPoll(): void {
-      const polled = polledVersions();
-      for (const [file, signature] of polled) if (!inUse.has(file)) inUse.set(file, signature);
-      const isChanged = [...polled].some(([file, signature]) => signature !== inUse.get(file));
-      const isStable = [...polled.keys()].every(file => polledFiles.get(file)?.isStable);
-      if (isStable && (isChanged || isRetry)) void run(polled, isRetry && !isChanged);
-    }
-
-    function polledVersions(): Versions {
-      const polled: Versions = new Map();
-      for (const file of subscriptions.keys()) {
-        const signature = polledFiles.get(file)?.signature;
-        if (signature !== undefined) polled.set(file, signature);
-      }
-      return polled;
-    }
-
-    async function run(before: Versions | undefined, retries: boolean): Promise<void> {
-      if (isBusy || isStopped) return;
-      isBusy = true;
-      await loadAndApply(before ?? (await versionsNow(subscriptions.keys())), retries);
-      isBusy = false;
-      if (!isDue) return;
-      isDue = false;
-      await run(undefined, false);
-    }
-
-    async function loadAndApply(before: Versions, retries: boolean): Promise<void> {
+      const isChanged = !isSame(digestsNow, inUse);
+      if (isStopped || !(isChanged || isRetry)) return;
       const content = await load();
-      const after = await versionsNow(before.keys());
-      const isTorn = [...before].some(([file, signature]) => after.get(file) !== signature);
+      const isTorn = !isSame(await signaturesNow(), found);
       if (isTorn || isStopped) return;
-      inUse = new Map([...inUse, ...before]);
-      const outcome = await apply(content, retries);
+      for (const [file, digest] of digestsNow) inUse.set(file, digest);
+      const outcome = await apply(content, !isChanged);
       isRetry = outcome.kind === 'retry';
-      const others = outcome.kind === 'refused' ? outcome.alsoWatch : [];
-      for (const [file, signature] of toVersions(others)) if (!files.includes(file)) inUse.set(file, signature);
-      if (!isStopped) watchOnly([...files, ...others.map(({ file }) => file)]);
+      const others = toSignatures(outcome.kind === 'refused' ? outcome.alsoWatch : []);
+      for (const file of files) others.delete(file);
+      for (const [file, signature] of others) {
+        assumed.set(file, signature);
+        polled.set(file, signature);
+        inUse.delete(file);
+      }
+      watched = [...files, ...others.keys()];
     }
 
-    watchOnly(files);
+    let inOrder = Promise.resolve();
+    function next(isNow: boolean): void {
+      inOrder = inOrder.then(() => look(isNow));
+    }
+
+    async function poll(): Promise<void> {
+      next(false);
+      await inOrder;
+      if (!isStopped) timer = setTimeout(() => void poll(), pollMs).unref();
+    }
+
+    void poll();
     return {
-      applyNow() {
-        isDue = isBusy;
-        void run(undefined, false);
-      },
+      applyNow: () => next(true),
       stop() {
         isStopped = true;
-        watchOnly([]);
+        clearTimeout(timer);
       },
     };
   };
 }
 
-type Versions = Map<string, string>;
+type Signatures = Map<string, string>;
 
-function toVersions(versions: readonly FileVersion[]): Versions {
+function toSignatures(versions: readonly FileVersion[]): Signatures {
   return new Map(versions.map(({ file, signature }) => [file, signature]));
+}
+
+/** Whether each file has the same text in both. */
+function isSame(texts: Signatures, others: Signatures): boolean {
+  return [...texts].every(([file, text]) => others.get(file) === text);
 }

@@ -104,7 +104,7 @@ describe('uncaught error', () => {
 
     it('exits 2 in a reload, outside its error handling', async () => {
       await start(throwingIn('reload', 'forgetIssuers', 'Array.prototype', 'flatMap'));
-      service.hangUp();
+      await service.configure({ ...configuration(issuer.jwksUrl), apps: ['other'] });
       expect(await service.exitCode()).to.equal(2);
       expect(faultLines()).to.have.nested.property('[0].fault.name', 'TypeError');
     });
@@ -142,7 +142,7 @@ describe('uncaught error', () => {
     });
 
     for (const [where, caller, imports, method] of [
-      ['reading the file', 'withFileSlot', "import module from 'node:fs/promises';", 'open'],
+      ['reading the file', 'readSlices', "import module from 'node:fs/promises';", 'open'],
       ['starting the file watch, after everything else is open', 'watchConfig', 'const module = Map.prototype;', 'set'],
     ] as const) {
       it(`exits 2 after an error in ${where}`, async () => {

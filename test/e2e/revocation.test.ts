@@ -1,5 +1,6 @@
 // The built product with a revocation list: at start, after a swap by Kubernetes, on SIGHUP, and with a long list under load.
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -64,9 +65,30 @@ describe('revocation list of the built product', () => {
     const file = join(folder, 'revoked.jsonl');
     await writeFile(file, '');
     const running = await start(file);
+    await writeFile(file, '{"jti":"stolen"}\n');
     running.hangUp();
-    for (const message of ['revocation list reloaded', 'configuration reloaded'])
-      await until(() => lines(message).length === 1);
+    await until(() => lines('revocation list reloaded').length === 1);
+    expect(lines('configuration reloaded')).to.deep.equal([]);
+  });
+
+  it('is not reloaded, and says so, where it was mounted alone and its source was replaced', async function () {
+    const file = join(folder, 'revoked.jsonl');
+    const source = join(folder, 'source.jsonl');
+    const mountedAlone = 'mounted alone, it never changes';
+    await Promise.all([file, source].map(each => writeFile(each, '')));
+    if (spawnSync('mount', ['--bind', source, file]).status !== 0) return this.skip();
+    try {
+      const running = await start(file);
+      await writeFile(`${source}~`, '{"jti":"stolen"}\n');
+      await rename(`${source}~`, source);
+      await until(() => lines(mountedAlone).length > 0);
+      running.hangUp();
+      await running.stop();
+      expect(lines(mountedAlone).map(line => line.file)).to.deep.equal([file]);
+      expect(lines('revocation list reloaded')).to.deep.equal([]);
+    } finally {
+      spawnSync('umount', [file]);
+    }
   });
 
   it('exits at start with 1 and prints every problem if the list is invalid', async () => {

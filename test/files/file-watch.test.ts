@@ -1,17 +1,92 @@
-// The file watch: edits, links, swapped volumes, and when a change counts.
-import { rename, symlink, unlink, writeFile } from 'node:fs/promises';
+// The file watch: edits, links, swapped volumes, mounts of one file, and when a change counts.
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { until } from '../../lab/until.ts';
-import { fileSignature } from '../../src/files/file-signature.ts';
-import { accepted, createFileWatch, fileVersions, type WatchOutcome } from '../../src/files/file-watch.ts';
+import { loadBoundedFile } from '../../src/files/bounded-file.ts';
+import {
+  accepted,
+  createFileWatch,
+  type FileWatch,
+  fileSignature,
+  fileVersions,
+  type WatchedFiles,
+  type WatchOutcome,
+} from '../../src/files/file-watch.ts';
 import { createDeferred } from '../../src/keys/deferred.ts';
 import { mountSecret } from '../support/secret-mount.ts';
-import { ends, file, folder, pollMs, rig, somePolls, startWatchLab, stopWatchLab } from './watch-lab.ts';
+
+const pollMs = 20;
+
+interface Rig {
+  readonly watch: FileWatch;
+  /** The applied contents, or the problems of unreadable files. */
+  readonly applied: string[];
+  readonly retries: boolean[];
+  outcome: WatchOutcome | Promise<WatchOutcome>;
+  untilApplied(content: string): Promise<void>;
+}
 
 describe('file watch', () => {
-  beforeEach(startWatchLab);
-  afterEach(stopWatchLab);
+  const ends: (() => unknown)[] = [];
+  let folder: string;
+  let file: string;
+  let other: string;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'account-authz-watch-'));
+    file = join(folder, 'config.yaml');
+    other = join(folder, 'ca.pem');
+    await writeFile(file, 'first');
+  });
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function rig(
+    path = file,
+    options: Partial<WatchedFiles<string>> = {},
+    watchFiles = createFileWatch({ pollMs }),
+  ): Promise<Rig> {
+    const rigged: Rig = {
+      applied: [],
+      retries: [],
+      outcome: accepted,
+      untilApplied: content => until(() => rigged.applied.at(-1) === content),
+      watch: watchFiles<string>({
+        files: [path],
+        known: await fileVersions(options.files ?? [path]),
+        async load() {
+          const content = await loadBoundedFile(path);
+          return content.kind === 'bytes' ? Buffer.from(content.bytes).toString() : content.problem;
+        },
+        apply(content, isRetry) {
+          rigged.applied.push(content);
+          rigged.retries.push(isRetry);
+          return rigged.outcome;
+        },
+        ...options,
+      }),
+    };
+    ends.push(rigged.watch.stop);
+    return rigged;
+  }
+
+  /** Resolves after some polls of a fresh watch: whatever another watch would apply by now, it has. */
+  async function somePolls(): Promise<void> {
+    let polls = 0;
+    const signatureOf = async (): Promise<string> => {
+      polls += 1;
+      return 'same';
+    };
+    const counting = createFileWatch({ pollMs, signatureOf });
+    const { watch } = await rig(other, {}, counting);
+    await until(() => polls > 6);
+    watch.stop();
+  }
 
   const edits: readonly (readonly [name: string, edit: (content: string) => Promise<void>])[] = [
     ['an in-place edit', content => writeFile(file, content)],
@@ -23,31 +98,32 @@ describe('file watch', () => {
       },
     ],
     [
-      'a file that is deleted and created again',
+      'an edit of the same size and modification time',
       async content => {
-        await unlink(file);
-        await writeFile(file, content);
+        await writeFile(file, content.slice(0, 5));
+        await utimes(file, 1, 1);
       },
     ],
   ];
-  for (const [edited, edit] of edits) {
-    it(`applies ${edited}, twice`, async () => {
+  for (const [name, edit] of edits) {
+    it(`applies ${name}, twice, and each only once`, async () => {
       const { untilApplied, applied } = await rig();
       for (const content of ['other', 'third']) {
         await edit(content);
         await untilApplied(content);
       }
+      await somePolls();
       expect(applied).to.deep.equal(['other', 'third']);
     });
   }
 
-  it('applies each swap of a Kubernetes volume', async () => {
+  it('applies each swap of a Kubernetes volume, and not one with the same bytes', async () => {
     const mount = await mountSecret({ 'config.yaml': 'first' });
     ends.push(mount.remove);
     const { applied, untilApplied } = await rig(mount.path('config.yaml'));
-    for (const content of ['second', 'third']) {
+    for (const content of ['first', 'second', 'second', 'third']) {
       await mount.update({ 'config.yaml': content });
-      await untilApplied(content);
+      await (content === 'first' ? somePolls() : untilApplied(content));
     }
     expect(applied).to.deep.equal(['second', 'third']);
   });
@@ -67,12 +143,27 @@ describe('file watch', () => {
     await untilApplied('meanwhile');
   });
 
-  it('applies nothing while the files stay as they are, or as they were at the first poll', async () => {
-    const { applied } = await rig();
-    const other = await rig(file, { files: [file, join(folder, 'key.pem')], known: [] });
+  it('applies nothing while the bytes stay the same, whatever their times, and on request neither', async () => {
+    const { applied, watch } = await rig();
+    await somePolls();
+    await utimes(file, 1, 1);
+    await somePolls();
+    await writeFile(`${file}~`, 'first');
+    await rename(`${file}~`, file);
+    watch.applyNow();
     await writeFile(join(folder, 'neighbour'), 'one');
     await somePolls();
-    expect([applied, other.applied]).to.deep.equal([[], []]);
+    expect(applied).to.deep.equal([]);
+  });
+
+  it('applies a change at once on request, and does not repeat it', async () => {
+    const { watch, applied, untilApplied } = await rig(file, {}, createFileWatch({ pollMs: 3_600_000 }));
+    await writeFile(file, 'second');
+    watch.applyNow();
+    await untilApplied('second');
+    watch.applyNow();
+    await somePolls();
+    expect(applied).to.deep.equal(['second']);
   });
 
   it('reports a deleted file, and its content when it exists again', async () => {
@@ -97,21 +188,20 @@ describe('file watch', () => {
       seenAtLoad = [...seen];
       return 'content';
     };
-    const known = [{ file, signature: 'one' }];
+    const known = [{ file, signature: 'none' }];
     const { untilApplied } = await rig(file, { known, load }, createFileWatch({ pollMs, signatureOf }));
     await untilApplied('content');
-    expect(seenAtLoad).to.deep.equal(['one', 'two', 'three', 'four', 'four']);
+    // The last one is that after its bytes were compared.
+    expect(seenAtLoad).to.deep.equal(['one', 'two', 'three', 'four', 'four', 'four']);
   });
 
   it('drops content of which one file has changed while it was loaded', async () => {
     let loads = 0;
-    const files = [file, join(folder, 'key.pem')];
     const { applied, untilApplied } = await rig(file, {
-      files,
-      known: await fileVersions(files),
+      files: [file, other],
       async load() {
         loads += 1;
-        if (loads === 1) await writeFile(file, 'the whole');
+        if (loads === 1) await writeFile(other, 'new');
         return loads === 1 ? 'half' : 'the whole';
       },
     });
@@ -136,73 +226,117 @@ describe('file watch', () => {
   });
 
   it('applies a change of one of several files once', async () => {
-    const files = [file, join(folder, 'key.pem')];
-    const { applied } = await rig(file, { files, known: await fileVersions(files) });
-    await writeFile(join(folder, 'key.pem'), 'new');
+    const { applied } = await rig(file, { files: [file, other] });
+    await writeFile(other, 'new');
     await until(() => applied.length > 0);
     await somePolls();
     expect(applied).to.deep.equal(['first']);
   });
 
-  it('polls a file once for all its watches', async () => {
-    const polls: string[] = [];
-    const signatureOf = async (path: string): Promise<string> => {
-      polls.push(path);
-      return fileSignature(path);
-    };
-    const watchFiles = createFileWatch({ pollMs: 3_600_000, signatureOf });
-    for (let i = 0; i < 3; i += 1) await rig(file, { known: [] }, watchFiles);
-    expect(polls).to.deep.equal([file]);
-  });
-
-  it('polls a file no more once its last watch is stopped during a poll', async () => {
-    const polled = createDeferred<string>();
-    let polls = 0;
-    const signatureOf = (): Promise<string> => {
-      polls += 1;
-      return polled.promise;
-    };
-    const { watch } = await rig(file, { known: [] }, createFileWatch({ pollMs, signatureOf }));
-    watch.stop();
-    polled.resolve('one');
-    await somePolls();
-    expect(polls).to.equal(1);
-  });
-
-  for (const meanwhile of ['', ', also where it is stopped meanwhile']) {
-    it(`begins no other poll once content is applied${meanwhile}`, async () => {
-      const looks: string[] = [];
-      const signatureOf = async (path: string): Promise<string> => {
-        looks.push(path);
-        return 'one';
+  for (const meanwhile of ['before a change', 'while content is applied']) {
+    it(`applies nothing and polls no more once it is stopped ${meanwhile}`, async () => {
+      let polls = 0;
+      const signatureOf = (path: string): Promise<string> => {
+        polls += 1;
+        return fileSignature(path);
       };
-      const watchFiles = createFileWatch({ pollMs: 3_600_000, signatureOf });
-      const { watch } = await rig(
-        file,
-        {
-          apply() {
-            if (meanwhile !== '') watch.stop();
-            return accepted;
-          },
-        },
-        watchFiles,
-      );
-      watch.applyNow();
+      const stopped = await rig(file, {}, createFileWatch({ pollMs, signatureOf }));
+      const applying = createDeferred<WatchOutcome>();
+      stopped.outcome = applying.promise;
+      if (meanwhile === 'while content is applied') {
+        await writeFile(file, 'second');
+        await stopped.untilApplied('second');
+      }
+      stopped.watch.stop();
+      applying.resolve({ kind: 'retry' });
+      const [before] = [polls];
+      await writeFile(file, 'third');
+      stopped.watch.applyNow();
       await somePolls();
-      // The first poll, and a look before and after the load.
-      expect(looks).to.deep.equal([file, file, file]);
+      expect(stopped.applied).to.not.contain('third');
+      expect(polls).to.be.at.most(before + 1);
     });
   }
 
-  it('applies nothing after it is stopped', async () => {
-    const watchFiles = createFileWatch({ pollMs });
-    const stopped = await rig(file, {}, watchFiles);
+  describe('after refused content', () => {
+    it('does not apply it again until the file changes', async () => {
+      const refusing = await rig();
+      refusing.outcome = { kind: 'refused', alsoWatch: [{ file, signature: 'other' }] };
+      await writeFile(file, 'bad');
+      await refusing.untilApplied('bad');
+      refusing.watch.applyNow();
+      await somePolls();
+      await writeFile(file, 'good');
+      await refusing.untilApplied('good');
+      expect(refusing.applied).to.deep.equal(['bad', 'good']);
+    });
+
+    it('applies it again when a file that it names arrives, and then no longer watches that file', async () => {
+      const refusing = await rig();
+      refusing.outcome = { kind: 'refused', alsoWatch: await fileVersions([other]) };
+      await writeFile(file, 'names ca.pem');
+      await refusing.untilApplied('names ca.pem');
+      refusing.outcome = accepted;
+      await somePolls();
+      await writeFile(other, 'arrived');
+      await until(() => refusing.applied.length === 2);
+      await writeFile(other, 'changed');
+      await somePolls();
+      expect(refusing.applied).to.deep.equal(['names ca.pem', 'names ca.pem']);
+    });
+
+    it('applies it again where a file that it names has changed since', async () => {
+      const refusing = await rig();
+      refusing.outcome = { kind: 'refused', alsoWatch: [{ file: other, signature: 'before' }] };
+      await writeFile(file, 'names ca.pem');
+      await until(() => refusing.applied.length > 1);
+    });
+
+    it('applies it again at each poll after the outcome "retry", and says so', async () => {
+      const retrying = await rig();
+      retrying.outcome = { kind: 'retry' };
+      await writeFile(file, 'locked');
+      await until(() => retrying.applied.length > 2);
+      retrying.outcome = accepted;
+      const { length } = retrying.applied;
+      await until(() => retrying.applied.length > length);
+      await somePolls();
+      expect(retrying.retries.slice(0, 3)).to.deep.equal([false, true, true]);
+      expect(retrying.applied).to.have.lengthOf.at.most(length + 2);
+    });
+  });
+
+  it('begins no poll while one hangs, and does not keep other watches waiting', async () => {
+    const released = createDeferred<string>();
+    let polls = 0;
+    const signatureOf = (path: string): Promise<string> => {
+      if (path === file) return fileSignature(path);
+      polls += 1;
+      return released.promise;
+    };
+    const watchFiles = createFileWatch({ pollMs, signatureOf });
+    await rig(other, {}, watchFiles);
     const living = await rig(file, {}, watchFiles);
-    stopped.watch.stop();
     await writeFile(file, 'second');
     await living.untilApplied('second');
-    stopped.watch.applyNow();
+    expect(polls).to.equal(1);
+    released.resolve('released');
+  });
+
+  it('says once that a file is mounted alone and never changes, after its source was replaced', async function () {
+    const source = join(folder, 'source');
+    await Promise.all([source, `${source}~`, other].map(each => writeFile(each, 'mounted')));
+    if (spawnSync('mount', ['--bind', source, file]).status !== 0) return this.skip();
+    ends.push(() => expect(spawnSync('umount', [file]).status).to.equal(0));
+    const alone: string[] = [];
+    const watchFiles = createFileWatch({ pollMs, onMountedAlone: path => alone.push(path) });
+    const rigs = [await rig(file, {}, watchFiles), await rig(file, {}, watchFiles)];
     await somePolls();
-    expect(stopped.applied).to.deep.equal([]);
+    expect(alone).to.deep.equal([]);
+    await rename(`${source}~`, source);
+    await until(() => alone.length > 0);
+    rigs[0]?.watch.applyNow();
+    await somePolls();
+    expect({ alone, applied: rigs.map(({ applied }) => applied) }).to.deep.equal({ alone: [file], applied: [[], []] });
   });
 });
