@@ -68,6 +68,7 @@ LABEL org.opencontainers.image.title="account-authz" \
 WORKDIR /app
 COPY package.json LICENSE ./
 COPY proto ./proto
+COPY docs/runbooks.md ./docs/runbooks.md
 COPY --from=build /app/dist ./dist
 # Of glibc: without it each thread may keep memory of its own, 5 MB in all.
 ENV NODE_ENV=production MALLOC_ARENA_MAX=2

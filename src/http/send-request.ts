@@ -24,6 +24,11 @@ export function sendRequest(url: URL, { ca, ...options }: SentOptions): Promise<
       url.protocol === 'http:'
         ? httpRequest({ ...all, agent: new Agent() }, resolve)
         : httpsRequest({ ...all, ...tls, agent: new TlsAgent() }, resolve);
+    // Without this, Node drops an answer 101 without an event, and nothing would keep the process alive.
+    sent.on('upgrade', (_, socket) => {
+      socket.destroy();
+      reject(Object.assign(new Error('it answers 101 Switching Protocols'), { code: 'status 101' }));
+    });
     sent.on('error', reject).end();
   });
 }

@@ -1,9 +1,42 @@
-// What needs attention, first on the admin page: each point with its problems and the runbook of the alert that it belongs to.
+// What the admin page is made of: the facts, how they are written, and which of them need attention.
+import type { PermissionTable } from '../authz/permission.ts';
 import type { KeyRingStatus } from '../keys/issuer-ring.ts';
 import { printable } from '../text/printable.ts';
-import type { AdminPageFacts } from './admin-page-facts.ts';
-import { formatCount, formatDuration } from './admin-page-format.ts';
-import { type Html, html } from './admin-page-html.ts';
+import { type Html, html } from './admin-html.ts';
+import type { MetricsSummary } from './metrics-summary.ts';
+import type { ReloadStatus, RevocationStatus } from './reload-record.ts';
+
+/** Members of the configuration. */
+interface PolicyFacts {
+  readonly issuers: readonly { readonly issuer: string; readonly accounts: readonly string[] }[];
+  readonly routes: readonly {
+    readonly path: string;
+    readonly roles?: readonly string[] | undefined;
+    readonly scopes?: readonly string[] | undefined;
+  }[];
+  readonly roles: PermissionTable;
+  readonly scopes?: PermissionTable | undefined;
+}
+
+export interface AdminPageFacts {
+  readonly version: string;
+  readonly nodeVersion: string;
+  /** Wall time. */
+  readonly nowMs: number;
+  readonly uptimeSeconds: number;
+  readonly ready: boolean;
+  readonly draining: boolean;
+  readonly issuers: readonly KeyRingStatus[];
+  /** `keys.maxAgeSeconds` and `cache.maxTokens` of the configuration in effect. */
+  readonly maxAgeSeconds: number;
+  readonly maxTokens: number;
+  readonly reload?: ReloadStatus | undefined;
+  /** Undefined without a list. */
+  readonly revocations?: RevocationStatus | undefined;
+  readonly metrics: MetricsSummary;
+  /** The policy of the configuration in effect. */
+  readonly policy: PolicyFacts;
+}
 
 interface AttentionPoint {
   readonly text: string;
@@ -30,8 +63,13 @@ export function renderAttention(points: readonly AttentionPoint[]): Html {
         .slice(0, maxProblems)
         .map(problem => html`<br><code>${printable(problem, maxTextLength)}</code>`)}${
         problems.length > maxProblems ? ' The log has more.' : ''
-      }${runbook === undefined ? '' : html` Runbook: <code>docs/runbooks.md#${runbook.toLowerCase()}</code>`}</li>`,
+      }${runbook === undefined ? '' : html` <a href="${runbookLink(runbook)}">Runbook ${runbook}</a>`}</li>`,
   )}</ul>`;
+}
+
+// The server answers with the text of the page; the browser scrolls to the heading.
+function runbookLink(name: string): string {
+  return `runbooks.md#:~:text=${encodeURIComponent(`## ${name}`)}`;
 }
 
 /** What an operator on call should see first; empty if all is well. */
@@ -107,4 +145,39 @@ export function issuerState(status: KeyRingStatus, facts: AdminPageFacts): Issue
 
 export function formatRest({ ageSeconds = 0 }: KeyRingStatus, { maxAgeSeconds }: AdminPageFacts): string {
   return formatDuration(maxAgeSeconds - ageSeconds);
+}
+
+const counting = new Intl.NumberFormat('en-GB');
+// Rounded down, so that `100%` means all of them.
+const sharing = new Intl.NumberFormat('en-GB', { style: 'percent', maximumFractionDigits: 1, roundingMode: 'floor' });
+
+/** 1,234 */
+export function formatCount(count: number): string {
+  return counting.format(count);
+}
+
+/** 33.3% */
+export function formatShare(part: number, whole: number): string {
+  return sharing.format(part / whole);
+}
+
+const units = [['d', 86_400] as const, ['h', 3600] as const, ['min', 60] as const, ['s', 1] as const];
+
+/** In at most two units: `4 min 12 s`. */
+export function formatDuration(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds));
+  const [[unit, size] = ['s', 1], lower] = units.slice(units.findIndex(each => whole >= each[1]));
+  const rest = lower === undefined ? '' : ` ${Math.floor((whole % size) / lower[1])} ${lower[0]}`;
+  return `${Math.floor(whole / size)} ${unit}${rest}`;
+}
+
+/** A short time in the unit in which it is read best: `250 µs`, `2.5 ms`. */
+export function formatShortTime(seconds: number): string {
+  const [perSecond, unit] = seconds < 0.001 ? [1e6, 'µs'] : seconds < 1 ? [1e3, 'ms'] : [1, 's'];
+  return `${Number((seconds * Number(perSecond)).toPrecision(3))}\u00a0${unit}`;
+}
+
+/** `2026-11-21 12:00:03 UTC` */
+export function formatInstant(milliseconds: number): string {
+  return `${new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }

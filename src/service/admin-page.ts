@@ -1,22 +1,24 @@
 // The admin page: the state of this process on one screen, built for each request. It shows what /readyz and /metrics show, and nothing
 // of any request or token.
+import type { PermissionTable } from '../authz/permission.ts';
 import { answerOf, type Reason, refusalAnswers } from '../authz/refusal.ts';
 import type { KeyRingStatus } from '../keys/issuer-ring.ts';
 import { printable } from '../text/printable.ts';
+import { codes, type Html, html, pairList, pairs, section, styleElement } from './admin-html.ts';
 import {
+  type AdminPageFacts,
   attentionPoints,
+  formatCount,
+  formatDuration,
+  formatInstant,
   formatRest,
+  formatShare,
+  formatShortTime,
   issuerState,
   maxIssuers,
   maxTextLength,
   renderAttention,
 } from './admin-page-attention.ts';
-import type { AdminPageFacts } from './admin-page-facts.ts';
-import { formatCount, formatDuration, formatInstant, formatShare, formatShortTime } from './admin-page-format.ts';
-import { type Html, html } from './admin-page-html.ts';
-import { codes, countTable, pairs, section } from './admin-page-parts.ts';
-import { renderPermissions, renderRoutes } from './admin-page-policy.ts';
-import { styleElement } from './admin-page-style.ts';
 import type { LatencySummary, MetricsSummary } from './metrics-summary.ts';
 
 /** How often the browser reloads the page, if the reader chose that. */
@@ -95,8 +97,14 @@ ${pairs({
   'Last refresh': { success: 'succeeded', failure: failed, none: 'none yet' }[status.lastResult ?? 'none'],
   'Since start': `${formatCount(success)} refreshes succeeded, ${formatCount(failure)} failed`,
   'Key ids': codes(status.kids),
-  'May speak for': codes(facts.policy.issuers.find(({ issuer }) => issuer === status.issuer)?.accounts ?? []),
+  'May speak for': formatAccounts(facts.policy.issuers.find(({ issuer }) => issuer === status.issuer)?.accounts ?? []),
 })}</article>`;
+}
+
+// Their names are those of customers, and anybody may read this page.
+function formatAccounts(entries: readonly string[]): string {
+  if (entries.length === 1 && entries[0] === '*') return 'all accounts';
+  return entries.length === 1 ? '1 entry of accounts' : `${formatCount(entries.length)} entries of accounts`;
 }
 
 type CheckCounts = MetricsSummary['checks'];
@@ -174,4 +182,43 @@ function renderRevocations({ revocations, nowMs }: AdminPageFacts): Html {
 
 function formatProblemCount(count: number): string {
   return count === 1 ? '1 problem' : `${formatCount(count)} problems`;
+}
+
+const maxRows = 30;
+const maxPathLength = 200;
+const maxNameLength = 64;
+
+export function renderRoutes({ routes }: AdminPageFacts['policy']): Html {
+  const shown = (names: readonly string[] | undefined): Html => (names === undefined ? html`all` : codes(names));
+  const row = ({ path, roles, scopes }: AdminPageFacts['policy']['routes'][number]): Html =>
+    html`<tr><th scope="row"><code>${printable(path, maxPathLength)}</code></th><td>${shown(roles)}</td><td>${shown(scopes)}</td></tr>\n`;
+  return html`<table><thead><tr><th scope="col">Path</th><th scope="col">Roles</th><th scope="col">Scopes</th></tr></thead>
+<tbody>${routes.slice(0, maxRows).map(row)}</tbody></table>${more(routes.length)}`;
+}
+
+/** The methods of each role or scope. */
+function renderPermissions(permissions: PermissionTable | undefined): Html {
+  if (permissions === undefined) return html`<p>None are configured: the claim is not looked at.</p>`;
+  const rows = [...permissions];
+  const shown = rows
+    .slice(0, maxRows)
+    .map(([name, methods]) => [printable(name, maxNameLength), codes(methods)] as const);
+  return html`${pairList(shown)}${more(rows.length)}`;
+}
+
+function more(count: number): Html {
+  return count > maxRows ? html`<p class="muted">and ${formatCount(count - maxRows)} more</p>` : html``;
+}
+
+/** Counted checks, with a bar for the share of each row. */
+function countTable(
+  head: string,
+  rows: readonly { readonly name: Html | string; readonly count: number; readonly look: string }[],
+): Html {
+  const total = rows.reduce((sum, { count }) => sum + count, 0);
+  const bar = (count: number, look: string): Html =>
+    html`<svg role="img" aria-label="${formatShare(count, total)}"><rect class="${look}" width="${((count / total) * 100).toFixed(2)}%" height="100%"/></svg>`;
+  return html`<table><thead><tr><th scope="col">${head}</th><th scope="col" class="number">Checks</th><th scope="col" class="share">Share</th></tr></thead>
+<tbody>${rows.map(({ name, count, look }) => html`<tr class="${count === 0 ? 'muted' : ''}"><th scope="row">${name}</th><td class="number">${formatCount(count)}</td><td class="share">${count === 0 ? '' : bar(count, look)}</td></tr>\n`)}</tbody>
+<tfoot><tr><th scope="row">All</th><td class="number">${formatCount(total)}</td><td class="share"></td></tr></tfoot></table>`;
 }

@@ -1,12 +1,14 @@
-// The admin HTTP server: /livez, /readyz, /metrics and the admin page at /. Read-only and without secrets; it answers any Host name,
+// The admin HTTP server: /livez, /readyz, /metrics, the admin page at / and its runbooks. Read-only and without secrets; it answers any Host name,
 // because the answers are the same for every client and contain nothing of a request.
+import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createServer } from '../http/node-http.ts';
+import { packageFile } from '../package.ts';
 import { hostAndPort, listenError } from '../text/listen-address.ts';
 import { printableValue } from '../text/printable.ts';
-import type { AdminPageFacts } from './admin-page-facts.ts';
-import { contentSecurityPolicy } from './admin-page-style.ts';
+import { contentSecurityPolicy } from './admin-html.ts';
+import type { AdminPageFacts } from './admin-page-attention.ts';
 import { limitConnections } from './connection-limit.ts';
 
 export interface AdminPages {
@@ -95,6 +97,9 @@ async function answer(pages: AdminPages, request: IncomingMessage, response: Ser
       send(response, 200, 'text/html; charset=utf-8', renderAdminPage(await pages.facts(), query));
       return;
     }
+    case '/runbooks.md':
+      send(response, 200, 'text/plain; charset=utf-8', await readFile(packageFile('docs/runbooks.md'), 'utf8'));
+      return;
     case '/livez':
       send(response, 200, 'text/plain', 'ok\n');
       return;

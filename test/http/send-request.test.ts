@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createRawServer } from 'node:net';
 import { expect } from 'chai';
 import { testCertificate } from '../../lab/test-certificate.ts';
 import { sendRequest } from '../../src/http/send-request.ts';
@@ -43,6 +43,17 @@ describe('sendRequest', () => {
     server?.close();
     expect(codeOf(await sendRequest(url, { signal: signal() }).catch(error => error))).to.equal('ECONNREFUSED');
   });
+
+  for (const headers of ['Connection: upgrade\r\nUpgrade: websocket\r\n', '']) {
+    it(`rejects an answer 101${headers === '' ? ' that names no protocol' : ''}`, async () => {
+      const raw = createRawServer(socket => socket.write(`HTTP/1.1 101 Switching Protocols\r\n${headers}\r\n`));
+      await once(raw.listen(0, '127.0.0.1'), 'listening');
+      const url = new URL(`http://127.0.0.1:${(raw.address() as AddressInfo).port}/`);
+      const outcome = await sendRequest(url, { signal: signal() }).then(({ statusCode }) => statusCode, codeOf);
+      raw.close();
+      expect(outcome).to.equal(headers === '' ? 101 : 'status 101');
+    });
+  }
 
   it('rejects a path that cannot be sent', async () => {
     const sent = sendRequest(await serve(ok), { signal: signal(), path: '/a b' });

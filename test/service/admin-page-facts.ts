@@ -1,22 +1,21 @@
 // Facts for the admin page: healthy, and with every problem.
-
 import { refusalAnswers } from '../../src/authz/refusal.ts';
-import type { AdminPageFacts } from '../../src/service/admin-page-facts.ts';
+import type { AdminPageFacts } from '../../src/service/admin-page-attention.ts';
 import type { LatencySummary } from '../../src/service/metrics-summary.ts';
 
-const bounds = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5];
+const bounds = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, Infinity];
 
 /** `counts` has one entry for each bucket, the last for +Inf. */
 export function latency(counts: readonly number[], sumSeconds: number): LatencySummary {
-  return {
-    count: counts.reduce((sum, count) => sum + count, 0),
-    sumSeconds,
-    buckets: [...bounds, Number.POSITIVE_INFINITY].map((upToSeconds, index) => ({
-      upToSeconds,
-      count: counts[index] ?? 0,
-    })),
-  };
+  const buckets = bounds.map((upToSeconds, index) => ({ upToSeconds, count: counts[index] ?? 0 }));
+  return { count: counts.reduce((sum, count) => sum + count, 0), sumSeconds, buckets };
 }
+
+const usable = { state: 'usable', keys: 2, lastResult: 'success', lastProblem: undefined } as const;
+const failed = { state: 'usable', keys: 2, lastResult: 'failure', lastProblem: 'connection refused' } as const;
+const auth = 'https://auth.example.com';
+const partner = 'https://login.partner.example/realms/subscriptions';
+const kids = ['k-2026-10', 'NjVBRjY5MDlCMUIwNzU4RTA2QzZFMDQ4QzQ2MDAyQjVDNjk1RTM2Qg'];
 
 export const healthy: AdminPageFacts = {
   version: '0.1.0',
@@ -26,31 +25,15 @@ export const healthy: AdminPageFacts = {
   ready: true,
   draining: false,
   issuers: [
-    {
-      issuer: 'https://auth.example.com',
-      state: 'usable',
-      keys: 2,
-      ageSeconds: 187.4,
-      lastResult: 'success',
-      lastProblem: undefined,
-      kids: ['k-2026-10', 'NjVBRjY5MDlCMUIwNzU4RTA2QzZFMDQ4QzQ2MDAyQjVDNjk1RTM2Qg'],
-    },
-    {
-      issuer: 'https://login.partner.example/realms/subscriptions',
-      state: 'usable',
-      keys: 1,
-      ageSeconds: 42,
-      lastResult: 'success',
-      lastProblem: undefined,
-      kids: ['4f1c2a9e-77b0-4a55-8f2e-5d1a3c0b9e61'],
-    },
+    { ...usable, issuer: auth, ageSeconds: 187.4, kids },
+    { ...usable, issuer: partner, keys: 1, ageSeconds: 42, kids: ['4f1c2a9e-77b0-4a55-8f2e-5d1a3c0b9e61'] },
   ],
   maxAgeSeconds: 3600,
   maxTokens: 10_000,
   policy: {
     issuers: [
-      { issuer: 'https://auth.example.com', accounts: ['*'] },
-      { issuer: 'https://login.partner.example/realms/subscriptions', accounts: ['initech', 'partner-*'] },
+      { issuer: auth, accounts: ['*'] },
+      { issuer: partner, accounts: ['initech', 'partner-*'] },
     ],
     routes: [
       { path: '/api/subscriptions/*' },
@@ -83,16 +66,13 @@ export const healthy: AdminPageFacts = {
     checks: [
       { decision: 'allow', reason: 'allowed', count: 1_482_203 },
       { decision: 'deny', reason: 'token_expired', count: 21_874 },
-      { decision: 'deny', reason: 'token_missing', count: 9042 },
       { decision: 'deny', reason: 'account_mismatch', count: 311 },
-      { decision: 'deny', reason: 'role_forbidden', count: 1290 },
-      { decision: 'deny', reason: 'route_unknown', count: 77 },
       { decision: 'unavailable', reason: 'keys_unavailable', count: 12 },
     ],
     latency: latency([310_114, 872_040, 241_022, 58_310, 21_040, 8110, 2900, 801, 402, 61, 8, 1, 0, 0], 214.6),
     refreshes: new Map([
-      ['https://auth.example.com', { success: 914, failure: 2 }],
-      ['https://login.partner.example/realms/subscriptions', { success: 911, failure: 0 }],
+      [auth, { success: 914, failure: 2 }],
+      [partner, { success: 911, failure: 0 }],
     ]),
     tokenCache: { entries: 4120, hits: 1_391_778, misses: 93_912 },
   },
@@ -103,31 +83,14 @@ export const unhealthy: AdminPageFacts = {
   ready: false,
   draining: true,
   issuers: [
+    { ...failed, issuer: auth, ageSeconds: 1930, kids },
+    { ...failed, issuer: partner, state: 'stale', keys: 0, ageSeconds: 7300, kids },
     {
-      issuer: 'https://auth.example.com',
-      state: 'usable',
-      keys: 2,
-      ageSeconds: 1930,
-      lastResult: 'failure',
-      lastProblem: 'connection refused',
-      kids: ['k-2026-10', 'k-2026-11'],
-    },
-    {
-      issuer: 'https://login.partner.example/realms/subscriptions',
-      state: 'stale',
-      keys: 0,
-      ageSeconds: 7300,
-      lastResult: 'failure',
-      lastProblem: 'no answer within 3000 ms',
-      kids: ['4f1c2a9e-77b0-4a55-8f2e-5d1a3c0b9e61'],
-    },
-    {
+      ...failed,
       issuer: `https://a-new-one.example/${'tenant-'.repeat(20)}`,
       state: 'loading',
       keys: 0,
       ageSeconds: undefined,
-      lastResult: 'failure',
-      lastProblem: 'status 404',
       kids: [],
     },
   ],

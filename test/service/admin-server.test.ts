@@ -47,7 +47,7 @@ function statuses(text: string): number[] {
   return Array.from(text.matchAll(/^HTTP\/1\.1 (\d{3}) /gm), match => Number(match[1]));
 }
 
-const paths = ['/', '/livez', '/readyz', '/metrics'] as const;
+const paths = ['/', '/livez', '/readyz', '/metrics', '/runbooks.md'] as const;
 const chunkedBody = ['Transfer-Encoding: chunked'];
 const twoLengths = [...chunkedBody, 'Content-Length: 5'];
 

@@ -1,6 +1,43 @@
-// The style of the admin page, light and dark, and the content security policy that allows this style and nothing else.
+// HTML by template literal, its style, light and dark, and the content security policy that allows this style and nothing else.
 import { hash } from 'node:crypto';
-import type { Html } from './admin-page-html.ts';
+import { printable } from '../text/printable.ts';
+
+export interface Html {
+  readonly markup: string;
+}
+
+type HtmlPart = Html | string | number | readonly HtmlPart[];
+
+/** Every text put into it is escaped, so only markup written in our own source is markup. */
+export function html(literals: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
+  return { markup: String.raw({ raw: literals }, ...parts.map(toMarkup)) };
+}
+
+function toMarkup(part: HtmlPart): string {
+  if (typeof part === 'object') return 'markup' in part ? part.markup : part.map(toMarkup).join('');
+  return String(part).replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`);
+}
+
+const maxNames = 12;
+const maxNameLength = 64;
+
+export function section(look: string, heading: string, content: Html): Html {
+  const [id = ''] = heading.toLowerCase().split(' ', 1);
+  return html`<section class="${look}" aria-labelledby="${id}"><h2 id="${id}">${heading}</h2>${content}</section>`;
+}
+
+export function pairs(rows: Readonly<Record<string, Html | string>>): Html {
+  return pairList(Object.entries(rows));
+}
+
+export function pairList(rows: readonly (readonly [name: string, value: Html | string])[]): Html {
+  return html`<dl>${rows.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>\n`)}</dl>`;
+}
+
+export function codes(names: readonly string[]): Html {
+  const shown = names.slice(0, maxNames).map(name => html`<code>${printable(name, maxNameLength)}</code> `);
+  return html`${names.length === 0 ? 'none' : shown}${names.length > maxNames ? `and ${names.length - maxNames} more` : ''}`;
+}
 
 const css = `
 :root {
