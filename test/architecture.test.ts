@@ -23,7 +23,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'http',
     'package.ts',
   ],
-  service: ['check', 'revocation', 'envoy', 'config', 'keys', 'authz', 'files', 'http', 'text'],
+  service: ['check', 'revocation', 'envoy', 'config', 'keys', 'authz', 'files', 'http', 'text', 'package.ts'],
   offline: ['check', 'revocation', 'envoy', 'config', 'keys', 'token', 'authz', 'files', 'http', 'json', 'text'],
   'envoy-config': ['envoy', 'config', 'authz', 'files', 'json', 'text', 'package.ts'],
   check: ['envoy-config/headers.ts', 'revocation', 'envoy', 'config', 'keys', 'token', 'authz', 'text'],

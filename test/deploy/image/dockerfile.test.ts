@@ -123,6 +123,7 @@ describe('the Dockerfile', () => {
     expect(allOf(stageOf(product), 'COPY')).to.deep.equal([
       'package.json LICENSE ./',
       'proto ./proto',
+      'docs/runbooks.md ./docs/runbooks.md',
       '--from=build /app/dist ./dist',
     ]);
   });
