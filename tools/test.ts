@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { compiledEnvironment, compiledFile, mochaConfig } from '../lab/compiled.ts';
 import { envoyBinary, envoyVersions } from '../lab/envoy.ts';
-import { kustomizeBinary } from '../test/deploy/k8s/kustomize.ts';
+import { kustomizeBinary } from '../lab/kustomize.ts';
 import { promtoolBinary } from '../test/deploy/monitoring/promtool.ts';
 import { compileTests } from './compile-tests.ts';
 import { atATime, testGroups } from './test-groups.ts';

@@ -8,7 +8,9 @@ import { productFamilies } from '../../tools/derive/metrics-page.ts';
 
 const read = (path: string): Promise<string> => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-describe('derived files', () => {
+describe('derived files', function () {
+  this.timeout(600_000); // the first run builds kustomize
+
   for (const { path, make } of derivedFiles) {
     it(`${path} is up to date: npm run derive`, async () => {
       expect(await read(path)).to.equal(await make());

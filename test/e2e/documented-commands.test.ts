@@ -17,9 +17,9 @@ import { isCommandName, runCommand } from '../../lab/command.ts';
 import { writeFixture } from '../../lab/config-file.ts';
 import { allPages, commandsOf } from '../../lab/document.ts';
 import { envoyBinary, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
+import { kustomizeBinary } from '../../lab/kustomize.ts';
 import { secrets } from '../../lab/secrets.ts';
 import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
-import { kustomizeBinary } from '../deploy/k8s/kustomize.ts';
 import { promtoolBinary } from '../deploy/monitoring/promtool.ts';
 import { standIns } from '../docs/stand-ins.ts';
 

@@ -1,7 +1,7 @@
 // The overlays of k8s/ with their own Envoy: their bootstrap and their configuration, as mounted, in a real Envoy and the
 // built product. The other two need a control plane: tools/control-planes/main.ts.
 import { expect } from 'chai';
-import { kustomizeBinary } from '../deploy/k8s/kustomize.ts';
+import { kustomizeBinary } from '../../lab/kustomize.ts';
 import { verifyStandalone } from '../deploy/k8s/real/standalone.ts';
 import { installEnvoys } from './lab.ts';
 

@@ -1,7 +1,7 @@
 // The overlay envoy-gateway as real pods, without its controller: what Envoy Gateway would tell its Envoy (egctl translates the overlay), in
 // an Envoy of our own in front of the overlay's account-authz and app.
 import { stringify } from 'yaml';
-import { type Manifest, parseManifests } from '../../test/deploy/k8s/manifest.ts';
+import { type Manifest, parseManifests } from '../../lab/manifest.ts';
 import { filtersOf, refusedOf, translate, withAddress } from '../control-planes/envoy-gateway.ts';
 import { staticBootstrap } from '../control-planes/xds-dump.ts';
 

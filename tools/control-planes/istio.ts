@@ -9,9 +9,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parse, stringify } from 'yaml';
 import { defaultEnvoyVersion } from '../../lab/envoy.ts';
 import { freePorts } from '../../lab/free-ports.ts';
-import { at } from '../../test/deploy/k8s/facts.ts';
-import { render } from '../../test/deploy/k8s/kustomize.ts';
-import { ofKind } from '../../test/deploy/k8s/manifest.ts';
+import { render } from '../../lab/kustomize.ts';
+import { at, ofKind } from '../../lab/manifest.ts';
 import { layOutFiles } from '../../test/deploy/k8s/mounted-files.ts';
 import { startConfiguredEnvoy } from '../../test/deploy/k8s/real/configured-envoy.ts';
 import { type Row, sendAll } from '../../test/deploy/k8s/real/requests.ts';
@@ -90,7 +89,9 @@ async function generatedFor(
   manifests: Awaited<ReturnType<typeof render>>,
 ): Promise<unknown> {
   const [deployment] = ofKind(manifests, 'Deployment');
-  const template = deployment?.spec.template;
+  const template = at(deployment?.spec, 'template') as
+    | { metadata: { labels?: Record<string, string> }; spec: object }
+    | undefined;
   const namespace = 'subscriptions';
   const name = 'istio-probe';
   for (const each of ['istio-system', namespace]) await api.kubectl(['create', 'namespace', each]);

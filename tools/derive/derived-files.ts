@@ -1,5 +1,6 @@
 // The documents, the schema and the files for Envoy, Prometheus and Grafana that are derived from the code. They are committed.
 import { readFile } from 'node:fs/promises';
+import { renderText } from '../../lab/kustomize.ts';
 import { toJsonSchema } from '../../src/config/schema.ts';
 import { makeConfigurationPage } from './configuration-page.ts';
 import { makeDashboard } from './dashboard.ts';
@@ -21,4 +22,10 @@ export const derivedFiles: readonly DerivedFile[] = [
   { path: 'k8s/monitoring/dashboard.json', make: makeDashboard },
   { path: 'k8s/monitoring/prometheus-rule.yaml', make: async () => makePrometheusRule(await readFile(alerts, 'utf8')) },
   ...renderedFiles,
+  // One file to apply, made of all that is above.
+  {
+    path: 'k8s/quickstart.yaml',
+    make: async () =>
+      `# Rendered from overlays/demo: kubectl apply -f k8s/quickstart.yaml\n${await renderText('k8s/overlays/demo')}`,
+  },
 ];

@@ -1,7 +1,7 @@
 // `npm run rehearse`: rolls the pod of an overlay twice under load on this machine, from its rendered manifests and without a cluster.
 // Exits with 0 only if no request failed. `-- --overlay NAME` selects another overlay, `-- --short` divides the waits by five.
 import { parseArgs } from 'node:util';
-import { renderText } from '../../test/deploy/k8s/kustomize.ts';
+import { renderText } from '../../lab/kustomize.ts';
 import { parsePodPlan } from './pod-plan.ts';
 import { rehearse } from './rehearsal.ts';
 import { isLossless, reportOf } from './report.ts';

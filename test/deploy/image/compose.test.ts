@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { blocksOf } from '../../../lab/document.ts';
+import { renderText } from '../../../lab/kustomize.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { parsePodPlan } from '../../../tools/rehearsal/pod-plan.ts';
 import { execForm, lastOf, parseDockerfile, product } from '../../support/dockerfile.ts';
-import { renderText } from '../k8s/kustomize.ts';
 import { type ComposeFile, type ComposeService, composeProblems } from './compose-file.ts';
 import { dockerCompose, runTool } from './python-tool.ts';
 

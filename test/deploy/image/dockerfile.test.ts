@@ -2,6 +2,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { renderText } from '../../../lab/kustomize.ts';
 import { defaultConfigFile } from '../../../src/commands/command.ts';
 import { parseListenAddress } from '../../../src/text/listen-address.ts';
 import { parsePodPlan } from '../../../tools/rehearsal/pod-plan.ts';
@@ -14,7 +15,6 @@ import {
   parseDockerfile,
   product,
 } from '../../support/dockerfile.ts';
-import { renderText } from '../k8s/kustomize.ts';
 import { hadolint, runTool } from './python-tool.ts';
 
 const project = fileURLToPath(new URL('../../../', import.meta.url));

@@ -1,7 +1,7 @@
 // docs/deploy/ and k8s/ agree: a page for each overlay, and no missing path or component.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { overlays } from './kustomize.ts';
+import { overlays } from '../../../lab/kustomize.ts';
 
 const project = new URL('../../../', import.meta.url);
 const folder = new URL('docs/deploy/', project);

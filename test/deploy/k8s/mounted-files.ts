@@ -2,8 +2,8 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { configMapOf, type Manifest } from '../../../lab/manifest.ts';
 import { testCertificate } from '../../../lab/test-certificate.ts';
-import { configMapOf, type Manifest } from './manifest.ts';
 
 export interface MountedFiles {
   /** Replaces /etc. */

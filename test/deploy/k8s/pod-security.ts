@@ -1,5 +1,5 @@
 // The rules of the Pod Security Standard "restricted" that our pods could break, and the stricter rules of this project.
-import { type Container, containersOf, type Manifest, type Pod, type Probe, podsOf } from './manifest.ts';
+import { type Container, containersOf, type Manifest, type Pod, type Probe, podsOf } from '../../../lab/manifest.ts';
 
 const allowedVolumes = ['configMap', 'secret', 'emptyDir', 'projected'];
 

@@ -8,8 +8,8 @@ import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { runCommand } from '../../../lab/command.ts';
 import { changed, writeFixture } from '../../../lab/config-file.ts';
-import { kustomizeBinary, render } from './kustomize.ts';
-import { configMapOf, type Manifest, ofKind, parseManifests, podsOf } from './manifest.ts';
+import { kustomizeBinary, render } from '../../../lab/kustomize.ts';
+import { at, configMapOf, type Manifest, ofKind, parseManifests, podsOf } from '../../../lab/manifest.ts';
 import { createSchemaCheck } from './schemas.ts';
 
 const project = fileURLToPath(new URL('../../../', import.meta.url));
@@ -92,7 +92,9 @@ describe('the output of render for Kubernetes', () => {
       expect([...new Set(mounted)].sort()).to.deep.equal(orders?.spec.volumes?.map(({ name }) => name).sort());
       expect(configMapOf(manifests, 'account-authz-config')?.['config.yaml']).to.include('/v2/billing/*');
       expect(configMapOf(manifests, 'account-authz-envoy')?.['envoy.yaml']).to.include('port_value: 9000');
-      expect(ofKind(manifests, 'Service').map(({ spec }) => spec.ports[0]?.targetPort)).to.deep.equal(['envoy-http']);
+      expect(ofKind(manifests, 'Service').map(({ spec }) => at(spec, 'ports', 0, 'targetPort'))).to.deep.equal([
+        'envoy-http',
+      ]);
     });
   }
 

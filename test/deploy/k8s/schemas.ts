@@ -2,7 +2,7 @@
 // an unknown field is an error. Rules that only the server can evaluate (CEL, references) are not in them.
 import { readFile, writeFile } from 'node:fs/promises';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import type { Manifest } from './manifest.ts';
+import type { Manifest } from '../../../lab/manifest.ts';
 
 /** Group and version as a path of the API server → the kinds that we use. */
 const kinds: Readonly<Record<string, readonly string[]>> = {

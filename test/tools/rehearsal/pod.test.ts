@@ -1,9 +1,9 @@
 // The pod of the envoy-sidecar overlay on this machine: started, probed and stopped as by a kubelet, and rolled under load.
 import { expect } from 'chai';
+import { renderText } from '../../../lab/kustomize.ts';
 import { type PodPlan, parsePodPlan } from '../../../tools/rehearsal/pod-plan.ts';
 import { type Rehearsal, type RehearsalOptions, rehearse } from '../../../tools/rehearsal/rehearsal.ts';
 import { isLossless, reportOf } from '../../../tools/rehearsal/report.ts';
-import { renderText } from '../../deploy/k8s/kustomize.ts';
 
 /** Waits scaled to a fifth, and a load that a busy machine can carry. */
 const short = {
