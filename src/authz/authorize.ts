@@ -22,6 +22,7 @@ import {
   type ClaimedByAccount,
   type Identity,
   type Principal,
+  toPrincipal,
   toUnaddressed,
 } from './principal.ts';
 import { type Refusal, refusal } from './refusal.ts';
@@ -120,7 +121,7 @@ export function authorize(
   identity: Identity,
   revokedBy: (acc: Account | undefined) => string | undefined,
 ): Authorization {
-  const { uid, app, iss, actor, jti } = identity;
+  const { app, iss } = identity;
   const addressed = addressedAccount(request.accounts, identity.accounts, account =>
     mayClaim(policy.issuerAccounts.get(iss), account),
   );
@@ -130,12 +131,12 @@ export function authorize(
   }
   const role = choose(policy.roles, 'roles', request, claimedFor(identity.role, addressed));
   const scope = policy.scopes && choose(policy.scopes, 'scopes', request, claimedFor(identity.scope, addressed));
-  const principal = { uid, app, acc: addressed, role: role.name, scope: scope?.name, iss, actor, jti };
+  const principal = toPrincipal(identity, addressed, role.name, scope?.name);
   const refused = refuseCaller(policy, app, revokedBy(addressed));
   if (refused !== undefined) return { decision: refused, principal };
   if (role.obstacle !== undefined) return { decision: refuseRole(role.obstacle), principal };
   if (scope?.obstacle !== undefined) return { decision: refuseScope(policy, request, scope.obstacle), principal };
-  return { decision: { kind: 'allow', principal: { ...principal, role: role.name } }, principal };
+  return { decision: { kind: 'allow', principal: { ...principal, acc: addressed, role: role.name } }, principal };
 }
 
 function refuseCaller({ apps }: Policy, app: string, revokedBy: string | undefined): Refusal | undefined {

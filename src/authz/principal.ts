@@ -31,7 +31,7 @@ export interface Identity {
   readonly jti: string | undefined;
 }
 
-/** The caller of one request. */
+/** The caller of one request. The log has every field, in the order of `toPrincipal`. */
 export interface Principal extends Pick<Identity, 'uid' | 'app' | 'actor' | 'iss' | 'jti'> {
   /** The addressed account; where the request addresses none of the token, the account of a token that has exactly one. */
   readonly acc: Account | undefined;
@@ -46,6 +46,26 @@ export interface AllowedPrincipal extends Principal {
   readonly role: string;
 }
 
+/** Who learns the fields of a caller: the log, which has all, or the upstream (as a header) and Envoy (as metadata) too. */
+const learnedBy = {
+  uid: 'upstream',
+  app: 'upstream',
+  acc: 'upstream',
+  role: 'upstream',
+  scope: 'log',
+  iss: 'upstream',
+  actor: 'upstream',
+  jti: 'log',
+} as const satisfies Record<keyof Principal, 'log' | 'upstream'>;
+
+type IdentityField = keyof typeof learnedBy;
+type UpstreamField = { [F in IdentityField]: (typeof learnedBy)[F] extends 'upstream' ? F : never }[IdentityField];
+
+/** In the order of an answer. */
+export const upstreamFields = (Object.keys(learnedBy) as readonly IdentityField[]).filter(
+  (field): field is UpstreamField => learnedBy[field] === 'upstream',
+);
+
 /** What the token of a refused request says so far: its signature is verified, its claims may be wrong. For the log only. */
 export type SignedIdentity = { readonly [Field in keyof Principal]?: Principal[Field] | undefined };
 
@@ -57,7 +77,7 @@ const fieldGrammar = /^[!#-+\--:<-~]{1,128}$/;
 const accountGrammar = /^[A-Za-z0-9_~-]{1,128}$/;
 const accountGrammarWithDots = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}$/;
 
-/** The grammar of `uid`, `app`, `role` and `actor`. */
+/** The grammar of every field that is read from a token and no account. */
 export function isIdentityField(text: string): boolean {
   return fieldGrammar.test(text);
 }
@@ -67,8 +87,13 @@ export function isAccount(text: string, dots: boolean): text is Account {
   return (dots ? accountGrammarWithDots : accountGrammar).test(text);
 }
 
+/** The caller of a request that addresses an account of the token. */
+export function toPrincipal(identity: Identity, acc: Account | undefined, role?: string, scope?: string): Principal {
+  const { uid, app, iss, actor, jti } = identity;
+  return { uid, app, acc, role, scope, actor, iss, jti };
+}
+
 /** The caller of a request that addresses no account of the token, or was refused before it was known to. */
-export function toUnaddressed({ uid, app, accounts, actor, iss, jti }: Identity): Principal {
-  const acc = typeof accounts === 'string' ? accounts : undefined;
-  return { uid, app, acc, role: undefined, scope: undefined, iss, actor, jti };
+export function toUnaddressed(identity: Identity): Principal {
+  return toPrincipal(identity, typeof identity.accounts === 'string' ? identity.accounts : undefined);
 }

@@ -76,7 +76,7 @@ export const issuer = mapping({
     }),
   allowIntegerClaims: z.boolean().default(false).meta({
     description:
-      'Whether uid, app, acc, role and actor may also be safe integers of at least 0, read as their decimal digits. Members of a list may not.',
+      'Whether a claim may also be a safe integer of at least 0, read as its decimal digits. Members of a list may not.',
   }),
   caFile: fileName().exactOptional().meta({
     description: 'CA certificates: a PEM file. They are trusted in addition when the keys of this issuer are fetched.',

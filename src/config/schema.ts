@@ -3,6 +3,7 @@
 import { isAbsolute } from 'node:path';
 import * as z from 'zod';
 import type { PermissionTable } from '../authz/permission.ts';
+import { upstreamFields } from '../authz/principal.ts';
 import { identityPrefixProblem } from '../envoy-config/headers.ts';
 import { memberOf } from '../json/strict-json.ts';
 import { parseListenAddress } from '../text/listen-address.ts';
@@ -138,13 +139,14 @@ export const configSchema = mapping({
   revocation: revocation.exactOptional().meta({
     description: 'Tokens, users, accounts and applications that are refused although their tokens are valid.',
   }),
-  identityHeaders: text(identityPrefixProblem).default('x-auth-').meta({
-    description:
-      'Prefix of the identity headers uid, app, acc, role, iss and actor for the upstream; nothing that a client sends under it survives. 4 to 64 characters, at most 5 hyphens, one of them at the end.',
-    pattern: '^[a-z0-9][a-z0-9-]*-$',
-    minLength: 4,
-    maxLength: 64,
-  }),
+  identityHeaders: text(identityPrefixProblem)
+    .default('x-auth-')
+    .meta({
+      description: `Prefix of the identity headers ${upstreamFields.join(', ')} for the upstream; nothing that a client sends under it survives. 4 to 64 characters, at most 5 hyphens, one of them at the end.`,
+      pattern: '^[a-z0-9][a-z0-9-]*-$',
+      minLength: 4,
+      maxLength: 64,
+    }),
   cache: cache.prefault({}).meta({ description: 'The cache of verified tokens.' }),
   log: log.prefault({}).meta({ description: 'The log on standard output.' }),
   shutdown: shutdown.prefault({}).meta({ description: 'How the service stops.' }),

@@ -1,7 +1,7 @@
 // Encodes a decision as the bytes of a CheckResponse. Each reason, with each length of its variable texts, is serialized once, as a
 // template with placeholders: serializing every answer costs ten times as much (docs/dev/performance.md).
 import type { Decision } from '../authz/decision.ts';
-import type { Account, Principal } from '../authz/principal.ts';
+import { type Principal, upstreamFields } from '../authz/principal.ts';
 import { authorizationService } from './proto-files.ts';
 import { type ResponseContext, type ResponseSettings, toCheckResponse } from './response.ts';
 
@@ -10,8 +10,11 @@ export interface Answers {
   encode(decision: Decision, context: ResponseContext): Buffer;
 }
 
-/** The texts that differ per call, in visible ASCII; empty if the answer has none. */
-type Texts = readonly [requestId: string, uid: string, app: string, acc: string, role: string, actor: string];
+/** The fields that differ per call. The issuer is part of the template: there are few, and it need not be ASCII. */
+const textFields = upstreamFields.filter(field => field !== 'iss');
+
+/** The request id, then the value of each of `textFields`, in visible ASCII; empty if the answer has none. */
+type Texts = readonly string[];
 
 interface Template {
   readonly bytes: Buffer;
@@ -35,16 +38,13 @@ export function createAnswers(settings: ResponseSettings): Answers {
 
   function templateOf(decision: Decision, who: Principal | undefined, texts: Texts): Template {
     const what = decision.kind === 'allow' ? 'allow' : `${decision.reason} ${decision.scopes?.join(' ') ?? ''}`;
-    const [requestId, uid, app, acc, role, actor] = texts;
-    // The issuer is part of the template: there are few, and it need not be ASCII.
-    const name = `${what} ${requestId.length} ${uid.length} ${app.length} ${acc.length} ${role.length} ${actor.length} ${who?.iss ?? ''}`;
+    // A length as one character: cheaper than its digits.
+    const name = `${String.fromCharCode(...texts.map(({ length }) => length))}${what} ${who?.iss ?? ''}`;
     const known = templates.get(name);
     if (known !== undefined) return known;
     const upper = renderPlaceholders(decision, who, texts, 'A');
-    const template = {
-      bytes: upper,
-      placeholders: findPlaceholders(upper, renderPlaceholders(decision, who, texts, 'a')),
-    };
+    const lower = renderPlaceholders(decision, who, texts, 'a');
+    const template = { bytes: upper, placeholders: findPlaceholders(upper, lower) };
     if (templates.size >= maxTemplates) templates.clear();
     templates.set(name, template);
     return template;
@@ -57,21 +57,15 @@ export function createAnswers(settings: ResponseSettings): Answers {
     texts: Texts,
     firstLetter: string,
   ): Buffer {
-    const [requestId, uid, app, acc, role, actor] = texts;
-    const render = (text: string, i: number): string =>
-      String.fromCharCode(firstLetter.charCodeAt(0) + i).repeat(text.length);
-    const principal = who && {
-      ...who,
-      uid: render(uid, 1),
-      app: render(app, 2),
-      acc: render(acc, 3) as Account,
-      role: render(role, 4),
-      actor: who.actor && render(actor, 5),
-    };
-    const example = decision.kind === 'allow' && principal !== undefined ? { ...decision, principal } : decision;
+    const [requestId = '', ...ofFields] = texts.map((text, i) =>
+      String.fromCharCode(firstLetter.charCodeAt(0) + i).repeat(text.length),
+    );
     // A field that is not known stays out of the answer.
-    const shown = principal && { ...principal, acc: who.acc && principal.acc, role: who.role && principal.role };
-    return serialize(example, { requestId: render(requestId, 0), receivedHeaders: [], principal: shown });
+    const rendered = Object.fromEntries(textFields.map((field, i) => [field, who?.[field] && ofFields[i]]));
+    const principal = who && { ...who, ...rendered };
+    const example =
+      decision.kind === 'allow' && who ? { ...decision, principal: { ...decision.principal, ...rendered } } : decision;
+    return serialize(example, { requestId, receivedHeaders: [], principal });
   }
 
   function serialize(decision: Decision, context: ResponseContext): Buffer {
@@ -85,7 +79,8 @@ export function createAnswers(settings: ResponseSettings): Answers {
       return serialize(decision, context);
     const who = isAllow ? decision.principal : context.principal;
     const requestId = isAllow ? '' : context.requestId;
-    const texts: Texts = [requestId, who?.uid ?? '', who?.app ?? '', who?.acc ?? '', who?.role ?? '', who?.actor ?? ''];
+    const texts = [requestId];
+    for (const field of textFields) texts.push(who?.[field] ?? '');
     const { bytes, placeholders } = templateOf(decision, who, texts);
     const answer = Buffer.from(bytes);
     for (const { start, text } of placeholders) answer.write(texts[text] ?? '', start, 'latin1');

@@ -1,21 +1,19 @@
-// The identity headers: the six that an allow sets or removes, and the names that an upstream could read as one of them.
-
-export const identityFields = ['uid', 'app', 'acc', 'role', 'iss', 'actor'] as const;
-type IdentityField = (typeof identityFields)[number];
+// The identity headers: those that an allow sets or removes, and the names that an upstream could read as one of them.
+import { upstreamFields } from '../authz/principal.ts';
 
 export interface IdentityHeaders {
   /** Field → header name, in the order of the response. */
-  readonly names: ReadonlyMap<IdentityField, string>;
-  /** Every spelling of the six with `_` for one or more `-`: CGI and WSGI read both as the same variable (RFC 3875 section 4.1.18). */
+  readonly names: ReadonlyMap<(typeof upstreamFields)[number], string>;
+  /** Every spelling of them with `_` for one or more `-`: CGI and WSGI read both as the same variable (RFC 3875 section 4.1.18). */
   readonly lookAlikes: readonly string[];
-  /** Those of the given request headers that have the prefix and are neither one of the six nor a look-alike. */
+  /** Those of the given request headers that have the prefix and are neither one of them nor a look-alike. */
   strayNames(received: Iterable<string>): readonly string[];
 }
 
 const headerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
 export function createIdentityHeaders(prefix: string): IdentityHeaders {
-  const names = new Map(identityFields.map(field => [field, prefix + field]));
+  const names = new Map(upstreamFields.map(field => [field, prefix + field]));
   const own = new Set(names.values());
   const lookAlikes = [...own].flatMap(underscoreSpellings);
   const removedAnyway = new Set(lookAlikes);

@@ -1,9 +1,9 @@
 // Builds the CheckResponse of a decision; no other file builds one. The defaults of the wire allow (an empty message is an allow, a text as
 // code is encoded as 0), so this code writes every field and takes every code as a number from the table of refusals.
 import type { Decision } from '../authz/decision.ts';
-import type { AllowedPrincipal, Principal } from '../authz/principal.ts';
+import { type AllowedPrincipal, type Principal, upstreamFields } from '../authz/principal.ts';
 import { answerOf, type Challenge, type Refusal } from '../authz/refusal.ts';
-import { type IdentityHeaders, identityFields } from './identity-headers.ts';
+import type { IdentityHeaders } from './identity-headers.ts';
 import {
   type CheckResponseMessage,
   type HeaderValueOption,
@@ -121,7 +121,7 @@ function overwrite(key: string, value: string): HeaderValueOption {
 function metadata(words: Readonly<Record<string, string>>, principal: Principal | undefined): StructMessage {
   const fields: Record<string, { stringValue: string }> = {};
   for (const [name, word] of Object.entries(words)) fields[name] = { stringValue: word };
-  for (const field of identityFields) {
+  for (const field of upstreamFields) {
     const value = principal?.[field];
     if (value !== undefined) fields[field] = { stringValue: value };
   }

@@ -126,17 +126,16 @@ const bytesOfName = 64;
 const bytesOfAccount = 56;
 
 function bytesOf({ identity }: Claims): number {
-  const { uid, app, accounts, role, scope, actor = '', jti = '' } = identity;
-  let bytes =
-    bytesOfEntry + uid.length + app.length + actor.length + jti.length + bytesOfClaim(role) + bytesOfClaim(scope);
-  if (typeof accounts === 'string') return bytes + accounts.length;
-  for (const { length } of accounts) bytes += bytesOfName + length;
+  let bytes = bytesOfEntry;
+  for (const value of Object.values(identity)) if (typeof value === 'string') bytes += value.length;
+  const { accounts, role, scope } = identity;
+  if (typeof accounts !== 'string') for (const { length } of accounts) bytes += bytesOfName + length;
+  for (const claimed of [role, scope]) if (typeof claimed !== 'string') bytes += bytesOfClaim(claimed);
   return bytes;
 }
 
 // Names of a list are texts of the configuration. Lists of accounts are mostly shared, so their items count once for each list.
-function bytesOfClaim(claimed: Claimed | ClaimedByAccount): number {
-  if (typeof claimed === 'string') return claimed.length;
+function bytesOfClaim(claimed: Exclude<Claimed, string> | ClaimedByAccount): number {
   if (!('kind' in claimed)) return bytesOfList(claimed);
   let bytes = bytesOfAccount * claimed.claimed.size;
   for (const each of new Set(claimed.claimed.values())) bytes += bytesOfList(each);

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { secrets } from '../../lab/secrets.ts';
-import type { Account } from '../../src/authz/principal.ts';
+import { type Account, toPrincipal } from '../../src/authz/principal.ts';
 import { createLogger, logCheck } from '../../src/service/log.ts';
 
 const project = new URL('../../', import.meta.url);
@@ -33,6 +33,17 @@ function messages(): ReadonlySet<string> {
   );
 }
 
+const identity = {
+  uid: 'u',
+  app: 'p',
+  accounts: 'a' as Account,
+  role: 'member',
+  scope: 'billing',
+  actor: 's',
+  iss: 'https://issuer.test',
+  jti: 'j',
+};
+
 describe('docs/log.md', () => {
   it('has the fields of a decision line, in their order', () => {
     const written: string[] = [];
@@ -44,10 +55,7 @@ describe('docs/log.md', () => {
       detail: 'the role may not use this method',
       method: 'DELETE',
       route: '/api/subscriptions',
-      principal: {
-        ...{ uid: 'u', app: 'p', acc: 'a' as Account, role: 'member', scope: 'billing', actor: 's' },
-        ...{ iss: 'https://issuer.test', jti: 'j' },
-      },
+      principal: toPrincipal(identity, identity.accounts, 'member', 'billing'),
       kid: 'k1',
       cache: 'hit',
       durationMs: 1,

@@ -1,5 +1,6 @@
 // The HTTP connection manager of the public listener: how requests are read, routed, checked and logged.
 import { everyMethod } from '../../authz/permission.ts';
+import { upstreamFields } from '../../authz/principal.ts';
 import { authzFilters, corsPolicy, earlyMutations, filterNames } from './authz-filters.ts';
 import { extension } from './extension.ts';
 import {
@@ -226,7 +227,7 @@ function upstreamRoutes(
 }
 
 const metadata = (field: string): string => `%DYNAMIC_METADATA(${filterNames.extAuthz}:${field})%`;
-const decisionFields = ['decision', 'reason', 'uid', 'app', 'acc', 'role', 'iss', 'actor'];
+const decisionFields = ['decision', 'reason', ...upstreamFields];
 
 function accessLog(): Tree {
   const stdout = extension('envoy.access_loggers.stdout', 'access_loggers.stream.v3.StdoutAccessLog', {
