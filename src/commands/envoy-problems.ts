@@ -2,7 +2,7 @@
 import { type ConfigProblem, formatProblems, toPlace, toProblem } from '../config/problems.ts';
 import { parseYamlDocument, type TextProblem } from '../config/yaml-document.ts';
 import { lintBootstrap } from '../envoy-config/lint/lint.ts';
-import type { EnvoyRelevantConfig } from '../envoy-config/render/settings.ts';
+import type { EnvoyRelevantConfig } from '../envoy-config/settings.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { parseBoundedJson } from '../json/strict-json.ts';
 import { printable } from '../text/printable.ts';

@@ -9,8 +9,8 @@ import {
   toMarkedText,
   writeRenderedFiles,
 } from '../envoy-config/render/rendered-files.ts';
-import { defaultOptions, toEnvoySettings } from '../envoy-config/render/settings.ts';
 import { type Target, targets } from '../envoy-config/render/targets.ts';
+import { defaultOptions, toEnvoySettings } from '../envoy-config/settings.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
 import { hostAndPort } from '../text/listen-address.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';

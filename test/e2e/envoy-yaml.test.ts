@@ -42,7 +42,7 @@ describe('envoy.yaml', () => {
   const minorOf = (version: string): number => Number(version.split('.')[1]);
 
   it('has comments with optional settings for newer Envoy versions', () => {
-    expect(optional.map(({ setting }) => setting.trim().split(':')[0])).to.deep.equal(['allow_paths', 'shadow_mode']);
+    expect(optional.map(({ setting }) => setting.trim().split(':')[0])).to.deep.equal(['allow_paths']);
   });
 
   for (const { line, setting, needs } of optional) {

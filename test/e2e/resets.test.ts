@@ -4,13 +4,13 @@ import { connect } from 'node:net';
 import { expect } from 'chai';
 import { defaultEnvoyVersion, envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
 import { exchange, requestBytes } from '../../lab/raw-http.ts';
-import { authzCall } from '../../src/envoy-config/render/authz-call.ts';
+import { authzConnection } from '../../src/envoy-config/authz-cluster.ts';
 import { bearer, installEnvoys, type Lab, startLab } from './lab.ts';
 
 const path = '/api/subscriptions/accounts/acct1/items';
 
 /** nghttp2 takes 1,000 resets on a connection, and then 33 a second; a second connection must not halve them to less than the limit. */
-const resetsWanted = 2 * authzCall.maxChecksPerConnection + 200;
+const resetsWanted = 2 * authzConnection.maxChecksPerConnection + 200;
 const [oldest] = envoyVersions;
 
 /** Sends a request and closes the connection before its answer. */
@@ -75,7 +75,7 @@ describe('clients that go away during their check', () => {
         const [checks = 0, connections = 0] = ['rq', 'cx'].map(each =>
           stats.get(`cluster.account-authz.upstream_${each}_total`),
         );
-        expect(checks / connections).to.be.at.most(authzCall.maxChecksPerConnection);
+        expect(checks / connections).to.be.at.most(authzConnection.maxChecksPerConnection);
         expect(stats.get('cluster.account-authz.upstream_cx_close_notify')).to.equal(0);
       } finally {
         await envoy.stop();

@@ -1,6 +1,5 @@
 // Rules for the ext_authz filter: it must check every request, fail closed and apply the response as intended.
-import { authzCall, seconds } from '../render/authz-call.ts';
-import { filterNames } from '../render/authz-filters.ts';
+import { authzCall, filterNames, seconds } from '../authz-filter.ts';
 import { isGuarded } from './guard.ts';
 import { filterTypes, routeSettingsOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';

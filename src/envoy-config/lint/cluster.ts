@@ -7,7 +7,7 @@ import {
   type ListenAddress,
   toListenAddress,
 } from '../../text/listen-address.ts';
-import { protocolOptions } from '../render/clusters.ts';
+import { protocolOptions } from '../authz-cluster.ts';
 import type { ProtoValue } from './proto-value.ts';
 import type { Resources } from './resources.ts';
 

@@ -1,5 +1,5 @@
 // Recognizes the guard: an rbac filter that lets only requests pass which account-authz allowed.
-import { filterNames } from '../render/authz-filters.ts';
+import { filterNames } from '../authz-filter.ts';
 import { filterTypes, type HttpFilter, routeSettingsOf, stateOf } from './http-filter.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import { readStringMatcher } from './name-pattern.ts';

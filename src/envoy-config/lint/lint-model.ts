@@ -1,6 +1,6 @@
 // What the rules look at: the ext_authz filters, the protected routes and the clusters of a bootstrap, beside the configuration.
 import { type RouteTemplate, toRouteTemplate } from '../../authz/route-template.ts';
-import { type EnvoyPolicy, type EnvoyRelevantConfig, toEnvoyPolicy } from '../render/settings.ts';
+import { type EnvoyPolicy, type EnvoyRelevantConfig, toEnvoyPolicy } from '../settings.ts';
 import { type Cluster, isAt, isSameEndpoint, readCluster } from './cluster.ts';
 import { type FilterChain, filterTypes, type HttpFilter, stateOf } from './http-filter.ts';
 import { type ConnectionManager, type Listener, type RouteTarget, readListener } from './listener.ts';

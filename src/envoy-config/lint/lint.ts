@@ -1,5 +1,5 @@
 // Finds every dangerous setting of an Envoy bootstrap or dump for a configuration. Pure: no file, no network, no Envoy.
-import type { EnvoyRelevantConfig } from '../render/settings.ts';
+import type { EnvoyRelevantConfig } from '../settings.ts';
 import { laterFilterRules, routeRules } from './after-check-rules.ts';
 import { agreementRules, reachRules } from './agreement-rules.ts';
 import { bypassRules } from './bypass-rules.ts';

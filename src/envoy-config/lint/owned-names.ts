@@ -2,7 +2,7 @@
 
 import { createIdentityHeaders, underscoreSpellings } from '../../envoy/identity-headers.ts';
 import { hostOverrideHeaders, methodOverrideHeaders, pathOverrideHeaders } from '../headers.ts';
-import type { EnvoyPolicy } from '../render/settings.ts';
+import type { EnvoyPolicy } from '../settings.ts';
 
 export interface OwnedNames {
   /** The headers that an allow sets. */

@@ -1,5 +1,6 @@
 // Rules for the connection to account-authz: its cluster, and a retry policy that hides a restart from clients.
-import { authzCall, seconds } from '../render/authz-call.ts';
+import { authzConnection } from '../authz-cluster.ts';
+import { authzCall, seconds } from '../authz-filter.ts';
 import { type Cluster, isAt, isUnreachable, readProtocolOptions } from './cluster.ts';
 import type { AuthzFilter } from './lint-model.ts';
 import type { ProtoValue } from './proto-value.ts';
@@ -33,7 +34,7 @@ export const transportRules = {
   'connect-timeout': {
     what: '`connect_timeout` of the cluster of the check is not shorter than the timeout of the check',
     why: 'one dead host uses up the time of the whole check, and Envoy tries no other host',
-    fix: `write \`connect_timeout: ${seconds(authzCall.connectMs)}\``,
+    fix: `write \`connect_timeout: ${seconds(authzConnection.connectMs)}\``,
     find: ({ cluster, timeoutSeconds }) => {
       const timeout = cluster?.value.field('connect_timeout');
       if (timeout === undefined || timeoutSeconds === undefined) return [];
@@ -123,7 +124,7 @@ export const transportRules = {
   'retry-budget': {
     what: '`max_retries` of the circuit breaker of the cluster of the check is missing or at most 3',
     why: 'by default only 3 retries are in flight at a time, and under load the other requests fail',
-    fix: `write \`circuit_breakers: { thresholds: [{ max_retries: ${authzCall.maxRetries} }] }\` on the cluster`,
+    fix: `write \`circuit_breakers: { thresholds: [{ max_retries: ${authzConnection.maxRetries} }] }\` on the cluster`,
     find: withRetry((_, { cluster }) => (cluster === undefined ? [] : retryBudgetFindings(cluster.value))),
   },
   'retry-same-host': {

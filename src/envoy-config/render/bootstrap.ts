@@ -1,10 +1,12 @@
 // A whole bootstrap of Envoy in front of one service, with account-authz beside it.
-import { addressOf, authzClusterOf, upstreamClusters } from './clusters.ts';
+import { addressOf, authzClusterSettings } from '../authz-cluster.ts';
+import { extension } from '../extension.ts';
+import { toMembers } from '../setting.ts';
+import { type EnvoySettings, formatAddress } from '../settings.ts';
+import { above, beside, inline, type Members } from '../tree.ts';
 import { connectionManager, managerType } from './connection-manager.ts';
-import { extension } from './extension.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
-import { type EnvoySettings, formatAddress } from './settings.ts';
-import { above, beside, inline, type Members } from './tree.ts';
+import { upstreamClusters } from './upstream-clusters.ts';
 
 export function bootstrapFile(settings: EnvoySettings): RenderedFile {
   return renderedFile('envoy.yaml', [bootstrap(settings)], bootstrapIntroduction(settings));
@@ -56,7 +58,7 @@ function bootstrap(settings: EnvoySettings): Members {
         },
         readiness(settings),
       ],
-      clusters: above('', [authzClusterOf(settings), ...upstreamClusters(settings)]),
+      clusters: above('', [toMembers(authzClusterSettings(settings)), ...upstreamClusters(settings)]),
     }),
     layered_runtime: above('', layeredRuntime),
     overload_manager: above('', overloadManager),

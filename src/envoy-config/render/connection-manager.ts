@@ -1,8 +1,12 @@
 // The HTTP connection manager of the public listener: how requests are read, routed, checked and logged.
-import { everyMethod } from '../../authz/permission.ts';
 import { upstreamFields } from '../../authz/principal.ts';
-import { authzFilters, corsPolicy, earlyMutations, filterNames } from './authz-filters.ts';
-import { extension } from './extension.ts';
+import { filterNames } from '../authz-filter.ts';
+import { extension } from '../extension.ts';
+import { managerSettings } from '../manager-settings.ts';
+import { toMembers } from '../setting.ts';
+import type { EnvoySettings, PublicRoute, UpstreamProtocol } from '../settings.ts';
+import { above, beside, inline, type Members, type Tree } from '../tree.ts';
+import { authzFilters, corsPolicy } from './authz-filters.ts';
 import {
   domainOf,
   metadataRoute,
@@ -13,8 +17,6 @@ import {
   publicPathPattern,
   unchecked,
 } from './open-routes.ts';
-import type { EnvoySettings, PublicRoute, UpstreamProtocol } from './settings.ts';
-import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
 export const managerType = 'filters.network.http_connection_manager.v3.HttpConnectionManager';
 
@@ -25,7 +27,7 @@ export function connectionManager(settings: EnvoySettings): Members {
   return extension('envoy.filters.network.http_connection_manager', managerType, {
     stat_prefix: 'public',
     codec_type: beside('AUTO', 'HTTP/1.1, and HTTP/2 with prior knowledge'),
-    ...managerSettings(settings),
+    ...managerMembers(settings),
     route_config: {
       name: 'public',
       max_direct_response_body_size_bytes: metadataBytes > defaultMaxBodyBytes ? metadataBytes : undefined,
@@ -42,89 +44,10 @@ export function connectionManager(settings: EnvoySettings): Members {
 }
 
 /** What makes a request unambiguous, bounded and free of forged headers before it is checked. */
-export function managerSettings(settings: EnvoySettings): Members {
+export function managerMembers(settings: EnvoySettings): Members {
   return {
-    normalize_path: above(
-      'One spelling of a path for the check, the route and the service. Case is not folded: another case is 404.',
-      beside(true, 'dot segments, and %XX of unreserved characters'),
-    ),
-    merge_slashes: true,
-    path_with_escaped_slashes_action: beside(
-      'REJECT_REQUEST',
-      '%2F and %5C mean different things to different servers',
-    ),
-    ...edge(settings),
-    early_header_mutation_extensions: above(
-      'Before routing, on every route, whatever the check answers. Removes names that only account-authz may set, and names that make an upstream use a path or method other than the checked one. Envoy has lower-cased the names.\n[^a-z0-9]: CGI reads a hyphen and an underscore as one (RFC 3875 section 4.1.18), others a dot and other signs too.',
-      [
-        extension(
-          'envoy.http.early_header_mutation.header_mutation',
-          'http.early_header_mutation.header_mutation.v3.HeaderMutation',
-          { mutations: earlyMutations(settings) },
-        ),
-      ],
-    ),
-    ...limits(settings),
+    ...toMembers(managerSettings(settings)),
     local_reply_config: settings.upstreamProtocol === 'http1' ? undefined : grpcStatuses,
-  };
-}
-
-function edge({ trustedHops }: EnvoySettings): Members {
-  return {
-    use_remote_address: above(
-      'At the edge, Envoy does not trust x-forwarded-for, x-envoy-* and x-request-id of a client. Behind other proxies, use --trusted-hops.\ninternal_address_config stays unset, so no client is internal: an empty one would trust loopback and RFC 1918.',
-      true,
-    ),
-    xff_num_trusted_hops: trustedHops === 0 ? undefined : trustedHops,
-    forward_client_cert_details: 'SANITIZE',
-    strip_any_host_port: true,
-    generate_request_id: beside(true, 'a client cannot choose the id that joins the logs'),
-    preserve_external_request_id: false,
-    always_set_request_id_in_response: true,
-    server_header_transformation: beside('PASS_THROUGH', 'no `server: envoy` on a refusal'),
-  };
-}
-
-const otherHeadersKb = 24;
-
-/** Without it, the HTTP/1.1 codec of Envoy answers 400 to each method that it does not know, such as QUERY. */
-export function customMethods({ methods }: EnvoySettings): Members | undefined {
-  return methods.every(method => everyMethod.includes(method)) ? undefined : { allow_custom_methods: true };
-}
-
-function limits(settings: EnvoySettings): Members {
-  const { trustedHops, maxTokenBytes } = settings;
-  return {
-    common_http_protocol_options: {
-      headers_with_underscores_action: beside('REJECT_REQUEST', 'x_auth_uid is x-auth-uid to a CGI-style upstream'),
-      max_headers_count: 100,
-      idle_timeout: '600s',
-    },
-    http_protocol_options: beside(
-      {
-        allow_chunked_length: beside(false, 'Content-Length beside Transfer-Encoding is refused'),
-        ...customMethods(settings),
-      },
-      'HTTP/1.1; 1.0 is refused (426), trailers are dropped',
-    ),
-    http2_protocol_options: {
-      max_concurrent_streams: 100,
-      initial_stream_window_size: 65_536,
-      initial_connection_window_size: 1_048_576,
-      override_stream_error_on_invalid_http_message:
-        trustedHops === 0 ? undefined : beside(true, 'a bad request does not end a connection that clients share'),
-    },
-    max_request_headers_kb: beside(
-      otherHeadersKb + Math.ceil(maxTokenBytes / 1024),
-      'bounds a token before it costs anything',
-    ),
-    request_headers_timeout: '10s',
-    request_timeout: beside('60s', 'the whole request; for long uploads or client streams, raise this and the next'),
-    stream_idle_timeout: '60s',
-    drain_timeout: above(
-      'Off on purpose. CONNECT: no route accepts it. Upgrades: 403. A local_reply_config that rewrites status or body would hide refusals.\nFor websockets add `upgrade_configs: [{ upgrade_type: websocket }]` without filters: the check runs before the upgrade.',
-      '5s',
-    ),
   };
 }
 

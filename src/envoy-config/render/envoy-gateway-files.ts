@@ -1,10 +1,10 @@
 // The files of the target envoy-gateway.
 import type { TcpAddress } from '../../text/listen-address.ts';
+import { isInPod, type RenderSettings } from '../settings.ts';
+import type { Tree } from '../tree.ts';
 import { backendTls, clientTrafficPolicy, securityPolicy } from './envoy-gateway.ts';
 import { httpRoute, openHttpRoutes } from './envoy-gateway-routes.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
-import { isInPod, type RenderSettings } from './settings.ts';
-import type { Tree } from './tree.ts';
 
 export function gatewayFiles(settings: RenderSettings): readonly RenderedFile[] {
   return [

@@ -1,8 +1,9 @@
 // The HTTPRoutes of Envoy Gateway: the protected one, and those that are served without a check.
+
+import type { MetadataDocument, RenderSettings } from '../settings.ts';
+import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 import { corsOf, gatewayApi, gatewayOf, own, standard } from './envoy-gateway.ts';
 import { documentMethods, domainOf, hostPattern, publicPathPattern } from './open-routes.ts';
-import type { MetadataDocument, RenderSettings } from './settings.ts';
-import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
 // Bounds of the Gateway API.
 const maxMatches = 64;

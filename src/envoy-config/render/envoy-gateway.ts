@@ -1,10 +1,12 @@
 // What Envoy Gateway needs, so that its proxies ask account-authz, a service of its own with TLS, about one HTTPRoute.
 import type { TcpAddress } from '../../text/listen-address.ts';
-import { authzCall, authzCluster } from './authz-call.ts';
+import { authzConnection } from '../authz-cluster.ts';
+import { authzCall, authzCluster, extAuthzSettings } from '../authz-filter.ts';
+import { anySpelling, overridePatterns, ownedPattern, setByExtAuthz } from '../header-patterns.ts';
+import { renamed } from '../setting.ts';
+import type { RenderSettings } from '../settings.ts';
+import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 import { corsHeadersOf } from './authz-filters.ts';
-import { anySpelling, overridePatterns, ownedPattern, setByExtAuthz } from './header-patterns.ts';
-import type { RenderSettings } from './settings.ts';
-import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
 export const gatewayApi = 'gateway.networking.k8s.io';
 const ms = (time: number): string => `${time}ms`;
@@ -26,17 +28,15 @@ export function gatewayOf({ gateway, name }: RenderSettings): string | undefined
 export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tree {
   const { name, namespace, shownHeaders } = settings;
   const extAuth = {
-    failOpen: beside(
-      false,
-      'never true: Envoy would forward requests that it could not check, and all requests if this policy is invalid',
-    ),
-    statusOnError: beside(503, 'the default, 403, makes an outage look like a refusal'),
+    ...renamed(extAuthzSettings(settings), {
+      failOpen: 'failure_mode_allow',
+      statusOnError: { from: 'status_on_error', value: 503 },
+    }),
     timeout: beside(ms(authzCall.timeoutMs), 'for all attempts; the default is ten seconds'),
-    recomputeRoute: beside(false, 'true could move a request to a route other than the checked one'),
-    headersToExtAuth: above(
-      'The headers that account-authz gets. It checks the account only in headers of `account.headers` that are listed here.',
-      inline(shownHeaders),
-    ),
+    ...renamed(extAuthzSettings(settings), {
+      recomputeRoute: 'clear_route_cache',
+      headersToExtAuth: { from: 'allowed_headers', value: inline(shownHeaders) },
+    }),
     grpc: {
       backendRefs: [inline({ group: '', kind: 'Service', name: authz.host, port: authz.port })],
       backendSettings,
@@ -49,7 +49,7 @@ export function securityPolicy(settings: RenderSettings, authz: TcpAddress): Tre
   );
 }
 
-const { keepalive, maxConnections, maxRequests, maxRetries, maxChecksPerConnection } = authzCall;
+const { keepalive, maxConnections, maxRequests, maxRetries, maxChecksPerConnection } = authzConnection;
 
 const passiveHealthCheck: Members = {
   passive: beside(
@@ -76,7 +76,7 @@ const backendSettings: Members = {
     'a check can be repeated; hides a restart of one of several account-authz',
   ),
   timeout: beside(
-    inline({ tcp: { connectTimeout: ms(authzCall.tlsConnectMs) } }),
+    inline({ tcp: { connectTimeout: ms(authzConnection.tlsConnectMs) } }),
     'well below the timeout of a check, so that a dead host leaves time for another',
   ),
   http2: inline({

@@ -1,11 +1,13 @@
 // The parts of a bootstrap that ask account-authz, for a bootstrap of your own.
+
+import { authzClusterSettings } from '../authz-cluster.ts';
+import { toMembers } from '../setting.ts';
+import type { EnvoySettings } from '../settings.ts';
+import { above, type Members } from '../tree.ts';
 import { authzFilters } from './authz-filters.ts';
 import { layeredRuntime } from './bootstrap.ts';
-import { authzClusterOf } from './clusters.ts';
-import { managerSettings, otherHosts, virtualHost } from './connection-manager.ts';
+import { managerMembers, otherHosts, virtualHost } from './connection-manager.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
-import type { EnvoySettings } from './settings.ts';
-import { above, type Members } from './tree.ts';
 
 export function partsFile(settings: EnvoySettings): RenderedFile {
   return renderedFile('envoy-parts.yaml', [parts(settings)], introduction);
@@ -21,10 +23,10 @@ function parts(settings: EnvoySettings): Members {
   const hostSettings = { ...(settings.hosts && { domains }), ...corsSettings };
   return {
     layered_runtime: above('Add to the bootstrap, or its setting to a layer of yours.', layeredRuntime),
-    cluster: above('Add to static_resources.clusters.', authzClusterOf(settings)),
+    cluster: above('Add to static_resources.clusters.', toMembers(authzClusterSettings(settings))),
     connection_manager: above(
       'Add to the settings of the HttpConnectionManager of each listener that leads to the service, in place of its own.',
-      managerSettings(settings),
+      managerMembers(settings),
     ),
     http_filters: above(
       'Put at the start of http_filters of that connection manager. After them, keep only filters that refuse, limit or count, and the router.',

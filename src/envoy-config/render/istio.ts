@@ -1,20 +1,24 @@
 // What Istio needs, so that the Envoy of its sidecar asks the account-authz in the same pod.
-import { authzCall, seconds } from './authz-call.ts';
+import { authzConnection } from '../authz-cluster.ts';
 import {
-  checkSettings,
-  earlyMutations,
+  authzCall,
+  envoyGrpcSettings,
+  extAuthzSettings,
   filterNames,
-  grpcLimits,
   guardFilter,
-  retries,
-  trailersFilter,
-} from './authz-filters.ts';
-import { customMethods, managerType } from './connection-manager.ts';
-import { typed } from './extension.ts';
+  guardReason,
+  retrySettings,
+  seconds,
+} from '../authz-filter.ts';
+import { typed } from '../extension.ts';
+import { customMethodSetting, earlyMutationSetting } from '../manager-settings.ts';
+import { only, renamed, toMembers } from '../setting.ts';
+import type { RenderSettings } from '../settings.ts';
+import { above, beside, inline, type Members, type Tree } from '../tree.ts';
+import { trailersFilter } from './authz-filters.ts';
+import { managerType } from './connection-manager.ts';
 import { metadataRoute, publicFilters, publicMatch, unchecked } from './open-routes.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
-import type { RenderSettings } from './settings.ts';
-import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
 /** The name of the ServiceEntry, by which the mesh knows account-authz: in every pod, its own. */
 const serviceName = 'account-authz.internal';
@@ -125,8 +129,24 @@ function openRoutes(settings: RenderSettings): readonly Tree[] {
   }));
 }
 
+// What the provider of MeshConfig has no field for.
+const addedToProvider = [
+  'encode_raw_headers',
+  'allowed_headers',
+  'validate_mutations',
+  'decoder_header_mutation_rules',
+  'charge_cluster_response_stats',
+  'emit_filter_state_stats',
+  'enable_dynamic_metadata_ingestion',
+];
+const grpcLimits = toMembers(only(envoyGrpcSettings, ['max_receive_message_length', 'skip_envoy_headers']));
+// The one host is in the same pod.
+const retryFields = ['retry_on', 'num_retries', 'retry_back_off'];
+
 /** What Istio has no field for. */
 function envoyFilter(settings: RenderSettings): Tree {
+  const custom = customMethodSetting(settings);
+  const customMethods = custom.value === undefined ? undefined : toMembers([custom]);
   const manager = 'envoy.filters.network.http_connection_manager';
   const match = (subFilter?: string, portNumber?: number): Members => ({
     context: 'SIDECAR_INBOUND',
@@ -147,21 +167,14 @@ function envoyFilter(settings: RenderSettings): Tree {
         typed_config: typed(managerType, {
           path_with_escaped_slashes_action: 'REJECT_REQUEST',
           common_http_protocol_options: inline({ headers_with_underscores_action: 'REJECT_REQUEST' }),
-          http_protocol_options: customMethods(settings),
-          early_header_mutation_extensions: [
-            {
-              name: 'envoy.http.early_header_mutation.header_mutation',
-              typed_config: typed('http.early_header_mutation.header_mutation.v3.HeaderMutation', {
-                mutations: earlyMutations(settings),
-              }),
-            },
-          ],
+          http_protocol_options: customMethods,
+          ...toMembers([earlyMutationSetting(settings)]),
         }),
       }),
       patch('HTTP_FILTER', match(filterNames.extAuthz), 'MERGE', {
         typed_config: typed('filters.http.ext_authz.v3.ExtAuthz', {
-          ...checkSettings(settings),
-          grpc_service: { envoy_grpc: inline(grpcLimits()), retry_policy: retries() },
+          ...toMembers(only(extAuthzSettings(settings), addedToProvider)),
+          grpc_service: { envoy_grpc: inline(grpcLimits), retry_policy: toMembers(only(retrySettings, retryFields)) },
         }),
       }),
       patch('HTTP_FILTER', match(filterNames.extAuthz), 'INSERT_BEFORE', {
@@ -169,7 +182,12 @@ function envoyFilter(settings: RenderSettings): Tree {
         name: trailersName,
       }),
       // At this port alone: the metrics of account-authz, at another one, are served without a check.
-      patch('HTTP_FILTER', match(filterNames.extAuthz, settings.upstream.port), 'INSERT_AFTER', guardFilter(guardName)),
+      patch(
+        'HTTP_FILTER',
+        match(filterNames.extAuthz, settings.upstream.port),
+        'INSERT_AFTER',
+        above(guardReason, guardFilter(guardName)),
+      ),
       ...openRoutes(settings),
     ],
   });
@@ -192,10 +210,10 @@ function destinationRule(settings: RenderSettings): Tree {
     exportTo: inline(['.']),
     trafficPolicy: {
       connectionPool: {
-        tcp: inline({ connectTimeout: seconds(authzCall.connectMs) }),
+        tcp: inline({ connectTimeout: seconds(authzConnection.connectMs) }),
         http: above(
           'Each client that goes away during its check resets a stream. Node ends a connection after 1,000 resets, with the checks of others on it.',
-          inline({ maxRequestsPerConnection: authzCall.maxChecksPerConnection }),
+          inline({ maxRequestsPerConnection: authzConnection.maxChecksPerConnection }),
         ),
       },
     },
@@ -218,9 +236,11 @@ function meshConfig(settings: RenderSettings): Tree {
           service: beside(serviceName, 'the ServiceEntry: the same pod'),
           port: authzPort(settings),
           timeout: beside(seconds(authzCall.timeoutMs), 'the default of Istio is ten minutes'),
-          statusOnError: beside('503', 'the default, 403, makes an outage look like a refusal'),
-          failOpen: beside(false, 'never true: Envoy would forward requests that it could not check'),
-          clearRouteCache: false,
+          ...renamed(extAuthzSettings(settings), {
+            statusOnError: { from: 'status_on_error', value: '503' },
+            failOpen: 'failure_mode_allow',
+            clearRouteCache: 'clear_route_cache',
+          }),
         },
       },
     ],

@@ -1,9 +1,9 @@
 // A kustomize component that puts Envoy and account-authz as sidecars into Deployments of others.
 import { dirname } from 'node:path';
+import type { RenderSettings } from '../settings.ts';
+import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 import { bootstrapFile } from './bootstrap.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
-import type { RenderSettings } from './settings.ts';
-import { above, beside, inline, type Members, type Tree } from './tree.ts';
 
 const user = 65_532;
 /** While this pod's endpoint is taken back everywhere. */

@@ -1,10 +1,10 @@
 // What Envoy serves without a check: public routes, the metadata document of RFC 9728, and the 404 for everything else.
 import type { HostEntry } from '../../authz/hosts.ts';
-import { filterNames } from './authz-filters.ts';
-import { typed } from './extension.ts';
-import { anySpelling } from './header-patterns.ts';
-import type { EnvoySettings, MetadataDocument, PublicRoute } from './settings.ts';
-import { above, inline, type Members, type Tree } from './tree.ts';
+import { filterNames } from '../authz-filter.ts';
+import { typed } from '../extension.ts';
+import { anySpelling } from '../header-patterns.ts';
+import type { EnvoySettings, MetadataDocument, PublicRoute } from '../settings.ts';
+import { above, inline, type Members, type Tree } from '../tree.ts';
 
 const segment = '[A-Za-z0-9._~:@-]+';
 const accountLabel = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';

@@ -11,7 +11,7 @@ import {
   toTcpAddress,
 } from '../../text/listen-address.ts';
 import { type Problem, problem } from '../../text/problem.ts';
-import { isInPod, type RenderOptions, type UpstreamProtocol, upstreamProtocols } from './settings.ts';
+import { isInPod, type RenderOptions, type UpstreamProtocol, upstreamProtocols } from '../settings.ts';
 
 const single = { type: 'string' } as const;
 const repeatable = { type: 'string', multiple: true } as const;

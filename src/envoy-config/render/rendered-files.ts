@@ -6,7 +6,7 @@ import { loadBoundedFile } from '../../files/bounded-file.ts';
 import { version } from '../../package.ts';
 import { printable } from '../../text/printable.ts';
 import { errorCode } from '../../text/problem.ts';
-import { type Tree, toYaml } from './tree.ts';
+import { type Tree, toYaml } from '../tree.ts';
 
 export interface RenderedFile {
   readonly name: string;

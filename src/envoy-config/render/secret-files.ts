@@ -1,14 +1,9 @@
 // The files by which Envoy gets its certificates and authorities (SDS from a file).
-import { typed } from './extension.ts';
+import { tlsFiles } from '../authz-cluster.ts';
+import { typed } from '../extension.ts';
+import type { EnvoySettings } from '../settings.ts';
+import type { Members } from '../tree.ts';
 import type { RenderedFile } from './rendered-files.ts';
-import type { EnvoySettings } from './settings.ts';
-import type { Members } from './tree.ts';
-
-/** Read again whenever they change, which Envoy does only for files of SDS. */
-export const tlsFiles = {
-  clientCertificate: { name: 'client-certificate', path: '/etc/envoy/client-certificate.yaml' },
-  serverAuthority: { name: 'server-authority', path: '/etc/envoy/server-authority.yaml' },
-} as const;
 
 export function secretFiles({ tls }: EnvoySettings): readonly RenderedFile[] {
   if (tls === undefined) return [];

@@ -2,6 +2,7 @@
 import { dirname } from 'node:path';
 import { isLoopback } from '../../text/listen-address.ts';
 import { printable } from '../../text/printable.ts';
+import { isInPod, type RenderOptions, type RenderSettings } from '../settings.ts';
 import { bootstrapFile } from './bootstrap.ts';
 import { gatewayFiles } from './envoy-gateway-files.ts';
 import { gatewayRoutesProblem } from './envoy-gateway-routes.ts';
@@ -11,7 +12,6 @@ import { isOwnFolder, kubernetesFiles } from './kubernetes.ts';
 import type { OptionName } from './options.ts';
 import type { RenderedFile } from './rendered-files.ts';
 import { secretFiles } from './secret-files.ts';
-import { isInPod, type RenderOptions, type RenderSettings } from './settings.ts';
 
 export interface Target {
   readonly summary: string;

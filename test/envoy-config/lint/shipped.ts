@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { configSchema } from '../../../src/config/schema.ts';
 import { type LintProblem, lintBootstrap } from '../../../src/envoy-config/lint/lint.ts';
-import type { EnvoyRelevantConfig } from '../../../src/envoy-config/render/settings.ts';
+import type { EnvoyRelevantConfig } from '../../../src/envoy-config/settings.ts';
 
 const root = new URL('../../../', import.meta.url);
 export const shippedFile = new URL('envoy.yaml', root).pathname;

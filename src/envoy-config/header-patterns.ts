@@ -1,5 +1,5 @@
 // Patterns (RE2) for the header names that Envoy shows to account-authz, removes, and lets it change.
-import { hostOverrideHeaders, methodOverrideHeaders, pathOverrideHeaders } from '../headers.ts';
+import { hostOverrideHeaders, methodOverrideHeaders, pathOverrideHeaders } from './headers.ts';
 import type { EnvoyPolicy } from './settings.ts';
 
 /** Headers that the ext_authz filter sets, so that a client must not. */

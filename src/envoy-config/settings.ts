@@ -1,10 +1,10 @@
 // What Envoy needs to know, derived from the configuration and the options of `render`.
 import { isIP } from 'node:net';
-import { type HostEntry, toHostEntries } from '../../authz/hosts.ts';
-import { everyMethod } from '../../authz/permission.ts';
-import { literalStart, toRouteTemplate } from '../../authz/route-template.ts';
-import type { Config } from '../../config/schema.ts';
-import { version } from '../../package.ts';
+import { type HostEntry, toHostEntries } from '../authz/hosts.ts';
+import { everyMethod } from '../authz/permission.ts';
+import { literalStart, toRouteTemplate } from '../authz/route-template.ts';
+import type { Config } from '../config/schema.ts';
+import { version } from '../package.ts';
 import {
   hostAndPort,
   isLoopback,
@@ -13,9 +13,9 @@ import {
   type TcpAddress,
   toListenAddress,
   toTcpAddress,
-} from '../../text/listen-address.ts';
-import { resourceMetadataPath } from '../../text/resource-metadata.ts';
-import { shownHeaders } from '../headers.ts';
+} from '../text/listen-address.ts';
+import { resourceMetadataPath } from '../text/resource-metadata.ts';
+import { shownHeaders } from './headers.ts';
 
 /** The part of the configuration that Envoy must agree with. */
 export type EnvoyRelevantConfig = Pick<

@@ -53,6 +53,16 @@ export function toYaml(trees: readonly Tree[], header: readonly string[]): strin
   return `${top}\n${documents.join('---\n')}`;
 }
 
+/** As `JSON.parse` would give it: without comments and members that are undefined. */
+export function toPlain(tree: Tree): unknown {
+  const { value } = commentsOf(tree);
+  if (isCommented(value)) return toPlain(value);
+  if (typeof value !== 'object') return value;
+  if (isList(value)) return value.filter(item => item !== undefined).map(toPlain);
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  return Object.fromEntries(members.map(([name, member]) => [name, toPlain(member)]));
+}
+
 function commentsOf(tree: Tree): Comments {
   return isCommented(tree) ? tree[commented] : { value: tree };
 }
