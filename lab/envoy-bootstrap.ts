@@ -63,11 +63,14 @@ export function httpFilterPath(bootstrap: Document, name: string): (string | num
   return [...filters, indexOfNamed(bootstrap, filters, name), 'typed_config'];
 }
 
+export function clusterPath(bootstrap: Document, name: string): (string | number)[] {
+  return place(bootstrap, 'clusters', name);
+}
+
 /** Path of the upstream protocol options. */
 export function upstreamProtocolPath(bootstrap: Document): (string | number)[] {
   const options = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
-  const upstream = place(bootstrap, 'clusters', 'upstream');
-  return [...upstream, 'typed_extension_protocol_options', options, 'explicit_http_config'];
+  return [...clusterPath(bootstrap, 'upstream'), 'typed_extension_protocol_options', options, 'explicit_http_config'];
 }
 
 function place(bootstrap: Document, kind: 'listeners' | 'clusters', name: string): (string | number)[] {

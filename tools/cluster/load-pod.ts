@@ -1,6 +1,6 @@
 // Runs in a pod: sends requests to a Service without a pause and prints each 100 ms what came of them, one JSON object a line.
 import { readFile } from 'node:fs/promises';
-import { createService, type Order, startLoad } from '../rehearsal/load.ts';
+import { type Order, startLoad } from '../../lab/load.ts';
 
 /** /program/load.json. */
 export interface LoadPlan {
@@ -20,10 +20,7 @@ export interface LoadLine {
 }
 
 const { address, port, orders }: LoadPlan = JSON.parse(await readFile('/program/load.json', 'utf8'));
-const service = createService();
-service.add({ name: 'service', address, port });
-const clients = { 'HTTP/1.1': 3, 'HTTP/2': 2, 'one request a connection': 1 };
-const { answers } = startLoad({ service, orders, clients, pauseMs: 30 });
+const { answers } = startLoad({ endpoints: [{ name: 'service', address, port }], orders, pauseMs: 30 });
 
 let reported = 0;
 let lastGoodMs = performance.now();

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { build } from 'esbuild';
-import type { Order } from '../rehearsal/load.ts';
+import type { Order } from '../../lab/load.ts';
 import { apply, kubectl, programPod, untilSettled } from './kubectl.ts';
 import type { LoadLine, LoadPlan } from './load-pod.ts';
 

@@ -13,7 +13,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { release } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import type { Order } from '../rehearsal/load.ts';
+import type { Order } from '../../lab/load.ts';
 import { answerSteps, quickstartToken } from './answers.ts';
 import { type Authentication, startAuthentication } from './authentication.ts';
 import { autoscalingSteps } from './autoscaling.ts';

@@ -1,5 +1,5 @@
-// Clients that send requests without a pause while pods come and go: HTTP/1.1 and HTTP/2 over keep-alive connections, and one with a new
-// connection for each request. A Service balances connections over the pods that it knows as ready; no client retries.
+// Clients that send requests without a pause while servers come and go: HTTP/1.1 and HTTP/2 over keep-alive connections, and one with a new
+// connection for each request. No client retries.
 import { Agent, request as httpRequest } from 'node:http';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
@@ -11,31 +11,6 @@ export interface Endpoint {
   readonly port: number;
 }
 
-/** Round robin, for each new connection, like kube-proxy. */
-export interface Service {
-  add(endpoint: Endpoint): void;
-  remove(endpoint: Endpoint): void;
-  pick(): Endpoint;
-}
-
-export function createService(): Service {
-  const endpoints: Endpoint[] = [];
-  let turn = 0;
-  return {
-    add: endpoint => void endpoints.push(endpoint),
-    remove(endpoint) {
-      const index = endpoints.findIndex(({ name }) => name === endpoint.name);
-      if (index !== -1) endpoints.splice(index, 1);
-    },
-    pick() {
-      turn += 1;
-      const endpoint = endpoints[turn % endpoints.length];
-      if (endpoint === undefined) throw new Error('no pod is ready');
-      return endpoint;
-    },
-  };
-}
-
 /** A request and its expected answer. */
 export interface Order {
   readonly path: string;
@@ -44,9 +19,8 @@ export interface Order {
 }
 
 export interface Answered {
-  readonly client: ClientKind;
-  /** The pod of the connection; empty if there was no connection. */
-  readonly pod: string;
+  /** The endpoint of the connection; empty if there was no connection. */
+  readonly endpoint: string;
   /** performance.now() */
   readonly atMs: number;
   readonly latencyMs: number;
@@ -54,14 +28,10 @@ export interface Answered {
   readonly failure?: string;
 }
 
-export const clientKinds = ['HTTP/1.1', 'HTTP/2', 'one request a connection'] as const;
-export type ClientKind = (typeof clientKinds)[number];
-
 export interface LoadOptions {
-  readonly service: Service;
+  /** Round robin for each new connection, like a Service. May change while the load runs. */
+  readonly endpoints: readonly Endpoint[];
   readonly orders: readonly Order[];
-  /** The number of clients of each kind. */
-  readonly clients: Readonly<Record<ClientKind, number>>;
   /** The pause between two requests of one client. */
   readonly pauseMs: number;
 }
@@ -75,18 +45,25 @@ export interface Load {
 interface Client {
   /** The status of the answer; rejects if there is none. */
   ask(order: Order): Promise<number>;
-  /** The pod of the last request. */
-  pod(): string;
+  /** Of the last request. */
+  endpoint(): string;
   close(): void;
 }
 
 const answerMs = 10_000;
 
-export function startLoad({ service, orders, clients, pauseMs }: LoadOptions): Load {
+/** Six clients: three over HTTP/1.1, two over HTTP/2, one with a connection for each request. */
+export function startLoad({ endpoints, orders, pauseMs }: LoadOptions): Load {
   const answers: Answered[] = [];
+  let connections = 0;
   let stopped = false;
-  const run = async (kind: ClientKind, number: number): Promise<void> => {
-    const client = createClient(kind, service);
+  const pick = (): Endpoint => {
+    connections += 1;
+    const endpoint = endpoints[connections % endpoints.length];
+    if (endpoint === undefined) throw new Error('no endpoint is ready');
+    return endpoint;
+  };
+  const run = async (client: Client, number: number): Promise<void> => {
     for (let turn = number; !stopped; turn += 1) {
       const order = orders[turn % orders.length];
       if (order === undefined) return;
@@ -95,13 +72,14 @@ export function startLoad({ service, orders, clients, pauseMs }: LoadOptions): L
         status => (status === order.status ? undefined : `${status} in the place of ${order.status}`),
         (error: Error) => error.message,
       );
-      const answered = { client: kind, pod: client.pod(), atMs, latencyMs: performance.now() - atMs };
+      const answered = { endpoint: client.endpoint(), atMs, latencyMs: performance.now() - atMs };
       answers.push(failure === undefined ? answered : { ...answered, failure });
       await delay(pauseMs);
     }
     client.close();
   };
-  const all = clientKinds.flatMap(kind => Array.from({ length: clients[kind] }, (_, number) => run(kind, number)));
+  const clients = [true, true, true, false].map(keepAlive => createHttp1Client(pick, keepAlive));
+  const all = [...clients, createHttp2Client(pick), createHttp2Client(pick)].map(run);
   return {
     answers,
     async stop() {
@@ -111,27 +89,16 @@ export function startLoad({ service, orders, clients, pauseMs }: LoadOptions): L
   };
 }
 
-function createClient(kind: ClientKind, service: Service): Client {
-  switch (kind) {
-    case 'HTTP/1.1':
-      return createHttp1Client(service, true);
-    case 'HTTP/2':
-      return createHttp2Client(service);
-    case 'one request a connection':
-      return createHttp1Client(service, false);
-  }
-}
-
 function headersOf({ token }: Order): Record<string, string> {
   return token === undefined ? {} : { authorization: `Bearer ${token}` };
 }
 
-function createHttp1Client(service: Service, keepAlive: boolean): Client {
+function createHttp1Client(pick: () => Endpoint, keepAlive: boolean): Client {
   const agent = new Agent({ keepAlive, maxSockets: 1 });
-  let pod = '';
+  let name = '';
   agent.createConnection = () => {
-    const endpoint = service.pick();
-    pod = endpoint.name;
+    const endpoint = pick();
+    name = endpoint.name;
     return connect({ host: endpoint.address, port: endpoint.port, noDelay: true });
   };
   return {
@@ -147,19 +114,19 @@ function createHttp1Client(service: Service, keepAlive: boolean): Client {
         });
         call.end();
       }),
-    pod: () => pod,
+    endpoint: () => name,
     close: () => agent.destroy(),
   };
 }
 
-function createHttp2Client(service: Service): Client {
+function createHttp2Client(pick: () => Endpoint): Client {
   let session: ClientHttp2Session | undefined;
-  let pod = '';
+  let name = '';
   // A session after GOAWAY takes no new requests; requests in flight end on it.
   const sessionOf = (): ClientHttp2Session => {
     if (session !== undefined && !session.closed && !session.destroyed) return session;
-    const endpoint = service.pick();
-    pod = endpoint.name;
+    const endpoint = pick();
+    name = endpoint.name;
     const opened = connectHttp2(`http://${endpoint.address}:${endpoint.port}`);
     opened.on('error', () => undefined);
     opened.on('goaway', () => {
@@ -183,7 +150,7 @@ function createHttp2Client(service: Service): Client {
         stream.resume();
         stream.end();
       }),
-    pod: () => pod,
+    endpoint: () => name,
     close: () => session?.close(),
   };
 }
