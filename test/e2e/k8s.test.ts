@@ -1,14 +1,12 @@
 // The overlays of k8s/ with their own Envoy: their bootstrap and their configuration, as mounted, in a real Envoy and the
 // built product. The other two need a control plane: tools/control-planes/main.ts.
 import { expect } from 'chai';
-import { kustomizeBinary } from '../../lab/kustomize.ts';
 import { verifyStandalone } from '../deploy/k8s/real/standalone.ts';
 import { installEnvoys } from './lab.ts';
 
 describe('k8s/: the Envoy and the product of an overlay', () => {
   before(async function () {
     this.timeout(600_000); // the first run builds kustomize
-    await kustomizeBinary();
     await installEnvoys();
   });
 

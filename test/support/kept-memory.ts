@@ -1,7 +1,6 @@
 // What the built product keeps in memory once its garbage is collected.
 import { readFile } from 'node:fs/promises';
 import type { ServiceProcess } from '../../lab/service-process.ts';
-import { execForm, lastOf, parseDockerfile, product } from './dockerfile.ts';
 
 // SIGUSR2 collects all garbage and logs the remaining memory.
 const reporter = `data:text/javascript,${encodeURIComponent(`
@@ -18,10 +17,9 @@ const reporter = `data:text/javascript,${encodeURIComponent(`
 
 /** The image's Node options, which bound the heap, and those that make `keptMegabytesOf` work. */
 export async function memoryNodeOptions(): Promise<readonly string[]> {
-  const { stages } = parseDockerfile(await readFile(new URL('../../Dockerfile', import.meta.url), 'utf8'));
-  const image = stages.find(({ name }) => name === product);
-  const words = execForm(lastOf(image, 'ENTRYPOINT')) ?? [];
-  return [...words.slice(1, -1), '--expose-gc', '--import', reporter];
+  const text = await readFile(new URL('../../Dockerfile', import.meta.url), 'utf8');
+  const [, words = '[]'] = /^ENTRYPOINT (\[.*main\.js"\])$/m.exec(text) ?? [];
+  return [...JSON.parse(words).slice(1, -1), '--expose-gc', '--import', reporter];
 }
 
 /** A function that returns the megabytes of live objects and buffers of a service started with `memoryNodeOptions`. */

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { parse } from 'yaml';
 import { runCommand } from '../../../lab/command.ts';
 import { envoyBinary, envoyVersions } from '../../../lab/envoy.ts';
-import { kustomizeBinary, overlays, render } from '../../../lab/kustomize.ts';
+import { overlays, render } from '../../../lab/kustomize.ts';
 import { configMapOf, containerOf, type Manifest, podsOf } from '../../../lab/manifest.ts';
 import { configSchema } from '../../../src/config/schema.ts';
 import { layOutFiles, type MountedFiles } from './mounted-files.ts';
@@ -27,7 +27,6 @@ describe('k8s/', function () {
   let schemaProblems: (manifests: readonly Manifest[]) => string[];
 
   before(async () => {
-    await kustomizeBinary();
     schemaProblems = await createSchemaCheck();
     const all = await Promise.all(
       Object.entries(folders).map(async ([name, folder]) => [name, await render(folder)] as const),

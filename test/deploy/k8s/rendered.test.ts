@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import { stringify } from 'yaml';
 import { runCommand } from '../../../lab/command.ts';
 import { changed, writeFixture } from '../../../lab/config-file.ts';
-import { kustomizeBinary, render } from '../../../lab/kustomize.ts';
+import { render } from '../../../lab/kustomize.ts';
 import { at, configMapOf, type Manifest, ofKind, parseManifests, podsOf } from '../../../lab/manifest.ts';
 import { createSchemaCheck } from './schemas.ts';
 
@@ -48,7 +48,6 @@ describe('the output of render for Kubernetes', () => {
 
   before(async function () {
     this.timeout(600_000); // the first run builds kustomize
-    await kustomizeBinary();
     schemaProblems = await createSchemaCheck();
   });
   beforeEach(async () => {

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { parse } from 'yaml';
+import { runProgram } from '../../../lab/programs.ts';
 import { dashboardExpressions } from '../../../tools/derive/dashboard.ts';
 import { metricsIn, parseExpressions, unknownMetrics } from './expressions.ts';
-import { runPromtool } from './promtool.ts';
 
 interface Alert {
   readonly alert: string;
@@ -32,12 +32,12 @@ const expressionTests = cases.flatMap(({ promql_expr_test }) => promql_expr_test
 
 describe('the alerts', () => {
   it('are valid Prometheus rules', async () => {
-    const { good, output } = await runPromtool(['check', 'rules', path('k8s/monitoring/alerts.yaml')]);
+    const { good, output } = await runProgram('promtool', ['check', 'rules', path('k8s/monitoring/alerts.yaml')]);
     expect(good, output).to.equal(true);
   });
 
   it('pass promtool test rules: each fires and stays silent as intended', async () => {
-    const { good, output } = await runPromtool(['test', 'rules', path('k8s/monitoring/alerts.test.yaml')]);
+    const { good, output } = await runProgram('promtool', ['test', 'rules', path('k8s/monitoring/alerts.test.yaml')]);
     expect(good, output).to.equal(true);
   });
 

@@ -3,10 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { runProgram, type Verdict } from '../../../lab/programs.ts';
 import { envoyMetrics } from '../../../tools/derive/envoy-metrics.ts';
 import { seriesNames } from '../../../tools/derive/exposition.ts';
 import { productFamilies } from '../../../tools/derive/metrics-page.ts';
-import { runPromtool, type Verdict } from './promtool.ts';
 
 /** Parses the expressions with promtool, after it has replaced Grafana's variables with values. */
 export async function parseExpressions(expressions: readonly string[]): Promise<Verdict> {
@@ -18,7 +18,7 @@ export async function parseExpressions(expressions: readonly string[]): Promise<
     }));
     const file = join(directory, 'rules.yaml');
     await writeFile(file, stringify({ groups: [{ name: 'expressions', rules }] }));
-    return await runPromtool(['check', 'rules', '--lint=none', file]);
+    return await runProgram('promtool', ['check', 'rules', '--lint=none', file]);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
