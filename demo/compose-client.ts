@@ -1,8 +1,7 @@
 // The test client of compose.yaml: runs the steps of the story against the running containers, and exits with 0 only if every step is
-// as expected. It shares the network of the pod, and the process namespace of account-authz, to which it sends SIGSTOP and SIGCONT.
+// as expected. It shares the network of the pod. The last chapter, without account-authz, is that of `npm run demo` alone.
 import { parseArgs } from 'node:util';
 import type { AuthenticationService } from './authentication-service.ts';
-import { authorizerPids } from './authorizer-process.ts';
 import { jsonOf, send } from './http-client.ts';
 import type { Demo, UpstreamState } from './local-demo.ts';
 import { messageOf, runStory } from './run-story.ts';
@@ -16,7 +15,6 @@ const { values: addresses } = parseArgs({
     gateway: { type: 'string', default: 'http://127.0.0.1:8080' },
     authentication: { type: 'string', default: 'http://127.0.0.1:8091' },
     upstream: { type: 'string', default: 'http://127.0.0.1:8001' },
-    authorizer: { type: 'string', default: '/app/dist/main.js' },
   },
 });
 
@@ -59,8 +57,6 @@ async function connectDemo(): Promise<Demo> {
     },
     partner: { issuer: partner, signToken: mint('/partner/tokens') },
     upstreamState: () => ask<UpstreamState>(addresses.upstream, 'GET', '/requests'),
-    stopAuthorizer: () => signalAuthorizer('SIGSTOP'),
-    startAuthorizer: () => signalAuthorizer('SIGCONT'),
   };
 }
 
@@ -68,11 +64,4 @@ async function ask<T>(origin: string, method: string, target: string, body?: obj
   const response = await send({ origin, method, target, body: body && JSON.stringify(body) });
   if (response.status !== 200) throw new Error(`${method} ${origin}${target}: ${response.status} ${response.body}`);
   return jsonOf(response) as T;
-}
-
-/** A stopped process keeps its port and does not answer: for Envoy it is down. */
-async function signalAuthorizer(signal: 'SIGSTOP' | 'SIGCONT'): Promise<void> {
-  const pids = await authorizerPids(addresses.authorizer);
-  if (pids.length === 0) throw new Error(`no process that runs ${addresses.authorizer} serve is visible`);
-  for (const pid of pids) process.kill(pid, signal);
 }

@@ -20,8 +20,8 @@ export interface Demo {
   upstreamState(): Promise<UpstreamState>;
   /** The origin of Envoy. */
   readonly gateway: string;
-  stopAuthorizer(): Promise<void>;
-  startAuthorizer(): Promise<void>;
+  /** Absent where nothing can end account-authz. */
+  readonly authorizer?: Readonly<Record<'stop' | 'start', () => Promise<void>>>;
 }
 
 export interface UpstreamState {
@@ -119,12 +119,14 @@ export async function startLocalDemo(progress: Pick<Terminal, 'starting' | 'star
       partner,
       gateway,
       upstreamState: async () => ({ count: upstream.count, last: upstream.requests.at(-1) }),
-      async stopAuthorizer() {
-        await stopAuthorizer(authorizer);
-        authorizer = undefined;
-      },
-      async startAuthorizer() {
-        authorizer = await startAuthorizer(config);
+      authorizer: {
+        async stop() {
+          await stopAuthorizer(authorizer);
+          authorizer = undefined;
+        },
+        async start() {
+          authorizer = await startAuthorizer(config);
+        },
       },
       stop,
     };

@@ -40,16 +40,18 @@ export function keys({ demo, tokens, call, request, requestAfter, owner, member,
   };
 }
 
-export function outage({ demo, call, request, requestAfter, owner }: Scene): Chapter {
+export function outage({ demo, call, request, requestAfter, owner }: Scene): Chapter | undefined {
+  const { authorizer } = demo;
+  if (authorizer === undefined) return undefined;
   return {
     title: 'account-authz is down: Envoy refuses everything',
     steps: [
       step('account-authz stopped', '503 from Envoy', async () => {
-        await demo.stopAuthorizer();
+        await authorizer.stop();
         return call({ token: owner });
       }),
       request('a request without a token', '503 from Envoy', {}),
-      requestAfter('account-authz started again', '200', { token: owner }, () => demo.startAuthorizer()),
+      requestAfter('account-authz started again', '200', { token: owner }, authorizer.start),
     ],
   };
 }

@@ -13,5 +13,5 @@ const chapters = [signingIn, allowed, otherAccounts, partner, invalidTokens, amb
 
 export function story(demo: Demo, tokens: Tokens): readonly Chapter[] {
   const scene = createScene(demo, tokens);
-  return chapters.map(chapter => chapter(scene));
+  return chapters.flatMap(chapter => chapter(scene) ?? []);
 }

@@ -1,174 +1,149 @@
-// The demo as a user runs it: a process that starts all parts, runs every step and leaves no process behind.
-import { spawn } from 'node:child_process';
+// `npm run demo` and the client of compose.yaml as processes: every step is as expected, and nothing keeps running.
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { parse } from 'yaml';
 import { send } from '../../demo/http-client.ts';
-import { builtFile } from '../../lab/built.ts';
-import { programArguments } from '../../lab/compiled.ts';
+import { killAtExit } from '../../lab/child-process.ts';
+import { type Program, programArguments } from '../../lab/compiled.ts';
 import { allPages } from '../../lab/document.ts';
-import { envoyBinary } from '../../lab/envoy.ts';
+import { startEnvoy } from '../../lab/envoy.ts';
+import { freePorts } from '../../lab/free-ports.ts';
 import { secrets } from '../../lab/secrets.ts';
+import { startServiceProcess } from '../../lab/service-process.ts';
 
 const project = fileURLToPath(new URL('../../', import.meta.url));
 
-describe('the demo', function () {
-  this.timeout(300_000);
-
-  before(async () => {
-    builtFile('main.js');
-    await envoyBinary();
-  });
-
-  describe('a complete run', () => {
-    let run: Run;
-    let exitCode: number;
-
-    before(async () => {
-      run = startDemo();
-      exitCode = await run.exited;
-    });
-
-    it('exits with 0 and every step as expected', () => {
-      expect(run.output()).to.match(/^(\d+) of \1 steps as expected$/m);
-      expect(run.output()).to.not.match(/^ *FAIL/m);
-      expect(exitCode).to.equal(0);
-    });
-
-    it('prints the lines that the README shows, in their order', () => {
-      const readme = allPages().find(({ path }) => path === 'README.md');
-      const shown =
-        readme?.blocks
-          .find(({ text }) => text.includes('npm run demo'))
-          ?.text.trimEnd()
-          .split('\n') ?? [];
-      const lines = run.output().split('\n');
-      const places = shown.filter(line => !/^\$ |…$/.test(line)).map(line => lines.indexOf(line));
-      expect(places).to.have.length.of.at.least(5);
-      expect(places).to.not.include(-1);
-      expect(places).to.deep.equal(places.toSorted((a, b) => a - b));
-    });
-
-    for (const row of [
-      /sign in with the right one +200 session +200 session/,
-      /authorization code with PKCE +200 tokens +200 tokens/,
-      /refresh token +200 tokens +200 tokens/,
-      /client credentials +200 tokens +200 tokens/,
-      /derive a token for globex, as a member +200 tokens +200 tokens/,
-      /derive a token for initech, as a stranger +403 not_a_member +403 not_a_member/,
-      /alice lists subscriptions +200 +200\n +upstream saw x-auth-uid: user-alice/,
-      /forged identity headers are overwritten +200, none upstream +200, none upstream\n +upstream saw x-auth-uid: user-alice/,
-      /alice of acme asks for globex +403 account_mismatch +403 account_mismatch/,
-      /a member deletes +403 role_forbidden +403 role_forbidden/,
-      /carol reads initech, as its owner +200 +200\n +upstream saw x-auth-uid: user-carol/,
-      /she reads umbrella, as a member +200 +200\n[^\0]*?upstream saw x-auth-role: member/,
-      /she deletes in initech +200 +200/,
-      /she deletes in umbrella +403 role_forbidden +403 role_forbidden/,
-      /she names no account +400 account_required +400 account_required/,
-      /the partner names acme, which is not its own +403 account_mismatch +403 account_mismatch/,
-      /it writes, for an owner +403 scope_forbidden +403 scope_forbidden\n +www-authenticate: .*scope="subscriptions"/,
-      /no token +401 token_missing +401 token_missing/,
-      /forged signature +401 token_invalid +401 token_invalid/,
-      /alg none +401 token_invalid +401 token_invalid/,
-      /wrong audience +401 token_invalid +401 token_invalid/,
-      /wrong issuer +401 token_invalid +401 token_invalid/,
-      /no account claim +401 token_invalid +401 token_invalid/,
-      /expired +401 token_expired +401 token_expired/,
-      /keys rotated: a token of the new key +200 +200/,
-      /authentication down: a token of a known key +200 +200/,
-      /a token of a key that cannot be fetched +503 keys_unavailable +503 keys_unavailable/,
-      /authentication back: recovers by itself +200 +200/,
-      /account-authz stopped +503 from Envoy +503 from Envoy/,
-    ]) {
-      it(`prints the step: ${row.source.split(' +')[0]}`, () => {
-        expect(run.output()).to.match(row);
-      });
-    }
-
-    it('prints no token, and no colour to a pipe', () => {
-      expect(run.output()).to.not.match(/eyJ[\w-]+\.[\w-]+\./);
-      expect(run.output()).to.not.include('\x1b');
-    });
-
-    it('leaves no process running', async () => {
-      await expectNothingAt(run.origins());
-    });
-  });
-
-  describe('with --stay', () => {
-    it('stops all parts on SIGTERM', async () => {
-      const run = startDemo('--stay');
-      await run.shows('Everything stays up until Ctrl-C');
-      const origins = run.origins();
-      const answers = await Promise.all(origins.map(origin => send({ origin, target: '/' })));
-      expect(answers.length).to.be.greaterThan(3);
-      run.terminate();
-      expect(await run.exited).to.equal(0);
-      await expectNothingAt(origins);
-    });
-  });
-
-  describe('interrupted by SIGTERM', () => {
-    it('stops all parts', async () => {
-      const run = startDemo();
-      await run.shows('alice lists subscriptions');
-      run.terminate();
-      expect(await run.exited).to.equal(143);
-      expect(run.output()).to.not.include('steps as expected');
-      await expectNothingAt(run.origins());
-    });
-  });
-});
-
 interface Run {
+  readonly child: ChildProcess;
   readonly exited: Promise<number>;
   output(): string;
-  /** The http origins of the parts, as the output has them. */
-  origins(): readonly string[];
   /** Resolves once the output contains the text; rejects if the run ends without it. */
   shows(text: string): Promise<void>;
-  terminate(): void;
 }
 
-function startDemo(...args: readonly string[]): Run {
-  const child = spawn(process.execPath, [...programArguments('demo/main.ts'), ...args], {
-    cwd: project,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const terminate = (): void => void child.kill('SIGTERM');
-  process.once('exit', terminate);
+function start(program: Program, ...args: readonly string[]): Run {
+  const child = spawn(process.execPath, [...programArguments(program), ...args], { cwd: project, stdio: 'pipe' });
+  killAtExit(child);
   let output = '';
   const exited = once(child, 'close').then(([code]) => {
-    process.off('exit', terminate);
     secrets.show('demo', output);
     return Number(code);
   });
-  const collect = (text: string): void => {
-    output += text;
-  };
-  child.stdout.setEncoding('utf8').on('data', collect);
-  child.stderr.setEncoding('utf8').on('data', collect);
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
   return {
+    child,
     exited,
     output: () => output,
-    origins: () => [...new Set(output.match(/http:\/\/127\.0\.0\.1:\d+/g))],
     async shows(text) {
-      const over = exited.then(code => {
-        throw new Error(`the demo exited with ${code}:\n${output}`);
-      });
+      const over = exited.then(code => Promise.reject(new Error(`exited with ${code}:\n${output}`)));
+      over.catch(() => undefined);
       while (!output.includes(text)) await Promise.race([once(child.stdout, 'data'), over]);
     },
-    terminate,
   };
 }
 
-async function expectNothingAt(origins: readonly string[]): Promise<void> {
+async function expectNothingAt(output: string): Promise<void> {
+  const origins = [...new Set(output.match(/http:\/\/127\.0\.0\.1:\d+/g))];
   expect(origins.length).to.be.greaterThan(3);
-  const attempts = origins.map(origin =>
-    send({ origin, target: '/' }).then(
-      ({ status }) => `${origin} answers ${status}`,
-      (error: NodeJS.ErrnoException) => error.code,
-    ),
-  );
+  const attempts = origins.map(origin => send({ origin, target: '/' }).catch(({ code }) => code));
   expect(new Set(await Promise.all(attempts))).to.deep.equal(new Set(['ECONNREFUSED']));
 }
+
+describe('npm run demo', function () {
+  this.timeout(300_000);
+  let run: Run;
+
+  before(async () => {
+    run = start('demo/main.ts', '--stay');
+    await run.shows('Everything stays up until Ctrl-C');
+  });
+  after(() => run.child.kill('SIGKILL'));
+
+  it('has every step as expected', () => {
+    expect(run.output()).to.match(/^(\d+) of \1 steps as expected$/m);
+    expect(run.output()).to.not.match(/^ *FAIL/m);
+  });
+
+  it('prints the lines that the README shows, in their order', () => {
+    const readme = allPages().find(({ path }) => path === 'README.md');
+    const block = readme?.blocks.find(({ text }) => text.includes('npm run demo'))?.text ?? '';
+    const lines = run.output().split('\n');
+    const shown = block
+      .trimEnd()
+      .split('\n')
+      .filter(line => !/^\$ |…$/.test(line));
+    const places = shown.map(line => lines.indexOf(line));
+    expect(places).to.have.length.of.at.least(5);
+    expect(places).to.not.include(-1);
+    expect(places).to.deep.equal(places.toSorted((a, b) => a - b));
+  });
+
+  it('prints no token, and no colour to a pipe', () => {
+    expect(run.output()).to.not.match(/eyJ[\w-]+\.[\w-]+\./);
+    expect(run.output()).to.not.include('\x1b');
+  });
+
+  it('stops all parts on SIGTERM', async () => {
+    run.child.kill('SIGTERM');
+    expect(await run.exited).to.equal(0);
+    await expectNothingAt(run.output());
+  });
+
+  it('stops all parts when it is interrupted in a step', async () => {
+    const interrupted = start('demo/main.ts');
+    await interrupted.shows('alice lists subscriptions');
+    interrupted.child.kill('SIGTERM');
+    expect(await interrupted.exited).to.equal(143);
+    await expectNothingAt(interrupted.output());
+  });
+});
+
+describe('the client of compose.yaml', function () {
+  this.timeout(120_000);
+
+  it('exits with 0 after every step that docs/deploy/compose.md promises', async () => {
+    const stops: (() => Promise<unknown>)[] = [];
+    const origin = (port: number): string => `http://127.0.0.1:${port}`;
+    const [issuer = 0, partner = 0, minting = 0, app = 0, requests = 0] = await freePorts(5);
+    const part = async (name: string, listen: number, control: number, ...more: readonly string[]): Promise<void> => {
+      const at = ['--listen', `127.0.0.1:${listen}`, '--control', `127.0.0.1:${control}`];
+      const { child, exited, shows } = start('demo/serve.ts', name, ...at, ...more);
+      stops.push(() => {
+        child.kill('SIGTERM');
+        return exited.then(code => expect(code, name).to.equal(0));
+      });
+      await shows('serving');
+    };
+    try {
+      await part('authentication-service', issuer, minting, '--partner', `127.0.0.1:${partner}`);
+      await part('upstream', app, requests);
+      const text = readFileSync(`${project}demo/compose/account-authz/config.yaml`, 'utf8');
+      const moved = text.replaceAll(':8090', `:${issuer}`).replaceAll(':8092', `:${partner}`);
+      const service = await startServiceProcess({ ...parse(moved), listen: '127.0.0.1:0', admin: '127.0.0.1:0' });
+      stops.push(() => service.stop());
+      const envoy = await startEnvoy({ authz: service.address, upstream: app });
+      stops.push(() => envoy.stop());
+      const at = ['--gateway', origin(envoy.port), '--authentication', origin(minting), '--upstream', origin(requests)];
+      const client = start('demo/compose-client.ts', ...at);
+      expect(await client.exited, client.output()).to.equal(0);
+      const page = readFileSync(`${project}docs/deploy/compose.md`, 'utf8');
+      const [promised = ''] = /\d+ of \d+ steps as expected/.exec(page) ?? [];
+      expect(client.output().trimEnd().split('\n').at(-1)).to.equal(promised);
+    } finally {
+      for (const stop of stops.toReversed()) await stop();
+    }
+  });
+
+  it('exits with 1 if nothing listens', async () => {
+    const [port] = await freePorts(1);
+    const client = start('demo/compose-client.ts', '--authentication', `http://127.0.0.1:${port}`);
+    expect(await client.exited).to.equal(1);
+    expect(client.output()).to.include('ECONNREFUSED');
+  });
+});

@@ -3,44 +3,42 @@
 import { expect } from 'chai';
 import { decodeJwt } from 'jose';
 import { alice } from '../../demo/directory.ts';
-import { createMcpClient, type McpClient } from '../../demo/mcp-client.ts';
-import { type McpDemo, scope, startMcpDemo } from '../../demo/mcp-parts.ts';
-import { mcpStory } from '../../demo/mcp-story.ts';
-import { allPages } from '../../lab/document.ts';
+import { createMcpClient, type McpClient } from './mcp-client.ts';
+import { type McpParts, scope, startMcpParts } from './mcp-parts.ts';
 
 describe('an MCP server behind account-authz and a rendered Envoy', function () {
   this.timeout(300_000);
-  let demo: McpDemo;
+  let parts: McpParts;
   let metadataUrl: string;
 
   before(async () => {
-    demo = await startMcpDemo({ starting: () => undefined, started: () => undefined });
-    metadataUrl = `${demo.resource.origin}/.well-known/oauth-protected-resource/mcp`;
+    parts = await startMcpParts();
+    metadataUrl = `${parts.resource.origin}/.well-known/oauth-protected-resource/mcp`;
   });
-  after(() => demo?.stop());
+  after(() => parts?.stop());
 
   describe('the client of the SDK, knowing the URL alone', () => {
     let client: McpClient;
     before(() => {
-      client = createMcpClient(demo.resource, demo.fetch);
+      client = createMcpClient(parts.resource, parts.fetch);
     });
     after(() => client.close());
 
     it('follows the challenge to the metadata, the authorization server and a registration', async () => {
       expect(await client.connect()).to.equal('sign-in');
-      const { issuer } = demo.authentication;
+      const { issuer } = parts.authentication;
       expect(client.exchanges.map(({ method, url, status }) => `${method} ${url} ${status}`)).to.deep.equal([
-        `POST ${demo.resource} 401`,
+        `POST ${parts.resource} 401`,
         `GET ${metadataUrl} 200`,
         `GET ${issuer}/.well-known/oauth-authorization-server 200`,
         `POST ${issuer}/reg 201`,
       ]);
-      expect(demo.mcpServer.count).to.equal(0);
+      expect(parts.mcpServer.count).to.equal(0);
     });
 
     it('asks for the scopes and the resource of the metadata document', () => {
       expect(client.authorizationUrl?.searchParams.get('scope')).to.equal(scope);
-      expect(client.authorizationUrl?.searchParams.get('resource')).to.equal(demo.resource.href);
+      expect(client.authorizationUrl?.searchParams.get('resource')).to.equal(parts.resource.href);
     });
 
     it('connects after the sign-in and calls a tool, which knows the caller from the identity headers', async () => {
@@ -53,18 +51,18 @@ describe('an MCP server behind account-authz and a rendered Envoy', function () 
     let token: (claims?: Readonly<Record<string, unknown>>) => Promise<string>;
     let messages: number;
     before(() => {
-      const { issuer: iss, audience: aud } = demo.authentication;
+      const { issuer: iss, audience: aud } = parts.authentication;
       const identity = { uid: 'user-alice', app: 'agent', acc: 'acme', role: 'owner', scope };
       token = (claims = {}) => {
         const iat = Math.floor(Date.now() / 1000);
-        return demo.authentication.signToken({ iss, aud, iat, exp: iat + 60, ...identity, ...claims });
+        return parts.authentication.signToken({ iss, aud, iat, exp: iat + 60, ...identity, ...claims });
       };
-      messages = demo.mcpServer.count;
+      messages = parts.mcpServer.count;
     });
-    afterEach(() => expect(demo.mcpServer.count, 'the MCP server sees no refused message').to.equal(messages));
+    afterEach(() => expect(parts.mcpServer.count, 'the MCP server sees no refused message').to.equal(messages));
 
     const post = (authorization?: string): Promise<Response> =>
-      demo.fetch(demo.resource, {
+      parts.fetch(parts.resource, {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
@@ -98,28 +96,16 @@ describe('an MCP server behind account-authz and a rendered Envoy', function () 
     }
 
     it('makes the SDK ask for the missing scope', async () => {
-      const client = createMcpClient(demo.resource, demo.fetch, await token({ scope: 'openid' }));
+      const client = createMcpClient(parts.resource, parts.fetch, await token({ scope: 'openid' }));
       expect(await client.connect()).to.equal('sign-in');
       expect(client.exchanges[0]).to.include({ status: 403 });
       expect(client.authorizationUrl?.searchParams.get('scope')).to.equal(scope);
     });
 
     it('leaves a token with audience, scope and role as the only one that passes', async () => {
-      expect(decodeJwt(await token())).to.include({ aud: demo.resource.href, scope, role: 'owner' });
+      expect(decodeJwt(await token())).to.include({ aud: parts.resource.href, scope, role: 'owner' });
       expect((await post(`Bearer ${await token()}`)).status).to.equal(200);
       messages += 1;
-    });
-  });
-
-  describe('the story of npm run demo:mcp', () => {
-    it('has every step as expected, and docs/mcp.md shows its steps', async () => {
-      const steps = mcpStory(demo).flatMap(chapter => chapter.steps);
-      const page = allPages().find(({ path }) => path === 'docs/mcp.md');
-      const shown = page?.blocks.map(({ text }) => text).join('\n') ?? '';
-      for (const { name, expected, act } of steps) {
-        expect((await act()).actual, name).to.equal(expected);
-        expect(shown, 'docs/mcp.md').to.contain(`  ok    ${name}`);
-      }
     });
   });
 });

@@ -8,8 +8,8 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { jsonOf } from './http-client.ts';
-import { followAsBrowser, signIn } from './oauth-client.ts';
+import { jsonOf } from '../../demo/http-client.ts';
+import { followAsBrowser, signIn } from '../../demo/oauth-client.ts';
 
 /** One request of the client and its answer. */
 export interface Exchange {
@@ -53,7 +53,7 @@ export function createMcpClient(url: URL, fetchTrusting: FetchLike, accessToken?
   const memory = createMemory(accessToken);
   // A transport connects once.
   const open = () => ({
-    client: new Client({ name: 'demo-agent', version: '1.0.0' }),
+    client: new Client({ name: 'agent', version: '1.0.0' }),
     transport: new StreamableHTTPClientTransport(url, { authProvider: memory.provider, fetch: recordingFetch }),
   });
   let { client, transport } = open();
@@ -101,7 +101,7 @@ function createMemory(accessToken: string | undefined) {
   const provider: OAuthClientProvider = {
     redirectUrl,
     clientMetadata: {
-      client_name: 'demo-agent',
+      client_name: 'agent',
       redirect_uris: [redirectUrl],
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],

@@ -1,0 +1,83 @@
+// An MCP server behind account-authz on 127.0.0.1: the demo's authentication service, the server, the built product, a real Envoy with what
+// `render envoy` prints, and in front of it a TLS terminator, as a load balancer is one.
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { createServer } from 'node:tls';
+import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { type AuthenticationService, startAuthenticationService } from '../../demo/authentication-service.ts';
+import { startRenderedEnvoy } from '../../lab/envoy.ts';
+import { freePorts } from '../../lab/free-ports.ts';
+import { startServiceProcess } from '../../lab/service-process.ts';
+import { type TestCertificate, testCertificate } from '../../lab/test-certificate.ts';
+import { fetchTrusting } from './mcp-client.ts';
+import { type RunningMcpServer, startMcpServer } from './mcp-server.ts';
+
+export interface McpParts {
+  /** The URL of the MCP server as clients know it; also the `aud` of its tokens. */
+  readonly resource: URL;
+  readonly fetch: FetchLike;
+  readonly authentication: AuthenticationService;
+  readonly mcpServer: RunningMcpServer;
+  stop(): Promise<void>;
+}
+
+export const scope = 'mcp:tools';
+
+export async function startMcpParts(): Promise<McpParts> {
+  const [tlsPort = 0] = await freePorts(1);
+  const resource = new URL(`https://127.0.0.1:${tlsPort}/mcp`);
+  const authentication = await startAuthenticationService({ audience: resource.href, scope, registration: true });
+  const mcpServer = await startMcpServer();
+  const { issuer, audience, discoveryUrl } = authentication;
+  const config = {
+    listen: '127.0.0.1:0',
+    admin: '127.0.0.1:0',
+    issuers: [{ issuer, audiences: [audience], discoveryUrl }],
+    routes: [{ path: '/mcp' }],
+    roles: { owner: ['*'], auditor: ['GET'] },
+    scopes: { [scope]: ['GET', 'POST', 'DELETE'] },
+    protectedResource: { resource: resource.href },
+    shutdown: { graceSeconds: 0 },
+  };
+  const authorizer = await startServiceProcess(config);
+  const envoy = await startRenderedEnvoy(
+    { ...config, listen: authorizer.address },
+    { upstream: mcpServer.port, readsAccessLog: false },
+  );
+  const certificate = testCertificate({ name: '127.0.0.1' });
+  const stopTls = await terminateTls(tlsPort, envoy.port, certificate);
+  return {
+    resource,
+    fetch: fetchTrusting(certificate.cert),
+    authentication,
+    mcpServer,
+    async stop() {
+      await stopTls();
+      await envoy.stop();
+      await authorizer.stop();
+      await Promise.all([mcpServer.stop(), authentication.stop()]);
+    },
+  };
+}
+
+/** Resolves with its stop. */
+async function terminateTls(
+  port: number,
+  envoyPort: number,
+  certificate: TestCertificate,
+): Promise<() => Promise<void>> {
+  const sockets = new Set<Socket>();
+  const server = createServer({ cert: certificate.cert, key: certificate.key }, socket => {
+    const envoy = connect(envoyPort, '127.0.0.1');
+    for (const [from, to] of [[socket, envoy] as const, [envoy, socket] as const]) {
+      sockets.add(from);
+      from.once('error', () => to.destroy()).once('close', () => sockets.delete(from));
+      from.pipe(to);
+    }
+  });
+  await once(server.listen(port, '127.0.0.1'), 'listening');
+  return async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise<void>(resolve => server.close(() => resolve()));
+  };
+}
