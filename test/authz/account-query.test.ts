@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { accountsInQuery, compileAccountParameters, isMethodOverride } from '../../src/authz/account-query.ts';
+import { runs } from '../support/foreign-bytes.ts';
 
 const parameters = compileAccountParameters(['account_id']);
 
@@ -236,7 +237,7 @@ describe('accountsInQuery', () => {
         const taken = new URLSearchParams(query).getAll('account_id');
         expect('kind' in found ? taken : found).to.deep.equal(taken);
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 });

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { parseRequestTarget } from '../../src/authz/path.ts';
 import { anyCharacter } from '../support/any-character.ts';
+import { runs } from '../support/foreign-bytes.ts';
 
 describe('parseRequestTarget', () => {
   const accepted: readonly (readonly [target: string, segments: string[], query: string])[] = [
@@ -123,7 +124,7 @@ describe('parseRequestTarget', () => {
         const served = new URL(target, 'http://lab.test').pathname.replace(/\/$/, '').split('/').slice(1);
         expect(parsed).to.have.property('segments').that.deep.equals(served);
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 

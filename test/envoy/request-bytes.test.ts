@@ -7,6 +7,7 @@ import type { RequestFacts } from '../../src/authz/request-facts.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { CheckRequestMessage } from '../../src/envoy/protocol.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
+import { runs } from '../support/foreign-bytes.ts';
 
 /** What the policy sees of a request. */
 interface Seen {
@@ -81,7 +82,7 @@ describe('bytes of a CheckRequest', () => {
         const bytes = Buffer.from(requestSerialize(each as unknown as CheckRequestMessage));
         expect(read(readRequestFacts(bytes))).to.deep.equal(readWithLoader(requestDeserialize(bytes)));
       }),
-      { numRuns: 600 },
+      runs(600),
     );
   });
 
@@ -138,7 +139,7 @@ describe('bytes of a CheckRequest', () => {
           expect(error).to.be.an('error').that.is.not.a('TypeError');
         }
       }),
-      { numRuns: 600 },
+      runs(600),
     );
   });
 });

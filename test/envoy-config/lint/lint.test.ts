@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { lintBootstrap, lintRules } from '../../../src/envoy-config/lint/lint.ts';
+import { runs } from '../../support/foreign-bytes.ts';
 import { type Part, problemsAfter, shipped } from './shipped.ts';
 
 const page = readFileSync(new URL('../../../docs/envoy-lint.md', import.meta.url), 'utf8');
@@ -81,7 +82,7 @@ describe('lint of arbitrary input', () => {
       fc.property(fc.anything({ maxDepth: 4 }), value => {
         expect(lintBootstrap(value, config)).to.not.have.length(0);
       }),
-      { numRuns: 100 },
+      runs(100),
     );
   });
 
@@ -101,7 +102,7 @@ describe('lint of arbitrary input', () => {
           expect(odd).to.deep.equal([]);
         },
       ),
-      { numRuns: 100 },
+      runs(100),
     );
   });
 
