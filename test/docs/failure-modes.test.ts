@@ -1,5 +1,5 @@
 // docs/failure-modes.md: every row names an existing test, and its answer is one that account-authz, Envoy or the documented exit gives.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { refusalAnswers } from '../../src/authz/refusal.ts';
 import { unknownMetrics } from '../deploy/monitoring/expressions.ts';
@@ -21,11 +21,14 @@ function answersOf(cell: string): string[] {
 
 const possible = new Set([
   ...Object.entries(refusalAnswers).map(([reason, { httpStatus }]) => `${httpStatus} ${reason}`),
-  // status_on_error, and what validate_mutations or rbac refuse (docs/dev/security-cases.md).
+  // status_on_error, and what validate_mutations or rbac refuse.
   "Envoy's 503",
   "Envoy's 403",
   'nothing',
 ]);
+
+/** An id of a case; a curve such as P-256 is none. */
+const idPattern = /\b(?!P-(?:256|384|521)\b)[A-Z]-\d{3}\b/;
 
 describe('docs/failure-modes.md', () => {
   it('has a table of four columns', () => {
@@ -58,5 +61,21 @@ describe('docs/failure-modes.md', () => {
   it('names only existing metrics', async () => {
     const names = rows.flatMap(([, , sign = '']) => sign.match(/\b(?:account_authz|envoy|process|nodejs)_\w+/g) ?? []);
     expect(await unknownMetrics(names)).to.deep.equal([]);
+  });
+});
+
+describe('docs/threat-model.md', () => {
+  it('has ids for every abuse case, and each is named by a test', () => {
+    const [, abuse = ''] = read('docs/threat-model.md').split('## Abuse cases');
+    const table = abuse.split('## What is left')[0]?.match(/^\| .*\|$/gm) ?? [];
+    expect(table.slice(1)).to.have.length.above(20);
+    expect(table.slice(1).filter(row => !idPattern.test(row))).to.deep.equal([]);
+    const tests = readdirSync(new URL('../', import.meta.url), { recursive: true, encoding: 'utf8' });
+    const texts = tests
+      .filter(name => name.endsWith('.ts'))
+      .map(name => read(`test/${name}`))
+      .join('\n');
+    const ids = table.join('\n').match(new RegExp(idPattern, 'g')) ?? [];
+    expect(ids.filter(id => !texts.includes(id))).to.deep.equal([]);
   });
 });

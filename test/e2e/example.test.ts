@@ -73,7 +73,6 @@ describe('the example of docs/example', function () {
     return exchange(envoy.port, requestBytes(method, path, lines).replace('Host: api.test', `Host: ${host}`));
   }
 
-  // Ids of test/assurance/cases.tsv.
   const ids: Readonly<Record<string, string>> = {
     'the partner does not speak for acme': 'C-080 ',
     'the owner of one tenant is a member in the other': 'C-081 ',

@@ -1,4 +1,4 @@
-// The paths of security-cases.md section 5, sent unchanged over raw sockets. Envoy and the product share the work: some paths are
+// Dangerous paths, sent unchanged over raw sockets. Envoy and the product share the work: some paths are
 // normalized by Envoy first; only acct1's own paths may reach the upstream.
 import { expect } from 'chai';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';

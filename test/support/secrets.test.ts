@@ -134,13 +134,13 @@ describe('every output that tests read', () => {
   const rows: readonly (readonly [what: string, obtains: RegExp, others: readonly string[]])[] = [
     ['of a command', /from '[^']*src\/commands\/(?!command\.ts)/, []],
     // Both discard the log.
-    ['of a log', /\bcreateLogger\(/, ['assurance/cost/quiet-check.ts', 'service/failed-start.test.ts']],
+    ['of a log', /\bcreateLogger\(/, ['assurance/cost/whole-check.ts', 'service/failed-start.test.ts']],
     ['of an SDK of OpenTelemetry', /\bgetFinishedSpans\(\)|opentelemetry\.proto|ResourceSpans/, []],
     // One lists the tests with mocha; the others run nothing of the product.
     [
       'of a process of Node',
       /from 'node:child_process'[\s\S]*(?:process\.execPath|dist\/main\.js)/,
-      [...['assurance/case-tests.ts', 'demo/authorizer-process.test.ts'], 'tools/check-regular-expressions.test.ts'],
+      [...['demo/authorizer-process.test.ts'], 'tools/check-regular-expressions.test.ts'],
     ],
   ];
   for (const [what, obtains, others] of rows) {

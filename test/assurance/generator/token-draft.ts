@@ -86,7 +86,7 @@ export function hmacWithPublicKey(input: string, { pair }: Signer, format: 'pem'
   return createHmac('sha256', key).update(input).digest();
 }
 
-/** The second valid signature of the same key over the same text: (r, n − s) on P-256 (security-cases.md J-026). */
+/** The second valid signature of the same key over the same text: (r, n − s) on P-256 (J-026). */
 export function twinSignature(bytes: Buffer): Buffer {
   const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
   const s = order - BigInt(`0x${bytes.toString('hex', 32, 64)}`);

@@ -87,7 +87,7 @@ function applyPolicy(
   if (!/^bearer(?![!#$%&'*+.^_`|~0-9a-z-])/i.test(authorization)) return { reason: 'token_missing' };
   const afterScheme = authorization.slice('bearer'.length);
   if (afterScheme === '') return { reason: 'token_missing' };
-  // Without a space after the scheme: another scheme, or an invalid token of this one (security-cases.md H-006).
+  // Without a space after the scheme: another scheme, or an invalid token of this one (H-006).
   if (!afterScheme.startsWith(' ')) return { reason: 'token_missing', alsoPermitted: ['token_invalid'] };
   const found = verifyToken(afterScheme.slice(1), settings, keys, now);
   if (found.kind === 'refused') return found;

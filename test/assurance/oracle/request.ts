@@ -30,7 +30,7 @@ export function readRequest(message: CheckMessage, settings: Settings): RequestF
   const outside: Outside = { kind: 'outside', headers };
   if (contradicts(http, lists) || hasTooManyHeaders(http)) return outside;
 
-  // Upper-case letters. The contract has no length: a longer method than any existing one may be refused (security-cases.md R-002).
+  // Upper-case letters. The contract has no length: a longer method than any existing one may be refused (R-002).
   if (!/^[A-Z]+$/.test(http.method)) return outside;
 
   const segments = segmentsOf(http.path);
@@ -97,7 +97,7 @@ function grouped(lines: readonly (readonly [string, string])[]): ReadonlyMap<str
   return groups;
 }
 
-// "A `:path` that contradicts", and every other contradiction within one message (security-cases.md H-017, H-018, P-058, R-011):
+// "A `:path` that contradicts", and every other contradiction within one message (H-017, H-018, P-058, R-011):
 // ambiguous input.
 function contradicts(http: HttpAttributes, { joined, separate }: HeaderLists): boolean {
   for (const { value, raw_value } of http.header_map?.headers ?? []) {
