@@ -4,14 +4,8 @@ import { checkRequest } from '../../../lab/check-request.ts';
 import { signingKey } from '../../../lab/signing-key.ts';
 import { token } from '../../../lab/token.ts';
 import { authorizationService } from '../../../src/envoy/proto-files.ts';
-import {
-  allowedRequestMicroseconds,
-  createWholeCheck,
-  maxMultiple,
-  microsecondsOf,
-  statusOf,
-  type WholeCheck,
-} from './whole-check.ts';
+import { createWholeCheck, statusOf, type WholeCheck } from '../../support/whole-check.ts';
+import { allowedRequestMicroseconds, maxMultiple, microsecondsOf } from './processor-time.ts';
 
 /** A look at the letters of each of a thousand accounts takes half the time of a known token. */
 const maxMultipleKnown = 1.25;

@@ -2,14 +2,8 @@
 import { expect } from 'chai';
 import protobuf from 'protobufjs/minimal.js';
 import { base64url, token } from '../../../lab/token.ts';
-import {
-  allowedRequestMicroseconds,
-  createWholeCheck,
-  maxMultiple,
-  microsecondsOf,
-  statusOf,
-  type WholeCheck,
-} from './whole-check.ts';
+import { createWholeCheck, statusOf, type WholeCheck } from '../../support/whole-check.ts';
+import { allowedRequestMicroseconds, maxMultiple, microsecondsOf } from './processor-time.ts';
 
 /** A part that repeats between a head and a tail; `{n}` in it counts. */
 type Pattern = readonly [head: string, repeated: string, tail?: string];

@@ -3,21 +3,21 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import express, { type Express, type Request, type RequestHandler } from 'express';
-import type { Layout } from './path-comparison.ts';
+import type { Layout } from './targets.ts';
 
 /** The accounts of the handlers that run for a request, one or several from path and query; empty if no handler names one. */
-export type Upstream = (target: string) => readonly string[];
+type Upstream = (target: string) => readonly string[];
 
 export const accountParameter = 'account_id';
 
 /** What an upstream reports in the place of an account where it serves a template that no token may use. */
-export const anotherRoute = 'another route';
+const anotherRoute = 'another route';
 
 /** By name. The templates are those of the configuration. */
-export function createUpstreams(layout: Pick<Layout, 'templates' | 'narrowed'>): ReadonlyMap<string, Upstream> {
+export function createUpstreams(layout: Templates): ReadonlyMap<string, Upstream> {
   return new Map([
-    ['Express', createExpress(layout, served => served.app)],
-    ['Express, extended queries', createExpress(layout, ({ app }) => app.set('query parser', 'extended'))],
+    ['Express', createExpress(layout, 'simple')],
+    ['Express, extended queries', createExpress(layout, 'extended')],
     ['Express, a router mounted', createMounted(layout)],
     ['Express, app.use with a parameter', createUsed(layout)],
     ['URL', createUrlReader(layout, false)],
@@ -38,42 +38,36 @@ export function createApplication(
 }
 
 export function accountsOf(request: Request): string[] {
-  const inPath = request.params[accountParameter];
-  return [...texts(inPath), ...texts(request.query[accountParameter])];
+  return [...texts(request.params[accountParameter]), ...texts(request.query[accountParameter])];
 }
 
-interface Served {
-  readonly app: Express;
-}
-
-function createExpress(layout: Templates, configure: (served: Served) => unknown): Upstream {
-  const run = createRun(layout);
-  const app = createApplication(layout.templates, run.handlerOf);
-  configure({ app });
+function createExpress({ templates, narrowed }: Templates, queryParser: 'simple' | 'extended'): Upstream {
+  const run = createRun(narrowed);
+  const app = createApplication(templates, run.handlerOf);
+  app.set('query parser', queryParser);
   return run.with(app);
 }
 
-function createMounted(layout: Templates): Upstream {
-  const run = createRun(layout);
+/** Each router under the first segment. */
+function createMounted({ templates, narrowed }: Templates): Upstream {
+  const run = createRun(narrowed);
   const app = express();
-  for (const template of mostSpecificFirst(layout.templates)) {
+  for (const template of mostSpecificFirst(templates)) {
     const [, first = '', rest = ''] = /^(\/[^/]+)(.*)$/.exec(template) ?? [];
-    const router = express.Router();
-    router.all(expressPath(rest), run.handlerOf(template));
-    app.use(first, router);
+    app.use(first, express.Router().all(expressPath(rest), run.handlerOf(template)));
   }
   return run.with(app);
 }
 
-function createUsed(layout: Templates): Upstream {
-  const run = createRun(layout);
+/** By `app.use`, which takes everything under a path. */
+function createUsed({ templates, narrowed }: Templates): Upstream {
+  const run = createRun(narrowed);
   const app = express();
-  for (const template of mostSpecificFirst(layout.templates))
-    app.use(template.replace(/\/\*$/, ''), run.handlerOf(template));
+  for (const template of mostSpecificFirst(templates)) app.use(template.replace(/\/\*$/, ''), run.handlerOf(template));
   return run.with(app);
 }
 
-function createRun({ narrowed = [] }: Templates) {
+function createRun(narrowed: readonly string[] = []) {
   let accounts: string[] = [];
   const handlerOf =
     (template: string): RequestHandler =>
@@ -108,7 +102,7 @@ function expressPath(template: string): string {
   return template.replace(/\/\*$/, '{/*rest}');
 }
 
-export function mostSpecificFirst(templates: readonly string[]): readonly string[] {
+function mostSpecificFirst(templates: readonly string[]): readonly string[] {
   return [...templates].sort((one, other) => other.split('/').length - one.split('/').length);
 }
 
