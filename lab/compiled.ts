@@ -14,7 +14,6 @@ export const compiledEnvironment = { COMPILED_TESTS: '1' } as const;
 
 /** The programs of the project, apart from the product, that tests start. */
 export const programs = [
-  'bench/bench.ts',
   'bench/load/wire-load-worker.ts',
   'demo/compose-client.ts',
   'demo/main.ts',
@@ -26,7 +25,6 @@ export const programs = [
   'tools/check-regular-expressions.ts',
   'tools/package.ts',
   'tools/providers/main.ts',
-  'tools/soak/main.ts',
 ] as const;
 
 export function isCompiled(): boolean {

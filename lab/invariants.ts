@@ -1,5 +1,4 @@
-// Invariants of every answer to a Check (I1 to I5 of the security cases). Every CheckResponse that a test obtains passes through here;
-// test/assurance/invariants.test.ts checks that, and that a violation of each is found.
+// Invariants of every answer to a Check (I1 to I4). Every CheckResponse that a test obtains passes through here.
 import type { CheckRequestMessage, CheckResponseMessage } from '../src/envoy/protocol.ts';
 import { secrets } from './secrets.ts';
 

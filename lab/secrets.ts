@@ -28,8 +28,6 @@ export interface SecretWatch {
   /** Mints a unique text of 24 characters, usable as an identity field, a path segment, a query and a header. */
   fresh(kind: SecretKind): string;
   show(output: Output, text: string): void;
-  /** Counts of minted secrets and shown outputs, so that an empty scan is noticed. */
-  counts(): { readonly secrets: number; readonly words: number };
   /** One line for each kind of secret and output, of what was shown since the last call. */
   leaks(): readonly string[];
 }
@@ -71,10 +69,6 @@ export function createSecretWatch(): SecretWatch {
         if (isTokenLike(word)) members.set(`${output} ${word}`, memberBefore(word, text));
       }
     },
-    counts: () => ({
-      secrets: kinds.size,
-      words: Array.from(shown.values(), each => each.size).reduce((a, b) => a + b, 0),
-    }),
     leaks() {
       const found = new Set<string>();
       const lengths = new Set([...kinds.keys()].map(piece => piece.length));
