@@ -25,9 +25,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   service: ['check', 'revocation', 'envoy', 'config', 'keys', 'authz', 'files', 'http', 'text', 'package.ts'],
   offline: ['check', 'revocation', 'envoy', 'config', 'keys', 'token', 'authz', 'files', 'http', 'json', 'text'],
-  'envoy-config': ['envoy', 'config', 'authz', 'files', 'json', 'text', 'package.ts'],
+  'envoy-config': ['config', 'authz', 'files', 'json', 'text', 'package.ts'],
   check: ['envoy-config/headers.ts', 'revocation', 'envoy', 'config', 'keys', 'token', 'authz', 'text'],
-  envoy: ['authz', 'files', 'text', 'package.ts'],
+  envoy: ['envoy-config/headers.ts', 'authz', 'files', 'text', 'package.ts'],
   config: [
     'envoy-config/headers.ts',
     'revocation',

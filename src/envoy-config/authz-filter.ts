@@ -1,9 +1,9 @@
 // The ext_authz filter, the guard behind it and the removals before it: every setting with its reason, for render and lint.
 import { extension } from './extension.ts';
-import { anySpelling, mutablePattern, overridePatterns, ownedPattern, setByExtAuthz } from './header-patterns.ts';
-import { type Setting, toMembers } from './setting.ts';
+import { type HeaderRule, mutablePattern, spellings } from './headers.ts';
+import { type Setting, toMembers, toSentence } from './setting.ts';
 import type { EnvoyPolicy } from './settings.ts';
-import { beside, inline, type Members, type Tree } from './tree.ts';
+import { above, inline, type Members, type Tree } from './tree.ts';
 
 export const authzCluster = 'account-authz';
 
@@ -30,7 +30,6 @@ export function seconds(ms: number): string {
 
 /** envoy.extensions.filters.http.ext_authz.v3.ExtAuthz. */
 export function extAuthzSettings(policy: EnvoyPolicy): readonly Setting[] {
-  const spellings = policy.accountHeaders.filter(name => name.includes('-')).map(anySpelling);
   return [
     {
       field: 'transport_api_version',
@@ -92,7 +91,9 @@ export function extAuthzSettings(policy: EnvoyPolicy): readonly Setting[] {
           field: 'patterns',
           value: [
             ...policy.shownHeaders.map(name => ({ exact: name })),
-            ...spellings.map(pattern => ({ safe_regex: inline({ regex: pattern }) })),
+            ...policy.headers
+              .filter(({ shown, names }) => shown === 'spellings' && names.some(name => name.includes('-')))
+              .map(({ names }) => ({ safe_regex: inline({ regex: spellings(names) }) })),
           ],
         },
       ],
@@ -117,7 +118,7 @@ export function extAuthzSettings(policy: EnvoyPolicy): readonly Setting[] {
           value: true,
           why: 'without it, Envoy silently skips a change, and keeps what the client sent',
         },
-        { field: 'allow_expression', value: inline({ regex: mutablePattern(policy) }) },
+        { field: 'allow_expression', value: inline({ regex: mutablePattern(policy.headers) }) },
       ],
       why: 'The headers of a request that account-authz may set or remove: its own, their look-alikes, the token, and with account.hosts those that name another host.\nEnvoy answers 500 to any other change.',
     },
@@ -224,26 +225,29 @@ export const guardReason =
   'An empty answer means allow in this protocol, and a wrong server may give one. This filter refuses (403) an allow without the metadata of account-authz.';
 
 /** envoy.config.common.mutation_rules.v3.HeaderMutation: the names that no client may send. */
-export function earlyMutations(policy: EnvoyPolicy): readonly Tree[] {
-  return [
-    removeOnMatch(ownedPattern(policy.identityPrefix)),
-    ...setByExtAuthz.map(name => ({ remove: beside(name, 'ext_authz sets it') })),
-    ...overridePatterns(policy).map(removeOnMatch),
-  ];
+export function earlyMutations({ headers }: EnvoyPolicy): readonly Tree[] {
+  return removals(headers.filter(({ removed }) => removed === 'everywhere'));
 }
 
 /** The same for trailers, with the account headers and the token. */
-export function trailerMutations(policy: EnvoyPolicy): readonly Tree[] {
-  const patterns = [
-    ownedPattern(policy.identityPrefix),
-    ...overridePatterns(policy),
-    ...policy.accountHeaders.map(anySpelling),
-  ];
-  return [...patterns.map(removeOnMatch), { remove: 'authorization' }];
+export function trailerMutations({ headers }: EnvoyPolicy): readonly Tree[] {
+  return removals(headers.filter(({ inTrailers }) => inTrailers === 'removed'));
 }
 
-function removeOnMatch(pattern: string): Members {
-  return { remove_on_match: inline({ key_matcher: { safe_regex: { regex: pattern } } }) };
+/** What Envoy removes on the routes of one kind alone. */
+export function routeMutations({ headers }: EnvoyPolicy, kind: 'checked' | 'public'): readonly Tree[] {
+  return removals(headers.filter(({ removed }) => removed === kind));
+}
+
+function removals(rules: readonly HeaderRule[]): readonly Tree[] {
+  return rules.map(({ names, why }) => {
+    const regex = spellings(names);
+    const [name = ''] = names;
+    return above(
+      toSentence(why),
+      regex === name ? { remove: name } : { remove_on_match: inline({ key_matcher: { safe_regex: { regex } } }) },
+    );
+  });
 }
 
 /** The wire's default is an allow. */

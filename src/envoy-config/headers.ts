@@ -1,31 +1,190 @@
-// Which header names matter: those that account-authz reads, those that make an upstream serve another request, and those that a
-// configuration may use.
+// Every header name that matters, and why: what Envoy shows to the check, what it removes, what an answer sets or removes, and which names
+// the configuration may use. render, lint, answers, check-config and docs/headers.md ask this file.
+import { upstreamFields } from '../authz/principal.ts';
 
-/** Headers that make an upstream act on another path, method or host than the checked one. */
-export const pathOverrideHeaders = ['x-original-url', 'x-rewrite-url'] as const;
-export const methodOverrideHeaders = ['x-http-method-override', 'x-http-method', 'x-method-override'] as const;
-/** They matter with `account.hosts`: the host names the account. */
-export const hostOverrideHeaders = [
-  ...['forwarded', 'x-forwarded-host', 'x-forwarded-server'],
-  ...['x-host', 'x-original-host', 'x-http-host-override'],
-] as const;
+/** What is done with some names, for one reason. */
+export interface HeaderRule {
+  /** In lower case. With `*` at its end: every name that begins so. */
+  readonly names: readonly string[];
+  /** `override`: an upstream would act on another request than the checked one. */
+  readonly kind: 'identity' | 'filter' | 'override' | 'token' | 'account' | 'context';
+  readonly why: string;
+  /** Envoy shows it to account-authz; `spellings`: what a server could read as this name too, so that account-authz refuses it. */
+  readonly shown?: 'exactly' | 'spellings';
+  /** Where Envoy removes it from requests, in every spelling that a server could read as this name. */
+  readonly removed?: 'everywhere' | 'checked' | 'public';
+  /** Envoy removes it from trailers, which no check sees, in every spelling too. */
+  readonly inTrailers?: 'removed';
+  /** What an allow does with it; `removes`: in each mixture of hyphens and underscores. */
+  readonly allow?: 'sets' | 'removes';
+}
 
-/** The headers that account-authz must be shown, in lower case. */
-export function shownHeaders({ headers, query }: AccountNames): readonly string[] {
+/** The part of the configuration that decides about headers. */
+export interface HeaderConfig {
+  readonly identityHeaders: string;
+  readonly token: { readonly forward: boolean };
+  readonly account: {
+    readonly headers: readonly string[];
+    readonly query: readonly string[];
+    readonly hosts?: readonly string[] | undefined;
+  };
+}
+
+const override = { kind: 'override', removed: 'everywhere', inTrailers: 'removed' } as const;
+
+// Headers by which an upstream acts on another path, method or host than the checked one.
+const pathOverrides = {
+  names: ['x-original-url', 'x-rewrite-url', 'x-script-name', 'script-name'],
+  why: 'an upstream takes another path from it, or cuts its value from the path',
+  ...override,
+} as const satisfies HeaderRule;
+const prefixOverride = { ...pathOverrides, names: ['x-forwarded-prefix'] } as const satisfies HeaderRule;
+const methodOverrides = {
+  names: ['x-http-method-override', 'x-http-method', 'x-method-override'],
+  why: 'an upstream takes another method from it',
+  ...override,
+} as const satisfies HeaderRule;
+const hostOverrides = {
+  names: ['forwarded', 'x-forwarded-host', 'x-forwarded-server', 'x-host', 'x-original-host', 'x-http-host-override'],
+  why: 'an upstream takes another host from it, and with it another account',
+  ...override,
+  allow: 'removes',
+} as const satisfies HeaderRule;
+const setByExtAuthz = {
+  names: ['x-envoy-auth-partial-body', 'x-envoy-auth-failure-mode-allowed'],
+  kind: 'filter',
+  why: 'only ext_authz may set it',
+  removed: 'everywhere',
+} as const satisfies HeaderRule;
+
+/** `trustedHops`: of proxies in front of Envoy. They may tell a public route which prefix they cut from the path. */
+export function toHeaderRules(
+  { identityHeaders, token, account }: HeaderConfig,
+  trustedHops: number,
+): readonly HeaderRule[] {
   return [
-    ...['authorization', 'x-request-id', 'traceparent', 'tracestate'],
-    // Envoy passes it on only with an upgrade. It may name headers that the next hop removes.
-    'connection',
-    // Some servers decode a query by the charset that it names.
-    ...(query.length === 0 ? [] : ['content-type']),
-    ...headers.map(header => header.toLowerCase()),
+    {
+      names: [`${identityHeaders}*`],
+      kind: 'identity',
+      why: 'only account-authz may set it',
+      removed: 'everywhere',
+      inTrailers: 'removed',
+      allow: 'sets',
+    },
+    setByExtAuthz,
+    ...(trustedHops === 0
+      ? [{ ...pathOverrides, names: [...pathOverrides.names, ...prefixOverride.names] }]
+      : [pathOverrides, { ...prefixOverride, removed: 'checked' } as const]),
+    methodOverrides,
+    ...(account.hosts === undefined ? [] : [hostOverrides]),
+    {
+      names: ['authorization'],
+      kind: 'token',
+      why: 'the token; no service needs it after the check',
+      shown: 'exactly',
+      inTrailers: 'removed',
+      ...(token.forward ? {} : ({ removed: 'public', allow: 'removes' } as const)),
+    },
+    {
+      names: ['x-request-id', 'traceparent', 'tracestate'],
+      kind: 'context',
+      why: 'joins logs and traces',
+      shown: 'exactly',
+    },
+    // Envoy passes it on only with an upgrade.
+    { names: ['connection'], kind: 'context', why: 'it may name headers that the next hop removes', shown: 'exactly' },
+    ...(account.query.length === 0
+      ? []
+      : [
+          {
+            names: ['content-type'],
+            kind: 'context',
+            why: 'some servers read a query in its charset',
+            shown: 'exactly',
+          } as const,
+        ]),
+    ...account.headers.map(
+      name =>
+        ({
+          names: [name.toLowerCase()],
+          kind: 'account',
+          why: 'names an account',
+          shown: 'spellings',
+          removed: 'public',
+          inTrailers: 'removed',
+        }) as const,
+    ),
   ];
 }
 
-/** `account.headers` and `account.query` of a configuration. */
-interface AccountNames {
-  readonly headers: readonly string[];
-  readonly query: readonly string[];
+/** RE2 for the names with whatever sign in place of each hyphen: CGI reads each as an underscore (RFC 3875 section 4.1.18). */
+export function spellings(names: readonly string[]): string {
+  return names.map(name => name.replaceAll('-', '[^a-z0-9]').replace('*', '.*')).join('|');
+}
+
+/** The names that an answer of account-authz may set or remove: RE2 for whole names. */
+export function mutablePattern(rules: readonly HeaderRule[]): string {
+  const names = rules.filter(({ allow }) => allow !== undefined).flatMap(each => each.names);
+  const patterns = names.map(name => name.replaceAll('-', '[-_]').replace('*', '.*'));
+  return patterns.length === 1 ? `^${patterns.join('')}$` : `^(${patterns.join('|')})$`;
+}
+
+/** The names that an allow removes whatever was sent, besides the look-alikes of identity headers. */
+export function removedByAllow(rules: readonly HeaderRule[]): readonly string[] {
+  const names = rules.filter(({ allow }) => allow === 'removes').flatMap(each => each.names);
+  return names.flatMap(name => [name, ...underscoreSpellings(name)]);
+}
+
+export interface IdentityHeaders {
+  /** Field → header name, in the order of the response. */
+  readonly names: ReadonlyMap<(typeof upstreamFields)[number], string>;
+  /** Every spelling of them with `_` for one or more `-`: CGI and WSGI read both as the same variable (RFC 3875 section 4.1.18). */
+  readonly lookAlikes: readonly string[];
+  /** Those of the given request headers that have the prefix and are neither one of them nor a look-alike. */
+  strayNames(received: Iterable<string>): readonly string[];
+}
+
+const headerName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+
+export function createIdentityHeaders(prefix: string): IdentityHeaders {
+  const names = new Map(upstreamFields.map(field => [field, prefix + field]));
+  const own = new Set(names.values());
+  const lookAlikes = [...own].flatMap(underscoreSpellings);
+  const removedAnyway = new Set(lookAlikes);
+  return {
+    names,
+    lookAlikes,
+    strayNames(received) {
+      const found = new Set<string>();
+      for (const name of received) {
+        if (!isUnder(prefix, name) || own.has(name) || removedAnyway.has(name)) continue;
+        // Envoy forwards no invalid name, and rejects a whole response that contains one.
+        if (headerName.test(name)) found.add(name);
+      }
+      return [...found];
+    },
+  };
+}
+
+/** Whether a name starts with the prefix, with `_` read as `-`. */
+function isUnder(prefix: string, name: string): boolean {
+  if (name.length < prefix.length) return false;
+  for (let i = 0; i < prefix.length; i += 1) {
+    const character = name[i];
+    if (character !== prefix[i] && !(character === '_' && prefix[i] === '-')) return false;
+  }
+  return true;
+}
+
+/** Every mixture of `-` and `_` but the name itself. */
+export function underscoreSpellings(name: string): string[] {
+  const spellings = name
+    .split('-')
+    .reduce<string[]>(
+      (starts, part, i) => (i === 0 ? [part] : starts.flatMap(start => [`${start}-${part}`, `${start}_${part}`])),
+      [],
+    );
+  return spellings.filter(spelling => spelling !== name);
 }
 
 // Prefixes that are reserved with every name below them.
@@ -53,9 +212,7 @@ const families = [
 // The IANA registry of HTTP field names where such a header is in use, the CORS and fetch headers of browsers, what Envoy
 // reads or writes, tracing, and the headers by which frameworks let a client change a request's method, URL or address.
 const names: ReadonlySet<string> = new Set([
-  ...pathOverrideHeaders,
-  ...methodOverrideHeaders,
-  ...hostOverrideHeaders,
+  ...[pathOverrides, prefixOverride, methodOverrides, hostOverrides].flatMap(rule => rule.names),
   ...`a-im accept age allow alt-svc alt-used authentication-info authorization b3 baggage client-cert client-cert-chain
   connection cookie date depth destination dnt early-data etag expect expires from host http2-settings
   keep-alive last-event-id last-modified link location max-forwards mime-version origin origin-agent-cluster

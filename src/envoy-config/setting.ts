@@ -57,6 +57,6 @@ export function renamed(
   return Object.fromEntries(members);
 }
 
-function toSentence(text: string): string {
+export function toSentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.:]$/.test(text) ? '' : '.'}`;
 }

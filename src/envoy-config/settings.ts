@@ -15,7 +15,7 @@ import {
   toTcpAddress,
 } from '../text/listen-address.ts';
 import { resourceMetadataPath } from '../text/resource-metadata.ts';
-import { shownHeaders } from './headers.ts';
+import { type HeaderRule, toHeaderRules } from './headers.ts';
 
 /** The part of the configuration that Envoy must agree with. */
 export type EnvoyRelevantConfig = Pick<
@@ -101,6 +101,7 @@ export interface EnvoyPolicy {
   readonly shownHeaders: readonly string[];
   readonly identityPrefix: string;
   readonly forwardsToken: boolean;
+  readonly headers: readonly HeaderRule[];
 }
 
 export interface EnvoySettings extends EnvoyOptions, EnvoyPolicy {
@@ -152,7 +153,7 @@ export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptio
   const serverName = authz.kind === 'tcp' && isIP(authz.host) === 0 ? authz.host : options.authzHost;
   return {
     ...options,
-    ...toEnvoyPolicy(config),
+    ...toEnvoyPolicy(config, options.trustedHops),
     authz,
     authzAdmin: toTcpAddress(config.admin),
     maxTokenBytes: config.token.maxBytes,
@@ -160,10 +161,11 @@ export function toEnvoySettings(config: EnvoyRelevantConfig, options: EnvoyOptio
   };
 }
 
-export function toEnvoyPolicy(config: EnvoyRelevantConfig): EnvoyPolicy {
+export function toEnvoyPolicy(config: EnvoyRelevantConfig, trustedHops = 0): EnvoyPolicy {
   const { account, roles, routes, identityHeaders, token } = config;
   const publicRoutes = (config.public ?? []).map(toPublicRoute);
   const methods = [...roles.values()].flatMap(each => each.flatMap(method => (method === '*' ? pageMethods : method)));
+  const headers = toHeaderRules(config, trustedHops);
   return {
     paths: toProtectedPaths(routes.map(({ path }) => literalStart(toRouteTemplate(path, account.parameter)))),
     publicRoutes,
@@ -171,9 +173,10 @@ export function toEnvoyPolicy(config: EnvoyRelevantConfig): EnvoyPolicy {
     hosts: account.hosts && toHostEntries(account.hosts, account.parameter),
     methods: [...new Set([...methods, ...publicRoutes.flatMap(route => route.methods)])],
     accountHeaders: account.headers.map(header => header.toLowerCase()),
-    shownHeaders: shownHeaders(account),
+    shownHeaders: headers.filter(({ shown }) => shown !== undefined).flatMap(({ names }) => names),
     identityPrefix: identityHeaders,
     forwardsToken: token.forward,
+    headers,
   };
 }
 

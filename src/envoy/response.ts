@@ -3,7 +3,7 @@
 import type { Decision } from '../authz/decision.ts';
 import { type AllowedPrincipal, type Principal, upstreamFields } from '../authz/principal.ts';
 import { answerOf, type Challenge, type Refusal } from '../authz/refusal.ts';
-import type { IdentityHeaders } from './identity-headers.ts';
+import type { IdentityHeaders } from '../envoy-config/headers.ts';
 import {
   type CheckResponseMessage,
   type HeaderValueOption,
@@ -18,10 +18,8 @@ const okCode = 0;
 
 export interface ResponseSettings {
   readonly identityHeaders: IdentityHeaders;
-  /** Whether Envoy forwards the Authorization header to the upstream. */
-  readonly forward: boolean;
-  /** Other headers of a client that an allow removes, in lower case; none by default. */
-  readonly removedHeaders?: readonly string[];
+  /** Other headers of a client that an allow removes, in lower case: the token among them. */
+  readonly removedHeaders: readonly string[];
   /** URL of the metadata of the protected resource (RFC 9728), which every challenge names; none by default. */
   readonly resourceMetadata?: string | undefined;
 }
@@ -50,7 +48,7 @@ function allowed(
   principal: AllowedPrincipal,
   received: Iterable<string>,
 ): CheckResponseMessage {
-  const { identityHeaders, forward, removedHeaders = [] } = settings;
+  const { identityHeaders, removedHeaders } = settings;
   const headers: HeaderValueOption[] = [];
   const absent: string[] = [];
   for (const [field, name] of identityHeaders.names) {
@@ -64,7 +62,6 @@ function allowed(
       headers,
       // Envoy removes after it sets, so this list must not contain a header that is set.
       headers_to_remove: [
-        ...(forward ? [] : ['authorization']),
         ...absent,
         ...identityHeaders.lookAlikes,
         ...removedHeaders,

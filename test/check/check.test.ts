@@ -6,12 +6,12 @@ import { type CallMetadata, createCheck } from '../../src/check/check.ts';
 import type { CheckRecord } from '../../src/check/check-record.ts';
 import type { CheckResult, Engine } from '../../src/check/engine.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
-import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
+import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
 import { facts, principal } from '../support/facts.ts';
 
-const answers = createAnswers({ identityHeaders: createIdentityHeaders('x-auth-'), forward: false });
+const answers = createAnswers({ identityHeaders: createIdentityHeaders('x-auth-'), removedHeaders: ['authorization'] });
 const allowed: CheckResult = {
   decision: { kind: 'allow', principal: principal() },
   route: undefined,

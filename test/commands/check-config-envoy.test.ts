@@ -45,7 +45,7 @@ describe('check-config', () => {
           rule,
         ]),
       ).to.deep.equal([
-        [broken.match(/normalize_path: (false.{3})/)?.[1], `${manager}.normalize_path`, 'normalize-path'],
+        ['false', `${manager}.normalize_path`, 'normalize-path'],
         ['typed_co', `${manager}.http_filters[1].typed_config.status_on_error`, 'status-on-error'],
         [
           broken.match(/failure_mode_allow: (on.{6})/)?.[1],

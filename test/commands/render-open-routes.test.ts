@@ -18,15 +18,16 @@ describe('render of public routes, hosts and the metadata document', () => {
     );
     expect(open.map(({ name, route }: Part) => [name, route?.cluster])).to.deep.equal([
       ['protected-resource-metadata', undefined],
+      ['public method override', undefined],
       ['public /healthz', 'upstream'],
       ['public /docs/v1.2/*', 'upstream'],
       ['nothing-else', undefined],
       ['nothing-else', undefined],
     ]);
-    const { mutations } = filterOf(open[1], 'header_mutation');
+    const { mutations } = filterOf(open[2], 'header_mutation');
     expect(mutations.request_mutations).to.deep.equal([
-      { remove_on_match: { key_matcher: { safe_regex: { regex: 'x[^a-z0-9]org[^a-z0-9]id' } } } },
       { remove: 'authorization' },
+      { remove_on_match: { key_matcher: { safe_regex: { regex: 'x[^a-z0-9]org[^a-z0-9]id' } } } },
     ]);
   });
 
@@ -88,7 +89,7 @@ describe('render of public routes, hosts and the metadata document', () => {
     }
     const patches = files['envoy-filter.yaml']?.[0].spec.configPatches;
     const routes = patches.filter(({ applyTo }: Part) => applyTo === 'HTTP_ROUTE');
-    expect(routes.map(({ match }: Part) => match.routeConfiguration.portNumber)).to.deep.equal([9000, 9000, 9000]);
+    expect(routes.map(({ match }: Part) => match.routeConfiguration.portNumber)).to.deep.equal([9000, 9000, 9000, 9000]);
     for (const { patch } of routes) {
       expect(patch.operation).to.equal('INSERT_FIRST');
       expect(filterOf(patch.value, 'ext_authz').disabled).to.equal(true);
@@ -118,7 +119,7 @@ describe('render of public routes, hosts and the metadata document', () => {
       ...['GET', 'HEAD'].map(method => `${method} /healthz/?`),
       ...['GET', 'POST'].map(method => `${method} /docs/v1\\.2(/[A-Za-z0-9._~:@-]+)*/?`),
     ]);
-    expect(open.spec.rules[0].filters[0].requestHeaderModifier.remove).to.deep.equal(['x-org-id', 'authorization']);
+    expect(open.spec.rules[0].filters[0].requestHeaderModifier.remove).to.deep.equal(['authorization', 'x-org-id']);
     expect(cors.spec.targetRefs[0].name).to.equal(open.metadata.name);
     expect(cors.spec).to.have.keys(['targetRefs', 'cors']);
     expect(metadata.spec.rules[0].matches[0].path).to.deep.equal({ type: 'Exact', value: documentPath });

@@ -3,9 +3,9 @@ import { createServer, type Http2Session, type IncomingHttpHeaders, type ServerH
 import type { AddressInfo } from 'node:net';
 import { uid } from '../../lab/token.ts';
 import type { Account } from '../../src/authz/principal.ts';
-import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import { toCheckResponse } from '../../src/envoy/response.ts';
+import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
 
 export type AnswerCheck = (stream: ServerHttp2Stream, attempt: number) => void;
 
@@ -94,7 +94,7 @@ export function framed(message: Buffer): Buffer {
 
 /** The bytes of the product's allow. */
 export function allowMessage(): Buffer {
-  const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
+  const settings = { identityHeaders: createIdentityHeaders('x-auth-'), removedHeaders: ['authorization'] };
   const principal = {
     uid,
     app: 'web',

@@ -224,8 +224,13 @@ describe('forged identity headers', () => {
         });
 
         it('O-013, O-015 removes headers that override the checked path or method', async () => {
-          const names = ['Original-URL', 'Rewrite-URL', 'HTTP-Method-Override', 'HTTP-Method', 'Method-Override'];
-          const lines = names.map(name => `X-${name}: evil`);
+          const names = ['Original-URL', 'Rewrite-URL', 'Script-Name', 'Forwarded-Prefix', 'HTTP-Method-Override'];
+          const lines = [
+            ...names.map(name => `X-${name}: evil`),
+            'Script-Name: evil',
+            'X-HTTP-Method: evil',
+            'X-Method-Override: evil',
+          ];
           await ask(shipped, lines);
           expectOursOnly();
         });

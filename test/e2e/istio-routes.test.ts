@@ -89,6 +89,14 @@ describe('the routes that render istio inserts', () => {
     });
   }
 
+  it('answer 404 to a query parameter that overrides the method of a public route', async () => {
+    expect(await exchange(envoy.port, requestBytes('GET', '/healthz?%5Fmethod=DELETE'))).to.include({
+      status: 404,
+      body: '',
+    });
+    expect(lab.upstream.requests).to.deep.equal([]);
+  });
+
   it('serve the metadata document', async () => {
     const answer = await exchange(envoy.port, requestBytes('GET', '/.well-known/oauth-protected-resource/mcp'));
     expect(answer.status).to.equal(200);

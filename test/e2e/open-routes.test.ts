@@ -12,6 +12,7 @@ const settings = {
     { path: '/healthz' },
     { path: '/assets/*' },
     { path: '/hooks/in', methods: ['POST'] },
+    { path: '/hooks/*', methods: ['POST'] },
     { path: '/v1/orders' },
   ],
   account: { headers: ['x-account-id'], query: ['account_id'], hosts: [':account_id.api.test', 'api.test'] },
@@ -24,6 +25,7 @@ for (const version of envoyVersions) {
   describe(`public routes and hosts behind Envoy ${version}`, () => {
     let lab: Lab;
     let envoy: RunningEnvoy;
+    let behindProxy: RunningEnvoy;
 
     before(async function () {
       this.timeout(300_000);
@@ -31,10 +33,14 @@ for (const version of envoyVersions) {
       lab = await startLab(settings);
       const config = { ...configuration(lab.jwksUrl), ...settings, listen: lab.service.address };
       const cors = ['--cors-origin', origin, '--cors-header', 'idempotency-key'];
-      envoy = await startRenderedEnvoy(config, { version, upstream: lab.upstream.port }, cors);
+      const options = { version, upstream: lab.upstream.port };
+      [envoy, behindProxy] = await Promise.all([
+        startRenderedEnvoy(config, options, cors),
+        startRenderedEnvoy(config, options, ['--trusted-hops', '1']),
+      ]);
     });
     after(async () => {
-      await envoy?.stop();
+      await Promise.all([envoy?.stop(), behindProxy?.stop()]);
       await lab?.stop();
     });
     beforeEach(() => lab.upstream.clear());
@@ -57,6 +63,8 @@ for (const version of envoyVersions) {
       ['GET', '/assets/v1.2/app.css?x'],
       ['GET', '/assets/a/../b'],
       ['POST', '/hooks/in'],
+      ['POST', '/hooks/7?payment_method=card&method=x&next=/?_method=1'],
+      ['GET', '/healthz?a=_method'],
       ['GET', '/v1/orders'],
     ] as const;
     for (const [method, target] of served) {
@@ -85,6 +93,17 @@ for (const version of envoyVersions) {
       ['POST', '/v1/orders', 404],
       ['GET', '/v1/orders;x', 400],
       ['GET', '/assets/../api/subscriptions', 401],
+      ['POST', '/hooks/7?_method=DELETE', 404],
+      ['POST', '/hooks/7/?a=1&_METHOD=DELETE', 404],
+      ['POST', '/hooks/7?%5Fmethod=DELETE', 404],
+      ['POST', '/hooks/7?%255f%6Dethod=DELETE', 404],
+      ['POST', '/hooks/7?a=1;_method=DELETE', 404],
+      ['POST', '/hooks/7?a[_method]=DELETE', 404],
+      ['POST', '/hooks/7?.method=DELETE', 404],
+      ['POST', '/hooks/7?%EF%BC%BFmethod=DELETE', 404],
+      ['POST', '/hooks/7?X-HTTP-Method_Override=DELETE', 404],
+      ['POST', '/hooks/7?\u00ef\u00bc\u00bfmethod=DELETE', 400],
+      ['GET', '/v1/orders?_method=DELETE', 404],
     ] as const;
     for (const [method, target, status] of refused) {
       it(`answers ${status} to ${method} ${target}`, async () => {
@@ -105,6 +124,7 @@ for (const version of envoyVersions) {
           'x-account.id',
         ],
         ...['x-original-url', 'x-rewrite-url', 'x-http-method-override', 'x-http-method', 'x-method-override'],
+        ...['x-script-name', 'script-name', 'x-forwarded-prefix', 'x.script.name', 'x.forwarded-prefix'],
         ...['x-forwarded-host', 'forwarded', 'x-original-host', 'x-host', 'x-forwarded-server', 'x-http-host-override'],
         ...['x.forwarded.host', 'x.host'],
       ];
@@ -113,6 +133,22 @@ for (const version of envoyVersions) {
       const names = onlyRequestOf(lab.upstream).headers.map(([name]) => name.toLowerCase());
       expect(names).to.include('x-kept');
       expect(names.filter(name => [...forged, 'authorization'].includes(name))).to.deep.equal([]);
+    });
+
+    it('keeps x-forwarded-prefix of a trusted proxy on a public route alone', async () => {
+      const lines = [
+        'X-Forwarded-Prefix: /app',
+        'X.Forwarded.Prefix: /app',
+        `Authorization: ${await bearer({ scope: 'billing' })}`,
+      ];
+      const served: string[][] = [];
+      for (const path of ['/healthz', '/api/subscriptions']) {
+        lab.upstream.clear();
+        expect(await exchange(behindProxy.port, requestBytes('GET', path, lines))).to.include({ status: 200 });
+        served.push(onlyRequestOf(lab.upstream).headers.map(([name]) => name.toLowerCase()));
+      }
+      expect(served[0]).to.include('x-forwarded-prefix');
+      expect(served[1]?.filter(name => name.includes('prefix'))).to.deep.equal([]);
     });
 
     for (const name of ['x_auth_uid', 'x_account_id', 'x_forwarded_host', 'x_http_method_override']) {

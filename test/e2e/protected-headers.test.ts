@@ -18,6 +18,9 @@ const overrides = [
   'x-method-override',
   'x-original-url',
   'x-rewrite-url',
+  'x-script-name',
+  'script-name',
+  'x-forwarded-prefix',
 ] as const;
 
 const accountLookAlikes = [
@@ -27,7 +30,7 @@ const accountLookAlikes = [
   'X.Account~Id',
 ];
 const overrideLookAlikes = overrides.flatMap(name => [
-  ...signs.map(sign => name.replaceAll('-', sign)),
+  ...['!', '.', '~'].map(sign => name.replaceAll('-', sign)),
   name.replace('-', '.'),
   name.replace(/-(?=[^-]*$)/, '.'),
 ]);

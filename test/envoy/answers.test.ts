@@ -5,13 +5,13 @@ import { invariants } from '../../lab/invariants.ts';
 import type { Decision } from '../../src/authz/decision.ts';
 import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
-import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import { type ResponseContext, toCheckResponse } from '../../src/envoy/response.ts';
+import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
 import { principal } from '../support/facts.ts';
 import { refusalOf } from '../support/refusal.ts';
 
-const settings = { identityHeaders: createIdentityHeaders('x-auth-'), forward: false };
+const settings = { identityHeaders: createIdentityHeaders('x-auth-'), removedHeaders: ['authorization'] };
 const usual: ResponseContext = { requestId: 'r-1', receivedHeaders: [], principal: undefined };
 const alice = principal({ uid: 'alice' });
 const roleless = { ...alice, role: undefined };

@@ -5,10 +5,10 @@ import { invariants } from '../../lab/invariants.ts';
 import type { Decision } from '../../src/authz/decision.ts';
 import { type AllowedPrincipal, isIdentityField } from '../../src/authz/principal.ts';
 import { type Reason, refusalAnswers } from '../../src/authz/refusal.ts';
-import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import type { CheckResponseMessage } from '../../src/envoy/protocol.ts';
 import { type ResponseContext, toCheckResponse } from '../../src/envoy/response.ts';
+import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
 import { anyCharacter } from '../support/any-character.ts';
 import { principal } from '../support/facts.ts';
 import { refusalOf } from '../support/refusal.ts';
@@ -19,7 +19,8 @@ const reasons = Object.keys(refusalAnswers) as Reason[];
 
 /** The response as Envoy decodes it from the wire. */
 function onTheWire(decision: Decision, changes: Partial<ResponseContext> = {}, forward = false): CheckResponseMessage {
-  const response = toCheckResponse({ identityHeaders, forward }, decision, { ...context, ...changes });
+  const removedHeaders = forward ? [] : ['authorization'];
+  const response = toCheckResponse({ identityHeaders, removedHeaders }, decision, { ...context, ...changes });
   const { responseSerialize, responseDeserialize } = authorizationService.Check;
   const read = responseDeserialize(responseSerialize(response));
   invariants.hold(read);
@@ -109,7 +110,7 @@ describe('CheckResponse', () => {
     });
 
     it('removes the other headers of the settings', () => {
-      const settings = { identityHeaders, forward: false, removedHeaders: ['x-forwarded-host', 'x_host'] };
+      const settings = { identityHeaders, removedHeaders: ['authorization', 'x-forwarded-host', 'x_host'] };
       const { ok_response } = toCheckResponse(settings, allow, context);
       expect(ok_response?.headers_to_remove).to.include.members(['x-forwarded-host', 'x_host']);
     });
@@ -231,7 +232,7 @@ describe('CheckResponse', () => {
 
     it('names the scopes of which one would be enough, then the metadata of the protected resource', () => {
       const resourceMetadata = 'https://api.test/.well-known/oauth-protected-resource/a';
-      const settings = { identityHeaders, forward: false, resourceMetadata };
+      const settings = { identityHeaders, removedHeaders: ['authorization'], resourceMetadata };
       const challengeOf = (decision: Decision) =>
         toCheckResponse(settings, decision, context).denied_response?.headers.find(
           ({ header }) => header.key === 'www-authenticate',
@@ -289,7 +290,7 @@ describe('CheckResponse for any decision', () => {
   it('F-007 keeps every member from the built message to what Envoy decodes', () => {
     fc.assert(
       fc.property(decision, shownNames, requestId, (each, receivedHeaders, id) => {
-        const built = toCheckResponse({ identityHeaders, forward: false }, each, {
+        const built = toCheckResponse({ identityHeaders, removedHeaders: ['authorization'] }, each, {
           ...context,
           receivedHeaders,
           requestId: id,

@@ -4,6 +4,7 @@ import { renderText } from '../../lab/kustomize.ts';
 import { toJsonSchema } from '../../src/config/schema.ts';
 import { makeConfigurationPage } from './configuration-page.ts';
 import { makeDashboard } from './dashboard.ts';
+import { makeHeadersPage } from './headers-page.ts';
 import { makeMetricsPage } from './metrics-page.ts';
 import { makePrometheusRule } from './prometheus-rule.ts';
 import { renderedFiles } from './rendered-files.ts';
@@ -18,6 +19,7 @@ const alerts = new URL('../../k8s/monitoring/alerts.yaml', import.meta.url);
 export const derivedFiles: readonly DerivedFile[] = [
   { path: 'docs/metrics.md', make: makeMetricsPage },
   { path: 'docs/configuration.md', make: makeConfigurationPage },
+  { path: 'docs/headers.md', make: makeHeadersPage },
   { path: 'config.schema.json', make: () => `${JSON.stringify(toJsonSchema(), null, 2)}\n` },
   { path: 'k8s/monitoring/dashboard.json', make: makeDashboard },
   { path: 'k8s/monitoring/prometheus-rule.yaml', make: async () => makePrometheusRule(await readFile(alerts, 'utf8')) },

@@ -1,7 +1,6 @@
 // Derives from the configuration which header names matter to the check, and why.
 
-import { createIdentityHeaders, underscoreSpellings } from '../../envoy/identity-headers.ts';
-import { hostOverrideHeaders, methodOverrideHeaders, pathOverrideHeaders } from '../headers.ts';
+import { createIdentityHeaders, removedByAllow } from '../headers.ts';
 import type { EnvoyPolicy } from '../settings.ts';
 
 export interface OwnedNames {
@@ -37,21 +36,15 @@ export function otherSpellings(headers: readonly string[], withUnderscores: bool
 }
 
 export function createOwnedNames(policy: EnvoyPolicy): OwnedNames {
-  const { identityPrefix: prefix, accountHeaders, forwardsToken, hosts } = policy;
+  const { identityPrefix: prefix, accountHeaders, forwardsToken, headers } = policy;
   const { names, lookAlikes } = createIdentityHeaders(prefix);
   const identity = [...names.values()];
-  const hostOverrides = hosts === undefined ? [] : hostOverrideHeaders;
-  const overrides: readonly string[] = [...pathOverrideHeaders, ...methodOverrideHeaders, ...hostOverrides];
+  const overrides = headers.filter(({ kind }) => kind === 'override').flatMap(each => each.names);
   return {
     identity,
     lookAlikes,
     otherPrefixedNames: [`${prefix}email`, `${prefix}x`],
-    mutated: [
-      ...identity,
-      ...lookAlikes,
-      ...(forwardsToken ? [] : ['authorization']),
-      ...hostOverrides.flatMap(name => [name, ...underscoreSpellings(name)]),
-    ],
+    mutated: [...identity, ...lookAlikes, ...removedByAllow(headers)],
     account: accountHeaders,
     overrides,
     meaningOf(header, change) {

@@ -28,7 +28,11 @@ export function readRemovals(manager: ConnectionManager, checks: readonly AuthzF
   const byChain = checks.map(({ chain, filter }) =>
     filterRemovals(chain.filters.slice(0, chain.filters.indexOf(filter)), 'request_mutations', manager),
   );
-  return name => isRemovedEarly(name) || byChain.every(removes => removes(name));
+  const byRoute = manager.protectedTargets.map(({ scopes }) => routeRemovals(checks, scopes));
+  return name =>
+    isRemovedEarly(name) ||
+    byChain.every(removes => removes(name)) ||
+    (byRoute.length > 0 && byRoute.every(removes => removes(name)));
 }
 
 /** Whether a name is removed from the requests of an unchecked route with these scopes. */
@@ -38,6 +42,15 @@ export function readOpenRemovals(
   scopes: readonly ProtoValue[],
 ): Removal {
   const removesAlways = readRemovals(manager, checks);
+  const isRemovedByRoute = routeRemovals(checks, scopes);
+  const exact = new Set(
+    scopes.flatMap(scope => scope.items('request_headers_to_remove')).map(name => name.text()?.toLowerCase()),
+  );
+  return name => removesAlways(name) || exact.has(name) || isRemovedByRoute(name);
+}
+
+/** By the settings that these scopes have for the filters of each chain. */
+function routeRemovals(checks: readonly AuthzFilter[], scopes: readonly ProtoValue[]): Removal {
   const byRoute = checks.map(({ chain }) =>
     anyOf(
       chain.filters
@@ -46,10 +59,7 @@ export function readOpenRemovals(
         .flatMap(settings => settings.field('mutations').items('request_mutations')),
     ),
   );
-  const exact = new Set(
-    scopes.flatMap(scope => scope.items('request_headers_to_remove')).map(name => name.text()?.toLowerCase()),
-  );
-  return name => removesAlways(name) || exact.has(name) || byRoute.every(removes => removes(name));
+  return name => byRoute.every(removes => removes(name));
 }
 
 /** Whether a name is removed from the trailers of every request that is checked. */

@@ -52,7 +52,7 @@ export const requestRules = {
     },
   },
   'override-headers-kept': {
-    what: 'Headers that override path or method (x-original-url, x-rewrite-url, x-http-method-override, x-http-method, x-method-override), with `account.hosts` also those that override the host (x-forwarded-host, forwarded, …), or other spellings of them (x.http.method), are not removed before the check',
+    what: 'Headers that override path or method (x-original-url, x-rewrite-url, x-script-name, script-name, x-forwarded-prefix, x-http-method-override, x-http-method, x-method-override), with `account.hosts` also those that override the host (x-forwarded-host, forwarded, …), or other spellings of them (x.http.method), are not removed before the check',
     why: 'frameworks use them in place of the checked path, method and host, and interfaces such as CGI and WSGI read a dot and other signs as a hyphen',
     fix: 'remove each of them in `early_header_mutation_extensions`, with `remove_on_match` and [^a-z0-9] in place of each hyphen',
     find: each => kept(each, withSpellings(each.names.overrides, each.manager)),

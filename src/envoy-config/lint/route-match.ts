@@ -38,13 +38,21 @@ const strictSegments = /^(?:\/[A-Za-z0-9._~:@-]+)*\/?$/;
 export function readRouteMatch(match: ProtoValue): EnvoyRouteMatch | undefined {
   if (match.field('connect_matcher').isPresent) return undefined;
   const paths = readPaths(match);
-  const takesMethod = readMethods(match);
+  const takesMethod = readHeader(match, ':method');
+  const takesTarget = readHeader(match, ':path');
   if (paths === undefined) {
     const named = match.names().find(name => pathFields.has(name) || name === 'safe_regex');
     const unjudged = named === undefined ? match : match.field(named);
     return { takes: () => true, takesMethod, scope: undefined, isSure: false, head: '', start: [], unjudged };
   }
-  return { ...paths, takesMethod, isSure: match.names().every(name => unconditional.has(name)), unjudged: undefined };
+  const takes = (path: string): boolean => paths.takes(path) && takesTarget(path);
+  return {
+    ...paths,
+    takes,
+    takesMethod,
+    isSure: match.names().every(name => unconditional.has(name)),
+    unjudged: undefined,
+  };
 }
 
 function readPaths(match: ProtoValue): PathMatch | undefined {
@@ -53,7 +61,7 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
   const [prefix, path, separated] = ['prefix', 'path', 'path_separated_prefix'].map(name => match.field(name).text());
   const isExact = match.field('case_sensitive').flag() !== false;
   const cased = (text: string): string => (isExact ? text : text.toLowerCase());
-  const literal = (text: string, scope: PathScope, fits: (path: string, text: string) => boolean): PathMatch => ({
+  const literal: Literal = (text, scope, fits) => ({
     takes: each => fits(cased(each), cased(text)),
     head: text.toLowerCase(),
     start: text.split('/').slice(1),
@@ -66,7 +74,20 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
   if (path !== undefined)
     return literal(path, { path: path.replace(/\/$/, ''), subtree: false }, (each, text) => each === text);
   if (separated !== undefined) return literal(separated, { path: separated, subtree: true }, isUnder);
-  const [, start, segments, slash] = plainRegex.exec(match.field('safe_regex', 'regex').text() ?? '') ?? [];
+  const alternatives = (match.field('safe_regex', 'regex').text() ?? '').split('|').map(each => plainRegex.exec(each));
+  if (alternatives.length > 1 && !alternatives.includes(null)) {
+    const all = alternatives.map(each => plainPath(each ?? [], literal));
+    return { takes: path => all.some(each => each?.takes(path)), head: '', start: [], scope: undefined };
+  }
+  return plainPath(alternatives[0] ?? [], literal);
+}
+
+type Literal = (text: string, scope: PathScope, fits: (path: string, text: string) => boolean) => PathMatch;
+
+function plainPath(
+  [, start, segments, slash]: readonly (string | undefined)[],
+  literal: Literal,
+): PathMatch | undefined {
   if (start === undefined) return undefined;
   const subtree = segments !== undefined;
   const text = start.replaceAll('\\', '');
@@ -80,15 +101,15 @@ function readPaths(match: ProtoValue): PathMatch | undefined {
   });
 }
 
-/** Every method may meet a condition that is not understood. */
-function readMethods(match: ProtoValue): (method: string) => boolean {
+/** Conditions on a pseudo-header. Every value may meet one that is not understood. */
+function readHeader(match: ProtoValue, name: string): (value: string) => boolean {
   const patterns = match
     .items('headers')
-    .filter(each => each.field('name').text() === ':method' && each.field('invert_match').flag() !== true)
+    .filter(each => each.field('name').text() === name && each.field('invert_match').flag() !== true)
     .map(each => each.field('string_match'))
     .filter(({ isPresent }) => isPresent)
     .map(readStringMatcher);
-  return method => patterns.every(pattern => pattern(method) ?? true);
+  return value => patterns.every(pattern => pattern(value) ?? true);
 }
 
 // Reads only whole segments of envoy.extensions.path.match.uri_template.v3: literals, *, {name}, and ** as the last.

@@ -12,9 +12,10 @@ import {
   metadataRoute,
   nothingElse,
   openMatch,
-  publicFilters,
+  overrideRoutes,
   publicMatch,
   publicPathPattern,
+  routeFilters,
   unchecked,
 } from './open-routes.ts';
 
@@ -101,8 +102,14 @@ export function virtualHost(settings: EnvoySettings): Members {
           ...metadataRoute(metadata, settings),
           typed_per_filter_config: unchecked(),
         }),
+      ...overrideRoutes(settings).map(route =>
+        above(
+          'A query parameter such as _method, which frameworks take for the method, is not served without a check.',
+          route,
+        ),
+      ),
       ...publicRoutes.flatMap(route => publicRoutesOf(route, settings)),
-      ...paths.flatMap(path => upstreamRoutes(path, prefixMatch(path), upstreamProtocol)),
+      ...paths.flatMap(path => upstreamRoutes(path, prefixMatch(path), upstreamProtocol, checkedFilters(settings))),
       ...(paths.includes('/') ? [] : [nothingElse]),
     ],
   };
@@ -111,7 +118,9 @@ export function virtualHost(settings: EnvoySettings): Members {
 function publicRoutesOf(route: PublicRoute, settings: EnvoySettings): readonly Tree[] {
   const name = `public ${route.text}`;
   const protocol = route.methods.includes('POST') ? settings.upstreamProtocol : 'http1';
-  const filters = { typed_per_filter_config: { ...unchecked(), ...publicFilters(settings, filterNames.trailers) } };
+  const filters = {
+    typed_per_filter_config: { ...unchecked(), ...routeFilters(settings, 'public', filterNames.trailers) },
+  };
   const [first, ...more] = upstreamRoutes(name, publicMatch(route, settings), protocol, filters);
   const served = [
     above(
@@ -124,6 +133,11 @@ function publicRoutesOf(route: PublicRoute, settings: EnvoySettings): readonly T
   const options = openMatch({ safe_regex: inline({ regex: publicPathPattern(route) }) }, ['OPTIONS'], undefined);
   const comment = 'Preflight requests, with the check: it refuses what the CORS filter does not answer.';
   return [...served, ...upstreamRoutes(`${name} preflight`, options, 'http1').map(each => above(comment, each))];
+}
+
+function checkedFilters(settings: EnvoySettings): Members {
+  const filters = routeFilters(settings, 'checked', filterNames.trailers);
+  return { typed_per_filter_config: filters[filterNames.trailers] && filters };
 }
 
 function prefixMatch(path: string): Members {

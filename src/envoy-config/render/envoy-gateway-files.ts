@@ -33,7 +33,8 @@ function openFiles(routes: readonly Tree[]): readonly RenderedFile[] {
   if (routes.length === 0) return [];
   return [
     renderedFile('open-routes.yaml', routes, [
-      'What the gateway serves without a check: no SecurityPolicy with extAuth names these routes.',
+      'What the gateway serves without a check: no SecurityPolicy with extAuth names these routes. It cannot refuse a query parameter by',
+      'which a framework takes another method (_method): turn that off in the service.',
     ]),
   ];
 }

@@ -12,7 +12,7 @@ const maxRemoved = 16;
 
 /** What of the configuration does not fit into an HTTPRoute. */
 export function gatewayRoutesProblem(settings: RenderSettings): string | undefined {
-  const { paths, publicRoutes, hosts = [], accountHeaders, forwardsToken } = settings;
+  const { paths, publicRoutes, hosts = [] } = settings;
   const tooMany = (what: string, most: number): string =>
     `${what} of the configuration must be at most ${most}, more do not fit into an HTTPRoute`;
   if (paths.length + preflights(settings).length > maxMatches)
@@ -20,13 +20,16 @@ export function gatewayRoutesProblem(settings: RenderSettings): string | undefin
   if (publicRoutes.flatMap(({ methods }) => methods).length > maxMatches)
     return tooMany('methods of public', maxMatches);
   if (hosts.length > maxHosts) return tooMany('account.hosts', maxHosts);
-  const removed = accountHeaders.length + (forwardsToken ? 0 : 1);
-  return publicRoutes.length > 0 && removed > maxRemoved ? tooMany('account.headers', maxRemoved - 1) : undefined;
+  return publicRoutes.length > 0 && removedOn(settings, 'public').length > maxRemoved
+    ? tooMany('account.headers', maxRemoved - 1)
+    : undefined;
 }
 
 export function httpRoute(settings: RenderSettings): Tree {
   const matches = settings.paths.map(value => ({ path: inline({ type: 'PathPrefix', value }) }));
-  const rule = { matches: [...matches, ...preflights(settings)], ...toService(settings) };
+  const remove = removedOn(settings, 'checked');
+  const filters = remove.length === 0 ? undefined : [toRemoval(remove)];
+  const rule = { matches: [...matches, ...preflights(settings)], filters, ...toService(settings) };
   const comment = 'whole segments: /api/ordersX does not match /api/orders. No other route: 404.';
   return route(settings, settings.name, settings.hosts?.map(domainOf), beside([rule], comment));
 }
@@ -49,18 +52,17 @@ function preflights({ publicRoutes, corsOrigins }: RenderSettings): readonly Mem
 }
 
 function publicRoute(settings: RenderSettings): readonly Tree[] {
-  const { name, namespace, publicRoutes, hosts, accountHeaders, forwardsToken } = settings;
+  const { name, namespace, publicRoutes, hosts } = settings;
   const publicName = `${name}-public`;
   const headers = hosts && [inline({ type: 'RegularExpression', name: 'host', value: hostPattern(hosts) })];
   const matches = publicRoutes.flatMap(each =>
     each.methods.map(method => ({ path: regularExpression(publicPathPattern(each)), method, headers })),
   );
-  const remove = [...accountHeaders, ...(forwardsToken ? [] : ['authorization'])];
-  const removal = { type: 'RequestHeaderModifier', requestHeaderModifier: inline({ remove }) };
+  const remove = removedOn(settings, 'public');
   const cors = corsOf(settings);
   return [
     route(settings, publicName, hosts?.map(domainOf), [
-      { matches, filters: remove.length === 0 ? undefined : [removal], ...toService(settings) },
+      { matches, filters: remove.length === 0 ? undefined : [toRemoval(remove)], ...toService(settings) },
     ]),
     cors &&
       own(
@@ -69,6 +71,14 @@ function publicRoute(settings: RenderSettings): readonly Tree[] {
         { name: publicName, namespace },
       ),
   ].filter(each => each !== undefined);
+}
+
+function removedOn({ headers }: RenderSettings, kind: 'checked' | 'public'): readonly string[] {
+  return headers.filter(({ removed }) => removed === kind).flatMap(({ names }) => names);
+}
+
+function toRemoval(remove: readonly string[]): Members {
+  return { type: 'RequestHeaderModifier', requestHeaderModifier: inline({ remove }) };
 }
 
 function metadataRoute({ path, host, json }: MetadataDocument, settings: RenderSettings): readonly Tree[] {

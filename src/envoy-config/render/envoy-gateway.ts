@@ -2,7 +2,7 @@
 import type { TcpAddress } from '../../text/listen-address.ts';
 import { authzConnection } from '../authz-cluster.ts';
 import { authzCall, authzCluster, extAuthzSettings } from '../authz-filter.ts';
-import { anySpelling, overridePatterns, ownedPattern, setByExtAuthz } from '../header-patterns.ts';
+import { spellings } from '../headers.ts';
 import { renamed } from '../setting.ts';
 import type { RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
@@ -113,7 +113,7 @@ export function corsOf(settings: RenderSettings): Members | undefined {
 }
 
 export function clientTrafficPolicy(settings: RenderSettings): Tree {
-  const { namespace, accountHeaders, identityPrefix, trustedHops } = settings;
+  const { namespace, headers, trustedHops } = settings;
   const gateway = gatewayOf(settings);
   return own(
     'ClientTrafficPolicy',
@@ -128,11 +128,16 @@ export function clientTrafficPolicy(settings: RenderSettings): Tree {
         earlyRequestHeaders: beside(
           {
             removeOnMatch: [
-              ...[ownedPattern(identityPrefix), ...overridePatterns(settings)].map(toMatch),
-              // account-authz is shown exact names only.
-              ...accountHeaders.filter(header => header.includes('-')).map(header => toMatch(lookAlikes(header))),
+              ...headers
+                .filter(({ removed }) => removed === 'everywhere')
+                .map(({ names }) => toMatch(spellings(names))),
+              // account-authz is shown exact names only. Where a name stays on some routes, its look-alikes do not.
+              ...headers
+                .filter(({ removed }) => removed === 'checked' || removed === 'public')
+                .flatMap(({ names }) =>
+                  names.filter(name => name.includes('-')).map(name => toMatch(lookAlikes(name))),
+                ),
             ],
-            remove: setByExtAuthz,
           },
           'names that only account-authz may set, names that make an app use another path or method, look-alikes of account headers',
         ),
@@ -158,7 +163,7 @@ function toMatch(value: string): Members {
 
 /** RE2 for the name with another sign in place of at least one hyphen, but not for the name itself. */
 function lookAlikes(name: string): string {
-  const parts = name.split('-').map(anySpelling);
+  const parts = name.split('-');
   return parts
     .slice(1)
     .map((_, changed) =>

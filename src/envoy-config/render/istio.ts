@@ -17,7 +17,7 @@ import type { RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 import { trailersFilter } from './authz-filters.ts';
 import { managerType } from './connection-manager.ts';
-import { metadataRoute, publicFilters, publicMatch, unchecked } from './open-routes.ts';
+import { metadataRoute, overrideRoutes, publicMatch, routeFilters, unchecked } from './open-routes.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
 
 /** The name of the ServiceEntry, by which the mesh knows account-authz: in every pod, its own. */
@@ -116,17 +116,20 @@ function openRoutes(settings: RenderSettings): readonly Tree[] {
     name: `public ${route.text}`,
     match: publicMatch(route, settings),
     route: inline({ cluster: `inbound|${upstream.port}||`, timeout: '15s' }),
-    typed_per_filter_config: { ...unchecked(guardName), ...publicFilters(settings, trailersName) },
+    typed_per_filter_config: { ...unchecked(guardName), ...routeFilters(settings, 'public', trailersName) },
   }));
   const document = metadata && { ...metadataRoute(metadata, settings), typed_per_filter_config: unchecked(guardName) };
-  return [...served, ...(document === undefined ? [] : [document])].map(value => ({
-    applyTo: 'HTTP_ROUTE',
-    match: {
-      context: 'SIDECAR_INBOUND',
-      routeConfiguration: inline({ portNumber: upstream.port }),
-    },
-    patch: { operation: 'INSERT_FIRST', value },
-  }));
+  // Each is put first, so the last one is the first to match.
+  return [...served, ...overrideRoutes(settings, guardName), ...(document === undefined ? [] : [document])].map(
+    value => ({
+      applyTo: 'HTTP_ROUTE',
+      match: {
+        context: 'SIDECAR_INBOUND',
+        routeConfiguration: inline({ portNumber: upstream.port }),
+      },
+      patch: { operation: 'INSERT_FIRST', value },
+    }),
+  );
 }
 
 // What the provider of MeshConfig has no field for.

@@ -1,8 +1,8 @@
 // What Envoy serves without a check: public routes, the metadata document of RFC 9728, and the 404 for everything else.
 import type { HostEntry } from '../../authz/hosts.ts';
-import { filterNames } from '../authz-filter.ts';
+import { filterNames, routeMutations } from '../authz-filter.ts';
 import { typed } from '../extension.ts';
-import { anySpelling } from '../header-patterns.ts';
+import { methodOverridePattern } from '../method-override.ts';
 import type { EnvoySettings, MetadataDocument, PublicRoute } from '../settings.ts';
 import { above, inline, type Members, type Tree } from '../tree.ts';
 
@@ -29,15 +29,6 @@ export function domainOf(entry: HostEntry): string {
   return entry.kind === 'literal' ? entry.host : `*${entry.parent}`;
 }
 
-/** The removals on a public route: what the check would judge. Envoy removes the other names on every route. */
-function publicRemovals({ accountHeaders, forwardsToken }: EnvoySettings): readonly Tree[] {
-  const spellings = accountHeaders.map(name => ({ key_matcher: { safe_regex: { regex: anySpelling(name) } } }));
-  return [
-    ...spellings.map(matcher => ({ remove_on_match: inline(matcher) })),
-    ...(forwardsToken ? [] : [{ remove: 'authorization' }]),
-  ];
-}
-
 /** The match of an Envoy route. `methods` undefined: all. */
 export function openMatch(
   path: Members,
@@ -56,9 +47,9 @@ export function publicMatch(route: PublicRoute, { hosts }: Pick<EnvoySettings, '
   return openMatch({ safe_regex: inline({ regex: publicPathPattern(route) }) }, route.methods, hosts);
 }
 
-/** Removes what the check would judge. `trailers` is the name of the header_mutation filter. */
-export function publicFilters(settings: EnvoySettings, trailers: string): Members {
-  const removals = publicRemovals(settings);
+/** What Envoy removes on one kind of routes alone. `trailers` is the name of the header_mutation filter. */
+export function routeFilters(settings: EnvoySettings, kind: 'checked' | 'public', trailers: string): Members {
+  const removals = routeMutations(settings, kind);
   return {
     [trailers]:
       removals.length === 0
@@ -80,6 +71,26 @@ export function metadataRoute({ path, host, json }: MetadataDocument, { hosts }:
     direct_response: { status: 200, body: { inline_string: json } },
     response_headers_to_add: [set('content-type', 'application/json'), set('access-control-allow-origin', '*')],
   };
+}
+
+// RE2 counts about one instruction for each character, and Envoy allows 32,768 in a pattern.
+const maxPatternLength = 16_384;
+
+/** Before the public routes: a query parameter by which frameworks take another method is answered 404 there, as another method is. */
+export function overrideRoutes({ publicRoutes }: EnvoySettings, guard?: string): readonly Members[] {
+  const groups: string[] = [];
+  for (const pattern of publicRoutes.map(publicPathPattern)) {
+    const last = groups.at(-1);
+    if (last === undefined || last.length + pattern.length > maxPatternLength) groups.push(pattern);
+    else groups[groups.length - 1] = `${last}|${pattern}`;
+  }
+  const query = inline({ name: ':path', string_match: { safe_regex: { regex: methodOverridePattern } } });
+  return groups.map(regex => ({
+    name: 'public method override',
+    match: { safe_regex: inline({ regex }), headers: [query] },
+    direct_response: inline({ status: 404 }),
+    typed_per_filter_config: unchecked(guard),
+  }));
 }
 
 export const nothingElse = above('Deny by default. Nothing is behind this route, so there is nothing to check.', {

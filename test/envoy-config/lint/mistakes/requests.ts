@@ -56,8 +56,8 @@ export const requests: Mistakes = {
     'kept identity headers in trailers': p => p.trailers.shift(),
     'O-015 kept path overrides in trailers': p => p.trailers.splice(1, 1),
     'O-015 kept method overrides in trailers': p => p.trailers.splice(2, 1),
-    'O-028 kept account headers in trailers': p => p.trailers.splice(3, 1),
-    'O-028 kept spellings of an account header in trailers': p => p.trailers.splice(3, 1, toRemoval('x-account-id')),
+    'O-028 kept account headers in trailers': p => p.trailers.splice(4, 1),
+    'O-028 kept spellings of an account header in trailers': p => p.trailers.splice(4, 1, toRemoval('x-account-id')),
     'a removal only from response trailers': p =>
       set(p.filters[0].typed_config, {
         mutations: { response_trailers_mutations: p.trailers, request_mutations: p.trailers },

@@ -1,0 +1,45 @@
+// docs/headers.md: what happens to each header name, from the one table of the product.
+import { type HeaderRule, toHeaderRules } from '../../src/envoy-config/headers.ts';
+
+const example = {
+  identityHeaders: 'x-auth-',
+  token: { forward: false },
+  account: { headers: ['x-account-id'], query: ['account_id'], hosts: [':account_id.api.example.com'] },
+};
+
+/** Why a rule is there only with some configurations. */
+const conditions: readonly (readonly [name: string, condition: string])[] = [
+  ['x-auth-*', 'the prefix `identityHeaders`'],
+  ['x-account-id', 'each of `account.headers`'],
+  ['content-type', 'with `account.query`'],
+  ['forwarded', 'with `account.hosts`'],
+  ['authorization', 'with `token.forward` it stays, except in trailers'],
+];
+
+const places = { everywhere: 'on every route', checked: 'on checked routes', public: 'on public routes' } as const;
+
+export function makeHeadersPage(): string {
+  const rows = toHeaderRules(example, 1).map(rule => `| ${cells(rule).join(' | ')} |`);
+  return `# Headers
+
+<!-- npm run derive writes this page from src/envoy-config/headers.ts. -->
+
+What \`render\` tells Envoy, and account-authz answers, about header names. Envoy removes a name before the check, whatever sign stands in place of a hyphen (\`x_auth_uid\`,
+\`x.auth.uid\`): servers read these as one name. With \`--trusted-hops\` 0, the default, \`x-forwarded-prefix\` is removed on every route.
+
+| header | why | shown to the check | Envoy removes it | an allow |
+|---|---|---|---|---|
+${rows.join('\n')}
+`;
+}
+
+function cells({ names, why, shown, removed, inTrailers, allow }: HeaderRule): readonly string[] {
+  const condition = conditions.find(([name]) => names.includes(name))?.[1];
+  return [
+    `${names.map(name => `\`${name}\``).join(', ')}${condition === undefined ? '' : ` (${condition})`}`,
+    why,
+    shown === undefined ? '' : shown === 'exactly' ? 'yes' : 'yes, and its other spellings, which are refused',
+    [...(removed === undefined ? [] : [places[removed]]), ...(inTrailers ? ['from trailers'] : [])].join(', '),
+    allow === undefined ? '' : allow === 'sets' ? 'sets six, removes the others that it is shown' : 'removes it',
+  ];
+}
