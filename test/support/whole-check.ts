@@ -6,9 +6,9 @@ import { createCheck } from '../../src/check/check.ts';
 import { createEngine } from '../../src/check/engine.ts';
 import { configSchema } from '../../src/config/schema.ts';
 import { createAnswers } from '../../src/envoy/answers.ts';
-import { createIdentityHeaders } from '../../src/envoy/identity-headers.ts';
 import { authorizationService } from '../../src/envoy/proto-files.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
+import { createIdentityHeaders } from '../../src/envoy-config/headers.ts';
 import { parseKeySet } from '../../src/keys/jwks.ts';
 import { createCheckSpans } from '../../src/service/check-spans.ts';
 import { createLogger, logCheck } from '../../src/service/log.ts';
@@ -32,7 +32,10 @@ export async function createWholeCheck(
   const routes = [{ path: '/api/subscriptions/:account_id/*' }];
   const config = configSchema.parse({ issuers, routes, roles: { owner: ['*'] }, cache: { maxTokens: 0 }, ...settings });
   const engine = createEngine({ config, keyRings: fixedKeyRings(config, set.keys), now: () => now });
-  const answers = createAnswers({ identityHeaders: createIdentityHeaders('x-auth-'), forward: false });
+  const answers = createAnswers({
+    identityHeaders: createIdentityHeaders('x-auth-'),
+    removedHeaders: ['authorization'],
+  });
   const logger = createLogger({ level: 'info', allowed: true }, { write: () => undefined });
   const metrics = createMetrics('0.0.0', {
     keySets: () => [],
