@@ -1,7 +1,7 @@
 // `check-config`: prints every problem of a configuration and of the Envoy in front of it, or the effective settings, and warnings.
 import { Document, Scalar, visit } from 'yaml';
 import { loadConfig } from '../config/load.ts';
-import { formatProblems, formatWarnings } from '../config/problems.ts';
+import { formatProblems, formatRemarks } from '../config/problems.ts';
 import type { Config } from '../config/schema.ts';
 import { isRendered, toCommandLine } from '../envoy-config/render/rendered-files.ts';
 import { nghttp2Warning } from '../service/nghttp2.ts';
@@ -13,7 +13,8 @@ import { findAdminProblems, findFileProblems } from './envoy-problems.ts';
 const usage = `account-authz check-config [--config FILE] [--envoy FILE | --envoy-admin URL] [--strict] [--without-files]
 
 Validates a configuration file and the files that it names, without network access.
-Prints all problems with file, line and column, and warnings, to standard error, or the effective settings to standard output.
+Prints all problems with file, line and column, and warnings, to standard error, or the effective settings to standard output, with
+what the configuration leaves to the API in comments.
 
   --config FILE      the configuration, ${defaultConfigFile} if not given
   --envoy FILE       an Envoy bootstrap (YAML or JSON), or a dump of a running Envoy (/config_dump?include_eds), as also
@@ -55,11 +56,11 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
     io.stderr.write(formatProblems(file, loaded.problems));
     return 1;
   }
-  const { config, warnings = [] } = loaded;
+  const { config, warnings = [], information = [] } = loaded;
   // The check may run on another machine than the service, so this one is never a problem.
   const oldNghttp2 = nghttp2Warning();
   if (oldNghttp2 !== undefined) io.stderr.write(`warning: ${oldNghttp2}\n`);
-  io.stderr.write(strict ? formatProblems(file, warnings) : formatWarnings(file, warnings));
+  io.stderr.write(strict ? formatProblems(file, warnings) : formatRemarks('warning: ', file, warnings));
   let isGood = !strict || warnings.length === 0;
   const name = envoy ?? admin?.href;
   if (name !== undefined) {
@@ -75,7 +76,8 @@ export async function checkConfig(args: readonly string[], io: CommandIo): Promi
   }
   if (!isGood) return 1;
   io.stdout.write(toYaml(config));
-  // A comment, so that the output is a valid configuration.
+  // Comments, so that the output is a valid configuration.
+  io.stdout.write(formatRemarks('# information: ', file, information));
   if (name !== undefined) io.stdout.write(`# ${printable(name, 1024)}: no dangerous setting found\n`);
   return 0;
 }

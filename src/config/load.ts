@@ -18,7 +18,7 @@ import {
 } from './problems.ts';
 import { type Config, configSchema } from './schema.ts';
 import { toProblems } from './schema-problems.ts';
-import { findWarnings } from './warnings.ts';
+import { findInformation, findWarnings } from './warnings.ts';
 import { type PathProblem, parseYamlDocument } from './yaml-document.ts';
 
 /** File names are absolute: relative ones start at the folder of the configuration file. */
@@ -31,6 +31,8 @@ export interface LoadedConfig {
   readonly namedFiles?: readonly FileVersion[];
   /** What is valid and rarely meant, if it was to be found. */
   readonly warnings?: readonly ConfigProblem[];
+  /** What is right and should be known, likewise. */
+  readonly information?: readonly ConfigProblem[];
 }
 
 export interface LoadOptions {
@@ -86,13 +88,16 @@ export async function validateConfig(
   };
   const config = resolveNamedFiles(inOrder, folder);
   const list = revocations?.kind === 'revocations' ? revocations.list : undefined;
-  const warnings = findsWarnings ? findWarnings(config, revokedIssuers).map(problemAt) : undefined;
+  const found = findsWarnings && {
+    warnings: findWarnings(config, revokedIssuers).map(problemAt),
+    information: findInformation(config).map(problemAt),
+  };
   return {
     kind: 'config',
     config,
     namedFiles: versions,
     ...(list && { revocations: list }),
-    ...(warnings && { warnings }),
+    ...found,
   };
 }
 

@@ -49,9 +49,13 @@ export function formatProblems(configFile: string, problems: readonly ConfigProb
     .join('');
 }
 
-/** The same for what is valid, each line after `warning: `. */
-export function formatWarnings(configFile: string, warnings: readonly ConfigProblem[]): string {
-  return warnings.map(warning => `warning: ${formatProblems(configFile, [warning])}`).join('');
+/** The same for what is valid, each line after `warning: ` or, as a comment in YAML, `# information: `. */
+export function formatRemarks(
+  kind: 'warning: ' | '# information: ',
+  configFile: string,
+  remarks: readonly ConfigProblem[],
+): string {
+  return remarks.map(remark => `${kind}${formatProblems(configFile, [remark])}`).join('');
 }
 
 /** For a file that cannot be read. */

@@ -1,5 +1,6 @@
-// Finds settings that are valid and rarely meant.
-import { defaultAccountParameter, toRouteTemplate } from '../authz/route-template.ts';
+// Finds settings that are valid and rarely meant, and what an operator should know about valid ones.
+import type { RouteMatch } from '../authz/route.ts';
+import { defaultAccountParameter, type RouteTemplate, toRouteTemplate } from '../authz/route-template.ts';
 import { compileRoutes, matchRoutes } from '../authz/route-tree.ts';
 import { quotedPrintable } from '../text/printable.ts';
 import { compileSource } from '../token/claim-source.ts';
@@ -16,12 +17,26 @@ export function findWarnings(config: Config, revokedIssuers: Iterable<string>): 
   ];
 }
 
+/** Not wrong, so never an error: what nothing but the API decides. */
+export function findInformation({ routes, account: { parameter }, identityHeaders }: Config): readonly PathProblem[] {
+  return routes.flatMap(({ path }, i) => {
+    if (namesAccount(toRouteTemplate(path, parameter))) return [];
+    const duty = `which must compare the account that it serves with ${identityHeaders}acc`;
+    const message = `compares no account: all accounts' data under it rests on the API, ${duty}`;
+    return [{ path: ['routes', i, 'path'], message }];
+  });
+}
+
 function issuerWarnings(
-  { claims, accounts }: IssuerConfig,
+  { audiences, claims, accounts }: IssuerConfig,
   i: number,
   isOneOfSeveral: boolean,
 ): readonly PathProblem[] {
   const warnings: PathProblem[] = [];
+  if (audiences.includes('*')) {
+    const message = 'has "*", which stands for itself: only tokens whose audience is an asterisk are accepted';
+    warnings.push({ path: ['issuers', i, 'audiences'], message });
+  }
   if (typeof claims.acc === 'object' && !isByAccount(claims.role)) {
     const message =
       'gives the same roles in every account of a token: write {acc} where the account stands, or having, unless the issuer means that';
@@ -40,30 +55,50 @@ function isByAccount(role: IssuerConfig['claims']['role']): boolean {
   return havingAccount || parts.length > 1;
 }
 
-function routeWarnings({ routes, account: { parameter } }: Config): readonly PathProblem[] {
-  const tree = compileRoutes(routes, parameter);
-  return routes.flatMap(({ path: text }, i) => {
+function routeWarnings(config: Config): readonly PathProblem[] {
+  const { routes, account } = config;
+  const tree = compileRoutes(routes, account.parameter);
+  return routes.flatMap((route, i) => {
     const path = ['routes', i, 'path'];
-    const { segments, subtree } = toRouteTemplate(text, parameter);
+    const template = toRouteTemplate(route.path, account.parameter);
+    const { segments, subtree } = template;
     if (segments.some(each => each.kind === 'any' && each.name === defaultAccountParameter)) {
-      return [
-        {
-          path,
-          message: `has :${defaultAccountParameter}, which is not the account: account.parameter is ${parameter}`,
-        },
-      ];
+      const message = `has :${defaultAccountParameter}, which is not the account: account.parameter is ${account.parameter}`;
+      return [{ path, message }];
     }
-    if (subtree || !segments.some(({ kind }) => kind === 'account')) return [];
+    if (subtree) return [];
     // Some path under it, whose parameters equal no literal of another template.
     const under = [...segments.map(each => (each.kind === 'literal' ? each.value : sample)), sample];
     const match = matchRoutes(tree, { segments: under, decoded: undefined });
-    const isOpen =
-      match.kind === 'match' &&
-      match.routes.every(route => route.template.segments.every(({ kind }) => kind !== 'account'));
-    if (!isOpen) return [];
-    const message = `leaves what lies under it to ${quotedPrintable(match.route, 128)}, which compares no account there: end it with /*`;
+    const lack = match.kind === 'match' ? lackUnder(route, template, match, config) : undefined;
+    if (match.kind === 'refusal' || lack === undefined) return [];
+    const message = `leaves what lies under it to ${quotedPrintable(match.route, 128)}, which ${lack} there: end it with /*`;
     return [{ path, message }];
   });
+}
+
+/** What the routes that match under an exact route do not do, and the exact one does. */
+function lackUnder(
+  route: Config['routes'][number],
+  template: RouteTemplate,
+  { routes }: RouteMatch,
+  config: Config,
+): string | undefined {
+  if (namesAccount(template) && !routes.some(under => namesAccount(under.template))) return 'compares no account';
+  // A longer route says what is meant under this one.
+  if (routes.some(under => under.template.segments.length > template.segments.length)) return undefined;
+  const wider = (['roles', 'scopes'] as const).find(kind => {
+    const own = route[kind];
+    const left = [...(config[kind]?.keys() ?? [])].filter(name =>
+      routes.every(({ [kind]: permitted }) => permitted?.has(name) ?? true),
+    );
+    return own !== undefined && left.some(name => !own.includes(name));
+  });
+  return wider && `permits other ${wider}`;
+}
+
+function namesAccount({ segments }: RouteTemplate): boolean {
+  return segments.some(({ kind }) => kind === 'account');
 }
 
 const sample = '~any~';

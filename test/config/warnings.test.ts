@@ -1,4 +1,4 @@
-// What is valid and rarely meant, and how check-config prints it.
+// What is valid and rarely meant, what an operator should know, and how check-config prints both.
 import { expect } from 'chai';
 import { runCommand } from '../../lab/command.ts';
 import { changed, smallestConfig, writeFixture } from '../../lab/config-file.ts';
@@ -9,6 +9,14 @@ const partner = { ...issuer, issuer: 'https://partner.example.com', accounts: ['
 const routes = (...paths: string[]) => ({ routes: paths.map(path => ({ path })) });
 const exactUnderSubtree =
   /^routes\[1\]\.path: leaves what lies under it to "\/v1\/\*", which compares no account there: end it with \/\*$/;
+
+const narrowed = (open: object, path: string, rules: object, subtree = '/v1/*') => ({
+  roles: { owner: ['*'], member: ['GET'] },
+  routes: [
+    { path: subtree, ...open },
+    { path, ...rules },
+  ],
+});
 
 type Case = readonly [name: string, changes: Readonly<Record<string, unknown>>, ...warnings: readonly RegExp[]];
 
@@ -105,6 +113,41 @@ const cases: readonly Case[] = [
   ['an exact route under a subtree with the account', routes('/v1/*', '/v1/:account_id/*', '/v1/:account_id/users')],
   ['an exact route beside a subtree elsewhere', routes('/v2/*', '/v1/accounts/:account_id')],
   ['an exact route without the account under a subtree', routes('/v1/*', '/v1/accounts')],
+  [
+    'an exact route for one role under an open subtree',
+    narrowed({}, '/v1/settings', { roles: ['owner'] }),
+    /^routes\[1\]\.path: leaves what lies under it to "\/v1\/\*", which permits other roles there: end it with \/\*$/,
+  ],
+  [
+    'an exact route for one scope under an open subtree',
+    { scopes: { billing: ['*'], read: ['GET'] }, ...narrowed({}, '/v1/settings', { scopes: ['billing'] }) },
+    /^routes\[1\]\.path: leaves what lies under it to "\/v1\/\*", which permits other scopes there/,
+  ],
+  [
+    'an exact route for fewer roles than the subtree has',
+    narrowed({ roles: ['owner', 'member'] }, '/v1/settings', { roles: ['owner'] }),
+    /^routes\[1\]\.path: leaves what lies under it to "\/v1\/\*", which permits other roles there/,
+  ],
+  [
+    'an exact route with the account and for one role, under a subtree with the account',
+    narrowed({}, '/v1/:account_id/settings', { roles: ['owner'] }, '/v1/:account_id/*'),
+    /^routes\[1\]\.path: leaves what lies under it to "\/v1\/:account_id\/\*", which permits other roles there/,
+  ],
+  [
+    'an exact route for the roles that the subtree has',
+    narrowed({ roles: ['owner'] }, '/v1/settings', { roles: ['owner', 'member'] }),
+  ],
+  [
+    'an exact route for one role above a longer route',
+    {
+      routes: [
+        ...narrowed({}, '/v1/settings', { roles: ['owner'] }).routes,
+        { path: '/v1/settings/:name', accountInPath: false },
+      ],
+    },
+  ],
+  ['an exact route for one role that no subtree covers', narrowed({}, '/v2/settings', { roles: ['owner'] })],
+  ['the audience *', { 'issuers.0.audiences': ['*'] }, /^issuers\[0\]\.audiences: has "\*", which stands for itself: /],
 ];
 
 async function warningsOf(content: unknown, ...args: readonly string[]) {
@@ -167,6 +210,19 @@ routes:
     expect(lines[0])
       .to.match(/^\S+:1:\d+: routes\[1\]\.path: leaves what /)
       .and.match(new RegExp(`^${file}:`));
+  });
+
+  it('are no information: a comment names each route that compares no account', async () => {
+    const changes = { identityHeaders: 'idp-', ...routes('/v1/*', '/v2/accounts/:account_id/*', '/v3') };
+    const { code, stdout, lines } = await warningsOf(changed(changes), '--strict');
+    expect({ code, lines }).to.deep.equal({ code: 0, lines: [] });
+    const named = stdout.split('\n').filter(line => line.startsWith('# information: '));
+    expect(named.map(line => /routes.*/.exec(line)?.[0])).to.deep.equal(
+      [0, 2].map(
+        i =>
+          `routes[${i}].path: compares no account: all accounts' data under it rests on the API, which must compare the account that it serves with idp-acc`,
+      ),
+    );
   });
 
   it('leave a configuration without any valid with --strict', async () => {
