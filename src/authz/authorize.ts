@@ -81,28 +81,26 @@ export function admit(policy: Policy, facts: RequestFacts): Admission {
   const named = accountsNamed(policy.accountPlaces, facts, target.query);
   if ('kind' in named) return refused(named);
 
-  const host = policy.hosts && matchHost(policy.hosts, facts);
+  const host = matchHost(policy.hosts, facts);
   if (isInvalid(host)) return refused(host);
 
   const match = matchRoutes(policy.routes, target);
   if (isInvalid(match)) return refused(match);
   const inPath = match.kind === 'match' ? accountsInPath(match, policy.accountPlaces.dots) : [];
   if ('kind' in inPath) return refused(inPath);
-  if (host?.kind === 'refusal') return refused(host);
+  if (host.kind === 'refusal') return refused(host);
   if (match.kind === 'refusal') return refused(match);
 
   const token = parseBearerToken(authorization);
   if (typeof token !== 'string') return refused(token, match.route);
   const accounts = [...inPath, ...named];
-  if (host?.account !== undefined) accounts.push(host.account);
+  if (host.account !== undefined) accounts.push(host.account);
   return { route: match.route, outcome: { kind: 'admitted', method: facts.method, match, accounts, token } };
 }
 
 // All that makes a request invalid is found before a host or a route is unknown.
-function isInvalid(
-  found: HostMatch | RouteMatch | Refusal | undefined,
-): found is Refusal & { readonly reason: 'request_invalid' } {
-  return found?.kind === 'refusal' && found.reason === 'request_invalid';
+function isInvalid(found: HostMatch | RouteMatch | Refusal): found is Refusal & { readonly reason: 'request_invalid' } {
+  return found.kind === 'refusal' && found.reason === 'request_invalid';
 }
 
 /** `principal` is for the log and Envoy, also of a refused request. */

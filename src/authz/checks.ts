@@ -47,7 +47,7 @@ export const checks = {
       'path longer than {} bytes': 'the client must send a shorter path',
       'more than {} query parameters': 'the client must send fewer query parameters',
       'path outside the grammar':
-        'a path starts with / and has non-empty segments, without ; and encoded / \\ % . ; and control characters',
+        'a path starts with / and has non-empty segments, without ; and encoded / \\ % . ; ? and control characters',
       'a dot segment in the path': 'no segment may be . or ..',
     },
   },
@@ -79,6 +79,7 @@ export const checks = {
     request_invalid: {
       'the host contradicts :authority': once,
       'an empty host': 'the client must send the host that it means',
+      'a host longer than {} characters': 'no name of DNS is longer (RFC 1035 section 2.3.4)',
       'a host with a dot at its end': 'the client must send the host without the dot',
       'an account label outside the grammar': 'the label of the account is 1 to 63 of a-z 0-9 -, in lower case',
     },
@@ -87,6 +88,8 @@ export const checks = {
     request_invalid: {
       'the path matches a route only if case is ignored or segments are decoded':
         'the path must have literal segments as routes has them, in upper and lower case, and not encoded',
+      'the path matches a route only if a segment is trimmed or cut at a sign':
+        'servers read settings.json and settings:x as settings: the path must have literal segments as routes has them, or a path with this segment must be one of routes',
       'a character that not every matching route permits':
         'segments have A-Z a-z 0-9 . _ ~ : @ -, or every route that matches must have characters: rfc3986; the account is never encoded',
       'a segment with a dot names an account, and account.dots is off': dotsSwitch,

@@ -56,21 +56,27 @@ export interface HostMatch {
   readonly account: Account | undefined;
 }
 
-/** The host of the request, compared without its port. */
+/** The host of the request, compared without its port. `hosts` is undefined where the configuration has none: then any host is good. */
 export function matchHost(
-  { literals, parents }: Hosts,
+  hosts: Hosts | undefined,
   facts: Pick<RequestFacts, 'host' | 'headers'>,
 ): HostMatch | Refusal {
-  const sent = hostOf(facts);
-  if (typeof sent !== 'string') return sent;
-  const host = sent.replace(/:[0-9]{1,5}$/, '');
-  if (host === '') return refusal('request_invalid', 'an empty host');
+  const { host: attribute, headers } = facts;
+  const others = hosts === undefined && attribute !== '' ? [] : hostHeaders(headers);
+  const first = attribute === '' ? others[0] : attribute;
+  const host = first?.replace(/:[0-9]{0,5}$/, '');
+  // Without hosts, a message that has no host at all is good too: Envoy sends one whenever the client did.
+  if (host === '' || (host === undefined && hosts !== undefined)) return refusal('request_invalid', 'an empty host');
+  if (host !== undefined && host.length > maxHostLength)
+    return refusal('request_invalid', `a host longer than ${maxHostLength} characters`);
+  if (hosts === undefined || host === undefined) return { kind: 'host', account: undefined };
+  if (others.some(each => each !== first)) return refusal('request_invalid', 'the host contradicts :authority');
   if (host.endsWith('.')) return refusal('request_invalid', 'a host with a dot at its end');
   // ASCII letters alone (RFC 4343 section 3): a Kelvin sign is no k, and no letter changes its length.
   const folded = host.replace(/[A-Z]+/g, letters => letters.toLowerCase());
-  if (literals.has(folded)) return { kind: 'host', account: undefined };
+  if (hosts.literals.has(folded)) return { kind: 'host', account: undefined };
   const dot = host.indexOf('.');
-  if (dot === -1 || !parents.has(folded.slice(dot))) return refusal('route_unknown', 'no host matches');
+  if (dot === -1 || !hosts.parents.has(folded.slice(dot))) return refusal('route_unknown', 'no host matches');
   const label = host.slice(0, dot);
   return isAccountLabel(label)
     ? { kind: 'host', account: label }
@@ -78,10 +84,8 @@ export function matchHost(
 }
 
 // Envoy shows the host as an attribute and as `:authority`; HTTP/2 allows a `host` beside it (RFC 9113 section 8.3.1).
-function hostOf({ host, headers }: Pick<RequestFacts, 'host' | 'headers'>): string | Refusal {
-  const sent = [...(headers.get(':authority') ?? []), ...(headers.get('host') ?? [])];
-  const [first = ''] = host === '' ? sent : [host];
-  return sent.every(each => each === first) ? first : refusal('request_invalid', 'the host contradicts :authority');
+function hostHeaders(headers: RequestFacts['headers']): readonly string[] {
+  return [...(headers.get(':authority') ?? []), ...(headers.get('host') ?? [])];
 }
 
 /** Lower case only: host names ignore case, accounts do not, so another spelling would be another account. */

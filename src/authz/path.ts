@@ -21,8 +21,9 @@ const maxPathBytes = 2048;
 const maxParameters = 256;
 const strictPath = /^\/(?:[A-Za-z0-9._~:@-]+(?:\/[A-Za-z0-9._~:@-]+)*\/?)?$/;
 const strictSegment = /^[A-Za-z0-9._~:@-]+$/;
-// `pchar` of RFC 3986 section 3.3 without `;`. Servers disagree about encoded / \ % . ; and control characters.
-const widePath = /^\/(?:[A-Za-z0-9._~:@!$&'()*+,=/-]|%(?!2[EFef]|5[Cc]|25|3[Bb]|[01]|7[Ff])[0-9A-Fa-f]{2})*$/;
+// `pchar` of RFC 3986 section 3.3 without `;`. Servers disagree about encoded / \ % . ; ? and control characters:
+// nginx makes a query of an encoded question mark (`proxy_pass http://app$uri`).
+const widePath = /^\/(?:[A-Za-z0-9._~:@!$&'()*+,=/-]|%(?!2[EFef]|3[BbFf]|5[Cc]|25|[01]|7[Ff])[0-9A-Fa-f]{2})*$/;
 
 export function parseRequestTarget(target: string): RequestTarget | Refusal {
   if (Buffer.byteLength(target) > maxTargetBytes)

@@ -1,25 +1,22 @@
-// Matches a path against all routes at once, by a tree over the segments of their templates that is built once per configuration.
-// Literals that differ only in case share a branch: one walk finds the templates that match exactly and those that match if segments are
-// decoded and case is ignored. At each segment the walk holds the nodes that are reached by the path so far: from each node at most two
-// (its literal and its parameter), and never one twice. So other routes do not change the cost of a match.
+// Matches a path against all routes at once, by a tree over the segments of their templates that is built once per configuration. One walk
+// finds the templates that match exactly and those that match loosely: as a server may read the path that ignores case, decodes, trims a
+// segment, or cuts a format from it. At each segment the walk holds the nodes that are reached by the path so far: from each node only its
+// parameter and the literals that the segment may be read as, and never one twice. So other routes do not change the cost of a match.
 import { foldCase } from './fold-case.ts';
 import { isStrictSegment, type RequestPath } from './path.ts';
 import { type Refusal, refusal } from './refusal.ts';
 import type { Route, RouteDefinition, RouteMatch } from './route.ts';
-import {
-  defaultAccountParameter,
-  type RouteTemplate,
-  type TemplateSegment,
-  toRouteTemplate,
-} from './route-template.ts';
+import { defaultAccountParameter, type TemplateSegment, toRouteTemplate } from './route-template.ts';
 
 /** The routes of one configuration, compiled for `matchRoutes`. */
 export type RouteTree = RouteNode;
 
-// Absent rather than empty, and one object per route: with 10,000 routes, the walk waits for memory more than for anything else.
+// Absent rather than empty: in a large tree, the walk waits for memory more than for anything else.
 interface RouteNode {
-  /** By literal in lower case. */
-  literals: Map<string, RouteNode> | undefined;
+  /** The literal that leads here, as it was written; empty for a parameter. */
+  readonly literal: string;
+  /** By literal in lower case: those that differ only in case. */
+  literals: Map<string, RouteNode[]> | undefined;
   /** The branch of `:account_id` and of every other parameter. */
   parameter: RouteNode | undefined;
   /** Routes whose template ends here. */
@@ -41,7 +38,7 @@ export function compileRoutes(
   definitions: readonly RouteDefinition[],
   accountParameter = defaultAccountParameter,
 ): RouteTree {
-  const root = createNode();
+  const root = createNode('');
   for (const [order, { path, roles, scopes, characters }] of definitions.entries()) {
     const template = toRouteTemplate(path, accountParameter);
     let node = root;
@@ -62,16 +59,23 @@ export function compileRoutes(
 
 export function matchRoutes(root: RouteTree, { segments, decoded }: RequestPath): RouteMatch | Refusal {
   const matching: RankedRoute[] = [];
-  let reached: readonly RouteNode[] = [root];
-  for (const segment of decoded ?? segments) {
-    reached = step(reached, decoded === undefined ? segment.toLowerCase() : foldCase(segment));
-    for (const { subtrees } of reached) if (subtrees !== undefined) matching.push(...subtrees);
+  const folded: RankedRoute[] = [];
+  const cut: RankedRoute[] = [];
+  let reached: Reached = { exact: [root], loose: [] };
+  for (const [i, segment] of segments.entries()) {
+    if (reached.exact.length === 0 && reached.loose.length === 0) break;
+    reached = step(reached, segment, decoded === undefined ? segment.toLowerCase() : foldCase(decoded[i] ?? ''));
+    for (const { subtrees } of reached.exact) if (subtrees !== undefined) matching.push(...subtrees);
+    for (const { node, isCut } of reached.loose) (isCut ? cut : folded).push(...(node.subtrees ?? []));
   }
-  for (const { exact } of reached) if (exact !== undefined) matching.push(...exact);
+  for (const { exact } of reached.exact) if (exact !== undefined) matching.push(...exact);
+  for (const { node, isCut } of reached.loose) (isCut ? cut : folded).push(...(node.exact ?? []));
 
-  // An upstream that ignores case, or decodes, would serve a route whose rules were not applied.
-  if (!matching.every(({ route }) => hasLiterals(route.template, segments)))
+  // An upstream that reads the path loosely would serve a route whose rules were not applied.
+  if (folded.length > 0)
     return refusal('request_invalid', 'the path matches a route only if case is ignored or segments are decoded');
+  if (cut.some(isNarrow))
+    return refusal('request_invalid', 'the path matches a route only if a segment is trimmed or cut at a sign');
   if (decoded !== undefined && !permitWide(matching, segments))
     return refusal('request_invalid', 'a character that not every matching route permits');
   matching.sort((one, other) => one.order - other.order);
@@ -86,37 +90,77 @@ export function matchRoutes(root: RouteTree, { segments, decoded }: RequestPath)
   };
 }
 
-function createNode(): RouteNode {
-  return { literals: undefined, parameter: undefined, exact: undefined, subtrees: undefined };
+function createNode(literal: string): RouteNode {
+  return { literal, literals: undefined, parameter: undefined, exact: undefined, subtrees: undefined };
 }
 
 /** The branch of the segment, made where there is none. */
 function childFor(node: RouteNode, segment: TemplateSegment): RouteNode {
   if (segment.kind !== 'literal') {
-    node.parameter ??= createNode();
+    node.parameter ??= createNode('');
     return node.parameter;
   }
   node.literals ??= new Map();
   const folded = segment.value.toLowerCase();
-  const known = node.literals.get(folded);
+  const alike = node.literals.get(folded) ?? [];
+  node.literals.set(folded, alike);
+  const known = alike.find(({ literal }) => literal === segment.value);
   if (known !== undefined) return known;
-  const grown = createNode();
-  node.literals.set(folded, grown);
+  const grown = createNode(segment.value);
+  alike.push(grown);
   return grown;
 }
 
-function step(reached: readonly RouteNode[], folded: string): readonly RouteNode[] {
-  const next: RouteNode[] = [];
-  for (const { literals, parameter } of reached) {
-    const literal = literals?.get(folded);
-    if (literal !== undefined) next.push(literal);
-    if (parameter !== undefined) next.push(parameter);
+/** The nodes that the path leads to so far. */
+interface Reached {
+  readonly exact: readonly RouteNode[];
+  readonly loose: readonly LooseNode[];
+}
+
+/** A node that only another reading of the path leads to: in another case or decoded, or with a segment trimmed or cut. */
+interface LooseNode {
+  readonly node: RouteNode;
+  readonly isCut: boolean;
+}
+
+const none: readonly RouteNode[] = [];
+
+/** `sent` is the segment as sent, `folded` the same decoded and in one case. */
+function step({ exact, loose }: Reached, sent: string, folded: string): Reached {
+  const next = { exact: [] as RouteNode[], loose: [] as LooseNode[] };
+  const trimmed = folded.trim();
+  const isTrimmed = trimmed !== folded;
+  let mayCut = loose.length > 0;
+  let isName = false;
+  for (const { literals, parameter } of exact) {
+    if (parameter !== undefined) next.exact.push(parameter);
+    if (literals !== undefined) mayCut = true;
+    for (const node of literals?.get(trimmed) ?? none) {
+      if (node.literal !== sent) next.loose.push({ node, isCut: isTrimmed });
+      else {
+        next.exact.push(node);
+        isName = true;
+      }
+    }
   }
+  for (const { node, isCut } of loose) {
+    if (node.parameter !== undefined) next.loose.push({ node: node.parameter, isCut });
+    for (const child of node.literals?.get(trimmed) ?? none)
+      next.loose.push({ node: child, isCut: isCut || isTrimmed });
+  }
+  // Django REST framework serves settings.json as settings in the format json, Google's APIs have methods such as settings:reset. Where
+  // the API has a name with the sign, the segment is that name.
+  const end = isName || !mayCut ? -1 : trimmed.search(/[^a-z0-9_~-]/);
+  if (end === -1) return next;
+  const stem = trimmed.slice(0, end);
+  for (const { literals } of [...exact, ...loose.map(({ node }) => node)])
+    for (const node of literals?.get(stem) ?? none) next.loose.push({ node, isCut: true });
   return next;
 }
 
-function hasLiterals(template: RouteTemplate, segments: readonly string[]): boolean {
-  return template.segments.every((segment, i) => segment.kind !== 'literal' || segment.value === segments[i]);
+/** Whether the route refuses more than the API would without it. */
+function isNarrow({ route: { template, roles, scopes } }: RankedRoute): boolean {
+  return roles !== undefined || scopes !== undefined || template.segments.some(({ kind }) => kind === 'account');
 }
 
 // A matching template covers every segment of a path, and its literals are strict.

@@ -34,6 +34,11 @@ describe('host of a request', () => {
     ['acme.api.example.com.:443', 'request_invalid'],
     ['', 'request_invalid'],
     [':443', 'request_invalid'],
+    [':', 'request_invalid'],
+    ['acme.api.example.com:', 'acme'],
+    [`${'a.'.repeat(118)}api.example.com:65535`, 'route_unknown'],
+    [`${'a.'.repeat(119)}api.example.com`, 'route_unknown'],
+    [`a${'a.'.repeat(119)}api.example.com`, 'request_invalid'],
     ['\u0130.api.example.com', 'request_invalid'],
     ['a.b.api.example.com', 'route_unknown'],
     ['example.com', 'route_unknown'],
@@ -48,6 +53,20 @@ describe('host of a request', () => {
       expect(matched(host)).to.equal(found);
     });
   }
+
+  it('is not empty and not longer than 253 characters, whatever is configured', () => {
+    const found = (host: string, headers = {}) => {
+      const match = matchHost(undefined, facts({ host, headers }));
+      return match.kind === 'host' ? (match.account ?? 'any') : match.reason;
+    };
+    expect(found(':')).to.equal('request_invalid');
+    expect(found(':443')).to.equal('request_invalid');
+    expect(found('', { ':authority': '' })).to.equal('request_invalid');
+    expect(found('a'.repeat(254))).to.equal('request_invalid');
+    expect(found(`${'a'.repeat(253)}:65535`)).to.equal('any');
+    expect(found('A.b.', { host: 'c' })).to.equal('any');
+    expect(found('')).to.equal('any');
+  });
 
   it('matches an entry in ASCII letters alone', () => {
     const kept = compileHosts(['kept.example.com', ':account_id.kept.example.com'], 'account_id');
@@ -116,13 +135,14 @@ describe('entry of account.hosts', () => {
 describe('detail of a refused host', () => {
   const rows: readonly (readonly [host: string, headers: Record<string, string>, detail: string])[] = [
     ['', {}, 'an empty host'],
+    ['a'.repeat(254), {}, 'a host longer than 253 characters'],
     ['api.example.com.', {}, 'a host with a dot at its end'],
     ['A.api.example.com', {}, 'an account label outside the grammar'],
     ['other.test', {}, 'no host matches'],
     ['api.example.com', { host: 'other.test' }, 'the host contradicts :authority'],
   ];
   for (const [host, headers, detail] of rows) {
-    it(`is "${detail}" for ${JSON.stringify(host)}`, () => {
+    it(`is "${detail}" for ${JSON.stringify(host.slice(0, 40))}`, () => {
       expect(matchHost(hosts, facts({ host, headers }))).to.have.property('detail', detail);
     });
   }

@@ -132,9 +132,56 @@ describe('route tree', () => {
     });
   }
 
+  const notWhole = 'the path matches a route only if a segment is trimmed or cut at a sign';
+  // Frameworks serve these as /a/settings: Django REST framework, Rails (.json), nginx with $uri (%20), Google's APIs (:).
+  const settings = ['+/a/*', '/a/settings/* owner'];
+  const formats: readonly (readonly [
+    name: string,
+    routes: readonly string[],
+    path: string,
+    detail: string | undefined,
+  ])[] = [
+    ['a format', settings, '/a/settings.json', notWhole],
+    ['a format of a format', settings, '/a/settings.tar.gz', notWhole],
+    ['a format in upper case', settings, '/a/SETTINGS.JSON', notWhole],
+    ['a format above the subtree', settings, '/a/settings.json/x', notWhole],
+    ['a method', settings, '/a/settings:reset', notWhole],
+    ['an at sign', settings, '/a/settings@2', notWhole],
+    ['a space at its end', settings, '/a/settings%20', notWhole],
+    ['spaces at both ends and a format', settings, '/a/%C2%A0settings.json%20', notWhole],
+    ['a matrix', settings, '/a/settings,x', notWhole],
+    ['a letter outside ASCII', settings, '/a/settings%C3%A9', notWhole],
+    ['a key in parentheses', settings, "/a/settings('x')", notWhole],
+    ['a format in the literal before the account', ['/a/*', '/a/accounts/:account_id'], '/a/accounts.json/b', notWhole],
+    ['a format, without an open route', ['/a/settings owner'], '/a/settings.json', notWhole],
+    ['a format, where scopes narrow', ['/a/*', '/a/settings  billing'], '/a/settings.xml', notWhole],
+    ['a format at two literals', ['/a/*', '/a/b/c owner'], '/a/b.x/c.y', notWhole],
+    ['a format of a literal that has signs itself', ['/a/*', '/a/b.c owner'], '/a/b.c.json', undefined],
+    ['a format in another case', ['/a/*', '/a/b.json owner'], '/a/b.JSON', notLiteral],
+    ['a space behind a literal that has signs itself', ['+/a/*', '+/a/b.c owner'], '/a/b.c%20', notWhole],
+    ['a format that another template has', [...settings, '/a/settings.json'], '/a/settings.json', undefined],
+    ['a format that a longer template has', [...settings, '/a/settings.json/x/y'], '/a/settings.json', undefined],
+    ['a format that a parameter leads to', ['/:x/*', '/a/b/* owner', '/:x/b.c'], '/a/b.c', undefined],
+    ['a format that a template has in another case', [...settings, '/a/Settings.json/x'], '/a/settings.json', notWhole],
+    ['a format that a template has elsewhere', [...settings, '/b/settings.json'], '/a/settings.json', notWhole],
+    ['a format that a path has only if cut', ['/:x/*', '/:x/b owner', '/a/b.c'], '/a.v2/b.c', notWhole],
+    ['a format that a template without rules has', ['/a/*', '/a/files'], '/a/files.zip', undefined],
+    ['a format below a template without rules', ['/files/*', '/files/archive/*'], '/files/archive.zip/x', undefined],
+    ['a sign at its start', settings, '/a/.settings', undefined],
+    ['a longer name', settings, '/a/settings-x_y~z', undefined],
+    ['a format in the place of a parameter', ['/a/:x', '/a/:x/b owner'], '/a/x.json', undefined],
+    ['an encoded letter', settings, '/a/setting%73', notLiteral],
+  ];
+  for (const [name, routes, path, detail] of formats) {
+    it(`${detail === undefined ? 'serves' : 'refuses'} a segment with ${name}`, () => {
+      const found = matchRoutes(compileRoutes(routes.map(toDefinition)), pathOf(path));
+      expect(found).to.include(detail === undefined ? { kind: 'match' } : { reason: 'request_invalid', detail });
+    });
+  }
+
   const seed = fc.readConfigureGlobal().seed ?? Date.now() % 2 ** 31;
   it(`agrees with a linear search on 5,000 random configurations and paths (seed ${seed})`, () => {
-    const literal = fc.constantFrom('a', 'A', 'b', 'B', 'aB', 'AB');
+    const literal = fc.constantFrom('a', 'A', 'b', 'B', 'aB', 'AB', 'a.b', 'b:a');
     const template = fc
       .record({
         segments: fc.array(fc.oneof({ arbitrary: literal, weight: 3 }, fc.constantFrom(':account_id', ':x', ':y')), {
@@ -151,7 +198,7 @@ describe('route tree', () => {
     });
     const segment = fc.oneof(
       { arbitrary: literal, weight: 8 },
-      fc.constantFrom('c', '%61', '%41b', 'a%42', 'b+', '%C3%9C', 'a%20'),
+      fc.constantFrom('c', '%61', '%41b', 'a%42', 'b+', '%C3%9C', 'a%20', '%20b', 'a.x', 'aB:c', 'a.b.c'),
     );
     const outcomes = new Map<string, number>();
     fc.assert(
@@ -167,7 +214,7 @@ describe('route tree', () => {
       ),
       { numRuns: 5_000, seed },
     );
-    expect([...outcomes.keys()]).to.have.members(['match', notLiteral, notPermitted, 'no route matches']);
+    expect([...outcomes.keys()]).to.have.members(['match', notLiteral, notWhole, notPermitted, 'no route matches']);
     // Each outcome is frequent enough to be compared.
     for (const count of outcomes.values()) expect(count).to.be.above(100);
   });
@@ -206,9 +253,11 @@ describe('route tree', () => {
   });
 });
 
-/** `+` marks an rfc3986 route. */
+/** The path, its role and its scope; `+` marks an rfc3986 route. */
 function toDefinition(text: string): RouteDefinition {
-  return { path: text.replace('+', ''), characters: text.startsWith('+') ? 'rfc3986' : 'strict' };
+  const [path = '', role = '', scope = ''] = text.replace('+', '').split(' ');
+  const characters = text.startsWith('+') ? 'rfc3986' : 'strict';
+  return { path, characters, roles: role === '' ? undefined : [role], scopes: scope === '' ? undefined : [scope] };
 }
 
 function toRoute({ path, roles, characters }: RouteDefinition): Route {

@@ -104,7 +104,7 @@ export const hosts: readonly RequestRow[] = [
   row(9, 'another host', (draft, { random, token }) => {
     const host = draft.host.replace(/:[0-9]+$/, '');
     draft.host = random.pick([
-      ...words('. :443 evil.test api.test.evil.test xapi.test test API.TEST api.other.test kept.test'),
+      ...words('. : :443 evil.test api.test.evil.test xapi.test test API.TEST api.other.test kept.test'),
       '',
       '\u212aept.test',
       ...[`${host}.`, `.${host}`, `x.${host}`, host.toUpperCase(), `${host}:99999`, `${host}:`, `${host}:x`],
@@ -113,6 +113,7 @@ export const hosts: readonly RequestRow[] = [
       ...[`${token.acc}.x.api.test`, 'acct1%2eapi.test', 'user@api.test', '[::1]', '[::1]:8080', '10.0.0.1'],
       ...['api.test\u0000', ' api.test', 'api.test ', '\u212a.api.test', '\u0130.api.test'],
       ...['xn--a.api.test', 'api.test,api.test'],
+      ...[253, 254].map(length => `${'a'.repeat(length - 9)}.api.test${random.pick(['', ':65535'])}`),
     ]);
   }),
   row(4, 'another host or :authority beside the attribute', (draft, { random }) =>

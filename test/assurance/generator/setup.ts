@@ -95,6 +95,14 @@ const routeTables: readonly (readonly (string | WrittenRoute)[])[] = [
     { path: '/api/:region/items/:item', characters: 'rfc3986', accountInPath: false },
   ],
   ['/api/subscriptions/:account_id/*', '/api/subscriptions/:any/notes/:account_id', '/api/*'],
+  [
+    '/api/*',
+    '/api/settings/*',
+    '/api/settings.json',
+    '/api/:kind/settings/*',
+    '/api/v1.0/subscriptions/:account_id',
+  ].map(path => ({ path, characters: 'rfc3986', ...(path.includes(':kind') ? { accountInPath: false } : {}) })),
+  ['/api/*', '/api/settings/*', '/api/accounts/:account_id/*', '/api/settings:reset/x', '/API/files/archive/*'],
 ];
 
 const roleTables: readonly Readonly<Record<string, readonly string[]>>[] = [

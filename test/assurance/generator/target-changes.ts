@@ -4,7 +4,7 @@ import { words } from './random.ts';
 import { type RequestContext, type RequestDraft, type RequestRow, row } from './request-draft.ts';
 
 const odd = [
-  ...words('%2e %2F %252e %00 % %zz ; ;x=1 # #x * {account} + ! ( ) & = ,'),
+  ...words('%2e %2F %3f %3F %252e %00 % %zz ; ;x=1 # #x * {account} + ! ( ) & = ,'),
   ...['\\', ' ', '\t', '\0', '\n', '\r\n', '$', "'"],
   ...['\u0430', '\uff0f', '\u2024', '\u00e9', '\u212a', '\ufeff', '"', '<', '|', '^', '`', '[', '\u007f'],
 ] as const;
@@ -38,6 +38,14 @@ export const paths: readonly RequestRow[] = [
       segment.toLowerCase(),
       segment.charAt(0).toUpperCase() + segment.slice(1),
     ]);
+    draft.path = segments.join('/');
+  }),
+  row(8, 'a segment that a server may cut or trim', (draft, { random }) => {
+    const segments = draft.path.split('/');
+    const at = 1 + random.below(Math.min(segments.length, 5));
+    const more = words('.json .JSON :reset @2 %20 ,x .a.b %C2%A0 %20.x :a%20 .%41 %C5%BF ~x -x');
+    const segment = segments[at] ?? 'settings';
+    segments[at] = random.chance(0.9) ? segment + random.pick(more) : `%20${segment}`;
     draft.path = segments.join('/');
   }),
   row(5, 'a slash at the end', draft => (draft.path += '/')),

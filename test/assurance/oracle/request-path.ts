@@ -23,12 +23,12 @@ function isStrict(segment: string): boolean {
   return /^[A-Za-z0-9._~:@-]+$/.test(segment);
 }
 
-// "All of RFC 3986's pchar but `;`: sub-delims, and percent-encodings that decode to UTF-8, except those of / \ % . ; and of control characters
-// (%00 to %1F, %7F, C1), and except a segment that decodes to dots and white space with at least one dot."
+// "All of RFC 3986's pchar but `;`: sub-delims, and percent-encodings that decode to UTF-8, except those of / \ % . ; ? and of control
+// characters (%00 to %1F, %7F, C1), and except a segment that decodes to dots and white space with at least one dot."
 function isWide(segment: string): boolean {
   for (const [encoded] of segment.matchAll(/(?:%[0-9A-Fa-f]{2})+/g)) {
     const bytes = Buffer.from(encoded.replaceAll('%', ''), 'hex');
-    if (!isUtf8(bytes) || /[/\\%.;\p{Cc}]/u.test(bytes.toString())) return false;
+    if (!isUtf8(bytes) || /[/\\%.;?\p{Cc}]/u.test(bytes.toString())) return false;
   }
   const text = decodeURIComponent(segment);
   return !(/^[.\s]+$/.test(text) && text.includes('.'));
@@ -39,14 +39,19 @@ export function isPathAccepted(segments: readonly string[], settings: Settings):
   const { routes, parameter } = settings;
   const isOdd = (segment: string): boolean => !isStrict(segment);
   if (segments.some(segment => isOdd(segment) && !isWide(segment))) return false;
-  for (const { path } of routes) {
-    if (!fits(path, segments, sameLoosely)) continue;
+  for (const route of routes) {
+    const parts = templateParts(route.path);
+    const readings = parts.map((part, i) => (part.startsWith(':') ? 'exact' : readingOf(part, i, segments, settings)));
+    if (!hasLength(route.path, segments) || readings.includes('none')) continue;
+    const namesAccount = parts.includes(`:${parameter}`);
+    // "Where it takes a cut or a trim to match, only if that template has the account, roles or scopes."
+    const counts = !readings.includes('cut') || namesAccount || route.roles !== undefined || route.scopes !== undefined;
     // "Invalid: a template that matches loosely and not exactly; one that matches loosely with such a segment as :account_id."
-    if (!fits(path, segments, sameText)) return false;
-    if (templateParts(path).some((part, i) => part === `:${parameter}` && isOdd(segments[i] ?? ''))) return false;
+    if (counts && readings.some(reading => reading !== 'exact')) return false;
+    if (counts && parts.some((part, i) => part === `:${parameter}` && isOdd(segments[i] ?? ''))) return false;
   }
   // "Such a segment that a matching `strict` route covers, or no `rfc3986` route covers."
-  const matching = routes.filter(({ path }) => fits(path, segments, sameText));
+  const matching = routes.filter(({ path }) => fits(path, segments));
   return segments.every((segment, i) => {
     if (!isOdd(segment)) return true;
     const covering = matching.filter(({ path }) => templateParts(path)[i]?.startsWith(':') ?? true);
@@ -54,21 +59,38 @@ export function isPathAccepted(segments: readonly string[], settings: Settings):
   });
 }
 
-const sameText = (one: string, other: string): boolean => one === other;
-// "Each literal equals the decoded segment, case ignored (upper, then lower)."
-const sameLoosely = (literal: string, segment: string): boolean => {
-  const folded = (text: string): string => text.toUpperCase().toLowerCase();
-  return folded(literal) === folded(decodeURIComponent(segment));
-};
+type Reading = 'exact' | 'loose' | 'cut' | 'none';
 
-function fits(
-  template: string,
-  segments: readonly string[],
-  same: (literal: string, segment: string) => boolean,
-): boolean {
+// "Each literal equals the decoded segment, case ignored (upper, then lower), then white space at its ends left out, then whatever follows its
+// first character outside A-Z a-z 0-9 _ ~ - where the literal has no such character; a segment that some template has as its literal at that
+// place is cut for no other."
+function readingOf(literal: string, at: number, segments: readonly string[], { routes }: Settings): Reading {
+  const segment = segments[at] ?? '';
+  if (literal === segment) return 'exact';
+  const folded = (text: string): string => text.toUpperCase().toLowerCase();
+  const read = folded(decodeURIComponent(segment));
+  if (read === folded(literal)) return 'loose';
+  if (read.trim() === folded(literal)) return 'cut';
+  const isPlain = (character: string): boolean => /^[A-Za-z0-9_~-]$/.test(character);
+  if (![...literal].every(isPlain)) return 'none';
+  const isLiteral = routes.some(({ path }) => {
+    const parts = templateParts(path);
+    return parts[at] === segment && parts.slice(0, at).every((part, i) => part.startsWith(':') || part === segments[i]);
+  });
+  const characters = [...read.trim()];
+  const sign = characters.findIndex(character => !isPlain(character));
+  return !isLiteral && sign !== -1 && characters.slice(0, sign).join('') === folded(literal) ? 'cut' : 'none';
+}
+
+function hasLength(template: string, segments: readonly string[]): boolean {
+  const { length } = templateParts(template);
+  return template.endsWith('/*') ? segments.length >= length : segments.length === length;
+}
+
+/** Whether the template matches exactly. */
+function fits(template: string, segments: readonly string[]): boolean {
   const parts = templateParts(template);
-  const lengthFits = template.endsWith('/*') ? segments.length >= parts.length : segments.length === parts.length;
-  return lengthFits && parts.every((part, i) => part.startsWith(':') || same(part, segments[i] ?? ''));
+  return hasLength(template, segments) && parts.every((part, i) => part.startsWith(':') || part === segments[i]);
 }
 
 function templateParts(template: string): string[] {
@@ -84,7 +106,7 @@ export interface Route {
 /** The routes that match the path. */
 export function routesOf(segments: readonly string[], settings: Settings): readonly Route[] {
   return settings.routes
-    .filter(({ path }) => fits(path, segments, sameText))
+    .filter(({ path }) => fits(path, segments))
     .map(({ path, roles, scopes }) => ({
       accounts: templateParts(path).flatMap((part, i) =>
         part === `:${settings.parameter}` ? [segments[i] ?? ''] : [],

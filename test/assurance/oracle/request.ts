@@ -131,13 +131,15 @@ function hostOf(
   headers: ReadonlyMap<string, readonly string[]>,
   { hosts, parameter }: Settings,
 ): HostFinding | undefined {
-  if (hosts === undefined) return { isKnown: true, accounts: [] };
   const sent = [http.host, ...(headers.get(':authority') ?? []), ...(headers.get('host') ?? [])].filter(
     (each, i) => i > 0 || each !== '',
   );
-  if (new Set(sent).size > 1) return undefined;
-  const host = (sent[0] ?? '').replace(/:[0-9]{1,5}$/, '');
-  if (host === '' || host.endsWith('.')) return undefined;
+  // "Whatever is configured an empty host (`:443` too) or one of more than 253 characters without its port." A message without a host is no
+  // empty one where any host is good.
+  const host = sent[0]?.replace(/:[0-9]{0,5}$/, '');
+  if (host === '' || (host?.length ?? 0) > 253) return undefined;
+  if (hosts === undefined) return { isKnown: true, accounts: [] };
+  if (host === undefined || new Set(sent).size > 1 || host.endsWith('.')) return undefined;
   const [label = '', ...rest] = host.split('.');
   if (hosts.some(entry => asciiLower(entry) === asciiLower(host))) return { isKnown: true, accounts: [] };
   const parent = asciiLower(rest.join('.'));
