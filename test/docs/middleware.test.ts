@@ -1,5 +1,5 @@
-// The middleware of docs/upstream.md for Express, as a reader copies it: it gives the handler the identity, and refuses a request without one.
-// `npm run middleware` does the same for the other frameworks.
+// The middleware of docs/upstream.md for Express, as a reader copies it: it gives the handler the identity, and refuses a request without one
+// and one whose account in the router is another.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,19 +19,27 @@ describe('the middleware of docs/upstream.md', () => {
 
   it('works in Express', async () => {
     const file = join(folder, 'identity.mjs');
-    await writeFile(file, `export ${readSnippet('docs/upstream.md', 'js', 'request.get')}`);
-    const { identity } = await import(file);
-    const app = express().use(identity, (request, response) => {
+    await writeFile(file, `${readSnippet('docs/upstream.md', 'js', 'request.get')}\nexport { identity, ownAccount };`);
+    const { identity, ownAccount } = await import(file);
+    const router = express.Router();
+    router.param('account_id', ownAccount);
+    router.get(['/plans', '/accounts/:account_id'], (request, response) => {
       response.json((request as unknown as { identity: object }).identity);
     });
+    const app = express().use(identity, router);
     const server = createServer(app);
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
     try {
       const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
       const headers = { 'x-auth-uid': 'u1', 'x-auth-app': 'web', 'x-auth-acc': 'acme', 'x-auth-role': 'owner' };
-      expect((await send({ origin, target: '/' })).status).to.equal(401);
-      const served = await send({ origin, target: '/', headers });
-      expect(JSON.parse(String(served.body))).to.deep.equal({ uid: 'u1', app: 'web', acc: 'acme', role: 'owner' });
+      const served = (target: string, sent = {}) => send({ origin, target, headers: sent });
+      expect((await served('/plans')).status).to.equal(401);
+      expect((await served('/accounts/acme')).status).to.equal(401);
+      expect((await served('/accounts/globex', headers)).status).to.equal(403);
+      for (const target of ['/plans', '/accounts/acme']) {
+        const { body } = await served(target, headers);
+        expect(JSON.parse(String(body))).to.deep.equal({ uid: 'u1', app: 'web', acc: 'acme', role: 'owner' });
+      }
     } finally {
       server.close();
     }
