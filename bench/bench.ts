@@ -1,100 +1,230 @@
-// `npm run bench`: account-authz beside its peers and the do-nothing floors, in one run on one core. Prints tables, writes a page
-// and a chart, and exits with 1 if a floor of docs/dev/performance.md is missed.
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { toned, toText } from './report/table.ts';
-import { buildPeers } from './speed/build-peers.ts';
-import { callsSvg } from './speed/charts.ts';
-import { goContenders } from './speed/contenders.ts';
-import { evaluateFloors } from './speed/floors.ts';
-import { forms } from './speed/form.ts';
-import { cacheDirectory, projectDirectory, startBenchLab } from './speed/lab.ts';
-import { type BenchOptions, parseBenchOptions, scenarioNames, usage } from './speed/options.ts';
-import { benchMarkdown, sections, withFloors, withSizing } from './speed/report.ts';
-import type { BenchResults } from './speed/results.ts';
-import { runBench } from './speed/run.ts';
-import { imageRuntime, ownRuntime } from './speed/runtime.ts';
+// `npm run bench`: what a decision costs, beside a service that does nothing and peers that do the same work, in one run on one core. Writes bench/results.md and its
+// picture, and exits with 1 where a floor of the contract is missed.
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs, promisify } from 'node:util';
+import { defaultEnvoyVersion } from '../lab/envoy.ts';
+import { megabytes } from '../lab/process-usage.ts';
+import { clientRequest, startVariant, type Variant, variants } from './behind-envoy.ts';
+import { type Contender, makeContenders } from './contenders.ts';
+import { callInTurn, checkHeaders, endlessly, type Figures, repeat } from './load.ts';
+import { toText } from './report/table.ts';
+import { floorsOf, type Results, tablesOf, toPage, toPicture } from './report.ts';
+import { checkCall, checkPath } from './requests.ts';
+import { askCheck, project, type Server, startWorkbench, type Workbench } from './workbench.ts';
 
+const usage = `npm run bench -- [options]
+
+  --trial              in seconds: shows that the bench runs here, not how fast anything is
+  --only NAME,...      the throughput of these contenders alone
+  --beside REVISION    the throughput of a known token beside that of another commit of account-authz, and nothing else
+  --node-options=TEXT  flags for the Node of all contenders in JavaScript, in the place of the image's
+`;
+const { values } = parseArgs({
+  options: {
+    trial: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    beside: { type: 'string' },
+    'node-options': { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+if (values.help) {
+  process.stdout.write(usage);
+  process.exit();
+}
 // One exit listener for each child process.
 process.setMaxListeners(0);
-
-const isTerminal = process.stdout.isTTY === true;
-const colour = isTerminal && (process.env.NO_COLOR ?? '') === '';
-let printedScenario = '';
-const resultsDirectory = join(projectDirectory, 'bench', 'results');
-
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
-const parsed = parseBenchOptions(process.argv.slice(2));
-switch (parsed.kind) {
-  case 'help':
-    process.stdout.write(usage);
-    break;
-  case 'usage problem':
-    process.stderr.write(`bench: ${parsed.problem}\n${usage}`);
-    process.exitCode = 1;
-    break;
-  case 'options':
-    process.exitCode = await run(parsed.options);
+/** New tokens: more than the cache holds, so that each is evicted before it comes again. */
+const whole = {
+  rounds: 10,
+  fewRounds: 4,
+  seconds: 2,
+  warmSeconds: 1,
+  sidecarSeconds: 20,
+  rotation: 10_000,
+  newTokens: 24_000,
+};
+const trial = {
+  rounds: 1,
+  fewRounds: 1,
+  seconds: 1,
+  warmSeconds: 1,
+  sidecarSeconds: 2,
+  rotation: 1000,
+  newTokens: 1000,
+};
+const form = values.trial ? trial : whole;
+const sidecarPerSecond = 200;
+const only = values.beside === undefined ? (values.only?.split(',') ?? []) : ['known', 'known-beside'];
+const isPart = only.length > 0;
+
+const bench = await startWorkbench(form.rotation + form.newTokens, values['node-options']?.split(' '));
+const started = new Map<string, Server>();
+const inTurnOf = new Map<string, Generator<Buffer, never>>();
+try {
+  const results = await measure(bench);
+  for (const { title, table } of tablesOf(results))
+    console.log(`\n${title}\n${toText(table, process.stdout.isTTY === true)}`);
+  for (const each of results.absent) console.log(`absent: ${each}`);
+  if (results.isWhole) {
+    await mkdir(join(project, 'bench', 'results'), { recursive: true });
+    await writeFile(join(project, 'bench', 'results', 'calls.svg'), toPicture(results));
+    await writeFile(join(project, 'bench', 'results.md'), toPage(results));
+  }
+  process.exitCode = floorsOf(results).some(({ verdict }) => verdict === 'NOT MET') ? 1 : 0;
+} finally {
+  for (const server of started.values()) await server.stop();
+  await bench.stop();
 }
 
-async function run(options: BenchOptions): Promise<number> {
-  const isScenario = (name: string): boolean => scenarioNames.some(scenario => scenario === name);
-  const withGo = options.only.every(isScenario) || options.only.some(name => goContenders.includes(name));
-  progress(
-    withGo ? 'building the peers: the first time this fetches Go modules and takes minutes' : 'building the peers',
-  );
-  const peers = await buildPeers(join(projectDirectory, 'bench', 'peers'), cacheDirectory, withGo);
-  const image = options.ownNode ? ownRuntime : await imageRuntime(projectDirectory, cacheDirectory);
-  const runtime = { ...image, flags: options.nodeOptions ?? image.flags };
-  const lab = await startBenchLab('RS256', runtime);
-  try {
-    const end = await runBench(lab, peers, forms[options.form], options, progress);
-    progress('');
-    if (end.kind === 'unknown names') {
-      process.stderr.write(`bench: --only ${end.names.join(',')}: there are ${end.known.join(', ')}\n${usage}`);
-      return 1;
+async function measure(bench: Workbench): Promise<Results> {
+  const [contenders, absent, start]: [Contender[], string[], Map<string, number[]>] = [[], [], new Map()];
+  for (const contender of await makeContenders(bench, only, values.beside)) {
+    console.error(`starting ${contender.name}; the first time this builds it`);
+    try {
+      const server = await contender.start();
+      started.set(contender.name, server);
+      if (contender.name !== 'nothing') await expectRightAnswers(server);
+      contenders.push(contender);
+      start.set(contender.name, [server.startMs]);
+    } catch (error) {
+      if (contender.family === 'product') throw error;
+      absent.push(`${contender.name}: ${error instanceof Error ? error.message.trim().split('\n').at(-1) : error}`);
     }
-    const { results } = end;
-    printResults(results);
-    const directory = options.out ?? (results.run.isWhole ? resultsDirectory : undefined);
-    if (directory !== undefined) await writePage(results, directory);
-    return evaluateFloors(results).some(({ verdict }) => verdict === 'NOT MET') ? 1 : 0;
+  }
+  const calls = await inTurn('calls', form.rounds, contenders, contender =>
+    measureCalls(contender, started.get(contender.name)),
+  );
+  const envoy = isPart ? new Map<string, Figures[]>() : await measureBehindEnvoy();
+  // The servers that are left would disturb what is measured at a low rate.
+  for (const server of started.values()) await server.stop();
+  started.clear();
+  const memory = isPart ? new Map<string, number[]>() : await measureMemory(contenders, start);
+  const isWhole = !isPart && !values.trial;
+  return { isWhole, about: await aboutRun(), contenders, absent, calls, envoy, memory, start };
+}
+
+/** Each round measures every item once, so that a machine that changes its pace affects all of them. */
+async function inTurn<Item extends { readonly name: string }, Value>(
+  what: string,
+  rounds: number,
+  items: readonly Item[],
+  take: (item: Item) => Promise<Value>,
+): Promise<Map<string, Value[]>> {
+  const taken = new Map<string, Value[]>(items.map(({ name }) => [name, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    console.error(`${what}, round ${round + 1} of ${rounds}`);
+    for (const item of items) taken.get(item.name)?.push(await take(item));
+  }
+  return taken;
+}
+
+/** A good token is allowed, another account and a forged signature are refused. */
+async function expectRightAnswers({ port }: Server): Promise<void> {
+  const { good, forged } = bench.tokens;
+  const asked = [askCheck(port, good[0]), askCheck(port, good[0], 'acct-other1'), askCheck(port, forged)];
+  const codes = (await Promise.all(asked)).map(({ code }) => code);
+  if (codes[0] !== 0 || codes[1] === 0 || codes[2] === 0) throw new Error(`wrong answers: codes ${codes}`);
+}
+
+async function measureCalls({ tokens }: Pick<Contender, 'tokens'>, server: Server | undefined): Promise<Figures> {
+  if (server === undefined) throw new Error('a contender that was not started');
+  const { good, forged } = bench.tokens;
+  const { seconds, warmSeconds, rotation } = form;
+  const pids = [server.pid];
+  const token = tokens === 'forged' ? forged : good[0];
+  const answerBytes = (await askCheck(server.port, token)).framed.length;
+  if (token !== undefined && (tokens === 'known' || tokens === 'forged')) {
+    const file = await bench.file(`${tokens}.bin`, checkCall(token));
+    return repeat(server.port, { path: checkPath, headers: checkHeaders }, file, answerBytes, {
+      seconds,
+      warmSeconds,
+      pids,
+    });
+  }
+  const set = tokens === 'rotation' ? good.slice(0, rotation) : good.slice(rotation);
+  // A new token comes from where the last round has ended, or the cache would still have it.
+  const calls = inTurnOf.get(tokens) ?? endlessly(set.map(each => checkCall(each)));
+  inTurnOf.set(tokens, calls);
+  const run = { calls, answerBytes: [answerBytes], pids };
+  await callInTurn(server.port, { ...run, seconds: warmSeconds });
+  return callInTurn(server.port, { ...run, seconds });
+}
+
+async function measureBehindEnvoy(): Promise<Map<string, Figures[]>> {
+  const names = Object.keys(variants) as Variant[];
+  const [known = bench.tokens.forged] = bench.tokens.good;
+  const running = [];
+  try {
+    for (const name of names) {
+      const callsService = name === 'known' || name === 'opa';
+      const service = started.get(name);
+      if (callsService && service === undefined) continue;
+      running.push({ name, ...(await startVariant(bench, name, callsService ? service : undefined)) });
+    }
+    return await inTurn('behind Envoy', form.fewRounds, running, ({ port, answerBytes, pids }) =>
+      repeat(port, clientRequest(known), undefined, answerBytes, { ...form, pids }),
+    );
   } finally {
-    await lab.stop();
+    for (const each of running) await each.stop();
   }
 }
 
-function printResults(results: BenchResults): void {
-  for (const { name, title, reason } of results.absent)
-    process.stdout.write(`${toned('absent', 'bad', colour)}  ${name}: ${title}: ${reason}\n`);
-  for (const { title, table } of sections(results))
-    process.stdout.write(`\n${toned(title, 'strong', colour)}\n${toText(table, colour)}\n`);
+/** New processes, whose starts count too. */
+async function measureMemory(
+  contenders: readonly Contender[],
+  start: Map<string, number[]>,
+): Promise<Map<string, number[]>> {
+  const withServer = async (name: string, take: (server: Server) => Promise<number>): Promise<number> => {
+    const server = await contenders.find(each => each.name === name)?.start();
+    if (server === undefined) throw new Error(`${name} is absent`);
+    start.get(name)?.push(server.startMs);
+    try {
+      return await take(server);
+    } finally {
+      await server.stop();
+    }
+  };
+  const underLoad = (tokens: 'known' | 'rotation') => ({
+    name: tokens,
+    take: () =>
+      withServer('known', async server => {
+        // Each token of the set comes twice at least.
+        for (let calls = 0; calls < 2 * form.rotation; )
+          calls += (await measureCalls({ tokens }, server)).perSecond * form.seconds;
+        return megabytes(server.pid, 'VmHWM');
+      }),
+  });
+  const sidecar = (name: 'nothing' | 'known') => ({
+    name: `sidecar-${name}`,
+    take: () =>
+      withServer(name, async ({ port, pid }) => {
+        const [known] = bench.tokens.good;
+        const { framed } = await askCheck(port, known);
+        const calls = endlessly(known === undefined ? [] : [checkCall(known)]);
+        const run = { calls, answerBytes: [framed.length], pids: [pid], perSecond: sidecarPerSecond };
+        await callInTurn(port, { ...run, seconds: form.sidecarSeconds });
+        return megabytes(pid, 'RssAnon');
+      }),
+  });
+  const items = [underLoad('known'), underLoad('rotation'), sidecar('nothing'), sidecar('known')];
+  return inTurn('memory', form.fewRounds, items, ({ take }) => take());
 }
 
-/** The page is written beside the folder of the chart and named after it. */
-async function writePage(results: BenchResults, directory: string): Promise<void> {
-  const isOurs = directory === resultsDirectory;
-  await mkdir(directory, { recursive: true });
-  await writeFile(join(directory, 'calls.svg'), callsSvg(results));
-  await writeFile(join(isOurs ? dirname(directory) : directory, 'results.md'), benchMarkdown(results));
-  if (!isOurs) return;
-  for (const [name, withFigures] of [
-    ['dev/performance.md', withFloors],
-    ['sizing.md', withSizing],
-  ] as const) {
-    const document = join(projectDirectory, 'docs', name);
-    await writeFile(document, withFigures(await readFile(document, 'utf8'), results));
-  }
-}
-
-/** On a terminal, a status line that is overwritten; elsewhere a line when the scenario changes. */
-function progress(text: string): void {
-  if (isTerminal) {
-    process.stdout.write(`\r\x1b[2K${toned(text, 'dim', colour)}`);
-    return;
-  }
-  const [scenario = ''] = text.split(/[,:]/);
-  if (scenario !== printedScenario && text !== '') process.stderr.write(`${scenario}\n`);
-  printedScenario = scenario;
+async function aboutRun(): Promise<string> {
+  const run = async (program: string, ...args: readonly string[]): Promise<string> =>
+    (await promisify(execFile)(program, args, { cwd: project })).stdout.trim();
+  const isChanged = (await run('git', 'status', '--porcelain', '--untracked-files=no')) !== '';
+  const { runtime, cores } = bench;
+  return [
+    `Commit ${await run('git', 'rev-parse', '--short', 'HEAD')}${isChanged ? ' with changes' : ''} on ${cpus()[0]?.model.trim()}, ${cpus().length} cores`,
+    `Node ${runtime.version} with ${runtime.flags.join(' ') || 'no flags'}, Envoy ${defaultEnvoyVersion}`,
+    `RS256, requests of 1.4 KB, ${form.rounds} rounds in turn`,
+    cores === undefined ? 'not pinned to cores' : 'one core for the server, another for the load',
+  ].join('; ');
 }

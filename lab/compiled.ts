@@ -14,7 +14,6 @@ export const compiledEnvironment = { COMPILED_TESTS: '1' } as const;
 
 /** The programs of the project, apart from the product, that tests start. */
 export const programs = [
-  'bench/load/wire-load-worker.ts',
   'demo/compose-client.ts',
   'demo/main.ts',
   'demo/serve.ts',

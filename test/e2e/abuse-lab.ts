@@ -2,9 +2,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { residentMegabytes } from '../../bench/measure/resident-memory.ts';
 import { checkRequest } from '../../lab/check-request.ts';
 import { invariants } from '../../lab/invariants.ts';
+import { megabytes } from '../../lab/process-usage.ts';
 import type { HeaderField } from '../../lab/raw-http.ts';
 import { connect, type GrpcClient } from '../../lab/service.ts';
 import { type ServiceProcess, startServiceProcess } from '../../lab/service-process.ts';
@@ -150,13 +150,13 @@ export function useAbuseLab({ isOneAttack = false } = {}): AbuseSuite {
   /** Makes good calls until the returned function is called, which asserts that the service is unharmed. */
   async function beginAttack(): Promise<() => Promise<void>> {
     const keptBefore = await keptMegabytes();
-    const residentBefore = residentMegabytes(service.pid) ?? 0;
+    const residentBefore = megabytes(service.pid, 'VmRSS');
     let isOver = false;
     let peak = residentBefore;
     const goodCalls = async (): Promise<void> => {
       do {
         await expectGood();
-        peak = Math.max(peak, residentMegabytes(service.pid) ?? 0);
+        peak = Math.max(peak, megabytes(service.pid, 'VmRSS'));
         await delay(2);
       } while (!isOver);
     };

@@ -1,0 +1,148 @@
+// The contenders, in the order of the tables: account-authz, a service that does nothing, and peers that do the same work.
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { build } from 'esbuild';
+import { freePorts } from '../lab/free-ports.ts';
+import { audience, issuer } from './requests.ts';
+import {
+  askCheck,
+  cache,
+  project,
+  type Server,
+  type ServerCommand,
+  startProduct,
+  startServer,
+  type Workbench,
+} from './workbench.ts';
+
+export interface Contender {
+  readonly name: string;
+  readonly title: string;
+  readonly family: 'product' | 'floor' | 'peer';
+  /** `known`, `forged`: one token again and again; the others: many in turn. */
+  readonly tokens: 'known' | 'rotation' | 'new' | 'forged';
+  start(): Promise<Server>;
+}
+
+const run = promisify(execFile);
+const peers = join(project, 'bench', 'peers');
+
+/** `beside`: a revision whose account-authz is a contender too. */
+export async function makeContenders(
+  bench: Workbench,
+  names: readonly string[],
+  beside?: string,
+): Promise<Contender[]> {
+  const product = (name: string, title: string, tokens: Contender['tokens'], checkout?: string): Contender => ({
+    name,
+    title,
+    tokens,
+    family: 'product',
+    start: () => startProduct(bench, checkout),
+  });
+  /** `command` is made when the contender starts. */
+  const other = (
+    who: Pick<Contender, 'name' | 'title' | 'family'>,
+    command: (port: number, otherPort: number) => Promise<ServerCommand>,
+  ): Contender => ({
+    ...who,
+    tokens: 'known',
+    async start() {
+      const [port = 0, otherPort = 0] = await freePorts(2);
+      return startServer(bench, port, await command(port, otherPort));
+    },
+  });
+  const optionsOf = async (port: number): Promise<string> => {
+    const [protoDirectory, answerFile] = [join(project, 'proto'), await answerFileOf(bench)];
+    return JSON.stringify({ port, protoDirectory, answerFile, issuer, audience, jwksUrl: bench.issuer.jwksUrl });
+  };
+  const contenders = [
+    other({ name: 'nothing', title: 'a gRPC service in Node that decides nothing', family: 'floor' }, async port => {
+      const outfile = join(cache, 'nothing.mjs');
+      const common = { bundle: true, platform: 'node', format: 'esm', packages: 'external' } as const;
+      await build({ ...common, entryPoints: [join(peers, 'node', 'nothing.ts')], outfile });
+      const { node: command, flags, environment } = bench.runtime;
+      return { command, args: [...flags, outfile, await optionsOf(port)], environment };
+    }),
+    product('known', 'account-authz, one known token', 'known'),
+    ...(beside === undefined
+      ? []
+      : [product('known-beside', `account-authz of ${beside}, one known token`, 'known', await checkoutOf(beside))]),
+    product('rotation', 'account-authz, 10,000 known tokens in turn', 'rotation'),
+    product('new', 'account-authz, every token new', 'new'),
+    product('forged', 'account-authz, refuses a forged signature', 'forged'),
+    other({ name: 'go-jwt', title: 'a Go service that verifies each token', family: 'peer' }, async port => ({
+      command: await goProgram('go', './jwt'),
+      args: [await optionsOf(port)],
+    })),
+    other(
+      { name: 'opa', title: 'opa-envoy-plugin, the same policy in Rego', family: 'peer' },
+      async (port, otherPort) => {
+        const { kid } = bench.tokens.publicJwk;
+        const keys = { [kid]: { alg: 'RS256', pem: bench.tokens.publicPem } };
+        const data = await bench.file('data.json', JSON.stringify({ bench: { keys, issuer, audience } }));
+        const plugin = 'plugins.envoy_ext_authz_grpc';
+        const settings = ['skip-request-body-parse=true', `addr=127.0.0.1:${port}`, 'path=envoy/authz/allow'];
+        return {
+          command: await goProgram('opa', 'github.com/open-policy-agent/opa-envoy-plugin/cmd/opa-envoy-plugin'),
+          args: [
+            'run',
+            '--server',
+            '--addr',
+            `127.0.0.1:${otherPort}`,
+            '--skip-version-check',
+            '--log-level',
+            'error',
+            '--optimize-store-for-read-speed',
+            ...settings.flatMap(each => ['--set', `${plugin}.${each}`]),
+            join(peers, 'opa', 'policy.rego'),
+            data,
+          ],
+        };
+      },
+    ),
+    other({ name: 'authorino', title: 'Authorino, the same policy', family: 'peer' }, async port => ({
+      command: await goProgram('authorino', '.'),
+      args: [`127.0.0.1:${port}`, join(peers, 'authorino', 'auth-config.yaml'), bench.issuer.url],
+    })),
+  ];
+  return contenders.filter(({ name }) => names.length === 0 || names.includes(name));
+}
+
+let answerFile: Promise<string> | undefined;
+
+/** The product's allow, which the service that does nothing answers too. */
+function answerFileOf(bench: Workbench): Promise<string> {
+  answerFile ??= (async () => {
+    const server = await startProduct(bench);
+    const { message } = await askCheck(server.port, bench.tokens.good[0]);
+    await server.stop();
+    return bench.file('allow.bin', message);
+  })();
+  return answerFile;
+}
+
+// The first build downloads the modules of go.sum and takes minutes; Go keeps the result.
+async function goProgram(module: string, packagePath: string): Promise<string> {
+  const output = join(cache, `${module}-peer`);
+  const env = { ...process.env, GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly', CGO_ENABLED: '0' };
+  const options = { cwd: join(peers, module), env, timeout: 30 * 60_000 };
+  await run('go', ['build', '-o', output, packagePath], options);
+  return output;
+}
+
+/** The folder of a revision, unpacked and built with the packages of this one. */
+async function checkoutOf(revision: string): Promise<string> {
+  const { stdout } = await run('git', ['rev-parse', '--short', `${revision}^{commit}`], { cwd: project });
+  const folder = join(cache, `commit-${stdout.trim()}`);
+  if (existsSync(join(folder, 'dist', 'main.js'))) return folder;
+  await mkdir(folder, { recursive: true });
+  await run('git', ['archive', '--output', `${folder}.tar`, stdout.trim()], { cwd: project });
+  await run('tar', ['-xf', `${folder}.tar`, '-C', folder]);
+  await symlink(join(project, 'node_modules'), join(folder, 'node_modules'));
+  await run('npm', ['run', '--silent', 'build'], { cwd: folder });
+  return folder;
+}
