@@ -40,19 +40,22 @@ export function claimRules(
     scopes?: readonly string[];
     accounts?: readonly string[];
     dots?: boolean;
+    lower?: boolean;
     allowIntegerClaims?: boolean;
   } = {},
 ): ClaimRules {
   const tableOf = (names: readonly string[]) => compilePermissions(new Map(names.map(name => [name, ['*']])));
   return {
-    ...compileClaimSources({ uid: 'uid', app: 'app', acc: 'acc', role: 'role', scope: 'scope', ...changes.claims }),
+    ...compileClaimSources(
+      { aud: 'aud', uid: 'uid', app: 'app', acc: 'acc', role: 'role', scope: 'scope', ...changes.claims },
+      changes.allowIntegerClaims ?? false,
+    ),
     issuer: changes.issuer ?? issuer,
     audiences: new Set([audience]),
     roles: tableOf(changes.roles ?? ['owner', 'member']),
     scopes: changes.scopes && tableOf(changes.scopes),
     accounts: compileIssuerAccounts(changes.accounts ?? ['*']),
-    dots: changes.dots ?? false,
-    allowIntegerClaims: changes.allowIntegerClaims ?? false,
+    grammar: { dots: changes.dots ?? false, lower: changes.lower ?? false },
   };
 }
 

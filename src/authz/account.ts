@@ -1,6 +1,8 @@
 // Reads the accounts that a request names, and finds the one that it addresses.
 import { type AccountParameters, accountsInQuery } from './account-query.ts';
-import { type Account, type Identity, isAccount } from './principal.ts';
+import type { DetailOf } from './checks.ts';
+import { mayClaim } from './issuer-accounts.ts';
+import { type Account, type AccountGrammar, accountProblem, foldAccountCase, type Identity } from './principal.ts';
 import { type Refusal, refusal } from './refusal.ts';
 import type { RequestFacts } from './request-facts.ts';
 import { accountSegments, type RouteMatch } from './route.ts';
@@ -9,8 +11,7 @@ export interface AccountPlaces {
   /** Lower-case header names. */
   readonly headers: readonly string[];
   readonly query: AccountParameters;
-  /** Whether an account may have dots. */
-  readonly dots: boolean;
+  readonly grammar: AccountGrammar;
 }
 
 /** Every account that headers and query name. An ambiguous header or parameter is refused, and an account outside the grammar. */
@@ -28,45 +29,49 @@ export function accountsNamed(places: AccountPlaces, facts: RequestFacts, query:
   if (hasLookAlike(places.headers, facts)) return refusal('request_invalid', 'a look-alike of an account header');
   const inQuery = accountsInQuery(places.query, query);
   if ('kind' in inQuery) return inQuery;
-  const named: readonly string[] = [...inHeaders, ...inQuery];
-  const wrong = named.find(name => !isAccount(name, places.dots));
-  if (wrong === undefined) return named as readonly Account[];
-  return isAccount(wrong, true)
-    ? refusal('request_invalid', 'an account with a dot, and account.dots is off')
-    : refusal('request_invalid', 'an account outside the grammar');
+  return toAccounts([...inHeaders, ...inQuery], places.grammar, {
+    dots: 'an account with a dot, and account.dots is off',
+    grammar: 'an account outside the grammar',
+  });
 }
 
 /** Every account that the path names, one for each `:account_id` of each route. */
-export function accountsInPath(match: RouteMatch, dots: boolean): readonly Account[] | Refusal {
-  const named = accountSegments(match);
-  const wrong = named.find(name => !isAccount(name, dots));
-  if (wrong === undefined) return named as readonly Account[];
-  return isAccount(wrong, true)
-    ? refusal('request_invalid', 'a segment with a dot names an account, and account.dots is off')
-    : refusal('request_invalid', 'the segment of an account is outside its grammar');
+export function accountsInPath(match: RouteMatch, grammar: AccountGrammar): readonly Account[] | Refusal {
+  return toAccounts(accountSegments(match), grammar, {
+    dots: 'a segment with a dot names an account, and account.dots is off',
+    grammar: 'the segment of an account is outside its grammar',
+  });
 }
 
-/**
- * The account that the request is about: the one that it names or, if it names none, the only one of the token. Always one of the token.
- * `mayClaim` tells whether the issuer may speak for an account.
- */
+function toAccounts(
+  named: readonly string[],
+  grammar: AccountGrammar,
+  details: Readonly<Record<'dots' | 'grammar', DetailOf<'request_invalid'>>>,
+): readonly Account[] | Refusal {
+  const accounts = named.map(name => foldAccountCase(name, grammar));
+  for (const account of accounts) {
+    const problem = accountProblem(account, grammar);
+    if (problem !== undefined) return refusal('request_invalid', details[problem === 'dots' ? 'dots' : 'grammar']);
+  }
+  return accounts as readonly string[] as readonly Account[];
+}
+
+/** The account that the request is about: the one that it names or, if it names none, the only one of the token. Always one of the token. */
 export function addressedAccount(
   named: readonly Account[],
-  accounts: Identity['accounts'],
-  mayClaim: (account: Account) => boolean,
+  { accounts, issuerAccounts }: Pick<Identity, 'accounts' | 'issuerAccounts'>,
 ): Account | Refusal {
   const [addressed, ...others] = named;
-  if (addressed === undefined) {
-    if (typeof accounts === 'string') return accounts;
-    return accounts.size === 0
-      ? refusal('account_mismatch', 'the token has no account that its issuer may speak for')
-      : refusal('account_required', 'the token has several accounts and the request names none');
-  }
   if (others.some(other => other !== addressed))
     return refusal('account_mismatch', 'the request names different accounts');
+  if (typeof accounts === 'object' && 'kind' in accounts) return accounts;
+  if (addressed === undefined) {
+    if (typeof accounts === 'string') return accounts;
+    return refusal('account_required', 'the token has several accounts and the request names none');
+  }
   const isOfToken = typeof accounts === 'string' ? accounts === addressed : accounts.has(addressed);
   if (isOfToken) return addressed;
-  return mayClaim(addressed)
+  return mayClaim(issuerAccounts, addressed)
     ? refusal('account_mismatch', 'the request names another account than the token')
     : refusal('account_mismatch', 'the issuer may not speak for the account that the request names');
 }

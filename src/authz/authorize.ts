@@ -6,7 +6,6 @@ import { type BearerToken, parseBearerToken, refuseAmbiguousAuthorization } from
 import type { DetailOf } from './checks.ts';
 import type { Decision } from './decision.ts';
 import { type HostMatch, type Hosts, matchHost } from './hosts.ts';
-import { type IssuerAccounts, mayClaim } from './issuer-accounts.ts';
 import { parseRequestTarget } from './path.ts';
 import {
   choosePermission,
@@ -42,8 +41,6 @@ export interface Policy {
   readonly identityPrefix: string;
   /** Undefined: a request may be for any host. */
   readonly hosts: Hosts | undefined;
-  /** By `iss`. */
-  readonly issuerAccounts: ReadonlyMap<string, IssuerAccounts>;
 }
 
 /** A valid request on a known route, with a token that is not verified yet. */
@@ -86,7 +83,7 @@ export function admit(policy: Policy, facts: RequestFacts): Admission {
 
   const match = matchRoutes(policy.routes, target);
   if (isInvalid(match)) return refused(match);
-  const inPath = match.kind === 'match' ? accountsInPath(match, policy.accountPlaces.dots) : [];
+  const inPath = match.kind === 'match' ? accountsInPath(match, policy.accountPlaces.grammar) : [];
   if ('kind' in inPath) return refused(inPath);
   if (host.kind === 'refusal') return refused(host);
   if (match.kind === 'refusal') return refused(match);
@@ -119,10 +116,8 @@ export function authorize(
   identity: Identity,
   revokedBy: (acc: Account | undefined) => string | undefined,
 ): Authorization {
-  const { app, iss } = identity;
-  const addressed = addressedAccount(request.accounts, identity.accounts, account =>
-    mayClaim(policy.issuerAccounts.get(iss), account),
-  );
+  const { app } = identity;
+  const addressed = addressedAccount(request.accounts, identity);
   if (typeof addressed !== 'string') {
     const decision = refuseCaller(policy, app, revokedBy(undefined)) ?? addressed;
     return { decision, principal: toUnaddressed(identity) };
@@ -144,8 +139,7 @@ function refuseCaller({ apps }: Policy, app: string, revokedBy: string | undefin
 }
 
 function claimedFor(claimed: Claimed | ClaimedByAccount, account: Account): Claimed | Refusal {
-  if (typeof claimed === 'string' || !('kind' in claimed)) return claimed;
-  return claimed.claimed.get(account) ?? [];
+  return 'kind' in claimed ? (claimed.claimed.get(account) ?? []) : claimed;
 }
 
 type Choice = PermissionChoice | { readonly name: undefined; readonly obstacle: Refusal };
@@ -156,7 +150,7 @@ function choose(
   { method, match }: AdmittedRequest,
   claimed: Claimed | Refusal,
 ): Choice {
-  if (typeof claimed !== 'string' && 'kind' in claimed) return { name: undefined, obstacle: claimed };
+  if ('kind' in claimed) return { name: undefined, obstacle: claimed };
   return choosePermission(table, kind, claimed, method, match);
 }
 

@@ -12,7 +12,7 @@ export function refuseAmbiguousAuthorization(values: readonly string[]): Refusal
   return undefined;
 }
 
-/** Exactly one space separates token and scheme; the scheme is case-insensitive (RFC 9110 section 11.1). */
+/** One space or more separates token and scheme, which is case-insensitive (RFC 9110 sections 11.1 and 11.4). */
 export function parseBearerToken(values: readonly string[]): BearerToken | Refusal {
   const value = trimmed(values.find(isPresent) ?? '');
   if (value === '') return refusal('token_missing', 'no Authorization');
@@ -20,7 +20,7 @@ export function parseBearerToken(values: readonly string[]): BearerToken | Refus
   const scheme = space === -1 ? value : value.slice(0, space);
   if (scheme.toLowerCase() !== 'bearer') return refusal('token_missing', 'Authorization has another scheme');
   if (space === -1) return refusal('token_missing', 'no token after the scheme');
-  return value.slice(space + 1) as BearerToken;
+  return value.slice(space).replace(/^ +/, '') as BearerToken;
 }
 
 // Cheaper than trimming a long value.

@@ -103,13 +103,16 @@ export const checks = {
   'token-present': {
     token_missing: {
       'no Authorization': 'the client must send Authorization: Bearer and a token',
-      'Authorization has another scheme': 'the scheme must be Bearer, with one space before the token',
-      'no token after the scheme': 'a token must follow Bearer and one space',
+      'Authorization has another scheme': 'the scheme must be Bearer, with a space before the token',
+      'no token after the scheme': 'a token must follow Bearer and a space',
     },
   },
   'token-length': { token_invalid: { 'longer than maxBytes': 'shorten the token, or raise token.maxBytes' } },
   'token-format': {
     token_invalid: {
+      'the token is in quotes': 'the client must send the token without quotes',
+      'a word in the place of the token': 'the client has no token yet: it sent null, undefined or the like',
+      'Bearer twice': 'the client must write Bearer once before the token',
       'not three base64url segments': 'the token must be a signed JWT in its compact form',
       'a segment is not canonical base64url': malformed,
       'header: {} is not accepted':
@@ -161,16 +164,20 @@ export const checks = {
   claims: {
     token_invalid: {
       '{} is not a time': 'it must be a number of seconds since 1970',
-      '{} is a number and allowIntegerClaims is off': 'the issuer must write a string, or set allowIntegerClaims: true',
-      '{} is not a safe integer': identityGrammar,
+      '{} a number and allowIntegerClaims is off': 'the issuer must write a string, or set allowIntegerClaims: true',
+      '{} a number that is no integer from 0 to 2^53 - 1':
+        'the issuer must send it as a string: readers of JSON round larger numbers',
       '{} is missing or not a string': identityGrammar,
       '{} is missing': sourceForms,
       '{} has another type than its source reads': sourceForms,
       '{} has a member that is not a string': sourceForms,
       '{} has words that single spaces do not separate': sourceForms,
+      '{} has words that single commas do not separate': sourceForms,
       'acc names more than {} accounts': 'a token names at most 1,000 different accounts',
-      '{} has more than 100 members': 'a token has at most 100 roles and 100 scopes',
+      '{} has more than 250 members': 'a token has at most 250 roles and 250 scopes',
       'acc has a dot, and account.dots is off': dotsSwitch,
+      'acc has an upper-case letter, and account.case is lower':
+        'the issuer must write accounts in lower case, or account.case must be exact',
       '{} is outside the grammar': identityGrammar,
     },
   },
@@ -182,7 +189,9 @@ export const checks = {
       'nbf is in the future': issuerTimes,
     },
   },
-  expiry: { token_expired: { 'exp has passed': 'the client must get a new token' } },
+  expiry: {
+    token_expired: { 'exp has passed': 'the client must get a new token, unless the clock of this machine is fast' },
+  },
   revocation: {
     token_revoked: {
       'the revocation list has an entry for {}':
@@ -201,6 +210,7 @@ export const checks = {
   },
   'issuer-account': {
     account_mismatch: {
+      'the token has no account inside the grammar': accountGrammar,
       'the token has no account that its issuer may speak for': issuerMay,
       'the issuer may not speak for the account that the request names': issuerMay,
     },

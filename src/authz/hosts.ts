@@ -14,6 +14,8 @@ export type HostEntry =
 export interface Hosts {
   readonly literals: ReadonlySet<string>;
   readonly parents: ReadonlySet<string>;
+  /** `account.case` is lower. */
+  readonly lower: boolean;
 }
 
 // RFC 1123 section 2.1.
@@ -42,11 +44,12 @@ export function toHostEntries(texts: readonly string[], parameter: string): read
 }
 
 /** Throws as `toHostEntries`. */
-export function compileHosts(texts: readonly string[], parameter: string): Hosts {
+export function compileHosts(texts: readonly string[], parameter: string, lower = false): Hosts {
   const entries = toHostEntries(texts, parameter);
   return {
     literals: new Set(entries.flatMap(entry => (entry.kind === 'literal' ? entry.host : []))),
     parents: new Set(entries.flatMap(entry => (entry.kind === 'account' ? entry.parent : []))),
+    lower,
   };
 }
 
@@ -77,7 +80,7 @@ export function matchHost(
   if (hosts.literals.has(folded)) return { kind: 'host', account: undefined };
   const dot = host.indexOf('.');
   if (dot === -1 || !hosts.parents.has(folded.slice(dot))) return refusal('route_unknown', 'no host matches');
-  const label = host.slice(0, dot);
+  const label = (hosts.lower ? folded : host).slice(0, dot);
   return isAccountLabel(label)
     ? { kind: 'host', account: label }
     : refusal('request_invalid', 'an account label outside the grammar');
@@ -88,7 +91,7 @@ function hostHeaders(headers: RequestFacts['headers']): readonly string[] {
   return [...(headers.get(':authority') ?? []), ...(headers.get('host') ?? [])];
 }
 
-/** Lower case only: host names ignore case, accounts do not, so another spelling would be another account. */
+/** Lower case only: host names ignore case, accounts do not, so another spelling would be another account without account.case: lower. */
 export function isAccountLabel(label: string): label is Account {
   return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(label);
 }

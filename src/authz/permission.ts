@@ -56,11 +56,10 @@ export type PermissionChoice =
 export function choosePermission(
   table: Permissions,
   kind: PermissionKind,
-  claimed: string | readonly string[],
+  claimed: readonly string[],
   method: string,
   match: RouteMatch,
 ): PermissionChoice {
-  if (typeof claimed === 'string') return { name: claimed, obstacle: obstacleTo(table, kind, claimed, method, match) };
   let nearest: PermissionChoice = { name: undefined, obstacle: obstacles[0] };
   for (const name of claimed) {
     const obstacle = obstacleTo(table, kind, name, method, match);

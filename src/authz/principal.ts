@@ -1,11 +1,12 @@
 // Who calls. `Identity` is what a verified token says, whatever a request addresses; `Principal` is the caller of one request, which
 // addresses one account. The grammars of the fields make them safe as header values without escaping.
+import type { IssuerAccounts } from './issuer-accounts.ts';
 import type { Refusal } from './refusal.ts';
 
 export type Account = string & { readonly brand: 'Account' };
 
-/** What a token has of one permission table: one name, or the names that the table has, in its order. */
-export type Claimed = string | readonly string[];
+/** What a token has of one permission table: the names that the table has, in its order. */
+export type Claimed = readonly string[];
 
 /** What a token says for each account of its own. An account that is not a key has nothing. */
 export interface ClaimedByAccount {
@@ -18,8 +19,10 @@ export interface ClaimedByAccount {
 export interface Identity {
   readonly uid: string;
   readonly app: string;
-  /** The one account, or the set of several or none, that the issuer may speak for. */
-  readonly accounts: Account | ReadonlySet<Account>;
+  /** The one account that the issuer may speak for, several of them, or why none is left. */
+  readonly accounts: Account | ReadonlySet<Account> | Refusal;
+  /** The accounts that the issuer may speak for, whatever the token says. */
+  readonly issuerAccounts: IssuerAccounts;
   readonly role: Claimed | ClaimedByAccount;
   /** Empty if the configuration has no scopes. */
   readonly scope: Claimed | ClaimedByAccount;
@@ -74,17 +77,34 @@ export type SignedIdentity = { readonly [Field in keyof Principal]?: Principal[F
 const fieldGrammar = /^[!#-+\--:<-~]{1,128}$/;
 // The unreserved characters of RFC 3986 section 2.3: an account is compared with a path segment that is never decoded. Many servers cut a
 // segment at its last dot and take the rest for a format (Django REST framework, Rails), so dots need a switch.
-const accountGrammar = /^[A-Za-z0-9_~-]{1,128}$/;
-const accountGrammarWithDots = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}$/;
+const accountGrammar = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}$/;
+
+/** `account.dots` and `account.case` of the configuration. */
+export interface AccountGrammar {
+  readonly dots: boolean;
+  /** Accounts are lower case, and a request may name them in upper case too. */
+  readonly lower: boolean;
+}
 
 /** The grammar of every field that is read from a token and no account. */
 export function isIdentityField(text: string): boolean {
   return fieldGrammar.test(text);
 }
 
-/** The grammar of accounts. `dots` is the setting account.dots. */
-export function isAccount(text: string, dots: boolean): text is Account {
-  return (dots ? accountGrammarWithDots : accountGrammar).test(text);
+/** Why a text is no account: it is one only with `account.dots`, or only without `account.case: lower`, or never. */
+export function accountProblem(text: string, { dots, lower }: AccountGrammar): 'dots' | 'case' | 'grammar' | undefined {
+  if (!accountGrammar.test(text)) return 'grammar';
+  if (!dots && text.includes('.')) return 'dots';
+  return lower && /[A-Z]/.test(text) ? 'case' : undefined;
+}
+
+export function isAccount(text: string, grammar: AccountGrammar): text is Account {
+  return accountProblem(text, grammar) === undefined;
+}
+
+/** The name of an account in a request, in the case of accounts. ASCII letters alone: a Kelvin sign is no k. */
+export function foldAccountCase(text: string, { lower }: AccountGrammar): string {
+  return lower ? text.replace(/[A-Z]+/g, letters => letters.toLowerCase()) : text;
 }
 
 /** The caller of a request that addresses an account of the token. */

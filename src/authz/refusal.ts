@@ -46,13 +46,15 @@ export interface Refusal {
   readonly kind: 'refusal';
   readonly reason: Reason;
   readonly detail: string;
+  /** For the log only: what was found instead, in a token whose signature is verified. Bounded and printable. */
+  readonly found?: string;
   /** Only of `scope_forbidden`: the configured scopes of which one would be enough, for the challenge. */
   readonly scopes?: readonly string[];
 }
 
 /** Accepts only a detail that `checks` defines for the reason, so every refusal can be explained. */
-export function refusal<R extends Reason>(reason: R, detail: DetailOf<R>): Refusal {
-  return { kind: 'refusal', reason, detail };
+export function refusal<R extends Reason>(reason: R, detail: DetailOf<R>, found?: string): Refusal {
+  return found === undefined ? { kind: 'refusal', reason, detail } : { kind: 'refusal', reason, detail, found };
 }
 
 /** The row of the table, with the optional member visible to the type checker on every reason. */

@@ -8,6 +8,8 @@ export interface CheckRecord {
   readonly decision: DecisionWord;
   readonly reason: Reason | 'allowed';
   readonly detail: string | undefined;
+  /** What a verified token says in the place of what `detail` asks for. */
+  readonly found: string | undefined;
   /** As the client sent it. */
   readonly method: string;
   readonly route: string | undefined;

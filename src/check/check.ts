@@ -113,6 +113,7 @@ function toRecord({ facts, metadata, requestId }: Call, result: CheckResult, dur
     decision: word,
     reason,
     detail: refused?.detail,
+    found: refused?.found,
     method: facts.method,
     route,
     principal: principal ?? signed,

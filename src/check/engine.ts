@@ -6,7 +6,7 @@ import type { Decision } from '../authz/decision.ts';
 import { compileHosts } from '../authz/hosts.ts';
 import { compileIssuerAccounts } from '../authz/issuer-accounts.ts';
 import { compilePermissions } from '../authz/permission.ts';
-import type { Principal, SignedIdentity } from '../authz/principal.ts';
+import type { AccountGrammar, Principal, SignedIdentity } from '../authz/principal.ts';
 import type { RequestFacts } from '../authz/request-facts.ts';
 import { compileRoutes } from '../authz/route-tree.ts';
 import type { Config, IssuerConfig } from '../config/schema.ts';
@@ -49,7 +49,7 @@ export interface TokenMemory {
 
 interface KeptSettings {
   readonly maxTokens: number;
-  readonly dots: boolean;
+  readonly grammar: AccountGrammar;
   /** Names alone, in their order: a token's roles and scopes are kept by name. */
   readonly roles: readonly string[];
   readonly scopes: readonly string[] | undefined;
@@ -76,7 +76,7 @@ function keepsAll({ issuers, ...others }: KeptSettings, { issuers: known, ...bef
 function toKeptSettings({ cache, account, roles, scopes, issuers }: Config): KeptSettings {
   return {
     maxTokens: cache.maxTokens,
-    dots: account.dots,
+    grammar: toAccountGrammar(account),
     roles: [...roles.keys()],
     scopes: scopes && [...scopes.keys()],
     issuers: issuers.map(({ issuer, audiences, claims, accounts, allowIntegerClaims, algorithms, tokenTypes }) => ({
@@ -140,39 +140,42 @@ export function createEngine(options: {
 
 const nothingKnown = { principal: undefined, signed: undefined, kid: undefined, cache: undefined } as const;
 
-function toPolicy({ routes, roles, scopes, apps, account, issuers, identityHeaders }: Config): Policy {
-  const { headers, query, hosts, parameter, dots } = account;
+function toPolicy({ routes, roles, scopes, apps, account, identityHeaders }: Config): Policy {
+  const { headers, query, hosts, parameter } = account;
+  const grammar = toAccountGrammar(account);
   return {
     identityPrefix: identityHeaders,
     routes: compileRoutes(routes, parameter),
     roles: compilePermissions(roles),
     scopes: scopes && compilePermissions(scopes),
     apps: apps.includes('*') ? undefined : new Set(apps),
-    accountPlaces: { headers, query: compileAccountParameters(query), dots },
-    hosts: hosts && compileHosts(hosts, parameter),
-    issuerAccounts: new Map(issuers.map(({ issuer, accounts }) => [issuer, compileIssuerAccounts(accounts)])),
+    accountPlaces: { headers, query: compileAccountParameters(query), grammar },
+    hosts: hosts && compileHosts(hosts, parameter, grammar.lower),
   };
+}
+
+/** `account.dots` and `account.case`, as the grammar of accounts has them. */
+export function toAccountGrammar({ dots, case: letters }: Config['account']): AccountGrammar {
+  return { dots, lower: letters === 'lower' };
 }
 
 function toTrustedIssuer(
   config: IssuerConfig,
   keyRings: ReadonlyMap<string, IssuerKeys>,
-  { roles, scopes, accountPlaces, issuerAccounts }: Policy,
+  { roles, scopes, accountPlaces: { grammar } }: Policy,
 ): TrustedIssuer {
-  const { issuer, audiences, claims, allowIntegerClaims } = config;
+  const { issuer, audiences, claims, accounts, allowIntegerClaims } = config;
   const keys = keyRings.get(issuer);
-  const accounts = issuerAccounts.get(issuer);
-  if (keys === undefined || accounts === undefined) throw new Error('an issuer without a key ring');
+  if (keys === undefined) throw new Error('an issuer without a key ring');
   return {
     rules: {
-      ...compileClaimSources(claims),
+      ...compileClaimSources(claims, allowIntegerClaims),
       issuer,
       audiences: new Set(audiences),
       roles,
       scopes,
-      accounts,
-      dots: accountPlaces.dots,
-      allowIntegerClaims,
+      accounts: compileIssuerAccounts(accounts),
+      grammar,
     },
     algorithms: new Set(config.algorithms),
     tokenTypes: new Set(config.tokenTypes.map(type => (type === '' ? '' : normalizeTokenType(type)))),

@@ -12,18 +12,27 @@ const accountNamePattern = `^(?:(?!/|.*\\{acc\\})${notControl}+|(?:/(?:\\{acc\\}
 const namesOf = 'The names of the members of the object there count.';
 
 export const claims = mapping({
+  aud: claimText()
+    .default('aud')
+    .meta({
+      description: 'The audience: leads to a string or to a list of strings. See audiences.',
+      examples: ['client_id'],
+    }),
   uid: claimText()
     .default('uid')
     .meta({ description: 'The user: leads to a string.', examples: ['sub'] }),
   app: claimText()
     .default('app')
     .meta({ description: 'The application: leads to a string.', examples: ['azp'] }),
-  acc: source([claimText(), mapping({ keysOf: claimText().meta({ description: namesOf }) })], '{ keysOf: NAME }')
+  acc: source(
+    [claimText(), mapping({ keysOf: claimText().meta({ description: namesOf }) }), words(claimText)],
+    '{ keysOf: NAME } or { wordsOf: NAME }',
+  )
     .default('acc')
     .meta({
       description:
-        'The account or accounts: leads to a string or to a list of strings. { keysOf: NAME }: the names of the members of the object there. At most 1,000 different names.',
-      examples: ['org_id', '/o/id', { keysOf: '/organization' }],
+        'The account or accounts: leads to a string or to a list of strings. { keysOf: NAME }: the names of the members of the object there. { wordsOf: NAME }: the words of the string there. At most 1,000 different names.',
+      examples: ['org_id', '/o/id', { keysOf: '/organization' }, { wordsOf: 'tenants', by: ',' }],
     }),
   role: source(
     [
@@ -34,18 +43,14 @@ export const claims = mapping({
           description: 'Only names whose value is an object with a member named like the addressed account count.',
         }),
       }),
-      mapping({
-        wordsOf: accountText().meta({
-          description: 'The words of the string there, separated by single spaces, count.',
-        }),
-      }),
+      words(accountText),
     ],
     "{ keysOf: NAME }, { keysOf: NAME, having: '{acc}' } or { wordsOf: NAME }",
   )
     .default('role')
     .meta({
       description:
-        'The role or roles: leads to a string or to a list of strings. { keysOf: NAME }: the names of the members of the object there; with having: "{acc}" only of those whose value is an object with a member named like the addressed account. { wordsOf: NAME }: the words of the string there, separated by single spaces. A segment {acc} of a JSON Pointer stands for the addressed account. At most 100 roles.',
+        'The role or roles: leads to a string or to a list of strings. { keysOf: NAME }: the names of the members of the object there; with having: "{acc}" only of those whose value is an object with a member named like the addressed account. { wordsOf: NAME }: the words of the string there. A segment {acc} of a JSON Pointer stands for the addressed account. At most 250 roles.',
       examples: [
         '/realm_access/roles',
         '/organization/{acc}/roles',
@@ -57,7 +62,7 @@ export const claims = mapping({
     .default('scope')
     .meta({
       description:
-        'The scopes: leads to a string of words, separated by single spaces, or to a list of strings. Not read without scopes. A segment {acc} of a JSON Pointer stands for the addressed account. At most 100 scopes.',
+        'The scopes: leads to a string of words, separated by single spaces, or to a list of strings. Not read without scopes. A segment {acc} of a JSON Pointer stands for the addressed account. At most 250 scopes.',
       examples: ['scope', 'permissions'],
     }),
   actor: claimText()
@@ -68,6 +73,16 @@ export const claims = mapping({
       examples: ['/act/sub'],
     }),
 });
+
+function words(nameText: typeof claimText) {
+  return mapping({
+    wordsOf: nameText().meta({ description: 'The words of the string there count.' }),
+    by: z
+      .literal(',')
+      .exactOptional()
+      .meta({ description: 'Single commas separate the words; without it, single spaces.' }),
+  });
+}
 
 /** A claim name or a JSON Pointer without `{acc}`. */
 function claimText() {

@@ -4,7 +4,17 @@ import { issuerGrammar, issuerRule } from '../text/issuer-name.ts';
 import { normalizeTokenType } from '../token/verifier.ts';
 import { claims } from './claims-schema.ts';
 import { keySources, requireOneKeySource, requireWholeClientCertificate } from './cross-field-rules.ts';
-import { evenIfInvalid, fileName, keyUrl, list, mapping, notControl, patternedText, text } from './value-schemas.ts';
+import {
+  evenIfInvalid,
+  fileName,
+  keyUrl,
+  list,
+  mapping,
+  notControl,
+  patternedText,
+  report,
+  text,
+} from './value-schemas.ts';
 
 // Asymmetric algorithms only: no HS*, no none.
 const algorithms = [
@@ -24,8 +34,9 @@ const algorithms = [
 export const defaultAlgorithms: readonly (typeof algorithms)[number][] = ['RS256', 'ES256', 'EdDSA'];
 
 // With dots whatever account.dots says: such an entry covers no account then.
-const accountsGrammar = /^(?:(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}|[A-Za-z0-9._~-]{0,128}\*)$/;
-const accountsRule = 'must be an account of A-Z a-z 0-9 . _ ~ -, or the start of one with "*" at its end';
+const accountsGrammar = /^!?(?:(?!\.{1,2}$)[A-Za-z0-9._~-]{1,128}|[A-Za-z0-9._~-]{0,128}\*)$/;
+const accountsRule =
+  'must be an account of A-Z a-z 0-9 . _ ~ -, or the start of one with "*" at its end; "!" before it excepts those accounts';
 
 const audiencePattern = `^(?!\\s)(?!.*\\s$)${notControl}*$`;
 
@@ -68,15 +79,17 @@ export const issuer = mapping({
       'Where each field is read from. A name that starts with / is a JSON Pointer (RFC 6901) into the payload, such as /realm_access/roles; any other is the name of a top-level claim, byte for byte.',
   }),
   accounts: list(patternedText(accountsGrammar, accountsRule), { noun: 'account' })
+    .superRefine(requireOneCovered)
     .default(['*'])
     .meta({
       description:
-        'The accounts that this issuer may speak for: names, or a prefix with * at its end, compared byte for byte. Other accounts of a token are ignored.',
-      examples: [['*'], ['partner-*', 'acme']],
+        'The accounts that this issuer may speak for: names, or a prefix with * at its end, compared byte for byte; with ! before it, all but these. Other accounts of a token are ignored.',
+      examples: [['*'], ['partner-*', 'acme'], ['*', '!partner-*']],
+      contains: { pattern: '^[^!]' },
     }),
   allowIntegerClaims: z.boolean().default(false).meta({
     description:
-      'Whether a claim may also be a safe integer of at least 0, read as its decimal digits. Members of a list may not.',
+      'Whether claims, and members of their lists, may also be integers from 0 to 2^53 - 1, read as their decimal digits.',
   }),
   caFile: fileName().exactOptional().meta({
     description: 'CA certificates: a PEM file. They are trusted in addition when the keys of this issuer are fetched.',
@@ -96,6 +109,11 @@ export const issuer = mapping({
     oneOf: keySources.map(source => ({ required: [source] })),
     dependentRequired: { clientCertFile: ['clientKeyFile'], clientKeyFile: ['clientCertFile'] },
   });
+
+function requireOneCovered(accounts: readonly string[], context: z.RefinementCtx): void {
+  if (accounts.length > 0 && accounts.every(entry => entry.startsWith('!')))
+    report(context, 'must name the accounts that it may speak for, such as "*", beside those that it may not');
+}
 
 // YAML easily adds a line end or a space, with which no token would match.
 function audienceProblem(audience: string): string | undefined {

@@ -107,6 +107,10 @@ export const account = mapping({
     description:
       'Whether an account may have dots (acme.com). Many servers read /accounts/acme.json as the account acme in the format json.',
   }),
+  case: z.enum(['exact', 'lower']).default('exact').meta({
+    description:
+      'With lower, accounts are lower case, and A to Z in an account that a request names is read as a to z, as in UUIDs that clients send in upper case.',
+  }),
 }).superRefine(requireHosts, evenIfInvalid);
 
 /** What holders of each name may do: roles and scopes alike. */

@@ -37,21 +37,21 @@ function issuerWarnings(
     const message = 'has "*", which stands for itself: only tokens whose audience is an asterisk are accepted';
     warnings.push({ path: ['issuers', i, 'audiences'], message });
   }
-  if (typeof claims.acc === 'object' && !isByAccount(claims.role)) {
+  if (typeof claims.acc === 'object' && 'keysOf' in claims.acc && !isByAccount(claims.role)) {
     const message =
       'gives the same roles in every account of a token: write {acc} where the account stands, or having, unless the issuer means that';
     warnings.push({ path: ['issuers', i, 'claims', 'role'], message });
   }
-  if (isOneOfSeveral && accounts.includes('*')) {
+  if (isOneOfSeveral && accounts.includes('*') && !accounts.some(entry => entry.startsWith('!'))) {
     const message =
-      'lets this issuer speak for every account, those of the other issuers too: name its own accounts, or a prefix such as partner-*';
+      'lets this issuer speak for every account, those of the other issuers too: name its own accounts, a prefix such as partner-*, or with ! those that it may not speak for';
     warnings.push({ path: ['issuers', i, 'accounts'], message });
   }
   return warnings;
 }
 
 function isByAccount(role: IssuerConfig['claims']['role']): boolean {
-  const { parts, havingAccount } = compileSource(role);
+  const { parts, havingAccount } = compileSource(role, false);
   return havingAccount || parts.length > 1;
 }
 

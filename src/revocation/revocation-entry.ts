@@ -71,7 +71,13 @@ const time = (text: string): string | undefined => (parseDateTime(text) === unde
 const rules: ReadonlyMap<string, (text: string) => string | undefined> = new Map([
   ['iss', text => (issuerGrammar.test(text) ? undefined : issuerRule)],
   ['uid', identity],
-  ['acc', text => (isAccount(text, true) ? undefined : 'must be 1 to 128 of A-Z a-z 0-9 . _ ~ -, and not . or ..')],
+  [
+    'acc',
+    text =>
+      isAccount(text, { dots: true, lower: false })
+        ? undefined
+        : 'must be 1 to 128 of A-Z a-z 0-9 . _ ~ -, and not . or ..',
+  ],
   ['app', identity],
   // A line is shorter than the longest jti of a token.
   ['jti', text => (text === '' ? 'must not be empty' : undefined)],

@@ -29,12 +29,13 @@ export function createLogger(settings: LogSettings, destination: DestinationStre
 /** Writes the decision line of a check. */
 export function logCheck(logger: Logger, settings: LogSettings, record: CheckRecord): void {
   if (record.decision === 'allow' && !settings.allowed) return;
-  const { requestId, decision, reason, detail, method, route, principal, kid, cache, durationMs, traceId } = record;
+  const { requestId, decision, reason, detail, found, method, route, principal, kid, cache, durationMs, traceId } =
+    record;
   const line = {
     requestId,
     decision,
     reason,
-    detail,
+    detail: found === undefined ? detail : `${detail}: ${found}`,
     method: printable(method),
     route,
     ...principal,

@@ -3,10 +3,12 @@ import type { DetailOf } from '../authz/checks.ts';
 import type { Identity } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { memberOf } from '../json/strict-json.ts';
-import { type IdentityRules, parseIdentity } from './identity-claims.ts';
+import { type CompiledSource, readSource } from './claim-source.ts';
+import { describeClaim, type IdentityRules, parseIdentity } from './identity-claims.ts';
 
 /** What the tokens of an issuer must contain. */
 export interface ClaimRules extends IdentityRules {
+  readonly aud: CompiledSource;
   readonly audiences: ReadonlySet<string>;
 }
 
@@ -32,7 +34,9 @@ type Payload = Readonly<Record<string, unknown>>;
 /** Checks issuer, audience, key binding, identity fields and the types of the times. `checkTimes` compares the times with now. */
 export function parseClaims(payload: Payload, rules: ClaimRules): Claims | Refusal {
   if (memberOf(payload, 'iss') !== rules.issuer) return invalid('iss is not the issuer');
-  if (!namesAudience(memberOf(payload, 'aud'), rules.audiences)) return invalid('aud names none of audiences');
+  if (!namesAudience(payload, rules)) {
+    return refusal('token_invalid', 'aud names none of audiences', describeClaim(payload, rules.aud));
+  }
   // RFC 7800: the sender of such a token must also prove possession of a key, which a plain bearer request does not.
   if (Object.hasOwn(payload, 'cnf')) return invalid('cnf: bound to a key, not a plain bearer token');
 
@@ -48,19 +52,30 @@ export function parseClaims(payload: Payload, rules: ClaimRules): Claims | Refus
 export function checkTimes(times: TokenTimes, rules: TimeRules, now: number): Refusal | undefined {
   const { exp, nbf, iat } = times;
   const latest = now + rules.clockToleranceSeconds;
-  if (iat !== undefined && iat > latest) return invalid('iat is in the future');
-  if (iat !== undefined && iat > exp) return invalid('iat is after exp');
-  if (exp - (iat ?? now) > rules.maxLifetimeSeconds) return invalid('lives longer than maxLifetimeSeconds');
-  if (nbf !== undefined && nbf > latest) return invalid('nbf is in the future');
+  if (iat !== undefined && iat > latest)
+    return refusal('token_invalid', 'iat is in the future', `issued ${seconds(iat - now)} from now${checkClock}`);
+  if (iat !== undefined && iat > exp) return refusal('token_invalid', 'iat is after exp', `by ${seconds(iat - exp)}`);
+  const life = exp - (iat ?? now);
+  if (life > rules.maxLifetimeSeconds)
+    return refusal('token_invalid', 'lives longer than maxLifetimeSeconds', `it lives ${seconds(life)}`);
+  if (nbf !== undefined && nbf > latest)
+    return refusal('token_invalid', 'nbf is in the future', `valid ${seconds(nbf - now)} from now${checkClock}`);
   // RFC 7519 section 4.1.4: not accepted on or after exp.
-  if (now >= exp + rules.clockToleranceSeconds) return refusal('token_expired', 'exp has passed');
-  return undefined;
+  if (now < exp + rules.clockToleranceSeconds) return undefined;
+  const issued = iat === undefined ? '' : `, issued ${seconds(now - iat)} ago`;
+  return refusal('token_expired', 'exp has passed', `expired ${seconds(now - exp)} ago${issued}${checkClock}`);
 }
 
-function namesAudience(aud: unknown, audiences: ReadonlySet<string>): boolean {
-  if (typeof aud === 'string') return audiences.has(aud);
-  if (!Array.isArray(aud) || !aud.every(each => typeof each === 'string')) return false;
-  return aud.some(each => audiences.has(each));
+const checkClock = ': check this clock if every token fails';
+
+function seconds(count: number): string {
+  return `${Math.round(count)} s`;
+}
+
+function namesAudience(payload: Payload, { aud, audiences }: ClaimRules): boolean {
+  const value = readSource(payload, aud);
+  if (typeof value === 'string') return audiences.has(value);
+  return value !== undefined && !('problem' in value) && value.some(each => audiences.has(each));
 }
 
 function parseTimes(payload: Payload): TokenTimes | Refusal {

@@ -15,14 +15,14 @@ export interface CompactJws {
 const segmentGrammar = /^[A-Za-z0-9_-]+$/;
 
 // Members that change what is verified, or that name or contain a key (RFC 7515 section 4.1, RFC 7516 section 4.1.3,
-// RFC 7797): a token must not choose its key source. `x5c`, `x5t` and unknown members are ignored and never fetched.
-const refusedMembers = ['crit', 'b64', 'zip', 'jwk', 'jku', 'x5u'] as const;
+// RFC 7797): a token must not choose its key. `jku`, `x5u`, `x5c` and unknown members are ignored and never fetched.
+const refusedMembers = ['crit', 'b64', 'zip', 'jwk'] as const;
 
 export function parseCompactJws(token: string): CompactJws | Refusal {
   // Counts first, because the grammar reads every character.
   const segments = token.split('.', 4);
   if (segments.length !== 3 || !segments.every(segment => segmentGrammar.test(segment))) {
-    return invalid('not three base64url segments');
+    return invalid(misuseIn(token) ?? 'not three base64url segments');
   }
   const [headerBytes, payloadBytes, signature] = segments.map(canonicalBytes);
   if (headerBytes === undefined || payloadBytes === undefined || signature === undefined) {
@@ -43,6 +43,13 @@ export function parseCompactJws(token: string): CompactJws | Refusal {
   if (payload.kind === 'problem') return invalid(`payload: ${payload.problem}`);
   if (!isJsonObject(payload.value)) return invalid('payload: not an object');
   return { kind: 'compact', alg, kid, typ, payload: payload.value };
+}
+
+// What clients send by mistake, each seen in the field.
+function misuseIn(token: string): DetailOf<'token_invalid'> | undefined {
+  if (/^["']/.test(token)) return 'the token is in quotes';
+  if (/^bearer /i.test(token)) return 'Bearer twice';
+  return /^(?:null|undefined|nil|None|\[object Object\])$/.test(token) ? 'a word in the place of the token' : undefined;
 }
 
 // RFC 4648 section 3.5: pad bits must be zero. Otherwise several texts decode to the same bytes, and one signature fits several tokens.

@@ -1,8 +1,11 @@
 // Parses the identity of a token from its claims: user, application, accounts, roles, scopes and actor.
+import type { DetailOf } from '../authz/checks.ts';
 import { type IssuerAccounts, mayClaim } from '../authz/issuer-accounts.ts';
 import { namesIn, type Permissions } from '../authz/permission.ts';
 import {
   type Account,
+  type AccountGrammar,
+  accountProblem,
   type Claimed,
   type ClaimedByAccount,
   type Identity,
@@ -11,8 +14,10 @@ import {
   type SignedIdentity,
 } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
-import { type JsonPath, parsePath, valueAt } from '../json/json-pointer.ts';
-import { memberOf } from '../json/strict-json.ts';
+import { valueAt } from '../json/json-pointer.ts';
+import { isJsonObject, memberOf } from '../json/strict-json.ts';
+import { listWords } from '../text/list.ts';
+import { printable } from '../text/printable.ts';
 import {
   type ClaimSource,
   type CompiledSource,
@@ -25,6 +30,7 @@ import {
 
 /** `claims` of an issuer, as the configuration writes them. */
 export interface ClaimSources {
+  readonly aud: string;
   readonly uid: string;
   readonly app: string;
   readonly acc: ClaimSource;
@@ -36,9 +42,9 @@ export interface ClaimSources {
 /** Compiled for `parseIdentity`. */
 export interface IdentityRules {
   readonly issuer: string;
-  readonly uid: JsonPath;
-  readonly app: JsonPath;
-  readonly actor: JsonPath | undefined;
+  readonly uid: CompiledSource;
+  readonly app: CompiledSource;
+  readonly actor: CompiledSource | undefined;
   readonly acc: CompiledSource;
   readonly role: CompiledSource;
   readonly scope: CompiledSource;
@@ -47,43 +53,38 @@ export interface IdentityRules {
   /** Undefined: scopes are not read. */
   readonly scopes: Permissions | undefined;
   readonly accounts: IssuerAccounts;
-  readonly dots: boolean;
-  readonly allowIntegerClaims: boolean;
+  readonly grammar: AccountGrammar;
 }
 
 /** Throws on an invalid source, which the validation of a configuration reports. */
-export function compileClaimSources({ uid, app, acc, role, scope, actor }: ClaimSources) {
+export function compileClaimSources({ aud, uid, app, acc, role, scope, actor }: ClaimSources, allowsIntegers: boolean) {
   return {
-    uid: compilePath(uid),
-    app: compilePath(app),
-    acc: compileSource(acc),
-    role: compileSource(role),
-    scope: compileSource(scope, 'words or list'),
-    actor: actor === undefined ? undefined : compilePath(actor),
+    aud: compileSource(aud, false),
+    uid: compileSource(uid, allowsIntegers),
+    app: compileSource(app, allowsIntegers),
+    acc: compileSource(acc, allowsIntegers),
+    role: compileSource(role, allowsIntegers),
+    scope: compileSource(scope, allowsIntegers, 'words or list'),
+    actor: actor === undefined ? undefined : compileSource(actor, allowsIntegers),
   };
-}
-
-function compilePath(name: string): JsonPath {
-  const path = parsePath(name);
-  if (path === undefined) throw new Error('the configuration has an invalid JSON Pointer');
-  return path;
 }
 
 /** Reads every claim once. What depends on the account that a request addresses is kept for each account of the token. */
 export function parseIdentity(payload: unknown, rules: IdentityRules): Identity | Refusal {
-  const uid = parseField(payload, rules, 'uid');
+  const uid = parseField(payload, rules.uid, 'uid');
   if (typeof uid !== 'string') return uid;
-  const app = parseField(payload, rules, 'app');
+  const app = parseField(payload, rules.app, 'app');
   if (typeof app !== 'string') return app;
   const accounts = parseAccounts(payload, rules);
-  if (typeof accounts !== 'string' && 'kind' in accounts) return accounts;
-  const role = parseGrants(payload, rules, 'role', rules.roles, accounts);
+  if (isRefusal(accounts) && accounts.reason === 'token_invalid') return accounts;
+  const role = parseGrants(payload, rules.role, 'role', rules.roles, accounts);
   if (isRefusal(role)) return role;
-  const scope = rules.scopes === undefined ? none : parseGrants(payload, rules, 'scope', rules.scopes, accounts);
+  const scope = rules.scopes === undefined ? none : parseGrants(payload, rules.scope, 'scope', rules.scopes, accounts);
   if (isRefusal(scope)) return scope;
   const actor = parseActor(payload, rules);
   if (typeof actor === 'object') return actor;
-  return { uid, app, accounts, role, scope, actor, iss: rules.issuer, jti: parseId(payload) };
+  const jti = parseId(payload);
+  return { uid, app, accounts, issuerAccounts: rules.accounts, role, scope, actor, iss: rules.issuer, jti };
 }
 
 /** Those of its fields that are right, although another claim of the token is wrong. Its signature is verified. */
@@ -92,8 +93,8 @@ export function parseSignedIdentity(payload: unknown, rules: IdentityRules): Sig
     typeof field === 'string' ? field : undefined;
   const accounts = parseAccounts(payload, rules);
   return {
-    uid: right(parseField(payload, rules, 'uid')),
-    app: right(parseField(payload, rules, 'app')),
+    uid: right(parseField(payload, rules.uid, 'uid')),
+    app: right(parseField(payload, rules.app, 'app')),
     acc: typeof accounts === 'string' ? accounts : undefined,
     actor: right(parseActor(payload, rules)),
     iss: rules.issuer,
@@ -111,129 +112,124 @@ function parseId(payload: unknown): string | undefined {
   return typeof jti === 'string' && jti.length <= maxIdLength ? jti : undefined;
 }
 
-function parseActor(payload: unknown, rules: IdentityRules): string | Refusal | undefined {
-  if (rules.actor === undefined || valueAt(payload, rules.actor) === undefined) return undefined;
-  return parseField(payload, rules, 'actor');
+function parseActor(payload: unknown, { actor }: IdentityRules): string | Refusal | undefined {
+  if (actor === undefined || valueAt(payload, actor.parts[0]) === undefined) return undefined;
+  return parseField(payload, actor, 'actor');
 }
 
-function parseField(payload: unknown, rules: IdentityRules, field: 'uid' | 'app' | 'actor'): string | Refusal {
-  const value = valueAt(payload, rules[field] ?? []);
-  if (typeof value !== 'string' && typeof value !== 'number') return invalid(field, 'is missing or not a string');
-  const text = toText(value, rules);
-  if (typeof text !== 'string') return invalid(field, text.problem);
-  return isIdentityField(text) ? text : invalid(field, 'is outside the grammar');
-}
-
-type ClaimProblem =
-  | SourceProblem
-  | 'is missing'
-  | 'is missing or not a string'
-  | 'is a number and allowIntegerClaims is off'
-  | 'is not a safe integer'
-  | 'is outside the grammar'
-  | 'has more than 100 members';
-
-function toText(
-  value: string | number,
-  { allowIntegerClaims }: IdentityRules,
-): string | { readonly problem: ClaimProblem } {
-  if (typeof value === 'string') return value;
-  if (!allowIntegerClaims) return { problem: 'is a number and allowIntegerClaims is off' };
-  // Beyond the safe integers, JSON parsing reads two texts as one number, so two accounts could become one.
-  const isSafe = Number.isSafeInteger(value) && value >= 0 && !Object.is(value, -0);
-  return isSafe ? String(value) : { problem: 'is not a safe integer' };
+function parseField(payload: unknown, source: CompiledSource, field: 'uid' | 'app' | 'actor'): string | Refusal {
+  const value = readSource(payload, source);
+  if (typeof value === 'string' && isIdentityField(value)) return value;
+  if (typeof value === 'string') return invalid(payload, source, `${field} is outside the grammar`);
+  const isWrong = value !== undefined && 'problem' in value;
+  return invalid(payload, source, isWrong ? `${field} ${value.problem}` : `${field} is missing or not a string`);
 }
 
 const maxAccounts = 1000;
-const noAccounts: ReadonlySet<Account> = new Set();
 
-function parseAccounts(payload: unknown, rules: IdentityRules): Identity['accounts'] | Refusal {
+function parseAccounts(payload: unknown, rules: IdentityRules): Identity['accounts'] {
   const value = readSource(payload, rules.acc);
-  if (value === undefined) return invalid('acc', 'is missing');
-  if (typeof value === 'object' && 'problem' in value) return invalid('acc', value.problem);
-  if (typeof value === 'object') return severalAccounts(value, rules);
-  const text = toText(value, rules);
-  if (typeof text !== 'string') return invalid('acc', text.problem);
-  if (isAccount(text, rules.dots)) return mayClaim(rules.accounts, text) ? text : noAccounts;
-  return isAccount(text, true)
-    ? refusal('token_invalid', 'acc has a dot, and account.dots is off')
-    : invalid('acc', 'is outside the grammar');
+  if (value === undefined) return invalid(payload, rules.acc, 'acc is missing');
+  if (typeof value !== 'string')
+    return 'problem' in value ? invalid(payload, rules.acc, `acc ${value.problem}`) : severalAccounts(value, rules);
+  switch (accountProblem(value, rules.grammar)) {
+    case undefined:
+      return severalAccounts([value], rules);
+    case 'dots':
+      return invalid(payload, rules.acc, 'acc has a dot, and account.dots is off');
+    case 'case':
+      return invalid(payload, rules.acc, 'acc has an upper-case letter, and account.case is lower');
+    case 'grammar':
+      return invalid(payload, rules.acc, 'acc is outside the grammar');
+  }
 }
 
-function severalAccounts(names: readonly string[], { accounts, dots }: IdentityRules): Identity['accounts'] | Refusal {
+function severalAccounts(names: readonly string[], { accounts, grammar }: IdentityRules): Identity['accounts'] {
   const different = new Set(names);
   if (different.size > maxAccounts) return refusal('token_invalid', `acc names more than ${maxAccounts} accounts`);
-  const claimed = new Set<Account>();
-  for (const name of different) if (isAccount(name, dots) && mayClaim(accounts, name)) claimed.add(name);
+  const sound = [...different].filter(name => isAccount(name, grammar));
+  const claimed = new Set(sound.filter(name => mayClaim(accounts, name)));
   const [only] = claimed;
-  return only !== undefined && claimed.size === 1 ? only : claimed;
+  if (only === undefined) {
+    return sound.length === 0
+      ? refusal('account_mismatch', 'the token has no account inside the grammar', describeValue('acc', names))
+      : refusal(
+          'account_mismatch',
+          'the token has no account that its issuer may speak for',
+          describeValue('acc', sound),
+        );
+  }
+  return claimed.size === 1 ? only : claimed;
 }
 
-const maxNames = 100;
+const maxNames = 250;
 
 /** What the token has of one permission table. */
 function parseGrants(
   payload: unknown,
-  rules: IdentityRules,
+  source: CompiledSource,
   field: 'role' | 'scope',
   table: Permissions,
   accounts: Identity['accounts'],
 ): Claimed | ClaimedByAccount | Refusal {
-  const source = rules[field];
   if (source.parts.length === 1) {
     const value = readSource(payload, source);
     // `having` asks for the type of the object alone: the names in it depend on the account.
-    const claimed = toClaimed(source.havingAccount && Array.isArray(value) ? [] : value, field, table, rules);
-    if (isProblem(claimed)) return invalid(field, claimed.problem);
+    const claimed = toClaimed(source.havingAccount && Array.isArray(value) ? [] : value, table);
+    if ('problem' in claimed) return refusal('token_invalid', `${field} ${claimed.problem}`);
     if (!source.havingAccount) return claimed;
   }
   const read = readSourceByAccount(payload, source);
   // Most accounts have the same names, so equal lists are kept once.
   const kept = new Map<string, Claimed | Refusal>();
   const byAccount = new Map<Account, Claimed | Refusal>();
-  for (const account of typeof accounts === 'string' ? [accounts] : accounts) {
-    const claimed = toClaimed(read(account) ?? none, field, table, rules);
-    const key = isProblem(claimed) ? `!${claimed.problem}` : String(claimed);
-    const known = kept.get(key) ?? (isProblem(claimed) ? invalidForAccount(field, claimed.problem) : claimed);
+  for (const account of accountsIn(accounts)) {
+    const claimed = toClaimed(read(account), table);
+    const key = 'problem' in claimed ? `!${claimed.problem}` : String(claimed);
+    const known = kept.get(key) ?? ('problem' in claimed ? invalidForAccount(field, claimed.problem) : claimed);
     kept.set(key, known);
     byAccount.set(account, known);
   }
   return { kind: 'byAccount', claimed: byAccount };
 }
 
-interface GrantProblem {
-  readonly problem: ClaimProblem;
+function accountsIn(accounts: Identity['accounts']): Iterable<Account> {
+  if (typeof accounts === 'string') return [accounts];
+  return 'kind' in accounts ? [] : accounts;
 }
 
-// Keeps the names of the table, which are there anyway, and no text of the token but a name that stands alone, for the log.
-function toClaimed(
-  value: SourceValue,
-  field: 'role' | 'scope',
-  table: Permissions,
-  rules: IdentityRules,
-): Claimed | GrantProblem {
-  if (value === undefined) return field === 'role' ? { problem: 'is missing' } : none;
+type GrantProblem = SourceProblem | 'has more than 250 members';
+
+// Keeps the names of the table, which are there anyway, and no text of the token.
+function toClaimed(value: SourceValue, table: Permissions): Claimed | { readonly problem: GrantProblem } {
+  if (value === undefined) return none;
   if (typeof value === 'object' && 'problem' in value) return value;
-  if (typeof value === 'object') {
-    return value.length > maxNames ? { problem: 'has more than 100 members' } : namesIn(table, value);
-  }
-  const text = toText(value, rules);
-  if (typeof text !== 'string') return text;
-  return isIdentityField(text) ? (table.get(text)?.name ?? text) : { problem: 'is outside the grammar' };
+  const names = typeof value === 'string' ? [value] : value;
+  return names.length > maxNames ? { problem: 'has more than 250 members' } : namesIn(table, names);
 }
 
-function isProblem(claimed: Claimed | GrantProblem): claimed is GrantProblem {
-  return typeof claimed === 'object' && 'problem' in claimed;
+function isRefusal<T>(parsed: T | Refusal): parsed is Refusal {
+  return typeof parsed === 'object' && parsed !== null && 'reason' in parsed;
 }
 
-function isRefusal(parsed: Claimed | ClaimedByAccount | Refusal): parsed is Refusal {
-  return typeof parsed === 'object' && 'reason' in parsed;
+function invalid(payload: unknown, source: CompiledSource, detail: DetailOf<'token_invalid'>): Refusal {
+  return refusal('token_invalid', detail, describeClaim(payload, source));
 }
 
-function invalid(field: 'uid' | 'app' | 'acc' | 'role' | 'scope' | 'actor', problem: ClaimProblem): Refusal {
-  return refusal('token_invalid', `${field} ${problem}`);
-}
-
-function invalidForAccount(field: 'role' | 'scope', problem: ClaimProblem): Refusal {
+function invalidForAccount(field: 'role' | 'scope', problem: GrantProblem): Refusal {
   return refusal('token_invalid', `${field} ${problem}, for the addressed account`);
+}
+
+const maxListed = 8;
+
+/** A claim of a verified token for the log, printable and bounded: `aud is https://a.test, account`. */
+export function describeClaim(payload: unknown, { text, parts: [path] }: CompiledSource): string {
+  return describeValue(text, valueAt(payload, path));
+}
+
+function describeValue(name: string, value: unknown): string {
+  const show = (each: unknown): string => (isJsonObject(each) ? 'an object' : printable(String(each)));
+  if (value === undefined) return `there is no ${printable(name)}`;
+  const shown = Array.isArray(value) ? listWords(value.map(show), maxListed) || 'an empty list' : show(value);
+  return `${printable(name)} is ${shown}`;
 }

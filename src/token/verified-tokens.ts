@@ -129,13 +129,14 @@ function bytesOf({ identity }: Claims): number {
   let bytes = bytesOfEntry;
   for (const value of Object.values(identity)) if (typeof value === 'string') bytes += value.length;
   const { accounts, role, scope } = identity;
-  if (typeof accounts !== 'string') for (const { length } of accounts) bytes += bytesOfName + length;
-  for (const claimed of [role, scope]) if (typeof claimed !== 'string') bytes += bytesOfClaim(claimed);
+  if (typeof accounts !== 'string' && !('kind' in accounts))
+    for (const { length } of accounts) bytes += bytesOfName + length;
+  for (const claimed of [role, scope]) bytes += bytesOfClaim(claimed);
   return bytes;
 }
 
 // Names of a list are texts of the configuration. Lists of accounts are mostly shared, so their items count once for each list.
-function bytesOfClaim(claimed: Exclude<Claimed, string> | ClaimedByAccount): number {
+function bytesOfClaim(claimed: Claimed | ClaimedByAccount): number {
   if (!('kind' in claimed)) return bytesOfList(claimed);
   let bytes = bytesOfAccount * claimed.claimed.size;
   for (const each of new Set(claimed.claimed.values())) bytes += bytesOfList(each);

@@ -438,10 +438,10 @@ function expectBoundedIdentity(payload: unknown, rules: IdentityRules): void {
   }
   const { uid, app, actor, accounts, role, scope } = identity;
   expect(signed).to.include({ uid, app, actor });
-  const names = typeof accounts === 'string' ? [accounts] : [...accounts];
+  const names = typeof accounts === 'string' ? [accounts] : 'kind' in accounts ? [] : [...accounts];
   expect(names.length).to.be.at.most(1000);
   expect(typeof accounts === 'string' || names.length !== 1, 'never a set of one account').to.equal(true);
-  for (const name of names) expect(isAccount(name, rules.dots) && mayClaim(rules.accounts, name)).to.equal(true);
+  for (const name of names) expect(isAccount(name, rules.grammar) && mayClaim(rules.accounts, name)).to.equal(true);
   for (const { claimed, table } of [
     { claimed: role, table: rules.roles },
     { claimed: scope, table: rules.scopes },

@@ -95,19 +95,21 @@ describe('addressed account', () => {
   });
 
   it('tells whether the issuer may not speak for it or the token does not have it', () => {
-    const partner = policy({ routes: [route('/a/:account_id/*')], issuerAccounts: ['partner-*'] });
-    const rows: readonly (readonly [policy: Policy, target: string, who: Identity, detail: string])[] = [
-      [partner, '/a/acct1', none, 'the issuer may not speak for the account that the request names'],
-      [partner, '/a/partner-2', identity({ acc: 'partner-1' }), 'the request names another account than the token'],
-      [under, '/plans', none, 'the token has no account that its issuer may speak for'],
+    const partner = identity({ acc: 'partner-1', issuerAccounts: ['partner-*', '!partner-9'] });
+    const rows: readonly (readonly [target: string, who: Identity, detail: string])[] = [
+      ['/a/acct1', partner, 'the issuer may not speak for the account that the request names'],
+      ['/a/partner-9', partner, 'the issuer may not speak for the account that the request names'],
+      ['/a/partner-2', partner, 'the request names another account than the token'],
+      ['/a/acct1', none, 'the token has no account that its issuer may speak for'],
+      ['/plans', none, 'the token has no account that its issuer may speak for'],
     ];
-    for (const [given, target, who, detail] of rows)
-      expect(decide(given, { target }, who)).to.include({ reason: 'account_mismatch', detail });
+    for (const [target, who, detail] of rows)
+      expect(decide(under, { target }, who)).to.include({ reason: 'account_mismatch', detail });
   });
 });
 
 describe('what the addressed account decides', () => {
-  const byAccount = (names: Readonly<Record<string, string | readonly string[]>>): Identity['role'] => ({
+  const byAccount = (names: Readonly<Record<string, readonly string[]>>): Identity['role'] => ({
     kind: 'byAccount',
     claimed: new Map(Object.entries(names).map(([name, roles]) => [account(name), roles])),
   });
@@ -138,8 +140,8 @@ describe('what the addressed account decides', () => {
 
   it('is the token itself, where its role is wrong for this account alone', () => {
     const claimed = new Map<Account, Claimed | Refusal>([
-      [account('acct1'), refusal('token_invalid', 'role is missing, for the addressed account')],
-      [account('acct2'), 'owner'],
+      [account('acct1'), refusal('token_invalid', 'role has a member that is not a string, for the addressed account')],
+      [account('acct2'), ['owner']],
     ]);
     const wrong: Identity['role'] = { kind: 'byAccount', claimed };
     const token = identity({ accounts: ['acct1', 'acct2'], role: wrong });

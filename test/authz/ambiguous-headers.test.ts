@@ -7,7 +7,7 @@ import { facts } from '../support/facts.ts';
 const judge = (headers: Record<string, string | string[]>, query: readonly string[] = ['account_id']) =>
   refuseAmbiguousHeaders(
     'x-auth-',
-    { headers: ['x-account-id'], query: compileAccountParameters(query), dots: false },
+    { headers: ['x-account-id'], query: compileAccountParameters(query), grammar: { dots: false, lower: false } },
     facts({ headers }).headers,
   );
 

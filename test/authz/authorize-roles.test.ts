@@ -206,14 +206,9 @@ describe('roles and routes', () => {
           const { outcome } = admit(under, facts({ target: to, method: by }));
           if (outcome.kind === 'refusal') throw new Error('not admitted');
           const of = (claimed: Claimed) =>
-            authorize(
-              under,
-              outcome,
-              identity({ role: typeof claimed === 'string' ? claimed : namesIn(under.roles, claimed) }),
-              () => undefined,
-            );
+            authorize(under, outcome, identity({ role: namesIn(under.roles, claimed) }), () => undefined);
           const sufficient = (['reader', 'auditor', 'writer'] as const).filter(
-            each => roles.includes(each) && of(each).decision.kind === 'allow',
+            each => roles.includes(each) && of([each]).decision.kind === 'allow',
           );
           const { decision, principal: who } = of(roles);
           expect(decision.kind === 'allow').to.equal(sufficient.length > 0);

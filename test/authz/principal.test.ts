@@ -1,6 +1,6 @@
 // The grammar of identity fields and accounts.
 import { expect } from 'chai';
-import { isAccount, isIdentityField } from '../../src/authz/principal.ts';
+import { foldAccountCase, isAccount, isIdentityField } from '../../src/authz/principal.ts';
 
 const printable = Array.from({ length: 0x7f - 0x20 }, (_, i) => String.fromCharCode(0x20 + i));
 const invalid = ['', '\0', '\t', '\n', 'a\n', '\x7f', '\u00e9', '\u212a', '\ud800', 'a'.repeat(129)];
@@ -24,8 +24,8 @@ describe('isIdentityField', () => {
 });
 
 describe('isAccount', () => {
-  const isName = (text: string): boolean => isAccount(text, false);
-  const isNameWithDots = (text: string): boolean => isAccount(text, true);
+  const isName = (text: string): boolean => isAccount(text, { dots: false, lower: false });
+  const isNameWithDots = (text: string): boolean => isAccount(text, { dots: true, lower: false });
 
   it('accepts only the unreserved characters of RFC 3986, the dot only where account.dots is on', () => {
     const accepted = printable.filter(character => /[A-Za-z0-9_~-]/.test(character));
@@ -35,6 +35,20 @@ describe('isAccount', () => {
       const withDots = printable.filter(character => isNameWithDots(place(character)));
       expect(withDots).to.deep.equal(printable.filter(character => accepted.includes(character) || character === '.'));
     }
+  });
+
+  it('refuses upper-case letters where account.case is lower, which a request may name all the same', () => {
+    const lower = { dots: false, lower: true };
+    expect(['acme', 'a-1', 'Acme', 'acmE', 'a.b'].filter(text => isAccount(text, lower))).to.deep.equal([
+      'acme',
+      'a-1',
+    ]);
+    expect(['ACME-1', 'Acme', '\u212a'].map(text => foldAccountCase(text, lower))).to.deep.equal([
+      'acme-1',
+      'acme',
+      '\u212a',
+    ]);
+    expect(foldAccountCase('ACME', { dots: false, lower: false })).to.equal('ACME');
   });
 
   it('accepts 128 characters', () => {

@@ -44,7 +44,11 @@ export const acceptedChanges: readonly Changes[] = [
   { 'issuers.0.claims.role': { wordsOf: '/{acc}' } },
   { 'issuers.0.claims.role': { wordsOf: 'scope' } },
   { 'issuers.0.claims': { scope: '/tenants/{acc}/permissions', actor: '/act/sub' } },
+  { 'issuers.0.claims.acc': { wordsOf: '/tenants', by: ',' } },
+  { 'issuers.0.claims.aud': 'client_id' },
   { 'issuers.0.accounts': ['*'] },
+  { 'issuers.0.accounts': ['!a', '*', '!p-*'] },
+  { 'account.case': 'lower' },
   { 'issuers.0.clientCertFile': tls.certFile, 'issuers.0.clientKeyFile': tls.keyFile },
   {
     'account.hosts': [':account_id.b.test', 'a.test', 'b.test'],

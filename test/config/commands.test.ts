@@ -231,7 +231,13 @@ describe('config.example.yaml', () => {
         ['admin', ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']],
         ['member', ['GET', 'HEAD']],
       ]),
-      account: { headers: ['x-account-id'], query: ['account_id'], parameter: 'account_id', dots: false },
+      account: {
+        headers: ['x-account-id'],
+        query: ['account_id'],
+        parameter: 'account_id',
+        dots: false,
+        case: 'exact',
+      },
     });
   });
 

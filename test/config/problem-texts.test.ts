@@ -13,7 +13,7 @@ describe('problems of a configuration', () => {
     ['apps[0]: must be text: put it in quotes', { apps: [7] }],
     ['listenInsecure: must be true or false', { listenInsecure: 1 }],
     [
-      'issuers[0].claims.sub: is not a known key: the keys here are uid, app, acc, role, scope, actor',
+      'issuers[0].claims.sub: is not a known key: the keys here are aud, uid, app, acc, role, scope, actor',
       { 'issuers.0.claims.sub': 'uid' },
     ],
     [
@@ -27,7 +27,7 @@ describe('problems of a configuration', () => {
   const metadata = '/.well-known/oauth-protected-resource/b';
   const rules: readonly (readonly [problem: string, changes: Changes])[] = [
     [`issuers[0].claims.uid: ${name}`, { 'issuers.0.claims.uid': '' }],
-    [`issuers[0].claims.acc: ${name}, or { keysOf: NAME }`, { 'issuers.0.claims.acc': 7 }],
+    [`issuers[0].claims.acc: ${name}, or { keysOf: NAME } or { wordsOf: NAME }`, { 'issuers.0.claims.acc': 7 }],
     [
       `issuers[0].claims.role: ${name}, or { keysOf: NAME }, { keysOf: NAME, having: '{acc}' } or { wordsOf: NAME }`,
       { 'issuers.0.claims.role': 7 },
@@ -41,7 +41,7 @@ describe('problems of a configuration', () => {
       { 'issuers.0.claims.scope': '{acc}' },
     ],
     [
-      'issuers[0].accounts[0]: must be an account of A-Z a-z 0-9 . _ ~ -, or the start of one with "*" at its end',
+      'issuers[0].accounts[0]: must be an account of A-Z a-z 0-9 . _ ~ -, or the start of one with "*" at its end; "!" before it excepts those accounts',
       { 'issuers.0.accounts': ['a*b'] },
     ],
     [`issuers[0]: ${keys} (it sets none)`, { 'issuers.0.jwksUrl': undefined }],

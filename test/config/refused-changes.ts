@@ -77,7 +77,7 @@ export const refusedChanges: readonly (readonly [place: string, changes: Changes
   ['issuers[0].claims.iss', { 'issuers.0.claims.iss': 'iss' }],
   ['issuers[0].claims.uid', { 'issuers.0.claims.uid': ['a', 'b'] }],
   ...['/organization/{acc}', '{acc}', 'a{acc}'].flatMap(name =>
-    ['uid', 'app', 'acc', 'actor'].map(
+    ['aud', 'uid', 'app', 'acc', 'actor'].map(
       field => [`issuers[0].claims.${field}`, { [`issuers.0.claims.${field}`]: name }] as const,
     ),
   ),
@@ -87,19 +87,23 @@ export const refusedChanges: readonly (readonly [place: string, changes: Changes
     ['issuers[0].claims.role.keysOf', { 'issuers.0.claims.role': { keysOf: name } }] as const,
   ]),
   ['issuers[0].claims.acc.keysOf', { 'issuers.0.claims.acc': { keysOf: '/{acc}' } }],
-  ...[{}, { wordsOf: 'a' }, { keysOf: ['a'] }, ['a'], null, 7].map(
+  ...[{}, { wordsOf: 'a', by: ';' }, { keysOf: ['a'] }, ['a'], null, 7].map(
     source => ['issuers[0].claims.acc', { 'issuers.0.claims.acc': source }] as const,
   ),
   ...[{ having: '{acc}' }, { keysOf: 'a', having: 'a' }, { keysOf: 'a', wordsOf: 'a' }, { wordsOf: null }].map(
     source => ['issuers[0].claims.role', { 'issuers.0.claims.role': source }] as const,
   ),
+  ['issuers[0].claims.acc.by', { 'issuers.0.claims.acc': { keysOf: 'a', by: ',' } }],
   ['issuers[0].claims.acc.having', { 'issuers.0.claims.acc': { keysOf: 'a', having: '{acc}' } }],
   ['issuers[0].claims.role.having', { 'issuers.0.claims.role': { wordsOf: 'a', having: '{acc}' } }],
   ['issuers[0].claims.scope', { 'issuers.0.claims.scope': { wordsOf: 'scope' } }],
   ['issuers[0].claims.uid', { 'issuers.0.claims.uid': { keysOf: 'uid' } }],
   ['issuers[0].accounts', { 'issuers.0.accounts': [] }],
+  ['issuers[0].accounts', { 'issuers.0.accounts': ['!a', '!b*'] }],
+  ['issuers[0].claims.aud', { 'issuers.0.claims.aud': { wordsOf: 'aud' } }],
+  ['account.case', { 'account.case': 'upper' }],
   ['issuers[0].accounts[1]', { 'issuers.0.accounts': ['a*', 'a*'] }],
-  ...['', '.', '..', 'a b', '*a', 'a**', 'a*b', 'a/*', long(129)].map(
+  ...['', '!', '!!a', '.', '..', 'a b', '*a', 'a**', 'a*b', 'a/*', long(129)].map(
     name => ['issuers[0].accounts[0]', { 'issuers.0.accounts': [name] }] as const,
   ),
   ['keys.maxAgeSeconds', { 'keys.refreshSeconds': 3601 }],

@@ -150,7 +150,7 @@ describe('configuration schema', () => {
           jwksUrl: 'https://auth.example.com/.well-known/jwks.json',
           algorithms: ['RS256', 'ES256', 'EdDSA'],
           tokenTypes: ['JWT', 'at+jwt'],
-          claims: { uid: 'uid', app: 'app', acc: 'acc', role: 'role', scope: 'scope' },
+          claims: { aud: 'aud', uid: 'uid', app: 'app', acc: 'acc', role: 'role', scope: 'scope' },
           accounts: ['*'],
           allowIntegerClaims: false,
         },
@@ -158,7 +158,7 @@ describe('configuration schema', () => {
       token: { clockToleranceSeconds: 30, maxLifetimeSeconds: 86_400, maxBytes: 8192, forward: false },
       keys: { refreshSeconds: 300, maxAgeSeconds: 3600, cooldownSeconds: 5, timeoutSeconds: 3 },
       routes: [{ path: '/api/subscriptions/*', characters: 'strict' }],
-      account: { headers: [], query: [], parameter: 'account_id', dots: false },
+      account: { headers: [], query: [], parameter: 'account_id', dots: false, case: 'exact' },
       roles: new Map([['owner', ['*']]]),
       apps: ['*'],
       identityHeaders: 'x-auth-',
@@ -177,6 +177,7 @@ describe('configuration schema', () => {
       timeoutSeconds: 3,
     });
     expect(config.issuers[0]?.claims).to.deep.equal({
+      aud: 'aud',
       uid: 'sub',
       app: 'app',
       acc: 'acc',

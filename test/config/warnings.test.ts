@@ -45,6 +45,7 @@ const cases: readonly Case[] = [
     'accounts by keysOf with roles by keysOf and having',
     { 'issuers.0.claims': { acc: { keysOf: '/o' }, role: { keysOf: '/roles', having: '{acc}' } } },
   ],
+  ['accounts by wordsOf', { 'issuers.0.claims': { acc: { wordsOf: 'tenants' } } }],
   ['accounts of a list with roles of a list', { 'issuers.0.claims': { acc: 'organization', role: '/roles' } }],
   [
     ':account_id where account.parameter names another',
@@ -89,6 +90,10 @@ const cases: readonly Case[] = [
     'several issuers of which one names * among others',
     { issuers: [{ ...issuer, accounts: ['acme', '*'] }, partner] },
     /^issuers\[0\]\.accounts: lets this issuer speak for every account/,
+  ],
+  [
+    'several issuers of which one may not speak for the accounts of the other',
+    { issuers: [{ ...issuer, accounts: ['*', '!partner-*'] }, partner] },
   ],
   ['several issuers with accounts of their own', { issuers: [{ ...issuer, accounts: ['acme', 'a*'] }, partner] }],
   [

@@ -2,8 +2,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { secrets } from '../../lab/secrets.ts';
-import { type Account, toPrincipal } from '../../src/authz/principal.ts';
+import { toPrincipal } from '../../src/authz/principal.ts';
 import { createLogger, logCheck } from '../../src/service/log.ts';
+import { account, identity } from '../support/facts.ts';
 
 const project = new URL('../../', import.meta.url);
 const page = readFileSync(new URL('docs/log.md', project), 'utf8');
@@ -33,16 +34,7 @@ function messages(): ReadonlySet<string> {
   );
 }
 
-const identity = {
-  uid: 'u',
-  app: 'p',
-  accounts: 'a' as Account,
-  role: 'member',
-  scope: 'billing',
-  actor: 's',
-  iss: 'https://issuer.test',
-  jti: 'j',
-};
+const who = { ...identity({ acc: 'a', actor: 's', jti: 'j' }), iss: 'https://issuer.test' };
 
 describe('docs/log.md', () => {
   it('has the fields of a decision line, in their order', () => {
@@ -53,9 +45,10 @@ describe('docs/log.md', () => {
       decision: 'deny',
       reason: 'role_forbidden',
       detail: 'the role may not use this method',
+      found: undefined,
       method: 'DELETE',
       route: '/api/subscriptions',
-      principal: toPrincipal(identity, identity.accounts, 'member', 'billing'),
+      principal: toPrincipal(who, account('a'), 'member', 'billing'),
       kid: 'k1',
       cache: 'hit',
       durationMs: 1,

@@ -15,7 +15,7 @@ function quotes(pattern: RegExp): readonly { readonly path: string; readonly gro
 describe('refusals that the documents quote', () => {
   it('have a detail that the log knows', () => {
     // Of tokens: the pages of the providers. Of accounts: the failure modes.
-    const reasons = ['token_invalid', 'account_mismatch'] as const;
+    const reasons = ['token_invalid', 'account_mismatch', 'role_forbidden'] as const;
     const found = quotes(/detail\s+`([^`]+)`/g);
     expect(found).to.have.length.of.at.least(10);
     const unknown = found.filter(({ groups: [detail = ''] }) => !reasons.some(reason => isDefined(reason, detail)));

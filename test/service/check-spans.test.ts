@@ -27,6 +27,7 @@ function record(changes: Partial<CheckRecord> = {}): CheckRecord {
     decision: 'allow',
     reason: 'allowed',
     detail: 'secret detail',
+    found: 'secret claim',
     method: 'SECRET',
     route: '/api/secret/*',
     principal: principal({ uid: 'secret-uid', app: 'secret-app', role: 'secret-role' }),

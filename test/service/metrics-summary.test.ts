@@ -9,6 +9,7 @@ const record: CheckRecord = {
   decision: 'allow',
   reason: 'allowed',
   detail: undefined,
+  found: undefined,
   method: 'GET',
   route: undefined,
   principal: undefined,

@@ -5,6 +5,7 @@ import { compileHosts } from '../../src/authz/hosts.ts';
 import { compileIssuerAccounts } from '../../src/authz/issuer-accounts.ts';
 import { compilePermissions } from '../../src/authz/permission.ts';
 import { type Account, type AllowedPrincipal, type Identity, isAccount } from '../../src/authz/principal.ts';
+import { refusal } from '../../src/authz/refusal.ts';
 import type { RequestFacts } from '../../src/authz/request-facts.ts';
 import type { RouteDefinition } from '../../src/authz/route.ts';
 import { compileRoutes } from '../../src/authz/route-tree.ts';
@@ -42,7 +43,7 @@ export function policy(
     query?: readonly string[];
     hosts?: readonly string[];
     dots?: boolean;
-    issuerAccounts?: readonly string[];
+    lower?: boolean;
   } = {},
 ): Policy {
   const tableOf = (methods: Record<string, string[]>) => compilePermissions(new Map(Object.entries(methods)));
@@ -54,10 +55,9 @@ export function policy(
     accountPlaces: {
       headers: changes.headers ?? [],
       query: compileAccountParameters(changes.query ?? []),
-      dots: changes.dots ?? false,
+      grammar: { dots: changes.dots ?? false, lower: changes.lower ?? false },
     },
-    hosts: changes.hosts && compileHosts(changes.hosts, 'account_id'),
-    issuerAccounts: new Map([['https://idp.test', compileIssuerAccounts(changes.issuerAccounts ?? ['*'])]]),
+    hosts: changes.hosts && compileHosts(changes.hosts, 'account_id', changes.lower),
     identityPrefix: 'x-auth-',
   };
 }
@@ -93,19 +93,26 @@ export function identity(
     app?: string;
     acc?: string;
     accounts?: readonly string[];
-    role?: Identity['role'];
+    issuerAccounts?: readonly string[];
+    /** A text is a list of one. */
+    role?: Identity['role'] | string;
     scope?: Identity['scope'];
     actor?: string;
     iss?: string;
     jti?: string;
   } = {},
 ): Identity {
-  const { acc = 'acct1', accounts, ...others } = changes;
+  const { acc = 'acct1', accounts, issuerAccounts = ['*'], role = 'owner', ...others } = changes;
+  const several = accounts === undefined ? account(acc) : new Set(accounts.map(account));
   return {
     uid: 'u-1',
     app: 'web',
-    accounts: accounts === undefined ? account(acc) : new Set(accounts.map(account)),
-    role: 'owner',
+    accounts:
+      accounts?.length === 0
+        ? refusal('account_mismatch', 'the token has no account that its issuer may speak for')
+        : several,
+    issuerAccounts: compileIssuerAccounts(issuerAccounts),
+    role: typeof role === 'string' ? [role] : role,
     scope: [],
     actor: undefined,
     iss: 'https://idp.test',
@@ -115,6 +122,6 @@ export function identity(
 }
 
 export function account(text: string): Account {
-  if (!isAccount(text, true)) throw new Error('not an account');
+  if (!isAccount(text, { dots: true, lower: false })) throw new Error('not an account');
   return text;
 }

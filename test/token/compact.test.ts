@@ -64,7 +64,24 @@ describe('parseCompactJws', () => {
     });
   }
 
-  for (const member of ['crit', 'b64', 'zip', 'jwk', 'jku', 'x5u']) {
+  const misuses: readonly (readonly [text: string, detail: string])[] = [
+    ['"a.b.c"', 'the token is in quotes'],
+    ["'", 'the token is in quotes'],
+    ['null', 'a word in the place of the token'],
+    ['undefined', 'a word in the place of the token'],
+    ['[object Object]', 'a word in the place of the token'],
+    ['Bearer a.b.c', 'Bearer twice'],
+    ['bEARER ', 'Bearer twice'],
+    ['nullx', 'not three base64url segments'],
+    ['Bearer', 'not three base64url segments'],
+  ];
+  for (const [text, detail] of misuses) {
+    it(`says of ${JSON.stringify(text)}: ${detail}`, () => {
+      expect(parseCompactJws(text)).to.include({ reason: 'token_invalid', detail });
+    });
+  }
+
+  for (const member of ['crit', 'b64', 'zip', 'jwk']) {
     it(`refuses the header member ${member}`, () => {
       expect(detailOf(`{"alg":"ES256","kid":"k1","${member}":null}`)).to.equal(`header: ${member} is not accepted`);
     });

@@ -13,7 +13,7 @@ export function read(changes: Changes, rules?: Rules): unknown {
   if ('kind' in parsed) return detailOf(parsed);
   const { accounts, role, scope, actor, jti } = parsed;
   return {
-    accounts: typeof accounts === 'string' ? accounts : [...accounts],
+    accounts: typeof accounts === 'string' ? accounts : 'kind' in accounts ? accounts.detail : [...accounts],
     role: plain(role),
     scope: plain(scope),
     actor,

@@ -51,7 +51,10 @@ describe('tokens of real providers', () => {
 
   for (const each of refusedTokens) {
     it(`${each.provider}: is refused, ${each.detail}`, async () => {
-      expect(await decide(each, { account: 'acme' })).to.include({ reason: 'token_invalid', detail: each.detail });
+      expect(await decide(each, { account: 'acme' })).to.include({
+        reason: each.reason ?? 'token_invalid',
+        detail: each.detail,
+      });
     });
   }
 });

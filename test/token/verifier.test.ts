@@ -11,8 +11,8 @@ describe('token verifier', () => {
       ['J-001 an RS256 token', async () => ({ key: await signingKey('r1', 'RS256') })],
       ['J-002 an ES256 token', async () => ({})],
       [
-        'J-042 a header with x5c, x5t and unknown members, which are ignored,',
-        async () => ({ header: { x5c: ['!'], x5t: 1, 'x5t#S256': {}, abc: null } }),
+        'J-041 J-042 a header with jku, x5u, x5c, x5t and unknown members, which are ignored,',
+        async () => ({ header: { jku: 'https://evil.test', x5u: 7, x5c: ['!'], x5t: 1, 'x5t#S256': {}, abc: null } }),
       ],
       ['J-075 a typ in another case', async () => ({ header: { typ: 'AT+JWT' } })],
       ['J-075 a typ with the prefix application/', async () => ({ header: { typ: 'application/at+jwt' } })],
@@ -59,10 +59,8 @@ describe('token verifier', () => {
     });
     it('C-041 integer claims are read as decimal digits if allowIntegerClaims is on', async () => {
       const { verify } = await lab({ allowIntegerClaims: true });
-      const { outcome } = await verify(await token({ claims: { uid: 7, app: 0, acc: 9007199254740991, role: 1 } }));
-      expect(outcome)
-        .to.have.property('identity')
-        .that.includes({ uid: '7', app: '0', accounts: '9007199254740991', role: '1' });
+      const { outcome } = await verify(await token({ claims: { uid: 7, app: 0, acc: 9007199254740991 } }));
+      expect(outcome).to.have.property('identity').that.includes({ uid: '7', app: '0', accounts: '9007199254740991' });
     });
     it('C-068 a payload nested as deeply as maxBytes allows is accepted', async () => {
       const nested = `${'['.repeat(2500)}${']'.repeat(2500)}`;
@@ -72,7 +70,8 @@ describe('token verifier', () => {
     it('the identity is read from the configured claims', async () => {
       const { outcome } = await (await lab()).verify(await token());
       const { identity } = outcome as Claims;
-      expect(identity).to.include({ uid, app: 'web', accounts: 'acct1', role: 'owner', iss: issuer });
+      expect(identity).to.include({ uid, app: 'web', accounts: 'acct1', iss: issuer });
+      expect(identity.role).to.deep.equal(['owner']);
     });
   });
 
@@ -95,8 +94,6 @@ describe('token verifier', () => {
       ['J-022 an alg of another key type', { alg: 'RS256' }],
       ['J-037 a header with zip', { zip: 'DEF' }],
       ['J-039 a header with jwk', { jwk: {} }],
-      ['J-041 a header with jku', { jku: 'https://evil.test' }],
-      ['J-042 a header with x5u', { x5u: 'https://evil.test' }],
       ['J-043 a missing kid', { kid: undefined }],
       ['J-045 a kid that is a number', { kid: 1 }],
       ['J-045 a kid that is null', { kid: null }],
@@ -194,7 +191,6 @@ describe('token verifier', () => {
       ['O-016 a header after CR LF in uid', { uid: 'a\r\nx-auth-acc:acct2' }],
       ['C-053 DEL in uid', { uid: 'a\x7f' }],
       ['C-053 a C1 control in uid', { uid: 'a\x85' }],
-      ['C-054 a line separator in role', { role: 'owner\u2028' }],
       ['C-054 a byte order mark in app', { app: '\ufeffweb' }],
       ['C-054 a direction mark in app', { app: '\u202eweb' }],
       ['C-054 a zero-width space in uid', { uid: 'u\u200b1' }],
@@ -202,7 +198,6 @@ describe('token verifier', () => {
       ['C-055 a full-width letter in acc', { acc: '\uff41cct1' }],
       ['C-055 an emoji in uid', { uid: '\u{1f600}' }],
       ['C-057 the Kelvin sign in acc', { acc: 'acc\u212a' }],
-      ['C-057 a dotless i in role', { role: 'adm\u0131n' }],
       ['C-058 a lone surrogate in uid', { uid: '\ud800' }],
       ['C-063 a uid of 129 characters', { uid: 'u'.repeat(129) }],
       ['C-063 a uid of 16 KB', { uid: 'u'.repeat(16_384) }],
@@ -221,14 +216,12 @@ describe('token verifier', () => {
       ['O-017 a comma in uid', { uid: 'a,b' }],
       ['O-017 a semicolon in uid', { uid: 'a;b' }],
       ['O-017 a semicolon in app', { app: 'a;b' }],
-      ['a space in role', { role: 'own er' }],
-      ['a quote in role', { role: 'own"er' }],
       ['a token bound by cnf', { cnf: { jkt: 'x' } }],
       ['a cnf that is null', { cnf: null }],
       ['a token that expired beyond the tolerance', { exp: now - 60 }, 'token_expired'],
       ['C-006 a negative exp', { exp: -5, iat: undefined }, 'token_expired'],
       ['an expired token for another audience', { exp: now - 60, aud: 'x' }, 'token_invalid'],
-      ['an expired token without a role', { exp: now - 60, role: undefined }, 'token_invalid'],
+      ['an expired token without a uid', { exp: now - 60, uid: undefined }, 'token_invalid'],
       ['an expired token bound by cnf', { exp: now - 60, cnf: {} }, 'token_invalid'],
     ];
     for (const [name, claims, reason = 'token_invalid'] of changes) {
@@ -236,7 +229,7 @@ describe('token verifier', () => {
         expect(await (await lab()).reasonOf(await token({ claims }))).to.equal(reason);
       });
     }
-    for (const name of ['uid', 'app', 'acc', 'role']) {
+    for (const name of ['uid', 'app', 'acc']) {
       it(`C-038 a missing ${name} is refused`, async () => {
         expect(await (await lab()).reasonOf(await token({ claims: { [name]: undefined } }))).to.equal('token_invalid');
       });

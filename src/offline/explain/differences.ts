@@ -12,7 +12,7 @@ import { compileRoutes, matchRoutes } from '../../authz/route-tree.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
 import { quotedPrintable } from '../../text/printable.ts';
 import { describeSource } from '../../token/claim-source.ts';
-import { duration, formatList, instant, keyAge } from './format.ts';
+import { formatList, instant, keyAge } from './format.ts';
 import { issuerIn, type Known } from './known.ts';
 import type { RefusedCheck } from './refused-checks.ts';
 
@@ -77,14 +77,8 @@ const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
       const names = Object.entries(claims).map(([field, claim]) => `${field} from ${describeSource(claim)}`);
       return [`claims: ${names.join(', ')}`, ...known.missingClaims.flatMap(pointerHint)].join('; ');
     }),
-  '{} is not a time': () => undefined,
-  times: lifetime,
-  'iat is in the future': start,
-  'nbf is in the future': start,
-  expiry: ({ times, now, config }) =>
-    times?.exp === undefined
-      ? undefined
-      : `expired ${duration(now - times.exp)} before ${instant(now)}, at ${instant(times.exp)}; ${tolerance(config)}`,
+  times: timesOf,
+  expiry: timesOf,
   revocation: ({ config }) => config.revocation && `revocation.file: ${quotedPrintable(config.revocation.file)}`,
   app: ({ config }) => `apps: ${formatList(config.apps)}`,
   'the token has several accounts and the request names none': ({ config: { account, routes } }) =>
@@ -95,8 +89,11 @@ const settingsSide: ByRefusal<(known: Known) => string | undefined> = {
         return names.length === 0 ? [] : [`account.${place}: ${formatList(names)}`];
       }),
     ].join('; '),
+  'the token has no account inside the grammar': known =>
+    ofIssuer(known, ({ claims }) => `acc from ${describeSource(claims.acc)}`),
   'issuer-account': known => ofIssuer(known, ({ accounts }) => `accounts: ${formatList(accounts)}`),
-  role: ({ config }) => `roles: ${formatList([...config.roles.keys()])}`,
+  role: ({ config, missingClaims }) =>
+    [`roles: ${formatList([...config.roles.keys()])}`, ...missingClaims.flatMap(pointerHint)].join('; '),
   'role {}, for the addressed account': known =>
     ofIssuer(known, ({ claims }) => `role from ${describeSource(claims.role)}`),
   'the role may not use this method': ({ config, roles, principal }) =>
@@ -170,24 +167,16 @@ function wrongSegment(target: string): string | undefined {
   return undefined;
 }
 
-function start({ times, now, config }: Known): string | undefined {
-  if (times === undefined) return undefined;
-  const latest = Math.max(times.iat ?? -Infinity, times.nbf ?? -Infinity);
-  return `it starts at ${instant(latest)}, ${duration(latest - now)} from ${instant(now)}; ${tolerance(config)}`;
-}
-
-function lifetime({ times, now, config }: Known): string | undefined {
-  if (times?.exp === undefined) return undefined;
-  const { exp, iat } = times;
-  const life =
-    iat === undefined
-      ? `it has no iat and expires in ${duration(exp - now)}`
-      : `issued at ${instant(iat)}, expires at ${instant(exp)}`;
-  return `${life}; token.maxLifetimeSeconds is ${config.token.maxLifetimeSeconds}`;
-}
-
-function tolerance({ token }: Config): string {
-  return `token.clockToleranceSeconds is ${token.clockToleranceSeconds}`;
+function timesOf({ times, now, config }: Known): string {
+  const ofToken = Object.entries(times ?? {}).flatMap(([name, at]) =>
+    at === undefined ? [] : `${name} is ${instant(at)}`,
+  );
+  const { clockToleranceSeconds, maxLifetimeSeconds } = config.token;
+  const limits = [
+    `token.clockToleranceSeconds is ${clockToleranceSeconds}`,
+    `token.maxLifetimeSeconds is ${maxLifetimeSeconds}`,
+  ];
+  return [`now is ${instant(now)}`, ...ofToken, ...limits].join(', ');
 }
 
 /** Every place that names an account other than this one; the values stay where they are. */

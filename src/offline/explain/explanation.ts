@@ -38,7 +38,8 @@ export function explainAnswer(answer: Answer, detail: string | undefined, known:
   if (reason === 'allowed') return { ...answer, checks: checkNames.map(name => passed(name, known)) };
   const refused = findRefusedCheck(reason, detail ?? '');
   const difference = findDifference(refused, known);
-  const why = `${detail ?? reason}: ${refused.remedy}${difference ? ` (${difference})` : ''}`;
+  const found = known.found === undefined ? '' : `: ${known.found}`;
+  const why = `${detail ?? reason}${found}: ${refused.remedy}${difference ? ` (${difference})` : ''}`;
   const failed: CheckVerdict = { name: refused.check, verdict: 'fail', detail: printable(why, maxDetailLength) };
   const { check } = refused;
   // After an internal error nothing is known about the checks.

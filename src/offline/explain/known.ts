@@ -4,6 +4,8 @@ import type { Config, IssuerConfig } from '../../config/schema.ts';
 import type { KeyRingStatus } from '../../keys/issuer-ring.ts';
 
 export interface Known {
+  /** As in the record of the check. */
+  readonly found: string | undefined;
   /** As the client sent it. */
   readonly method: string;
   /** The template that the path matched. */

@@ -58,11 +58,12 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
     const { response, record, fault } = await check(toCheckRequest(options), now);
     const message = Check.responseDeserialize(response);
     const keys = asked?.status();
-    const { method, route, principal, reason, detail } = record;
+    const { method, route, principal, reason, detail, found } = record;
     const { answer, removed } = readAnswer(message, record);
     const token = options.authorization?.replace(/^bearer /i, '') ?? '';
     const isSigned = reason === 'allowed' || isPastSignature(findRefusedCheck(reason, detail ?? '').check);
     const explanation = explainAnswer(answer, detail, {
+      found,
       method,
       route,
       principal,
@@ -111,8 +112,9 @@ function signedFacts(
   account: string | undefined,
 ): SignedFacts {
   const jws = parseCompactJws(token);
-  const claims = issuers.find(each => each.issuer === issuer)?.claims;
-  if (jws.kind === 'refusal' || claims === undefined) return unsigned;
+  const settings = issuers.find(each => each.issuer === issuer);
+  if (jws.kind === 'refusal' || settings === undefined) return unsigned;
+  const { claims, allowIntegerClaims } = settings;
   const timeIn = (name: string): number | undefined => {
     const value = memberOf(jws.payload, name);
     return typeof value === 'number' ? value : undefined;
@@ -124,9 +126,10 @@ function signedFacts(
     const value = dependsOnAccount
       ? readSourceByAccount(jws.payload, source)(account ?? '')
       : readSource(jws.payload, source);
-    return Array.isArray(value) ? value : undefined;
+    if (typeof value === 'string') return [value];
+    return value === undefined || 'problem' in value ? undefined : value;
   };
-  const { role, scope } = compileClaimSources(claims);
+  const { role, scope } = compileClaimSources(claims, allowIntegerClaims);
   return {
     times: { exp: timeIn('exp'), nbf: timeIn('nbf'), iat: timeIn('iat') },
     roles: listIn(role),

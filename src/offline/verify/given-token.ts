@@ -1,6 +1,7 @@
 // The token on standard input, as far as the plan needs it. The engine judges it.
 import { compileIssuerAccounts, mayClaim } from '../../authz/issuer-accounts.ts';
 import { isAccount } from '../../authz/principal.ts';
+import { toAccountGrammar } from '../../check/engine.ts';
 import type { Config } from '../../config/schema.ts';
 import { memberOf } from '../../json/strict-json.ts';
 import { compileSource, readSource } from '../../token/claim-source.ts';
@@ -22,9 +23,10 @@ function accountsOf(token: string, { issuers, account }: Config): readonly strin
   if (jws.kind === 'refusal') return [];
   const issuer = issuers.find(each => each.issuer === memberOf(jws.payload, 'iss'));
   if (issuer === undefined) return [];
-  const value = readSource(jws.payload, compileSource(issuer.claims.acc));
+  const value = readSource(jws.payload, compileSource(issuer.claims.acc, issuer.allowIntegerClaims));
   if (value === undefined || (typeof value === 'object' && 'problem' in value)) return [];
   const owned = compileIssuerAccounts(issuer.accounts);
-  const claimed = typeof value === 'object' ? value : [String(value)];
-  return claimed.filter(each => isAccount(each, account.dots) && mayClaim(owned, each));
+  const claimed = typeof value === 'string' ? [value] : value;
+  const grammar = toAccountGrammar(account);
+  return claimed.filter(each => isAccount(each, grammar) && mayClaim(owned, each));
 }

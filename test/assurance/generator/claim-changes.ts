@@ -1,5 +1,5 @@
 // Changes to the payload of a token: its claims, and their JSON.
-import { dropClaim, placeOfSource, placesBeside, setClaim } from './claim-places.ts';
+import { dropClaim, listInForm, placeOfSource, placesBeside, setClaim } from './claim-places.ts';
 import { accounts, baseTime, tokenIds } from './identities.ts';
 import { words } from './random.ts';
 import { drop, escaped, type Member, row, set, type TokenContext, type TokenRow } from './token-draft.ts';
@@ -53,12 +53,11 @@ export const claims: readonly TokenRow[] = [
   }),
   row(4, 'a list of roles at its bounds', (draft, { random, issuer, setup, acc }) => {
     const named = Object.keys(setup.settings.roles);
-    const roles = Array.from({ length: random.pick([0, 100, 101, 101]) }, (_, i) => named[i] ?? 'r');
+    const roles = Array.from({ length: random.pick([0, 250, 251, 251]) }, (_, i) => named[i] ?? 'r');
     const list = random.chance(0.5) ? roles : roles.toReversed();
     const source = issuer.claims.role;
-    const isWords = typeof source !== 'string' && 'wordsOf' in source;
-    const value =
-      typeof source === 'string' ? list : isWords ? list.join(' ') : Object.fromEntries(numbered(list, acc));
+    const isKeys = typeof source !== 'string' && 'keysOf' in source;
+    const value = isKeys ? Object.fromEntries(numbered(list, acc)) : listInForm(source, list);
     setClaim(draft.payload, placeOfSource(source, acc), JSON.stringify(value));
   }),
   row(7, 'another list of accounts', (draft, { random, issuer, acc }) => {
@@ -74,20 +73,22 @@ export const claims: readonly TokenRow[] = [
       [acc, null],
       [acc, ['acct2']],
       ['7', 7],
+      [7, 0, 9007199254740992],
+      [7, -0, acc],
       Array.from({ length: 999 }, (_, i) => `n-${i}`).concat(acc),
       Array.from({ length: 1000 }, (_, i) => `n-${i}`).concat(acc),
       Array.from({ length: 1000 }, (_, i) => (i < 500 ? `n-${i}` : `n ${i}`)).concat('n-1', acc),
     ]);
-    const isText = typeof source === 'string';
-    const value = isText ? list : Object.fromEntries(list.map(name => [String(name), {}]));
+    const texts = [list.join(' '), list.join(','), `${acc},`, `,${acc}`, ` ${acc}`, `${acc},,acct2`, ''];
+    const value = random.chance(0.85) ? listInForm(source, list) : random.pick(texts);
     setClaim(draft.payload, placeOfSource(source, acc), JSON.stringify(random.chance(0.93) ? value : list));
   }),
   row(5, 'another scope', (draft, { random, issuer, setup, acc }) => {
     const named = Object.keys(setup.settings.scopes ?? { billing: [] });
     const value = random.pick<unknown>([
       ...['', ' ', 'openid', named.join(' '), named.join('  '), ` ${named[0]}`, named[0], named.join(',')],
-      ...[[], named, [...named, 1], [[named[0]]], null, 1, { [named[0] ?? 'x']: {} }, 'x '.repeat(101).trim()],
-      ...[Array.from({ length: 101 }, () => 'x'), Array.from({ length: 100 }, () => 'x')],
+      ...[[], named, [...named, 1], [[named[0]]], null, 1, { [named[0] ?? 'x']: {} }, 'x '.repeat(251).trim()],
+      ...[Array.from({ length: 251 }, () => 'x'), Array.from({ length: 250 }, () => 'x')],
     ]);
     setClaim(draft.payload, placeOfSource(issuer.claims.scope, acc), JSON.stringify(value));
   }),
@@ -113,10 +114,10 @@ export const claims: readonly TokenRow[] = [
       ...[`${own}2`, own.slice(0, -1), own.toUpperCase(), `${own} `, [], [[own]], [own, 1], { [own]: 1 }],
       ...[null, 1, ['api2'], '', ['__proto__'], [own, own]],
     ];
-    set(draft.payload, 'aud', random.pick(near));
+    setClaim(draft.payload, issuer.claims.aud, JSON.stringify(random.pick(near)));
   }),
   row(2, 'the audience twice in a list', (draft, { issuer }) =>
-    set(draft.payload, 'aud', [...issuer.audiences, ...issuer.audiences]),
+    setClaim(draft.payload, issuer.claims.aud, JSON.stringify([...issuer.audiences, ...issuer.audiences])),
   ),
   row(6, 'a time of an odd value', (draft, { random }) => {
     const value = random.pick(
@@ -228,8 +229,8 @@ export const claims: readonly TokenRow[] = [
 ];
 
 function requiredClaim({ random, issuer, acc }: TokenContext): string {
-  const { uid, app, acc: accounts, role } = issuer.claims;
-  return random.pick(['iss', 'aud', 'exp', uid, app, placeOfSource(accounts, acc), placeOfSource(role, acc)]);
+  const { aud, uid, app, acc: accounts, role } = issuer.claims;
+  return random.pick(['iss', aud, 'exp', uid, app, placeOfSource(accounts, acc), placeOfSource(role, acc)]);
 }
 
 function identityClaim({ random, issuer, acc }: TokenContext): string {

@@ -21,6 +21,17 @@ export function placeOfSource(source: ListSource, acc: string): string {
     .join('/');
 }
 
+/** The names as the source reads a list of them. */
+export function listInForm(source: ListSource, names: readonly unknown[]): unknown {
+  if (typeof source === 'string') return names;
+  if ('keysOf' in source) return Object.fromEntries(names.map(name => [String(name), {}]));
+  const separator = source.by ?? ' ';
+  return names
+    .map(String)
+    .filter(name => name !== '' && !name.includes(separator))
+    .join(separator);
+}
+
 /** Removes the whole top-level member of the claim. */
 export function dropClaim(payload: Member[], name: string): void {
   drop(payload, placeOf(name)[0] ?? '');

@@ -36,7 +36,7 @@ const authorization: readonly RequestRow[] = [
   row(4, 'another separator than one space', (draft, { random, token }) =>
     replace(
       draft,
-      `Bearer${random.pick(['  ', '\t', ' \t', '\u00a0', '\u2003', '\v', '\f', '=', ':', ' \u00a0', '\n'])}${token.text}`,
+      `Bearer${random.pick(['  ', '     ', ' \t ', '\t', ' \t', '\u00a0', '\u2003', '\v', '\f', '=', ':', ' \u00a0', '\n'])}${token.text}`,
     ),
   ),
   row(4, 'something after the token', (draft, { random, token }) =>

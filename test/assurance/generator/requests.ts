@@ -15,9 +15,8 @@ export interface GeneratedRequest {
 
 export function generateRequest(random: Random, setup: Setup, asked: GeneratedToken): GeneratedRequest {
   const { settings } = setup;
-  const token = random.chance(0.85)
-    ? asked
-    : { ...asked, acc: random.pick(asked.accounts.filter(each => each !== '')) };
+  const own = random.chance(0.85) ? asked : { ...asked, acc: random.pick(asked.accounts.filter(each => each !== '')) };
+  const token = settings.lower && random.chance(0.3) ? { ...own, acc: own.acc.toUpperCase() } : own;
   const context: RequestContext = { random, setup, token };
   const draft: RequestDraft = {
     method: pickMethod(context),
@@ -89,10 +88,10 @@ const wideSegments = [
 ];
 
 function pickHost({ random, setup, token }: RequestContext): string {
-  const { hosts, parameter } = setup.settings;
+  const { hosts, parameter, lower } = setup.settings;
   if (hosts === undefined) return random.pick(['api.test', '', 'acct2.test:443']);
   const label = `:${parameter}`;
-  const isLabel = hostAccounts.includes(token.acc);
+  const isLabel = hostAccounts.includes(lower ? token.acc.toLowerCase() : token.acc);
   const usable = hosts.filter(entry => (entry.startsWith(label) ? isLabel : !entry.startsWith('acct2')));
   return random.pick(usable).replace(label, token.acc) + random.pick(['', '', '', ':443', ':8443']);
 }

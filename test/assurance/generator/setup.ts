@@ -156,6 +156,7 @@ function createAccountSettings(random: Random): NonNullable<WrittenConfiguration
     ...(random.chance(0.7) ? random.pick(accountPlaces) : {}),
     ...(parameter === 'account_id' ? {} : { parameter }),
     ...(random.chance(0.4) ? { dots: random.chance(0.8) } : {}),
+    ...(random.chance(0.25) ? { case: random.pick(['lower', 'lower', 'exact'] as const) } : {}),
     ...(random.chance(0.35) ? { hosts: random.pick([hosts, ['api.test'], hosts.slice(0, 2)]) } : {}),
   };
 }
@@ -190,6 +191,7 @@ function createIssuer(random: Random, issuer: string, claims: WrittenIssuer['cla
       ? {
           claims: {
             ...claims,
+            ...(random.chance(0.2) ? { aud: random.pick(['client_id', '/resource/aud', 'aud/x']) } : {}),
             ...(random.chance(0.2) ? { scope: random.pick(['scp', '/ext/{acc}/scopes', '/permissions/0']) } : {}),
             ...(random.chance(0.4) ? { actor: random.pick(['actor', '/act/sub', 'azp2']) } : {}),
           },
@@ -204,6 +206,8 @@ const issuerAccounts: readonly (readonly string[])[] = [
   ['*'],
   ['acct*', '7', 'items'],
   ['acct1', 'acct2', 'n-*', 'a*'],
+  ['*', '!acct2', '!n-*'],
+  ['!acct10', 'acct*', '!x*', '0'],
 ];
 
 const claimNames: readonly NonNullable<WrittenIssuer['claims']>[] = [
@@ -216,6 +220,8 @@ const claimNames: readonly NonNullable<WrittenIssuer['claims']>[] = [
   { acc: { keysOf: '/tenants' }, role: { keysOf: '/tenants/{acc}/roles' } },
   { acc: { keysOf: '/tenants' }, role: { keysOf: '/tenants/{acc}/grants', having: '{acc}' } },
   { acc: '/accounts', role: { wordsOf: '/grants/{acc}' } },
+  { acc: { wordsOf: 'tenants', by: ',' }, role: { wordsOf: '/roles', by: ',' } },
+  { acc: { wordsOf: '/ext/tenants' } },
   { acc: 'organization', role: { keysOf: '/roles' } },
   { role: '__proto__', app: 'azp' },
   { role: 'realm_access.role' },

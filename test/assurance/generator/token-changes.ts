@@ -78,9 +78,8 @@ const header: readonly TokenRow[] = [
         ['b64', false],
         ['zip', 'DEF'],
         ['jwk', {}],
-        ['jku', 'https://evil.test'],
-        ['x5u', ''],
         ['crit', null],
+        ['jwk', null],
       ]),
     ),
   ),
@@ -88,6 +87,8 @@ const header: readonly TokenRow[] = [
     setOne(
       draft.header,
       random.pick([
+        ['jku', 'https://evil.test'],
+        ['x5u', ''],
         ['x5c', ['!']],
         ['x5t', 1],
         ['x5t#S256', 'x'],

@@ -1,5 +1,5 @@
 // Generated tokens: a valid one for an issuer of the setup, with none, one or a few changes, most of them small.
-import { placeOfSource, setClaim } from './claim-places.ts';
+import { listInForm, placeOfSource, setClaim } from './claim-places.ts';
 import { accounts, baseTime, tokenIds, uids } from './identities.ts';
 import type { Random } from './random.ts';
 import type { Setup, Signer } from './setup.ts';
@@ -17,7 +17,7 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   const { settings } = setup;
   const issuer = random.pick(settings.issuers);
   const signer = pickSigner(random, setup, issuer.issuer);
-  const known = accounts.filter(each => isUsable(each, issuer, settings.dots));
+  const known = accounts.filter(each => isUsable(each, issuer, settings));
   const acc = random.pick(random.chance(0.97) && known.length > 0 ? known : accounts);
   const others = random.chance(0.35) ? random.some([...known, 'a.b', '', 'a b', 'other:x'], 1) : [];
   const isAlone = typeof issuer.claims.acc === 'string' && others.length === 0;
@@ -38,7 +38,7 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   const payload: Member[] = [];
   const claim = (name: string, value: unknown): void => setClaim(payload, name, JSON.stringify(value));
   claim('iss', issuer.issuer);
-  claim('aud', random.chance(0.5) ? random.pick(issuer.audiences) : ['other', ...issuer.audiences]);
+  claim(issuer.claims.aud, random.chance(0.5) ? random.pick(issuer.audiences) : ['other', ...issuer.audiences]);
   const hasIat = random.chance(0.85);
   if (hasIat) claim('iat', iat);
   claim('exp', exp);
@@ -47,7 +47,7 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
   claim(issuer.claims.app, app);
   claim(
     placeOfSource(issuer.claims.acc, acc),
-    typeof issuer.claims.acc === 'string' ? (isAlone ? asClaim(acc) : own) : objectOf(own, () => ({})),
+    isAlone ? asClaim(acc) : listInForm(issuer.claims.acc, own.map(asClaim)),
   );
   writeRoles(random, setup, issuer, { payload, acc, own, role });
   if (settings.scopes !== undefined && random.chance(0.93)) {
@@ -84,9 +84,15 @@ export function generateToken(random: Random, setup: Setup): GeneratedToken {
 }
 
 /** Whether an account of this name counts, by the grammar and the accounts of the issuer. */
-function isUsable(name: string, { accounts: covered }: TokenContext['issuer'], dots: boolean): boolean {
-  if (!dots && name.includes('.')) return false;
-  return covered.some(entry => (entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : name === entry));
+function isUsable(
+  name: string,
+  { accounts: covered }: TokenContext['issuer'],
+  { dots, lower }: Setup['settings'],
+): boolean {
+  if ((!dots && name.includes('.')) || (lower && /[A-Z]/.test(name))) return false;
+  const names = (entry: string): boolean =>
+    entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : name === entry;
+  return covered.some(names) && !covered.some(entry => entry.startsWith('!') && names(entry.slice(1)));
 }
 
 interface WrittenRoles {
@@ -113,7 +119,7 @@ function writeRoles(
       const isNumber = issuer.allowIntegerClaims && String(Number(first)) === first && random.chance(0.7);
       setClaim(payload, place, JSON.stringify(isOne ? (isNumber ? Number(first) : first) : roles));
     } else if ('wordsOf' in source) {
-      setClaim(payload, place, JSON.stringify(roles.filter(each => each !== '' && !each.includes(' ')).join(' ')));
+      setClaim(payload, place, JSON.stringify(listInForm(source, roles)));
     } else {
       const holders = (each: string): unknown =>
         objectOf(

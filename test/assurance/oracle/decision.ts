@@ -82,14 +82,14 @@ function applyPolicy(
   const routes = routesOf(request.segments, settings);
   if (!request.isHostKnown || routes.length === 0) return { reason: 'route_unknown' };
 
-  // The scheme's case does not matter; exactly one space; another scheme, or no token after `Bearer`: token_missing.
+  // The scheme's case does not matter; one space or more; another scheme, or no token after `Bearer`: token_missing.
   const { authorization } = request;
   if (!/^bearer(?![!#$%&'*+.^_`|~0-9a-z-])/i.test(authorization)) return { reason: 'token_missing' };
   const afterScheme = authorization.slice('bearer'.length);
   if (afterScheme === '') return { reason: 'token_missing' };
   // Without a space after the scheme: another scheme, or an invalid token of this one (H-006).
   if (!afterScheme.startsWith(' ')) return { reason: 'token_missing', alsoPermitted: ['token_invalid'] };
-  const found = verifyToken(afterScheme.slice(1), settings, keys, now);
+  const found = verifyToken(afterScheme.replace(/^ +/, ''), settings, keys, now);
   if (found.kind === 'refused') return found;
 
   const { claims, iat } = found;
@@ -154,19 +154,17 @@ interface Chosen {
 // Of several, those that the table names count, in its order. Allowed if one and the same may use the method and is left by every
 // matching route; the first such one is the one in the answer.
 function chosen(
-  claimed: string | readonly string[],
+  names: readonly string[],
   table: Readonly<Record<string, readonly string[]>>,
   kind: 'roles' | 'scopes',
   method: string,
   routes: readonly Route[],
 ): Chosen {
-  const names = typeof claimed === 'string' ? [claimed] : claimed;
   const known = Object.keys(table).filter(name => names.includes(name));
   const withMethod = known.filter(name => mayUse(table[name] ?? [], method));
   const permitted = withMethod.filter(name => routes.every(route => route[kind]?.includes(name) ?? true));
-  const lone = typeof claimed === 'string' ? claimed : undefined;
   // docs/explain.md: if none is permitted, the first of those that pass the most checks.
-  return { name: permitted[0] ?? withMethod[0] ?? known[0] ?? lone, isPermitted: permitted.length > 0 };
+  return { name: permitted[0] ?? withMethod[0] ?? known[0], isPermitted: permitted.length > 0 };
 }
 
 function mayUse(methods: readonly string[], method: string): boolean {

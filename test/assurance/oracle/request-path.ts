@@ -1,6 +1,7 @@
 // Reads a path and finds its routes, by the contract, "Path" and "`characters: rfc3986`".
 import { isUtf8 } from 'node:buffer';
 import type { Settings } from './settings.ts';
+import { asNamed } from './token.ts';
 
 /** The segments of the path, without an empty last one; undefined if the target is outside the grammar. */
 export function segmentsOf(target: string): string[] | undefined {
@@ -109,7 +110,7 @@ export function routesOf(segments: readonly string[], settings: Settings): reado
     .filter(({ path }) => fits(path, segments))
     .map(({ path, roles, scopes }) => ({
       accounts: templateParts(path).flatMap((part, i) =>
-        part === `:${settings.parameter}` ? [segments[i] ?? ''] : [],
+        part === `:${settings.parameter}` ? [asNamed(segments[i] ?? '', settings)] : [],
       ),
       roles,
       scopes,

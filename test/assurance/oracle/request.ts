@@ -3,7 +3,7 @@ import type { CheckMessage, HttpAttributes } from './message.ts';
 import { isPathAccepted, routesOf, segmentsOf } from './request-path.ts';
 import { accountsInQuery } from './request-query.ts';
 import type { Settings } from './settings.ts';
-import { isAccountName } from './token.ts';
+import { asNamed, isAccountName } from './token.ts';
 
 export interface RequestFinding {
   readonly method: string;
@@ -47,10 +47,10 @@ export function readRequest(message: CheckMessage, settings: Settings): RequestF
   if (inHeaders === undefined || inQuery === undefined) return outside;
   const host = hostOf(http, headers, settings);
   if (host === undefined) return outside;
-  const named = [...inHeaders, ...inQuery.accounts, ...host.accounts];
+  const named = [...inHeaders, ...inQuery.accounts, ...host.accounts].map(account => asNamed(account, settings));
   // "A named account, wherever it is named, is in the grammar of accounts."
   const inPath = routesOf(segments, settings).flatMap(route => route.accounts);
-  if (![...named, ...inPath].every(account => isAccountName(account, settings.dots))) return outside;
+  if (![...named, ...inPath].every(account => isAccountName(account, settings))) return outside;
   return {
     method: http.method,
     segments,
@@ -129,7 +129,7 @@ interface HostFinding {
 function hostOf(
   http: HttpAttributes,
   headers: ReadonlyMap<string, readonly string[]>,
-  { hosts, parameter }: Settings,
+  { hosts, parameter, lower }: Settings,
 ): HostFinding | undefined {
   const sent = [http.host, ...(headers.get(':authority') ?? []), ...(headers.get('host') ?? [])].filter(
     (each, i) => i > 0 || each !== '',
@@ -148,7 +148,9 @@ function hostOf(
     entry => entry.startsWith(prefix) && asciiLower(entry.slice(prefix.length)) === parent,
   );
   if (!isOfAccount) return { isKnown: false, accounts: [] };
-  return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(label) ? { isKnown: true, accounts: [label] } : undefined;
+  return /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(lower ? asciiLower(label) : label)
+    ? { isKnown: true, accounts: [label] }
+    : undefined;
 }
 
 function asciiLower(text: string): string {

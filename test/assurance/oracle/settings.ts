@@ -2,12 +2,16 @@
 import type { RevocationEntry } from './revocation.ts';
 
 /** Text, or one of the two forms that read a list. */
-export type ListSource = string | { readonly keysOf: string; readonly having?: '{acc}' } | { readonly wordsOf: string };
+export type ListSource =
+  | string
+  | { readonly keysOf: string; readonly having?: '{acc}' }
+  | { readonly wordsOf: string; readonly by?: ',' };
 
 export interface WrittenClaims {
+  readonly aud?: string;
   readonly uid?: string;
   readonly app?: string;
-  readonly acc?: string | { readonly keysOf: string };
+  readonly acc?: string | { readonly keysOf: string } | { readonly wordsOf: string; readonly by?: ',' };
   readonly role?: ListSource;
   readonly scope?: string;
   readonly actor?: string;
@@ -45,6 +49,7 @@ export interface WrittenConfiguration {
     readonly hosts?: readonly string[];
     readonly parameter?: string;
     readonly dots?: boolean;
+    readonly case?: 'exact' | 'lower';
   };
   readonly roles: Readonly<Record<string, readonly string[]>>;
   readonly scopes?: Readonly<Record<string, readonly string[]>>;
@@ -76,6 +81,8 @@ export interface Settings {
   /** The name of the path parameter that is the account. */
   readonly parameter: string;
   readonly dots: boolean;
+  /** `account.case` is lower. */
+  readonly lower: boolean;
   /** Undefined: any host is good. */
   readonly hosts: readonly string[] | undefined;
   readonly accountHeaders: readonly string[];
@@ -97,6 +104,7 @@ export function settingsOf(written: WrittenConfiguration): Settings {
       algorithms: each.algorithms ?? ['RS256', 'ES256', 'EdDSA'],
       tokenTypes: each.tokenTypes ?? ['JWT', 'at+jwt'],
       claims: {
+        aud: each.claims?.aud ?? 'aud',
         uid: each.claims?.uid ?? 'uid',
         app: each.claims?.app ?? 'app',
         acc: each.claims?.acc ?? 'acc',
@@ -116,6 +124,7 @@ export function settingsOf(written: WrittenConfiguration): Settings {
     accountQuery: written.account?.query ?? [],
     parameter: written.account?.parameter ?? 'account_id',
     dots: written.account?.dots ?? false,
+    lower: written.account?.case === 'lower',
     hosts: written.account?.hosts,
     roles: written.roles,
     scopes: written.scopes,

@@ -12,9 +12,9 @@ export interface Claims {
   readonly jti: string | undefined;
   /** Those that the issuer may speak for, different ones. */
   readonly accounts: readonly string[];
-  /** One role or a list. Undefined: `token_invalid`. */
-  rolesFor(acc: string): string | readonly string[] | undefined;
-  scopesFor(acc: string): string | readonly string[] | undefined;
+  /** Undefined: `token_invalid`. */
+  rolesFor(acc: string): readonly string[] | undefined;
+  scopesFor(acc: string): readonly string[] | undefined;
 }
 
 export type TokenFinding =
@@ -77,7 +77,7 @@ function readToken(token: string, settings: Settings, keys: ReadonlyMap<string, 
   const header = readJson(headerBytes);
   const payload = readJson(payloadBytes);
   if (!isObject(header) || !isObject(payload)) return invalid;
-  if (['crit', 'b64', 'zip', 'jwk', 'jku', 'x5u'].some(member => header.has(member))) return invalid;
+  if (['crit', 'b64', 'zip', 'jwk'].some(member => header.has(member))) return invalid;
   const alg = header.get('alg');
   const kid = header.get('kid');
   if (typeof alg !== 'string' || typeof kid !== 'string' || kid === '') return invalid;
@@ -98,7 +98,7 @@ function readToken(token: string, settings: Settings, keys: ReadonlyMap<string, 
   if (!proves(alg, found, `${segments[0]}.${segments[1]}`, signature)) return invalid;
 
   // Audience and claims.
-  if (!isForUs(payload.get('aud'), issuer.audiences) || payload.has('cnf')) return invalid;
+  if (!isForUs(claimIn(payload, issuer.claims.aud, undefined), issuer.audiences) || payload.has('cnf')) return invalid;
   const claims = claimsOf(payload, issuer, settings);
   return claims === undefined ? invalid : { kind: 'signed', claims, payload };
 }
@@ -156,19 +156,19 @@ function claimsOf(payload: JsonObject, issuer: IssuerSettings, settings: Setting
   };
   const uid = text(claims.uid);
   const app = text(claims.app);
-  const accounts = accountsOf(payload, issuer, settings.dots);
+  const accounts = accountsOf(payload, issuer, settings);
   if (uid === undefined || app === undefined || accounts === undefined) return undefined;
   // Optional in the token.
   const hasActor = claims.actor !== undefined && claimIn(payload, claims.actor, undefined) !== undefined;
   const actor = hasActor ? text(claims.actor ?? '') : undefined;
   if (hasActor && actor === undefined) return undefined;
 
-  // A required claim. A pointer with `{acc}` is judged later, in the role or scope check.
+  // "A missing claim: role_forbidden." A pointer with `{acc}` is judged later, in the role or scope check.
   const roleText = sourceText(claims.role);
   const isRoleOfAccount = hasAccount(roleText);
   if (!isRoleOfAccount) {
     const role = claimIn(payload, roleText, undefined);
-    if (role === undefined || namesOf(role, claims.role, undefined, issuer) === undefined) return undefined;
+    if (role !== undefined && namesOf(role, claims.role, undefined, issuer) === undefined) return undefined;
   }
   const isScopeRead = settings.scopes !== undefined;
   if (isScopeRead && !hasAccount(claims.scope) && scopesFor(payload, issuer, '') === undefined) return undefined;
@@ -182,48 +182,48 @@ function claimsOf(payload: JsonObject, issuer: IssuerSettings, settings: Setting
     jti: typeof jti === 'string' ? jti : Number.isSafeInteger(jti) ? String(jti) : undefined,
     rolesFor: acc => {
       const value = claimIn(payload, roleText, acc);
-      // "A pointer with {acc} that leads nowhere for the addressed account is an empty list."
       return value === undefined ? [] : namesOf(value, claims.role, acc, issuer);
     },
     scopesFor: acc => (isScopeRead ? scopesFor(payload, issuer, acc) : []),
   };
 }
 
-// "An array or `keysOf` gives several, counted as different names, at most 1,000 before anything is ignored."
-function accountsOf(payload: JsonObject, issuer: IssuerSettings, dots: boolean): readonly string[] | undefined {
+// "An array, `keysOf` or `wordsOf` gives several, counted as different names, at most 1,000 before anything is ignored."
+function accountsOf(payload: JsonObject, issuer: IssuerSettings, settings: Settings): readonly string[] | undefined {
   const source = issuer.claims.acc;
-  const value = claimIn(payload, typeof source === 'string' ? source : source.keysOf, undefined);
+  const value = claimIn(payload, sourceText(source), undefined);
+  // "`!` before it takes those accounts away, wherever it stands."
+  const named = (entry: string, name: string): boolean =>
+    entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : Buffer.from(name).equals(Buffer.from(entry));
   const covered = (name: string): boolean =>
-    issuer.accounts.some(entry =>
-      entry.endsWith('*') ? name.startsWith(entry.slice(0, -1)) : Buffer.from(name).equals(Buffer.from(entry)),
-    );
-  let names: readonly (string | undefined)[];
-  if (typeof source !== 'string') {
-    if (!isObject(value)) return undefined;
-    names = [...value.keys()];
-  } else if (Array.isArray(value)) {
-    names = value.map(each => (typeof each === 'string' ? each : undefined));
-  } else {
+    issuer.accounts.some(entry => !entry.startsWith('!') && named(entry, name)) &&
+    !issuer.accounts.some(entry => entry.startsWith('!') && named(entry.slice(1), name));
+  if (typeof source === 'string' && !Array.isArray(value)) {
     const name = textOf(value, issuer);
-    if (name === undefined || !isAccountName(name, dots)) return undefined;
+    if (name === undefined || !isAccountName(name, settings)) return undefined;
     return covered(name) ? [name] : [];
   }
-  const different = new Set<string>();
-  for (const name of names) {
-    if (name === undefined) return undefined;
-    different.add(name);
-  }
+  const names = value === undefined ? undefined : listOf(value, source, issuer);
+  if (names === undefined) return undefined;
+  const different = new Set(names);
   if (different.size > 1000) return undefined;
-  return [...different].filter(name => isAccountName(name, dots) && covered(name));
+  return [...different].filter(name => isAccountName(name, settings) && covered(name));
+}
+
+/** "A to Z in an account that a request names is read as a to z." */
+export function asNamed(account: string, { lower }: Settings): string {
+  return lower ? asciiLower(account) : account;
 }
 
 /** The grammar of accounts. */
-export function isAccountName(name: string, dots: boolean): boolean {
+export function isAccountName(name: string, { dots, lower }: Settings): boolean {
+  // "A token's account with an upper-case letter is outside the grammar."
+  if (lower && /[A-Z]/.test(name)) return false;
   if (!dots) return /^[A-Za-z0-9_~-]{1,128}$/.test(name);
   return /^[A-Za-z0-9._~-]{1,128}$/.test(name) && name !== '.' && name !== '..';
 }
 
-function scopesFor(payload: JsonObject, issuer: IssuerSettings, acc: string): string | readonly string[] | undefined {
+function scopesFor(payload: JsonObject, issuer: IssuerSettings, acc: string): readonly string[] | undefined {
   const value = claimIn(payload, issuer.claims.scope, acc);
   if (value === undefined) return [];
   if (typeof value === 'string') return namesOf(value, { wordsOf: '' }, acc, issuer);
@@ -236,29 +236,32 @@ function namesOf(
   source: ListSource,
   acc: string | undefined,
   issuer: IssuerSettings,
-): string | readonly string[] | undefined {
-  let names: readonly string[];
-  if (typeof source === 'string') {
-    if (!Array.isArray(value)) {
-      // A string is one role.
-      const role = textOf(value, issuer);
-      return role !== undefined && isFieldText(role) ? role : undefined;
-    }
-    const members = value.filter(each => typeof each === 'string');
-    if (members.length !== value.length) return undefined;
-    names = members;
-  } else if ('keysOf' in source) {
-    if (!isObject(value)) return undefined;
-    const members = [...value];
-    const counts = (each: Json): boolean =>
-      source.having === undefined || (acc !== undefined && isObject(each) && each.has(acc));
-    names = members.filter(([, each]) => counts(each)).map(([name]) => name);
-  } else {
-    if (typeof value !== 'string') return undefined;
-    names = value === '' ? [] : value.split(' ');
-    if (names.includes('')) return undefined;
+): readonly string[] | undefined {
+  if (typeof source === 'string' && !Array.isArray(value)) {
+    // A string is one role.
+    const role = textOf(value, issuer);
+    return role === undefined ? undefined : [role];
   }
-  return names.length <= 100 ? names : undefined;
+  let names = listOf(value, source, issuer);
+  if (typeof source !== 'string' && 'having' in source && isObject(value)) {
+    const counts = (each: Json): boolean => acc !== undefined && isObject(each) && each.has(acc);
+    names = [...value].filter(([, each]) => counts(each)).map(([name]) => name);
+  }
+  return names !== undefined && names.length <= 250 ? names : undefined;
+}
+
+/** The names of a list in the form of the source; undefined if it has another form. */
+function listOf(value: Json, source: ListSource, issuer: IssuerSettings): readonly string[] | undefined {
+  if (typeof source === 'string') {
+    if (!Array.isArray(value)) return undefined;
+    // "With allowIntegerClaims, members of lists may be such integers too."
+    const members = value.map(each => textOf(each, issuer));
+    return members.every(each => each !== undefined) ? members : undefined;
+  }
+  if ('keysOf' in source) return isObject(value) ? [...value.keys()] : undefined;
+  if (typeof value !== 'string') return undefined;
+  const words = value === '' ? [] : value.split(source.by ?? ' ');
+  return words.includes('') ? undefined : words;
 }
 
 function sourceText(source: ListSource): string {
