@@ -2,7 +2,7 @@
 import { validateConfig } from '../config/load.ts';
 import { namedFiles } from '../config/named-files.ts';
 import { formatProblems } from '../config/problems.ts';
-import { addressProblem, parseRenderOptions, renderOptions } from '../envoy-config/render/options.ts';
+import { addressProblem, optionDefinitions, optionsHelp, parseRenderOptions } from '../envoy-config/render/options.ts';
 import {
   type NamedText,
   toCommandLine,
@@ -10,13 +10,10 @@ import {
   writeRenderedFiles,
 } from '../envoy-config/render/rendered-files.ts';
 import { type Target, targets } from '../envoy-config/render/targets.ts';
+import { unusedUpstream } from '../envoy-config/render/upstreams.ts';
 import { defaultOptions, toEnvoySettings } from '../envoy-config/settings.ts';
 import { loadBoundedFile } from '../files/bounded-file.ts';
-import { hostAndPort } from '../text/listen-address.ts';
 import { type CommandIo, defaultConfigFile, helpOption, parseCommandLine, usageError } from './command.ts';
-
-const { listen, readinessPort, envoyAdminPort, upstream, upstreamProtocol, trustedHops, authzHost, image, envoyImage } =
-  defaultOptions;
 
 const usage = `account-authz render TARGET [--config FILE] [options]
 
@@ -28,22 +25,7 @@ ${Object.entries(targets)
   .join('')}
 Options:
   --config FILE                 the configuration, ${defaultConfigFile} if not given
-  --listen HOST:PORT            where Envoy listens, ${hostAndPort(listen.host, listen.port)} if not given
-  --readiness-port N            where Envoy answers GET /ready, ${readinessPort} if not given
-  --envoy-admin-port N          the admin interface of Envoy, on loopback, ${envoyAdminPort} if not given
-  --upstream HOST:PORT          the service behind Envoy, ${hostAndPort(upstream.host, upstream.port)} if not given
-  --upstream-protocol PROTOCOL  http1, http2 or auto (HTTP/2 for gRPC calls only), ${upstreamProtocol} if not given
-  --authz-host HOST             host of account-authz if listen of the configuration names none, ${authzHost} if not given
-  --cors-origin ORIGIN          allows calls from pages of this origin, such as https://app.example.com; repeatable
-  --cors-header NAME            a further request header that those pages may send, such as idempotency-key; repeatable
-  --trusted-hops N              proxies in front of Envoy that set x-forwarded-for, ${trustedHops} if not given
-  --name NAME                   kubernetes: only this Deployment; istio: prefix of the object names; envoy-gateway: the HTTPRoute
-  --gateway NAME                envoy-gateway: the Gateway, the value of --name if not given
-  --namespace NAME              kubernetes, istio, envoy-gateway: namespace of the objects
-  --selector KEY=VALUE,…        labels: kubernetes of the Deployments, istio of the pods, envoy-gateway of the HTTPRoute
-  --image IMAGE                 kubernetes: of account-authz, ${image} if not given
-  --envoy-image IMAGE           kubernetes: of Envoy, ${envoyImage} if not given
-  --out DIR                     writes files into this folder; replaces only unedited files of render
+${optionsHelp}  --out DIR                     writes files into this folder; replaces only unedited files of render
   --force                       with --out: replaces edited files of render too
 
 Example: account-authz render envoy --config config.yaml --upstream 127.0.0.1:3000 > envoy.yaml
@@ -53,7 +35,7 @@ Exit code: 0 done, 1 invalid configuration or usage error.
 
 const options = {
   config: { type: 'string', default: defaultConfigFile },
-  ...renderOptions,
+  ...optionDefinitions,
   out: { type: 'string' },
   force: { type: 'boolean', default: false },
   ...helpOption,
@@ -72,7 +54,8 @@ export async function render(args: readonly string[], io: CommandIo): Promise<nu
   if (typeof given === 'string') return fail(given);
   const foreign = Object.keys(values).find(each => !target.options.some(option => option === each));
   if (force && out === undefined) return fail('--force needs --out');
-  if (foreign !== undefined) return fail(`--${foreign} does not apply to ${name}: leave it out`);
+  if (foreign !== undefined)
+    return fail(`--${foreign} does not apply to ${name}: ${target.instead?.[foreign] ?? 'leave it out'}`);
 
   const content = await loadBoundedFile(file);
   // It may run on another machine than the service, so names of files are those of the container.
@@ -93,6 +76,8 @@ export async function render(args: readonly string[], io: CommandIo): Promise<nu
     cacheDirectory: loaded.config.keys.cacheDirectory,
     configText: Buffer.from(content.bytes).toString(),
   };
+  const unused = unusedUpstream(settings);
+  if (unused !== undefined) return fail(unused);
   const unfit = target.problem?.(settings);
   if (unfit !== undefined) return fail(`${unfit}, for ${name}`);
 

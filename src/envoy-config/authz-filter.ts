@@ -29,7 +29,7 @@ export function seconds(ms: number): string {
 }
 
 /** envoy.extensions.filters.http.ext_authz.v3.ExtAuthz. */
-export function extAuthzSettings(policy: EnvoyPolicy): readonly Setting[] {
+export function extAuthzSettings(policy: EnvoyPolicy, isShadow = false): readonly Setting[] {
   return [
     {
       field: 'transport_api_version',
@@ -69,7 +69,12 @@ export function extAuthzSettings(policy: EnvoyPolicy): readonly Setting[] {
       why: 'Envoy does not check a request without the metadata',
     },
     { field: 'deny_at_disable', accepts: 'anything' },
-    { field: 'shadow_mode', why: 'if true, Envoy refuses no request', accepts: { values: [false] } },
+    {
+      field: 'shadow_mode',
+      value: isShadow ? true : undefined,
+      why: 'if true, Envoy refuses no request',
+      accepts: { absent: true, values: [false] },
+    },
     {
       field: 'with_request_body',
       why: 'Envoy buffers the body of each request before the check, and account-authz does not read it',
@@ -105,11 +110,12 @@ export function extAuthzSettings(policy: EnvoyPolicy): readonly Setting[] {
     },
     {
       field: 'validate_mutations',
-      value: true,
+      value: isShadow ? undefined : true,
       why: 'without it, Envoy passes on a line break in a header of an answer: response splitting',
     },
     {
       field: 'decoder_header_mutation_rules',
+      ...(isShadow && { value: inline({ disallow_all: true }) }),
       fields: [
         { field: 'disallow_all', value: true },
         { field: 'disallow_system', value: true, accepts: 'anything' },
@@ -120,7 +126,9 @@ export function extAuthzSettings(policy: EnvoyPolicy): readonly Setting[] {
         },
         { field: 'allow_expression', value: inline({ regex: mutablePattern(policy.headers) }) },
       ],
-      why: 'The headers of a request that account-authz may set or remove: its own, their look-alikes, the token, and with account.hosts those that name another host.\nEnvoy answers 500 to any other change.',
+      why: isShadow
+        ? 'an allow changes no header'
+        : 'The headers of a request that account-authz may set or remove: its own, their look-alikes, the token, and with account.hosts those that name another host.\nEnvoy answers 500 to any other change.',
     },
     {
       field: 'charge_cluster_response_stats',

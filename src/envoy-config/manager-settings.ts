@@ -4,6 +4,7 @@ import { earlyMutations } from './authz-filter.ts';
 import { extension } from './extension.ts';
 import type { Setting } from './setting.ts';
 import type { EnvoyPolicy, EnvoySettings } from './settings.ts';
+import { inline, type Members } from './tree.ts';
 
 /** envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager. */
 export function managerSettings(settings: EnvoySettings): readonly Setting[] {
@@ -54,13 +55,17 @@ function edgeSettings({ trustedHops }: EnvoySettings): readonly Setting[] {
     { field: 'xff_num_trusted_hops', value: trustedHops === 0 ? undefined : trustedHops, accepts: 'anything' },
     { field: 'forward_client_cert_details', value: 'SANITIZE', accepts: { absent: true, values: ['SANITIZE_SET'] } },
     { field: 'strip_any_host_port', value: true, accepts: 'anything' },
+    hostDotSetting,
+    { field: 'generate_request_id', value: true, accepts: 'anything' },
     {
-      field: 'generate_request_id',
-      value: true,
-      why: 'a client cannot choose the id that joins the logs',
+      field: 'preserve_external_request_id',
+      value: trustedHops > 0,
+      why:
+        trustedHops > 0
+          ? 'the id of the trusted proxy joins the logs'
+          : 'a client cannot choose the id that joins the logs',
       accepts: 'anything',
     },
-    { field: 'preserve_external_request_id', value: false, accepts: 'anything' },
     { field: 'always_set_request_id_in_response', value: true, accepts: 'anything' },
     {
       field: 'server_header_transformation',
@@ -80,17 +85,12 @@ export function customMethodSetting({ methods }: EnvoyPolicy): Setting {
 const otherHeadersKb = 24;
 
 function limitSettings(settings: EnvoySettings): readonly Setting[] {
-  const { trustedHops, maxTokenBytes } = settings;
+  const { trustedHops, idleTimeoutSeconds, takesWebSockets } = settings;
   return [
     {
       field: 'common_http_protocol_options',
       fields: [
-        {
-          field: 'headers_with_underscores_action',
-          value: 'REJECT_REQUEST',
-          why: 'x_auth_uid is x-auth-uid to a CGI-style upstream',
-          accepts: { values: ['DROP_HEADER'] },
-        },
+        underscoresSetting(settings),
         { field: 'max_headers_count', value: 100, accepts: 'anything' },
         { field: 'idle_timeout', value: '600s', accepts: 'anything' },
       ],
@@ -122,25 +122,85 @@ function limitSettings(settings: EnvoySettings): readonly Setting[] {
         },
       ],
     },
-    {
-      field: 'max_request_headers_kb',
-      value: otherHeadersKb + Math.ceil(maxTokenBytes / 1024),
-      why: 'bounds a token before it costs anything',
-      accepts: 'anything',
-    },
+    maxHeadersSetting(settings),
     { field: 'request_headers_timeout', value: '10s', accepts: 'anything' },
     {
-      field: 'request_timeout',
-      value: '60s',
-      why: 'the whole request; for long uploads or client streams, raise this and the next',
+      field: 'stream_idle_timeout',
+      value: `${idleTimeoutSeconds}s`,
+      why: 'without a byte either way; nothing limits what makes progress (--request-timeout)',
       accepts: 'anything',
     },
-    { field: 'stream_idle_timeout', value: '60s', accepts: 'anything' },
+    {
+      field: 'upgrade_configs',
+      value: takesWebSockets ? [inline({ upgrade_type: 'websocket', enabled: false })] : undefined,
+      why: 'checked routes turn it on; the check is at the handshake',
+      accepts: 'anything',
+    },
     {
       field: 'drain_timeout',
       value: '5s',
-      why: 'Off on purpose. CONNECT: no route accepts it. Upgrades: 403. A local_reply_config that rewrites status or body would hide refusals.\nFor websockets add `upgrade_configs: [{ upgrade_type: websocket }]` without filters: the check runs before the upgrade.',
+      why: 'Off on purpose. CONNECT: no route accepts it. Other upgrades: 403. A local_reply_config that rewrites status or body would hide refusals.',
       accepts: 'anything',
     },
   ];
 }
+
+export const hostDotSetting: Setting = {
+  field: 'strip_trailing_host_dot',
+  value: true,
+  why: 'api.example.com. is the same host',
+  accepts: 'anything',
+};
+
+export function underscoresSetting({ underscores }: EnvoySettings): Setting {
+  return {
+    field: 'headers_with_underscores_action',
+    value: underscores === 'drop' ? 'DROP_HEADER' : 'REJECT_REQUEST',
+    why: 'x_auth_uid is x-auth-uid to a CGI-style upstream',
+    accepts: { values: ['REJECT_REQUEST', 'DROP_HEADER'] },
+  };
+}
+
+export function maxHeadersSetting({ maxHeadersKib, maxTokenBytes }: EnvoySettings): Setting {
+  return {
+    field: 'max_request_headers_kb',
+    value: maxHeadersKib ?? otherHeadersKb + Math.ceil(maxTokenBytes / 1024),
+    why: 'bounds a token before it costs anything',
+    accepts: 'anything',
+  };
+}
+
+/** Upper and lower case of header names as they were sent. */
+export const preserveCase: Members = {
+  stateful_formatter: extension('preserve_case', 'http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig'),
+};
+
+/** For a trial: reads requests as leniently as Envoy can, and changes none. */
+export const shadowManagerSettings: readonly Setting[] = [
+  { field: 'generate_request_id', value: false },
+  { field: 'preserve_external_request_id', value: true },
+  { field: 'use_remote_address', value: false },
+  { field: 'skip_xff_append', value: true },
+  { field: 'server_header_transformation', value: 'PASS_THROUGH' },
+  {
+    field: 'common_http_protocol_options',
+    fields: [
+      { field: 'headers_with_underscores_action', value: 'ALLOW' },
+      { field: 'max_headers_count', value: 10_000 },
+    ],
+  },
+  {
+    field: 'http_protocol_options',
+    value: {
+      accept_http_10: true,
+      allow_chunked_length: true,
+      allow_custom_methods: true,
+      enable_trailers: true,
+      header_key_format: preserveCase,
+    },
+  },
+  { field: 'http2_protocol_options', value: inline({ override_stream_error_on_invalid_http_message: true }) },
+  { field: 'max_request_headers_kb', value: 8192 },
+  { field: 'stream_idle_timeout', value: '0s' },
+  { field: 'upgrade_configs', value: ['websocket', 'spdy/3.1', 'tls/1.0'].map(type => inline({ upgrade_type: type })) },
+];

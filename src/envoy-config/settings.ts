@@ -45,11 +45,25 @@ interface EnvoyOptions {
   /** On loopback. */
   readonly envoyAdminPort: number;
   readonly upstream: TcpAddress;
+  /** Where what lies under a path goes instead, by whole segments. */
+  readonly upstreams: readonly { readonly path: string; readonly address: TcpAddress }[];
   readonly upstreamProtocol: UpstreamProtocol;
   readonly corsOrigins: readonly string[];
   /** Request headers that pages of these origins may send besides the usual ones, in lower case. */
   readonly corsHeaders: readonly string[];
   readonly trustedHops: number;
+  /** Of a whole answer, for an upgrade until its 101; 0: none. */
+  readonly requestTimeoutSeconds: number;
+  /** Without a byte either way. */
+  readonly idleTimeoutSeconds: number;
+  /** On checked routes alone. */
+  readonly takesWebSockets: boolean;
+  readonly underscores: 'reject' | 'drop';
+  /** Undefined: what fits beside the longest token. */
+  readonly maxHeadersKib: number | undefined;
+  readonly takesGrpcWeb: boolean;
+  /** Only asks and records. */
+  readonly isShadow: boolean;
   /** Where account-authz is if `listen` of the configuration does not tell. */
   readonly authzHost: string;
 }
@@ -133,9 +147,17 @@ export const defaultOptions: RenderOptions = {
   envoyAdminPort: 9901,
   upstream: { kind: 'tcp', host: '127.0.0.1', port: 8000 },
   upstreamProtocol: 'http1',
+  upstreams: [],
   corsOrigins: [],
   corsHeaders: [],
   trustedHops: 0,
+  requestTimeoutSeconds: 0,
+  idleTimeoutSeconds: 300,
+  takesWebSockets: false,
+  underscores: 'reject',
+  maxHeadersKib: undefined,
+  takesGrpcWeb: false,
+  isShadow: false,
   authzHost: 'account-authz',
   name: undefined,
   gateway: undefined,

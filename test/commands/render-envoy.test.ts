@@ -228,6 +228,23 @@ describe('render envoy', () => {
     ['a forwarded token', { 'token.forward': true }, []],
     ['proxies, CORS and gRPC', {}, ['--trusted-hops', '1', ...cors]],
     ['HTTP/2 to the upstream', {}, ['--upstream-protocol', 'http2']],
+    [
+      'streams, sockets and several upstreams',
+      { routes: [{ path: '/api/*' }] },
+      [
+        ...['--upgrade', 'websocket', '--grpc-web', '--upstream-protocol', 'auto', '--request-timeout', '5'],
+        ...[
+          '--underscores',
+          'drop',
+          '--max-headers-kib',
+          '100',
+          '--listen',
+          '[::]:8080',
+          '--upstream',
+          '/api/b=10.0.0.1:80',
+        ],
+      ],
+    ],
     ['public routes, hosts and the metadata document', openSettings, []],
     ['the same, with CORS and gRPC', openSettings, cors],
   ];

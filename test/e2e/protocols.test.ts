@@ -2,7 +2,7 @@
 import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import { expect } from 'chai';
 import { envoyVersions, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
-import { connectionManagerPath, renderedEnvoy } from '../../lab/envoy-bootstrap.ts';
+import { renderedEnvoy } from '../../lab/envoy-bootstrap.ts';
 import { exchange, http2Exchange, requestBytes } from '../../lab/raw-http.ts';
 import { rawHttp2Exchange } from '../support/raw-http2.ts';
 import { expectRefusal, http2Fields, identity, onlyRequestOf, ownedFields, useLab } from './lab.ts';
@@ -27,14 +27,7 @@ describe('protocols through Envoy', () => {
         [envoy, withGrpc, withWebsockets] = await Promise.all([
           startEnvoy(addresses),
           startEnvoy({ ...addresses, bootstrap: await renderedEnvoy('--upstream-protocol', 'auto') }),
-          startEnvoy({
-            ...addresses,
-            edit: bootstrap =>
-              bootstrap.setIn(
-                [...connectionManagerPath(bootstrap), 'upgrade_configs'],
-                [{ upgrade_type: 'websocket' }],
-              ),
-          }),
+          startEnvoy({ ...addresses, bootstrap: await renderedEnvoy('--upgrade', 'websocket') }),
         ]);
       });
       after(() => Promise.all([envoy, withGrpc, withWebsockets].map(each => each.stop())));

@@ -1,185 +1,209 @@
-// The trial of docs/shadow-mode.md on real Envoys, with its own snippets: which requests pass, with which headers, and what is logged.
+// render --shadow on real Envoys: every request gets the answer that it gets without account-authz, and what would be refused is recorded.
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { createServer, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { expect } from 'chai';
-import { type Document, isMap, isSeq, parse } from 'yaml';
-import { runProduct } from '../../lab/command.ts';
-import { type AccessLogLine, envoyBinary, type RunningEnvoy, startEnvoy } from '../../lab/envoy.ts';
-import { connectionManagerPath, envoyBootstrap, httpFilterPath } from '../../lab/envoy-bootstrap.ts';
+import { runCommand } from '../../lab/command.ts';
+import { writeFixture } from '../../lab/config-file.ts';
+import { envoyBinary, type RunningEnvoy, startRenderedEnvoy } from '../../lab/envoy.ts';
+import { renderedEnvoyOf } from '../../lab/envoy-bootstrap.ts';
 import { freePorts } from '../../lab/free-ports.ts';
-import { exchange, type HeaderField, headerValues, requestBytes } from '../../lab/raw-http.ts';
-import { readSnippet } from '../../lab/snippets.ts';
-import { bearer, identity, installEnvoys, type Lab, onlyRequestOf, ownedFields, startLab } from './lab.ts';
+import { exchange, http2Exchange, requestBytes } from '../../lab/raw-http.ts';
+import { until } from '../../lab/until.ts';
+import { bearer, configuration, installEnvoys, type Lab, startLab } from './lab.ts';
 
-const page = 'docs/shadow-mode.md';
-const project = fileURLToPath(new URL('../../', import.meta.url));
+const settings = {
+  public: [{ path: '/open/*' }],
+  account: { headers: ['x-account-id'], query: ['account_id'], hosts: [':account_id.api.test', 'api.test'] },
+  protectedResource: { resource: 'https://api.test/mcp' },
+};
 const path = '/api/subscriptions/accounts/acct1';
-const versions = ['1.38.3', '1.39.3', '1.40.0'] as const;
+const websocket = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: eA=='];
 
-interface Run {
-  readonly code: number;
-  readonly output: string;
+/** What the client sends, and the decision that the trial records: `deny` where the strict form would refuse. */
+function requestsOf(token: string): Readonly<Record<string, readonly [bytes: string, decision: string | null]>> {
+  const get = (target: string, lines: readonly string[] = []) => requestBytes('GET', target, lines);
+  const withToken = (target: string, lines: readonly string[] = []) => get(target, [token, ...lines]);
+  return {
+    'a good token': [withToken(path, ['X-Auth-Uid: evil']), 'allow'],
+    'no token': [get(path), 'deny'],
+    'another account': [withToken('/api/subscriptions/accounts/acct2'), 'deny'],
+    'a token that is none': [get(path, ['Authorization: Bearer x']), 'deny'],
+    'an encoded slash': [withToken('/api/subscriptions/a%2Fb'), 'deny'],
+    'dot segments and empty ones': [withToken('/api//subscriptions/../x/./%2e%2e/y;z=1?q=%zz&_method=x'), 'deny'],
+    'underscores and forged names': [
+      withToken('/x', ['x_auth_uid: evil', 'X-Original-URL: /y', 'X-Forwarded-For: 1.2.3.4', 'X-Request-Id: mine']),
+      'deny',
+    ],
+    'an unknown path': [get('/nowhere'), 'deny'],
+    'an unknown host with a dot and a port': [
+      withToken(path).replace('Host: api.test', 'Host: Other.Test.:99'),
+      'deny',
+    ],
+    'the path of the metadata document': [get('/.well-known/oauth-protected-resource/mcp'), 'deny'],
+    'a preflight request': [
+      requestBytes('OPTIONS', path, ['Origin: https://app.example.com', 'Access-Control-Request-Method: GET']),
+      'deny',
+    ],
+    'a method of its own': [requestBytes('PURGE', path, [token]), 'deny'],
+    'large headers': [withToken(path, [`X-Large: ${'a'.repeat(12_000)}`]), 'allow'],
+    'many headers': [
+      withToken(
+        path,
+        Array.from({ length: 190 }, (_, i) => `X-H${i}: 1`),
+      ),
+      'allow',
+    ],
+    'a long target': [withToken(`${path}?${'a'.repeat(9000)}`), 'deny'],
+    'a body': [requestBytes('POST', path, [token], 'abc'), 'allow'],
+    'a chunked body': [
+      `${requestBytes('POST', path, [token, 'Transfer-Encoding: chunked'])}3\r\nabc\r\n0\r\n\r\n`,
+      'allow',
+    ],
+    'HTTP/1.0': [withToken(path).replace('HTTP/1.1', 'HTTP/1.0'), 'allow'],
+    'a WebSocket': [get('/socket', websocket), 'deny'],
+    'a public path': [withToken('/open/a', ['X-Auth-Uid: evil', 'X-Account-Id: evil']), null],
+  };
 }
 
-function run(program: string, args: readonly string[]): Promise<Run> {
+// Of one connection alone (RFC 9110 section 7.6.1), and what every Envoy adds.
+const ofConnection = new Set([
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'date',
+  'x-forwarded-proto',
+  'content-length',
+]);
+
+function endToEnd(raw: readonly string[]): readonly string[] {
+  const fields = raw.flatMap((name, i) => (i % 2 === 0 ? `${name}: ${raw[i + 1]}` : []));
+  return fields.filter(field => !ofConnection.has(field.slice(0, field.indexOf(':')).toLowerCase()));
+}
+
+/** Records what arrives, and answers the same bytes to all, in its own letters. */
+async function startService(): Promise<{ readonly port: number; readonly seen: unknown[]; stop(): void }> {
+  const seen: unknown[] = [];
+  const record = async (request: IncomingMessage): Promise<void> => {
+    let body = '';
+    for await (const chunk of request) body += String(chunk);
+    seen.push({ method: request.method, target: request.url, headers: endToEnd(request.rawHeaders), body });
+  };
+  const server = createServer({ keepAliveTimeout: 0, maxHeaderSize: 100_000 }, async (request, response) => {
+    await record(request);
+    response.writeHead(404, ['X-Of-Service', 'One', 'X-Of-Service', 'Two', 'Content-Type', 'text/plain']);
+    response.end('the service knows no such page\n');
+  });
+  server.on('upgrade', (request, socket) => {
+    seen.push({ method: request.method, target: request.url, headers: endToEnd(request.rawHeaders), body: '' });
+    socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello');
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  return { port: (server.address() as AddressInfo).port, seen, stop: () => server.close().closeAllConnections() };
+}
+
+/** Everything after the head, too, of an upgrade. */
+async function converse(port: number, bytes: string): Promise<unknown> {
+  if (bytes.includes('Upgrade: websocket')) return upgraded(port, bytes);
+  const { status, headers, body } = await exchange(port, bytes);
+  return { status, headers: endToEnd(headers.flat()), body };
+}
+
+function upgraded(port: number, bytes: string): Promise<string> {
   return new Promise(resolve => {
-    execFile(program, args, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr }),
-    );
+    let text = '';
+    const socket = connect({ host: '127.0.0.1', port });
+    socket
+      .setEncoding('latin1')
+      .on('data', each => (text += each))
+      .on('close', () => resolve(text.slice(text.indexOf('\r\n\r\n'))));
+    socket.write(bytes, 'latin1');
   });
 }
 
-describe('the trial of docs/shadow-mode.md', () => {
+describe('render --shadow', () => {
   let lab: Lab;
-  let authorization: string;
-  let turnOn: (bootstrap: Document) => void;
+  let service: Awaited<ReturnType<typeof startService>>;
+  let requests: ReturnType<typeof requestsOf>;
+  let file: string;
 
   before(async () => {
     await installEnvoys();
-    lab = await startLab();
-    authorization = `Authorization: ${await bearer()}`;
-    const settings = parse(readSnippet(page, 'yaml', 'shadow_mode: true'));
-    const field = parse(readSnippet(page, 'yaml', 'FILTER_STATE'));
-    turnOn = bootstrap => {
-      for (const [key, value] of Object.entries(settings))
-        bootstrap.setIn([...httpFilterPath(bootstrap, 'envoy.filters.http.ext_authz'), key], value);
-      const manager = connectionManagerPath(bootstrap);
-      const format = [...manager, 'access_log', 0, 'typed_config', 'log_format', 'json_format'];
-      for (const [key, value] of Object.entries(field)) bootstrap.setIn([...format, key], value);
-      takeOutFilter(bootstrap, 'envoy.filters.http.rbac');
-    };
+    [lab, service] = await Promise.all([startLab(settings), startService()]);
+    requests = requestsOf(`Authorization: ${await bearer()}`);
+    file = writeFixture('shadow.yaml', { ...configuration(lab.jwksUrl), ...settings, listen: lab.service.address });
   });
-  after(() => lab.stop());
-  beforeEach(() => lab.upstream.clear());
+  after(async () => {
+    service?.stop();
+    await lab?.stop();
+  });
+  beforeEach(() => service.seen.splice(0));
 
-  const ask = async (envoy: RunningEnvoy, target: string, lines: readonly string[]) => {
-    const answer = await exchange(envoy.port, requestBytes('GET', target, lines));
-    return { status: answer.status, line: await envoy.accessLogLine(headerValues(answer, 'x-request-id')[0] ?? '') };
-  };
-  const sentAuthorization = (): readonly string[] => headerValues(onlyRequestOf(lab.upstream), 'authorization');
-  const shadowOf = (line: AccessLogLine): unknown => JSON.parse(String(line.shadow));
-
-  for (const version of versions) {
+  for (const version of ['1.38.3', '1.39.3', '1.40.0'] as const) {
     describe(`on Envoy ${version}`, () => {
       let envoy: RunningEnvoy;
       let alone: RunningEnvoy;
+      let sent = 0;
 
       before(async () => {
+        const config = { ...configuration(lab.jwksUrl), ...settings };
         const [unusedPort] = await freePorts(1);
-        const options = { version, upstream: lab.upstream.port, edit: turnOn };
-        [envoy, alone] = await Promise.all([
-          startEnvoy({ ...options, authz: lab.service.address }),
-          startEnvoy({ ...options, authz: `127.0.0.1:${unusedPort}` }),
-        ]);
+        const start = (listen: string): Promise<RunningEnvoy> =>
+          startRenderedEnvoy({ ...config, listen }, { version, upstream: service.port }, ['--shadow']);
+        envoy = await start(lab.service.address);
+        alone = await start(`127.0.0.1:${unusedPort}`);
       });
-      after(() => Promise.all([envoy.stop(), alone.stop()]));
+      after(() => Promise.all([envoy?.stop(), alone?.stop()]));
 
-      it('handles an allow as without the trial', async () => {
-        const { status, line } = await ask(envoy, path, [authorization, 'x-auth-acc: evil']);
-        expect(status).to.equal(200);
-        expect(ownedFields(onlyRequestOf(lab.upstream))).to.deep.equal(identity);
-        expect(sentAuthorization()).to.deep.equal([]);
-        expect(line).to.include({ decision: 'allow', reason: 'allowed', details: 'via_upstream' });
-        expect(shadowOf(line)).to.include({ check_result: 'OK' });
-      });
-
-      const refused: readonly (readonly [name: string, target: string, reason: string, status: number])[] = [
-        ['another account', '/api/subscriptions/accounts/acct2', 'account_mismatch', 403],
-        ['a path outside the grammar', '/api/subscriptions/a;b', 'request_invalid', 400],
-      ];
-      for (const [name, target, reason, refusal] of refused) {
-        it(`passes a request that would be refused, unchanged and without identity: ${name}`, async () => {
-          const { status, line } = await ask(envoy, target, [authorization, 'x-auth-acc: evil']);
-          expect(status).to.equal(200);
-          expect(ownedFields(onlyRequestOf(lab.upstream))).to.deep.equal([]);
-          expect(sentAuthorization()).to.deep.equal([authorization.slice('Authorization: '.length)]);
-          expect(line).to.include({ decision: 'deny', reason, details: 'via_upstream', flags: '-', status: 200 });
-          expect(shadowOf(line)).to.include({ check_result: 'DENIED', status_code: refusal });
-        });
-      }
-
-      it('passes a request that could not be checked', async () => {
-        const { status, line } = await ask(alone, path, [authorization, 'x-auth-acc: evil']);
-        expect(status).to.equal(200);
-        expect(ownedFields(onlyRequestOf(lab.upstream))).to.deep.equal([]);
-        expect(line).to.include({ decision: null, reason: null });
-        expect(shadowOf(line)).to.include({ check_result: 'ERROR', status_code: 503 });
-      });
-
-      it('counts requests that would be refused and requests that could not be checked', async () => {
-        const counts = async (running: RunningEnvoy) => {
-          const stats = await running.stats();
-          return ['shadow_denied', 'shadow_error'].map(name => stats.get(`http.public.ext_authz.account.${name}`) ?? 0);
-        };
-        const before = [await counts(envoy), await counts(alone)].flat();
-        await ask(envoy, '/api/subscriptions', []);
-        await ask(alone, '/api/subscriptions', []);
-        const after = [await counts(envoy), await counts(alone)].flat();
-        expect(after.map((count, index) => count - (before[index] ?? 0))).to.deep.equal([1, 0, 0, 1]);
-      });
-
-      it('passes forged headers to the upstream if the early removal is taken out', async () => {
-        const bare = await startEnvoy({
-          version,
-          upstream: lab.upstream.port,
-          authz: lab.service.address,
-          edit(bootstrap) {
-            turnOn(bootstrap);
-            bootstrap.deleteIn([...connectionManagerPath(bootstrap), 'early_header_mutation_extensions']);
-          },
-        });
-        try {
-          await ask(bare, '/api/subscriptions', ['x-auth-acc: evil']);
-          const forged: readonly HeaderField[] = [['x-auth-acc', 'evil']];
-          expect(ownedFields(onlyRequestOf(lab.upstream))).to.deep.equal(forged);
-        } finally {
-          await bare.stop();
+      it('changes no request and no answer, whatever account-authz says', async () => {
+        for (const [name, [bytes]] of Object.entries(requests)) {
+          const direct = await converse(service.port, bytes);
+          const [expected] = service.seen.splice(0);
+          sent += 1;
+          for (const { port } of [envoy, alone]) {
+            expect(await converse(port, bytes), name).to.deep.equal(direct);
+            expect(service.seen.splice(0), name).to.deep.equal([expected]);
+          }
         }
+      });
+
+      it('records each decision in the access log, and counts what would be refused', async () => {
+        const denied = async () => (await envoy.stats()).get('http.public.ext_authz.account.shadow_denied') ?? 0;
+        await until(() => envoy.accessLog().length >= sent);
+        const [before, lines] = [await denied(), envoy.accessLog().length];
+        for (const [bytes] of Object.values(requests)) await converse(envoy.port, bytes);
+        const decisions = Object.values(requests).map(([, decision]) => decision);
+        await until(() => envoy.accessLog().length >= lines + decisions.length);
+        const logged = envoy.accessLog().slice(lines);
+        expect(logged.map(({ decision }) => decision)).to.have.members(decisions);
+        expect(logged.find(({ path: each }) => each === '/nowhere')).to.include({
+          reason: 'route_unknown',
+          status: 404,
+        });
+        expect((await denied()) - before).to.equal(decisions.filter(each => each === 'deny').length);
+      });
+
+      it('passes HTTP/2 as well', async () => {
+        expect(await http2Exchange(envoy.port, { headers: { ':path': '/a%2Fb', x_auth_uid: 'x' } })).to.include({
+          status: 404,
+        });
       });
     });
   }
 
-  it('refuses everything that is not allowed if the rbac filter stays', async () => {
-    const envoy = await startEnvoy({
-      upstream: lab.upstream.port,
-      authz: lab.service.address,
-      edit: bootstrap =>
-        bootstrap.setIn([...httpFilterPath(bootstrap, 'envoy.filters.http.ext_authz'), 'shadow_mode'], true),
-    });
-    try {
-      expect((await ask(envoy, '/api/subscriptions', [])).status).to.equal(403);
-      expect(lab.upstream.requests).to.deep.equal([]);
-    } finally {
-      await envoy.stop();
-    }
-  });
-
   it('is refused by an Envoy before 1.38', async () => {
-    const trial = await envoyBootstrap({ edit: turnOn });
-    const { output } = await run(await envoyBinary('1.36.4'), ['--mode', 'validate', '--config-yaml', trial]);
+    const bootstrap = writeFixture('shadow-envoy.yaml', await renderedEnvoyOf(file, ['--shadow']));
+    const binary = await envoyBinary('1.36.4');
+    const output = await new Promise(resolve =>
+      execFile(binary, ['--mode', 'validate', '-c', bootstrap], (_, stdout, stderr) => resolve(stdout + stderr)),
+    );
     expect(output).to.match(/shadow_mode/);
   });
 
   it('is reported as dangerous by check-config', async () => {
-    const directory = await mkdtemp(join(tmpdir(), 'trial-'));
-    const file = join(directory, 'envoy.yaml');
-    try {
-      await writeFile(file, await envoyBootstrap({ edit: turnOn }));
-      const args = ['check-config', '--config', join(project, 'config.example.yaml'), '--envoy', file];
-      const { code, stderr } = await runProduct(args);
-      expect(code).to.equal(1);
-      expect(stderr).to.match(/\[shadow-mode\]/);
-    } finally {
-      await rm(directory, { recursive: true });
-    }
+    const bootstrap = writeFixture('shadow-envoy.yaml', await renderedEnvoyOf(file, ['--shadow']));
+    const { code, stderr } = await runCommand('check-config', ['--config', file, '--envoy', bootstrap]);
+    expect(code).to.equal(1);
+    expect(stderr).to.match(/\[shadow-mode\]/);
   });
 });
-
-function takeOutFilter(bootstrap: Document, name: string): void {
-  const filters = bootstrap.getIn([...connectionManagerPath(bootstrap), 'http_filters']);
-  if (!isSeq(filters)) throw new Error('no http_filters');
-  filters.items = filters.items.filter(item => !(isMap(item) && item.get('name') === name));
-}

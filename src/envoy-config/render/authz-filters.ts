@@ -7,10 +7,14 @@ import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 
 /** In their order. Nothing after ext_authz may change the path, the route or the identity headers. */
 export function authzFilters(settings: EnvoySettings): readonly Tree[] {
+  const check = toMembers(extAuthzSettings(settings, settings.isShadow));
+  const extAuthz = extension(filterNames.extAuthz, 'filters.http.ext_authz.v3.ExtAuthz', check);
+  if (settings.isShadow) return [extAuthz];
   return [
     trailersFilter(settings),
     ...corsFilter(settings),
-    extension(filterNames.extAuthz, 'filters.http.ext_authz.v3.ExtAuthz', toMembers(extAuthzSettings(settings))),
+    ...(settings.takesGrpcWeb ? [extension('envoy.filters.http.grpc_web', 'filters.http.grpc_web.v3.GrpcWeb')] : []),
+    extAuthz,
     above(guardReason, guardFilter(filterNames.guard)),
   ];
 }
@@ -37,12 +41,16 @@ function corsFilter({ corsOrigins }: EnvoySettings): readonly Tree[] {
 }
 
 /** What a page may send and read. */
-export function corsHeadersOf({ methods, accountHeaders, corsHeaders }: EnvoySettings) {
+export function corsHeadersOf({ methods, accountHeaders, corsHeaders, takesGrpcWeb }: EnvoySettings) {
+  const ofGrpcWeb = takesGrpcWeb ? ['x-grpc-web', 'x-user-agent', 'grpc-timeout'] : [];
   const headers = ['authorization', 'content-type', 'if-match', 'if-none-match', 'traceparent', 'tracestate'];
   return {
     allowMethods: methods,
-    allowHeaders: [...new Set([...headers, ...accountHeaders, ...corsHeaders])],
-    exposeHeaders: ['x-request-id', 'www-authenticate', 'retry-after'],
+    allowHeaders: [...new Set([...headers, ...accountHeaders, ...ofGrpcWeb, ...corsHeaders])],
+    exposeHeaders: [
+      ...['x-request-id', 'www-authenticate', 'retry-after'],
+      ...(takesGrpcWeb ? ['grpc-status', 'grpc-message'] : []),
+    ],
   };
 }
 

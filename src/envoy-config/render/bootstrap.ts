@@ -6,13 +6,22 @@ import { type EnvoySettings, formatAddress } from '../settings.ts';
 import { above, beside, inline, type Members } from '../tree.ts';
 import { connectionManager, managerType } from './connection-manager.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
-import { upstreamClusters } from './upstream-clusters.ts';
+import { upstreamClusters } from './upstreams.ts';
 
 export function bootstrapFile(settings: EnvoySettings): RenderedFile {
   return renderedFile('envoy.yaml', [bootstrap(settings)], bootstrapIntroduction(settings));
 }
 
-function bootstrapIntroduction({ listen, upstream, authz }: EnvoySettings): readonly string[] {
+/** How to read a trial, and what ends it. */
+export const shadowIntroduction = [
+  'A trial (--shadow): account-authz is asked about each request that is not public, and whatever it says, the request goes to the service as it was',
+  'sent and its answer comes back. No path, host, header, size or time is refused here. Needs Envoy 1.38 or later. Read what would be refused in the log',
+  'of account-authz (decision, reason, detail), in its metrics (account_authz_checks_total) and in the access log. To end the trial, render again without',
+  '--shadow: what the strict form refuses by itself is in docs/shadow-mode.md.',
+];
+
+function bootstrapIntroduction({ listen, upstream, authz, isShadow }: EnvoySettings): readonly string[] {
+  if (isShadow) return shadowIntroduction;
   const indent = ' '.repeat(formatAddress(listen).length);
   return [
     'Envoy in front of one service, with account-authz beside it. Runs as it stands on Envoy 1.36.4, 1.38.3, 1.39.3 and 1.40.0, without a warning:',
@@ -48,7 +57,7 @@ function bootstrap(settings: EnvoySettings): Members {
           name: 'public',
           address: above(
             'Plain HTTP inside a pod: put TLS in front of it, or a transport_socket here, wherever tokens cross a network.',
-            inline(addressOf(settings.listen)),
+            inline(listenerAddress(settings.listen)),
           ),
           per_connection_buffer_limit_bytes: beside(
             32_768,
@@ -60,8 +69,15 @@ function bootstrap(settings: EnvoySettings): Members {
       ],
       clusters: above('', [toMembers(authzClusterSettings(settings)), ...upstreamClusters(settings)]),
     }),
-    layered_runtime: above('', layeredRuntime),
-    overload_manager: above('', overloadManager),
+    layered_runtime: above('', layeredRuntime(settings)),
+    overload_manager: settings.isShadow ? undefined : above('', overloadManager),
+  };
+}
+
+/** On [::] Envoy takes IPv4 too. */
+function listenerAddress({ host, port }: EnvoySettings['listen']): Members {
+  return {
+    socket_address: { address: host, port_value: port, ipv4_compat: host === '::' ? true : undefined },
   };
 }
 
@@ -70,7 +86,7 @@ function readiness({ listen, readinessPort }: EnvoySettings): Members {
     name: 'readiness',
     address: above(
       'For the kubelet: answers GET /ready and nothing else, with 503 once a drain has begun.',
-      inline(addressOf({ ...listen, port: readinessPort })),
+      inline(listenerAddress({ ...listen, port: readinessPort })),
     ),
     per_connection_buffer_limit_bytes: 32_768,
     ignore_global_conn_limit: beside(true, 'probes are answered at the limit and under memory pressure'),
@@ -115,7 +131,7 @@ function readiness({ listen, readinessPort }: EnvoySettings): Members {
 }
 
 /** As Istio sets it. */
-export const layeredRuntime: Members = {
+export const layeredRuntime = ({ isShadow }: EnvoySettings): Members => ({
   layers: [
     {
       name: 'patterns',
@@ -124,10 +140,11 @@ export const layeredRuntime: Members = {
           32_768,
           'the default of 100 is too small for a pattern with a long name, path or host of the configuration',
         ),
+        'envoy.reloadable_features.http_reject_path_with_fragment': isShadow ? false : undefined,
       },
     },
   ],
-};
+});
 
 const heap = 'envoy.resource_monitors.fixed_heap';
 

@@ -2,22 +2,22 @@
 import { upstreamFields } from '../../authz/principal.ts';
 import { filterNames } from '../authz-filter.ts';
 import { extension } from '../extension.ts';
-import { managerSettings } from '../manager-settings.ts';
+import { managerSettings, shadowManagerSettings } from '../manager-settings.ts';
 import { toMembers } from '../setting.ts';
-import type { EnvoySettings, PublicRoute, UpstreamProtocol } from '../settings.ts';
+import type { EnvoySettings, PublicRoute } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 import { authzFilters, corsPolicy } from './authz-filters.ts';
 import {
   domainOf,
   metadataRoute,
   nothingElse,
-  openMatch,
   overrideRoutes,
   publicMatch,
-  publicPathPattern,
   routeFilters,
   unchecked,
+  uncheckedByExtAuthz,
 } from './open-routes.ts';
+import { clusterName, servedPaths } from './upstreams.ts';
 
 export const managerType = 'filters.network.http_connection_manager.v3.HttpConnectionManager';
 
@@ -40,12 +40,13 @@ export function connectionManager(settings: EnvoySettings): Members {
         suppress_envoy_headers: beside(true, 'no x-envoy-* of the router to the service or the client'),
       }),
     ]),
-    access_log: [accessLog()],
+    access_log: [accessLog(settings)],
   });
 }
 
 /** What makes a request unambiguous, bounded and free of forged headers before it is checked. */
 export function managerMembers(settings: EnvoySettings): Members {
+  if (settings.isShadow) return toMembers(shadowManagerSettings);
   return {
     ...toMembers(managerSettings(settings)),
     local_reply_config: settings.upstreamProtocol === 'http1' ? undefined : grpcStatuses,
@@ -73,6 +74,7 @@ const grpcStatuses = above(
 );
 
 function virtualHosts(settings: EnvoySettings): readonly Tree[] {
+  if (settings.isShadow) return [shadowHost(settings)];
   return settings.hosts === undefined ? [virtualHost(settings)] : [virtualHost(settings), otherHosts];
 }
 
@@ -82,10 +84,20 @@ export const otherHosts = above('Every other host. Without it, the guard would a
   routes: [nothingElse],
 });
 
+/** Every path of every host goes to the service. What is public is not asked about. */
+function shadowHost(settings: EnvoySettings): Members {
+  const open = settings.publicRoutes.flatMap(route =>
+    publicUpstreamRoutes(route, settings, { typed_per_filter_config: { [filterNames.extAuthz]: uncheckedByExtAuthz } }),
+  );
+  return { name: 'any', domains: ['*'], routes: [...open, ...checkedRoutes('/', settings, {})] };
+}
+
 /** Every route of the configuration and nothing else. */
 export function virtualHost(settings: EnvoySettings): Members {
-  const { paths, corsOrigins, publicRoutes, metadata, hosts, upstreamProtocol } = settings;
+  const { paths, corsOrigins, publicRoutes, metadata, hosts } = settings;
   const hasCors = corsOrigins.length > 0;
+  const checked = routeFilters(settings, 'checked', filterNames.trailers);
+  const filters = { typed_per_filter_config: checked[filterNames.trailers] && checked };
   return {
     name: hosts === undefined ? 'any' : 'hosts',
     domains: hosts?.map(domainOf) ?? ['*'],
@@ -109,19 +121,25 @@ export function virtualHost(settings: EnvoySettings): Members {
         ),
       ),
       ...publicRoutes.flatMap(route => publicRoutesOf(route, settings)),
-      ...paths.flatMap(path => upstreamRoutes(path, prefixMatch(path), upstreamProtocol, checkedFilters(settings))),
+      ...paths.flatMap(path => checkedRoutes(path, settings, filters)),
       ...(paths.includes('/') ? [] : [nothingElse]),
     ],
   };
 }
 
+function checkedRoutes(path: string, settings: EnvoySettings, filters: Members): readonly Tree[] {
+  const upgrades = settings.takesWebSockets ? [inline({ upgrade_type: 'websocket', enabled: true })] : undefined;
+  return servedPaths(settings, { path, subtree: true }).flatMap(served => {
+    const match = served.path === '/' ? { prefix: '/' } : { path_separated_prefix: served.path };
+    return upstreamRoutes(served.path, match, served.upstream, settings, { filters, upgrades });
+  });
+}
+
 function publicRoutesOf(route: PublicRoute, settings: EnvoySettings): readonly Tree[] {
-  const name = `public ${route.text}`;
-  const protocol = route.methods.includes('POST') ? settings.upstreamProtocol : 'http1';
   const filters = {
     typed_per_filter_config: { ...unchecked(), ...routeFilters(settings, 'public', filterNames.trailers) },
   };
-  const [first, ...more] = upstreamRoutes(name, publicMatch(route, settings), protocol, filters);
+  const [first, ...more] = publicUpstreamRoutes(route, settings, filters);
   const served = [
     above(
       'Served without a check. Other methods and spellings of the path go on to the next route that matches.',
@@ -130,43 +148,68 @@ function publicRoutesOf(route: PublicRoute, settings: EnvoySettings): readonly T
     ...more,
   ];
   if (settings.corsOrigins.length === 0 || route.methods.includes('OPTIONS')) return served;
-  const options = openMatch({ safe_regex: inline({ regex: publicPathPattern(route) }) }, ['OPTIONS'], undefined);
+  const preflight = { ...route, methods: ['OPTIONS'] };
   const comment = 'Preflight requests, with the check: it refuses what the CORS filter does not answer.';
-  return [...served, ...upstreamRoutes(`${name} preflight`, options, 'http1').map(each => above(comment, each))];
+  const checked = publicUpstreamRoutes(preflight, { ...settings, hosts: undefined }, {}, ' preflight');
+  return [...served, ...checked.map(each => above(comment, each))];
 }
 
-function checkedFilters(settings: EnvoySettings): Members {
-  const filters = routeFilters(settings, 'checked', filterNames.trailers);
-  return { typed_per_filter_config: filters[filterNames.trailers] && filters };
-}
-
-function prefixMatch(path: string): Members {
-  return path === '/' ? { prefix: '/' } : { path_separated_prefix: path };
+function publicUpstreamRoutes(
+  route: PublicRoute,
+  settings: EnvoySettings,
+  filters: Members,
+  suffix = '',
+): readonly Tree[] {
+  return servedPaths(settings, route).flatMap(({ path, subtree, upstream }) => {
+    const name = `public ${path === route.path ? route.text : `${path}/*`}${suffix}`;
+    const match = publicMatch({ ...route, path, subtree }, settings);
+    const protocol = route.methods.includes('POST') ? settings.upstreamProtocol : 'http1';
+    return upstreamRoutes(name, match, upstream, { ...settings, upstreamProtocol: protocol }, { filters });
+  });
 }
 
 function upstreamRoutes(
   name: string,
   match: Members,
-  upstreamProtocol: UpstreamProtocol,
-  filters: Members = {},
+  upstream: number | undefined,
+  settings: Pick<EnvoySettings, 'upstreamProtocol' | 'requestTimeoutSeconds' | 'takesGrpcWeb'>,
+  { filters, upgrades }: { readonly filters: Members; readonly upgrades?: readonly Tree[] | undefined },
 ): readonly Tree[] {
-  const route = { name, match: inline(match), route: inline({ cluster: 'upstream', timeout: '15s' }), ...filters };
-  if (upstreamProtocol === 'http1') return [route];
-  const times = { timeout: '0s', max_stream_duration: { grpc_timeout_header_max: '0s' } };
-  const grpcRoute = {
-    name: `${name} gRPC`,
-    match: inline({ ...match, grpc: {} }),
-    route: inline({ cluster: upstreamProtocol === 'auto' ? 'upstream-grpc' : 'upstream', ...times }),
+  const { upstreamProtocol, requestTimeoutSeconds, takesGrpcWeb } = settings;
+  const cluster = clusterName(upstream);
+  const timeout = `${requestTimeoutSeconds}s`;
+  const route = {
+    name,
+    match: inline(match),
+    route: inline({ cluster, timeout, upgrade_configs: upgrades }),
     ...filters,
   };
-  const comment = 'A call may stream: the deadline of the client holds (grpc-timeout), and stream_idle_timeout.';
-  return [above(comment, grpcRoute), route];
+  if (upstreamProtocol === 'http1') return [route];
+  const grpcRoute = {
+    name: `${name} gRPC`,
+    match: inline(takesGrpcWeb ? withHeader(match, grpcType) : { ...match, grpc: {} }),
+    route: inline({
+      cluster: upstreamProtocol === 'auto' ? `${cluster}-grpc` : cluster,
+      timeout,
+      max_stream_duration: { grpc_timeout_header_max: '0s' },
+    }),
+    ...filters,
+  };
+  return [above('The deadline of the client holds (grpc-timeout).', grpcRoute), route];
+}
+
+// gRPC and gRPC-Web.
+const grpcType = inline({ name: 'content-type', string_match: { prefix: 'application/grpc' } });
+
+function withHeader(match: Members, header: Tree): Members {
+  const { headers = [] } = match;
+  return { ...match, headers: [...(Array.isArray(headers) ? headers : []), header] };
 }
 
 const metadata = (field: string): string => `%DYNAMIC_METADATA(${filterNames.extAuthz}:${field})%`;
 const decisionFields = ['decision', 'reason', ...upstreamFields];
 
-function accessLog(): Tree {
+function accessLog({ isShadow }: EnvoySettings): Tree {
   const stdout = extension('envoy.access_loggers.stdout', 'access_loggers.stream.v3.StdoutAccessLog', {
     log_format: {
       json_format: {
@@ -187,6 +230,7 @@ function accessLog(): Tree {
         upstreamHost: '%UPSTREAM_HOST%',
         authzMicroseconds: `%FILTER_STATE(${filterNames.extAuthz}:FIELD:latency_us)%`,
         ...Object.fromEntries(decisionFields.map(field => [field, metadata(field)])),
+        shadow: isShadow ? `%FILTER_STATE(${filterNames.extAuthz}.shadow:PLAIN)%` : undefined,
       },
     },
   });

@@ -1,9 +1,9 @@
 // The HTTPRoutes of Envoy Gateway: the protected one, and those that are served without a check.
-
 import type { MetadataDocument, RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 import { corsOf, gatewayApi, gatewayOf, own, standard } from './envoy-gateway.ts';
 import { documentMethods, domainOf, hostPattern, publicPathPattern } from './open-routes.ts';
+import { type ServedPath, servedPaths } from './upstreams.ts';
 
 // Bounds of the Gateway API.
 const maxMatches = 64;
@@ -26,12 +26,27 @@ export function gatewayRoutesProblem(settings: RenderSettings): string | undefin
 }
 
 export function httpRoute(settings: RenderSettings): Tree {
-  const matches = settings.paths.map(value => ({ path: inline({ type: 'PathPrefix', value }) }));
   const remove = removedOn(settings, 'checked');
   const filters = remove.length === 0 ? undefined : [toRemoval(remove)];
-  const rule = { matches: [...matches, ...preflights(settings)], filters, ...toService(settings) };
+  const checked = settings.paths.flatMap(path => servedPaths(settings, { path, subtree: true }));
+  const rules = byUpstream(checked).map(([upstream, paths], i) => ({
+    matches: [
+      ...paths.map(({ path }) => ({ path: inline({ type: 'PathPrefix', value: path }) })),
+      ...(i === 0 ? preflights(settings) : []),
+    ],
+    filters,
+    ...toService(settings, upstream),
+  }));
   const comment = 'whole segments: /api/ordersX does not match /api/orders. No other route: 404.';
-  return route(settings, settings.name, settings.hosts?.map(domainOf), beside([rule], comment));
+  return route(settings, settings.name, settings.hosts?.map(domainOf), beside(rules, comment));
+}
+
+function byUpstream<Path extends ServedPath>(
+  paths: readonly Path[],
+): readonly (readonly [number | undefined, readonly Path[]])[] {
+  const groups = new Map<number | undefined, Path[]>();
+  for (const each of paths) groups.set(each.upstream, [...(groups.get(each.upstream) ?? []), each]);
+  return [...groups];
 }
 
 /** Public routes and the metadata document, each with what belongs to it. */
@@ -55,15 +70,20 @@ function publicRoute(settings: RenderSettings): readonly Tree[] {
   const { name, namespace, publicRoutes, hosts } = settings;
   const publicName = `${name}-public`;
   const headers = hosts && [inline({ type: 'RegularExpression', name: 'host', value: hostPattern(hosts) })];
-  const matches = publicRoutes.flatMap(each =>
-    each.methods.map(method => ({ path: regularExpression(publicPathPattern(each)), method, headers })),
-  );
   const remove = removedOn(settings, 'public');
+  const served = publicRoutes.flatMap(each =>
+    servedPaths(settings, each).map(path => ({ ...path, methods: each.methods })),
+  );
+  const rules = byUpstream(served).map(([upstream, paths]) => ({
+    matches: paths.flatMap(each =>
+      each.methods.map(method => ({ path: regularExpression(publicPathPattern(each)), method, headers })),
+    ),
+    filters: remove.length === 0 ? undefined : [toRemoval(remove)],
+    ...toService(settings, upstream),
+  }));
   const cors = corsOf(settings);
   return [
-    route(settings, publicName, hosts?.map(domainOf), [
-      { matches, filters: remove.length === 0 ? undefined : [toRemoval(remove)], ...toService(settings) },
-    ]),
+    route(settings, publicName, hosts?.map(domainOf), rules),
     cors &&
       own(
         'SecurityPolicy',
@@ -115,10 +135,11 @@ function metadataRoute({ path, host, json }: MetadataDocument, settings: RenderS
   ];
 }
 
-function toService({ upstream }: RenderSettings): Members {
+function toService({ upstream, upstreams, requestTimeoutSeconds }: RenderSettings, index: number | undefined): Members {
+  const { host: name, port } = (index === undefined ? undefined : upstreams[index]?.address) ?? upstream;
   return {
-    backendRefs: [inline({ group: '', kind: 'Service', name: upstream.host, port: upstream.port, weight: 1 })],
-    timeouts: inline({ request: '15s' }),
+    backendRefs: [inline({ group: '', kind: 'Service', name, port, weight: 1 })],
+    timeouts: inline({ request: `${requestTimeoutSeconds}s` }),
   };
 }
 

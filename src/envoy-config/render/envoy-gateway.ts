@@ -113,7 +113,7 @@ export function corsOf(settings: RenderSettings): Members | undefined {
 }
 
 export function clientTrafficPolicy(settings: RenderSettings): Tree {
-  const { namespace, headers, trustedHops } = settings;
+  const { namespace, headers, trustedHops, underscores, idleTimeoutSeconds } = settings;
   const gateway = gatewayOf(settings);
   return own(
     'ClientTrafficPolicy',
@@ -122,8 +122,8 @@ export function clientTrafficPolicy(settings: RenderSettings): Tree {
       clientIPDetection: trustedHops === 0 ? undefined : inline({ xForwardedFor: { numTrustedHops: trustedHops } }),
       path: { escapedSlashesAction: 'RejectRequest', disableMergeSlashes: false },
       headers: {
-        withUnderscoresAction: 'RejectRequest',
-        requestID: 'Generate',
+        withUnderscoresAction: underscores === 'drop' ? 'DropHeader' : 'RejectRequest',
+        requestID: trustedHops > 0 ? 'PreserveOrGenerate' : 'Generate',
         xForwardedClientCert: inline({ mode: 'Sanitize' }),
         earlyRequestHeaders: beside(
           {
@@ -145,12 +145,10 @@ export function clientTrafficPolicy(settings: RenderSettings): Tree {
       connection: { bufferLimit: '32Ki', connectionLimit: inline({ value: 10_000 }) },
       http2: inline({ maxConcurrentStreams: 100, initialStreamWindowSize: '64Ki', initialConnectionWindowSize: '1Mi' }),
       timeout: {
-        http: inline({
-          requestHeadersReceivedTimeout: '10s',
-          requestReceivedTimeout: '60s',
-          streamIdleTimeout: '60s',
-          idleTimeout: '600s',
-        }),
+        http: above(
+          'requestHeadersReceivedTimeout: 10s # needs 1.9',
+          inline({ streamIdleTimeout: `${idleTimeoutSeconds}s`, idleTimeout: '600s' }),
+        ),
       },
     },
     { name: gateway, namespace },

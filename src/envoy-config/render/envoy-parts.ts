@@ -5,12 +5,14 @@ import { toMembers } from '../setting.ts';
 import type { EnvoySettings } from '../settings.ts';
 import { above, type Members } from '../tree.ts';
 import { authzFilters } from './authz-filters.ts';
-import { layeredRuntime } from './bootstrap.ts';
+import { layeredRuntime, shadowIntroduction } from './bootstrap.ts';
 import { managerMembers, otherHosts, virtualHost } from './connection-manager.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
 
 export function partsFile(settings: EnvoySettings): RenderedFile {
-  return renderedFile('envoy-parts.yaml', [parts(settings)], introduction);
+  return settings.isShadow
+    ? renderedFile('envoy-parts.yaml', [shadowParts(settings)], shadowIntroduction)
+    : renderedFile('envoy-parts.yaml', [parts(settings)], introduction);
 }
 
 const introduction = [
@@ -18,11 +20,23 @@ const introduction = [
   'Check the whole with: account-authz check-config --config FILE --envoy YOUR-BOOTSTRAP',
 ];
 
+/** Nothing else of the bootstrap changes. */
+function shadowParts(settings: EnvoySettings): Members {
+  return {
+    layered_runtime: above('Add to the bootstrap, or its setting to a layer of yours.', layeredRuntime(settings)),
+    cluster: above('Add to static_resources.clusters.', toMembers(authzClusterSettings(settings))),
+    http_filters: above(
+      'Put at the start of http_filters of each connection manager that leads to the service.',
+      authzFilters(settings),
+    ),
+  };
+}
+
 function parts(settings: EnvoySettings): Members {
   const { routes, domains, name, ...corsSettings } = virtualHost(settings);
   const hostSettings = { ...(settings.hosts && { domains }), ...corsSettings };
   return {
-    layered_runtime: above('Add to the bootstrap, or its setting to a layer of yours.', layeredRuntime),
+    layered_runtime: above('Add to the bootstrap, or its setting to a layer of yours.', layeredRuntime(settings)),
     cluster: above('Add to static_resources.clusters.', toMembers(authzClusterSettings(settings))),
     connection_manager: above(
       'Add to the settings of the HttpConnectionManager of each listener that leads to the service, in place of its own.',

@@ -11,11 +11,18 @@ import {
   seconds,
 } from '../authz-filter.ts';
 import { typed } from '../extension.ts';
-import { customMethodSetting, earlyMutationSetting } from '../manager-settings.ts';
+import {
+  customMethodSetting,
+  earlyMutationSetting,
+  hostDotSetting,
+  maxHeadersSetting,
+  underscoresSetting,
+} from '../manager-settings.ts';
 import { only, renamed, toMembers } from '../setting.ts';
 import type { RenderSettings } from '../settings.ts';
 import { above, beside, inline, type Members, type Tree } from '../tree.ts';
 import { trailersFilter } from './authz-filters.ts';
+import { shadowIntroduction } from './bootstrap.ts';
 import { managerType } from './connection-manager.ts';
 import { metadataRoute, overrideRoutes, publicMatch, routeFilters, unchecked } from './open-routes.ts';
 import { type RenderedFile, renderedFile } from './rendered-files.ts';
@@ -40,10 +47,16 @@ function resource(
 
 export function istioFiles(settings: RenderSettings): readonly RenderedFile[] {
   return [
-    renderedFile('authorization-policy.yaml', authorizationPolicies(settings), [
-      'Istio checks the paths under the routes of the configuration, by whole segments. CUSTOM comes before ALLOW, and a request that no',
-      'CUSTOM rule matches is not checked at all, so the second policy refuses (403) everything else.',
-    ]),
+    renderedFile(
+      'authorization-policy.yaml',
+      authorizationPolicies(settings),
+      settings.isShadow
+        ? shadowIntroduction
+        : [
+            'Istio checks the paths under the routes of the configuration, by whole segments. CUSTOM comes before ALLOW, and a request that no',
+            'CUSTOM rule matches is not checked at all, so the second policy refuses (403) everything else.',
+          ],
+    ),
     renderedFile(
       'envoy-filter.yaml',
       [envoyFilter(settings)],
@@ -75,10 +88,12 @@ function authzPort({ authz }: RenderSettings): number {
 
 /** CUSTOM comes before ALLOW, and a request that no CUSTOM rule matches is not checked at all: the second policy refuses it. */
 function authorizationPolicies(settings: RenderSettings): readonly Tree[] {
+  const { isShadow, upstream } = settings;
+  const open = settings.publicRoutes.flatMap(({ path, subtree }) => [path, subtree ? `${path}/*` : `${path}/`]);
   const paths = [
     ...settings.paths.flatMap(path => (path === '/' ? ['/*'] : [path, `${path}/*`])),
     // Checked too where the EnvoyFilter does not serve them: other methods, hosts and spellings are refused.
-    ...settings.publicRoutes.flatMap(({ path, subtree }) => [path, subtree ? `${path}/*` : `${path}/`]),
+    ...open,
     ...(settings.metadata === undefined ? [] : [settings.metadata.path]),
   ];
   const policy = (name: string, spec: Members): Members =>
@@ -87,12 +102,15 @@ function authorizationPolicies(settings: RenderSettings): readonly Tree[] {
       ...spec,
     });
   const operation = (fields: Members): Members => ({ operation: inline(fields) });
-  return [
+  const custom = (rule: Members): Members =>
     policy('account-authz', {
       action: 'CUSTOM',
       provider: inline({ name: 'account-authz' }),
-      rules: [{ to: [operation({ paths })] }],
-    }),
+      rules: [{ to: [operation(rule)] }],
+    });
+  if (isShadow) return [custom({ ports: [String(upstream.port)], notPaths: open.length === 0 ? undefined : open })];
+  return [
+    custom({ paths }),
     policy('nothing-else', {
       action: 'ALLOW',
       rules: [
@@ -115,7 +133,7 @@ function openRoutes(settings: RenderSettings): readonly Tree[] {
   const served = publicRoutes.map(route => ({
     name: `public ${route.text}`,
     match: publicMatch(route, settings),
-    route: inline({ cluster: `inbound|${upstream.port}||`, timeout: '15s' }),
+    route: inline({ cluster: `inbound|${upstream.port}||`, timeout: '0s' }),
     typed_per_filter_config: { ...unchecked(guardName), ...routeFilters(settings, 'public', trailersName) },
   }));
   const document = metadata && { ...metadataRoute(metadata, settings), typed_per_filter_config: unchecked(guardName) };
@@ -134,6 +152,7 @@ function openRoutes(settings: RenderSettings): readonly Tree[] {
 
 // What the provider of MeshConfig has no field for.
 const addedToProvider = [
+  'shadow_mode',
   'encode_raw_headers',
   'allowed_headers',
   'validate_mutations',
@@ -163,37 +182,46 @@ function envoyFilter(settings: RenderSettings): Tree {
     match: place,
     patch: { operation, value },
   });
-  return resource('networking.istio.io/v1alpha3', 'EnvoyFilter', 'account-authz', settings, {
-    workloadSelector: { labels: settings.selector },
-    configPatches: [
-      patch('NETWORK_FILTER', match(), 'MERGE', {
-        typed_config: typed(managerType, {
-          path_with_escaped_slashes_action: 'REJECT_REQUEST',
-          common_http_protocol_options: inline({ headers_with_underscores_action: 'REJECT_REQUEST' }),
-          http_protocol_options: customMethods,
-          ...toMembers([earlyMutationSetting(settings)]),
-        }),
-      }),
-      patch('HTTP_FILTER', match(filterNames.extAuthz), 'MERGE', {
-        typed_config: typed('filters.http.ext_authz.v3.ExtAuthz', {
-          ...toMembers(only(extAuthzSettings(settings), addedToProvider)),
-          grpc_service: { envoy_grpc: inline(grpcLimits), retry_policy: toMembers(only(retrySettings, retryFields)) },
-        }),
-      }),
-      patch('HTTP_FILTER', match(filterNames.extAuthz), 'INSERT_BEFORE', {
-        ...trailersFilter(settings),
-        name: trailersName,
-      }),
-      // At this port alone: the metrics of account-authz, at another one, are served without a check.
-      patch(
-        'HTTP_FILTER',
-        match(filterNames.extAuthz, settings.upstream.port),
-        'INSERT_AFTER',
-        above(guardReason, guardFilter(guardName)),
-      ),
-      ...openRoutes(settings),
-    ],
+  const check = patch('HTTP_FILTER', match(filterNames.extAuthz), 'MERGE', {
+    typed_config: typed('filters.http.ext_authz.v3.ExtAuthz', {
+      ...toMembers(only(extAuthzSettings(settings, settings.isShadow), addedToProvider)),
+      grpc_service: { envoy_grpc: inline(grpcLimits), retry_policy: toMembers(only(retrySettings, retryFields)) },
+    }),
   });
+  const filter = (configPatches: readonly Tree[]): Tree =>
+    resource('networking.istio.io/v1alpha3', 'EnvoyFilter', 'account-authz', settings, {
+      workloadSelector: { labels: settings.selector },
+      configPatches,
+    });
+  if (settings.isShadow) return filter([check]);
+  return filter([
+    patch('NETWORK_FILTER', match(), 'MERGE', {
+      typed_config: typed(managerType, {
+        path_with_escaped_slashes_action: 'REJECT_REQUEST',
+        common_http_protocol_options: toMembers([underscoresSetting(settings)]),
+        http_protocol_options: customMethods,
+        ...toMembers([
+          hostDotSetting,
+          earlyMutationSetting(settings),
+          maxHeadersSetting(settings),
+          { field: 'stream_idle_timeout', value: `${settings.idleTimeoutSeconds}s` },
+        ]),
+      }),
+    }),
+    check,
+    patch('HTTP_FILTER', match(filterNames.extAuthz), 'INSERT_BEFORE', {
+      ...trailersFilter(settings),
+      name: trailersName,
+    }),
+    // At this port alone: the metrics of account-authz, at another one, are served without a check.
+    patch(
+      'HTTP_FILTER',
+      match(filterNames.extAuthz, settings.upstream.port),
+      'INSERT_AFTER',
+      above(guardReason, guardFilter(guardName)),
+    ),
+    ...openRoutes(settings),
+  ]);
 }
 
 function serviceEntry(settings: RenderSettings): Tree {
@@ -226,12 +254,14 @@ function destinationRule(settings: RenderSettings): Tree {
 /** A part of MeshConfig. */
 function meshConfig(settings: RenderSettings): Tree {
   return {
-    pathNormalization: {
-      normalization: beside(
-        'DECODE_AND_MERGE_SLASHES',
-        'one spelling of a path for the policies, for account-authz and for the app',
-      ),
-    },
+    pathNormalization: settings.isShadow
+      ? undefined
+      : {
+          normalization: beside(
+            'DECODE_AND_MERGE_SLASHES',
+            'one spelling of a path for the policies, for account-authz and for the app',
+          ),
+        },
     extensionProviders: [
       {
         name: 'account-authz',

@@ -11,8 +11,10 @@ const accountLabel = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';
 /** A method by which clients fetch a document. */
 export const documentMethods = ['GET', 'HEAD'] as const;
 
+export const uncheckedByExtAuthz = typed('filters.http.ext_authz.v3.ExtAuthzPerRoute', { disabled: true });
+
 /** RE2: the paths of a public route, in the strict grammar of paths. One slash at the end is ignored, as in routes. */
-export function publicPathPattern({ path, subtree }: PublicRoute): string {
+export function publicPathPattern({ path, subtree }: Pick<PublicRoute, 'path' | 'subtree'>): string {
   return `${literal(path)}${subtree ? `(/${segment})*` : ''}/?`;
 }
 
@@ -103,7 +105,7 @@ export const nothingElse = above('Deny by default. Nothing is behind this route,
 /** Turns the check and the guard behind it off. */
 export function unchecked(guard: string = filterNames.guard): Members {
   return {
-    [filterNames.extAuthz]: typed('filters.http.ext_authz.v3.ExtAuthzPerRoute', { disabled: true }),
+    [filterNames.extAuthz]: uncheckedByExtAuthz,
     [guard]: typed('filters.http.rbac.v3.RBACPerRoute'),
   };
 }

@@ -17,6 +17,8 @@ export interface Target {
   readonly summary: string;
   /** The options that it takes. */
   readonly options: readonly OptionName[];
+  /** For options that it does not take: what to do in their place. */
+  readonly instead?: Readonly<Record<string, string>>;
   /** Why it cannot be: a sentence about a key of the configuration or an option. */
   readonly problem?: (settings: RenderSettings) => string | undefined;
   /** What does not fit, although the output can be used: a sentence. */
@@ -29,7 +31,11 @@ export interface Target {
 
 const corsOptions = ['cors-origin', 'cors-header'] as const;
 const listenOptions = ['listen', 'readiness-port', 'envoy-admin-port'] as const;
-const envoyOptions = ['upstream', 'upstream-protocol', 'trusted-hops', ...corsOptions] as const;
+const limitOptions = ['request-timeout', 'idle-timeout', 'underscores'] as const;
+const envoyOptions = [
+  ...['upstream', 'upstream-protocol', 'trusted-hops', 'upgrade', 'max-headers-kib', 'grpc-web', 'shadow'],
+  ...[...corsOptions, ...limitOptions],
+] as const;
 const workloadOptions = ['name', 'namespace', 'selector'] as const;
 
 export const targets: Readonly<Record<string, Target>> = {
@@ -71,17 +77,33 @@ export const targets: Readonly<Record<string, Target>> = {
   },
   istio: {
     summary: 'policies, an EnvoyFilter and the extension provider, for a workload in a mesh',
-    options: ['upstream', ...workloadOptions],
+    options: ['upstream', 'idle-timeout', 'underscores', 'max-headers-kib', 'shadow', ...workloadOptions],
+    instead: {
+      'request-timeout': 'set `timeout` in a VirtualService',
+      upgrade: 'Istio takes WebSocket handshakes by itself; they are checked',
+      'grpc-web': 'name the port of the Service grpc-web',
+      'trusted-hops': 'set numTrustedProxies of the MeshConfig',
+      'upstream-protocol': 'name the port of the Service, or set its appProtocol',
+    },
     defaults: { selector: { 'app.kubernetes.io/name': 'subscriptions' } },
-    problem: ({ authz, tls }) =>
-      authz.kind === 'tcp' && isInPod(authz) && tls === undefined
+    problem({ authz, tls, upstreams }) {
+      if (upstreams.length > 0) return '--upstream must have no path: route by path in a VirtualService';
+      return authz.kind === 'tcp' && isInPod(authz) && tls === undefined
         ? undefined
-        : 'listen of the configuration must be a loopback port, without tls',
+        : 'listen of the configuration must be a loopback port, without tls';
+    },
     files: istioFiles,
   },
   'envoy-gateway': {
     summary: 'policies for your own HTTPRoute, and the route',
-    options: ['upstream', 'authz-host', 'trusted-hops', 'gateway', ...corsOptions, ...workloadOptions],
+    options: ['upstream', 'authz-host', 'trusted-hops', 'gateway', ...corsOptions, ...limitOptions, ...workloadOptions],
+    instead: {
+      upgrade: 'Envoy Gateway takes WebSocket handshakes by itself; they are checked',
+      'max-headers-kib': 'set max_request_headers_kb in an EnvoyPatchPolicy',
+      'grpc-web': 'a GRPCRoute takes gRPC-Web by itself',
+      'upstream-protocol': 'set appProtocol of the Service',
+      shadow: 'it has no such mode: run the trial with `render envoy --shadow` beside the service',
+    },
     defaults: { name: 'subscriptions', upstream: { kind: 'tcp', host: 'subscriptions', port: 80 } },
     warning: ({ authz }) =>
       isInPod(authz)
