@@ -9,7 +9,6 @@ import { createLogger } from '../src/service/log.ts';
 import { type Service, startService } from '../src/service/service.ts';
 import { type CheckRequestParts, checkRequest } from './check-request.ts';
 import { expectNoPartOf, invariants, tokenPartsOf } from './invariants.ts';
-import { getDocument } from './key-thread.ts';
 import { secrets } from './secrets.ts';
 import { type SigningKey, signingKey } from './signing-key.ts';
 import { startTestIssuer, type TestIssuer } from './test-issuer.ts';
@@ -71,7 +70,7 @@ export function startTestService(
 ): Promise<Service> {
   const logger = createLogger(config.log, { write });
   const watchFiles = createFileWatch({ pollMs: 20 });
-  return startService({ config, version: '0.0.0-test', logger, proxy: {}, watchFiles, getDocument, ...options });
+  return startService({ config, version: '0.0.0-test', logger, proxy: {}, watchFiles, ...options });
 }
 
 /** A token of this issuer that is valid now by the wall clock. */

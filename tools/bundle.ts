@@ -22,7 +22,6 @@ const { metafile } = await build({
   entryPoints: {
     main: 'src/main.ts',
     'config-thread-entry': 'src/config/config-thread-entry.ts',
-    'key-thread-entry': 'src/keys/key-thread-entry.ts',
   },
   outdir: 'dist',
   bundle: true,

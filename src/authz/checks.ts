@@ -131,6 +131,10 @@ export const checks = {
     token_invalid: {
       'kid is not a key of the issuer': 'the token must be signed with a key that its issuer publishes now',
       'the key is not for this algorithm': 'alg of the token must be an algorithm of the key that kid names',
+      'no key of the issuer is for this algorithm':
+        'the token has no kid: a key that its issuer publishes now must serve its alg',
+      'several keys of the issuer fit, and neither kid nor x5t names one':
+        'the token must have the kid of its key, or an x5t that the key set has too',
     },
     keys_unavailable: {
       'no key set yet{}': `the keys of the issuer must be fetched once; ${seeKeys}`,

@@ -1,5 +1,5 @@
 // Reads the environment variables that affect how keys are fetched.
-import type { ProxySettings } from '../keys/key-socket.ts';
+import type { ProxySettings } from '../keys/proxy.ts';
 import type { CommandIo } from './command.ts';
 
 /** Why keys must not be fetched in this environment, or undefined. */

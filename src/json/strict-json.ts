@@ -7,7 +7,7 @@ import { type JsonBounds, type JsonBoundsProblem, jsonBoundsProblem } from './js
 /** Stable words for logs, without any of the text. */
 export type JsonProblem = Problem<'not UTF-8' | 'not JSON' | 'a member twice'>;
 
-type JsonValue = { readonly kind: 'value'; readonly value: unknown };
+export type JsonValue = { readonly kind: 'value'; readonly value: unknown };
 
 /** `parseStrictJson` with bounds that are checked before the text is parsed. */
 export function parseBoundedJson(

@@ -1,86 +1,75 @@
-// Parses a JWK Set (RFC 7517) strictly: bytes and the issuer's algorithms in, verification keys and skipped keys with reasons out.
-// No I/O. Ambiguous, weak and private keys, and keys for another use, are skipped; x5c and similar members are ignored.
+// Parses a JWK Set (RFC 7517): bytes and the issuer's algorithms in, verification keys and skipped keys with reasons out. No I/O.
+// Weak and private keys and keys for another use are skipped; x5c and unknown members are ignored. What is written in another way and
+// still means one thing is read: a byte order mark, padding, a coordinate without its leading zeros.
+import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type CryptoKey, calculateJwkThumbprint, importJWK } from 'jose';
-import type { JsonBounds } from '../json/json-bounds.ts';
-import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
+import { type CryptoKey, importJWK } from 'jose';
+import { isJsonObject, itemsOf, type JsonValue, memberOf, parseBoundedJson } from '../json/strict-json.ts';
+import { listWords } from '../text/list.ts';
+import { printable } from '../text/printable.ts';
 import { type Problem, problem } from '../text/problem.ts';
-import { type Material, type PublicJwk, readMaterial } from './key-material.ts';
-
-/** Maximum size of a key set document, compressed and decompressed. */
-export const maxKeySetBytes = 512 * 1024;
+import { maxDocumentBytes } from './fetch.ts';
 
 /** Maximum length of a kid in characters; a set holds no longer one. */
 export const maxKidLength = 256;
 
-/** Far above an honest document: a set of 100 keys with certificate chains has 3,000 values. */
-export const documentBounds: JsonBounds = { maxDepth: 64, maxValues: 10_000 };
-
+// Far above an honest document: a set of 100 keys with certificate chains has 3,000 values.
+const documentBounds = { maxDepth: 64, maxValues: 10_000 };
+const byteOrderMark = [0xef, 0xbb, 0xbf];
 const maxKeys = 100;
+const maxNamedKeys = 5;
+const maxShownLength = 64;
 
-/** A public key of an issuer. A refresh keeps the object while key and algorithms stay the same: caches compare identity. */
+/** A public key of an issuer. A refresh keeps the object while kid, key and algorithms stay the same: caches compare identity. */
 export interface VerificationKey {
-  readonly kid: string;
+  readonly kid: string | undefined;
   /** RFC 7638, SHA-256. */
   readonly thumbprint: string;
   /** The key imported for this algorithm; undefined if the key does not serve it. */
   cryptoKeyFor(alg: string): CryptoKey | undefined;
 }
 
-export type SkippedKeyReason =
-  | 'not an object'
-  | 'no kid'
-  | 'kid too long'
-  | 'symmetric key'
-  | 'private key published'
-  | 'for another use'
-  | 'key type not supported'
-  | 'curve not supported'
-  | 'algorithm not allowed'
-  | 'malformed'
-  | 'RSA modulus'
-  | 'RSA exponent'
-  | 'point off the curve'
-  | 'two keys under one kid';
-
-export interface SkippedKey {
-  readonly kid: string | undefined;
-  readonly reason: SkippedKeyReason;
-}
-
 export interface KeySet {
   readonly kind: 'keySet';
-  readonly keys: ReadonlyMap<string, VerificationKey>;
+  /** Each with the thumbprints of its certificate that the set has, see certificateName. */
+  readonly keys: ReadonlyMap<VerificationKey, ReadonlySet<string>>;
+  readonly kids: ReadonlySet<string>;
   readonly skipped: readonly SkippedKey[];
   /** The keys in use as JWKs, for the seed on disk. */
   readonly publicJwks: readonly PublicJwk[];
 }
 
+export interface SkippedKey {
+  /** Its kid, or its place in the set: `keys[2]`. Bounded and printable, as the reason is. */
+  readonly key: string;
+  readonly reason: string;
+}
+
 export interface KeySetProblem extends Problem {
-  readonly problem:
-    | 'body too large'
-    | 'not UTF-8'
-    | 'not JSON'
-    | 'a member twice'
-    | 'nested too deep'
-    | 'too many values'
-    | 'not a key set'
-    | 'too many keys'
-    | 'no usable key';
   readonly skipped: readonly SkippedKey[];
 }
 
+/** Only the public members of a key, in canonical form. */
+export interface PublicJwk {
+  readonly [member: string]: string;
+}
+
+/** A usable entry of a set. */
 interface Candidate {
-  readonly kid: string;
+  readonly name: string;
+  readonly kid: string | undefined;
   readonly thumbprint: string;
   readonly members: PublicJwk;
-  readonly algorithms: readonly string[];
+  readonly algorithms: ReadonlySet<string>;
+  readonly certificates: ReadonlySet<string>;
   /** One for each entry of the set that holds this key under this kid. */
   readonly publicJwks: readonly PublicJwk[];
 }
 
 // RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1; RFC 8037 section 2.
+const privateReason = 'it shows its private half';
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
+const certificateMembers = ['x5t', 'x5t#S256'] as const;
 
 /**
  * Keys that `previous` already holds unchanged are reused as the same objects. Never rejects. Each import has its own turn of the
@@ -89,144 +78,261 @@ const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 export async function parseKeySet(
   bytes: Uint8Array,
   algorithms: readonly string[],
-  previous: ReadonlyMap<string, VerificationKey> = new Map(),
+  { previous = [], mediaType }: { previous?: Iterable<VerificationKey>; mediaType?: string | undefined } = {},
 ): Promise<KeySet | KeySetProblem> {
-  if (bytes.length > maxKeySetBytes) return { ...problem('body too large'), skipped: [] };
-  const json = parseBoundedJson(bytes, documentBounds);
-  if (json.kind === 'problem') return { ...json, skipped: [] };
-  const entries: unknown = memberOf(json.value, 'keys');
-  if (!Array.isArray(entries)) return { ...problem('not a key set'), skipped: [] };
-  if (entries.length > maxKeys) return { ...problem('too many keys'), skipped: [] };
-
-  const skipped: SkippedKey[] = [];
-  const candidates = mergeByKid(await collect(entries, algorithms, skipped), skipped);
-  const keys = new Map<string, VerificationKey>();
+  const entries = parseEntries(bytes, mediaType);
+  if ('kind' in entries) return { ...entries, skipped: [] };
+  const { candidates, skipped } = readEntries(entries, algorithms);
+  const known = [...previous];
+  const keys = new Map<VerificationKey, ReadonlySet<string>>();
   const publicJwks: PublicJwk[] = [];
   for (const candidate of candidates) {
-    const unchanged = findUnchanged(candidate, algorithms, previous.get(candidate.kid));
+    const unchanged = known.find(key => isUnchanged(key, candidate, algorithms));
     if (unchanged === undefined) await nextTurn();
     const key = unchanged ?? (await importKey(candidate));
     if (typeof key === 'string') {
-      skipped.push({ kid: candidate.kid, reason: key });
+      skipped.push({ key: candidate.name, reason: key });
       continue;
     }
-    keys.set(key.kid, key);
+    keys.set(key, candidate.certificates);
     publicJwks.push(...candidate.publicJwks);
   }
-  if (keys.size === 0) return { ...problem('no usable key'), skipped };
-  return { kind: 'keySet', keys, skipped, publicJwks };
+  if (keys.size === 0) return { ...problem(`no usable key: ${listSkipped(skipped)}`), skipped };
+  const kids = new Set(Array.from(keys.keys(), ({ kid }) => kid).filter(kid => kid !== undefined));
+  return { kind: 'keySet', keys, kids, skipped, publicJwks };
 }
 
-async function collect(
-  entries: readonly unknown[],
-  algorithms: readonly string[],
-  skipped: SkippedKey[],
-): Promise<Candidate[]> {
-  const candidates: Candidate[] = [];
-  const leaked = new Set<string>();
-  for (const entry of entries) {
-    if (!isJsonObject(entry)) {
-      skipped.push({ kid: undefined, reason: 'not an object' });
+/** A JSON document that an issuer publishes, or what came in its place. `mediaType` is only named. */
+export function parseDocument(bytes: Uint8Array, mediaType: string | undefined): JsonValue | Problem {
+  if (bytes.length > maxDocumentBytes) return problem('body too large');
+  const hasMark = byteOrderMark.every((byte, i) => bytes[i] === byte);
+  const parsed = parseBoundedJson(hasMark ? bytes.subarray(byteOrderMark.length) : bytes, documentBounds);
+  if (parsed.kind === 'value' || mediaType === undefined) return parsed;
+  return problem(`${printable(mediaType, maxShownLength)}, ${parsed.problem}`);
+}
+
+/** Names a thumbprint of a certificate as a key set or the header of a token has it: `x5t` or `x5t#S256`. */
+export function certificateName(member: (typeof certificateMembers)[number], thumbprint: string): string {
+  return `${member} ${thumbprint.replace(/=+$/, '')}`;
+}
+
+function parseEntries(bytes: Uint8Array, mediaType: string | undefined): readonly unknown[] | Problem {
+  const json = parseDocument(bytes, mediaType);
+  if (json.kind === 'problem') return json;
+  const entries = memberOf(json.value, 'keys');
+  if (Array.isArray(entries)) return entries.length > maxKeys ? problem('too many keys') : entries;
+  if (memberOf(json.value, 'jwks_uri') !== undefined) return problem('not a key set: it is metadata, for discoveryUrl');
+  return problem(`not a key set: it is ${nameOfType(json.value)} without the list "keys"`);
+}
+
+function readEntries(entries: readonly unknown[], algorithms: readonly string[]) {
+  const skipped: SkippedKey[] = [];
+  const candidates = new Map<string, Candidate>();
+  // A leaked key is also skipped where another entry shows its public half only: whoever read the set can sign with it.
+  const leaked = new Set(
+    entries
+      .filter(isPrivate)
+      .map(readMaterial)
+      .map(material => (typeof material === 'string' ? '' : thumbprintOf(material))),
+  );
+  for (const [i, jwk] of entries.entries()) {
+    const kid = memberOf(jwk, 'kid');
+    const name = typeof kid === 'string' && kid !== '' ? printable(kid, maxShownLength) : `keys[${i}]`;
+    const read = isJsonObject(jwk) ? readEntry(jwk, name, algorithms, leaked) : `it is ${nameOfType(jwk)}`;
+    if (typeof read === 'string') {
+      skipped.push({ key: name, reason: read });
       continue;
     }
-    const candidate = await toCandidate(entry, algorithms);
-    if (typeof candidate !== 'string') {
-      candidates.push(candidate);
-      continue;
-    }
-    skipped.push({ kid: printableKid(entry), reason: candidate });
-    if (candidate === 'private key published') {
-      const material = readMaterial(entry);
-      if (typeof material !== 'string') leaked.add(await thumbprintOf(material));
-    }
-  }
-  // A leaked key is also skipped where another entry holds its public half only: whoever read the set can sign with it.
-  return candidates.filter(({ kid, thumbprint }) => {
-    if (leaked.has(thumbprint)) skipped.push({ kid, reason: 'private key published' });
-    return !leaked.has(thumbprint);
-  });
-}
-
-async function toCandidate(
-  jwk: Record<string, unknown>,
-  algorithms: readonly string[],
-): Promise<Candidate | SkippedKeyReason> {
-  if (memberOf(jwk, 'kty') === 'oct') return 'symmetric key';
-  if (privateMembers.some(name => Object.hasOwn(jwk, name))) return 'private key published';
-  const kid = memberOf(jwk, 'kid');
-  if (typeof kid !== 'string' || kid === '') return 'no kid';
-  if (kid.length > maxKidLength) return 'kid too long';
-  if (!isForSignatures(jwk)) return 'for another use';
-  const alg = memberOf(jwk, 'alg');
-  if (alg !== undefined && typeof alg !== 'string') return 'malformed';
-  const material = readMaterial(jwk);
-  if (typeof material === 'string') return material;
-  const usable = material.fits.filter(name => algorithms.includes(name) && (alg === undefined || alg === name));
-  if (usable.length === 0) return 'algorithm not allowed';
-  const { members } = material;
-  const publicJwk = { ...members, kid, use: 'sig', ...(alg === undefined ? {} : { alg }) };
-  return { kid, thumbprint: await thumbprintOf(material), members, algorithms: usable, publicJwks: [publicJwk] };
-}
-
-// RFC 7517 sections 4.2 and 4.3: each of the two members can exclude verification.
-function isForSignatures(jwk: Record<string, unknown>): boolean {
-  const use = memberOf(jwk, 'use');
-  const operations = memberOf(jwk, 'key_ops');
-  if (use !== undefined && use !== 'sig') return false;
-  return operations === undefined || (Array.isArray(operations) && operations.includes('verify'));
-}
-
-/** One candidate for each kid. The same key twice is one key; a kid of two different keys is skipped. */
-function mergeByKid(candidates: readonly Candidate[], skipped: SkippedKey[]): readonly Candidate[] {
-  const byKid = new Map<string, Candidate>();
-  const conflicts = new Set<string>();
-  for (const candidate of candidates) {
-    const { kid } = candidate;
-    const known = byKid.get(kid) ?? { ...candidate, algorithms: [], publicJwks: [] };
-    if (known.thumbprint !== candidate.thumbprint) conflicts.add(kid);
-    byKid.set(kid, {
-      ...known,
-      algorithms: [...known.algorithms, ...candidate.algorithms],
-      publicJwks: [...known.publicJwks, ...candidate.publicJwks],
+    // The same key twice under one kid is one key.
+    const id = JSON.stringify([read.kid, read.thumbprint]);
+    const same = candidates.get(id);
+    candidates.set(id, {
+      ...read,
+      algorithms: new Set([...(same?.algorithms ?? []), ...read.algorithms]),
+      certificates: new Set([...(same?.certificates ?? []), ...read.certificates]),
+      publicJwks: [...(same?.publicJwks ?? []), ...read.publicJwks],
     });
   }
-  for (const kid of conflicts) skipped.push({ kid, reason: 'two keys under one kid' });
-  return [...byKid.values()].filter(({ kid }) => !conflicts.has(kid));
+  return { candidates: [...candidates.values()], skipped };
 }
 
-function findUnchanged(
-  { thumbprint, algorithms }: Candidate,
-  configured: readonly string[],
-  known: VerificationKey | undefined,
-): VerificationKey | undefined {
-  const isUnchanged = configured.every(alg => (known?.cryptoKeyFor(alg) !== undefined) === algorithms.includes(alg));
-  return known?.thumbprint === thumbprint && isUnchanged ? known : undefined;
+/** The entry if it can verify signatures by one of the algorithms, or why it is skipped, in a few words. */
+function readEntry(
+  jwk: Record<string, unknown>,
+  name: string,
+  algorithms: readonly string[],
+  leaked: ReadonlySet<string>,
+): Candidate | string {
+  const member = (key: string): unknown => memberOf(jwk, key);
+  const [kid, use, operations, alg] = ['kid', 'use', 'key_ops', 'alg'].map(member);
+  if (member('kty') === 'oct') return 'kty oct: a shared secret';
+  if (isPrivate(jwk)) return privateReason;
+  if (kid !== undefined && typeof kid !== 'string') return `the kid is ${nameOfType(kid)}`;
+  if (kid === '') return 'the kid is empty';
+  if (kid !== undefined && kid.length > maxKidLength) return `the kid is longer than ${maxKidLength} characters`;
+  // RFC 7517 sections 4.2 and 4.3: each of the two members can exclude verification.
+  if (use !== undefined && use !== 'sig') return `use: ${shown(use)}`;
+  if (operations !== undefined && !itemsOf(operations).includes('verify')) return 'key_ops without verify';
+  if (alg !== undefined && typeof alg !== 'string') return `the alg is ${nameOfType(alg)}`;
+  const material = readMaterial(jwk);
+  if (typeof material === 'string') return material;
+  const thumbprint = thumbprintOf(material);
+  if (leaked.has(thumbprint)) return privateReason;
+  const { members, fits, type } = material;
+  if (alg !== undefined && !fits.includes(alg)) {
+    return isAlgorithm(alg) ? `alg ${alg} does not fit ${type}` : `alg ${shown(alg)}`;
+  }
+  const usable = fits.filter(each => algorithms.includes(each) && (alg === undefined || alg === each));
+  if (usable.length === 0)
+    return alg === undefined ? `algorithms has none for ${type}` : `alg ${alg} is not one of algorithms`;
+  const thumbprints = certificateMembers.flatMap(key => {
+    const value = member(key);
+    return typeof value === 'string' && value.length <= maxKidLength ? [[key, value] as const] : [];
+  });
+  const named = [...(kid === undefined ? [] : [['kid', kid]]), ...(alg === undefined ? [] : [['alg', alg]])];
+  return {
+    name,
+    kid,
+    thumbprint,
+    members,
+    algorithms: new Set(usable),
+    certificates: new Set(thumbprints.map(([key, value]) => certificateName(key, value))),
+    publicJwks: [{ ...members, use: 'sig', ...Object.fromEntries([...named, ...thumbprints]) }],
+  };
 }
 
-async function importKey({
-  kid,
-  thumbprint,
-  members,
-  algorithms,
-}: Candidate): Promise<VerificationKey | SkippedKeyReason> {
+function isPrivate(jwk: unknown): jwk is Record<string, unknown> {
+  return isJsonObject(jwk) && privateMembers.some(name => Object.hasOwn(jwk, name));
+}
+
+function isUnchanged(key: VerificationKey, { kid, thumbprint, algorithms }: Candidate, allowed: readonly string[]) {
+  if (key.kid !== kid || key.thumbprint !== thumbprint) return false;
+  return allowed.every(alg => (key.cryptoKeyFor(alg) !== undefined) === algorithms.has(alg));
+}
+
+async function importKey({ kid, thumbprint, members, algorithms }: Candidate): Promise<VerificationKey | string> {
   try {
     const cryptoKeys = new Map<string, CryptoKey>();
-    for (const alg of new Set(algorithms)) {
+    for (const alg of algorithms) {
       const imported = await importJWK({ ...members }, alg);
       if (!(imported instanceof Uint8Array)) cryptoKeys.set(alg, imported);
     }
     return { kid, thumbprint, cryptoKeyFor: alg => cryptoKeys.get(alg) };
   } catch {
     // Sizes and encodings are checked before. What is left for a curve is the equation (SP 800-56A section 5.6.2.3).
-    return members.kty === 'EC' ? 'point off the curve' : 'malformed';
+    return members.kty === 'EC' ? `the point is not on ${members.crv}` : 'the key cannot be imported';
   }
 }
 
-function thumbprintOf({ members }: Material): Promise<string> {
-  return calculateJwkThumbprint({ ...members });
+// The public key of a JWK (RFC 7518 section 6, RFC 8037).
+
+interface Material {
+  /** In the order of RFC 7638. */
+  readonly members: PublicJwk;
+  /** For a sentence: `RSA`, `P-256`. */
+  readonly type: string;
+  /** All algorithms for this type of key. */
+  readonly fits: readonly string[];
 }
 
-function printableKid(jwk: Record<string, unknown>): string | undefined {
-  const kid = memberOf(jwk, 'kid');
-  return typeof kid === 'string' ? kid.slice(0, maxKidLength) : undefined;
+const rsaAlgorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
+const edAlgorithms = ['EdDSA', 'Ed25519'];
+const ecCurves = [
+  { crv: 'P-256', bytes: 32, alg: 'ES256' },
+  { crv: 'P-384', bytes: 48, alg: 'ES384' },
+  { crv: 'P-521', bytes: 66, alg: 'ES512' },
+];
+
+function isAlgorithm(alg: string): boolean {
+  return [...rsaAlgorithms, ...edAlgorithms, ...ecCurves.map(each => each.alg)].includes(alg);
+}
+
+/** Checks sizes and encodings, or says what is wrong. The import checks that a point is on its curve. */
+function readMaterial(jwk: Record<string, unknown>): Material | string {
+  const kty = memberOf(jwk, 'kty');
+  const crv = memberOf(jwk, 'crv');
+  const curve = kty === 'EC' ? ecCurves.find(each => each.crv === crv) : undefined;
+  if (kty === 'RSA') return readRsa(jwk);
+  if (curve !== undefined) return readEc(jwk, curve);
+  if (kty === 'OKP' && crv === 'Ed25519') return readEd25519(jwk);
+  return kty === 'EC' || kty === 'OKP' ? `crv ${shown(crv)}` : `kty ${shown(kty)}`;
+}
+
+function readRsa(jwk: Record<string, unknown>): Material | string {
+  const [modulus, publicExponent] = [readBase64Url(jwk, 'n'), readBase64Url(jwk, 'e')];
+  if (typeof modulus === 'string') return modulus;
+  if (typeof publicExponent === 'string') return publicExponent;
+  const [n, e] = [withoutLeadingZeros(modulus), withoutLeadingZeros(publicExponent)];
+  const bits = n.length * 8 - Math.clz32(n[0] ?? 0) + 24;
+  if (bits < 2048 || bits > 8192) return `RSA of ${bits} bits, not 2048 to 8192`;
+  if (isEven(n)) return 'n is even';
+  // The upper bound keeps verification cheap. Go's crypto/rsa has the same one.
+  const exponent = e.reduce((sum, byte) => sum * 256 + byte, 0);
+  if (exponent < 65537 || exponent > 0x7fffffff || isEven(e)) return 'e is not an odd number from 65537 to 2147483647';
+  const members = { e: e.toString('base64url'), kty: 'RSA', n: n.toString('base64url') };
+  return { members, type: 'RSA', fits: rsaAlgorithms };
+}
+
+function readEc(jwk: Record<string, unknown>, { crv, bytes, alg }: (typeof ecCurves)[number]): Material | string {
+  const [x, y] = [readBase64Url(jwk, 'x'), readBase64Url(jwk, 'y')];
+  if (typeof x === 'string') return x;
+  if (typeof y === 'string') return y;
+  if (x.length > bytes || y.length > bytes) return `x or y is longer than the ${bytes} bytes of ${crv}`;
+  // RFC 7518 section 6.2.1.2 asks for the full size. Some providers leave out leading zeros.
+  const filled = (coordinate: Buffer): string =>
+    Buffer.concat([Buffer.alloc(bytes - coordinate.length), coordinate]).toString('base64url');
+  return { members: { crv, kty: 'EC', x: filled(x), y: filled(y) }, type: crv, fits: [alg] };
+}
+
+function readEd25519(jwk: Record<string, unknown>): Material | string {
+  const x = readBase64Url(jwk, 'x');
+  if (typeof x === 'string') return x;
+  if (x.length !== 32) return 'x has not the 32 bytes of Ed25519';
+  return { members: { crv: 'Ed25519', kty: 'OKP', x: x.toString('base64url') }, type: 'Ed25519', fits: edAlgorithms };
+}
+
+// RFC 7515 section 2, but for padding: no other alphabet, and only the canonical spelling of a value.
+function readBase64Url(jwk: Record<string, unknown>, name: string): Buffer | string {
+  const value = memberOf(jwk, name);
+  if (typeof value !== 'string') return `${name} is ${value === undefined ? 'missing' : nameOfType(value)}`;
+  const text = value.replace(/={1,2}$/, '');
+  const bytes = Buffer.from(text, 'base64url');
+  return text !== '' && bytes.toString('base64url') === text ? bytes : `${name} is not base64url`;
+}
+
+function withoutLeadingZeros(bytes: Buffer): Buffer {
+  // -1 where all are zero: the last one stays.
+  return bytes.subarray(bytes.findIndex(byte => byte !== 0));
+}
+
+function isEven(bytes: Buffer): boolean {
+  return ((bytes.at(-1) ?? 0) & 1) === 0;
+}
+
+/** RFC 7638 section 3. */
+function thumbprintOf({ members }: Material): string {
+  return hash('sha256', JSON.stringify(members), 'base64url');
+}
+
+// Words.
+
+function listSkipped(skipped: readonly SkippedKey[]): string {
+  if (skipped.length === 0) return 'the list is empty';
+  return listWords(
+    skipped.map(({ key, reason }) => `${key} (${reason})`),
+    maxNamedKeys,
+  );
+}
+
+/** Foreign text in a sentence, or the type of another value. */
+function shown(value: unknown): string {
+  if (typeof value !== 'string') return nameOfType(value);
+  return value === '' ? '""' : printable(value, maxShownLength);
+}
+
+function nameOfType(value: unknown): string {
+  if (value === undefined) return 'missing';
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }

@@ -1,21 +1,31 @@
-// A key ring: one key set and the issuers that share it. Fetches the set, drops it if a certificate authority is gone, keeps seeds.
+// A key ring, which one reads first: the keys of one source and the issuers that share it. It fetches them in the background before they
+// are needed, once more where a token has an unknown kid, keeps them through an outage until they are too old, and says what it does not use.
+//
+//   find(header) ─ known kid ──────────────────────────→ the key, or why there is none (token-key.ts)
+//                └ unknown ─→ ask ─→ key-set-machine.ts ─→ waits for an early refresh, at most 150 ms
+//   the machine says when to fetch: key-source.ts ─→ fetch.ts or a file ─→ jwks.ts ─→ the machine ─→ key-seed.ts
+//   key-rings.ts holds all rings, across changes of the configuration.
+import { isDeepStrictEqual } from 'node:util';
 import { accepted, fileVersions, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
-import { errorCode, type Problem } from '../text/problem.ts';
-import type { FetchSlots } from './fetch-slots.ts';
-import { createIssuerRing, type IssuerRing } from './issuer-ring.ts';
-import { parseKeySet, type SkippedKey } from './jwks.ts';
-import { type Authorities, hasAll, loadAuthorities } from './key-authorities.ts';
-import { namedConnectionFiles } from './key-connection.ts';
-import type { PublicJwk } from './key-material.ts';
-import { createSafeObserver, type KeyRingObserver } from './key-ring-observer.ts';
+import { errorCode } from '../text/problem.ts';
+import type { Lookup } from './fetch.ts';
+import { type KeySet, type KeySetProblem, maxKidLength, parseKeySet, type SkippedKey, type VerificationKey } from './jwks.ts';
 import { createKeySeed, type InheritedKeys } from './key-seed.ts';
-import { createKeySetDriver } from './key-set-driver.ts';
-import type { FetchOutcome } from './key-set-fetched.ts';
-import type { KeySetEvent } from './key-set-reducer.ts';
-import { fixedLimits, isUsable } from './key-set-state.ts';
-import type { ProxySettings } from './key-socket.ts';
-import { createKeySource, type IssuerKeySettings, locationKey, type Validator } from './key-source.ts';
-import type { GetKeyDocument } from './key-transport.ts';
+import {
+  answerNow,
+  createKeySetState,
+  type FetchOutcome,
+  fixedLimits,
+  isUsable,
+  type KeySetEffect,
+  type KeySetEvent,
+  type KidAnswer,
+  nextWakeMs,
+  reduce,
+} from './key-set-machine.ts';
+import { createSource, type IssuerKeySettings, locationKey, type SourceResult, sourceFiles, type Validator } from './key-source.ts';
+import type { ProxySettings } from './proxy.ts';
+import { findTokenKey, type TokenKey, type TokenKeyHeader } from './token-key.ts';
 
 /** The `keys` section of the configuration. */
 export interface KeySettings {
@@ -26,11 +36,54 @@ export interface KeySettings {
   readonly cacheDirectory?: string | undefined;
 }
 
+/** The key of a token, none at the issuer, or undecidable now. */
+export type KeyLookup = TokenKey | Extract<KidAnswer, { kind: 'unavailable' }>;
+
+/** What one issuer sees of its ring. */
+export interface IssuerRing {
+  readonly issuer: string;
+  /** Synchronous if the answer is known; a promise, for at most 150 ms, while an early refresh decides. Never rejects. */
+  find(header: TokenKeyHeader): KeyLookup | Promise<KeyLookup>;
+  /** Whether the key is one of the set in force, which is usable: for the verified-token cache. */
+  isInForce(key: VerificationKey): boolean;
+  status(): KeyRingStatus;
+}
+
+export interface KeyRingStatus {
+  readonly issuer: string;
+  /** `loading`: no set yet; `stale`: a set not confirmed for maxAgeSeconds, which is not used. */
+  readonly state: 'loading' | 'usable' | 'stale';
+  /** The number of usable keys. */
+  readonly keys: number;
+  /** Since the start of the fetch that confirmed the set. */
+  readonly ageSeconds: number | undefined;
+  readonly lastResult: 'success' | 'failure' | undefined;
+  readonly lastProblem: string | undefined;
+  /** The kids of the usable keys. */
+  readonly kids: readonly string[];
+  /** The keys of the last document that are not used, with reasons. */
+  readonly skipped: readonly SkippedKey[];
+}
+
+/** Errors of the hooks are ignored. An event names all issuers that it is about, at least one. */
+export interface KeyRingObserver {
+  onRefresh(event: {
+    readonly issuers: readonly string[];
+    readonly result: 'success' | 'failure';
+    readonly problem: string | undefined;
+    readonly keys: number;
+    /** Those of a document without a usable key, or those of another one if they have changed. */
+    readonly skipped: readonly SkippedKey[] | undefined;
+  }): void;
+  /** The first usable set, or the first one after the set was too old. */
+  onUsable(issuers: readonly string[]): void;
+  /** Not repeated until it changes. */
+  onWarning(event: { readonly issuers: readonly string[]; readonly problem: string }): void;
+}
+
 export interface KeyRing {
   readonly issuers: ReadonlyMap<string, IssuerRing>;
-  /** Asks for a refresh if caFile has lost an authority. The ring itself looks each time that the file changes. */
-  checkAuthorities(): Promise<void>;
-  /** The usable keys, for a ring of the same location with other times, TLS files or issuers. */
+  /** The usable keys, for a ring of the same location with other times, files or issuers. */
   exportKeys(): InheritedKeys | undefined;
   /** Does not wait for the source. Rejects only if a jwksFile is missing or broken, see isKeyFileError. */
   start(): Promise<void>;
@@ -40,46 +93,27 @@ export interface KeyRing {
   stop(): Promise<void>;
 }
 
-/** All have the same location (see locationKey) and the same TLS files. */
-export type IssuersOfRing = readonly [IssuerKeySettings, ...IssuerKeySettings[]];
-
 export interface KeyRingOptions {
-  readonly issuers: IssuersOfRing;
+  /** All have the same location (see locationKey) and the same files. */
+  readonly issuers: readonly [IssuerKeySettings, ...IssuerKeySettings[]];
   readonly keys: KeySettings;
   readonly observer: KeyRingObserver;
   readonly proxy: ProxySettings;
-  /** Fetches in this thread or in a worker thread. */
-  readonly getDocument: GetKeyDocument;
-  /** Shared with other rings, as are the next two. */
-  readonly slots: FetchSlots;
+  readonly lookup?: Lookup | undefined;
+  /** Runs a fetch once fewer are in flight than may be. Shared with other rings, as are the next two. */
+  readonly limitFetches: <Result>(fetch: () => Promise<Result>) => Promise<Result>;
   readonly watchFiles: WatchFiles;
   readonly monotonicNow: () => number;
-  /** Uses seeds, and never writes or removes them. */
+  /** Uses seeds, and never writes them. */
   readonly seedReadOnly: boolean;
-  /** They replace the seeds; their age counts on. */
+  /** They replace the seed; their age counts on. */
   readonly inherited?: InheritedKeys | undefined;
   readonly wallNow?: () => number;
   readonly random?: () => number;
 }
 
-/** Where the keys in force come from. */
-interface Origin {
-  /** Those of caFile when the fetch that confirmed the keys began. */
-  readonly authorities: Authorities;
-  /** Only of a fetch of this ring, as is the next. */
-  readonly validator: Validator | undefined;
-  readonly publicJwks: readonly PublicJwk[];
-}
-
-/** What a fetch brought, and where the keys in force come from after it. */
-interface Reading {
-  readonly outcome: FetchOutcome;
-  readonly origin: Origin;
-  /** Set for a key set. */
-  readonly skipped?: readonly SkippedKey[];
-}
-
-const noOrigin: Origin = { authorities: [], validator: undefined, publicJwks: [] };
+// A timer stands still while the machine is suspended, the clock of the times does not. An early wake-up changes nothing.
+const maxDelayMs = 5_000;
 const keyFileErrorCode = 'ERR_KEY_FILE';
 
 /** True for the rejection of `start` because a jwksFile is missing or broken. */
@@ -88,16 +122,15 @@ export function isKeyFileError(error: unknown): error is Error {
 }
 
 export function createKeyRing(options: KeyRingOptions): KeyRing {
-  const { keys: settings, proxy, inherited, getDocument, slots, watchFiles, monotonicNow } = options;
-  const { wallNow = Date.now, random = Math.random } = options;
+  const { keys: settings, watchFiles, monotonicNow, wallNow = Date.now, random = Math.random } = options;
   const [first] = options.issuers;
   const { algorithms, jwksFile } = first;
-  const caFile = jwksFile === undefined ? first.caFile : undefined;
   const issuers = options.issuers.map(({ issuer }) => issuer);
   const maxAgeMs = settings.maxAgeSeconds * 1000;
-  const timeoutMs = settings.timeoutSeconds * 1000;
-  const source = createKeySource({ settings: first, timeoutMs, proxy, getDocument, slots });
-  const events = createSafeObserver(issuers, options.observer);
+  const times = { refreshMs: settings.refreshSeconds * 1000, maxAgeMs, cooldownMs: settings.cooldownSeconds * 1000 };
+  const readSource = createSource(first, { ...options, timeoutMs: settings.timeoutSeconds * 1000 });
+  const observe = quietly(options.observer);
+  let lastWarning: string | undefined;
   const seed = createKeySeed({
     issuers,
     location: locationKey(first),
@@ -107,122 +140,188 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     readOnly: options.seedReadOnly,
     maxAgeMs,
     wallNow,
-    onResult: events.seed,
+    onResult(problem) {
+      if (problem !== undefined && problem !== lastWarning) observe.onWarning({ issuers, problem });
+      lastWarning = problem;
+    },
   });
-  const limits = {
-    refreshMs: settings.refreshSeconds * 1000,
-    maxAgeMs,
-    cooldownMs: settings.cooldownSeconds * 1000,
-    ...fixedLimits,
-  };
-  const driver = createKeySetDriver(limits, monotonicNow, runFetch);
-  const { state, step, fetchEnded } = driver;
-  let origin = noOrigin;
+
+  let state = createKeySetState({ ...times, ...fixedLimits });
+  const waiting = new Map<string, { readonly answer: Promise<KidAnswer>; resolve(answer: KidAnswer): void }>();
+  let inFlight: { readonly controller: AbortController; readonly done: Promise<void> } | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  /** Of the set in force, if it was fetched by this ring. */
+  let validator: Validator | undefined;
+  let publicJwks: KeySet['publicJwks'] = [];
+  let skipped: readonly SkippedKey[] = [];
   let unwatch = (): void => undefined;
 
-  const hasUsableKeys = (): boolean => isUsable(state(), monotonicNow());
+  const hasUsableKeys = (): boolean => isUsable(state, monotonicNow());
 
-  async function runFetch(fetch: number, signal: AbortSignal): Promise<void> {
-    const startedWallMs = wallNow();
-    const { outcome, origin: next, skipped } = await readSource(signal);
-    if (signal.aborted) return;
-    stepFrom(next, { ...outcome, fetch, jitter: random() });
-    const { keys, lastResult = 'failure', lastProblem } = state();
-    if (skipped !== undefined) events.skipped(skipped);
-    events.refresh(lastResult, lastProblem, hasUsableKeys() ? keys.size : 0, skipped?.length ?? 0);
-    if (lastResult === 'success') seed.save(origin.publicJwks, origin.authorities, startedWallMs);
+  // The machine: each event changes the state, and its effects are performed.
+
+  function step(event: KeySetEvent): readonly KeySetEffect[] {
+    const nowMs = monotonicNow();
+    const wasUsable = hasUsableKeys();
+    const next = reduce(state, event, nowMs);
+    state = next.state;
+    for (const effect of next.effects) perform(effect);
+    setTimer(nowMs);
+    if (!wasUsable && hasUsableKeys()) observe.onUsable(issuers);
+    return next.effects;
   }
 
-  async function readSource(signal: AbortSignal): Promise<Reading> {
-    const read = await source.read(signal, validatorFor);
-    if (read.kind === 'problem') return { outcome: { ...read, kind: 'failed' }, origin };
-    const { authorities } = read;
-    if (read.kind === 'notModified') return { outcome: { kind: read.kind }, origin: { ...origin, authorities } };
-    const keySet = await parseKeySet(read.bytes, algorithms, state().keys);
-    const { skipped } = keySet;
-    if (keySet.kind === 'problem') return { outcome: { kind: 'failed', problem: keySet.problem }, origin, skipped };
-    const { keys, publicJwks } = keySet;
+  function perform(effect: KeySetEffect): void {
+    switch (effect.kind) {
+      case 'fetch': {
+        const controller = new AbortController();
+        const done = options.limitFetches(() => refresh(effect.fetch, controller.signal));
+        inFlight = { controller, done };
+        return;
+      }
+      case 'abort':
+        inFlight?.controller.abort();
+        return;
+      case 'answer':
+        waiting.get(effect.kid)?.resolve(effect.answer);
+        waiting.delete(effect.kid);
+        return;
+    }
+  }
+
+  function setTimer(nowMs: number): void {
+    clearTimeout(timer);
+    const wakeMs = nextWakeMs(state);
+    if (wakeMs === undefined) return;
+    timer = setTimeout(step, Math.min(Math.max(Math.ceil(wakeMs - nowMs), 1), maxDelayMs), { kind: 'woken' });
+    // A caller who waits keeps the process alive, a refresh to come does not.
+    if (state.waiters.length === 0) timer.unref();
+  }
+
+  // A refresh: the source is read and parsed, and the machine gets the outcome.
+
+  async function refresh(fetch: number, signal: AbortSignal): Promise<void> {
+    const startedWallMs = wallNow();
+    const read = await readSource(signal, hasUsableKeys() ? validator : undefined);
+    const previous = state.set.keys.keys();
+    const parsed =
+      read.kind === 'document' ? await parseKeySet(read.bytes, algorithms, { ...read, previous }) : undefined;
+    if (signal.aborted) return;
+    if (read.kind === 'document' && parsed?.kind === 'keySet') ({ validator, publicJwks } = { ...read, ...parsed });
+    step({ ...toOutcome(read, parsed), fetch, jitter: random() });
+    const { set, lastResult = 'failure', lastProblem: problem } = state;
+    if (lastResult === 'success') seed.save(publicJwks, startedWallMs);
+    const isNews = parsed?.kind === 'problem' || (parsed && !isDeepStrictEqual(parsed.skipped, skipped));
+    if (parsed !== undefined) skipped = parsed.skipped;
+    const keys = hasUsableKeys() ? set.keys.size : 0;
+    observe.onRefresh({ issuers, result: lastResult, problem, keys, skipped: isNews ? skipped : undefined });
+  }
+
+  // What an issuer asks.
+
+  function find(header: TokenKeyHeader): KeyLookup | Promise<KeyLookup> {
+    const { kid } = header;
+    const withKey = (answer: KidAnswer): KeyLookup =>
+      answer.kind === 'unavailable' ? answer : findTokenKey(state.set, header);
+    const answer = answerNow(state, kid, monotonicNow());
+    if (answer.kind === 'known' || kid === undefined) return withKey(answer);
+    // No set holds a longer kid: no fetch, and no memory for it.
+    const asked = kid.length > maxKidLength ? ({ kind: 'unknown' } as const) : ask(kid);
+    return asked instanceof Promise ? asked.then(withKey) : withKey(asked);
+  }
+
+  function ask(kid: string): KidAnswer | Promise<KidAnswer> {
+    const asked = waiting.get(kid);
+    if (asked !== undefined) return asked.answer;
+    const effect = step({ kind: 'asked', kid }).find(each => each.kind === 'answer' && each.kid === kid);
+    if (effect?.kind === 'answer') return effect.answer;
+    let resolve = (_: KidAnswer): void => undefined;
+    const answer = new Promise<KidAnswer>(settle => {
+      resolve = settle;
+    });
+    waiting.set(kid, { answer, resolve });
+    return answer;
+  }
+
+  function status(issuer: string): KeyRingStatus {
+    const nowMs = monotonicNow();
+    const { set, confirmedMs, lastResult, lastProblem } = state;
+    const usable = isUsable(state, nowMs);
     return {
-      outcome: { kind: 'fetched', keys },
-      origin: { authorities, validator: read.validator, publicJwks },
+      issuer,
+      state: confirmedMs === undefined ? 'loading' : usable ? 'usable' : 'stale',
+      keys: usable ? set.keys.size : 0,
+      ageSeconds: confirmedMs === undefined ? undefined : (nowMs - confirmedMs) / 1000,
+      lastResult,
+      lastProblem,
+      kids: usable ? [...set.kids] : [],
       skipped,
     };
   }
 
-  /** None for keys that were fetched under an authority that is gone: whoever has its key chose their ETag. */
-  function validatorFor(authorities: Authorities): Validator | undefined {
-    return hasUsableKeys() && hasAll(authorities, origin.authorities) ? origin.validator : undefined;
-  }
-
-  function stepFrom(next: Origin, event: KeySetEvent): void {
-    const hadKeys = state().confirmedMs !== undefined;
-    const wasUsable = hasUsableKeys();
-    step(event);
-    const isDropped = hadKeys && state().confirmedMs === undefined;
-    origin = isDropped ? noOrigin : next;
-    if (isDropped) {
-      seed.remove();
-      events.dropped();
-    }
-    if (!wasUsable && hasUsableKeys()) events.usable();
-  }
-
-  /** True if an authority is gone that caFile had when the keys were fetched: they need a fetch without it. */
-  function askIfUntrusted(authorities: Authorities | Problem): boolean {
-    const isUntrusted = !hasAll(authorities, origin.authorities);
-    if (isUntrusted) step({ kind: 'untrusted' });
-    return isUntrusted;
-  }
-
-  function onFileChange(authorities: Authorities | Problem): WatchOutcome {
-    if (!askIfUntrusted(authorities)) step({ kind: 'changed' });
-    return accepted;
-  }
-
-  async function useFirstKeys(): Promise<void> {
-    const authoritiesNow = await loadAuthorities(caFile);
-    const given = inherited ?? (await seed.load(authoritiesNow));
-    if (given === undefined || state().phase !== 'new') return;
-    const { keys, ageMs, authorities } = given;
-    stepFrom({ ...noOrigin, authorities }, { kind: 'seeded', keys, ageMs });
-    askIfUntrusted(authoritiesNow);
-  }
+  const isInForce = (key: VerificationKey): boolean => hasUsableKeys() && state.set.keys.has(key);
 
   async function stop(): Promise<void> {
     step({ kind: 'stopped' });
     unwatch();
-    await fetchEnded();
     await seed.written();
   }
 
   return {
-    issuers: new Map(issuers.map(issuer => [issuer, createIssuerRing(issuer, driver, monotonicNow)])),
+    issuers: new Map(issuers.map(issuer => [issuer, { issuer, find, isInForce, status: () => status(issuer) }])),
     exportKeys() {
-      const { keys, confirmedMs = 0 } = state();
-      if (!hasUsableKeys()) return undefined;
-      return { keys, ageMs: monotonicNow() - confirmedMs, authorities: origin.authorities };
-    },
-    async checkAuthorities() {
-      askIfUntrusted(await loadAuthorities(caFile));
+      const { set, confirmedMs = 0 } = state;
+      return hasUsableKeys() ? { set, ageMs: monotonicNow() - confirmedMs } : undefined;
     },
     async start() {
-      if (state().phase !== 'new') return;
-      const files = jwksFile === undefined ? namedConnectionFiles(first) : [jwksFile];
+      if (state.phase !== 'new') return;
+      const files = sourceFiles(first);
       // Before they are read: the watch may poll for the first time after a change.
       const known = await fileVersions(files);
-      await useFirstKeys();
+      const given = options.inherited ?? (await seed.load());
+      if (given !== undefined) step({ kind: 'seeded', ...given });
       // No effect: stopped while the seed was read.
       if (step({ kind: 'started' }).length === 0) return;
-      unwatch = watchFiles({ files, known, load: () => loadAuthorities(caFile), apply: onFileChange }).stop;
+      const onChange = (): WatchOutcome => {
+        step({ kind: 'changed' });
+        return accepted;
+      };
+      unwatch = watchFiles({ files, known, load: () => Promise.resolve(), apply: onChange }).stop;
       if (jwksFile === undefined) return;
-      await fetchEnded();
-      const { lastResult, lastProblem = 'not read' } = state();
+      await inFlight?.done;
+      const { lastResult, lastProblem = 'not read' } = state;
       if (lastResult === 'success') return;
       await stop();
       const message = `jwksFile of ${first.issuer}: ${lastProblem}: ${jwksFile}`;
       throw Object.assign(new Error(message), { code: keyFileErrorCode });
     },
-    fetchEnded,
+    async fetchEnded() {
+      await inFlight?.done;
+    },
     stop,
+  };
+}
+
+function toOutcome(read: SourceResult, parsed: KeySet | KeySetProblem | undefined): FetchOutcome {
+  if (parsed?.kind === 'keySet') return { kind: 'fetched', set: parsed };
+  const { kind, problem } = { problem: '', ...read, ...parsed };
+  return kind === 'problem' ? { kind: 'failed', problem } : { kind: 'notModified' };
+}
+
+/** An observer must not stop the keys. */
+function quietly(observer: KeyRingObserver): KeyRingObserver {
+  const safe =
+    <Event>(hook: (event: Event) => void) =>
+    (event: Event): void => {
+      try {
+        hook(event);
+      } catch {
+        // See above.
+      }
+    };
+  return {
+    onRefresh: safe(event => observer.onRefresh(event)),
+    onUsable: safe(issuers => observer.onUsable(issuers)),
+    onWarning: safe(event => observer.onWarning(event)),
   };
 }

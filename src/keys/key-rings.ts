@@ -1,16 +1,19 @@
 // The key rings of all issuers across changes of the configuration: reuses a ring, lets a new one inherit its keys, or starts one
-// without keys. Issuers with the same location and TLS files share a ring. New rings run beside the active ones until they are activated.
+// without keys. Issuers with the same location and files share a ring. New rings run beside the active ones until they are activated.
+import { uptime } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createFileWatch, type WatchFiles } from '../files/file-watch.ts';
-import { createAgeClock } from './age-clock.ts';
-import { createFetchSlots, type FetchSlots } from './fetch-slots.ts';
-import type { IssuerRing } from './issuer-ring.ts';
-import { createKeyRing, type IssuersOfRing, type KeyRing, type KeySettings } from './key-ring.ts';
-import type { KeyRingObserver } from './key-ring-observer.ts';
-import type { ProxySettings } from './key-socket.ts';
+import type { Lookup } from './fetch.ts';
+import {
+  createKeyRing,
+  type IssuerRing,
+  type KeyRing,
+  type KeyRingObserver,
+  type KeyRingOptions,
+  type KeySettings,
+} from './key-ring.ts';
 import { type IssuerKeySettings, locationKey } from './key-source.ts';
-import { createKeyThread } from './key-thread.ts';
-import type { GetKeyDocument } from './key-transport.ts';
+import type { ProxySettings } from './proxy.ts';
 
 export interface KeyRings {
   /** What each issuer uses now, in the order of the configuration. */
@@ -44,6 +47,7 @@ interface ActiveRing {
 
 // Enough for most fetches, and short within the five seconds of a reload.
 const usualHeadStartMs = 1000;
+const usualMaxFetches = 32;
 
 export function createKeyRings(options: {
   readonly observer: KeyRingObserver;
@@ -51,17 +55,15 @@ export function createKeyRings(options: {
   readonly headStartMs?: number;
   /** Uses seeds, and never writes or removes them. */
   readonly seedReadOnly?: boolean;
-  readonly slots?: FetchSlots;
+  /** The limit of fetches in flight. Defaults to 32. */
+  readonly maxFetches?: number;
   readonly watchFiles?: WatchFiles;
-  /** Defaults to a key thread of these rings. */
-  readonly getDocument?: GetKeyDocument | undefined;
+  readonly lookup?: Lookup | undefined;
 }): KeyRings {
-  const { observer, proxy, headStartMs = usualHeadStartMs, seedReadOnly = false } = options;
-  const thread = createKeyThread();
-  const { getDocument = thread.getDocument, slots = createFetchSlots() } = options;
-  const { watchFiles = createFileWatch() } = options;
-  const monotonicNow = createAgeClock();
-  const shared = { observer, proxy, getDocument, seedReadOnly, slots, monotonicNow, watchFiles };
+  const { headStartMs = usualHeadStartMs, maxFetches = usualMaxFetches } = options;
+  const { seedReadOnly = false, watchFiles = createFileWatch() } = options;
+  const limitFetches = createLimit(maxFetches);
+  const shared = { ...options, seedReadOnly, watchFiles, limitFetches, monotonicNow: createAgeClock() };
   const running = new Set<KeyRing>();
   /** By ringKey. */
   let activeRings: ReadonlyMap<string, ActiveRing> = new Map();
@@ -111,9 +113,7 @@ export function createKeyRings(options: {
     };
     try {
       for (const ring of added) running.add(ring);
-      await Promise.all(
-        Array.from(nextRings.values(), ({ ring }) => (added.has(ring) ? ring.start() : ring.checkAuthorities())),
-      );
+      await Promise.all(Array.from(added, ring => ring.start()));
     } catch (error) {
       await discard();
       throw error;
@@ -144,7 +144,6 @@ export function createKeyRings(options: {
     async stop() {
       isStopped = true;
       await Promise.all(Array.from(running, stopRing));
-      thread.stop();
     },
   };
 }
@@ -157,7 +156,7 @@ async function fetched(rings: Iterable<KeyRing>): Promise<void> {
   await Promise.all(Array.from(rings, ring => ring.fetchEnded()));
 }
 
-function groupByRing(issuers: readonly IssuerKeySettings[]): ReadonlyMap<string, IssuersOfRing> {
+function groupByRing(issuers: readonly IssuerKeySettings[]): ReadonlyMap<string, KeyRingOptions['issuers']> {
   const groups = new Map<string, [IssuerKeySettings, ...IssuerKeySettings[]]>();
   for (const issuer of issuers) {
     const id = ringKey(issuer);
@@ -168,7 +167,47 @@ function groupByRing(issuers: readonly IssuerKeySettings[]): ReadonlyMap<string,
   return groups;
 }
 
-/** Issuers with the same key share a ring: what the source answers may depend on the certificate, and the trust on the authorities. */
+/** Issuers with the same key share a ring: what the source answers may depend on who asks, and whom to trust is theirs to say. */
 function ringKey(issuer: IssuerKeySettings): string {
-  return JSON.stringify([locationKey(issuer), issuer.caFile, issuer.clientCertFile, issuer.clientKeyFile]);
+  const { caFile, clientCertFile, clientKeyFile, bearerTokenFile, allowHttp } = issuer;
+  return JSON.stringify([locationKey(issuer), caFile, clientCertFile, clientKeyFile, bearerTokenFile, allowHttp]);
+}
+
+/** Runs at most so many at once, the others in the order of the calls. */
+function createLimit(max: number): KeyRingOptions['limitFetches'] {
+  const queue: (() => void)[] = [];
+  let running = 0;
+  return async work => {
+    if (running < max) running += 1;
+    else await new Promise<void>(resolve => queue.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = queue.shift();
+      if (next === undefined) running -= 1;
+      else next();
+    }
+  };
+}
+
+/** Between two looks at the uptime, which is read from a file: a check asks the clock. */
+const sampleMs = 100;
+
+/**
+ * The clock of key ages, in milliseconds since any start: monotonic, and it counts the time for which the machine was suspended. On Linux
+ * `performance.now()` stands still then (CLOCK_MONOTONIC), and `os.uptime()` goes on (CLOCK_BOOTTIME): the larger of the two advances counts.
+ */
+export function createAgeClock(monotonicNow = (): number => performance.now(), uptimeSeconds = uptime): () => number {
+  const aheadMs = (): number => uptimeSeconds() * 1000 - monotonicNow();
+  const firstMs = aheadMs();
+  let suspendedMs = 0;
+  let sampledMs = monotonicNow();
+  return () => {
+    const nowMs = monotonicNow();
+    if (nowMs - sampledMs >= sampleMs) {
+      sampledMs = nowMs;
+      suspendedMs = Math.max(suspendedMs, aheadMs() - firstMs);
+    }
+    return nowMs + suspendedMs;
+  };
 }

@@ -4,19 +4,17 @@ import { hash, randomUUID } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { mkdir, open, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { memberOf, parseStrictJson } from '../json/strict-json.ts';
-import { errorCode, type Problem } from '../text/problem.ts';
-import { maxKeySetBytes, parseKeySet, type VerificationKey } from './jwks.ts';
-import { type Authorities, hasAll } from './key-authorities.ts';
-import type { PublicJwk } from './key-material.ts';
+import { itemsOf, memberOf, parseStrictJson } from '../json/strict-json.ts';
+import { errorCode } from '../text/problem.ts';
+import { maxDocumentBytes } from './fetch.ts';
+import { type KeySet, parseKeySet } from './jwks.ts';
+import type { Keys } from './key-set-machine.ts';
 
 /** Keys that a ring starts with: from a seed or from the ring before. */
 export interface InheritedKeys {
-  readonly keys: ReadonlyMap<string, VerificationKey>;
+  readonly set: Keys;
   /** Since the start of the fetch that confirmed them. */
   readonly ageMs: number;
-  /** Those of caFile when that fetch began. */
-  readonly authorities: Authorities;
 }
 
 export interface KeySeedSettings {
@@ -35,87 +33,70 @@ export interface KeySeedSettings {
 }
 
 export interface KeySeed {
-  /** The last seed if it may be used. `trusted` are the authorities of caFile now. Never rejects. */
-  load(trusted: Authorities | Problem): Promise<InheritedKeys | undefined>;
-  /** Written and removed in the order of the calls. */
-  save(publicJwks: readonly PublicJwk[], authorities: Authorities, confirmedWallMs: number): void;
-  remove(): void;
+  /** The last seed if it may be used. Never rejects. */
+  load(): Promise<InheritedKeys | undefined>;
+  /** Written in the order of the calls. */
+  save(publicJwks: KeySet['publicJwks'], confirmedWallMs: number): void;
   /** Resolves when all writes are done. Never rejects. */
   written(): Promise<void>;
 }
 
 // The set is a string in JSON, whose escapes can double it.
-const maxSeedBytes = 2 * maxKeySetBytes + 16 * 1024;
-// Older versions had a seed for each issuer.
-const seedVersion = 4;
+const maxSeedBytes = 2 * maxDocumentBytes + 16 * 1024;
+// Older versions had the certificate authorities of their fetch.
+const seedVersion = 5;
 
 export function createKeySeed(settings: KeySeedSettings): KeySeed {
   const { cacheDirectory, issuers, location, algorithms, readOnly, maxAgeMs, wallNow, onResult } = settings;
-  const path = cacheDirectory === undefined ? undefined : join(cacheDirectory, `${sha256([location])}.json`);
+  const path = cacheDirectory === undefined ? undefined : join(cacheDirectory, `${sha256(location)}.json`);
   let writing: Promise<void> = Promise.resolve();
 
   /** The keys, or why they are not used; undefined without a file. */
-  async function read(file: string, trusted: Authorities | Problem): Promise<InheritedKeys | string | undefined> {
+  async function read(file: string): Promise<InheritedKeys | string | undefined> {
     const bytes = await readSeedFile(file);
     if (!(bytes instanceof Uint8Array)) return bytes;
     const json = parseStrictJson(bytes);
     if (json.kind === 'problem') return json.problem;
     const field = (name: string): unknown => memberOf(json.value, name);
-    const jwks = field('jwks');
-    const authorities = field('authorities');
-    const owners = field('issuers');
-    const confirmedWallMs = field('confirmedAt');
+    const [jwks, confirmedWallMs] = [field('jwks'), field('confirmedAt')];
     if (field('version') !== seedVersion || typeof jwks !== 'string') return 'not a seed';
-    if (!isListOfText(authorities) || !isListOfText(owners)) return 'not a seed';
     if (typeof confirmedWallMs !== 'number' || !Number.isSafeInteger(confirmedWallMs)) return 'not a seed';
-    if (field('location') !== location || !owners.some(owner => issuers.includes(owner)))
-      return 'of another issuer or source';
-    if (field('digest') !== sha256([jwks, authorities])) return 'damaged';
-    if ('kind' in trusted || !hasAll(trusted, authorities))
-      return 'fetched under an authority that is not trusted any more';
+    const isOurs = issuers.some(issuer => itemsOf(field('issuers')).includes(issuer));
+    if (field('location') !== location || !isOurs) return 'of another issuer or source';
+    if (field('digest') !== sha256(jwks)) return 'damaged';
     const ageMs = wallNow() - confirmedWallMs;
     if (ageMs < 0 || ageMs >= maxAgeMs) return ageMs < 0 ? 'from the future' : 'too old';
-    const keySet = await parseKeySet(Buffer.from(jwks), algorithms);
-    return keySet.kind === 'problem' ? keySet.problem : { keys: keySet.keys, ageMs, authorities };
+    const set = await parseKeySet(Buffer.from(jwks), algorithms);
+    return set.kind === 'problem' ? set.problem : { set, ageMs };
   }
 
-  function write(change: (folder: string, file: string) => Promise<string | undefined>): void {
-    if (cacheDirectory === undefined || path === undefined || readOnly) return;
-    writing = writing.then(async () => onResult(await change(cacheDirectory, path)));
+  async function write(folder: string, file: string, jwks: string, confirmedAt: number): Promise<string | undefined> {
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      // Reported while the issuer is up: the next start would not use the seed.
+      if (isWritableByOthers(await stat(folder))) return 'seed not written: folder writable by others';
+      const seed = { version: seedVersion, issuers, location, confirmedAt, digest: sha256(jwks), jwks };
+      await writeAtomically(file, JSON.stringify(seed));
+      return undefined;
+    } catch (error) {
+      return `seed not written: ${errorCode(error)}`;
+    }
   }
 
   return {
-    async load(trusted) {
-      const loaded = path === undefined ? undefined : await read(path, trusted);
+    async load() {
+      const loaded = path === undefined ? undefined : await read(path);
       if (typeof loaded !== 'string') return loaded;
       onResult(`seed not used: ${loaded}`);
       return undefined;
     },
-    save: (keys, authorities, confirmedWallMs) =>
-      write(async (folder, file) => {
-        const jwks = JSON.stringify({ keys });
-        const confirmedAt = Math.floor(confirmedWallMs);
-        const digest = sha256([jwks, authorities]);
-        const seed = { version: seedVersion, issuers, location, confirmedAt, authorities, digest, jwks };
-        try {
-          await mkdir(folder, { recursive: true, mode: 0o700 });
-          // Reported while the issuer is up: the next start would not use the seed.
-          if (isWritableByOthers(await stat(folder))) return 'seed not written: folder writable by others';
-          await writeAtomically(file, JSON.stringify(seed));
-          return undefined;
-        } catch (error) {
-          return `seed not written: ${errorCode(error)}`;
-        }
-      }),
-    remove: () =>
-      write(async (_, file) => {
-        try {
-          await unlink(file);
-          return undefined;
-        } catch (error) {
-          return errorCode(error) === 'ENOENT' ? undefined : `seed not removed: ${errorCode(error)}`;
-        }
-      }),
+    save(keys, confirmedWallMs) {
+      if (cacheDirectory === undefined || path === undefined || readOnly) return;
+      const jwks = JSON.stringify({ keys });
+      writing = writing.then(async () =>
+        onResult(await write(cacheDirectory, path, jwks, Math.floor(confirmedWallMs))),
+      );
+    },
     written: () => writing,
   };
 }
@@ -166,10 +147,6 @@ async function writeAtomically(path: string, text: string): Promise<void> {
   }
 }
 
-function isListOfText(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every(each => typeof each === 'string');
-}
-
-function sha256(values: readonly unknown[]): string {
-  return hash('sha256', JSON.stringify(values), 'hex');
+function sha256(text: string): string {
+  return hash('sha256', text, 'hex');
 }

@@ -1,28 +1,26 @@
 // Reads a key set from its source: a JWKS URL, the JWKS URL of a discovery document, or a file.
 // Returns bytes or a problem within one total timeout. jwks.ts parses the bytes.
 import { loadRegularFile, type UnreadableFile } from '../files/bounded-file.ts';
-import { isJsonObject, memberOf, parseBoundedJson } from '../json/strict-json.ts';
+import { isJsonObject } from '../json/strict-json.ts';
 import { keyUrlProblem } from '../text/key-url.ts';
+import { quotedPrintable } from '../text/printable.ts';
 import { type Problem, problem } from '../text/problem.ts';
 import { isLoopbackUrl } from '../text/url.ts';
-import { createDeferred } from './deferred.ts';
-import type { FetchSlots } from './fetch-slots.ts';
-import { documentBounds, maxKeySetBytes } from './jwks.ts';
-import { type Authorities, hasAll, loadAuthorities } from './key-authorities.ts';
-import type { KeyConnectionFiles } from './key-connection.ts';
-import type { ProxySettings } from './key-socket.ts';
-import type { GetKeyDocument, KeyDocument } from './key-transport.ts';
+import { type FetchFiles, type FetchResult, fetchDocument, type Lookup, maxDocumentBytes } from './fetch.ts';
+import { parseDocument } from './jwks.ts';
+import type { ProxySettings } from './proxy.ts';
 
-/** Where keys come from. Exactly one of the three is set. */
-interface KeyLocation {
+export interface IssuerKeySettings extends FetchFiles {
+  readonly issuer: string;
+  readonly algorithms: readonly string[];
+  /** Where keys come from. Exactly one of the three is set. */
   readonly jwksUrl?: string | undefined;
   readonly discoveryUrl?: string | undefined;
   readonly jwksFile?: string | undefined;
-}
-
-export interface IssuerKeySettings extends KeyLocation, KeyConnectionFiles {
-  readonly issuer: string;
-  readonly algorithms: readonly string[];
+  /** Sent to the configured URL and others of its origin, never elsewhere. */
+  readonly bearerTokenFile?: string | undefined;
+  /** Whether a key URL may be http to any host. Defaults to false. */
+  readonly allowHttp?: boolean | undefined;
 }
 
 /** For a conditional request (RFC 9110 section 13.1.2). */
@@ -31,117 +29,112 @@ export interface Validator {
   readonly etag: string;
 }
 
-type KeySetDocument =
-  | { readonly kind: 'body'; readonly bytes: Uint8Array; readonly validator: Validator | undefined }
-  | { readonly kind: 'notModified' };
+export type SourceResult =
+  | {
+      readonly kind: 'document';
+      readonly bytes: Uint8Array;
+      readonly mediaType?: string | undefined;
+      readonly validator?: Validator | undefined;
+    }
+  | { readonly kind: 'notModified' }
+  | Problem;
 
-/** `authorities` are those of caFile when the fetch began. */
-export type SourceResult = (KeySetDocument & { readonly authorities: Authorities }) | Problem;
+/** Never rejects. Settles as soon as the signal aborts. A 304 is accepted only with a validator. */
+export type ReadSource = (signal: AbortSignal, validator: Validator | undefined) => Promise<SourceResult>;
 
-type ValidatorFor = (authorities: Authorities) => Validator | undefined;
-
-export interface KeySource {
-  /** `validatorFor` gives what a 304 under these authorities may confirm. Never rejects. Settles as soon as the signal aborts. */
-  read(signal: AbortSignal, validatorFor: ValidatorFor): Promise<SourceResult>;
-}
-
-interface KeySourceOptions {
-  /** The issuer counts with a discoveryUrl only: the metadata must be its own. */
-  readonly settings: IssuerKeySettings;
+interface SourceOptions {
   readonly timeoutMs: number;
   readonly proxy: ProxySettings;
-  readonly getDocument: GetKeyDocument;
-  readonly slots: FetchSlots;
+  readonly lookup?: Lookup | undefined;
 }
 
-/** Issuers with the same key have the same keys: location, algorithms, and with discovery the issuer that the metadata must name. */
+const maxShownIssuer = 256;
+
+/** Issuers with the same key have the same keys: source, algorithms, and with discovery the issuer that the metadata must name. */
 export function locationKey({ issuer, jwksUrl, discoveryUrl, jwksFile, algorithms }: IssuerKeySettings): string {
   const named = discoveryUrl === undefined ? undefined : issuer;
   return JSON.stringify([jwksUrl, discoveryUrl, named, jwksFile, algorithms.toSorted()]);
 }
 
+/** The files that are read for each refresh: a change of one is a reason for it. */
+export function sourceFiles(settings: IssuerKeySettings): readonly string[] {
+  const { jwksFile, caFile, clientCertFile, clientKeyFile, bearerTokenFile } = settings;
+  const files = jwksFile === undefined ? [caFile, clientCertFile, clientKeyFile, bearerTokenFile] : [jwksFile];
+  return files.filter(file => file !== undefined);
+}
+
 /** Throws if no source is set, which the configuration does not allow. */
-export function createKeySource({ settings, timeoutMs, proxy, ...io }: KeySourceOptions): KeySource {
-  const { issuer, jwksUrl, discoveryUrl, jwksFile, caFile, clientCertFile, clientKeyFile } = settings;
-  if (jwksFile !== undefined) return createFileSource(jwksFile, timeoutMs);
-  const url = jwksUrl ?? discoveryUrl;
-  if (url === undefined) throw new Error('an issuer without a key source');
-  const { host } = new URL(url);
-  let isRetry = false;
+export function createSource(settings: IssuerKeySettings, { timeoutMs, proxy, lookup }: SourceOptions): ReadSource {
+  const { issuer, jwksUrl, discoveryUrl, jwksFile, bearerTokenFile, allowHttp = false } = settings;
+  if (jwksFile !== undefined) return signal => withinTime(timeoutMs, signal, () => readKeyFile(jwksFile));
+  const configured = jwksUrl ?? discoveryUrl;
+  if (configured === undefined) throw new Error('an issuer without a key source');
+  const { origin } = new URL(configured);
 
-  const readOnce = (signal: AbortSignal, validatorFor: ValidatorFor): Promise<SourceResult> =>
+  async function get(url: string, etag: string | undefined, signal: AbortSignal): Promise<FetchResult> {
+    const isOwn = bearerTokenFile !== undefined && new URL(url).origin === origin;
+    const bearerToken = isOwn ? await loadBearerToken(bearerTokenFile) : undefined;
+    if (typeof bearerToken === 'object') return bearerToken;
+    return fetchDocument({ ...settings, url, etag, bearerToken, proxy, lookup }, signal);
+  }
+
+  async function discover(url: string, signal: AbortSignal): Promise<string | Problem> {
+    const document = await get(url, undefined, signal);
+    const found =
+      document.kind === 'document'
+        ? parseDiscovery(document.bytes, { url, issuer, allowHttp, mediaType: document.mediaType })
+        : document;
+    if (typeof found === 'string') return found;
+    return problem(`discovery: ${found.kind === 'problem' ? found.problem : 'status 304'}`);
+  }
+
+  return (signal, validator) =>
     withinTime(timeoutMs, signal, async limited => {
-      const authorities = await loadAuthorities(caFile);
-      if ('kind' in authorities) return authorities;
-      const get: GetDocument = (from, etag) =>
-        io.getDocument({ url: from, etag, caFile, clientCertFile, clientKeyFile, proxy }, limited);
-      const location = jwksUrl ?? (await readDiscovery(get, url, issuer));
-      if (typeof location !== 'string') return location;
-      const document = await readKeySet(get, location, validatorFor(authorities));
-      if (document.kind === 'problem') return document;
-      // Only a fetch begun after the change counts.
-      return hasAll(await loadAuthorities(caFile), authorities)
-        ? { ...document, authorities }
-        : problem('CA withdrawn');
+      const url = jwksUrl ?? (await discover(configured, limited));
+      if (typeof url !== 'string') return url;
+      const document = await get(url, validator?.url === url ? validator.etag : undefined, limited);
+      if (document.kind !== 'document') return document;
+      const { etag } = document;
+      return { ...document, validator: etag === undefined ? undefined : { url, etag } };
     });
-
-  return {
-    async read(signal, validatorFor) {
-      const slot = { host, isRetry, signal };
-      const result = (await io.slots.run(slot, () => readOnce(signal, validatorFor))) ?? problem('stopped');
-      isRetry = result.kind === 'problem';
-      return result;
-    },
-  };
 }
 
-type GetDocument = (url: string, etag?: string) => Promise<KeyDocument>;
-
-async function readKeySet(
-  get: GetDocument,
-  url: string,
-  validator: Validator | undefined,
-): Promise<KeySetDocument | Problem> {
-  const document = await get(url, validator?.url === url ? validator.etag : undefined);
-  if (document.kind !== 'body') return document;
-  const { bytes, etag } = document;
-  return { kind: 'body', bytes, validator: etag === undefined ? undefined : { url, etag } };
+/** RFC 6750 section 2.1. A line end after it does not belong to it. */
+async function loadBearerToken(file: string): Promise<string | Problem> {
+  const loaded = await loadRegularFile(file);
+  if (loaded.kind === 'problem') return problem('bearer token file not readable');
+  const token = Buffer.from(loaded.bytes).toString('latin1').trim();
+  return /^[A-Za-z0-9._~+/-]+=*$/.test(token) ? token : problem('bearer token file without a token');
 }
 
-async function readDiscovery(get: GetDocument, url: string, issuer: string): Promise<string | Problem> {
-  const document = await get(url);
-  if (document.kind === 'problem') return problem(`discovery: ${document.problem}`);
-  if (document.kind === 'notModified') return problem('discovery: status 304');
-  return parseDiscovery(document.bytes, url, issuer);
-}
-
-/** The jwks_uri of metadata from this URL (OpenID Connect Discovery section 3, RFC 8414), which must be of this issuer. Never throws. */
-export function parseDiscovery(bytes: Uint8Array, url: string, issuer: string): string | Problem {
-  const json = parseBoundedJson(bytes, documentBounds);
-  if (json.kind === 'problem') return problem(`discovery: ${json.problem}`);
+/** The jwks_uri of metadata (OpenID Connect Discovery section 3, RFC 8414), which must be of this issuer. Never throws. */
+export function parseDiscovery(
+  bytes: Uint8Array,
+  from: {
+    readonly url: string;
+    readonly issuer: string;
+    readonly allowHttp: boolean;
+    readonly mediaType?: string | undefined;
+  },
+): string | Problem {
+  const json = parseDocument(bytes, from.mediaType);
+  if (json.kind === 'problem') return json;
   const metadata = json.value;
-  if (!isJsonObject(metadata)) return problem('discovery: not an object');
+  if (!isJsonObject(metadata)) return problem('not an object');
+  const { issuer, jwks_uri: jwksUri } = metadata;
   // RFC 8414 section 3.3: metadata of another issuer must not be used.
-  if (memberOf(metadata, 'issuer') !== issuer) return problem('discovery: issuer differs');
-  const jwksUri = memberOf(metadata, 'jwks_uri');
-  if (typeof jwksUri !== 'string') return problem('discovery: no jwks_uri');
-  if (keyUrlProblem(jwksUri) !== undefined) return problem('discovery: jwks_uri refused');
-  // Plain http is allowed for loopback only, and only a document from loopback may point there.
+  if (issuer !== from.issuer) {
+    const theirs = typeof issuer === 'string' ? quotedPrintable(issuer, maxShownIssuer) : 'not a string';
+    const ours = quotedPrintable(from.issuer, maxShownIssuer);
+    return problem(`the issuer of the metadata is ${theirs}, not ${ours} (jwksUrl needs no metadata)`);
+  }
+  if (typeof jwksUri !== 'string') return problem('no jwks_uri');
+  const refused = keyUrlProblem(jwksUri, from.allowHttp);
+  if (refused !== undefined) return problem(`jwks_uri ${refused}`);
+  // Plain http to loopback is for documents that come from there.
   const isPlain = new URL(jwksUri).protocol === 'http:';
-  if (isPlain && !isLoopbackUrl(url)) return problem('discovery: jwks_uri refused');
+  if (isPlain && isLoopbackUrl(jwksUri) && !isLoopbackUrl(from.url)) return problem('jwks_uri must not be on loopback');
   return jwksUri;
-}
-
-function createFileSource(path: string, timeoutMs: number): KeySource {
-  return {
-    read: signal => withinTime(timeoutMs, signal, () => readKeyFile(path).catch(() => problem(fileProblems.other))),
-  };
-}
-
-async function readKeyFile(path: string): Promise<SourceResult> {
-  const content = await loadRegularFile(path, maxKeySetBytes);
-  if (content.kind === 'problem') return problem(fileProblems[content.reason]);
-  return { kind: 'body', bytes: content.bytes, validator: undefined, authorities: [] };
 }
 
 const fileProblems: Readonly<Record<UnreadableFile['reason'], string>> = {
@@ -152,6 +145,11 @@ const fileProblems: Readonly<Record<UnreadableFile['reason'], string>> = {
   other: 'file error',
 };
 
+async function readKeyFile(path: string): Promise<SourceResult> {
+  const content = await loadRegularFile(path, maxDocumentBytes);
+  return content.kind === 'problem' ? problem(fileProblems[content.reason]) : { ...content, kind: 'document' };
+}
+
 /** One timeout for all of `work`. Does not wait for work that ignores its signal. */
 async function withinTime(
   timeoutMs: number,
@@ -159,19 +157,17 @@ async function withinTime(
   work: (signal: AbortSignal) => Promise<SourceResult>,
 ): Promise<SourceResult> {
   const controller = new AbortController();
-  const ended = createDeferred<SourceResult>();
-  const end = (word: string): void => {
-    ended.resolve(problem(word));
-    controller.abort();
-  };
-  const abort = (): void => end('stopped');
-  const timer = setTimeout(end, timeoutMs, 'timed out').unref();
-  signal.addEventListener('abort', abort);
-  if (signal.aborted) abort();
-  try {
-    return await Promise.race([ended.promise, work(controller.signal)]);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', abort);
-  }
+  return new Promise(resolve => {
+    const end = (result: SourceResult): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', stop);
+      resolve(result);
+      controller.abort();
+    };
+    const stop = (): void => end(problem('stopped'));
+    const timer = setTimeout(end, timeoutMs, problem('timed out')).unref();
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+    else work(controller.signal).then(end, () => end(problem('file error')));
+  });
 }

@@ -7,12 +7,11 @@ const problemsByCode: ReadonlyMap<string, string> = new Map([
   ['EPIPE', 'connection closed'],
   ['ENOTFOUND', 'name not found'],
   ['EAI_AGAIN', 'name lookup failed'],
+  ['EADDRNOTAVAIL', 'network unreachable'],
   ['EHOSTUNREACH', 'network unreachable'],
   ['ENETUNREACH', 'network unreachable'],
   ['ETIMEDOUT', 'timed out'],
   ['HPE_HEADER_OVERFLOW', 'headers too large'],
-  ['ERR_INVALID_URL', 'proxy URL'],
-  ['ERR_BUFFER_TOO_LARGE', 'body too large'],
   ['CERT_HAS_EXPIRED', 'tls: certificate expired'],
   ['CERT_NOT_YET_VALID', 'tls: certificate not yet valid'],
   ['CERT_REVOKED', 'tls: certificate revoked'],
@@ -45,11 +44,11 @@ const problemsByPrefix: readonly (readonly [string, string])[] = [
   ['ERR_PADDING_', 'content encoding'],
 ];
 
-/** The proxy could not be reached, or refused the tunnel. */
-export class ProxyRefused extends Error {}
+/** Its message is the problem. */
+export class FetchProblem extends Error {}
 
 export function networkProblem(error: unknown): string {
-  if (error instanceof ProxyRefused) return 'proxy refused';
+  if (error instanceof FetchProblem) return error.message;
   const code = errorCode(error);
   if (code === undefined || !/^[A-Z0-9_/]{1,64}$/.test(code)) return 'network error';
   const refused = isAboutOurCertificate(code) ? 'tls: client certificate refused' : undefined;

@@ -1,9 +1,8 @@
 // Fetches the keys of every issuer once, as the service would at its start.
 import type { Config } from '../config/schema.ts';
-import type { IssuerRing } from '../keys/issuer-ring.ts';
+import type { IssuerRing } from '../keys/key-ring.ts';
 import { createKeyRings } from '../keys/key-rings.ts';
-import type { ProxySettings } from '../keys/key-socket.ts';
-import { getKeyDocument } from '../keys/key-transport.ts';
+import type { ProxySettings } from '../keys/proxy.ts';
 import { printable } from '../text/printable.ts';
 
 const maxWarningLength = 2048;
@@ -34,9 +33,7 @@ export async function fetchKeys({ config, proxy, onWarning }: FetchSettings): Pr
     proxy,
     seedReadOnly: true,
     // All at once, so that keys.timeoutSeconds bounds the time for all of them together.
-    slots: { run: (_, work) => work() },
-    // In this thread: there are no other checks to delay.
-    getDocument: getKeyDocument,
+    maxFetches: Number.POSITIVE_INFINITY,
   });
   try {
     const { rings, fetched } = await keyRings.prepare(config.issuers, config.keys);

@@ -1,6 +1,6 @@
 // What the admin page is made of: the facts, how they are written, and which of them need attention.
 import type { PermissionTable } from '../authz/permission.ts';
-import type { KeyRingStatus } from '../keys/issuer-ring.ts';
+import type { KeyRingStatus } from '../keys/key-ring.ts';
 import { printable } from '../text/printable.ts';
 import { type Html, html } from './admin-html.ts';
 import type { MetricsSummary } from './metrics-summary.ts';

@@ -2,7 +2,7 @@
 // of any request or token.
 import type { PermissionTable } from '../authz/permission.ts';
 import { answerOf, type Reason, refusalAnswers } from '../authz/refusal.ts';
-import type { KeyRingStatus } from '../keys/issuer-ring.ts';
+import type { KeyRingStatus } from '../keys/key-ring.ts';
 import { printable } from '../text/printable.ts';
 import { codes, type Html, html, pairList, pairs, section, styleElement } from './admin-html.ts';
 import {

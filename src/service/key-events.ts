@@ -1,5 +1,5 @@
 // What the keys report: log lines and metrics, and that they are usable.
-import type { KeyRingObserver } from '../keys/key-ring-observer.ts';
+import type { KeyRingObserver } from '../keys/key-ring.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -12,8 +12,9 @@ export function createKeyEvents(deps: {
   return {
     onRefresh({ issuers, result, problem, keys, skipped }) {
       for (const issuer of issuers) metrics.countKeyRefresh(issuer, result);
-      if (result === 'failure') logger.warn({ ...issuerFields(issuers), problem }, 'key refresh failed');
-      else logger.debug({ ...issuerFields(issuers), keys, skipped }, 'key refresh');
+      const fields = { ...issuerFields(issuers), ...(skipped && { skipped }) };
+      if (result === 'failure') logger.warn({ ...fields, problem }, 'key refresh failed');
+      else logger.debug({ ...fields, keys }, 'key refresh');
     },
     onUsable(issuers) {
       logger.info(issuerFields(issuers), 'keys usable');

@@ -9,8 +9,7 @@ import type { TlsSource } from '../envoy/tls-credentials.ts';
 import { createFileWatch, type WatchFiles, type WatchOutcome } from '../files/file-watch.ts';
 import { loadTlsFiles } from '../files/tls-files.ts';
 import { createKeyRings, type KeyRings } from '../keys/key-rings.ts';
-import type { ProxySettings } from '../keys/key-socket.ts';
-import type { GetKeyDocument } from '../keys/key-transport.ts';
+import type { ProxySettings } from '../keys/proxy.ts';
 import { describeFault } from '../text/fault.ts';
 import { toListenAddress, toTcpAddress } from '../text/listen-address.ts';
 import { problem } from '../text/problem.ts';
@@ -43,8 +42,6 @@ interface ServiceOptions {
   readonly logger: Logger;
   readonly proxy: ProxySettings;
   readonly watchFiles?: WatchFiles;
-  /** How keys are fetched. Defaults to the key thread. */
-  readonly getDocument?: GetKeyDocument;
   /** How long `listen` waits for the first keys of the issuers. Defaults to 500 ms. */
   readonly firstKeysMs?: number;
 }
@@ -77,7 +74,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       if (isBound && keyRings.active().some(ring => ring.status().state === 'usable')) health.markReady();
     };
     const observer = createKeyEvents({ logger, metrics, onUsable: markReady });
-    const keyRings = createKeyRings({ observer, proxy, watchFiles, getDocument: options.getDocument });
+    const keyRings = createKeyRings({ observer, proxy, watchFiles });
     stops.push(keyRings.stop);
     const revocations = createRevocations({ logger, metrics, now, watchFiles });
     stops.push(revocations.stop);

@@ -9,7 +9,7 @@ const maxUrlLength = 2048;
  * The rest of a sentence about an invalid URL, or undefined. Never repeats the URL: it may contain a password. Names are not
  * resolved: the operator chooses which names and private addresses to trust.
  */
-export function keyUrlProblem(text: string): string | undefined {
+export function keyUrlProblem(text: string, allowHttp = false): string | undefined {
   // The URL parser repairs its input: it drops tabs, turns \ into / and reads https:host as https://host.
   if (!/^https?:\/\/[!-[\]-~]+$/.test(text) || /^https?:\/\/\//.test(text)) {
     return 'must be an absolute https:// URL of visible ASCII characters';
@@ -21,8 +21,8 @@ export function keyUrlProblem(text: string): string | undefined {
   const url = new URL(text);
   const host = hostOf(url);
   if (isLinkLocal(host)) return 'must not have a link-local address: cloud metadata services use them';
-  if (url.protocol === 'http:' && !isLoopback(host)) {
-    return 'must be https (http is allowed only for loopback addresses)';
+  if (url.protocol === 'http:' && !isLoopback(host) && !allowHttp) {
+    return 'must be https (http is allowed only for loopback addresses, or to any host with allowHttp: true)';
   }
   return undefined;
 }

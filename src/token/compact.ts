@@ -6,8 +6,10 @@ import { isJsonObject, memberOf, parseStrictJson } from '../json/strict-json.ts'
 export interface CompactJws {
   readonly kind: 'compact';
   readonly alg: string;
-  readonly kid: string;
-  /** Absent if the header has no `typ`. */
+  /** Absent if the header has none, as the next three. */
+  readonly kid: string | undefined;
+  readonly x5t: string | undefined;
+  readonly x5tS256: string | undefined;
   readonly typ: string | undefined;
   readonly payload: Readonly<Record<string, unknown>>;
 }
@@ -15,7 +17,8 @@ export interface CompactJws {
 const segmentGrammar = /^[A-Za-z0-9_-]+$/;
 
 // Members that change what is verified, or that name or contain a key (RFC 7515 section 4.1, RFC 7516 section 4.1.3,
-// RFC 7797): a token must not choose its key. `jku`, `x5u`, `x5c` and unknown members are ignored and never fetched.
+// RFC 7797): a token must not choose its key. `jku`, `x5u`, `x5c` and unknown members are ignored and never fetched; a thumbprint tells
+// keys of the issuer apart.
 const refusedMembers = ['crit', 'b64', 'zip', 'jwk'] as const;
 
 export function parseCompactJws(token: string): CompactJws | Refusal {
@@ -34,15 +37,22 @@ export function parseCompactJws(token: string): CompactJws | Refusal {
   for (const member of refusedMembers) {
     if (Object.hasOwn(header.value, member)) return invalid(`header: ${member} is not accepted`);
   }
-  const [alg, kid, typ] = ['alg', 'kid', 'typ'].map(name => memberOf(header.value, name));
+  const [alg, kid, typ, x5t, x5tS256] = ['alg', 'kid', 'typ', 'x5t', 'x5t#S256'].map(name =>
+    memberOf(header.value, name),
+  );
   if (typeof alg !== 'string') return invalid('header: alg is not a string');
-  if (typeof kid !== 'string' || kid === '') return invalid('header: kid is not a non-empty string');
+  if (kid !== undefined && (typeof kid !== 'string' || kid === ''))
+    return invalid('header: kid is not a non-empty string');
   if (typ !== undefined && typeof typ !== 'string') return invalid('header: typ is not a string');
 
   const payload = parseStrictJson(payloadBytes);
   if (payload.kind === 'problem') return invalid(`payload: ${payload.problem}`);
   if (!isJsonObject(payload.value)) return invalid('payload: not an object');
-  return { kind: 'compact', alg, kid, typ, payload: payload.value };
+  return { kind: 'compact', alg, kid, x5t: textOrNone(x5t), x5tS256: textOrNone(x5tS256), typ, payload: payload.value };
+}
+
+function textOrNone(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }
 
 // What clients send by mistake, each seen in the field.

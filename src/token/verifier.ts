@@ -4,7 +4,8 @@ import { type SignedIdentity, toUnaddressed } from '../authz/principal.ts';
 import { type Refusal, refusal } from '../authz/refusal.ts';
 import { memberOf } from '../json/strict-json.ts';
 import type { VerificationKey } from '../keys/jwks.ts';
-import type { KeyLookup } from '../keys/key-set-state.ts';
+import type { KeyLookup } from '../keys/key-ring.ts';
+import type { TokenKeyHeader } from '../keys/token-key.ts';
 import { type ClaimRules, type Claims, checkTimes, parseClaims, type TimeRules } from './claims.ts';
 import { type CompactJws, parseCompactJws } from './compact.ts';
 import { parseSignedIdentity } from './identity-claims.ts';
@@ -13,8 +14,9 @@ import type { VerifiedTokens } from './verified-tokens.ts';
 
 /** The keys of one issuer; an IssuerRing of keys/ has both. */
 export interface IssuerKeys {
-  current(kid: string): VerificationKey | undefined;
-  find(kid: string): KeyLookup | Promise<KeyLookup>;
+  /** Whether the key still is one of the issuer. */
+  isInForce(key: VerificationKey): boolean;
+  find(header: TokenKeyHeader): KeyLookup | Promise<KeyLookup>;
 }
 
 export interface TrustedIssuer {
@@ -29,7 +31,7 @@ export interface Verification {
   readonly outcome: Claims | Refusal;
   /** What a refused token says, if its signature is verified. */
   readonly signed: SignedIdentity | undefined;
-  /** The `kid` of the token's header, verified or not; for the log. */
+  /** The `kid` of the token's header, verified or not, or of the key that verified it; for the log. */
   readonly kid: string | undefined;
   /** Undefined if the cache was not asked. */
   readonly cache: 'hit' | 'miss' | undefined;
@@ -60,7 +62,7 @@ export function createTokenVerifier(options: {
     const known = verifiedTokens.get(token);
     if (known === undefined) return undefined;
     const { claims, key } = known;
-    if (issuers.get(claims.identity.iss)?.keys.current(key.kid) !== key) {
+    if (issuers.get(claims.identity.iss)?.keys.isInForce(key) !== true) {
       verifiedTokens.remove(token);
       return undefined;
     }
@@ -86,7 +88,7 @@ export function createTokenVerifier(options: {
     if (!issuer.tokenTypes.has(jws.typ === undefined ? '' : normalizeTokenType(jws.typ))) {
       return invalid('typ is not one of tokenTypes');
     }
-    const lookup = issuer.keys.find(jws.kid);
+    const lookup = issuer.keys.find(jws);
     if (lookup instanceof Promise || lookup.kind === 'key') return verifyWithKey(token, jws, issuer, lookup);
     return withoutKey(lookup);
   }
@@ -102,14 +104,16 @@ export function createTokenVerifier(options: {
     if (found.kind !== 'key') return unsigned(withoutKey(found));
     const { key } = found;
     const cryptoKey = key.cryptoKeyFor(jws.alg);
-    if (cryptoKey === undefined) return unsigned(invalid('the key is not for this algorithm'));
+    if (cryptoKey === undefined) throw new Error('a key that does not fit the token');
     if (signatures >= maxSignatures)
       return unsigned(refusal('internal', 'too many tokens wait for their verification'));
     signatures += 1;
     const isSigned = await isSignedBy(cryptoKey, jws.alg, token).finally(() => {
       signatures -= 1;
     });
-    return isSigned ? verifySigned(token, jws, issuer, key) : unsigned(invalid('the signature does not verify'));
+    // The log names the key of a token without a kid too.
+    const signedBy = { ...jws, kid: key.kid };
+    return isSigned ? verifySigned(token, signedBy, issuer, key) : unsigned(invalid('the signature does not verify'));
   }
 
   function verifySigned(token: string, jws: CompactJws, issuer: TrustedIssuer, key: VerificationKey): Verification {
@@ -124,8 +128,7 @@ export function createTokenVerifier(options: {
     const wrong = checkTimes(claims, times, now());
     if (wrong !== undefined) return refused(wrong, toUnaddressed(claims.identity));
     // The key set may have changed during the signature check: a removed key proves nothing.
-    if (issuer.keys.current(jws.kid) !== key)
-      return refused(refusal('keys_unavailable', 'the key was replaced meanwhile'));
+    if (!issuer.keys.isInForce(key)) return refused(refusal('keys_unavailable', 'the key was replaced meanwhile'));
     verifiedTokens.put(token, { claims, key });
     return { outcome: claims, signed: undefined, kid: jws.kid, cache: 'miss' };
   }
@@ -160,9 +163,7 @@ export function normalizeTokenType(typ: string): string {
 }
 
 function withoutKey(lookup: Exclude<KeyLookup, { kind: 'key' }>): Refusal {
-  return lookup.kind === 'unavailable'
-    ? refusal('keys_unavailable', lookup.detail)
-    : invalid('kid is not a key of the issuer');
+  return lookup.kind === 'unavailable' ? refusal('keys_unavailable', lookup.detail) : invalid(lookup.detail);
 }
 
 function invalid(detail: DetailOf<'token_invalid'>): Refusal {

@@ -11,7 +11,7 @@ import { createAnswers } from '../../src/envoy/answers.ts';
 import { readRequestFacts } from '../../src/envoy/request.ts';
 import { createFileWatch } from '../../src/files/file-watch.ts';
 import { createFetchSlots } from '../../src/keys/fetch-slots.ts';
-import type { IssuerRing } from '../../src/keys/issuer-ring.ts';
+import type { IssuerRing } from '../../src/keys/key-ring.ts';
 import { createKeyRing, type KeyRing } from '../../src/keys/key-ring.ts';
 import { getKeyDocument } from '../../src/keys/key-transport.ts';
 import { parseRevocation } from '../../src/revocation/revocation-entry.ts';

@@ -15,7 +15,7 @@ import {
   type WatchedFiles,
   type WatchOutcome,
 } from '../../src/files/file-watch.ts';
-import { createDeferred } from '../../src/keys/deferred.ts';
+import { createDeferred } from '../../lab/deferred.ts';
 import { mountSecret } from '../support/secret-mount.ts';
 
 const pollMs = 20;

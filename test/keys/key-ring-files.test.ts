@@ -3,9 +3,9 @@ import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { createDeferred } from '../../lab/deferred.ts';
 import type { TestIssuer } from '../../lab/test-issuer.ts';
 import { createFileWatch, fileSignature } from '../../src/files/file-watch.ts';
-import { createDeferred } from '../../src/keys/deferred.ts';
 import { isKeyFileError } from '../../src/keys/key-ring.ts';
 import { issuerWith, jwk, kindOf, loaded, ringLab, stopRings } from './ring-lab.ts';
 
@@ -110,7 +110,7 @@ describe('files of a key ring', () => {
     for (const [name, text, problem] of [
       ['that is missing', undefined, 'no such file'],
       ['that is malformed', '{', 'not JSON'],
-      ['without a usable key', '{"keys":[]}', 'no usable key'],
+      ['without a usable key', '{"keys":[]}', 'no usable key: the list is empty'],
     ] as const) {
       it(`${name} fails the start with an error that names the file: ${problem}`, async () => {
         const path = join(directory, 'jwks.json');

@@ -2,6 +2,8 @@
 import { expect } from 'chai';
 import { issuerWith, jwk, kindOf, loaded, ringLab, stopRings } from './ring-lab.ts';
 
+const unknown = { kind: 'none', detail: 'kid is not a key of the issuer' };
+
 describe('key ring', () => {
   afterEach(stopRings);
 
@@ -12,7 +14,7 @@ describe('key ring', () => {
       expect(ring.current('k1')?.cryptoKeyFor('ES256')).to.not.equal(undefined);
       expect(ring.find('k2')).to.deep.equal({ kind: 'key', key: ring.current('k2') });
       expect(refreshes).to.deep.equal([
-        { issuers: ['https://issuer'], result: 'success', problem: undefined, keys: 2, skipped: 0 },
+        { issuers: ['https://issuer'], result: 'success', problem: undefined, keys: 2, skipped: undefined },
       ]);
       expect(usable).to.deep.equal(['https://issuer']);
     });
@@ -61,11 +63,11 @@ describe('key ring', () => {
       const issuer = await issuerWith(['k1']);
       const { ring, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl }, { cooldownSeconds: 0.3 }, {}, 'running');
       issuer.publish([await jwk('k2')]);
-      expect(ring.find('k2')).to.deep.equal({ kind: 'unknown' });
+      expect(ring.find('k2')).to.deep.equal(unknown);
       await refreshed(2);
       expect(ring.find('k2')).to.include({ kind: 'key' });
       expect(ring.current('k1')).to.equal(undefined);
-      expect(ring.find('k1')).to.deep.equal({ kind: 'unknown' });
+      expect(ring.find('k1')).to.deep.equal(unknown);
     });
 
     it('keeps the object of an unchanged key', async () => {
@@ -95,7 +97,7 @@ describe('key ring', () => {
       const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
       advance(6);
       ring.find('k1');
-      expect(await refreshed(2)).to.include({ problem: 'no usable key' });
+      expect(await refreshed(2)).to.include({ problem: 'no usable key: the list is empty' });
       expect(issuer.requests()[1]?.headers['if-none-match']).to.equal(undefined);
     });
   });
@@ -136,9 +138,13 @@ describe('key ring', () => {
     });
 
     for (const [name, fault, problem] of [
-      ['K-018 an HTML page', { kind: 'html' }, 'content type'],
+      ['K-018 an HTML page', { kind: 'html' }, 'text/html, not JSON'],
       ['K-017 an error status', { kind: 'respond', status: 500 }, 'status 500'],
-      ['K-021 a document of another kind', { kind: 'respond', body: '{}' }, 'not a key set'],
+      [
+        'K-021 a document of another kind',
+        { kind: 'respond', body: '{}' },
+        'not a key set: it is an object without the list "keys"',
+      ],
     ] as const) {
       it(`${name} fails the refresh and keeps the last good key set`, async () => {
         const issuer = await issuerWith(['k1']);
@@ -157,9 +163,47 @@ describe('key ring', () => {
       for (const seconds of [3600, -3600]) {
         shiftWallClock(seconds);
         expect(ring.current('k1')?.kid).to.equal('k1');
-        expect(ring.find('unknown')).to.deep.equal({ kind: 'unknown' });
+        expect(ring.find('unknown')).to.deep.equal(unknown);
         expect(ring.status().ageSeconds).to.be.within(0, 60);
       }
+    });
+  });
+
+  describe('tokens without a kid', () => {
+    it('find the key that fits at once, and ask for no early refresh', async () => {
+      const issuer = await issuerWith(['k1']);
+      const { ring, advance } = await loaded({ jwksUrl: issuer.jwksUrl });
+      advance(6);
+      expect(ring.find(undefined)).to.deep.equal({ kind: 'key', key: ring.current('k1') });
+      issuer.publish([await jwk('k2')]);
+      expect(ring.find(undefined)).to.have.property('kind', 'key');
+      expect(issuer.requests()).to.have.length(1);
+    });
+
+    it('are unavailable at once without a usable set', async () => {
+      const issuer = await issuerWith(['k1']);
+      await issuer.stop();
+      const { ring, advance } = await loaded({ jwksUrl: issuer.jwksUrl });
+      advance(6);
+      const detail = 'no key set yet, last refresh: connection refused';
+      expect(ring.find(undefined)).to.deep.equal({ kind: 'unavailable', detail });
+    });
+
+    it('leave a cached key in force when a second one appears, until it is gone', async () => {
+      const issuer = await issuerWith(['k1'], { etag: false });
+      const { ring, advance, refreshed } = await loaded({ jwksUrl: issuer.jwksUrl });
+      const key = ring.current('k1');
+      if (key === undefined) throw new Error('no key');
+      issuer.publish([await jwk('k1'), await jwk('k2')]);
+      advance(6);
+      await ring.find('k2');
+      expect(ring.find(undefined)).to.have.property('kind', 'none');
+      expect(ring.isInForce(key)).to.equal(true);
+      issuer.publish([await jwk('k2')]);
+      advance(600);
+      ring.find('k3');
+      await refreshed(3);
+      expect(ring.isInForce(key)).to.equal(false);
     });
   });
 
@@ -181,7 +225,7 @@ describe('key ring', () => {
       const issuer = await issuerWith(['k1']);
       const { ring, refreshes } = await loaded({ jwksUrl: issuer.jwksUrl });
       const lookups = Array.from({ length: 20_000 }, (_, i) => ring.find(`unknown ${i}`));
-      expect(lookups.every(lookup => 'kind' in lookup && lookup.kind === 'unknown')).to.equal(true);
+      expect(lookups.every(lookup => 'kind' in lookup && lookup.kind === 'none')).to.equal(true);
       expect(ring.find('k1')).to.include({ kind: 'key' });
       expect(issuer.requests()).to.have.length(1);
       expect(refreshes).to.have.length(1);
@@ -193,7 +237,7 @@ describe('key ring', () => {
       advance(6);
       const lookups = Array.from({ length: 2_000 }, (_, i) => ring.find(`unknown ${i}`));
       expect(lookups.filter(lookup => lookup instanceof Promise)).to.have.length(1024);
-      expect(new Set(await Promise.all(lookups.map(kindOf)))).to.deep.equal(new Set(['unknown']));
+      expect(new Set(await Promise.all(lookups.map(kindOf)))).to.deep.equal(new Set(['none']));
       expect(issuer.requests()).to.have.length(2);
     });
 
@@ -201,9 +245,9 @@ describe('key ring', () => {
       const issuer = await issuerWith(['k1']);
       const { ring, advance } = await loaded({ jwksUrl: issuer.jwksUrl });
       advance(6);
-      expect(ring.find('k'.repeat(257))).to.deep.equal({ kind: 'unknown' });
+      expect(ring.find('k'.repeat(257))).to.deep.equal(unknown);
       expect(issuer.requests()).to.have.length(1);
-      expect(await kindOf(ring.find('k'.repeat(256)))).to.equal('unknown');
+      expect(await kindOf(ring.find('k'.repeat(256)))).to.equal('none');
       expect(issuer.requests()).to.have.length(2);
     });
 
@@ -211,7 +255,7 @@ describe('key ring', () => {
       const { jwksUrl } = await issuerWith(['k1']);
       const { ring } = await loaded({ jwksUrl });
       for (const kid of ['__proto__', 'constructor', 'toString', '']) {
-        expect(ring.find(kid)).to.deep.equal({ kind: 'unknown' });
+        expect(ring.find(kid)).to.deep.equal(unknown);
         expect(ring.current(kid)).to.equal(undefined);
       }
     });
@@ -228,36 +272,28 @@ describe('key ring', () => {
   });
 
   describe('observer', () => {
-    it('is warned once of skipped keys, with kid and reason', async () => {
+    it('gets the skipped keys of a usable set when they change, and of another one each time', async () => {
       const issuer = await issuerWith(['k1'], { etag: false });
-      const bad = [
-        { kty: 'oct', k: 'AAAA', kid: 'shared "secret"' },
-        { kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: 'we\u009b31m\u202eak' },
-      ];
-      issuer.publish([await jwk('k1'), ...bad, { ...(await jwk('k2')), use: 'enc' }]);
+      const skippedKey = { ...(await jwk('k2')), use: 'enc' };
+      issuer.publish([await jwk('k1'), skippedKey]);
       const { ring, advance, refreshed, refreshes, warnings } = await loaded({ jwksUrl: issuer.jwksUrl });
-      advance(6);
-      ring.find('unknown');
-      await refreshed(2);
-      expect(refreshes.map(({ skipped }) => skipped)).to.deep.equal([3, 3]);
-      expect(warnings).to.deep.equal([
-        'keys not used: symmetric key (kid "shared \\"secret\\""), RSA modulus (kid "we\\u{9b}31m\\u{202e}ak")',
-      ]);
-    });
-
-    it('is not warned again of the same skipped keys after an outage', async () => {
-      const issuer = await issuerWith([], { etag: false });
-      issuer.publish([await jwk('k1'), { kty: 'oct', kid: 'shared' }]);
-      const { ring, advance, refreshed, warnings } = await loaded({ jwksUrl: issuer.jwksUrl });
-      issuer.fault({ kind: 'respond', status: 500 });
-      advance(6);
-      ring.find('unknown');
-      await refreshed(2);
-      issuer.healthy();
-      advance(6);
-      ring.find('unknown');
-      await refreshed(3);
-      expect(warnings).to.have.length(1);
+      const skipped = [{ key: 'k2', reason: 'use: enc' }];
+      const refresh = async (): Promise<void> => {
+        advance(600);
+        ring.find('unknown');
+        await refreshed(refreshes.length + 1);
+      };
+      await refresh();
+      issuer.publish([skippedKey]);
+      await refresh();
+      await refresh();
+      expect(ring.status().skipped).to.deep.equal(skipped);
+      issuer.publish([await jwk('k1')]);
+      await refresh();
+      expect(ring.status().skipped).to.deep.equal([]);
+      expect(refreshes.map(event => event.skipped)).to.deep.equal([skipped, undefined, skipped, skipped, []]);
+      expect(refreshes[2]?.problem).to.equal('no usable key: k2 (use: enc)');
+      expect(warnings).to.deep.equal([]);
     });
 
     it('can throw without breaking the ring', async () => {

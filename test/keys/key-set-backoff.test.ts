@@ -1,13 +1,12 @@
 // How the fetches of a key set back off: retries after failures, and early refreshes while unknown kids keep coming and bring nothing new.
 import { expect } from 'chai';
-import type { KeySetLimits } from '../../src/keys/key-set-state.ts';
+import type { KeySetLimits, Keys } from '../../src/keys/key-set-machine.ts';
 import {
   describeTraces,
   effectsOf,
   fetches,
-  type Keys,
-  key,
   keySet,
+  keySetOf,
   loaded,
   type Machine,
   started,
@@ -186,7 +185,7 @@ describe('early refreshes without news', () => {
     ['a removed key', keySet('k0', 'k1'), keySet('k1')],
     ['a replaced key', keySet('k1'), keySet('k2')],
     ['a replaced key next to an unchanged one', keySet('k0', 'k1'), keySet('k0', 'k2')],
-    ['another key under the same kid', keySet('k1'), new Map([['k1', { ...key('k1'), thumbprint: 'other' }]])],
+    ['another key under the same kid', keySet('k1'), keySetOf(['k1', 'other'])],
   ];
   for (const [name, before, after] of changes) {
     it(`restart the backoff once one returns ${name}`, () => {

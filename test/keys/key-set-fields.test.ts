@@ -1,7 +1,6 @@
 // What the state of a key set holds beside the keys: pending work, kids known absent, the detail for the log; and results that come late.
 import { expect } from 'chai';
-import type { KeySetEvent, KeySetStep } from '../../src/keys/key-set-reducer.ts';
-import { createKeySetState } from '../../src/keys/key-set-state.ts';
+import { createKeySetState, type KeySetEvent, type KeySetStep } from '../../src/keys/key-set-machine.ts';
 import { keySet, limits, loaded, type Machine, machine, started, trace } from './key-set-trace.ts';
 
 describe('fields of a key set state', () => {
@@ -14,7 +13,7 @@ describe('fields of a key set state', () => {
     });
 
     it('is empty after a fetch that returned every requested kid', () => {
-      const driven = trace(asked(), '6_100 fetched k2 k3 → k2: key, k3: key');
+      const driven = trace(asked(), '6_100 fetched k2 k3 → k2: known, k3: known');
       expect(driven.state()).to.deep.include({ ...nothingPending, lastResult: 'success', phase: 'waiting' });
       trace(driven, '400_000 woken → fetch\n400_001 changed\n400_100 fetched k2');
       expect(driven.state()).to.deep.include(nothingPending);
@@ -90,7 +89,7 @@ describe('fields of a key set state', () => {
       const driven = trace(loaded(), '300_000 woken → fetch');
       const before = driven.state();
       const late: readonly KeySetEvent[] = [
-        { kind: 'fetched', fetch: 1, keys: keySet('old'), jitter: 0 },
+        { kind: 'fetched', fetch: 1, set: keySet('old'), jitter: 0 },
         { kind: 'failed', fetch: 1, problem: 'late', jitter: 0 },
         { kind: 'notModified', fetch: 1, jitter: 0 },
       ];
@@ -109,6 +108,6 @@ describe('fields of a key set state', () => {
 
 function detailsOf({ effects }: KeySetStep): readonly string[] {
   return effects.flatMap(effect =>
-    effect.kind === 'answer' && effect.lookup.kind === 'unavailable' ? [effect.lookup.detail] : [],
+    effect.kind === 'answer' && effect.answer.kind === 'unavailable' ? [effect.answer.detail] : [],
   );
 }

@@ -7,8 +7,16 @@
 // and after the semicolon what must hold then: `due MS` (the next wake-up, or `never`), `uses KID…` (all usable keys), `failed`.
 import { expect } from 'chai';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
-import { type KeySetEvent, type KeySetStep, reduce } from '../../src/keys/key-set-reducer.ts';
-import { createKeySetState, type KeySetLimits, nextWakeMs, usableKey } from '../../src/keys/key-set-state.ts';
+import {
+  createKeySetState,
+  isUsable,
+  type KeySetEvent,
+  type KeySetLimits,
+  type KeySetStep,
+  type Keys,
+  nextWakeMs,
+  reduce,
+} from '../../src/keys/key-set-machine.ts';
 
 export const limits: KeySetLimits = {
   refreshMs: 300_000,
@@ -22,15 +30,24 @@ export const limits: KeySetLimits = {
   maxUnknownKids: 4,
 };
 
-export type Keys = ReadonlyMap<string, VerificationKey>;
 export type Machine = ReturnType<typeof machine>;
 
-export function key(kid: string): VerificationKey {
-  return { kid, thumbprint: kid, cryptoKeyFor: () => undefined };
+const made = new Map<string, VerificationKey>();
+
+/** The same object for the same kid and thumbprint, as a refresh keeps it. */
+function key(kid: string, thumbprint = kid): VerificationKey {
+  const id = `${kid} ${thumbprint}`;
+  const known = made.get(id) ?? { kid, thumbprint, cryptoKeyFor: () => undefined };
+  made.set(id, known);
+  return known;
+}
+
+export function keySetOf(...keys: readonly (readonly [kid: string, thumbprint?: string])[]): Keys {
+  return { keys: new Map(keys.map(each => [key(...each), new Set()])), kids: new Set(keys.map(([kid]) => kid)) };
 }
 
 export function keySet(...kids: readonly string[]): Keys {
-  return new Map(kids.map(kid => [kid, key(kid)]));
+  return keySetOf(...kids.map(kid => [kid] as const));
 }
 
 /** A new state machine. */
@@ -44,8 +61,8 @@ export function machine(overrides: Partial<KeySetLimits> = {}) {
   return {
     send,
     state: () => state,
-    fetched: (nowMs: number, keys: Keys, jitter = 0) =>
-      send({ kind: 'fetched', fetch: state.fetch, keys, jitter }, nowMs),
+    fetched: (nowMs: number, set: Keys, jitter = 0) =>
+      send({ kind: 'fetched', fetch: state.fetch, set, jitter }, nowMs),
     failed: (nowMs: number, jitter = 0) =>
       send({ kind: 'failed', fetch: state.fetch, problem: 'status 500', jitter }, nowMs),
     ask: (nowMs: number, kid: string) => send({ kind: 'asked', kid }, nowMs),
@@ -74,7 +91,7 @@ export function fetches({ effects }: KeySetStep): number {
 
 /** The effects of a step as traces write them. */
 export function effectsOf({ effects }: Pick<KeySetStep, 'effects'>): readonly string[] {
-  return effects.map(effect => (effect.kind === 'answer' ? `${effect.kid}: ${effect.lookup.kind}` : effect.kind));
+  return effects.map(effect => (effect.kind === 'answer' ? `${effect.kid}: ${effect.answer.kind}` : effect.kind));
 }
 
 /**
@@ -121,17 +138,16 @@ function eventOf(text: string, driven: Machine): KeySetEvent {
     case 'ask':
       return { kind: 'asked', kid: words.join() };
     case 'fetched':
-      return { kind: 'fetched', fetch, keys: keySet(...words), jitter };
+      return { kind: 'fetched', fetch, set: keySet(...words), jitter };
     case 'unmodified':
       return { kind: 'notModified', fetch, jitter };
     case 'fails':
       return { kind: 'failed', fetch, problem: 'status 500', jitter };
     case 'seed':
-      return { kind: 'seeded', ageMs: numberIn(words[0] ?? ''), keys: keySet(...words.slice(1)) };
+      return { kind: 'seeded', ageMs: numberIn(words[0] ?? ''), set: keySet(...words.slice(1)) };
     case 'started':
     case 'woken':
     case 'changed':
-    case 'untrusted':
     case 'stopped':
       return { kind: verb };
     default:
@@ -145,11 +161,7 @@ function expectFact(driven: Machine, fact: string, nowMs: number, line: string):
   const [word = ''] = words;
   if (verb === 'due') expect(driven.wakeAt() ?? 'never', line).to.equal(word === 'never' ? word : numberIn(word));
   else if (verb === 'failed') expect(state.lastResult, line).to.equal('failure');
-  else
-    expect(
-      [...state.keys.keys()].filter(kid => usableKey(state, kid, nowMs)?.kid === kid),
-      line,
-    ).to.deep.equal(words);
+  else expect(isUsable(state, nowMs) ? [...state.set.kids] : [], line).to.deep.equal(words);
 }
 
 function numberIn(text: string): number {

@@ -1,189 +1,232 @@
-// One fetch of keys from a JWKS URL: what it asks, what it accepts, how it fails.
-import { brotliCompressSync, deflateSync } from 'node:zlib';
+// Where a source finds its keys: a URL, a discovery document, or a file; its time limit, and the bearer token that it sends.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { expect } from 'chai';
 import { signingKey } from '../../lab/signing-key.ts';
-import { gzipped, type IssuerFault, type TestIssuer } from '../../lab/test-issuer.ts';
-import type { KeySource } from '../../src/keys/key-source.ts';
-import { createSource, endAll, issuerWith, jwksText, none, read, textOf } from './source-lab.ts';
+import { testCertificate } from '../../lab/test-certificate.ts';
+import type { IssuerFault, TestIssuer } from '../../lab/test-issuer.ts';
+import { until } from '../../lab/until.ts';
+import { createSource } from '../../src/keys/key-source.ts';
+import { authority, host, read, textOf, useFetchLab } from './fetch-lab.ts';
+
+const text = '{"keys":[]}';
 
 describe('key source', () => {
-  afterEach(endAll);
+  const lab = useFetchLab();
+  const { ends, issuerWith, write } = lab;
 
-  const jwksSource = ({ jwksUrl }: TestIssuer, timeoutMs?: number): KeySource => createSource({ jwksUrl }, timeoutMs);
-
-  describe('JWKS URL', () => {
-    it('K-001 returns the body', async () => {
-      const issuer = await issuerWith();
-      expect(textOf(await read(jwksSource(issuer)))).to.contain('"kid":"k1"');
-    });
-
-    it('is requested with accept for JSON and without compression', async () => {
-      const issuer = await issuerWith();
-      await read(jwksSource(issuer));
-      const headers = issuer.requests('jwks')[0]?.headers;
-      expect(headers).to.include({ 'accept-encoding': 'identity', 'user-agent': 'account-authz' });
-      expect(headers?.accept).to.contain('application/json');
-    });
-
+  describe('time limit', () => {
     const slow: readonly (readonly [string, IssuerFault])[] = [
-      ['K-014 a server that never answers', { kind: 'hang' }],
-      ['K-014 a response without a body', { kind: 'hangAfterHeaders' }],
-      ['K-014 a slowly dripping body', { kind: 'drip', intervalMs: 20 }],
+      ['a server that never answers', { kind: 'hang' }],
+      ['a response without a body', { kind: 'hangAfterHeaders' }],
+      ['a slowly dripping body', { kind: 'drip', intervalMs: 20 }],
       ['a late response', { kind: 'slow', delayMs: 2_000 }],
     ];
     for (const [name, fault] of slow) {
-      it(`${name} fails with "timed out" at the time limit`, async () => {
-        const issuer = await issuerWith();
+      it(`K-014 ends ${name} with "timed out"`, async () => {
+        const { jwksUrl, ...issuer } = await issuerWith();
         issuer.fault(fault);
         const startedMs = performance.now();
-        expect(await read(jwksSource(issuer, 200))).to.deep.equal({ kind: 'problem', problem: 'timed out' });
+        expect(textOf(await read({ jwksUrl }, { timeoutMs: 200 }))).to.equal('timed out');
         expect(performance.now() - startedMs).to.be.at.least(190);
+        await until(() => issuer.connections() === 0);
       });
     }
 
-    const faults: readonly (readonly [string, IssuerFault, string])[] = [
-      ['a connection closed before the response', { kind: 'reset' }, 'connection closed'],
-      ['an endless body', { kind: 'huge' }, 'body too large'],
-      ['a content-length beyond the bound', { kind: 'huge', declared: true }, 'body too large'],
-      ['a body of one byte beyond the bound', { kind: 'huge', bytes: 512 * 1024 + 1 }, 'body too large'],
-      ['K-013 a gzip bomb', { kind: 'gzipBomb' }, 'body too large'],
+    it('K-014 is one for both requests of discovery', async () => {
+      const { url, discoveryUrl, ...issuer } = await issuerWith();
+      issuer.fault({ kind: 'slow', delayMs: 200 });
+      expect(textOf(await read({ issuer: url, discoveryUrl }, { timeoutMs: 300 }))).to.equal('timed out');
+    });
+
+    it('covers a name lookup that hangs', async () => {
+      const lookup = () => new Promise<never>(() => undefined);
+      expect(textOf(await read({ jwksUrl: 'https://hangs.test/' }, { timeoutMs: 50, lookup }))).to.equal('timed out');
+    });
+
+    it('K-054 ends at once on abort, and nothing is read after it', async () => {
+      const { jwksUrl, ...issuer } = await issuerWith();
+      issuer.fault({ kind: 'hang' });
+      const settings = { issuer: 'https://issuer', algorithms: [], jwksUrl };
+      const source = createSource(settings, { timeoutMs: 600_000, proxy: {} });
+      const controller = new AbortController();
+      const reading = source(controller.signal, undefined);
+      await until(() => issuer.requests().length === 1);
+      controller.abort();
+      expect(textOf(await reading)).to.equal('stopped');
+      expect(textOf(await source(AbortSignal.abort(), undefined))).to.equal('stopped');
+      expect(issuer.requests()).to.have.length(1);
+    });
+  });
+
+  it('sends an ETag to its own URL alone', async () => {
+    const { jwksUrl, ...issuer } = await issuerWith();
+    const source = createSource(
+      { issuer: 'https://issuer', algorithms: [], jwksUrl },
+      { timeoutMs: 10_000, proxy: {} },
+    );
+    const { signal } = new AbortController();
+    const first = await source(signal, { url: 'https://other/', etag: '"x"' });
+    if (first.kind !== 'document') throw new Error(textOf(first));
+    expect(issuer.requests()[0]?.headers['if-none-match']).to.equal(undefined);
+    expect(await source(signal, first.validator)).to.deep.equal({ kind: 'notModified' });
+  });
+
+  describe('discovery URL', () => {
+    const discover = ({ url, discoveryUrl }: TestIssuer, changes = {}) =>
+      read({ issuer: url, discoveryUrl, ...changes });
+
+    it('leads to the key set of its jwks_uri, on another host too', async () => {
+      const issuer = await issuerWith();
+      expect(textOf(await discover(issuer))).to.contain('"kid":"k1"');
+      expect(issuer.requests().map(({ path }) => path)).to.deep.equal(['discovery', 'jwks']);
+      const other = await issuerWith({ keys: [(await signingKey('elsewhere')).publicJwk] });
+      const named = await issuerWith({ metadata: { jwks_uri: other.jwksUrl } });
+      expect(textOf(await discover(named))).to.contain('"kid":"elsewhere"');
+    });
+
+    it('K-046 may list any algorithms, which are ignored, and begin with a byte order mark', async () => {
+      const issuer = await issuerWith();
+      const metadata = {
+        issuer: issuer.url,
+        jwks_uri: issuer.jwksUrl,
+        id_token_signing_alg_values_supported: ['none'],
+      };
+      issuer.fault({ kind: 'respond', body: `\uFEFF${JSON.stringify(metadata)}` }, 'discovery');
+      expect(textOf(await discover(issuer))).to.contain('"kid":"k1"');
+    });
+
+    it('K-047 is requested as configured, without a well-known suffix', async () => {
+      const issuer = await issuerWith();
+      expect(textOf(await discover(issuer, { discoveryUrl: `${issuer.url}/realm` }))).to.equal('discovery: status 404');
+    });
+
+    it('K-045 on another host cannot name a jwks_uri over plain http on loopback, even with allowHttp', async () => {
+      const tls = testCertificate({ authority, dnsNames: [host] });
+      const issuer = await issuerWith({ host, tls, metadata: { jwks_uri: 'http://127.0.0.1/jwks' } });
+      const lookup = () => Promise.resolve([{ address: '127.0.0.1' }]);
+      const settings = { issuer: issuer.url, discoveryUrl: issuer.discoveryUrl, caFile: lab.trusted };
+      for (const allowHttp of [false, true])
+        expect(textOf(await read({ ...settings, allowHttp }, { lookup }))).to.equal(
+          'discovery: jwks_uri must not be on loopback',
+        );
+    });
+
+    it('can name a jwks_uri over http on any host with allowHttp', async () => {
+      const issuer = await issuerWith({ metadata: {} });
+      const jwks_uri = issuer.jwksUrl.replace('127.0.0.1', 'keycloak.iam.svc');
+      const body = JSON.stringify({ issuer: issuer.url, jwks_uri });
+      issuer.fault({ kind: 'respond', body }, 'discovery');
+      const lookup = () => Promise.resolve([{ address: '127.0.0.1' }]);
+      const settings = { issuer: issuer.url, discoveryUrl: issuer.discoveryUrl };
+      expect(textOf(await read(settings, { lookup }))).to.match(/^discovery: jwks_uri must be https/);
+      expect(textOf(await read({ ...settings, allowHttp: true }, { lookup }))).to.contain('"kid":"k1"');
+    });
+
+    const uri = (problem: string) => `discovery: jwks_uri ${problem}`;
+    const other = (theirs: string) =>
+      `discovery: the issuer of the metadata is ${theirs}, not "https://login.test/v2.0" (jwksUrl needs no metadata)`;
+    const metadata: readonly (readonly [string, Readonly<Record<string, unknown>>, string])[] = [
+      ['the backend of a proxy', { issuer: 'http://keycloak:8080/realms/a' }, other('"http://keycloak:8080/realms/a"')],
       [
-        'K-013 a compressed body beyond the bound that decodes to nothing',
-        {
-          kind: 'respond',
-          headers: { 'content-encoding': 'gzip' },
-          body: Buffer.concat(Array(30_000).fill(gzipped(''))),
-        },
-        'body too large',
+        'Entra ID, common',
+        { issuer: 'https://login.test/{tenantid}/v2.0' },
+        other('"https://login.test/{tenantid}/v2.0"'),
+      ],
+      ['a slash at the end', { issuer: 'https://login.test/v2.0/' }, other('"https://login.test/v2.0/"')],
+      ['a line end in it', { issuer: `a\n${'b'.repeat(300)}` }, other(`"a\\u{a}${'b'.repeat(249)}…"`)],
+      ['no issuer', { issuer: undefined }, other('not a string')],
+      ['no jwks_uri', { jwks_uri: undefined }, 'discovery: no jwks_uri'],
+      ['a list as jwks_uri', { jwks_uri: ['https://a.test'] }, 'discovery: no jwks_uri'],
+      [
+        'K-041 a link-local jwks_uri',
+        { jwks_uri: 'https://169.254.169.254/' },
+        uri('must not have a link-local address: cloud metadata services use them'),
       ],
       [
-        'K-013 a doubly compressed body',
-        { kind: 'respond', headers: { 'content-encoding': 'gzip, gzip' }, body: gzipped(jwksText, 2) },
-        'content encoding',
+        'a password in jwks_uri',
+        { jwks_uri: 'https://a:b@a.test/' },
+        uri('must not contain a user name or a password: key sets are public'),
       ],
       [
-        'an encoding that was not requested',
-        { kind: 'respond', headers: { 'content-encoding': 'zstd' } },
-        'content encoding',
-      ],
-      ['invalid gzip', { kind: 'respond', headers: { 'content-encoding': 'gzip' } }, 'content encoding'],
-      [
-        'invalid brotli',
-        { kind: 'respond', headers: { 'content-encoding': 'br' }, body: '\xff\xff' },
-        'content encoding',
-      ],
-      ['K-015 a redirect', { kind: 'redirect', location: 'http://169.254.169.254/' }, 'redirect refused'],
-      ['K-015 a permanent redirect', { kind: 'redirect', location: '/elsewhere', status: 308 }, 'redirect refused'],
-      ['K-017 status 404', { kind: 'respond', status: 404 }, 'status 404'],
-      ['K-017 status 500', { kind: 'respond', status: 500 }, 'status 500'],
-      ['K-017 status 204', { kind: 'respond', status: 204, body: '' }, 'status 204'],
-      ['K-017 status 206', { kind: 'respond', status: 206 }, 'status 206'],
-      ['an unrequested status 304', { kind: 'respond', status: 304, body: '' }, 'status 304'],
-      ['K-018 an HTML page', { kind: 'html' }, 'content type'],
-      ['K-019 JSON with the type of HTML', { kind: 'contentType', type: 'text/html' }, 'content type'],
-      ['JSON with the type of text', { kind: 'contentType', type: 'text/plain' }, 'content type'],
-      ['a type that begins like JSON', { kind: 'contentType', type: 'application/json5' }, 'content type'],
-      ['a truncated body', { kind: 'cutOff' }, 'connection closed'],
-      [
-        'a header of 100,000 bytes',
-        { kind: 'respond', headers: { 'x-long': 'x'.repeat(100_000) } },
-        'headers too large',
+        'a file URL',
+        { jwks_uri: 'file:///etc/passwd' },
+        uri('must be an absolute https:// URL of visible ASCII characters'),
       ],
     ];
-    for (const [name, fault, problem] of faults) {
-      it(`${name} fails with "${problem}"`, async () => {
-        const issuer = await issuerWith();
-        issuer.fault(fault);
-        expect(await read(jwksSource(issuer))).to.deep.equal({ kind: 'problem', problem });
-        expect(issuer.requests()).to.have.length(1);
+    for (const [name, members, problem] of metadata) {
+      it(`names the problem of metadata with ${name}`, async () => {
+        const issuer = await issuerWith({ metadata: { issuer: 'https://login.test/v2.0', ...members } });
+        expect(textOf(await discover(issuer, { issuer: 'https://login.test/v2.0' }))).to.equal(problem);
+        expect(issuer.requests('jwks')).to.have.length(0);
       });
     }
 
-    it('a server that is down fails with "connection refused"', async () => {
-      const issuer = await issuerWith();
-      await issuer.stop();
-      expect(await read(jwksSource(issuer))).to.deep.equal({ kind: 'problem', problem: 'connection refused' });
-    });
-
-    for (const type of ['application/json', 'application/jwk-set+json', 'Application/JSON; charset=utf-8']) {
-      it(`accepts the content type ${type}`, async () => {
+    const faults: readonly (readonly [IssuerFault, string])[] = [
+      [{ kind: 'respond', body: '{"issuer":"a","issuer":"b"}' }, 'application/json, a member twice'],
+      [{ kind: 'respond', body: '[]' }, 'not an object'],
+      [{ kind: 'html' }, 'text/html, not JSON'],
+      [{ kind: 'redirect', location: 'http://169.254.169.254/' }, 'redirect refused'],
+    ];
+    for (const [fault, problem] of faults) {
+      it(`fails with "discovery: ${problem}"`, async () => {
         const issuer = await issuerWith();
-        issuer.fault({ kind: 'contentType', type });
-        expect((await read(jwksSource(issuer))).kind).to.equal('body');
+        issuer.fault(fault, 'discovery');
+        expect(textOf(await discover(issuer))).to.equal(`discovery: ${problem}`);
       });
     }
+  });
 
-    for (const [encoding, body] of [
-      ['gzip', gzipped(jwksText)],
-      ['deflate', deflateSync(jwksText)],
-      ['br', brotliCompressSync(jwksText)],
-      ['identity', jwksText],
-    ] as const) {
-      it(`accepts a body in ${encoding}`, async () => {
-        const issuer = await issuerWith();
-        issuer.fault({ kind: 'respond', headers: { 'content-encoding': encoding }, body });
-        expect(textOf(await read(jwksSource(issuer)))).to.equal(jwksText);
+  describe('bearer token', () => {
+    const sent = (issuer: TestIssuer) => issuer.requests().map(({ headers }) => headers.authorization);
+
+    it('is read for each fetch, and sent to the configured URL and others of its origin', async () => {
+      const { url, discoveryUrl, ...issuer } = await issuerWith();
+      const settings = { issuer: url, discoveryUrl, bearerTokenFile: await write('token', 'first.token\n') };
+      await read(settings);
+      await write('token', 'second.token');
+      await read(settings);
+      const [first, second] = ['Bearer first.token', 'Bearer second.token'];
+      expect(sent({ url, discoveryUrl, ...issuer })).to.deep.equal([first, first, second, second]);
+    });
+
+    it('is sent to no other host, and to no other port or scheme of this one', async () => {
+      const other = await issuerWith();
+      const issuer = await issuerWith({ metadata: { jwks_uri: other.jwksUrl } });
+      const bearerTokenFile = await write('token', 'a.token');
+      await read({ issuer: issuer.url, discoveryUrl: issuer.discoveryUrl, bearerTokenFile });
+      expect(sent(issuer)).to.deep.equal(['Bearer a.token']);
+      expect(sent(other)).to.deep.equal([undefined]);
+    });
+
+    const broken: readonly (readonly [string, string | undefined, string])[] = [
+      ['a missing file', undefined, 'bearer token file not readable'],
+      ['an empty file', '\n', 'bearer token file without a token'],
+      ['a second header', 'a\r\nhost: b', 'bearer token file without a token'],
+    ];
+    for (const [name, content, problem] of broken) {
+      it(`that is ${name} fails with "${problem}", and nothing is asked`, async () => {
+        const { jwksUrl, ...issuer } = await issuerWith();
+        const bearerTokenFile = content === undefined ? `${lab.trusted}.none` : await write('token', content);
+        expect(textOf(await read({ jwksUrl, bearerTokenFile }))).to.equal(problem);
+        expect(issuer.requests()).to.have.length(0);
       });
     }
+  });
 
-    it('accepts a body of exactly 512 KiB', async () => {
-      const issuer = await issuerWith();
-      issuer.fault({ kind: 'huge', bytes: 512 * 1024 });
-      expect((await read(jwksSource(issuer))).kind).to.equal('body');
+  describe('file', () => {
+    it('returns its bytes', async () => {
+      expect(textOf(await read({ jwksFile: await write('jwks.json', text) }))).to.equal(text);
     });
 
-    it('is not modified while its ETag is the same', async () => {
-      const issuer = await issuerWith();
-      const source = jwksSource(issuer);
-      const { signal } = new AbortController();
-      const first = await source.read(signal, none);
-      if (first.kind !== 'body') throw new Error(textOf(first));
-      expect((await source.read(signal, () => first.validator)).kind).to.equal('notModified');
-      issuer.publish([(await signingKey('k2')).publicJwk]);
-      expect(textOf(await source.read(signal, () => first.validator))).to.contain('"kid":"k2"');
-    });
-
-    it('never receives the ETag of another URL', async () => {
-      const issuer = await issuerWith();
-      await jwksSource(issuer).read(new AbortController().signal, () => ({ url: 'https://other/', etag: '"x"' }));
-      expect(issuer.requests()[0]?.headers['if-none-match']).to.equal(undefined);
-    });
-
-    for (const etag of ['unquoted', `"${'x'.repeat(300)}"`]) {
-      it(`ignores the invalid ETag ${etag.slice(0, 12)}`, async () => {
-        const issuer = await issuerWith();
-        issuer.fault({ kind: 'respond', headers: { etag } });
-        expect(await read(jwksSource(issuer))).to.include({ kind: 'body', validator: undefined });
-      });
-    }
-
-    it('K-054 is abandoned at once on abort, and its connection is closed', async () => {
-      const issuer = await issuerWith();
-      issuer.fault({ kind: 'hang' });
-      const controller = new AbortController();
-      const startedMs = performance.now();
-      const reading = jwksSource(issuer, 60_000).read(controller.signal, none);
-      while (issuer.requests().length === 0) await new Promise(resolve => setImmediate(resolve));
-      controller.abort();
-      expect(await reading).to.deep.equal({ kind: 'problem', problem: 'stopped' });
-      while (issuer.connections() > 0) await new Promise(resolve => setImmediate(resolve));
-      expect(performance.now() - startedMs).to.be.below(30_000);
-    });
-
-    it('keeps no connection open after the response', async () => {
-      const issuer = await issuerWith();
-      const startedMs = performance.now();
-      await read(jwksSource(issuer));
-      while (issuer.connections() > 0) await new Promise(resolve => setImmediate(resolve));
-      // Node's server ends an idle connection after 5 s.
-      expect(performance.now() - startedMs).to.be.below(4_500);
-    });
-
-    it('is not requested if the signal is already aborted', async () => {
-      const issuer = await issuerWith();
-      const result = await jwksSource(issuer).read(AbortSignal.abort(), none);
-      expect(result).to.deep.equal({ kind: 'problem', problem: 'stopped' });
-      expect(issuer.requests()).to.have.length(0);
+    it('that cannot be read fails with the reason', async () => {
+      const folder = await mkdtemp(`${tmpdir()}/account-authz-source-`);
+      ends.push(() => rm(folder, { recursive: true }));
+      const problemOf = async (jwksFile: string) => textOf(await read({ jwksFile }));
+      expect(await problemOf(`${folder}/none`)).to.equal('no such file');
+      expect(await problemOf(folder)).to.equal('not a regular file');
+      expect(await problemOf('/dev/zero')).to.equal('not a regular file');
+      expect(await problemOf(await write('large.json', ' '.repeat(512 * 1024 + 1)))).to.equal('body too large');
     });
   });
 });

@@ -1,7 +1,7 @@
 // Key sets that are parsed for a test.
 import type { JWK } from 'jose';
 import { signingKey } from '../../lab/signing-key.ts';
-import { type KeySet, parseKeySet } from '../../src/keys/jwks.ts';
+import { type KeySet, parseKeySet, type VerificationKey } from '../../src/keys/jwks.ts';
 
 export const algorithms = ['RS256', 'ES256', 'EdDSA'];
 
@@ -10,10 +10,15 @@ export const bytesOf = (value: unknown): Uint8Array =>
 
 export const parse = (value: unknown, allowed = algorithms) => parseKeySet(bytesOf(value), allowed);
 
-export async function keySetOf(keys: readonly unknown[], allowed = algorithms, previous?: KeySet): Promise<KeySet> {
-  const parsed = await parseKeySet(bytesOf({ keys }), allowed, previous?.keys);
+export async function keySetOf(keys: readonly unknown[], allowed = algorithms, before?: KeySet): Promise<KeySet> {
+  const parsed = await parseKeySet(bytesOf({ keys }), allowed, { previous: before?.keys.keys() ?? [] });
   if (parsed.kind === 'problem') throw new Error(`${parsed.problem} ${JSON.stringify(parsed.skipped)}`);
   return parsed;
+}
+
+/** The first key of this kid. */
+export function keyIn({ keys }: KeySet, kid: string | undefined): VerificationKey | undefined {
+  return [...keys.keys()].find(key => key.kid === kid);
 }
 
 export const jwk = async (kid: string, alg = 'ES256'): Promise<JWK> => (await signingKey(kid, alg)).publicJwk;

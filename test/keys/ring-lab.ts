@@ -3,13 +3,17 @@ import type { JWK } from 'jose';
 import { signingKey } from '../../lab/signing-key.ts';
 import { startTestIssuer, type TestIssuer, type TestIssuerOptions } from '../../lab/test-issuer.ts';
 import { createFileWatch } from '../../src/files/file-watch.ts';
-import { createFetchSlots } from '../../src/keys/fetch-slots.ts';
-import type { IssuerRing } from '../../src/keys/issuer-ring.ts';
-import { createKeyRing, type KeyRing, type KeyRingOptions } from '../../src/keys/key-ring.ts';
-import type { KeyRingObserver } from '../../src/keys/key-ring-observer.ts';
-import type { KeyLookup } from '../../src/keys/key-set-state.ts';
+import type { VerificationKey } from '../../src/keys/jwks.ts';
+import {
+  createKeyRing,
+  type IssuerRing,
+  type KeyLookup,
+  type KeyRing,
+  type KeyRingObserver,
+  type KeyRingOptions,
+} from '../../src/keys/key-ring.ts';
 import type { IssuerKeySettings } from '../../src/keys/key-source.ts';
-import { getKeyDocument } from '../../src/keys/key-transport.ts';
+import { current, withKid } from '../support/key-rings.ts';
 
 type Refresh = Parameters<KeyRingObserver['onRefresh']>[0];
 
@@ -18,7 +22,11 @@ type Refresh = Parameters<KeyRingObserver['onRefresh']>[0];
  * machine makes no difference.
  */
 export interface RingLab {
-  readonly ring: KeyRing & IssuerRing;
+  readonly ring: KeyRing &
+    Pick<IssuerRing, 'status' | 'isInForce'> & {
+      current(kid: string): VerificationKey | undefined;
+      find(kid: string | undefined): ReturnType<IssuerRing['find']>;
+    };
   readonly refreshes: Refresh[];
   readonly usable: string[];
   readonly warnings: string[];
@@ -59,9 +67,8 @@ export function ringLab(
   let advancedMs = 0;
   let wallShiftMs = 0;
   const created = createKeyRing({
-    getDocument: getKeyDocument,
     proxy: {},
-    slots: createFetchSlots(),
+    limitFetches: fetch => fetch(),
     watchFiles,
     seedReadOnly: false,
     issuers: [{ issuer: 'https://issuer', algorithms: ['ES256'], ...source }],
@@ -83,7 +90,12 @@ export function ringLab(
   const [issuerRing] = created.issuers.values();
   if (issuerRing === undefined) throw new Error('no issuer');
   return {
-    ring: { ...created, ...issuerRing },
+    ring: {
+      ...created,
+      ...issuerRing,
+      current: kid => current(issuerRing, kid),
+      find: kid => issuerRing.find(withKid(kid)),
+    },
     refreshes,
     usable,
     warnings,

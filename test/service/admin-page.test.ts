@@ -1,7 +1,7 @@
 // The admin page: what needs attention, issuers, policy, reloads, latency, and the escaping of foreign text.
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import type { KeyRingStatus } from '../../src/keys/issuer-ring.ts';
+import type { KeyRingStatus } from '../../src/keys/key-ring.ts';
 import { renderAdminPage } from '../../src/service/admin-page.ts';
 import {
   type AdminPageFacts,

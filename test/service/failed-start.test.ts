@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect } from 'chai';
 import { writeFixture } from '../../lab/config-file.ts';
-import { getDocument } from '../../lab/key-thread.ts';
 import { serviceConfig } from '../../lab/service.ts';
 import { createFileWatch, type WatchFiles } from '../../src/files/file-watch.ts';
 import { createLogger } from '../../src/service/log.ts';
@@ -34,7 +33,7 @@ describe('a failed start', () => {
       { revocation: { file }, admin: `127.0.0.1:${port}` },
     );
     const logger = createLogger(config.log, { write: () => undefined });
-    const options = { config, version: '0.0.0-test', logger, proxy: {}, getDocument, watchFiles: counting };
+    const options = { config, version: '0.0.0-test', logger, proxy: {}, watchFiles: counting };
     const failure = await startService(options).then(
       () => undefined,
       (error: Error) => error.message,

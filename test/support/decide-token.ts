@@ -25,7 +25,7 @@ export async function decideToken(
   const set = await parseKeySet(Buffer.from(JSON.stringify({ keys: [key.publicJwk] })), [algorithm]);
   if (set.kind === 'problem') throw new Error(set.problem);
   const config = configSchema.parse(configuration);
-  const engine = createEngine({ config, keyRings: fixedKeyRings(config, set.keys), now: () => now });
+  const engine = createEngine({ config, keyRings: fixedKeyRings(config, set), now: () => now });
   const headerText = JSON.stringify({ ...header, kid: key.kid });
   const authorization = `Bearer ${await token({ key, headerText, payloadText: JSON.stringify(claims) })}`;
   const target = `/api/subscriptions/accounts/${request.account}`;

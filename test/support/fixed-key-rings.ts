@@ -1,12 +1,13 @@
 // Key rings with fixed keys, which fetch nothing.
 import type { Config } from '../../src/config/schema.ts';
-import type { IssuerRing } from '../../src/keys/issuer-ring.ts';
-import type { VerificationKey } from '../../src/keys/jwks.ts';
+import type { KeySet } from '../../src/keys/jwks.ts';
+import type { IssuerRing } from '../../src/keys/key-ring.ts';
+import { findTokenKey } from '../../src/keys/token-key.ts';
 
 /** One for each issuer, all with the same keys. */
 export function fixedKeyRings(
   { issuers }: Pick<Config, 'issuers'>,
-  keys: ReadonlyMap<string, VerificationKey>,
+  set: Pick<KeySet, 'keys' | 'kids'>,
 ): ReadonlyMap<string, IssuerRing> {
   const notAsked = (): never => {
     throw new Error('not asked of these keys');
@@ -16,11 +17,8 @@ export function fixedKeyRings(
       issuer,
       {
         issuer,
-        current: kid => keys.get(kid),
-        find: kid => {
-          const key = keys.get(kid);
-          return key === undefined ? { kind: 'unknown' } : { kind: 'key', key };
-        },
+        isInForce: key => set.keys.has(key),
+        find: header => findTokenKey(set, header),
         status: notAsked,
       },
     ]),

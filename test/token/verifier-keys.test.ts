@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { generateKeyPair } from 'jose';
 import { signingKey } from '../../lab/signing-key.ts';
 import { now, type TokenParts, token, uid } from '../../lab/token.ts';
-import { createDeferred } from '../../src/keys/deferred.ts';
+import { createDeferred } from '../../lab/deferred.ts';
 import type { VerificationKey } from '../../src/keys/jwks.ts';
 import { createVerifiedTokens } from '../../src/token/verified-tokens.ts';
 import { createTokenVerifier, type IssuerKeys } from '../../src/token/verifier.ts';

@@ -1,5 +1,5 @@
 // Formats lists, times and ages for an explanation.
-import type { KeyRingStatus } from '../../keys/issuer-ring.ts';
+import type { KeyRingStatus } from '../../keys/key-ring.ts';
 import { listWords } from '../../text/list.ts';
 
 const maxListed = 8;

@@ -1,7 +1,7 @@
 // The facts that an explanation may print. Of an unverified token that is its length alone, never a claim.
 import type { SignedIdentity } from '../../authz/principal.ts';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
-import type { KeyRingStatus } from '../../keys/issuer-ring.ts';
+import type { KeyRingStatus } from '../../keys/key-ring.ts';
 
 export interface Known {
   /** As in the record of the check. */

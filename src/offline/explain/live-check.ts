@@ -6,7 +6,7 @@ import { authorizationService } from '../../envoy/proto-files.ts';
 import type { CheckResponseMessage } from '../../envoy/protocol.ts';
 import { parsePath, valueAt } from '../../json/json-pointer.ts';
 import { memberOf } from '../../json/strict-json.ts';
-import type { IssuerRing, KeyRingStatus } from '../../keys/issuer-ring.ts';
+import type { IssuerRing, KeyRingStatus } from '../../keys/key-ring.ts';
 import type { RevocationList } from '../../revocation/revocation-list.ts';
 import {
   accountPlaceholder,
@@ -47,9 +47,9 @@ export async function checkLive(options: LiveCheck): Promise<LiveExplanation> {
     // The engine identifies the issuer of a token by asking its key ring.
     const keyRings = new Map(
       Array.from(rings, ([issuer, ring]) => {
-        const find: IssuerRing['find'] = kid => {
+        const find: IssuerRing['find'] = header => {
           asked = ring;
-          return ring.find(kid);
+          return ring.find(header);
         };
         return [issuer, { ...ring, find }];
       }),

@@ -1,5 +1,5 @@
 // Renders an explanation as text: a line for each check, then the answer. Colour adds no information.
-import type { KeyRingStatus } from '../../keys/issuer-ring.ts';
+import type { KeyRingStatus } from '../../keys/key-ring.ts';
 import { printable } from '../../text/printable.ts';
 import type { Explanation } from './explanation.ts';
 import { keyAge } from './format.ts';

@@ -1,6 +1,7 @@
 // Signs the claims of a case with a throw-away key that stands in for the issuer's keys: no secret and no network is needed.
 import { CompactSign, type CryptoKey, generateKeyPair } from 'jose';
 import type { Config, IssuerConfig } from '../../config/schema.ts';
+import { findTokenKey } from '../../keys/token-key.ts';
 import type { IssuerKeys } from '../../token/verifier.ts';
 
 interface StandInIssuers {
@@ -29,9 +30,8 @@ export async function createStandInIssuers({ issuers, token }: Config): Promise<
     pairs.set(alg, pair);
     const { publicKey, privateKey } = await pair;
     const key = { kid, thumbprint: kid, cryptoKeyFor: (asked: string) => (asked === alg ? publicKey : undefined) };
-    const current: IssuerKeys['current'] = asked => (asked === kid ? key : undefined);
-    const find: IssuerKeys['find'] = asked => (asked === kid ? { kind: 'key', key } : { kind: 'unknown' });
-    keys.set(issuer.issuer, { current, find });
+    const set = { keys: new Map([[key, new Set<string>()]]), kids: new Set([kid]) };
+    keys.set(issuer.issuer, { isInForce: one => one === key, find: header => findTokenKey(set, header) });
     standIns.push({ issuer, alg, privateKey });
   }
 

@@ -2,7 +2,7 @@
 import { type Reason, refusalAnswers } from '../../authz/refusal.ts';
 import { sendRequest } from '../../http/send-request.ts';
 import { memberOf, parseStrictJson } from '../../json/strict-json.ts';
-import { rootsInForce } from '../../keys/trusted-roots.ts';
+import { rootsInForce } from '../../keys/fetch.ts';
 import { errorCode, type Problem, problem } from '../../text/problem.ts';
 import { readStart } from '../../text/read-start.ts';
 import { isLoopbackUrl } from '../../text/url.ts';

@@ -1,6 +1,6 @@
 // Asks a gateway the planned requests, one after the other, and puts what the engine answers here beside each answer.
 import type { Config } from '../../config/schema.ts';
-import type { IssuerRing } from '../../keys/issuer-ring.ts';
+import type { IssuerRing } from '../../keys/key-ring.ts';
 import type { RevocationList } from '../../revocation/revocation-list.ts';
 import type { IssuerKeys } from '../../token/verifier.ts';
 import { ask, type Gateway, type GatewayAnswer } from './ask.ts';
@@ -74,7 +74,7 @@ export async function verifyGateway(options: {
 }
 
 const unavailable = { kind: 'unavailable', detail: 'no key set yet' } as const;
-const noKeys: IssuerKeys = { current: () => undefined, find: () => unavailable };
+const noKeys: IssuerKeys = { isInForce: () => false, find: () => unavailable };
 
 function notesOn(asked: readonly AskedRequest[], token: GivenToken | undefined): readonly string[] {
   const notes: string[] = [];

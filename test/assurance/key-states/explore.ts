@@ -1,6 +1,5 @@
 // Explores a state machine of key sets exhaustively: breadth first from a few initial states, each state of the model once.
-import { reduce } from '../../../src/keys/key-set-reducer.ts';
-import type { KeySetLimits } from '../../../src/keys/key-set-state.ts';
+import { type KeySetLimits, reduce } from '../../../src/keys/key-set-machine.ts';
 import { afterStep, checkRecovery, type Reduce, withWaiters } from './transitions.ts';
 import { firstWorld, initialSteps, type Step, stepsOf, type World } from './world.ts';
 
@@ -103,7 +102,7 @@ function textOf(step: Step): string {
     case 'seeded':
       return `seeded ${step.ageMs} ms old`;
     case 'fetched':
-      return `fetched ${step.fetch}: ${[...step.keys.keys()].join(' ')}, jitter ${step.jitter}`;
+      return `fetched ${step.fetch}: ${[...step.set.kids].join(' ')}, jitter ${step.jitter}`;
     case 'notModified':
     case 'failed':
       return `${step.kind} ${step.fetch}, jitter ${step.jitter}`;
@@ -125,7 +124,6 @@ function signatureOf(world: World): string {
     phase === 'new' ? 0 : phase === 'waiting' ? 1 : phase === 'fetching' ? 2 : 3,
     world.activeSet === 'ab' ? 'c' : world.activeSet,
     ago(world.confirmedMs, limits.maxAgeMs),
-    world.untrusted,
   ];
   if (phase !== 'stopped')
     parts.push(

@@ -1,7 +1,6 @@
 // The state machine of a key set, explored exhaustively to a small depth. `npm run key-states` goes as deep as a minute allows.
 import { expect } from 'chai';
-import { type KeySetEvent, type KeySetStep, reduce } from '../../../src/keys/key-set-reducer.ts';
-import type { KeySetState } from '../../../src/keys/key-set-state.ts';
+import { type KeySetEvent, type KeySetState, type KeySetStep, reduce } from '../../../src/keys/key-set-machine.ts';
 import { explore, smallLimits } from './explore.ts';
 import type { Reduce } from './transitions.ts';
 
@@ -50,11 +49,6 @@ describe('every sequence of a few events around the limits of a key set', () => 
       'uses a stale set',
       /has the wrong key/,
       inState(state => ({ ...state, limits: { ...state.limits, maxAgeMs: smallLimits.maxAgeMs + 1 } })),
-    ],
-    [
-      'keeps an untrusted set after a failed fetch',
-      /has the wrong key/,
-      inState(state => ({ ...state, untrustedUntil: undefined })),
     ],
     [
       'takes status 304 for a stale set as a success',

@@ -1,8 +1,7 @@
 // The state machine of a key set on long random sequences of events.
 // FAST_CHECK_RUNS sets the number of runs, FAST_CHECK_SEED repeats the run of a seed that a failure printed.
 import fc from 'fast-check';
-import { reduce } from '../../../src/keys/key-set-reducer.ts';
-import type { KeySetLimits } from '../../../src/keys/key-set-state.ts';
+import { type KeySetLimits, reduce } from '../../../src/keys/key-set-machine.ts';
 import { afterStep, checkRecovery, withWaiters } from './transitions.ts';
 import { firstWorld, stepsOf } from './world.ts';
 

@@ -1,7 +1,14 @@
 // The steps of the model in world.ts, and the invariants that must hold after each.
-import type { KeySetEffect, KeySetEvent, KeySetStep, reduce } from '../../../src/keys/key-set-reducer.ts';
-import { type KeyLookup, nextWakeMs, usableKey } from '../../../src/keys/key-set-state.ts';
-import { check, isFresh, keyOf, keySets, kids, nameOf, type Step, type World } from './world.ts';
+import {
+  isUsable,
+  type KeySetEffect,
+  type KeySetEvent,
+  type KeySetStep,
+  type KidAnswer,
+  nextWakeMs,
+  type reduce,
+} from '../../../src/keys/key-set-machine.ts';
+import { check, isFresh, isInSet, keySets, kids, nameOf, type Step, type World } from './world.ts';
 
 export type Reduce = typeof reduce;
 
@@ -25,7 +32,7 @@ function afterEffect(world: World, step: Step, effect: KeySetEffect): World {
       check(world.inFlight !== undefined && step.kind === 'stopped', 'it aborts a fetch that is not in flight');
       return { ...world, inFlight: undefined };
     case 'answer':
-      return afterAnswer(world, step, effect.kid, effect.lookup);
+      return afterAnswer(world, step, effect.kid, effect.answer);
   }
 }
 
@@ -36,10 +43,8 @@ function afterEvent(world: World, event: KeySetEvent): World {
       return event.ageMs < limits.maxAgeMs ? { ...world, activeSet: 'a', confirmedMs: nowMs - event.ageMs } : world;
     case 'changed':
       return { ...world, isChanged: true };
-    case 'untrusted':
-      return { ...world, untrusted: 'until the next fetch', isChanged: true };
     case 'asked': {
-      if (keyOf(world, event.kid) !== undefined || machine.phase === 'new') return world;
+      if (isInSet(world, event.kid) || machine.phase === 'new') return world;
       const earlyFetchesWithoutNews = nowMs - world.askedMs >= limits.quietMs ? 0 : world.earlyFetchesWithoutNews;
       return { ...world, isAsked: true, askedMs: nowMs, earlyFetchesWithoutNews };
     }
@@ -58,14 +63,11 @@ function afterFetchEnd(
 ): World {
   const { nowMs, activeSet, isEarly } = world;
   const unmodified = event.kind === 'notModified' && isFresh(world) ? activeSet : undefined;
-  const fetched = event.kind === 'fetched' ? nameOf(event.keys) : unmodified;
-  const isDropped = fetched === undefined && world.untrusted === 'until this fetch';
+  const fetched = event.kind === 'fetched' ? nameOf(event.set) : unmodified;
   const isNews = fetched !== undefined && (fetched !== activeSet || !isFresh(world));
   return {
     ...world,
     ...(fetched === undefined ? {} : { activeSet: fetched, confirmedMs: world.fetchStartedMs }),
-    ...(isDropped ? { activeSet: undefined, confirmedMs: Number.NEGATIVE_INFINITY } : {}),
-    untrusted: world.untrusted === 'until this fetch' ? 'no' : world.untrusted,
     inFlight: undefined,
     fetchEndedMs: nowMs,
     lastResult: fetched === undefined ? 'failure' : 'success',
@@ -103,19 +105,16 @@ function afterFetchStart(world: World, step: Step, fetch: number): World {
     ...world,
     inFlight: fetch,
     fetchStartedMs: nowMs,
-    untrusted: world.untrusted === 'no' ? 'no' : 'until this fetch',
     isEarly: !isDue,
     isAsked: false,
     isChanged: false,
   };
 }
 
-function afterAnswer(world: World, step: Step, kid: string, lookup: KeyLookup): World {
-  const key = keyOf(world, kid);
-  check(lookup.kind !== 'key' || lookup.key === key, `${kid} is answered with a key that is not in use`);
-  check(key === undefined || lookup.kind === 'key', `${kid} is in use and answered ${lookup.kind}`);
+function afterAnswer(world: World, step: Step, kid: string, { kind }: KidAnswer): World {
+  check((kind === 'known') === isInSet(world, kid), `${kid} has the wrong answer ${kind}`);
   const isConclusive = world.lastResult === 'success' && isFresh(world);
-  check(lookup.kind !== 'unknown' || isConclusive, `${kid} is answered unknown without a conclusive set`);
+  check(kind !== 'unknown' || isConclusive, `${kid} is answered unknown without a conclusive set`);
   if (step.kind === 'asked') return world;
   check(world.waiting[kid] !== undefined, `${kid} is answered although it does not wait`);
   const { [kid]: _, ...waiting } = world.waiting;
@@ -132,10 +131,10 @@ function checkAsked(before: World, after: World, step: Step, { effects }: KeySet
     `${kid} is not answered once`,
   );
   const [answer] = answers;
-  const isConclusive = before.lastResult === 'success' && isFresh(before) && keyOf(before, kid) === undefined;
+  const isConclusive = before.lastResult === 'success' && isFresh(before) && !isInSet(before, kid);
   if (answer !== undefined && isConclusive && before.machine.phase === 'waiting')
-    check(answer.lookup.kind === 'unknown', `${kid} is answered ${answer.lookup.kind} while the issuer is healthy`);
-  if (answer === undefined || answer.lookup.kind === 'key' || after.machine.phase !== 'waiting') return;
+    check(answer.answer.kind === 'unknown', `${kid} is answered ${answer.answer.kind} while the issuer is healthy`);
+  if (answer === undefined || answer.answer.kind === 'known' || after.machine.phase !== 'waiting') return;
   const { limits, nowMs, machine } = after;
   const owedMs = machine.knownAbsent.has(kid)
     ? Number.POSITIVE_INFINITY
@@ -145,7 +144,8 @@ function checkAsked(before: World, after: World, step: Step, { effects }: KeySet
 
 function checkState(before: World, after: World, step: Step): void {
   const { machine, limits, nowMs } = after;
-  for (const kid of kids) check(usableKey(machine, kid, nowMs) === keyOf(after, kid), `${kid} has the wrong key`);
+  const usable = isUsable(machine, nowMs) ? machine.set : undefined;
+  for (const kid of kids) check((usable?.kids.has(kid) === true) === isInSet(after, kid), `${kid} has the wrong key`);
   if (step.kind === 'fetched' || step.kind === 'notModified' || step.kind === 'failed') {
     if (before.inFlight !== step.fetch) check(machine === before.machine, 'a late result changes something');
     else check(machine.waiters.length === 0, 'a kid waits after the fetch');
@@ -197,7 +197,7 @@ export function checkRecovery(world: World, reduceState: Reduce): void {
   }
   // The result of a fetch that was in flight for longer than maxAgeMs is already stale; the next fetch confirms the set.
   const isLate = at.nowMs - at.fetchStartedMs >= limits.maxAgeMs;
-  go({ kind: 'fetched', fetch: at.inFlight, keys: keySets.ab, jitter: 1 });
+  go({ kind: 'fetched', fetch: at.inFlight, set: keySets.ab, jitter: 1 });
   check(isLate || isFresh(at), 'a good fetch leaves no usable set');
   for (let wakeMs = nextWakeMs(at.machine); wakeMs !== undefined; wakeMs = undefined)
     check(wakeMs - at.nowMs <= Math.max(limits.refreshMs, limits.cooldownMs), 'it schedules no refresh');

@@ -1,7 +1,12 @@
 // A model of the environment of a key set's state machine: two kids, and every event.
 import type { VerificationKey } from '../../../src/keys/jwks.ts';
-import type { KeySetEvent } from '../../../src/keys/key-set-reducer.ts';
-import { createKeySetState, type KeySetLimits, type KeySetState } from '../../../src/keys/key-set-state.ts';
+import {
+  createKeySetState,
+  type KeySetEvent,
+  type KeySetLimits,
+  type KeySetState,
+  type Keys,
+} from '../../../src/keys/key-set-machine.ts';
 
 export const kids = ['a', 'b'] as const;
 const keys = new Map(kids.map(kid => [kid, toKey(kid)] as const));
@@ -22,8 +27,6 @@ export interface World {
   readonly confirmedMs: number;
   /** The waiting kids, and since when they wait. */
   readonly waiting: Readonly<Partial<Record<string, number>>>;
-  /** The set is dropped unless that fetch succeeds. */
-  readonly untrusted: 'no' | 'until the next fetch' | 'until this fetch';
   /** A fetch is due as soon as the cooldown is over. */
   readonly isChanged: boolean;
   /** An unknown kid was requested since the latest fetch started. */
@@ -52,7 +55,6 @@ export function firstWorld(limits: KeySetLimits): World {
     activeSet: undefined,
     confirmedMs: never,
     waiting: {},
-    untrusted: 'no',
     isChanged: false,
     isAsked: false,
     isEarly: false,
@@ -64,7 +66,7 @@ export function firstWorld(limits: KeySetLimits): World {
 }
 
 const result = (kind: 'fetched' | 'failed', fetch: number, jitter: number): KeySetEvent =>
-  kind === 'fetched' ? { kind, fetch, keys: keySets.a, jitter } : { kind, fetch, problem: 'status 500', jitter };
+  kind === 'fetched' ? { kind, fetch, set: keySets.a, jitter } : { kind, fetch, problem: 'status 500', jitter };
 const passed = (ms: number): Step => ({ kind: 'passed', ms });
 const started: Step = { kind: 'started' };
 const woken: Step = { kind: 'woken' };
@@ -96,16 +98,16 @@ export const initialSteps: Readonly<Record<string, readonly Step[]>> = {
 export function stepsOf(world: World): readonly Step[] {
   const { machine, limits, nowMs } = world;
   const steps: Step[] = instantsOf(world).map(instantMs => ({ kind: 'passed', ms: instantMs - nowMs }));
-  steps.push({ kind: 'woken' }, { kind: 'changed' }, { kind: 'untrusted' }, { kind: 'stopped' });
+  steps.push({ kind: 'woken' }, { kind: 'changed' }, { kind: 'stopped' });
   for (const kid of kids) steps.push({ kind: 'asked', kid });
   if (machine.phase === 'new') {
     for (const ageMs of [0, limits.maxAgeMs - 1, limits.maxAgeMs])
-      steps.push({ kind: 'seeded', keys: keySets.a, ageMs });
+      steps.push({ kind: 'seeded', set: keySets.a, ageMs });
     steps.push({ kind: 'started' });
   }
   for (const fetch of world.inFlight === undefined ? [machine.fetch] : [machine.fetch, machine.fetch - 1]) {
     for (const jitter of [0, 1]) {
-      for (const set of Object.values(keySets)) steps.push({ kind: 'fetched', fetch, keys: set, jitter });
+      for (const set of Object.values(keySets)) steps.push({ kind: 'fetched', fetch, set, jitter });
       steps.push({ kind: 'notModified', fetch, jitter }, { kind: 'failed', fetch, problem: 'status 500', jitter });
     }
   }
@@ -127,20 +129,21 @@ function instantsOf({ machine, limits, nowMs }: World): readonly number[] {
   return [...new Set(around)].filter(instantMs => instantMs > nowMs && Number.isFinite(instantMs));
 }
 
-export function keyOf(world: World, kid: string): VerificationKey | undefined {
-  return world.activeSet !== undefined && isFresh(world) ? keySets[world.activeSet].get(kid) : undefined;
+export function isInSet(world: World, kid: string): boolean {
+  return world.activeSet !== undefined && isFresh(world) && keySets[world.activeSet].kids.has(kid);
 }
 
 export function isFresh({ limits, nowMs, confirmedMs }: World): boolean {
   return nowMs - confirmedMs < limits.maxAgeMs;
 }
 
-export function nameOf(set: ReadonlyMap<string, VerificationKey>): keyof typeof keySets {
+export function nameOf(set: Keys): keyof typeof keySets {
   return set === keySets.a ? 'a' : set === keySets.b ? 'b' : 'ab';
 }
 
-function setOf(...names: readonly (typeof kids)[number][]): ReadonlyMap<string, VerificationKey> {
-  return new Map([...keys].filter(([kid]) => names.includes(kid)));
+function setOf(...names: readonly (typeof kids)[number][]): Keys {
+  const found = [...keys].filter(([kid]) => names.includes(kid));
+  return { keys: new Map(found.map(([, key]) => [key, new Set()])), kids: new Set(names) };
 }
 
 function toKey(kid: string): VerificationKey {

@@ -14,7 +14,7 @@ describe('key set state', () => {
 
     K-002 lets a lookup wait for the first fetch, which answers it [started]
       10 ask k1
-      100 fetched k1 → k1: key
+      100 fetched k1 → k1: known
 
     uses a seed until its age reaches maxAge [new]
       0 seed 3_000_000 k1; uses k1
@@ -83,13 +83,13 @@ describe('key set state', () => {
   describeTraces('unknown kid')`
     K-006 triggers one early refresh after the cooldown and waits for it
       5_100 ask k2 → fetch
-      5_200 fetched k1 k2 → k2: key
+      5_200 fetched k1 k2 → k2: known
 
     shares the refresh in flight with other unknown kids
       5_100 ask k2 → fetch
       5_110 ask k3
       5_120 ask k2
-      5_200 fetched k1 k2 → k2: key, k3: unknown
+      5_200 fetched k1 k2 → k2: known, k3: unknown
 
     K-006 is unavailable if the refresh takes longer than 150 ms
       5_100 ask k2 → fetch; due 5_250
@@ -116,7 +116,7 @@ describe('key set state', () => {
       300_000 woken → fetch
       300_100 fails
       300_200 ask k2 → k2: unavailable
-      300_200 ask k1 → k1: key
+      300_200 ask k1 → k1: known
 
     K-010 triggers a fetch during an outage after the cooldown, before the backoff ends
       300_000 woken → fetch
@@ -130,7 +130,7 @@ describe('key set state', () => {
       200 ask k2 → k2: unknown
       5_100 woken → fetch
       5_150 fetched k2
-      5_151 ask k2 → k2: key
+      5_151 ask k2 → k2: known
       5_151 ask k1 → k1: unknown
 
     is answered like a known kid of an expired key set: unavailable, with a fetch
@@ -174,42 +174,6 @@ describe('key set state', () => {
       305_200 fails jitter=1; due 310_200
   `;
 
-  describeTraces('untrusted key set')`
-    stays until the refresh that it causes has ended, and is dropped if that failed
-      5_100 untrusted → fetch
-      5_200 look; uses k1
-      5_300 fails; failed, uses
-
-    is replaced if the refresh succeeds, and a later failure drops nothing
-      5_100 untrusted → fetch
-      5_200 fetched k2
-      400_000 woken → fetch
-      400_100 fails; uses k2
-
-    needs a fetch begun after the change: the success of one in flight does not count
-      300_000 woken → fetch
-      300_001 untrusted
-      300_100 fetched k1; uses k1
-      305_100 woken → fetch
-      305_200 fails; uses
-
-    needs a fetch begun after the change: the failure of one in flight does not count
-      300_000 woken → fetch
-      300_001 untrusted
-      300_100 fails; uses k1
-      305_100 woken → fetch
-      305_200 fails; uses
-
-    is refreshed as soon as the cooldown allows
-      200 untrusted; due 5_100
-
-    inherited from another ring needs the success of the first fetch [new]
-      0 seed 0 k1
-      0 untrusted; uses k1
-      0 started → fetch
-      100 fails; uses
-  `;
-
   describeTraces('stop')`
     K-054 aborts the fetch in flight and answers waiting lookups
       5_100 ask k2 → fetch
@@ -217,7 +181,7 @@ describe('key set state', () => {
 
     leaves known keys usable and every other kid unavailable
       200 stopped
-      201 ask k1 → k1: key
+      201 ask k1 → k1: known
       201 ask k2 → k2: unavailable
       900_000 woken
   `;

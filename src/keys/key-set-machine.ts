@@ -1,0 +1,374 @@
+// The state machine of a key set: state, event, monotonic now → state, effects. Pure: no I/O, timers or randomness.
+// The caller performs the effects, sends `woken` no later than nextWakeMs(state), and supplies the jitter.
+//
+// phase \ event | started  woken                  asked (a kid that is not usable)             fetched, notModified  failed               changed        stopped
+// --------------+------------------------------------------------------------------------------------------------------------------------------------------
+// new           | fetching –                      unavailable                                  –                     –                    –              stopped
+// waiting       | –        fetching once it is    early refresh allowed: fetching, and the kid –                     –                    fetching, or   stopped
+//               |          due                    waits; else: unknown after a success, else                                              owed at the
+//               |                                 unavailable; a fetch is owed when allowed                                               cooldown's end
+// fetching      | –        waiters past 150 ms:   waits; no room: answered at once             waiting; waiters      waiting, backoff;    owed after     stopped
+//               |          unavailable                                                         answered              waiters unavailable  this one       (abort)
+// stopped       | –        –                      unavailable                                  –                     –                    –              –
+//
+// `seeded` gives a new machine a set from disk with its age. A result of a fetch that is not in flight is ignored.
+// A set is usable while it was confirmed less than maxAge ago, counted from the start of the fetch that confirmed it.
+// A fetch starts no sooner than the cooldown after the end of the one before, whatever its result and whoever asks.
+// A fetch that unknown kids asked for is an early refresh. Each one that fails or brings the set that is in force already delays the
+// next one, so a flood of unknown kids costs the issuer little. Only a changed set, a usable set where there was none, or ten minutes
+// without an unknown kid end this backoff. Background refreshes and retries are due regardless of it.
+import type { DetailOf } from '../authz/checks.ts';
+import type { KeySet } from './jwks.ts';
+
+/** The part of a key set that counts here. */
+export type Keys = Pick<KeySet, 'keys' | 'kids'>;
+
+export interface KeySetLimits {
+  readonly refreshMs: number;
+  readonly maxAgeMs: number;
+  readonly cooldownMs: number;
+  /** Longest backoff while there is no usable set. */
+  readonly maxRetryMs: number;
+  /** Longest backoff of early refreshes. */
+  readonly maxEarlyMs: number;
+  /** After this time without an unknown kid the backoff of early refreshes starts anew. */
+  readonly quietMs: number;
+  /** How long an unknown kid may wait for the refresh it asked for. */
+  readonly waitMs: number;
+  readonly maxWaiters: number;
+  /** Bound of the negative cache and of the kids that are owed a fetch. */
+  readonly maxUnknownKids: number;
+}
+
+/** The limits that no setting changes. */
+export const fixedLimits = {
+  maxRetryMs: 15_000,
+  maxEarlyMs: 60_000,
+  quietMs: 600_000,
+  waitMs: 150,
+  maxWaiters: 1024,
+  maxUnknownKids: 1024,
+} as const;
+
+interface Waiter {
+  readonly kid: string;
+  readonly deadlineMs: number;
+}
+
+export interface KeySetState {
+  readonly limits: KeySetLimits;
+  readonly phase: 'new' | 'waiting' | 'fetching' | 'stopped';
+  /** The set in force, empty until there is one. */
+  readonly set: Keys;
+  /** The start of the fetch that confirmed the set; undefined until there is one. */
+  readonly confirmedMs: number | undefined;
+  /** The number of the latest fetch. */
+  readonly fetch: number;
+  readonly fetchStartedMs: number;
+  /** When the next fetch is due; counts in the phase `waiting` only. */
+  readonly nextFetchMs: number;
+  /** The end of the cooldown. */
+  readonly notBeforeMs: number;
+  /** The end of the cooldown or, if that is later, of the backoff of early refreshes. */
+  readonly earlyNotBeforeMs: number;
+  /** Early refreshes in a row that brought nothing new. */
+  readonly earlyFetchesWithoutNews: number;
+  /** When a kid that is not usable was last asked for. */
+  readonly askedMs: number;
+  /** Failed fetches in a row. */
+  readonly failures: number;
+  readonly lastResult: 'success' | 'failure' | undefined;
+  readonly lastProblem: string | undefined;
+  /** One for each kid, in the order of their deadlines. */
+  readonly waiters: readonly Waiter[];
+  /** Kids asked for after the latest fetch started: its success does not settle them. */
+  readonly askedDuringFetch: readonly string[];
+  /** Kids asked for before the fetch in flight started: its success settles them. */
+  readonly askedBeforeFetch: readonly string[];
+  /** The negative cache: kids asked for before the last successful fetch started, and not in its set. */
+  readonly knownAbsent: ReadonlySet<string>;
+  /** The source changed while a fetch was in flight. */
+  readonly changed: boolean;
+}
+
+/** What a fetch brought. */
+export type FetchOutcome =
+  | { readonly kind: 'fetched'; readonly set: Keys }
+  | { readonly kind: 'notModified' }
+  | { readonly kind: 'failed'; readonly problem: string };
+
+/** `jitter` is a random number from 0 up to, not including, 1. */
+type FetchEnd = FetchOutcome & { readonly fetch: number; readonly jitter: number };
+
+export type KeySetEvent =
+  | { readonly kind: 'seeded'; readonly set: Keys; readonly ageMs: number }
+  | { readonly kind: 'started' | 'woken' | 'changed' | 'stopped' }
+  | { readonly kind: 'asked'; readonly kid: string }
+  | FetchEnd;
+
+/** In the usable set, not at the issuer, or undecidable now. */
+export type KidAnswer =
+  | { readonly kind: 'known' | 'unknown' }
+  | { readonly kind: 'unavailable'; readonly detail: DetailOf<'keys_unavailable'> };
+
+export type KeySetEffect =
+  | { readonly kind: 'fetch'; readonly fetch: number }
+  | { readonly kind: 'abort' }
+  | { readonly kind: 'answer'; readonly kid: string; readonly answer: KidAnswer };
+
+export interface KeySetStep {
+  readonly state: KeySetState;
+  readonly effects: readonly KeySetEffect[];
+}
+
+export function createKeySetState(limits: KeySetLimits): KeySetState {
+  return {
+    limits,
+    phase: 'new',
+    set: { keys: new Map(), kids: new Set() },
+    confirmedMs: undefined,
+    fetch: 0,
+    fetchStartedMs: 0,
+    nextFetchMs: 0,
+    notBeforeMs: 0,
+    earlyNotBeforeMs: 0,
+    earlyFetchesWithoutNews: 0,
+    askedMs: Number.NEGATIVE_INFINITY,
+    failures: 0,
+    lastResult: undefined,
+    lastProblem: undefined,
+    waiters: [],
+    askedDuringFetch: [],
+    askedBeforeFetch: [],
+    knownAbsent: new Set(),
+    changed: false,
+  };
+}
+
+/** When `woken` is due next, undefined when nothing waits for time to pass. */
+export function nextWakeMs(state: KeySetState): number | undefined {
+  // Callers wait during a fetch only, and then no other one is due.
+  return state.phase === 'waiting' ? state.nextFetchMs : state.waiters[0]?.deadlineMs;
+}
+
+/** True while there is a set that was confirmed less than maxAge ago. */
+export function isUsable(state: KeySetState, nowMs: number): boolean {
+  return state.confirmedMs !== undefined && nowMs - state.confirmedMs < state.limits.maxAgeMs;
+}
+
+/** The answer that the state allows now. For no kid, whether there is a usable set. */
+export function answerNow(state: KeySetState, kid: string | undefined, nowMs: number): KidAnswer {
+  if (isUsable(state, nowMs)) {
+    if (kid === undefined || state.set.kids.has(kid)) return { kind: 'known' };
+    if (state.lastResult === 'success' && state.phase !== 'stopped') return { kind: 'unknown' };
+  }
+  return { kind: 'unavailable', detail: whyUnavailable(state, nowMs) };
+}
+
+function whyUnavailable(state: KeySetState, nowMs: number): DetailOf<'keys_unavailable'> {
+  if (state.phase === 'stopped') return 'stopped';
+  const problem = state.lastProblem === undefined ? '' : `, last refresh: ${state.lastProblem}`;
+  if (state.confirmedMs === undefined) return `no key set yet${problem}`;
+  if (!isUsable(state, nowMs)) return `key set too old${problem}`;
+  return `kid not in the key set${problem}`;
+}
+
+/** The next state and its effects. An event that does not fit the phase changes nothing. */
+export function reduce(state: KeySetState, event: KeySetEvent, nowMs: number): KeySetStep {
+  const unchanged = { state, effects: [] };
+  switch (event.kind) {
+    case 'seeded': {
+      // Not after a fetch: the issuer's answer is newer than the seed. The negation also refuses NaN.
+      if (state.phase !== 'new' || !(event.ageMs >= 0 && event.ageMs < state.limits.maxAgeMs)) return unchanged;
+      return { state: { ...state, set: event.set, confirmedMs: nowMs - event.ageMs }, effects: [] };
+    }
+    case 'started':
+      return state.phase === 'new' ? beginFetch(state, nowMs) : unchanged;
+    case 'woken':
+      return woken(state, nowMs);
+    case 'asked':
+      return asked(state, event.kid, nowMs);
+    case 'fetched':
+    case 'notModified':
+    case 'failed':
+      if (state.phase !== 'fetching' || state.fetch !== event.fetch) return unchanged;
+      return answerAll(afterFetch(state, event, nowMs), nowMs);
+    case 'changed':
+      return changed(state, nowMs);
+    case 'stopped': {
+      const step = answerAll({ ...state, phase: 'stopped', askedDuringFetch: [], askedBeforeFetch: [] }, nowMs);
+      return state.phase === 'fetching' ? { ...step, effects: [{ kind: 'abort' }, ...step.effects] } : step;
+    }
+  }
+}
+
+function beginFetch(state: KeySetState, nowMs: number): KeySetStep {
+  const fetch = state.fetch + 1;
+  const kids = { askedBeforeFetch: state.askedDuringFetch, askedDuringFetch: [] };
+  const begun: KeySetState = { ...state, ...kids, phase: 'fetching', fetch, fetchStartedMs: nowMs, changed: false };
+  return { state: begun, effects: [{ kind: 'fetch', fetch }] };
+}
+
+function woken(state: KeySetState, nowMs: number): KeySetStep {
+  const late = state.waiters.filter(waiter => waiter.deadlineMs <= nowMs);
+  const effects = late.map(({ kid }): KeySetEffect => {
+    const detail = `the refresh takes longer than ${state.limits.waitMs} ms` as const;
+    return { kind: 'answer', kid, answer: { kind: 'unavailable', detail } };
+  });
+  const waiting = { ...state, waiters: state.waiters.slice(late.length) };
+  if (waiting.phase !== 'waiting' || nowMs < waiting.nextFetchMs) return { state: waiting, effects };
+  const begun = beginFetch(waiting, nowMs);
+  return { state: begun.state, effects: [...effects, ...begun.effects] };
+}
+
+function asked(state: KeySetState, kid: string, nowMs: number): KeySetStep {
+  const answer = answerNow(state, kid, nowMs);
+  const atOnce: KeySetEffect = { kind: 'answer', kid, answer };
+  if (answer.kind === 'known' || state.phase === 'new' || state.phase === 'stopped')
+    return { state, effects: [atOnce] };
+  const isQuiet = nowMs - state.askedMs >= state.limits.quietMs;
+  const earlyFetchesWithoutNews = isQuiet ? 0 : state.earlyFetchesWithoutNews;
+  const noted = { ...state, askedMs: nowMs, earlyFetchesWithoutNews, askedDuringFetch: remember(state, kid) };
+  if (state.phase === 'waiting') {
+    if (nowMs >= state.earlyNotBeforeMs) return wait(beginFetch(noted, nowMs), kid, nowMs);
+    // The last successful fetch settled it, so no fetch is owed. After the backoff it may ask again.
+    if (answer.kind === 'unknown' && state.knownAbsent.has(kid))
+      return { state: { ...noted, askedDuringFetch: state.askedDuringFetch }, effects: [atOnce] };
+    // Hard rotation (docs/keys.md): the fetch comes at the end of the backoff even if nobody asks again.
+    const nextFetchMs = Math.min(state.nextFetchMs, state.earlyNotBeforeMs);
+    return { state: { ...noted, nextFetchMs }, effects: [atOnce] };
+  }
+  if (state.waiters.some(waiter => waiter.kid === kid)) return { state: noted, effects: [] };
+  if (state.waiters.length >= state.limits.maxWaiters) return { state: noted, effects: [atOnce] };
+  return wait({ state: noted, effects: [] }, kid, nowMs);
+}
+
+/** The kids asked for during the fetch, with this one unless it is settled by the fetch in flight or there is no room. */
+function remember({ limits, askedDuringFetch, askedBeforeFetch }: KeySetState, kid: string): readonly string[] {
+  const full = askedDuringFetch.length >= limits.maxUnknownKids;
+  if (full || askedDuringFetch.includes(kid) || askedBeforeFetch.includes(kid)) return askedDuringFetch;
+  return [...askedDuringFetch, kid];
+}
+
+function wait({ state, effects }: KeySetStep, kid: string, nowMs: number): KeySetStep {
+  const waiter: Waiter = { kid, deadlineMs: nowMs + state.limits.waitMs };
+  return { state: { ...state, waiters: [...state.waiters, waiter] }, effects };
+}
+
+function answerAll(state: KeySetState, nowMs: number): KeySetStep {
+  const effects = state.waiters.map(
+    ({ kid }): KeySetEffect => ({ kind: 'answer', kid, answer: answerNow(state, kid, nowMs) }),
+  );
+  return { state: { ...state, waiters: [] }, effects };
+}
+
+function changed(state: KeySetState, nowMs: number): KeySetStep {
+  if (state.phase === 'fetching') return { state: { ...state, changed: true }, effects: [] };
+  if (state.phase !== 'waiting') return { state, effects: [] };
+  if (nowMs >= state.notBeforeMs) return beginFetch(state, nowMs);
+  return { state: { ...state, nextFetchMs: Math.min(state.nextFetchMs, state.notBeforeMs) }, effects: [] };
+}
+
+// After a fetch: the set, the time of the next fetch, and the backoff of early refreshes. The waiters are left to the caller.
+
+function afterFetch(state: KeySetState, event: FetchEnd, nowMs: number): KeySetState {
+  const cooled = { ...state, notBeforeMs: nowMs + state.limits.cooldownMs };
+  const paced = { ...cooled, ...earlyPace(cooled, event, nowMs) };
+  return { ...withResult(paced, event, nowMs), phase: 'waiting', askedBeforeFetch: [], changed: false };
+}
+
+function withResult(state: KeySetState, event: FetchEnd, nowMs: number): KeySetState {
+  switch (event.kind) {
+    case 'failed':
+      return afterFailure(state, event.problem, event.jitter, nowMs);
+    case 'fetched':
+      return afterSuccess(state, event.set, event.jitter);
+    case 'notModified':
+      // Without a usable set a 304 confirms nothing.
+      if (!isUsable(state, nowMs)) return afterFailure(state, 'status 304', event.jitter, nowMs);
+      return afterSuccess(state, state.set, event.jitter);
+  }
+}
+
+function earlyPace(
+  state: KeySetState,
+  event: FetchEnd,
+  nowMs: number,
+): Pick<KeySetState, 'earlyFetchesWithoutNews' | 'earlyNotBeforeMs'> {
+  // A changed set, or a usable one where there was none.
+  const isNews = event.kind === 'fetched' && !(isUsable(state, nowMs) && isSameSet(event.set, state.set));
+  if (isNews) return { earlyFetchesWithoutNews: 0, earlyNotBeforeMs: state.notBeforeMs };
+  const isEarly = state.askedBeforeFetch.length > 0;
+  const withoutNews = state.earlyFetchesWithoutNews + (isEarly ? 1 : 0);
+  const earlyMs = isEarly ? nowMs + earlyDelayMs(state.limits, withoutNews, event.jitter) : state.earlyNotBeforeMs;
+  return { earlyFetchesWithoutNews: withoutNews, earlyNotBeforeMs: Math.max(state.notBeforeMs, earlyMs) };
+}
+
+/** An unchanged key is the same object. */
+function isSameSet({ keys }: Keys, other: Keys): boolean {
+  return keys.size === other.keys.size && [...keys.keys()].every(key => other.keys.has(key));
+}
+
+function afterSuccess(state: KeySetState, set: Keys, jitter: number): KeySetState {
+  // The issuer may have published a kid that was asked for during the fetch after it had written its answer.
+  const askedDuringFetch = state.askedDuringFetch.filter(kid => !set.kids.has(kid));
+  const dueMs = state.changed ? state.notBeforeMs : state.fetchStartedMs + refreshDelayMs(state.limits, jitter);
+  const owedMs = askedDuringFetch.length > 0 ? state.earlyNotBeforeMs : dueMs;
+  const absent = [...new Set([...state.askedBeforeFetch, ...state.knownAbsent])].filter(kid => !set.kids.has(kid));
+  return {
+    ...state,
+    set,
+    confirmedMs: state.fetchStartedMs,
+    nextFetchMs: Math.max(state.notBeforeMs, Math.min(dueMs, owedMs)),
+    failures: 0,
+    lastResult: 'success',
+    lastProblem: undefined,
+    askedDuringFetch,
+    // The newest first.
+    knownAbsent: new Set(absent.slice(0, state.limits.maxUnknownKids)),
+  };
+}
+
+function afterFailure(state: KeySetState, problem: string, jitter: number, nowMs: number): KeySetState {
+  const failures = state.failures + 1;
+  const nextFetchMs = state.changed ? state.notBeforeMs : retryMs(state, failures, jitter, nowMs);
+  // The kids were answered 503 and the retry is scheduled; a fetch for them would defeat the backoff.
+  return { ...state, nextFetchMs, failures, lastResult: 'failure', lastProblem: problem, askedDuringFetch: [] };
+}
+
+/** After a success. Spread over the last fifth of the interval, and at least a fifth of maxAge before the set is too old. */
+function refreshDelayMs(limits: KeySetLimits, jitter: number): number {
+  return Math.min(limits.refreshMs * (0.8 + 0.2 * jitter), limits.maxAgeMs * 0.8);
+}
+
+/** When to retry after this many failures in a row. The backoff is short from the moment when the set is too old. */
+function retryMs({ limits, confirmedMs }: KeySetState, failures: number, jitter: number, nowMs: number): number {
+  const tooOldMs = confirmedMs === undefined ? nowMs : Math.max(nowMs, confirmedMs + limits.maxAgeMs);
+  const longMs = backoffMs(limits, failures, limits.refreshMs, jitter);
+  const shortMs = backoffMs(limits, failures, Math.min(limits.refreshMs, limits.maxRetryMs), jitter);
+  return Math.min(nowMs + longMs, tooOldMs + shortMs);
+}
+
+// Between half of the doubled delay and all of it: [c, 2c], [2c, 4c] … [cap / 2, cap], and never below the cooldown.
+function backoffMs({ cooldownMs }: KeySetLimits, failures: number, capMs: number, jitter: number): number {
+  const highMs = Math.max(cooldownMs, Math.min(capMs, doubled(cooldownMs, failures)));
+  return between(Math.max(cooldownMs, highMs / 2), highMs, jitter);
+}
+
+/**
+ * After this many early refreshes in a row that brought nothing new: the cooldown, then up to twice that, four times … the cap.
+ * Near the cap the jitter narrows to a fifth: half of it would let a flood cause a third more fetches.
+ */
+function earlyDelayMs({ cooldownMs, maxEarlyMs }: KeySetLimits, withoutNews: number, jitter: number): number {
+  const stepMs = doubled(cooldownMs, withoutNews - 1);
+  const lowMs = Math.max(cooldownMs, Math.min(stepMs / 2, maxEarlyMs * 0.8));
+  return between(lowMs, Math.max(cooldownMs, Math.min(stepMs, maxEarlyMs)), jitter);
+}
+
+function doubled(ms: number, times: number): number {
+  return ms * 2 ** Math.min(times, 32);
+}
+
+function between(lowMs: number, highMs: number, jitter: number): number {
+  return lowMs + (highMs - lowMs) * jitter;
+}

@@ -1,0 +1,165 @@
+// Key sets in the shapes in which providers publish them, and the key that each then finds for a token of that provider.
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { expect } from 'chai';
+import type { JWK } from 'jose';
+import { parseKeySet, type SkippedKey } from '../../src/keys/jwks.ts';
+import { findTokenKey } from '../../src/keys/token-key.ts';
+import { isSignedBy } from '../../src/token/signature.ts';
+
+interface Pair {
+  readonly privateKey: KeyObject;
+  readonly jwk: JWK;
+}
+
+interface Shape {
+  readonly provider: string;
+  /** The whole body. */
+  readonly body: (pair: Pair, other: Pair) => string;
+  readonly header?: Readonly<Record<string, string>>;
+  readonly skipped?: readonly SkippedKey[];
+}
+
+const rsa = (): Pair => toPair(generateKeyPairSync('rsa', { modulusLength: 2048 }));
+const ec = (): Pair => toPair(generateKeyPairSync('ec', { namedCurve: 'P-256' }));
+
+function toPair({ publicKey, privateKey }: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }): Pair {
+  return { privateKey, jwk: publicKey.export({ format: 'jwk' }) as JWK };
+}
+
+/** One of 256 keys. */
+function ecWithShortX(): Pair {
+  for (;;) {
+    const pair = ec();
+    if (pair.jwk.x?.startsWith('AA') === true) return pair;
+  }
+}
+
+const base64 = (value = ''): string => Buffer.from(value, 'base64url').toString('base64');
+const set = (...keys: readonly object[]): string => JSON.stringify({ keys });
+
+const rsaShapes: readonly Shape[] = [
+  {
+    // https://github.com/cloudfoundry/uaa/issues/449: a sign byte before the modulus, and the PEM as `value`
+    provider: 'Cloud Foundry UAA and SAP XSUAA',
+    body: ({ jwk }) => {
+      const n = Buffer.concat([Buffer.alloc(1), Buffer.from(jwk.n ?? '', 'base64url')]).toString('base64url');
+      return set({ kty: 'RSA', e: 'AQAB', use: 'sig', kid: 'sha2-key', alg: 'RS256', value: '-----BEGIN', n });
+    },
+    header: { kid: 'sha2-key', jku: 'https://uaa.test/token_keys' },
+  },
+  {
+    // https://github.com/TNG/keycloak-mock/issues/144: base64url with padding
+    provider: 'a provider that pads',
+    body: ({ jwk }) => set({ ...jwk, n: `${jwk.n}==`, e: 'AQAB', kid: 'padded', use: 'sig', alg: 'RS256' }),
+    header: { kid: 'padded' },
+  },
+  {
+    // Two certificates for a rollover; its tokens have x5t and kid, both the thumbprint, old ones only x5t.
+    provider: 'Active Directory Federation Services',
+    body: ({ jwk }, other) =>
+      set({ ...jwk, use: 'sig', x5t: 'Zm9vYmFy', x5c: ['MII='] }, { ...other.jwk, use: 'sig', x5t: 'b3RoZXI' }),
+    header: { x5t: 'Zm9vYmFy' },
+  },
+  {
+    // No alg and no use in the keys; one key, and no kid in the token.
+    provider: 'SPIRE without set_key_use, a gateway of its own',
+    body: ({ jwk }) => set({ ...jwk, kid: 'one' }),
+  },
+  {
+    // https://github.com/keycloak/keycloak/pull/15114: several keys under one kid, which differ by alg and use
+    provider: 'ForgeRock AM',
+    body: ({ jwk }, other) =>
+      set(
+        { ...jwk, kid: 'same', use: 'enc', alg: 'RSA-OAEP' },
+        { ...other.jwk, kid: 'same', use: 'sig', alg: 'PS512' },
+        { ...jwk, kid: 'same', use: 'sig', alg: 'RS256' },
+      ),
+    header: { kid: 'same' },
+    skipped: [
+      { key: 'same', reason: 'use: enc' },
+      { key: 'same', reason: 'alg PS512 is not one of algorithms' },
+    ],
+  },
+  {
+    // A file that an editor of Windows saved (https://github.com/instructure/canvas-lms/issues/2639), on static hosting
+    provider: 'static hosting of a file with a byte order mark',
+    body: ({ jwk }) => `\uFEFF${set({ ...jwk, kid: 'k' })}\r\n`,
+    header: { kid: 'k' },
+  },
+  {
+    // The default of the realm: a key for signatures and one for encryption.
+    provider: 'Keycloak',
+    body: ({ jwk }, other) =>
+      set(
+        { ...other.jwk, kid: 'enc', alg: 'RSA-OAEP', use: 'enc' },
+        { ...jwk, kid: 'sig', alg: 'RS256', use: 'sig', 'x5t#S256': 'AAEC' },
+      ),
+    header: { kid: 'sig' },
+    skipped: [{ key: 'enc', reason: 'use: enc' }],
+  },
+];
+
+const notUsable: readonly (readonly [provider: string, body: (pair: Pair) => string, problem: string])[] = [
+  // https://github.com/cloudfoundry/uaa/issues/282
+  ['an old UAA', ({ jwk }) => set({ ...jwk, kid: 'k', alg: 'SHA256withRSA' }), 'k (alg SHA256withRSA)'],
+  ['SPIRE', ({ jwk }) => set({ ...jwk, kid: 'k', use: 'jwt-svid' }), 'k (use: jwt-svid)'],
+  // https://github.com/cisco/node-jose/issues/109
+  ['a service that counts its keys', ({ jwk }) => set({ ...jwk, kid: 1 }), 'keys[0] (the kid is a number)'],
+  // https://github.com/IdentityServer/IdentityServer3/issues/732; a modulus without + and / would be the same text
+  [
+    'an old IdentityServer',
+    ({ jwk }) => set({ ...jwk, kid: 'k', n: base64(jwk.n).replace(/^../, '+/') }),
+    'k (n is not base64url)',
+  ],
+  // https://github.com/OpenIDC/mod_auth_openidc/issues/229
+  ['.NET with commas as padding', ({ jwk }) => set({ ...jwk, kid: 'k', n: `${jwk.n},,` }), 'k (n is not base64url)'],
+  [
+    'a signing key for its own service',
+    ({ jwk }) => set({ ...jwk, kid: 'k', key_ops: ['sign'] }),
+    'k (key_ops without verify)',
+  ],
+];
+
+describe('key set of a provider', () => {
+  async function parsedOf(body: string) {
+    const parsed = await parseKeySet(Buffer.from(body), ['RS256', 'ES256', 'EdDSA'], { mediaType: 'text/plain' });
+    if (parsed.kind === 'problem') throw new Error(parsed.problem);
+    return parsed;
+  }
+
+  async function verifies(body: string, { privateKey }: Pair, alg: string, { kid, x5t }: Shape['header'] = {}) {
+    const parsed = await parsedOf(body);
+    const found = findTokenKey(parsed, { alg, kid, x5t, x5tS256: undefined });
+    const key = found.kind === 'key' ? found.key.cryptoKeyFor(alg) : undefined;
+    if (key === undefined) throw new Error(JSON.stringify(found));
+    const header = Buffer.from(JSON.stringify({ alg, kid, x5t })).toString('base64url');
+    const signed = `${header}.e30`;
+    const signature = sign('sha256', Buffer.from(signed), { key: privateKey, dsaEncoding: 'ieee-p1363' });
+    expect(await isSignedBy(key, alg, `${signed}.${signature.toString('base64url')}`)).to.equal(true);
+    return parsed;
+  }
+
+  for (const { provider, body, header, skipped = [] } of rsaShapes) {
+    it(`${provider}: verifies its tokens`, async () => {
+      const pair = rsa();
+      const parsed = await verifies(body(pair, rsa()), pair, 'RS256', header);
+      expect(parsed.skipped).to.deep.equal(skipped);
+    });
+  }
+
+  // https://github.com/keycloak/keycloak/issues/14933
+  it('Keycloak before 20, one of 256 EC keys: a coordinate without its leading zero', async () => {
+    const pair = ecWithShortX();
+    const x = Buffer.from(pair.jwk.x ?? '', 'base64url')
+      .subarray(1)
+      .toString('base64url');
+    await verifies(set({ ...pair.jwk, x, kid: 'ec', use: 'sig', alg: 'ES256' }), pair, 'ES256', { kid: 'ec' });
+  });
+
+  for (const [provider, body, named] of notUsable) {
+    it(`${provider}: no usable key, with its reason`, async () => {
+      const parsed = await parseKeySet(Buffer.from(body(rsa())), ['RS256']);
+      expect(parsed).to.include({ kind: 'problem', problem: `no usable key: ${named}` });
+    });
+  }
+});
